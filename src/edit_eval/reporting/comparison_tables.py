@@ -72,9 +72,7 @@ def _failed(row: Ranked) -> str:
 _LETTER: Column[Ranked] = Column("", lambda row: row.letter, "word", look="strong", when=lambda row: row.letter)
 _COLUMN: Column[Ranked] = Column(Text("Edit model"), lambda row: row.column.name, "name", to=Ranked.to)
 _NAME: Column[Ranked] = Column("", lambda row: row.column.name, "name")
-_RANK: Column[Ranked] = Column(
-    Text("Rank"), lambda row: formats.NOTHING if row.column.rank is None else str(row.column.rank)
-)
+_RANK: Column[Ranked] = Column(Text("Rank"), lambda row: formats.rank(row.column.rank))
 COLUMNS: Sequence[Column[Ranked]] = (
     Column(Text("Edit model"), lambda row: row.column.edit_model, "name", when=lambda row: row.with_model),
     SCORED,

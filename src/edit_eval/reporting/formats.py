@@ -31,6 +31,11 @@ def score(value: float | None, digits: int = 2) -> str:
     return written if float(written) else written.lstrip("-")
 
 
+def rank(value: int | None) -> str:
+    """`2`; a dash for None: nothing is known of it."""
+    return NOTHING if value is None else str(value)
+
+
 def published(value: float | None) -> str:
     """A benchmark authors' number, on their own scale: `3.22`; four digits if small, as shares and distances are."""
     return score(value, 2 if value is None or abs(value) >= 1 else 4)

@@ -10,6 +10,7 @@ from edit_eval.reporting.names import score_line
 from edit_eval.reporting.remarks import passport_lines
 from edit_eval.reporting.strengths import battle_sheet
 from edit_eval.reporting.table import Line, Sheet, Table
+from edit_eval.reporting.verdict import ranked
 from edit_eval.store.leaderboard import Leaderboard
 from edit_eval.text import Text
 
@@ -26,22 +27,12 @@ def leaderboard_sheet(board: Leaderboard) -> Sheet:
         first = columns[0]
         sheet += [Line(), Line(Text("One edit at a time, scored by {}", judge), "strong")]
         sheet += [Line(score_line(first.score, first.scale)), Line()]
-        sheet += [columns_table(sorted(columns, key=lambda one: (one.rank is None, one.rank, -_gain(one))))]
+        sheet += [columns_table(ranked(columns))]
     scores = [found for of in board.battles.values() for found in of["scores"].values()]
     models = dict.fromkeys(row["edit_model"] for found in scores for row in found["strengths"])
     sheet += battle_sheet({"battles": board.battles, "edits": [{"edit_model": model} for model in models]})
     if board.comparison:
-        ranks = Text(
-            "A rank is 1 + how many are shown to be better, corrected for all pairs, and never before one that leads "
-            "on the samples that both have; who shares one is not told apart. None with fewer than six source images "
-            "in common."
-        )
-        sheet += [Line(), Line(ranks, "quiet")]
+        sheet += [Line(), Line(board.comparison.correction.words(), "quiet")]
     sheet += [Line(line, "quiet") for line in passport_lines({"judges": board.passports})]
     sheet += [Line(note_words(note), "problem") for note in board.notes]
     return sheet
-
-
-def _gain(column: Any) -> float:
-    mean = 0.0 if column.mean is None else float(column.mean)
-    return mean if column.scale.higher_is_better else -mean

@@ -14,9 +14,10 @@ from edit_eval.published.certificates import CERTIFICATES
 from edit_eval.records import Sample
 from edit_eval.reporting import formats
 from edit_eval.reporting.formats import signed
-from edit_eval.reporting.names import judgement_status
+from edit_eval.reporting.names import NAMES, judgement_status
 from edit_eval.reporting.table import Column, Line, Look, Sheet, Table
 from edit_eval.statistics.battles import Fought
+from edit_eval.statistics.families import Correction
 from edit_eval.statistics.people import ratings_of
 from edit_eval.store.votes import Votes
 from edit_eval.text import Text, counted
@@ -32,7 +33,9 @@ DOUBTS = {
         "Some won, or lost, everything against the others: their strengths have no bound, and are "
         "those with one tie more between every two."
     ),
-    "few_clusters": Text("No intervals: votes on fewer than three source images."),
+    "no_preference": Text("No strengths: on no source image is one preferred to another."),
+    "few_preferences": Text("No intervals, no ranks: on fewer than six source images is one preferred to another."),
+    "few_images": Text("No intervals, no ranks: votes on fewer than six source images."),
 }
 _ESTIMATOR = Text(
     "Strengths: Bradley-Terry, in logits, mean 0; a tie counts half. 95% intervals clustered on source images. A "
@@ -57,7 +60,7 @@ def strengths_table(
         return lambda one: None if (found := arena.get(one["edit_model"])) is None else f"{found:.0f}"
 
     columns: list[Column[Row]] = [
-        Column(Text("Rank"), lambda one: None if one["rank"] is None else str(one["rank"]), kind="word", look="quiet"),
+        Column(Text("Rank"), lambda one: formats.rank(one["rank"]), kind="word", look="quiet"),
         Column(
             Text("Edit model"),
             lambda one: one["edit_model"],
@@ -95,7 +98,7 @@ def wins_table(found: Row, order: Sequence[str], places: Mapping[str, int]) -> T
     """Returns a row for each edit model: the battles it won and lost against each other one."""
     won = {(one["a"], one["b"]): (one[Fought.FIRST], one[Fought.SECOND]) for one in found["pairs"]}
     won |= {(b, a): (lost, its) for (a, b), (its, lost) in won.items()}
-    surely = {(model, other) for model in order for other, low in ahead(found["differences"], model) if low and low > 0}
+    surely = {(better, other) for one in found["differences"] for better, other in _shown(one)}
 
     def against(other: str, model: str) -> str | None:
         return "{} : {}".format(*won[model, other]) if (model, other) in won else None
@@ -115,14 +118,34 @@ def wins_table(found: Row, order: Sequence[str], places: Mapping[str, int]) -> T
 OTHERS = {"geditbench_v2": "GEdit-Bench v2", "genarena": "GenArena"}
 
 
-def ahead(differences: Sequence[Row], model: str) -> Iterator[tuple[str, float | None]]:
-    """Yields each other edit model, and by how much `model` is at least stronger than it; None if unknown."""
-    for one in differences:
-        low, high = one["ci95"] or (None, None)
-        if one["a"] == model:
-            yield one["b"], low
-        elif one["b"] == model:
-            yield one["a"], None if high is None else -high
+def _shown(difference: Row) -> list[tuple[str, str]]:
+    """Returns who of two is shown to be better, and the other; nothing if neither is."""
+    both = difference["a"], difference["b"]
+    return [both if difference["better"] == both[0] else both[::-1]] if difference["better"] else []
+
+
+def nothing_known(found: Row) -> Text | None:
+    """Says what a judge does that prefers nobody, or too seldom; None if something is known of its preferences."""
+    doubt, outcomes, contradictions = found["strengths"][0]["no_ci95"], found["outcomes"], found["contradictions"]
+    decided = found["battles"] - outcomes[Fought.MISSING]
+    ties, count, first = outcomes[Fought.TIE], contradictions["count"], contradictions["first"]
+    if doubt == "few_images":
+        return Text("No winner yet: battles on fewer than six source images are too few to tell")
+    if doubt == "few_preferences":
+        preferred = decided - ties - count
+        return Text("It prefers an edit in {} of {} battles only, too few to tell", preferred, decided)
+    if doubt in NAMES["no_ci95"]:
+        return Text("No winner yet: {}", NAMES["no_ci95"][doubt])
+    if doubt != "no_preference":
+        return None
+    if count == decided and first in (0, count):
+        always = "A" if first else "B"
+        return Text("It answers {} whatever is shown: {} of {} battles are contradictions", always, count, decided)
+    if ties == decided:
+        return Text("It finds every two edits equally good: {} of {} battles are ties", ties, decided)
+    return Text(
+        "It prefers no edit in {} battles: {} and {}", decided, counted(count, "contradiction"), counted(ties, "tie")
+    )
 
 
 def battle_sheet(summary: Mapping[str, Any], *, titled: bool = False) -> Sheet:
@@ -162,18 +185,32 @@ def battle_sheet(summary: Mapping[str, Any], *, titled: bool = False) -> Sheet:
         if joint := of.get("together"):
             parts += [Line(), Line(title_of(judge, Text("all questions together, each of the same weight")), "strong")]
             parts.append(strengths_table(joint["strengths"], places=places))
+            parts.append(ranks_line(joint))
     return [*parts, Line(_ESTIMATOR, "quiet")] if parts else []
+
+
+def ranks_line(found: Row) -> Line:
+    """Says what ranks are corrected for."""
+    return Line(Correction.of(found["family"]).words(), "quiet")
 
 
 def _of_score(found: Row, rated: Any, places: Mapping[str, int]) -> Iterator[Line | Table[Any]]:
     table = strengths_table(found["strengths"], found["with_failures"], rated, places)
     yield table
-    if doubt := found["strengths"][0]["no_ci95"]:
-        yield Line(DOUBTS[doubt], "problem")
+    if says := nothing_known(found):
+        yield Line(Text("{:. }.", [says]), "problem")
+    yield from _doubts(found["strengths"], "problem")
     yield Line()
     yield wins_table(found, [row["edit_model"] for row in table.rows], places)
     yield Line()
     yield from map(Line, _lines(found))
+    yield ranks_line(found)
+
+
+def _doubts(strengths: Sequence[Row], look: Look) -> Iterator[Line]:
+    """Yields why strengths have no interval, each reason once."""
+    for doubt in dict.fromkeys(row["no_ci95"] for row in strengths if row["no_ci95"]):
+        yield Line(DOUBTS[doubt] if doubt in DOUBTS else Text("No interval: {}.", NAMES["no_ci95"][doubt]), look)
 
 
 def _lines(found: Mapping[str, Any]) -> Iterator[Text]:
@@ -185,12 +222,12 @@ def _lines(found: Mapping[str, Any]) -> Iterator[Text]:
         found["battles"],
         counted(outcomes[Fought.TIE], "tie"),
         counted(contradictions["count"], "contradiction"),
-        formats.NOTHING if contradictions["share"] is None else formats.share(contradictions["share"], 1),
+        formats.rate({**contradictions, "total": decided}),
     )
     if looks := found.get("looks"):
         yield Text(
             "{} of at most {} rounds are asked: after each the strengths are looked at, so every interval is at "
-            "{:.2%}, and those of all looks together hold 95% (Bonferroni; Dunn, JASA 56, 1961).",
+            "{:.2%}, and those of all looks together hold 95% (Bonferroni).",
             looks["rounds"],
             looks["of"],
             looks["level"],
@@ -242,8 +279,8 @@ def _preferences(document: Mapping[str, Any]) -> Iterator[Line | Table[Any]]:
     yield Line()
     places = {one["edit_model"]: place for place, one in enumerate(document["strengths"])}
     yield strengths_table(document["strengths"], places=places)
-    if doubt := document["strengths"][0]["no_ci95"]:
-        yield Line(DOUBTS[doubt], "quiet")
+    yield from _doubts(document["strengths"], "quiet")
+    yield ranks_line(document)
     yield Line()
     yield raters_table(document["raters"])
     for rater in document["raters"]:

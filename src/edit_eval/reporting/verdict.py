@@ -5,6 +5,7 @@ Page, Markdown and terminal show the same sentence. No sentence is about several
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,7 @@ from edit_eval.reporting.comparison_tables import digits_of
 from edit_eval.reporting.entries import Entry, entries, headlines
 from edit_eval.reporting.names import scale_words
 from edit_eval.reporting.remarks import passport_lines
-from edit_eval.reporting.strengths import ahead, by_strength
+from edit_eval.reporting.strengths import by_strength, nothing_known
 from edit_eval.statistics.battles import Fought
 from edit_eval.statistics.comparison import ColumnSummary, Comparison, Pair
 from edit_eval.statistics.series import gain
@@ -156,52 +157,60 @@ class Preference:
     """The preference of a judge that is shown two edits at a time."""
 
     judge: str
-    first: str
-    """The strongest edit model."""
-    doubted: tuple[str, ...]
+    first: str = ""
+    """The strongest edit model; empty if nothing is known."""
+    doubted: tuple[str, ...] = ()
     """Edit models to which it is not shown to be preferred."""
-    others: tuple[str, ...]
-    won: int
-    lost: int
-    battles: int
+    others: tuple[str, ...] = ()
+    won: int = 0
+    lost: int = 0
+    battles: int = 0
     """Battles of the first that have an outcome."""
+    unknown: Text | None = None
+    """Why nothing is known."""
 
     def wins(self) -> bool:
         """True if the first is preferred to every other."""
-        return not self.doubted
+        return bool(self.first) and not self.doubted
 
     def headline(self) -> Text:
         """Says who is preferred, without a full stop."""
+        if self.unknown:
+            return self.unknown
         if self.doubted:
             unsure = _listed(self.doubted)
             return Text("No winner yet: {} leads, but is not clearly preferred to {}", self.first, unsure)
         others = self.others[0] if len(self.others) == 1 else Text("all {} others", len(self.others))
         return Text("{} is preferred to {}", self.first, others)
 
-    def rest(self) -> Text:
-        """Says in how many battles, without a full stop."""
+    def rest(self) -> Text | None:
+        """Says in how many battles, without a full stop; None if nothing is known."""
+        if self.unknown:
+            return None
         return Text("{} won {} of its {} battles and lost {}", self.first, self.won, self.battles, self.lost)
 
     def sentence(self) -> Text:
         """Returns headline and rest."""
-        return Text("{:. }.", [self.headline(), self.rest()])
+        return Text("{:. }.", [part for part in (self.headline(), self.rest()) if part])
 
 
 def preferences(summary: Mapping[str, Any]) -> list[Preference]:
-    """Returns a preference for each judge that compares, by its headline; none for a judge without strengths."""
+    """Returns a preference for each judge that compares, by its headline; none for one without battles to tell of."""
     found = []
     for judge, of in (summary.get("battles") or {}).items():
         scored = next(iter(of["scores"].values()))
-        if any(row["strength"] is None for row in scored["strengths"]):
+        if unknown := nothing_known(scored):
+            found.append(Preference(judge, unknown=unknown))
+        if unknown or any(row["strength"] is None for row in scored["strengths"]):
             continue
         first, *others = (row["edit_model"] for row in by_strength(scored["strengths"]))
-        unsure = {other for other, least in ahead(scored["differences"], first) if least is None or least <= 0}
+        shown = {one["b"] if first == one["a"] else one["a"] for one in scored["differences"] if one["better"] == first}
         its = [(pair, pair["a"] == first) for pair in scored["pairs"] if first in (pair["a"], pair["b"])]
         found.append(
             Preference(
                 judge,
                 first,
-                tuple(other for other in others if other in unsure),
+                tuple(other for other in others if other not in shown),
                 tuple(others),
                 won=sum(pair[Fought.FIRST if ours else Fought.SECOND] for pair, ours in its),
                 lost=sum(pair[Fought.SECOND if ours else Fought.FIRST] for pair, ours in its),
@@ -240,9 +249,9 @@ def comparison_sentence(columns: Sequence[ColumnSummary], pairs: Sequence[Pair])
 def ranked(columns: Sequence[ColumnSummary]) -> list[ColumnSummary]:
     """Sorts columns by rank, and within a rank by mean, the best first; those without a rank come last."""
 
-    def place(column: ColumnSummary) -> tuple[bool, int, bool, float]:
-        mean = column.mean
-        return column.rank is None, column.rank or 0, mean is None, -gain(column.scale) * (mean or 0.0)
+    def place(column: ColumnSummary) -> tuple[float, bool, float]:
+        mean, rank = column.mean, math.inf if column.rank is None else column.rank
+        return rank, mean is None, -gain(column.scale) * (mean or 0.0)
 
     return sorted(columns, key=place)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from typing import Any
@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from edit_eval.records import JUDGE_FAILED, NO_EDIT, Judgement, Reading, Results, Sample, Status
-from edit_eval.statistics.intervals import FloatArray, IntArray, wilson_interval
+from edit_eval.statistics.failures import failure_interval
+from edit_eval.statistics.intervals import FloatArray, IntArray
 from edit_eval.statistics.people import Vote
 from edit_eval.statistics.preferences import ELO, level, newton, preferences
 
@@ -124,9 +125,22 @@ def _vote(one: Judgement, first: str, second: str, left: float, tie: float, clus
     )
 
 
-def battles_by_judge(results: Results) -> dict[str, tuple[list[Judgement], dict[str, Any]]]:
+def tables_of(scores: Iterable[Collection[str]]) -> int:
+    """Returns how many tables of strengths stand beside each other: for judges with these scores, one for each, and one
+    for all of a judge's together."""
+    return sum(len(of) + (len(of) > 1) for of in scores)
+
+
+def battles_by_judge(
+    results: Results, *, tables: int | None = None
+) -> dict[str, tuple[list[Judgement], dict[str, Any]]]:
     """Returns for each judge that compares two edits its judgements, and their results by each of its scores, the
-    headline first."""
+    headline first.
+
+    Ranks are corrected for the `tables` that are shown beside each other: those of all judges here, if not said.
+    """
+    scored = [results.scoring[judge].scales for judge in results.battle_judges]
+    tables = tables_of(scored) if tables is None else tables
     by_judge: dict[str, list[Judgement]] = defaultdict(list)
     for one in results.battles:
         by_judge[one.judge].append(one)
@@ -134,7 +148,7 @@ def battles_by_judge(results: Results) -> dict[str, tuple[list[Judgement], dict[
         judge: (
             by_judge[judge],
             {
-                score: _come_to(results, by_judge[judge], score, results.scoring[judge].looks)
+                score: _come_to(results, by_judge[judge], score, tables, results.scoring[judge].looks)
                 for score in sorted(
                     results.scoring[judge].scales, key=lambda name: name != results.scoring[judge].headline
                 )
@@ -145,7 +159,7 @@ def battles_by_judge(results: Results) -> dict[str, tuple[list[Judgement], dict[
 
 
 def together(results: Results, battles: Sequence[Judgement], scores: Sequence[str]) -> dict[str, Any]:
-    """Returns `strengths` and `differences` by all of a judge's questions at once, each with the same weight.
+    """Returns `strengths`, `differences` and `family` by all of a judge's questions at once, each of the same weight.
 
     Intervals are clustered on source images, so that several answers about one picture are not several pictures.
     """
@@ -154,19 +168,21 @@ def together(results: Results, battles: Sequence[Judgement], scores: Sequence[st
         its = votes_of(battles, score, results.samples)
         votes += [replace(one, weight=1 / len(its)) for one in its]
     looks = max((results.scoring[one.judge].looks for one in battles[:1]), default=1)
-    found = preferences(votes, results.edit_models, taken_in={one.rater for one in votes}, looks=looks)
-    return {name: found[name] for name in ("strengths", "differences")}
+    tables = tables_of(results.scoring[judge].scales for judge in results.battle_judges)
+    found = preferences(votes, results.edit_models, taken_in={one.rater for one in votes}, tables=tables, looks=looks)
+    return {name: found[name] for name in ("strengths", "differences", "family")}
 
 
-def _come_to(results: Results, battles: Sequence[Judgement], score: str, looks: int) -> dict[str, Any]:
-    """Returns the results of a judge's battles by one of its scores: `strengths`, `differences` and `davidson` of
-    `preferences`;
+def _come_to(results: Results, battles: Sequence[Judgement], score: str, tables: int, looks: int) -> dict[str, Any]:
+    """Returns the results of a judge's battles by one of its scores: `strengths`, `differences`, `family` and
+    `davidson` of `preferences`;
 
     `outcomes`, the number of battles by outcome; `missing`, those without an outcome by status; `contradictions`, their
-    share of those with an outcome with its interval; `pairs`, for every two models `a` and `b` the number of each
-    outcome, as seen from `a`; `with_failures`, the strengths with failed edits counted as lost, None if none failed;
-    `looks` of a design that is extended: `rounds` that were asked, `of` how many at most, and `level`, that of its
-    intervals.
+    `count`, how many of them are for the one shown `first`, their share of battles with an outcome, and its interval,
+    clustered on source images (`failures.failure_interval`); `pairs`, for every two models `a` and `b` the number of
+    each outcome, as seen from `a`; `with_failures`, the strengths with failed edits counted as lost, without ranks,
+    None if none failed; `looks` of a design that is extended: `rounds` that were asked, `of` how many at most, and
+    `level`, that of its intervals.
     """
     votes = votes_of(battles, score, results.samples)
     edits = {(one.sample_id, one.edit_model, one.edit_seed): one.status for one in results.edits}
@@ -174,17 +190,24 @@ def _come_to(results: Results, battles: Sequence[Judgement], score: str, looks: 
     outcomes = Counter[Fought]()
     missing = Counter[str]()
     pairs: dict[tuple[str, str], Counter[Fought]] = defaultdict(Counter)
+    contradicted: dict[str, list[bool]] = defaultdict(list)
+    clusters = {sample.id: sample.cluster or sample.id for sample in results.samples}
+    took_first = 0
     for one in battles:
         came = fought(one, score)
+        if came is not Fought.MISSING:
+            contradicted[clusters[one.sample_id]].append(came is Fought.CONTRADICTION)
+        if came is Fought.CONTRADICTION:
+            took_first += (shares(one, score) or {})[FORWARD][0] > 0.5
         outcomes[came] += 1
         pairs[one.edit_model, one.other][came] += 1
         if came is Fought.MISSING:
             status, _ = one.outcome(score) or (one.status, "")
             missing[status.value] += 1
     decided = sum(outcomes.values()) - outcomes[Fought.MISSING]
-    found = preferences(votes, results.edit_models, taken_in={one.rater for one in votes}, looks=looks)
+    found = preferences(votes, results.edit_models, taken_in={one.rater for one in votes}, tables=tables, looks=looks)
     return {
-        **{name: found[name] for name in ("strengths", "differences", "davidson")},
+        **{name: found[name] for name in ("strengths", "differences", "family", "davidson")},
         "answers": found["votes"],
         "battles": len(battles),
         "samples": found["samples"],
@@ -192,16 +215,25 @@ def _come_to(results: Results, battles: Sequence[Judgement], score: str, looks: 
         "missing": dict(sorted(missing.items())),
         "contradictions": {
             "count": outcomes[Fought.CONTRADICTION],
+            "first": took_first,
             "share": outcomes[Fought.CONTRADICTION] / decided if decided else None,
-            "ci95": wilson_interval(outcomes[Fought.CONTRADICTION], decided),
+            "ci95": failure_interval(
+                np.array([each for of in contradicted.values() for each in of], dtype=np.float64),
+                np.repeat(np.arange(len(contradicted)), [len(of) for of in contradicted.values()]),
+            )
+            if decided
+            else None,
         },
         "pairs": [
             {"a": a, "b": b, **{one.value: pairs[a, b][one] for one in Fought}}
             for a, b in sorted(pairs, key=lambda two: [results.edit_models.index(one) for one in two])
         ],
-        "with_failures": preferences(
-            [*votes, *lost], results.edit_models, taken_in={one.rater for one in lost}, looks=looks
-        )["strengths"]
+        "with_failures": [
+            {name: value for name, value in row.items() if name != "rank"}
+            for row in preferences(
+                [*votes, *lost], results.edit_models, taken_in={one.rater for one in lost}, looks=looks
+            )["strengths"]
+        ]
         if lost
         else None,
         **({"looks": {"rounds": min(results.rounds, looks), "of": looks, "level": level(looks)}} if looks > 1 else {}),

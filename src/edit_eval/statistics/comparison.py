@@ -25,6 +25,7 @@ from edit_eval.statistics.failures import (
     failed_edits,
     paired_failures,
 )
+from edit_eval.statistics.families import Contrast, Correction, FamilyOfTests, ranks
 from edit_eval.statistics.gate import Gate, hold_against_first
 from edit_eval.statistics.intervals import (
     FEWEST_CLUSTERS,
@@ -166,6 +167,8 @@ class Pair:
     """Share of unseen images, each a total loss, that would undo the difference; decides nothing either."""
     ruled_out_share: float | None = None
     """A kind of image with a larger share would be among that many images in 95 of 100 evaluations."""
+    standard_error: float | None = None
+    """Of the difference; None if there is no interval."""
     settled_by: int | None = None
     """Source images that would show a true difference as large as the one seen; None as for `detectable`."""
 
@@ -196,7 +199,7 @@ class ColumnSummary:
     """Why there is no interval, as in the summary."""
     ruled_out_share: float | None
     rank: int | None
-    """See `_ranks`: columns that no test separates share one. None without enough shared source images."""
+    """See `families.ranks`: columns that no test separates share one. None without enough shared source images."""
     failed: FailedEdits
     run: str = ""
     differs: tuple[str, ...] = ()
@@ -217,6 +220,11 @@ class Comparison:
     """What people would say, if some have been asked."""
 
     @property
+    def correction(self) -> Correction:
+        """What ranks and the pairs' `p_adjusted` are corrected for."""
+        return _family(self.pairs).correction
+
+    @property
     def judges(self) -> tuple[str, ...]:
         """The judges, in order."""
         return tuple(dict.fromkeys(column.judge for column in self.columns))
@@ -227,7 +235,8 @@ class Comparison:
             "schema": SCHEMA,
             "alpha": ALPHA,
             "power": POWER,
-            "tests": sum(pair.p is not None for pair in self.pairs),
+            "tests": self.correction.tests,
+            "family": self.correction.document(),
             "columns": [{**asdict(column), "differs": list(column.differs)} for column in self.columns],
             "pairs": [asdict(pair) for pair in self.pairs],
             "gate": asdict(self.gate),
@@ -269,13 +278,13 @@ def compare(
     held = [_Both(a, b) for a, b in both]
     tests = sum(one.found is not None and not one.found.doubt for one in held)
     pairs = _judged([_pair(one, tests, detect) for one in held], paired_failures(both), margin)
-    ranks = {
+    ranked = {
         (judge, name): rank
         for judge in of_judges
         for name, rank in _ranks([pair for pair in pairs if pair.judge == judge]).items()
     }
     return Comparison(
-        columns=tuple(_column_summary(column, ranks.get((column.judge, column.name))) for column in columns),
+        columns=tuple(_column_summary(column, ranked.get((column.judge, column.name))) for column in columns),
         pairs=tuple(pairs),
         gate=hold_against_first(both, pairs, margin=margin, allow_unscored=allow_unscored),
         notes=tuple(notes),
@@ -388,6 +397,7 @@ def _pair(both: _Both, tests: int, detect: float | None) -> Pair:
         tipping_share=tipping_share(found.value, span) if found else None,
         ruled_out_share=ruled_out_share(found.worth) if found else None,
         equal_within=equal_within(found, span, alpha) if found else None,
+        standard_error=found.standard_error if found and not found.doubt else None,
         settled_by=clusters_needed(found, abs(found.value), span, alpha=alpha) if found and found.value else None,
     )
 
@@ -456,25 +466,39 @@ def _largest(both: _Both) -> list[SampleDifference]:
     ]
 
 
+def _family(pairs: Sequence[Pair]) -> FamilyOfTests:
+    """Returns the tests of all pairs of all judges."""
+    return FamilyOfTests(
+        tuple(
+            Contrast(
+                pair.a,
+                pair.b,
+                None if pair.difference is None else gain(pair.scale) * pair.difference,
+                pair.standard_error,
+                pair.p,
+            )
+            for pair in pairs
+        )
+    )
+
+
 def _judged(
     pairs: Sequence[Pair], failures: Mapping[tuple[str, str], PairedFailures], margin: float | None
 ) -> list[Pair]:
     """Returns the pairs with adjusted p-values, findings and outcomes."""
-    adjusted = holm([pair.p for pair in pairs])
+    family = _family(pairs)
     by_image = holm([pair.by_image.p for pair in pairs])
     cells = [(place, name) for place, pair in enumerate(pairs) for name in pair.categories]
     adjusted_cells = benjamini_hochberg([pairs[place].categories[name].p for place, name in cells])
     by_cell = dict(zip(cells, adjusted_cells, strict=True))
     found = []
-    for place, (pair, p) in enumerate(zip(pairs, adjusted, strict=True)):
+    for place, (pair, p, better) in enumerate(zip(pairs, family.adjusted(), family.better(), strict=True)):
         failed = failures[pair.a, pair.b]
-        shown = p is not None and pair.difference is not None and p <= ALPHA
-        a_leads = gain(pair.scale) * (pair.difference or 0.0) > 0
         tested = replace(
             pair,
             p_adjusted=p,
             categories={name: replace(of, p_adjusted=by_cell[place, name]) for name, of in pair.categories.items()},
-            scores_better=(pair.a if a_leads else pair.b) if shown else None,
+            scores_better=better,
             fails_more=(pair.a if failed.a > failed.b else pair.b) if failed.proven else None,
             failures=failed,
             by_image=replace(pair.by_image, p_adjusted=by_image[place]),
@@ -483,12 +507,10 @@ def _judged(
     return found
 
 
-def _ranks(pairs: Sequence[Pair]) -> dict[str, int]:
-    """Returns the rank of each column of one judge; a column that cannot be ranked is left out.
+def _ranks(pairs: Sequence[Pair]) -> dict[str, int | None]:
+    """Returns the rank of each column of one judge by what is shown of score and failures.
 
-    1 + the number of columns that are shown to be better, and not before one that leads it on the samples that both
-    have: otherwise a column would rise by losing samples, for the fewer it has, the less is shown of it. A column is
-    ranked if it shares six source images with each of the others; those with the fewest are left out first.
+    A column is ranked if it shares six source images with each of the others; those with the fewest are left out first.
     """
     shared: dict[str, dict[str, int]] = {}
     for pair in pairs:
@@ -498,25 +520,8 @@ def _ranks(pairs: Sequence[Pair]) -> dict[str, int]:
         del shared[fewest]
         for of in shared.values():
             of.pop(fewest, None)
-    if len(shared) < 2:
-        return {}
     ranked = [pair for pair in pairs if pair.a in shared and pair.b in shared]
-    ranks = {name: 1 + sum(_is_beaten(name, pair) for pair in ranked) for name in shared}
-    led = [(_leader(pair), pair) for pair in ranked if pair.difference]
-    for _ in ranks:  # at most as many steps as there are columns
-        for leader, pair in led:
-            other = pair.a if leader == pair.b else pair.b
-            if pair.better != other:  # it may be the better one because the leader fails more
-                ranks[other] = max(ranks[other], ranks[leader])
-    return ranks
-
-
-def _leader(pair: Pair) -> str:
-    return pair.a if gain(pair.scale) * (pair.difference or 0.0) > 0 else pair.b
-
-
-def _is_beaten(name: str, pair: Pair) -> bool:
-    return name in (pair.a, pair.b) and pair.better not in (None, name)
+    return ranks(_family(ranked).tests, [pair.better for pair in ranked])
 
 
 def _column_summary(column: ScoreColumn, rank: int | None) -> ColumnSummary:

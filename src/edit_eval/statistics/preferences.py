@@ -22,22 +22,26 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from edit_eval.statistics.agreement import alpha
+from edit_eval.statistics.families import Contrast, FamilyOfTests, ranks
 from edit_eval.statistics.instruments import voters_of
 from edit_eval.statistics.intervals import (
     CONFIDENCE,
+    FEWEST_CLUSTERS,
     BoolArray,
+    Estimate,
     FloatArray,
     IntArray,
     cluster_codes,
+    linear_estimate,
     sign_test,
-    student_quantile,
     wilson_interval,
 )
 from edit_eval.statistics.people import SHARES, Vote
@@ -46,7 +50,7 @@ SIDE_LEVEL, SIDE_SHARE = 0.001, 0.8
 """A rater counts as always taking one side if his votes for left and right would be that unlikely by chance, and more
 than that share of them are for one side: 58 % of 500 votes are as unlikely, but still say something about the edits."""
 LEAST_KEPT = 0.7
-"""Least share of the covariance over images that is kept after adding that of raters: simulated, intervals hold the
+"""Least share of the variance over images that is kept after adding that of raters: simulated, intervals hold the
 truth in 93 to 97 of 100 with 3, 8 and 20 raters, alike or not; with 0 in 92, with 1 in 98."""
 LARGEST_STRENGTH = 8.0
 """Strengths beyond are not estimated: 3,000 to 1, which no number of votes by people can show."""
@@ -54,18 +58,15 @@ PENALTY = 0.01
 """Penalty in Davidson's model: half of it times the sum of squares is subtracted from the log-likelihood, as if
 strengths and the effect of the side were drawn with a standard deviation of 10."""
 UNBOUNDED = "unbounded"
+NO_FIT = ("no_votes", "not_connected")
+"""Doubts with which no model of votes can be fitted."""
 ELO = 400 / math.log(10), 1000.0
 """Points of Elo's scale per logit, and its origin: another view of the same strengths."""
 
 
-def told_apart(votes: Sequence[Vote], edit_models: Sequence[str], looks: int) -> bool:
-    """True if every two edit models are told apart: no interval of a difference, at that many looks, holds 0."""
-    fit, places = fit_strengths(votes, edit_models, looks=looks), range(len(edit_models))
-    return all(
-        (ends := fit.between(a, b)) is not None
-        and ((ends[0] is not None and ends[0] > 0) or (ends[1] is not None and ends[1] < 0))
-        for a, b in combinations(places, 2)
-    )
+def told_apart(votes: Sequence[Vote], edit_models: Sequence[str], tables: int, looks: int) -> bool:
+    """True if every two edit models are told apart, corrected for all pairs, tables and looks (`FamilyOfTests`)."""
+    return fit_strengths(votes, edit_models, tables=tables, looks=looks).family.told_apart()
 
 
 def level(looks: int) -> float:
@@ -79,16 +80,20 @@ def preferences(
     *,
     taken_in: Collection[str] = (),
     resamples: int = 1_000,
+    tables: int = 1,
     looks: int = 1,
 ) -> dict[str, Any]:
     """Computes strengths with intervals, wins of every pair, habits of raters, and their agreement; plain data.
 
     `strengths` has for each edit model its `strength` (in logits, their mean 0), the same as `elo`, `ci95`, the `share`
-    that it would get against the average of the others, and `rank` (1 + the number shown to be stronger); None with a
-    reason in `no_ci95`: `no_votes`, `not_connected` (some models never met, directly or through others),
-    `unbounded` (some won, or lost, everything against the others: their strengths are bounded by one tie more between
-    every two), `few_clusters`. `differences` has the same for every two: `difference`, and `ci95`, where None is an
-    open end. `davidson` has `ties` (the odds of a tie between two alike, against one of the two), `side` (the advantage
+    that it would get against the average of the others, and `rank` (`families.ranks`); None with a reason in `no_ci95`:
+    `no_votes`, `not_connected` (some models never met, directly or through others), `no_preference` and
+    `few_preferences` (votes on no image, or on fewer than six, prefer anybody: all are ties, or contradict each other),
+    `few_images`, `unbounded` (some won, or lost, everything against the others: their strengths are bounded by one tie
+    more between every two), and those of `intervals.Estimate`. `differences` has the same for every two: `difference`,
+    `ci95`, where None is an open end, `p`, `p_adjusted`, and who is shown to be `better`, None for neither; `family`
+    says what that is corrected for (`families.Correction`): all pairs, and `tables` of the same models beside each
+    other. `davidson` has `ties` (the odds of a tie between two alike, against one of the two), `side` (the advantage
     of the left one, in logits) with `side_ci95`, and `strengths` in the order of the edit models; None if there are no
     strengths. Intervals are clustered on source images and on raters at once. A rater who always takes one side is
     `set_apart`, and in no number, unless he is `taken_in`. If the number of votes was open, and they were looked at up
@@ -100,7 +105,9 @@ def preferences(
     raters = [{**rater, "set_apart": rater["rater"] in apart} for rater in raters]
     of_all = [vote for vote in votes if vote.rater not in apart]
     counted = [vote for vote in of_all if vote.choice in SHARES]
-    fit = fit_strengths(counted, edit_models, looks=looks)
+    fit = fit_strengths(counted, edit_models, tables=tables, looks=looks)
+    fits, all_ties = fit.doubt not in NO_FIT, all(vote.tie == 1 for vote in counted)  # odds of a tie without bound
+    tests = zip(fit.family.tests, fit.family.adjusted(), fit.family.better(), strict=True)
     return {
         "schema": 1,
         "votes": len(counted),
@@ -113,8 +120,8 @@ def preferences(
                 "elo": None if strength is None else ELO[1] + ELO[0] * strength,
                 "share": fit.share(place),
                 "ci95": fit.interval(_unit(len(edit_models), place)),
-                "no_ci95": fit.doubt,
-                "rank": fit.rank(place),
+                "no_ci95": fit.doubt_of(place),
+                "rank": fit.ranks[model],
             }
             for place, model in enumerate(edit_models)
         ],
@@ -125,10 +132,14 @@ def preferences(
                 **_counts(counted, edit_models[a], edit_models[b]),
                 "difference": fit.difference(a, b),
                 "ci95": fit.between(a, b),
+                "p": test.p,
+                "p_adjusted": adjusted,
+                "better": better,
             }
-            for a, b in combinations(range(len(edit_models)), 2)
+            for (a, b), (test, adjusted, better) in zip(combinations(range(len(edit_models)), 2), tests, strict=True)
         ],
-        "davidson": davidson(counted, edit_models, looks=looks) if fit.strengths is not None else None,
+        "family": fit.family.correction.document(),
+        "davidson": davidson(counted, edit_models, looks=looks) if fits and not all_ties else None,
         "raters": raters,
         "agreement": _agreement(counted, resamples),
     }
@@ -136,19 +147,24 @@ def preferences(
 
 @dataclass(frozen=True)
 class Fit:
-    """Strengths and the covariance of their errors."""
+    """Strengths, and all that their uncertainty is made of."""
 
-    strengths: FloatArray | None
-    """Strength of each edit model, their mean 0; None if they cannot be estimated."""
-    covariance: FloatArray
-    freedom: float
-    """Degrees of freedom of the covariance."""
+    edit_models: Sequence[str]
     doubt: str | None
     """Why there are no strengths, or no interval; None if there are."""
-    above: Mapping[tuple[int, int], float | None] = field(default_factory=dict)
-    """For `unbounded` strengths: by how much a model at least is stronger than one that it won everything against;
-    None if the two never met."""
-    confidence: float = CONFIDENCE
+    strengths: FloatArray | None = None
+    """Strength of each edit model, their mean 0; None if they cannot be estimated."""
+    errors: Errors | None = None
+    above: Mapping[tuple[int, int], int] = field(default_factory=dict)
+    """For `unbounded` strengths: the models of which one got everything against the other, directly or in a chain, and
+    on how many images; 0 if the two never met."""
+    tables: int = 1
+    looks: int = 1
+
+    @property
+    def confidence(self) -> float:
+        """Of every interval: see `level`."""
+        return level(self.looks)
 
     def strength(self, place: int) -> float | None:
         """Returns a strength in logits."""
@@ -165,57 +181,138 @@ class Fit:
         others = np.delete(self.strengths, place)
         return float(np.mean(1 / (1 + np.exp(others - self.strengths[place]))))
 
+    def estimate(self, contrast: FloatArray) -> Estimate | None:
+        """Estimates a contrast of strengths; None if there are none, or nothing is known of their errors."""
+        if self.strengths is None or self.errors is None:
+            return None
+        return self.errors.of(float(contrast @ self.strengths), contrast)
+
     def interval(self, contrast: FloatArray) -> list[float] | None:
         """Returns the interval of a contrast of strengths, at `confidence`; None if there is none."""
-        return None if self.doubt else self._interval(contrast)
+        found = None if self.doubt else self.estimate(contrast)
+        return None if found is None else found.interval(confidence=self.confidence)
+
+    def doubt_of(self, place: int) -> str | None:
+        """Returns why a strength has no interval; None if it has one."""
+        found = self.estimate(_unit(len(self.edit_models), place))
+        return self.doubt or (None if found is None else found.doubt)
 
     def between(self, a: int, b: int) -> list[float | None] | None:
         """Returns the interval of the difference a - b, at `confidence`; None for an open end."""
+        tail = (1 - self.confidence) / 2
         if (a, b) in self.above:
-            return None if (least := self.above[a, b]) is None else [least, None]
+            return None if not (images := self.above[a, b]) else [_least(tail, images), None]
         if (b, a) in self.above:
-            return None if (least := self.above[b, a]) is None else [None, -least]
-        if self.strengths is None or self.doubt not in (None, UNBOUNDED):
-            return None
-        ends = self._interval(_unit(len(self.strengths), a) - _unit(len(self.strengths), b))
+            return None if not (images := self.above[b, a]) else [None, -_least(tail, images)]
+        ends = found.interval(confidence=self.confidence) if (found := self._of_two(a, b)) else None
         return None if ends is None else [*ends]
 
-    def _interval(self, contrast: FloatArray) -> list[float] | None:
-        if self.strengths is None:
+    def p_value(self, a: int, b: int) -> float | None:
+        """Returns the two-sided p of "both are as strong"; None if it cannot be tested.
+
+        Of two of which one won every image it is the exact sign test's, 2 / 2^G: below .05 where `between` is above 0.
+        """
+        if images := self.above.get((a, b), self.above.get((b, a))):
+            return min(1.0, 2.0 ** (1 - images))
+        return None if images == 0 or (found := self._of_two(a, b)) is None else found.p_value()
+
+    def _error(self, a: int, b: int) -> float | None:
+        found = self._of_two(a, b)
+        return None if found is None or found.doubt else found.standard_error
+
+    def _of_two(self, a: int, b: int) -> Estimate | None:
+        if self.doubt not in (None, UNBOUNDED):
             return None
-        error = math.sqrt(max(0.0, float(contrast @ self.covariance @ contrast)))
-        reach = student_quantile(0.5 + self.confidence / 2, self.freedom) * error
-        value = float(contrast @ self.strengths)
-        return [value - reach, value + reach]
+        return self.estimate(_unit(len(self.edit_models), a) - _unit(len(self.edit_models), b))
 
-    def rank(self, place: int) -> int | None:
-        """Returns 1 + the number of models shown to be stronger."""
-        if self.strengths is None or self.doubt not in (None, UNBOUNDED):
-            return None
-        of_others = (self.between(one, place) for one in range(len(self.strengths)) if one != place)
-        return 1 + sum(1 for ends in of_others if ends and ends[0] is not None and ends[0] > 0)
+    @cached_property
+    def family(self) -> FamilyOfTests:
+        """The tests of every two, in the order of `combinations`."""
+        names = self.edit_models
+        return FamilyOfTests(
+            tuple(
+                Contrast(names[a], names[b], None if p is None else self.difference(a, b), self._error(a, b), p)
+                for a, b in combinations(range(len(names)), 2)
+                for p in [self.p_value(a, b)]
+            ),
+            tables=self.tables,
+            looks=self.looks,
+        )
+
+    @cached_property
+    def ranks(self) -> Mapping[str, int | None]:
+        """The rank of each edit model by the whole family; None where nothing is known."""
+        return dict.fromkeys(self.edit_models) | ranks(self.family.tests, self.family.better())
 
 
-def fit_strengths(votes: Sequence[Vote], edit_models: Sequence[str], *, looks: int = 1) -> Fit:
+@dataclass(frozen=True)
+class Errors:
+    """What images, and raters, add to the errors of strengths."""
+
+    inverse: FloatArray
+    """Of the information: models x models."""
+    scores: FloatArray
+    """Of each image, the sum of its votes' derivatives: images x models."""
+    information: FloatArray
+    """Of each image about each pair of models: images x pairs, in the order of `combinations`."""
+    raters: int
+    added: FloatArray
+    """Covariance that differences between raters add to that of images; zeros for one rater."""
+
+    def of(self, value: float, contrast: FloatArray) -> Estimate:
+        """Estimates a contrast: the error by images as that of any mean, and what raters add."""
+        reach = self.inverse @ contrast
+        a, b = np.triu_indices(len(reach), 1)
+        found = linear_estimate(value, self.scores @ reach, self.information @ (reach[a] - reach[b]) ** 2)
+        if self.raters < 2 or found.doubt:
+            return found
+        own = found.standard_error**2
+        square = max(LEAST_KEPT * own, own + float(contrast @ self.added @ contrast))
+        theirs = square - own
+        return replace(
+            found,
+            standard_error=math.sqrt(square),
+            freedom=square**2 / (own**2 / found.freedom + theirs**2 / (self.raters - 1)),
+        )
+
+
+def fit_strengths(votes: Sequence[Vote], edit_models: Sequence[str], *, tables: int = 1, looks: int = 1) -> Fit:
     """Fits strengths by maximum likelihood to weighted votes, every two models counting alike.
 
-    The covariance is the sandwich with two kinds of crossed clusters, source images and raters (Cameron, Gelbach and
-    Miller, JBES 29, 2011): that of images, plus the addition of raters. Each is corrected for bias by G / (G - 1); the
-    degrees of freedom are Satterthwaite's. With one rater they are that rater's strengths, and say nothing about other
-    people. Its intervals are at `level(looks)`.
+    With w_i a vote's weight, y_i the left one's share, q_i = 1 / (1 + exp(s_r - s_l)), x_i the vector with 1 for the
+    left model and -1 for the right one, c a contrast, and I = sum_i w_i q_i (1 - q_i) x_i x_i': image g adds to the
+    error of c's, and knows of it, the parts
+
+        u_g = sum_(i in g) w_i (y_i - q_i) x_i' I^+ c
+        a_g = sum_(i in g) w_i q_i (1 - q_i) (x_i' I^+ c)^2 / (c' I^+ c)
+
+    from which follow error, degrees of freedom, interval and p as of a mean (`intervals.linear_estimate`). Votes of
+    several raters are clustered in two crossed ways, by image and by rater (Cameron, Gelbach and Miller, JBES 29,
+    2011): what raters add is the sum over raters less that over cells of both, each times G / (G - 1), and the degrees
+    of freedom are Satterthwaite's. With one rater they are that rater's strengths, and say nothing about other people.
+
+    There is no interval with fewer than `FEWEST_CLUSTERS` images (`few_images`), nor if that many have no vote that
+    says something (`few_preferences`); no strength if none has (`no_preference`): a judge that contradicts itself on
+    every pair is not known to find all alike. Tests are corrected over all pairs, `tables`
+    and `looks` (`FamilyOfTests`).
     """
-    count, confidence = len(edit_models), level(looks)
-    nothing = np.zeros((count, count))
+    models = tuple(edit_models)
+    count = len(models)
+    found = partial(Fit, models, tables=tables, looks=looks)
     if not votes:
-        return Fit(None, nothing, 0.0, "no_votes")
-    place = {model: number for number, model in enumerate(edit_models)}
+        return found("no_votes")
+    place = {model: number for number, model in enumerate(models)}
     left = np.array([place[vote.left] for vote in votes])
     right = np.array([place[vote.right] for vote in votes])
     shares = np.array([vote.left_gets for vote in votes])
     images = cluster_codes([vote.group for vote in votes])
+    raters = cluster_codes([vote.rater for vote in votes])
     weights = _alike(left, right, np.array([vote.weight for vote in votes]), count)
     if not _reached(left, right, np.full(len(left), 0.5), count).all():
-        return Fit(None, nothing, 0.0, "not_connected")
+        return found("not_connected")
+    telling = _telling(left, right, weights * (shares - 0.5), images, count)
+    if not telling:
+        return found("no_preference")
     beats = _reached(left, right, shares, count)
     total, won = _table(left, right, shares, weights, count)
     bounded = not beats.all()
@@ -226,28 +323,53 @@ def fit_strengths(votes: Sequence[Vote], edit_models: Sequence[str], *, looks: i
         # One tie more between every two models that met keeps the strengths finite.
         met = (total > 0) * float(np.mean(weights))
         strengths, information = newton(total + met, won + met / 2)
-    design = np.zeros((len(votes), count))
-    design[np.arange(len(votes)), left] += 1
-    design[np.arange(len(votes)), right] -= 1
-    residuals = weights * (shares - 1 / (1 + np.exp(-(strengths[left] - strengths[right]))))
-    scores = (design * residuals[:, None]) @ np.linalg.pinv(information)
-    raters = cluster_codes([vote.rater for vote in votes])
-    of_images, groups = _clustered(scores, images)
-    covariance, freedom = of_images, groups - 1.0
-    if groups < 3:
-        return Fit(strengths, covariance, max(freedom, 0.0), "few_clusters")
-    of_raters, persons = _clustered(scores, raters)
-    if persons > 1:
-        cells, _ = _clustered(scores, raters * (int(images.max()) + 1) + images)
-        added = of_raters - cells  # the cells of image and rater are in both sums
-        covariance = _no_less(of_images + added, LEAST_KEPT * of_images)
-        own, theirs = float(np.trace(of_images)), float(np.trace(covariance - of_images))
-        freedom = (own + theirs) ** 2 / (own**2 / (groups - 1) + theirs**2 / (persons - 1))
+    expected = 1 / (1 + np.exp(-(strengths[left] - strengths[right])))
+    inverse = np.asarray(np.linalg.pinv(information), np.float64)
+    residuals, known = weights * (shares - expected), weights * expected * (1 - expected)
+    errors = _errors(left, right, residuals, known, images, raters, inverse)
+    found = partial(found, strengths=strengths, errors=errors)
+    if int(images.max()) + 1 < FEWEST_CLUSTERS:
+        return found("few_images")
     if not bounded:
-        return Fit(strengths, covariance, freedom, None, confidence=confidence)
+        return found(None if telling >= FEWEST_CLUSTERS else "few_preferences")
     apart = [(a, b) for a in range(count) for b in range(count) if beats[a, b] and not beats[b, a]]
-    above = {(a, b): _least(images[_met(left, right, a, b)], confidence) for a, b in apart}
-    return Fit(strengths, covariance, freedom, UNBOUNDED, above, confidence)
+    return found(UNBOUNDED, above={(a, b): len(np.unique(images[_met(left, right, a, b)])) for a, b in apart})
+
+
+def _telling(left: IntArray, right: IntArray, leanings: FloatArray, images: IntArray, count: int) -> int:
+    """Returns on how many images the votes on some pair of models lean to one of the two."""
+    turned = np.where(left < right, leanings, -leanings)
+    cells = (images * count + np.minimum(left, right)) * count + np.maximum(left, right)
+    sums = np.bincount(cells, turned)
+    size = np.bincount(cells, np.abs(leanings))
+    return len(np.unique(np.flatnonzero(np.abs(sums) > 1e-9 * (size + 1e-300)) // count**2))
+
+
+def _errors(
+    left: IntArray,
+    right: IntArray,
+    residuals: FloatArray,
+    known: FloatArray,
+    images: IntArray,
+    raters: IntArray,
+    inverse: FloatArray,
+) -> Errors:
+    """Sums by image what votes add to the errors, `residuals`, and what is `known` by them."""
+    count, groups = len(inverse), int(images.max()) + 1
+    scores = np.zeros((groups, count))
+    np.add.at(scores, (images, left), residuals)
+    np.add.at(scores, (images, right), -residuals)
+    a, b = np.triu_indices(count, 1)
+    pairs = np.zeros((count, count), dtype=np.int64)
+    pairs[a, b] = pairs[b, a] = np.arange(len(a))
+    cells = np.bincount(images * len(a) + pairs[left, right], known, groups * len(a))
+    information = np.asarray(cells.reshape(groups, len(a)), np.float64)
+    persons, added = int(raters.max()) + 1, np.zeros((count, count))
+    if persons > 1:
+        influence = residuals[:, None] * (inverse[left] - inverse[right])
+        # The cells of image and rater are in both sums.
+        added = _clustered(influence, raters) - _clustered(influence, raters * groups + images)
+    return Errors(inverse, scores, information, persons, added)
 
 
 def _met(left: IntArray, right: IntArray, a: int, b: int) -> BoolArray:
@@ -255,11 +377,9 @@ def _met(left: IntArray, right: IntArray, a: int, b: int) -> BoolArray:
     return np.asarray(((left == a) & (right == b)) | ((left == b) & (right == a)))
 
 
-def _least(images: IntArray, confidence: float) -> float | None:
-    """Returns how much stronger, in logits, the winner on all these images is at least; None for no image."""
-    if not len(images):
-        return None
-    share = ((1 - confidence) / 2) ** (1 / len(np.unique(images)))
+def _least(tail: float, images: int) -> float:
+    """Returns how much stronger, in logits, the winner on all of so many images is at least."""
+    share = tail ** (1 / images)
     return math.log(share / (1 - share))
 
 
@@ -267,7 +387,8 @@ def davidson(votes: Sequence[Vote], edit_models: Sequence[str], *, looks: int = 
     """Fits Davidson's model with an effect of the side (see `preferences`); votes count by their weights.
 
     The log-odds of left against right are a - b + side; a tie is `ties` times as likely as the geometric mean of the
-    two. Without any tie `ties` is 0, and it is Bradley and Terry's model with an effect of the side.
+    two. Without any tie `ties` is 0, and it is Bradley and Terry's model with an effect of the side. The side has no
+    interval if nothing bounds it, since every vote is for the same one.
     """
     count = len(edit_models)
     place = {model: number for number, model in enumerate(edit_models)}
@@ -306,15 +427,17 @@ def davidson(votes: Sequence[Vote], edit_models: Sequence[str], *, looks: int = 
         beta, odds = beta + step[:-1], odds + float(step[-1])
         if np.abs(step).max() < 1e-10:
             break
-    of_images, groups = _clustered(scores @ np.linalg.inv(information), cluster_codes([vote.group for vote in votes]))
-    side = float(beta[count])
-    quantile = student_quantile(0.5 + level(looks) / 2, groups - 1) if groups > 2 else 0
-    reach = quantile * math.sqrt(of_images[count, count])
+    side, reach = float(beta[count]), np.linalg.inv(information)[:, count]
+    images, along = cluster_codes([vote.group for vote in votes]), design @ reach[:-1]
+    known = weights * (spread * along**2 + 2 * cross * along * reach[-1] + third * (1 - third) * reach[-1] ** 2)
+    parts, shares = (np.bincount(images, each).astype(np.float64) for each in (scores @ reach, known))
+    found = linear_estimate(side, parts, shares)
+    one_side = not (won > 0).any() or not (won + tie < 1).any()
     strengths = beta[:count] - beta[:count].mean()
     return {
         "ties": math.exp(odds) if has_ties else 0.0,
         "side": side,
-        "side_ci95": [side - reach, side + reach] if reach else None,
+        "side_ci95": None if one_side else found.interval(confidence=level(looks)),
         "strengths": [float(one) for one in strengths],
     }
 
@@ -352,18 +475,12 @@ def newton(total: FloatArray, won: FloatArray) -> tuple[FloatArray, FloatArray]:
     return strengths - strengths.mean(), information
 
 
-def _clustered(scores: FloatArray, clusters: IntArray) -> tuple[FloatArray, int]:
-    """Returns the sum over clusters of squared sums, times G / (G - 1); and G."""
+def _clustered(scores: FloatArray, clusters: IntArray) -> FloatArray:
+    """Returns the sum over clusters of squared sums, times G / (G - 1)."""
     _, codes = np.unique(clusters, return_inverse=True)
     groups = int(codes.max()) + 1
     sums = np.stack([np.bincount(codes, column, groups) for column in scores.T], axis=1)
-    return np.asarray(sums.T @ sums * (groups / max(1, groups - 1))), groups
-
-
-def _no_less(covariance: FloatArray, least: FloatArray) -> FloatArray:
-    """Returns the covariance, nowhere below another: the addition of raters is estimated, and may be negative."""
-    values, vectors = np.linalg.eigh(covariance - least)
-    return np.asarray(least + (vectors * np.maximum(values, 0.0)) @ vectors.T)
+    return np.asarray(sums.T @ sums * (groups / max(1, groups - 1)))
 
 
 def _reached(left: IntArray, right: IntArray, shares: FloatArray, count: int) -> BoolArray:

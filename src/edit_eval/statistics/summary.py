@@ -208,7 +208,7 @@ def _comparison(results: Results, votes: Sequence[Vote]) -> dict[str, Any] | Non
         return None
     document = found.document()
     return {
-        **{name: document[name] for name in ("alpha", "power", "tests")},
+        **{name: document[name] for name in ("alpha", "power", "tests", "family")},
         "columns": [_without(column, "run", "differs") for column in document["columns"]],
         "pairs": [
             {**pair, "largest": [_without(sample, "words_a", "words_b") for sample in pair["largest"]]}

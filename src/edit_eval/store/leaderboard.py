@@ -13,7 +13,7 @@ from typing import Any
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Edit, Judgement, Results
-from edit_eval.statistics.battles import battles_by_judge
+from edit_eval.statistics.battles import battles_by_judge, tables_of
 from edit_eval.statistics.columns import ScoreColumn, differences
 from edit_eval.statistics.comparison import Comparison, compare
 from edit_eval.store.comparable import Made, Note, comparable_columns, judge_identity, look, run_names
@@ -73,7 +73,8 @@ def leaderboard(runs: Sequence[Made]) -> Leaderboard:
                 names,
             )
         )
-    battles = {judges[0]: _fitted(runs, names, judges, called) for judges in shared}
+    tables = tables_of(runs[0].results.scoring[judges[0]].scales for judges in shared)
+    battles = {judges[0]: _fitted(runs, names, judges, called, tables) for judges in shared}
     lines = _passports(runs, names, [*(comparison.judges if comparison else ()), *battles])
     own = [note for note in comparison.notes if not _of_a_passport(note)] if comparison else []
     known = [{name for judges in shared for name in judges[place : place + 1]} for place in range(len(runs))]
@@ -167,9 +168,13 @@ def _count(column: ScoreColumn) -> int:
 
 
 def _fitted(
-    runs: Sequence[Made], names: Sequence[str], judges: Sequence[str], called: Sequence[Mapping[str, str]]
+    runs: Sequence[Made],
+    names: Sequence[str],
+    judges: Sequence[str],
+    called: Sequence[Mapping[str, str]],
+    tables: int,
 ) -> dict[str, Any]:
-    """Fits the battles of all runs by one judge together; returns `scores` and `coverage`."""
+    """Fits the battles of all runs by one judge together, one of so many tables; returns `scores` and `coverage`."""
     edits: dict[tuple[str, str, int], Edit] = {}
     battles: dict[tuple[object, ...], Judgement] = {}
     for here, run, judge in zip(called, runs, judges, strict=True):
@@ -198,7 +203,7 @@ def _fitted(
         battle_judges=(judges[0],),
         rounds=looks,
     )
-    of_judge, scores = battles_by_judge(together)[judges[0]]
+    of_judge, scores = battles_by_judge(together, tables=tables)[judges[0]]
     for found in scores.values():
         if len(runs) > 1 and found["strengths"][0]["no_ci95"] == "not_connected":
             raise ConfigurationError(

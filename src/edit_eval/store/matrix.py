@@ -24,7 +24,7 @@ from edit_eval.protocols.judging import (
     unasked,
 )
 from edit_eval.records import CONTROL, DECLINED, Edit, Judgement, Reading, Reply, Sample, Status, Told
-from edit_eval.statistics.battles import votes_of
+from edit_eval.statistics.battles import tables_of, votes_of
 from edit_eval.statistics.preferences import told_apart
 from edit_eval.store.cells import (
     REPEAT_STRIDE,
@@ -685,7 +685,7 @@ class Matrix:
         for model in range(len(self.edit_models)):
             for edit_seed in range(self.experiment.edit_seeds):
                 for judge in self.cells.judges_of_one:
-                    for repeat in range(self.experiment.repeats):
+                    for repeat in range(self.cells.repeats[judge]):
                         for sample in range(len(self.samples)):
                             one = self.samples[sample]
                             if self.experiment.control_kind(one) or one.id in self.experiment.beside:
@@ -786,7 +786,8 @@ class Matrix:
             return False
         its = [one for one in self.battles() if one.judge == judge.name]
         votes = votes_of(its, judge.scoring.headline, self.samples)
-        return not told_apart(votes, [model.name for model in self.edit_models], looks)
+        tables = tables_of(one.scoring.scales for one in self.judges if one.of_two)
+        return not told_apart(votes, [model.name for model in self.edit_models], tables, looks)
 
     @property
     def pending(self) -> int:

@@ -197,12 +197,10 @@ class Ticket:
 
 
 def _settled(votes: Sequence[Vote], edit_models: Sequence[str]) -> dict[str, int]:
-    """Counts `pairs` of edit models, and those with an order `settled` by votes: an interval that excludes 0."""
+    """Counts `pairs` of edit models, and those with an order `settled` by votes, corrected for all pairs."""
     apart = one_sided(votes)
     fit = fit_strengths([vote for vote in votes if vote.choice in SHARES and vote.rater not in apart], edit_models)
-    pairs = list(combinations(np.eye(len(edit_models)), 2))
-    ends = [fit.interval(a - b) for a, b in pairs]
-    return {"pairs": len(pairs), "settled": sum(bool(one) and (one[0] > 0 or one[1] < 0) for one in ends if one)}
+    return {"pairs": len(fit.family.tests), "settled": sum(one is not None for one in fit.family.better())}
 
 
 def rater_name(name: object) -> str:

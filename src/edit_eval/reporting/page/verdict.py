@@ -28,6 +28,7 @@ from edit_eval.reporting.table import Column, Strip, Table, both
 from edit_eval.reporting.verdict import Preference, Verdict, joint_headline, preferences, verdicts
 from edit_eval.statistics.battles import Fought, fought
 from edit_eval.statistics.comparison import Pair
+from edit_eval.statistics.families import Correction
 from edit_eval.text import Text
 
 # -- every edit model in one list, by rank, with the results of each judge side by side; and who is ahead of whom --
@@ -142,7 +143,9 @@ def _ranked(one: Verdict, rows: Sequence[_Ranked], *, over: bool) -> list[Column
     def incomplete(row: _Ranked) -> bool:
         return (found := of(row)) is not None and not found.complete
 
-    rank: Column[_Ranked] = Column(Text("Rank"), lambda row: str(row.ranks.get(judge) or ""), "word", look="quiet")
+    rank: Column[_Ranked] = Column(
+        Text("Rank"), lambda row: formats.rank(row.ranks[judge]) if judge in row.ranks else "", "word", look="quiet"
+    )
     return [
         replace(rank, when=lambda row: row.ranks, over=head),
         MEAN.of(of, over=head),
@@ -172,7 +175,7 @@ def _of_battles(judge: str, rows: Sequence[_Ranked], *, over: bool) -> list[Colu
 
     def rank(row: _Ranked) -> str:
         one = of(row)
-        return "" if one is None or one["rank"] is None else str(one["rank"])
+        return "" if one is None else formats.rank(one["rank"])
 
     def strength(row: _Ranked) -> str | None:
         return signed(one["strength"]) if (one := of(row)) else None
@@ -332,8 +335,15 @@ def verdict_told(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]
         "people": _people(summary),
         "wrong": wrong_lines(summary),
         "tests": comparison.get("tests"),
+        "ranks": list(dict.fromkeys(Correction.of(of).words() for of in _families(summary))),
         "comparison_notes": [note_words(note) for note in comparison.get("notes", ())],
     }
+
+
+def _families(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Returns what the ranks of the standings are corrected for: those of scores, and those of each judge's battles."""
+    of_battles = [next(iter(of["scores"].values()))["family"] for of in (summary.get("battles") or {}).values()]
+    return [of["family"] for of in [summary["comparison"] or {}] if of.get("tests")] + of_battles
 
 
 def _of_judge(one: Verdict, several: bool, pictures: _Pictures, places: Mapping[str, int]) -> dict[str, Any]:
