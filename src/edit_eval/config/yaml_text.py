@@ -216,7 +216,7 @@ class _Values:
         if key.style is None and (found := re.match(rf"({_KEY})\s*(?:(\uff1a)|\s[{{\[])", key.value)):
             raise self._error(key, _wide_colon(found[1]) if found[2] else _no_colon(found[1]))
         below = isinstance(value, yaml.ScalarNode) and value.start_mark.line > key.start_mark.line
-        if below and value.style is None and (found := _WIDE_COLON.match(value.value)):
+        if below and getattr(value, "style", None) is None and (found := _WIDE_COLON.match(value.value)):
             raise self._error(value, _wide_colon(found[1]))
 
     def _refuse_tag(self, node: yaml.Node, *known: str) -> None:
