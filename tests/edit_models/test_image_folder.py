@@ -64,13 +64,17 @@ def test_both_forms_of_unicode(tmp_path: Path, form: str, other: str) -> None:
 
 def test_nothing_outside_of_the_folder(tmp_path: Path) -> None:
     (tmp_path / "edits" / "deep").mkdir(parents=True)
-    for path in (tmp_path / "x.png", tmp_path / "edits" / "deep" / "x.png", tmp_path / "edits" / ".x.png"):
+    for path in (tmp_path / "x.png", tmp_path / "edits" / "deep" / "y.png", tmp_path / "edits" / ".x.png"):
         put(path)
-    model = loaded(tmp_path / "edits")
-    for hostile in ("../x", "deep/x", str(tmp_path / "x"), "x", "*", "x\0", "..", "", "x\ny"):
-        with pytest.raises(ModelError) as caught:
-            edit(model, hostile)
-        assert "\n" not in str(caught.value)
+    (tmp_path / "edits" / "linked").symlink_to(tmp_path, target_is_directory=True)
+    for beside in (False, True):  # with pictures in folders below alone, and beside them
+        if beside:
+            put(tmp_path / "edits" / "z.png")
+        model = loaded(tmp_path / "edits")
+        for hostile in ("../x", "deep/y", "../deep_y", str(tmp_path / "x"), "x", "*", "x\0", "..", "", "x\ny"):
+            with pytest.raises(ModelError) as caught:
+                edit(model, hostile)
+            assert "\n" not in str(caught.value)
 
 
 @given(st.text())
@@ -139,3 +143,50 @@ def test_parameters_as_the_configuration_makes_them() -> None:
     assert adapter.validate_python({"folder": "x"}) == ImageFolder.Parameters("x")
     with pytest.raises(ValidationError):
         adapter.validate_python({"folder": "x", "folders": "y"})
+
+
+TREES = {
+    "gedit": ("fullset/subject-add/en/a1.png", "subject-add_en_a1"),
+    "gedit in Chinese": ("fullset/subject-add/cn/a1.png", "subject-add_zh_a1"),
+    "imgedit": ("1082.png", "1082"),
+    "kris": ("multi-element_composition/3.png", "multi-element_composition_3"),
+    "risebench": ("images/temporal_reasoning/temporal_reasoning_7.jpg", "temporal_reasoning_7"),
+    "unireditbench": ("maze/12.png", "maze_12"),
+    "omnicontext": ("fullset/scene_object/k-9.png", "k-9"),
+    "wiseedit": ("WiseEdit_Complex_2/en/4.png", "WiseEdit_Complex_2_4"),
+}
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_the_tree_that_a_benchmarks_own_scripts_expect(name: str, tmp_path: Path) -> None:
+    path, sample_id = TREES[name]
+    for other in (path, path.replace("1", "2").replace("3", "4").replace("7", "8").replace("9", "6")):
+        (tmp_path / other).parent.mkdir(parents=True, exist_ok=True)
+        put(tmp_path / other, "red" if other == path else "blue")
+    (tmp_path / ".cache").mkdir()
+    put(tmp_path / ".cache" / "a1.png")
+    if name == "gedit":
+        put(tmp_path / "fullset/subject-add/en/a1_SRCIMG.png", "white")
+    assert edit(loaded(tmp_path), sample_id).getpixel((0, 0))[0] > 200
+    assert len(ImageFolder.revision(ImageFolder.Parameters(str(tmp_path)))) == 64
+
+
+def test_a_key_that_two_task_types_share_has_an_edit_for_each(tmp_path: Path) -> None:
+    for task, colour in (("subject-remove", "red"), ("subject-replace", "blue")):
+        (tmp_path / "fullset" / task / "en").mkdir(parents=True)
+        put(tmp_path / "fullset" / task / "en" / "ae3b.png", colour)
+    model = loaded(tmp_path)
+    assert edit(model, "subject-remove_en_ae3b").getpixel((0, 0)) == (255, 0, 0)
+    assert edit(model, "subject-replace_en_ae3b").getpixel((0, 0)) == (0, 0, 255)
+    with pytest.raises(ModelError, match=r"subject-remove/en/ae3b\.png, fullset/subject-replace"):
+        edit(model, "ae3b")
+
+
+def test_folders_below_do_not_count_where_there_are_pictures(tmp_path: Path) -> None:
+    put(tmp_path / "a.png")
+    before = ImageFolder.revision(ImageFolder.Parameters(str(tmp_path)))
+    (tmp_path / "old").mkdir()
+    put(tmp_path / "old" / "b.png")
+    assert ImageFolder.revision(ImageFolder.Parameters(str(tmp_path))) == before
+    with pytest.raises(ModelError, match="no edit of sample"):
+        edit(loaded(tmp_path), "b")

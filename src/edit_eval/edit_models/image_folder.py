@@ -33,7 +33,10 @@ class ImageFolder:
     path, such as `photos/cat.jpg`, it is `<folder>/cat.png`.
 
     Ids are compared with the names in the folder, in Unicode's composed form (macOS writes the decomposed one), and
-    never turned into a path, so an id such as `../x` finds nothing. Subfolders are ignored.
+    never turned into a path, so an id such as `../x` finds nothing. Subfolders are ignored, unless there are pictures
+    in them alone: then `subject-add/en/KEY.png` is `subject-add_en_KEY` and `KEY`, as benchmarks' authors lay out a
+    model's edits (GEdit-Bench's `fullset/TASK/LANGUAGE/KEY.png`, KRIS-Bench's `TYPE/ID.png`, RISEBench's
+    `images/CATEGORY/INDEX.png`).
     """
 
     holds_device = False
@@ -60,8 +63,8 @@ class ImageFolder:
             raise LoadError(f"folder: {self._folder} cannot be read ({error.strerror})") from error
         self._by_id = {}
         for name in self._digests:
-            path = self._folder / name
-            self._by_id.setdefault(_composed(path.stem), []).append(path)
+            for known in _ids(PurePosixPath(name)):
+                self._by_id.setdefault(_composed(known), []).append(self._folder / name)
 
     def edit(self, request: EditRequest, on_step: OnStep) -> Image:
         """Returns the sample's picture unchanged, RGB.
@@ -73,15 +76,15 @@ class ImageFolder:
         if not paths:
             raise ModelError(f"no edit of sample {sample_id!r} in {self._folder} ({', '.join(SUFFIXES)})")
         if len(paths) > 1:
-            names = ", ".join(path.name for path in paths)
+            names = ", ".join(path.relative_to(self._folder).as_posix() for path in paths)
             raise ModelError(f"more than one edit of sample {sample_id!r} in {self._folder}: {names}")
-        edited = open_picture(paths[0], digest=self._digests[paths[0].name])
+        edited = open_picture(paths[0], digest=self._digests[paths[0].relative_to(self._folder).as_posix()])
         on_step(1, 1)
         return edited
 
     def about(self) -> dict[str, str]:
         """Returns how many pictures there are."""
-        return {"folder": str(self._folder.absolute()), "pictures": str(sum(map(len, self._by_id.values())))}
+        return {"folder": str(self._folder.absolute()), "pictures": str(len(self._digests))}
 
     @staticmethod
     def revision(parameters: ImageFolder.Parameters) -> str:
@@ -95,29 +98,64 @@ class ImageFolder:
             pictures = _SEEN[folder] = _digests(folder)
         except FileNotFoundError:
             near = difflib.get_close_matches(folder.name, _folders_beside(folder), n=1)
-            meant = f"; did you mean {folder.parent / near[0]}?" if near else "; it counts from the current folder"
-            raise ConfigurationError(Text("folder: there is no folder {}{}", folder, meant)) from None
+            meant = Text("; it counts from the current folder")
+            if near:
+                meant = Text("; did you mean {}?", folder.parent / near[0])
+            raise ConfigurationError(Text("folder: {}", Text("there is no folder {}{}", folder, meant))) from None
         except OSError as error:
-            raise ConfigurationError(Text("folder: {} cannot be read ({})", folder, error.strerror)) from error
+            raise ConfigurationError(
+                Text("folder: {}", Text("{} cannot be read ({})", folder, error.strerror))
+            ) from error
         digest = hashlib.sha256()
         for name, content in pictures.items():
             digest.update(os.fsencode(name) + b"\0" + bytes.fromhex(content))
         if not pictures:
-            raise ConfigurationError(Text("folder: {} has no pictures ({})", folder, SUFFIXES))
+            raise ConfigurationError(Text("folder: {}", Text("{} has no pictures ({})", folder, SUFFIXES)))
         return digest.hexdigest()
 
 
 _SEEN: dict[Path, dict[str, str]] = {}  # folder -> the digests that `revision` last saw in this process
 
 
+_SOURCES = "_SRCIMG"
+"""How the name of a source ends that GEdit-Bench's tree has beside each edit."""
+_LANGUAGES = {"cn": "zh", "zh": "zh", "en": "en"}
+"""A folder of one language -> our word for it."""
+
+
 def _digests(folder: Path) -> dict[str, str]:
-    """Returns the names of a folder's pictures, sorted, with the SHA-256 of their contents."""
-    pictures = sorted(
-        path
-        for path in folder.iterdir()
-        if path.suffix.lower() in SUFFIXES and not path.name.startswith(".") and path.is_file()
-    )
-    return {path.name: file_digest(path) for path in pictures}
+    """Returns the paths of a folder's pictures in it, sorted, with the SHA-256 of their contents.
+
+    Those of the folders below count if it has none itself; linked folders are not followed.
+    """
+    found = sorted(path for path in folder.iterdir() if _is_picture(path))
+    if not found:
+        every = (Path(top, name) for top, folders, names in os.walk(folder) for name in names if _seen(top, folders))
+        found = sorted(path for path in every if _is_picture(path) and not path.stem.endswith(_SOURCES))
+    return {path.relative_to(folder).as_posix(): file_digest(path) for path in found}
+
+
+def _is_picture(path: Path) -> bool:
+    return path.suffix.lower() in SUFFIXES and not path.name.startswith(".") and path.is_file()
+
+
+def _seen(top: str, folders: list[str]) -> bool:
+    """Leaves hidden folders out of a walk; always true."""
+    folders[:] = [name for name in folders if not name.startswith(".")]
+    return True
+
+
+def _ids(path: PurePosixPath) -> dict[str, None]:
+    """Returns the ids that a picture may be the edit of: its name, with the folders above it, one after the other.
+
+    A folder of one language is also left out, as ids of benchmarks with a run for each language do without it.
+    """
+    folders = path.parts[:-1]
+    found = {path.stem: None}
+    for few in ([_LANGUAGES.get(one, one) for one in folders], [one for one in folders if one not in _LANGUAGES]):
+        for first in range(len(few)):
+            found["_".join([*few[first:], path.stem])] = None
+    return found
 
 
 def _folders_beside(folder: Path) -> list[str]:
