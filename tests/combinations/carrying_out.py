@@ -62,8 +62,12 @@ def recorded(draw: Draw) -> Iterator[dict[str, object]]:
 
 
 def smaller(draw: Draw) -> Draw:
-    """The evaluation that another one extends: a model less, and fewer judges."""
-    return legal({**draw, "second": 0, "third": 0, "arena": "", "models": max(1, draw["models"] - 1)})
+    """The evaluation that another one extends: a model less, and fewer judges; itself where that would need another."""
+    fewer = {"models": max(1, draw["models"] - 1)}
+    for less in ({"second": 0, "third": 0, "arena": "", **fewer}, fewer):
+        if {*judges(found := legal({**draw, **less}))} <= {*judges(draw)}:
+            return found
+    return draw
 
 
 def starts(draw: Draw, folder: Path) -> Iterator[Start]:

@@ -246,13 +246,14 @@ def cost(draw: Draw) -> float:
     return 8 + columns(draw) * len(judges(draw)) * (2 if draw["way"] == "once" else 3) / 2 + 20 * draw["page"]
 
 
-def covering(count: int, first: int, *, among: int = 60) -> list[Draw]:
-    """So many draws with as many pairs as can be: each is the one of many that has the most new ones for its cost."""
+def covering(count: int, first: int, worth: Callable[[Draw], object], *, among: int = 60) -> list[Draw]:
+    """So many draws with as many pairs as can be, each the one of many with the most new ones for its cost, of those
+    that are `worth` it."""
     seen: set[tuple[str, str]] = set()
     found = []
     for place in range(count):
         candidates = [drawn(first + place * among + step, times=RICHER) for step in range(among)]
-        best = max(candidates, key=lambda draw: len(pairs_of(draw) - seen) / cost(draw))
+        best = max(filter(worth, candidates), key=lambda draw: len(pairs_of(draw) - seen) / cost(draw))
         seen |= pairs_of(best)
         found.append(best)
     return found

@@ -265,8 +265,8 @@ class Expected:
 
     # -- battles --
 
-    def battles(self, met: Iterable[tuple[str, str, str]] | None = None) -> dict[Battle, tuple[str, set[str]]]:
-        """What every battle comes to: its outcome, and where it is missing the statuses that may be the reason.
+    def battles(self, met: Iterable[tuple[str, str, str]] | None = None) -> dict[Battle, tuple[str, str]]:
+        """What every battle comes to: its outcome, and the status that is the reason where it is missing.
 
         `met`: two columns and a sample each; by default every two that the design has meet.
         """
@@ -292,11 +292,11 @@ class Expected:
         one, two = self.edit(a, sample, seed), self.edit(b, sample, seed)
         return not self.rows[sample].follows and not (one.status == two.status == "ok" and one.made_in == two.made_in)
 
-    def outcome(self, battle: Battle) -> tuple[str, set[str]]:
+    def outcome(self, battle: Battle) -> tuple[str, str]:
         a, b, sample, seed, repeat = battle
         one, two = self.edit(a, sample, seed), self.edit(b, sample, seed)
-        if lost := {edit.status for edit in (one, two) if edit.status != "ok"}:
-            return "missing", lost
+        if lost := [edit.status for edit in (one, two) if edit.status != "ok"]:
+            return "missing", lost[-1]
         leans, signs = {"A": 1, "C": 0, "B": -1}, []
         for first, last, sign in ((one, two, 1), (two, one, -1)):
             said = [
@@ -304,15 +304,15 @@ class Expected:
                 for n in self.readings
             ]
             if "unparseable" in said:
-                return "missing", {"unparseable"}
+                return "missing", "unparseable"
             signs.append(sign * sum(leans[one] for one in said))
         if min(signs) < 0 < max(signs):
-            return "contradiction", set()
-        return ("first" if sum(signs) > 0 else "second" if sum(signs) < 0 else "tie"), set()
+            return "contradiction", "ok"
+        return ("first" if sum(signs) > 0 else "second" if sum(signs) < 0 else "tie"), "ok"
 
     # -- how the run ends --
 
-    def coverage(self, battles: dict[Battle, tuple[str, set[str]]]) -> list[tuple[int, int]]:
+    def coverage(self, battles: dict[Battle, tuple[str, str]]) -> list[tuple[int, int]]:
         """Scored and total of each column by each judge, and of each judge that compares."""
         found = []
         for column, judge in itertools.product(self.columns, self.reporting):
@@ -322,7 +322,7 @@ class Expected:
             found.append((sum(outcome != "missing" for outcome, _ in battles.values()), len(battles)))
         return found
 
-    def code(self, battles: dict[Battle, tuple[str, set[str]]]) -> int:
+    def code(self, battles: dict[Battle, tuple[str, str]]) -> int:
         """The exit code."""
         return (
             3
