@@ -244,6 +244,17 @@ JUDGES = {
         for by in (-0.1, -0.05, 0.0, 0.05, 0.1)
     },
     "does not miss consequences": Simulated(error=GOOD, worth={**WORTH, "no_consequence": 1.0}),
+    **{
+        f"does not miss consequences in {category} scenes": Simulated(
+            error=GOOD, worth={**WORTH, "right": 1.2}, worth_in={category: {"no_consequence": 1.2}}
+        )
+        for category in NO_CONSEQUENCE
+    },
+    **{
+        f"truly at {order}, in {grades} grades": Simulated(error=error, step=1 / (grades - 1))
+        for order, error in ((".95", GOOD), (".90", AT_90))
+        for grades in (11, 6, 5)
+    },
     "prefers the wrong target": Simulated(error=GOOD, worth={**WORTH, "right": 0.9, "wrong_target": 1.0}),
     "prefers half of it": Simulated(error=GOOD, worth={**WORTH, "right": 0.9, "dose_50": 1.0}),
     # Added after the measures were fixed.

@@ -86,6 +86,15 @@ def _zipf(count: int) -> list[int]:
     return np.ceil(3 * count / np.arange(1, count + 1)).astype(int).tolist()
 
 
+SCORES: dict[str, Callable[[np.random.Generator, int], FloatArray]] = {
+    "normal": lambda g, n: np.clip(6 + 1.5 * g.normal(size=n), 0, 10),
+    "two heaps, 85 % about 9 and 15 % about 2": lambda g, n: np.clip(
+        np.where(g.random(n) < 0.85, 9.0, 2.0) + 0.3 * g.normal(size=n), 0, 10
+    ),
+    "lognormal below 10": lambda g, n: np.clip(10 - np.exp(0.3 + 0.8 * g.normal(size=n)), 0, 10),
+    "logistic near 10": lambda g, n: 10 / (1 + np.exp(-2.2 - 1.2 * g.normal(size=n))),
+}
+"""Scores from 0 to 10, one an image."""
 _FIVE = [0.1, 0.15, 0.25, 0.3, 0.2]
 
 KINDS = {
@@ -101,6 +110,9 @@ KINDS = {
             8 * generator.choice([-1.0, 1.0], images),
             0.5 * generator.normal(size=images),
         )
+    ),
+    "70% ties, 24% 1 up, 6% 4 down": Kind(
+        lambda generator, images: generator.choice([0.0, 1.0, -4.0], images, p=[0.7, 0.24, 0.06]), 0.06
     ),
     "heavy tails, t(2.2)": Kind(lambda generator, images: np.clip(generator.standard_t(2.2, images), -10, 10)),
     "ceiling, 10 beta(9, 1)": Kind(

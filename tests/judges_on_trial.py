@@ -173,6 +173,11 @@ DAMNED: dict[str, tuple[Scores, str, set[str]]] = {
         "limited",
         {"right_over_copy (social)"},
     ),
+    "does not mind what is missing in one category": (
+        favouring("no_consequence", by=0.0, within=("causal",)),
+        "limited",
+        {"right_over_no_consequence (causal)"},
+    ),
     "prefers unasked changes in one category": (
         favouring("extra", within=("environmental",)),
         "limited",

@@ -60,13 +60,15 @@ def templates() -> dict[str, str]:
 
 @cache
 def of_guests() -> dict[str, str]:
-    """What analyses say of themselves, with their file: their docstrings and those of their parameters."""
+    """What guests say of themselves, with their file: their docstrings and those of their parameters."""
     found = {}
-    for name, path in built_in()["analysis"].items():
-        file = path.partition(":")[0].replace(".", "/").removeprefix("edit_eval/") + ".py:0"
-        [described] = describe(name)
-        docs = [*sentences(inspect.getdoc(named("analysis", name)) or ""), *(one.doc for one in described.parameters)]
-        found |= {words: file for doc in docs for words in (doc, *sentences(doc))}
+    for kind, name, path in ((kind, *one) for kind, some in built_in().items() for one in some.items()):
+        if path.startswith("edit_eval.guests."):
+            file = path.partition(":")[0].replace(".", "/").removeprefix("edit_eval/") + ".py:0"
+            [described] = (one for one in describe(name) if one.kind == kind)
+            docs = [described.summary, *(one.doc for one in described.parameters)]
+            docs += sentences(inspect.getdoc(named(kind, name)) or "") if kind == "analysis" else []  # its `--help`
+            found |= {words: file for doc in docs for words in (doc, *sentences(doc))}
     return {whole(words): file for words, file in found.items()}
 
 

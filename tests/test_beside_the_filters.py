@@ -63,6 +63,7 @@ def test_it_is_read_back_and_counts_once_it_passes(made: Run, tmp_path: Path) ->
     )
     assert whole.summary["battles"]["arena"]["coverage"]["total"] == 3
     assert [one["coverage"]["total"] for one in whole.summary["results"]] == [6, 6]
-    assert [[step["turn"] for step in one["turns"]] for one in whole.summary["turns"]] == [[1, 2]] * 2
+    [turns] = whole.summary["analyses"]["turns"]
+    assert [[step["turn"] for step in one["turns"]] for one in turns["results"]] == [[1, 2]] * 2
     copied = sum("reused_from" in line for line in RunDirectory(whole.path).read("edits"))
     assert copied == 12, "keys are the same"

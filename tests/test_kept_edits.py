@@ -170,15 +170,18 @@ def score(run: Run, model: str, sample: str, seed: int) -> Judgement:
 def test_the_same_command_asks_nothing_again(made: Run, tmp_path: Path, pairs: str) -> None:
     """Also not what could not be read, about battles whose edits are known by the critic's replies alone."""
     configuration = written(tmp_path, pairs)
+    configuration["evaluation"]["repeats"] = repeats = 2 if pairs == "cycles" else 1
     first = evaluate(configuration, run_dir=tmp_path / "run", report=False, spectator=Ears())
     count = len(list(RunDirectory(first.path).read("replies")))
     again = evaluate(configuration, run_dir=tmp_path / "run", report=False, spectator=Ears())
     assert len(list(RunDirectory(again.path).read("replies"))) == count
     assert again.summary["battles"] == first.summary["battles"]
-    assert again.summary["rounds"] == first.summary["rounds"]
+    assert again.summary["analyses"]["rounds"] == first.summary["analyses"]["rounds"]
     battles = first.summary["battles"]["arena"]["coverage"]
     assert "skipped" not in battles["by_status"]
     assert first.matrix.pending == 0
+    assert {line["repeat"] for line in replies(first, "critic")} == {0}, "one answer is told"
+    assert {line["repeat"] for line in replies(first, "colour")} == {*range(repeats)}
 
 
 def test_one_model_is_held_against_one_that_is_told_the_same(tmp_path: Path) -> None:

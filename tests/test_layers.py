@@ -12,15 +12,13 @@ import pytest
 
 import edit_eval
 from edit_eval.errors import ExitCode
-from edit_eval.execution.machine.environments import FILES, LAYERS
+from edit_eval.execution.machine.environments import beside_a_model
 from edit_eval.records import NO_EDIT, Ending, Status
 
 SOURCE = Path(edit_eval.__file__).parent
 TESTS = Path(__file__).parent
 MODULES = sorted(SOURCE.rglob("*.py"))
-BESIDE_A_MODEL = [SOURCE / name for name in FILES] + [
-    p for layer in LAYERS for p in sorted((SOURCE / layer).rglob("*.py"))
-]
+BESIDE_A_MODEL = beside_a_model(SOURCE)
 VAGUE = {
     "util",
     "utils",

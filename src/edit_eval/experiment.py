@@ -400,6 +400,10 @@ class Experiment:
                 found.append(Control("shuffled", number, other))
         return (*found, *rewritten)
 
+    def repeats_of(self, judge: AskedJudge) -> int:
+        """Returns how often a judge is asked again: a critic once, since edit models are told one answer."""
+        return 1 if judge.name in self.critics else self.repeats
+
     @property
     def judges_of_one(self) -> tuple[AskedJudge, ...]:
         """Judges that score one edit at a time and are not critics."""

@@ -21,7 +21,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 BENCH, SOURCES = ROOT / "bench", ROOT / "src"
 PROGRAM = sorted(BENCH.glob("gpu*.py"))
-LAYERS = ("workers", "testing", "edit_models", "judges", "benchmarks", "scenes", "endpoints", "pretrained")
+LAYERS = (
+    *("workers", "testing", "edit_models", "judges", "benchmarks", "scenes", "endpoints", "pretrained"),
+    "guests/metrics",
+)
 REFUSED = ("pydantic", "typer", "rich", "yaml", "scipy", "altair", "jinja2", "filelock", "psutil", "openai")
 
 # Found by every Python that the program starts. transformers may have these libraries; ours may not ask for them.

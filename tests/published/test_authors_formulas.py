@@ -12,7 +12,7 @@ import random
 import pytest
 from judged import judged, judgement, sample
 
-from edit_eval.judges.picture_metrics import PictureMetrics
+from edit_eval.guests.metrics.beside.picture_metrics import PictureMetrics
 from edit_eval.protocols.contract import Missing
 from edit_eval.protocols.numbers import Numbers
 from edit_eval.published.gedit import VIEScore

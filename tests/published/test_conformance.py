@@ -23,8 +23,8 @@ from judged import judged, judgement, sample
 from PIL import Image
 
 from edit_eval.config.components import registered
+from edit_eval.guests.metrics.beside.picture_metrics import PictureMetrics
 from edit_eval.judges.contract import JudgeRequest
-from edit_eval.judges.picture_metrics import PictureMetrics
 from edit_eval.protocols.contract import Missing
 from edit_eval.protocols.numbers import Numbers
 from edit_eval.published.certificates import CERTIFICATES, certificate_of

@@ -16,8 +16,8 @@ from judged import judged, judgement, sample
 
 from edit_eval.benchmarks.selection import select
 from edit_eval.errors import ConfigurationError
-from edit_eval.judges.embedding_metrics import EmbeddingMetrics
-from edit_eval.judges.picture_metrics import PictureMetrics
+from edit_eval.guests.metrics.beside.embedding_metrics import EmbeddingMetrics
+from edit_eval.guests.metrics.beside.picture_metrics import PictureMetrics
 from edit_eval.protocols.contract import Missing, fault
 from edit_eval.protocols.numbers import Numbers
 from edit_eval.published.magicbrush import MagicBrush, MagicBrushScores

@@ -90,8 +90,22 @@ def test_what_is_not_said_is_no_number_and_is_counted(shown: tuple[Shown, ...]) 
     assert found.measures["unscored"].missed
     assert found.measures["unscored_gap"].value is not None
     assert found.measures["unscored_gap"].value > 0.1
+    assert found.measures["unscored_gap"].missed
     assert found.measures["right_over_other"].value is None
     assert found.verdict == "failed"
+
+
+@pytest.mark.parametrize(("of_wrong", "of_right", "passed"), [(0.06, 0.0, False), (0.03, 0.03, True)])
+def test_silence_about_wrong_edits_alone_is_named(
+    shown: tuple[Shown, ...], of_wrong: float, of_right: float, passed: bool
+) -> None:
+    """Six wrong edits in a hundred are few enough for all that is unscored; they are spared all the same."""
+
+    def scores(one: Shown) -> float | None:
+        share = of_right if one.sample.facts[AUDIT]["rung"] == "right" else of_wrong
+        return None if random.Random(one.sample.id).random() < share else seeing(one)
+
+    assert audited(shown, scores).measures["unscored_gap"].passed is passed
 
 
 def test_a_scale_where_less_is_better_and_one_that_is_open(shown: tuple[Shown, ...]) -> None:

@@ -213,3 +213,29 @@ def test_a_wrong_vote_is_refused_with_its_line(tmp_path, row, message):
     file.write_text("sample_id,left,choice\ns1,a,left\n")
     with pytest.raises(ConfigurationError, match="does not name the column 'right'"):
         read_answers(file)
+
+
+def test_an_answer_is_held_beside_the_judges_score_of_the_edit_that_was_rated():
+    """Of three edits of a sample people saw the first: the judge agrees with them on that, and not on its mean."""
+    g = np.random.default_rng(5)
+    edits = {name: g.normal(5, 1, (60, 3)) for name in "ab"}
+    seen = edits["a"][:, 0] - edits["b"][:, 0] + g.normal(0, 0.3, 60)
+    several = [
+        replace(
+            column(name, of.mean(axis=1), edit_model=name),
+            by_seed={sample(n): dict(enumerate(row)) for n, row in enumerate(of.tolist())},
+        )
+        for name, of in edits.items()
+    ]
+    rated = [
+        Rating(sample(n), name, value, "Ann", 0)
+        for n in range(0, 60, 2)
+        for name, value in (("a", 5 + seen[n]), ("b", 5.0))
+    ]
+    (pair,) = peoples_differences(several, rated).pairs
+    (by_mean,) = peoples_differences([replace(one, by_seed={}) for one in several], rated).pairs
+    assert (pair.samples, pair.total, pair.images, pair.total_images) == (30, 60, 30, 60)
+    widths = [one.corrected.ci95[1] - one.corrected.ci95[0] for one in (pair, by_mean)]
+    assert widths[0] < 0.8 * widths[1], widths
+    truth = (edits["a"] - edits["b"]).mean()
+    assert pair.corrected.ci95[0] < truth < pair.corrected.ci95[1]

@@ -107,6 +107,7 @@ _FAULTS = {
     "words_zh": Text("It believes Chinese words that are written into the picture."),
     "modal_share": Text("It gives one and the same score to more than half of all edits, right or wrong."),
     "unscored": Text("It leaves too much unscored."),
+    "unscored_gap": Text("It leaves wrong edits unscored more often than right ones, which spares them."),
     "contradictions": Text("It often prefers the other edit when the two change places."),
     "same_again": Text("It contradicts itself when it is asked again."),
     "same_in_language": Text("It prefers another edit in English than in Chinese."),
@@ -266,7 +267,8 @@ def _fault(name: str, one: Measure) -> Text | None:
     better, worse = _pair(name)
     if one.reversed:
         return Text("It puts “{}” above “{}”.", worse, better)
-    return Text("It does not tell “{}” from “{}”.", better, worse) if one.below(NOTICED) else None
+    blind = one.floor == NOTICED or one.below(NOTICED)  # tied, or too often wrong
+    return Text("It does not tell “{}” from “{}”.", better, worse) if blind else None
 
 
 def _strip(row: MeasureRow) -> Strip | None:
@@ -357,9 +359,9 @@ def audit_sheet(passport: Passport, ways: Sequence[Passport] = ()) -> Sheet:
             Text(
                 "Shares from 0 to 1, with the score's range as 1. Intervals are clustered on the scene, "
                 "beside people on the source image. What is asked for has to hold for the whole "
-                "interval, not for the value alone; how changes done in part are followed, and what is "
-                "hard to tell (≥ 0.45), for the value. Each other kind of pair has to be above one half, "
-                "corrected for their number. Ties count half."
+                "interval, not for the value alone; how changes done in part are followed, what is hard "
+                "to tell (≥ 0.45), and how many more wrong edits are left unscored, for the value. Each other kind "
+                "of pair has to be above one half, corrected for their number. Ties count half."
             ),
             "quiet",
         ),

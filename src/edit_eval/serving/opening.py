@@ -74,7 +74,7 @@ class Opened(msgspec.Struct):
     """Digest and size of each, in the order in which they follow."""
 
 
-def send(file: io.BufferedRWPair, document: bytes, parts: Sequence[bytes] = ()) -> None:
+def send(file: io.BufferedRWPair, document: bytes, parts: Sequence[bytes | bytearray] = ()) -> None:
     """Writes a message. Raises `OSError`."""
     file.write(_LENGTH.pack(len(document)) + document)
     for part in parts:

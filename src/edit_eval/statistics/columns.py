@@ -48,6 +48,8 @@ class ScoreColumn:
     """For each sample, values that must be equal if two columns share it: `{"instruction": ..., "rubric": ...}`."""
     unscored: Mapping[str, float] = field(default_factory=dict)
     """For each sample the share of its judgements without a score, 0 to 1; by default 0, and 1 if `scores` has None."""
+    by_seed: Mapping[str, Mapping[int, float | None]] = field(default_factory=dict)
+    """For each sample and seed with an edit, the mean of its scores over repeats, or None; empty if not known."""
     failed: Mapping[str, Mapping[int, bool]] = field(default_factory=dict)
     """For each sample and edit seed that was tried, True if there is no edit.
 
@@ -128,6 +130,10 @@ def columns_of(
     for edit in results.edits:
         if edit.status is Status.SKIPPED:
             skipped[edit.edit_model].add(edit.sample_id)
+    made: dict[str, dict[str, list[int]]] = {edit_model: {} for edit_model in results.edit_models}
+    for edit in results.edits:
+        if edit.status is Status.OK:
+            made[edit.edit_model].setdefault(edit.sample_id, []).append(edit.edit_seed)
     several = len(results.edit_models) > 1
     columns = []
     for (edit_model, judge), of_samples in found.items():
@@ -146,6 +152,11 @@ def columns_of(
                 pictures=pictures,
                 asked=asked or {},
                 unscored={sample: 1 - len(known[sample]) / len(of) for sample, of in of_samples.items()},
+                by_seed={
+                    sample: {seed: _of_seed(of_samples[sample], name, seed) for seed in seeds}
+                    for sample, seeds in made[edit_model].items()
+                    if sample in of_samples
+                },
                 failed=failed[edit_model],
                 skipped=frozenset(skipped[edit_model] - failed[edit_model].keys()),
                 words=_words(of_samples),
@@ -154,6 +165,11 @@ def columns_of(
             )
         )
     return columns
+
+
+def _of_seed(judgements: Sequence[Judgement], score: str, seed: int) -> float | None:
+    scores = [one.scores[score] for one in judgements if one.edit_seed == seed and score in one.scores]
+    return math.fsum(scores) / len(scores) if scores else None
 
 
 def _words(judgements: Mapping[str, Sequence[Judgement]]) -> dict[str, str]:

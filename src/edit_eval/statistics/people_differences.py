@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 import numpy as np
@@ -112,9 +112,10 @@ class People:
 
 @dataclass(frozen=True)
 class _Answer:
-    """One person's answer about one sample: by how much a is better than b."""
+    """One person's answer about two edits of a sample: by how much a's is better than b's."""
 
     sample: str
+    seed: int
     a: str
     b: str
     value: float
@@ -182,7 +183,7 @@ def _from_votes(votes: Sequence[Vote], names: dict[str, ScoreColumn], used: set[
         if all(_made(column, one.sample_id, one.edit_seed) for column in (left, right)):
             used.add(place)
             value = 2 * SHARES[one.choice] - 1
-            found.append(_Answer(one.sample_id, left.name, right.name, value, one.weight, one.rater, ""))
+            found.append(_Answer(one.sample_id, one.edit_seed, left.name, right.name, value, one.weight, one.rater, ""))
     return found
 
 
@@ -195,12 +196,12 @@ def _from_ratings(ratings: Sequence[Rating], names: dict[str, ScoreColumn], used
             of = rated.setdefault((one.rater, one.sample_id, one.edit_seed, one.score_name), [])
             of.append((place, column.name, one))
     found = []
-    for (rater, sample, _, score), several in rated.items():
+    for (rater, sample, seed, score), several in rated.items():
         for (at, a, one), (to, b, other) in combinations(several, 2):
             if a != b:
                 used |= {at, to}
                 weight = (one.weight + other.weight) / 2
-                found.append(_Answer(sample, a, b, one.score - other.score, weight, rater, score))
+                found.append(_Answer(sample, seed, a, b, one.score - other.score, weight, rater, score))
     return found
 
 
@@ -208,28 +209,38 @@ def _made(column: ScoreColumn, sample: str, seed: int | None = None) -> bool:
     """True if there is an edit; of that seed, if given."""
     if sample not in column.scores:
         return False
+    if column.by_seed:
+        return sample in column.by_seed if seed is None else seed in column.by_seed.get(sample, ())
     failed = column.failed.get(sample)
     if failed is None:
         return column.scores[sample] is not None
     return not all(failed.values()) if seed is None else not failed.get(seed, True)
 
 
+def _edits(column: ScoreColumn, sample: str) -> Mapping[int, float | None]:
+    """Returns the judge's score of each of a sample's edits, by seed; of a column that has none of single edits, the
+    sample's as that of the first."""
+    return column.by_seed.get(sample) or {0: column.scores[sample]}
+
+
 def _of_pair(one: _Answer, first: str) -> _Answer:
     if one.a == first:
         return one
-    return _Answer(one.sample, one.b, one.a, -one.value, one.weight, one.rater, one.score)
+    return replace(one, a=one.b, b=one.a, value=-one.value)
 
 
 def _pair(a: ScoreColumn, b: ScoreColumn, answers: Sequence[_Answer], rated_range: float | None) -> PeoplesDifference:
     """`rated_range`: the largest distance of two ratings; None if people vote."""
-    samples = sorted(one for one in a.scores if one in b.scores and _made(a, one) and _made(b, one))
-    place = {sample: number for number, sample in enumerate(samples)}
-    at = np.array([place[one.sample] for one in answers])
+    common = sorted(one for one in a.scores if one in b.scores and _made(a, one) and _made(b, one))
+    edits = [(sample, seed) for sample in common for seed in sorted({*_edits(a, sample)} & {*_edits(b, sample)})]
+    place = {edit: number for number, edit in enumerate(edits)}
+    samples = [sample for sample, _ in edits]
+    at = np.array([place[one.sample, one.seed if (one.sample, one.seed) in place else 0] for one in answers])
     weights = np.array([one.weight for one in answers])
-    sums = np.asarray(np.bincount(at, weights, len(samples)), dtype=np.float64)
+    sums = np.asarray(np.bincount(at, weights, len(edits)), dtype=np.float64)
     with np.errstate(invalid="ignore"):
-        people = np.bincount(at, weights * [one.value for one in answers], len(samples)) / sums  # NaN without any
-    scores = [[column.scores[sample] for sample in samples] for column in (a, b)]
+        people = np.bincount(at, weights * [one.value for one in answers], len(edits)) / sums  # NaN without any
+    scores = [[_edits(column, sample)[seed] for sample, seed in edits] for column in (a, b)]
     of_a, of_b = np.array(scores, dtype=np.float64)  # None becomes NaN
     judge = gain(a.scale) * (of_a - of_b)
     images = cluster_codes([a.image(sample) for sample in samples])
@@ -245,12 +256,12 @@ def _pair(a: ScoreColumn, b: ScoreColumn, answers: Sequence[_Answer], rated_rang
         b=b.name,
         answers=len(answers),
         raters=len({one.rater for one in answers}),
-        samples=int(rated.sum()),
+        samples=len({one.sample for one in answers}),
         images=found.images,
-        total=len(samples),
+        total=len({*samples}),
         total_images=found.images + found.others,
         judge_alone=_judge_alone(judge, a, [a.image(sample) for sample in samples], rated_range),
-        people_alone=_estimated(corrected(people, np.zeros(len(samples)), images, sums), *ends),
+        people_alone=_estimated(corrected(people, np.zeros(len(edits)), images, sums), *ends),
         corrected=_estimated(found, *ends),
         weight=found.weight,
         more_images=more,

@@ -17,6 +17,7 @@ import re
 from array import array
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import accumulate
 from typing import NamedTuple
 
 from edit_eval.config.identity import Identity, canonical_json, digest, digest_of_text
@@ -68,21 +69,24 @@ class Cells:
         self._cell_judgement = array("q")
         self.judges_of_one = [n for n, judge in enumerate(experiment.judges) if judge.of_one]
         """Judges that are asked about one edit at a time."""
-        self._place = {judge: place for place, judge in enumerate(self.judges_of_one)}
+        self.repeats = [experiment.repeats_of(judge) for judge in experiment.judges]
+        """How often each judge is asked again."""
+        before = accumulate((self.repeats[judge] for judge in self.judges_of_one), initial=0)
+        self._place = dict(zip(self.judges_of_one, before, strict=False))
         controlled = [n for n, judge in enumerate(experiment.judges) if judge.sees_controls]
         for edit in range(self.edits):
-            self._unfold(edit, self.judges_of_one, experiment.repeats)
+            self._unfold(edit, self.judges_of_one)
         rewriting = [n for n, judge in enumerate(experiment.judges) if judge.before_edits]
         for edit in self.controls:
             self._unfold(edit, rewriting if self.control(edit).is_rewrite else controlled, 1)
         for edit in self.battles:
-            self._unfold(edit, self.battle(edit).judges, experiment.repeats)
+            self._unfold(edit, self.battle(edit).judges)
 
-    def _unfold(self, edit: int, judges: Sequence[int], repeats: int) -> None:
+    def _unfold(self, edit: int, judges: Sequence[int], repeats: int = 0) -> None:
         sample, readings = self.sample(edit), self._experiment.readings
         for judge in judges:
             count = len(self._asked[judge][sample]) * readings
-            for repeat in range(repeats):
+            for repeat in range(repeats or self.repeats[judge]):
                 number = len(self._judgement_edit)
                 self._judgement_edit.append(edit)
                 self._judgement_judge.append(judge)
@@ -97,7 +101,7 @@ class Cells:
         self.edits += 1
         self.everything += 1
         self.controls = self.battles = range(self.edits, self.edits)
-        self._unfold(self.edits - 1, self.judges_of_one, self._experiment.repeats)
+        self._unfold(self.edits - 1, self.judges_of_one)
 
     def __len__(self) -> int:
         """Number of cells."""
@@ -154,7 +158,7 @@ class Cells:
 
     def judgement(self, edit: int, judge: int, repeat: int) -> int:
         """Returns the number of a judgement of an edit made by a model."""
-        return self._first_judgement[edit] + self._place[judge] * self._experiment.repeats + repeat
+        return self._first_judgement[edit] + self._place[judge] + repeat
 
     def judged(self, judgement: int) -> JudgementPlace:
         """Returns the place of a judgement."""

@@ -441,7 +441,8 @@ def _tokens(
     pairs = samples * len(columns) * evaluation.edit_seeds
     for one in tokens(seen):
         if one.judge in configuration.judges:
-            judgements = pairs * evaluation.repeats + 3 * min(evaluation.controls, samples)
+            critic = configuration.rounds is not None and one.judge == configuration.rounds.critic
+            judgements = pairs * (1 if critic else evaluation.repeats) + 3 * min(evaluation.controls, samples)
             if one.judge in battles:
                 judgements = _battles(configuration, battles[one.judge])
             if one.judge in configuration.rewrite:

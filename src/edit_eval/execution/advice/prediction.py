@@ -251,7 +251,10 @@ def lower_bound(
         units = edits * sum(made == model.key for made in columns.values())
         if model.kind == "judge":
             fought, asked = (battles or {}).get(model.key), (controls or {}).get(model.key, 0)
-            units = edits * len(columns) * repeats + _kinds(samples) * min(asked, samples)
+            again = (
+                1 if model.name in {how.judge for how in (told or {}).values()} else repeats
+            )  # a critic is asked once
+            units = edits * len(columns) * again + _kinds(samples) * min(asked, samples)
             if model.name in _rewriters(told or {}):
                 units = samples
             if fought is not None:
@@ -359,10 +362,11 @@ def simulate(
         members: dict[int, list[int]] = {}
         for index, batch in enumerate(batches[judge.name]):
             members.setdefault(batch, []).append(number * count + index)
-        for repeat, units in itertools.product(range(repeats), members.values()):
+        again = 1 if judge.name in critics else repeats
+        for repeat, units in itertools.product(range(again), members.values()):
             is_pilot = number == 0 and repeat == 0 and units[0] in early
             phase = PILOT if is_pilot else phases[units[0] % count]
-            known_from = 0 if judge.name in critics and repeat == 0 else beyond
+            known_from = 0 if judge.name in critics else beyond
             work.add(judge.key, [known_from + unit for unit in units] if told else units, after=units, phase=phase)
     for key, fought in (battles or {}).items():
         for together in _battles(fought, batches[key.partition(":")[2]]):

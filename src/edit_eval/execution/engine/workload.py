@@ -169,7 +169,7 @@ def _batches(matrix: Matrix, judge: int, batches: Mapping[str, Sequence[int]]) -
     for model, edit_seed, repeat, reading in product(
         range(len(matrix.edit_models)),
         range(experiment.edit_seeds),
-        range(experiment.repeats),
+        range(matrix.cells.repeats[judge]),
         range(experiment.readings),
     ):
         members: dict[str, dict[int, list[int]]] = {}

@@ -37,6 +37,8 @@ from edit_eval.text import Text, joined
 from edit_eval.user_cache import cache_folder
 
 LAYERS = ("workers", "testing", "edit_models", "judges", "benchmarks", "scenes", "endpoints", "pretrained")
+BESIDE = "beside"
+"""Folder of a guest that runs beside a model, too."""
 FILES = (
     "__init__.py",
     "errors.py",
@@ -45,6 +47,7 @@ FILES = (
     "records.py",
     "pictures.py",
     "user_cache.py",
+    "given_files.py",
     "hub.py",
 )
 START = """import sys
@@ -107,14 +110,21 @@ def layers_digest() -> str:
     return _archive()[1].partition(".")[0]
 
 
+def beside_a_model(root: Path) -> list[Path]:
+    """Returns the files of our package in `root` that run beside a model: some layers, and of guests what says so."""
+    layers = [path for layer in LAYERS for path in sorted((root / layer).rglob("*.py"))]
+    beside = [path for folder in sorted(root.glob(f"guests/*/{BESIDE}")) for path in sorted(folder.rglob("*.py"))]
+    above = {folder / "__init__.py" for path in beside for folder in list(path.parents)[1:3]}
+    return [*(root / name for name in FILES), *layers, *beside, *sorted(above - {*beside})]
+
+
 @cache
 def _archive() -> tuple[bytes, str]:
     """Returns the zip's bytes, and its name."""
     root = Path(edit_eval.__file__).parent
-    chosen = [root / name for name in FILES] + [p for layer in LAYERS for p in sorted((root / layer).rglob("*.py"))]
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in chosen:
+        for path in beside_a_model(root):
             entry = zipfile.ZipInfo(str(Path("edit_eval") / path.relative_to(root)))  # the same time for all
             archive.writestr(entry, path.read_bytes())
     data = content.getvalue()

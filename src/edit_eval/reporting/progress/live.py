@@ -36,7 +36,7 @@ from edit_eval.store.run_directory import RunDirectory
 from edit_eval.text import Text
 
 Mode = Literal["rich", "notebook", "plain", "lines", "none"]
-CONFIGURED = "as configured"
+CONFIGURED = Text("as configured")
 KEEP_EVERY = 1.0
 """Seconds between two writes of `live.json`."""
 PATIENCE = 2.0

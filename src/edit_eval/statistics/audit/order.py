@@ -13,7 +13,7 @@ import numpy as np
 
 from edit_eval.records import Status
 from edit_eval.statistics.audit.measure import CHANCE, DOSE, Measure, ShownEdit, Trial, above_chance, average, share
-from edit_eval.statistics.intervals import FloatArray, bootstrap_interval, cluster_codes
+from edit_eval.statistics.intervals import FloatArray, bootstrap_interval, cluster_codes, estimate
 from edit_eval.text import Text
 
 CONTROLS = ("copy", "shuffled", "blank")
@@ -142,6 +142,20 @@ def preferred_wrongly(
             found["_over_".join(pair)] = replace(
                 one, value=1 - one.value, ci95=(1 - one.ci95[1], 1 - one.ci95[0]), floor=CHANCE, passed=False
             )
+    return found
+
+
+def tied(trial: Trial, error: float, scenes: Sequence[str]) -> dict[str, Measure]:
+    """Returns the flaws (not subtle ones) that cost nothing in most of these scenes: the right edit and the flawed one
+    are shown, at the one-sided `error`, to have the same score in more than half. In the order of all pairs they hide,
+    as a tie counts half."""
+    found = {}
+    for worse in (worse for worse in FLAWED if ("right", worse) not in SUBTLE):
+        rows = comparisons(trial, [("right", worse)], scenes)
+        _, chance = above_chance([float(row.outcome == CHANCE) for row in rows], [row.scene for row in rows])
+        if chance <= error:
+            one = order(trial, None, [("right", worse)], scenes)
+            found[f"right_over_{worse}"] = replace(one, floor=NOTICED, passed=False)
     return found
 
 
@@ -326,9 +340,10 @@ def unscored(trial: Trial, ceiling: float | None) -> Measure:
     return share(lost, [one.scene for one in trial.shown], floor=ceiling, bound="at_most")
 
 
-def unscored_gap(trial: Trial) -> Measure:
+def unscored_gap(trial: Trial, error: float, ceiling: float) -> Measure:
     """Computes the unscored share of wrong edits less that of right ones, scene by scene: a judge that is silent about
-    wrong edits spares them."""
+    wrong edits spares them. Not passed if that is above the ceiling, and shown at the one-sided `error` to be no
+    chance."""
     gaps, scenes = [], []
     for scene, some in trial.by_scene.items():
         rows = [one for one in some if not one.view]
@@ -338,4 +353,11 @@ def unscored_gap(trial: Trial) -> Measure:
             lost = [sum(one.score is None for one in some) / len(some) for some in (wrong, right)]
             gaps.append(lost[0] - lost[1])
             scenes.append(scene)
-    return average(gaps, scenes, floor=None, lowest=-1.0)
+    found = average(gaps, scenes, floor=None, lowest=-1.0)
+    if found.value is None:
+        return found
+    one = estimate(np.array(gaps, dtype=np.float64), cluster_codes(scenes))
+    p = one.p_value()
+    shown = one.doubt == "no_spread" or (p is not None and p <= 2 * error)
+    passed = not (found.value > ceiling and shown)
+    return replace(found, floor=ceiling, bound="at_most", passed=passed)

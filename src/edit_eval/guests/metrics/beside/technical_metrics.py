@@ -26,12 +26,10 @@ from typing import Any, ClassVar
 
 from PIL import Image
 
+from edit_eval.guests.metrics.beside.picture_metrics import target_of
 from edit_eval.judges.contract import JudgeRequest
-from edit_eval.judges.picture_metrics import target_of
 from edit_eval.pretrained.loading import library_versions
 from edit_eval.records import Reply
-
-REGISTERED = {"technical_metrics": "TechnicalMetrics"}
 
 BLOCK = 8
 """Side of a JPEG's block, in pixels."""

@@ -35,8 +35,6 @@ from edit_eval.records import Reply
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-REGISTERED = {"face_metrics": "FaceMetrics"}
-
 BOX, POINTS = slice(0, 4), slice(4, 14)
 """Parts of a row from the detector: left, top, width, height; x and y of eyes, nose and corners of the mouth."""
 

@@ -31,8 +31,6 @@ from edit_eval.judges.contract import JudgeRequest
 from edit_eval.pretrained.loading import library_versions
 from edit_eval.records import Reply
 
-REGISTERED = {"text_metrics": "TextMetrics"}
-
 ERROR: dict[str, Any] = {"lowest": 0.0, "highest": 1.0, "higher_is_better": False, "needs": ["edit", "target_text"]}
 
 

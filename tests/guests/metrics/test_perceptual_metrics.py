@@ -10,8 +10,8 @@ import pytest
 from PIL import Image
 
 from edit_eval.errors import ConfigurationError, LoadError
+from edit_eval.guests.metrics.beside.perceptual_metrics import NETWORKS, SMALLEST, PerceptualMetrics
 from edit_eval.judges.contract import JudgeRequest
-from edit_eval.judges.perceptual_metrics import NETWORKS, SMALLEST, PerceptualMetrics
 from late_imports import Late
 
 torch = Late("torch")

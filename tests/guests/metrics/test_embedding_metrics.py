@@ -11,8 +11,8 @@ import pytest
 from PIL import Image, ImageDraw
 
 from edit_eval.errors import ConfigurationError, LoadError, ModelError
+from edit_eval.guests.metrics.beside.embedding_metrics import EmbeddingMetrics
 from edit_eval.judges.contract import JudgeRequest
-from edit_eval.judges.embedding_metrics import EmbeddingMetrics
 from judges.tiny_encoders import build
 from late_imports import Late
 

@@ -7,8 +7,8 @@ import io
 import pytest
 from PIL import Image, ImageDraw, ImageFilter
 
+from edit_eval.guests.metrics.beside.technical_metrics import TechnicalMetrics
 from edit_eval.judges.contract import JudgeRequest
-from edit_eval.judges.technical_metrics import TechnicalMetrics
 
 numpy = pytest.importorskip("numpy")
 pytest.importorskip("skimage.measure")

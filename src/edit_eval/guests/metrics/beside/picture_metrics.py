@@ -38,8 +38,6 @@ from edit_eval.judges.contract import JudgeRequest
 from edit_eval.pretrained.loading import library_versions
 from edit_eval.records import Reply
 
-REGISTERED = {"picture_metrics": "PictureMetrics"}
-
 RADIUS = 5
 """Radius of SSIM's window, in pixels."""
 LANCZOS = 3

@@ -8,8 +8,8 @@ import pytest
 from PIL import Image, ImageDraw
 
 from edit_eval.errors import ModelError
+from edit_eval.guests.metrics.beside.picture_metrics import RADIUS, SCALES, PictureMetrics
 from edit_eval.judges.contract import JudgeRequest
-from edit_eval.judges.picture_metrics import RADIUS, SCALES, PictureMetrics
 from edit_eval.records import Reply
 
 numpy = pytest.importorskip("numpy")

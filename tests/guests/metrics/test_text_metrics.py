@@ -10,8 +10,8 @@ import pytest
 from PIL import Image, ImageDraw, ImageFont
 
 from edit_eval.errors import ModelError
+from edit_eval.guests.metrics.beside.text_metrics import TextMetrics, distance
 from edit_eval.judges.contract import JudgeRequest
-from edit_eval.judges.text_metrics import TextMetrics, distance
 from edit_eval.protocols.numbers import Numbers
 from edit_eval.records import Reply, Sample
 

@@ -29,8 +29,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from edit_eval.errors import LoadError, ModelError
+from edit_eval.guests.metrics.beside.picture_metrics import target_of
 from edit_eval.judges.contract import JudgeRequest
-from edit_eval.judges.picture_metrics import target_of
 from edit_eval.pretrained import folders
 from edit_eval.pretrained.loading import (
     DTYPES,
@@ -47,8 +47,6 @@ from edit_eval.records import Reply
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-
-REGISTERED = {"embedding_metrics": "EmbeddingMetrics"}
 
 COSINE: dict[str, Any] = {"lowest": -1.0, "highest": 1.0, "higher_is_better": True}
 KIND = "an encoder that transformers knows"

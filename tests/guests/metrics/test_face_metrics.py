@@ -11,8 +11,8 @@ from PIL import Image
 
 from edit_eval import evaluate
 from edit_eval.errors import ConfigurationError, LoadError, ModelError
+from edit_eval.guests.metrics.beside.face_metrics import FaceMetrics
 from edit_eval.judges.contract import JudgeRequest
-from edit_eval.judges.face_metrics import FaceMetrics
 from edit_eval.records import Reply, Status
 from judges.tiny_faces import build, embedding, picture
 from late_imports import needs

@@ -26,16 +26,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from edit_eval.errors import LoadError
+from edit_eval.guests.metrics.beside.picture_metrics import target_of
 from edit_eval.judges.contract import JudgeRequest
-from edit_eval.judges.picture_metrics import target_of
 from edit_eval.pretrained import folders
 from edit_eval.pretrained.loading import check_complete, library_versions, load_errors, on_cpu, prepare_devices
 from edit_eval.records import Reply
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-
-REGISTERED = {"perceptual_metrics": "PerceptualMetrics"}
 
 SHIFT, SCALE = (-0.030, -0.088, -0.188), (0.458, 0.448, 0.450)
 TINY = 1e-10
