@@ -171,14 +171,20 @@ def test_a_service_watches_its_policy_and_examines_its_judge(serve: Serve) -> No
         while served.service.waiting:
             time.sleep(0.02)
 
+    def looked() -> bool:
+        return any("copies its sources" in line for line in watch.alarms)
+
     for _ in range(BASELINE):
         window([20, 30, 40])  # none of them its source
         watch.scenes.result()
     assert not watch.alarms
     for n in range(3):  # every edit is its source
         served.score(*(pair(200 - m, source=200 - m) for m in range(16 * n, 16 * n + 16)))
+    end = time.monotonic() + 120
+    while not looked() and time.monotonic() < end:
+        time.sleep(0.02)
+    assert looked()
     window([20, 30])
-    assert any("copies its sources" in line for line in watch.alarms)
     assert any("better reward unchanged" in line for line in watch.alarms)
     assert not any("otherwise than at first" in line for line in watch.alarms)
     told = served.get("/health").document["alarms"]
