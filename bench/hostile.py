@@ -439,8 +439,8 @@ ROWS += [
 # -- a judge that is the same as at its audit --
 
 WORTH = {"right": 9.2, "copy": 0.6, "dose_50": 5.0, "extra": 6.0}
-ANCHORS = {"right": 10, "copy": 5, "dose_50": 4, "extra": 6}
-REPEATED = {"right": 50, "copy": 50, "dose_50": 10, "extra": 40}
+ANCHORS = {"right": 10, "copy": 5, "dose_50": 8, "extra": 2}
+REPEATED = {"right": 50, "copy": 50, "dose_50": 28, "extra": 22}
 """How many edits of each rung an audit of 40 scenes a category has as anchors, and asks about twice."""
 ANSWERS: Mapping[str, Callable[[Chance, np.ndarray], np.ndarray]] = {
     "normal": lambda chance, worth: 0.4 * chance.normal(size=worth.shape),

@@ -18,6 +18,7 @@ from edit_eval.serving.watch import (
     LOOKED_AT,
     RIGHT,
     Seen,
+    Watch,
     Window,
     copies_have_risen,
     drawn_scenes,
@@ -91,6 +92,19 @@ def test_an_exact_judge_that_answers_one_canary_otherwise_has_not_changed() -> N
     some = {name: one - 0.05 * (int(name[1]) < 8) for name, one in exact.items()}
     assert judge_has_changed(exact, some, repeated), "eight of 56, where none of 56 differed before"
     assert not judge_has_changed(exact, some), "which eight alone do not show"
+
+
+def test_each_answer_about_a_canary_is_in_one_pair_and_the_first_in_none() -> None:
+    """Or the pairs that the changes are held against would not be like them."""
+    told: list[str] = []
+    watch = Watch(lambda pairs: None, told.append, lambda judgement: judgement.score, window=1)
+    watch.close()
+    for number in range(6):
+        watch._window.again.update({("source", "a"): float(number)} if number else {})
+        watch._turn()
+    assert [(one.before, one.now) for one in watch._repeated] == [(1.0, 2.0), (3.0, 4.0)]
+    assert watch._unpaired == {("source", "a"): 5.0}
+    assert not told
 
 
 def apart(dice: np.random.Generator, gap: float) -> Window:
