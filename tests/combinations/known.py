@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from combinations.drawing import Draw, read
-from combinations.oracle import Expected
 from combinations.reading import Disagreement
 
 
@@ -29,25 +28,7 @@ class Known(NamedTuple):
         return read(self.words.split())
 
 
-def _not_asked_for(draw: Draw) -> bool:
-    want = Expected(draw)
-    return want.made != want.samples
-
-
-KNOWN: tuple[Known, ...] = (
-    Known(
-        "what a sample follows is made although a filter leaves it out, and counts",
-        "salt=1 rows=5 turns=1 tags=0 categories=2 only=1",
-        _not_asked_for,
-        ".*",
-    ),
-    Known(
-        "a critic is asked for every repeat, of which one is told",
-        "salt=5 rows=5 rounds=2 repeats=2 edit_seeds=2",
-        lambda draw: draw["rounds"] > 1 and draw["repeats"] > 1,
-        "asked: answers|rounds: best .*|best-of: mean|summary: .*",
-    ),
-)
+KNOWN: tuple[Known, ...] = ()
 
 
 def unknown(draw: Draw, found: Iterable[Disagreement]) -> list[Disagreement]:

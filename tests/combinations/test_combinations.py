@@ -47,6 +47,8 @@ CASES = {
     "who is below the coverage is named": "salt=3 rows=6 models=2 arena=all garbled=0.2 unparseable=0.25",
     "judges that compare alone": "salt=4 rows=6 models=2 scorer=0 arena=all garbled=0.2",
     "names of columns in their order": "salt=218 rows=6 models=2 arena=cycles rounds=2 rewrite=1",
+    "what a sample follows is made and counts nowhere": "salt=1 rows=5 turns=1 categories=2 only=1",
+    "a critic is asked once": "salt=5 rows=5 rounds=2 repeats=2 edit_seeds=2",
     "a skipped sample has its battles": "salt=7 rows=6 broken=1 models=2 arena=all",
 }
 """What was found -> the draw that found it. All of it is true now."""
