@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from edit_eval.errors import ConfigurationError, EditEvalError, ExitCode, RunInterrupted, Stopped
 from edit_eval.reporting.language import said, said_own, speak, spoken
@@ -30,7 +31,39 @@ if TYPE_CHECKING:
 else:
     Options = dict  # importing it would slow down `--help`
 
+GROUPS: tuple[tuple[Text, tuple[str, ...]], ...] = (
+    (Text("To begin"), ("init", "demo", "doctor", "plan", "fetch", "env")),
+    (Text("To evaluate"), ("run", "status", "view", "report")),
+    (Text("To compare"), ("compare", "gate", "leaderboard", "reanalyse")),
+    (Text("To analyse a run"), ()),  # and whatever is registered as an analysis
+    (Text("To judge, and to examine judges"), ("audit", "agreement", "vote", "score", "serve")),
+    (Text("To share and tidy"), ("export", "push", "gc")),
+    (Text("To look up"), ("list", "describe", "config")),
+)
+"""The verbs as `--help` lists them, by what one wants."""
+
+
+class Verbs(TyperGroup):
+    """The whole command; its help has the verbs in `GROUPS`."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Writes a section for each group; a verb that is in none is with the analyses."""
+        known = {name for _, names in GROUPS for name in names}
+        others = tuple(name for name in self.list_commands(ctx) if name not in known)
+        found = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
+        width = max(map(len, found)) + 2
+        for title, names in GROUPS:
+            shown = [name for name in names or others if (command := found.get(name)) and not command.hidden]
+            rows = [(name.ljust(width - 2), found[name].get_short_help_str(_SHORT)) for name in shown]
+            if rows:
+                with formatter.section(said(title)):
+                    formatter.write_dl(rows)
+
+
+_SHORT = 200  # characters; a line of help is wrapped, not cut
+
 app = typer.Typer(
+    cls=Verbs,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     no_args_is_help=True,
