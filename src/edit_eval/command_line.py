@@ -48,13 +48,13 @@ class Verbs(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Writes a section for each group; a verb that is in none is with the analyses."""
-        known = {name for _, names in GROUPS for name in names}
-        others = tuple(name for name in self.list_commands(ctx) if name not in known)
         found = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
-        width = max(map(len, found)) + 2
+        lines = {name: one.get_short_help_str(_SHORT) for name, one in found.items() if one and not one.hidden}
+        known = {name for _, names in GROUPS for name in names}
+        others = tuple(name for name in lines if name not in known)
+        width = max(map(len, lines))
         for title, names in GROUPS:
-            shown = [name for name in names or others if (command := found.get(name)) and not command.hidden]
-            rows = [(name.ljust(width - 2), found[name].get_short_help_str(_SHORT)) for name in shown]
+            rows = [(name.ljust(width), lines[name]) for name in names or others if name in lines]
             if rows:
                 with formatter.section(said(title)):
                     formatter.write_dl(rows)
