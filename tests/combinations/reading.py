@@ -544,17 +544,22 @@ class Readers:
             self.check("compare: who is better", where, False, enough and worse[pair["b"]])
 
     def ranks(self, columns: Iterable[Mapping[str, Any]], pairs: Iterable[Mapping[str, Any]]) -> None:
-        """Somebody is first; who is shown to be better stands before the other; who shares few images has none."""
+        """A rank says how many are shown to be better, at most; nobody stands above one that leads it."""
         self.rank = {(one["name"], one["judge"]): one["rank"] for one in columns}
         for judge in {judge for _, judge in self.rank}:
             there = {name: rank for (name, by), rank in self.rank.items() if by == judge and rank is not None}
+            beaten = Counter[str]()
             self.check("compare: somebody is first", judge, not there or min(there.values()), 1 if there else True)
             for pair in (one for one in pairs if one["judge"] == judge and {one["a"], one["b"]} <= {*there}):
                 where = f"{pair['a']} and {pair['b']} by {judge}"
                 self.check("compare: enough images for a rank", where, True, pair["clusters"] >= FEWEST_IMAGES)
-                if (better := pair["outcome"]["better"]) is not None:
-                    other = pair["b"] if better == pair["a"] else pair["a"]
-                    self.check("compare: who is better stands before", where, True, there[better] < there[other])
+                better, ahead = pair["outcome"]["better"], pair["a"] if pair["difference"] > 0 else pair["b"]
+                other = pair["b"] if ahead == pair["a"] else pair["a"]
+                if pair["difference"] and better in (None, ahead):
+                    self.check("compare: who leads is not behind", where, True, there[ahead] <= there[other])
+                beaten[pair["b"] if better == pair["a"] else pair["a"]] += better is not None
+            for name, rank in there.items():
+                self.check("compare: so many are better", f"{name} by {judge}", True, rank <= 1 + beaten[name])
 
     def read_leaderboard(self, said: Mapping[str, Any]) -> None:
         self.read_columns("leaderboard", said["columns"])
