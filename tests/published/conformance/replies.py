@@ -297,7 +297,7 @@ class Maker:
         able = [edit for edit in order if any(kind in self.kinds(edit["category"], one) for one in edit["said"])]
         for asked in {edit["category"]: edit for edit in able}.values() if self.of_each else able[:1]:
             those = [one for one in asked["said"] if kind in self.kinds(asked["category"], one)]
-            for question in those[:1] if self.draw.random() < 0.5 else those:
+            for question in those[:1] if not self.of_each and self.draw.random() < 0.5 else those:
                 asked["said"][question] = self._reply(asked, question, kind)
         return found
 
