@@ -295,8 +295,11 @@ class Maker:
         found = self._set(kind, lambda edit, question: "clean")
         order = self.draw.sample(found["edits"], len(found["edits"]))
         able = [edit for edit in order if any(kind in self.kinds(edit["category"], one) for one in edit["said"])]
-        for asked in {edit["category"]: edit for edit in able}.values() if self.of_each else able[:1]:
+        for asked in able if self.of_each else able[:1]:
             those = [one for one in asked["said"] if kind in self.kinds(asked["category"], one)]
+            place = int(asked["id"].rpartition("_")[2]) - 1 if self.of_each else 0
+            if self.of_each and place < len(those) - 1:  # the category's first edit: its first question, and so on
+                those = those[place : place + 1]
             for question in those[:1] if not self.of_each and self.draw.random() < 0.5 else those:
                 asked["said"][question] = self._reply(asked, question, kind)
         return found
@@ -539,7 +542,11 @@ def _kris() -> Iterator[Set]:
         return two if question == "knowledge" else _object(keys[question], "reasoning")
 
     def edits(draw: Draw) -> list[Edit]:
-        return _of_categories(draw, KRIS)
+        return [
+            {"id": f"{category}_{number}", "category": category, "said": _blank(*asked)}
+            for category, asked in KRIS.items()
+            for number in (1, 2, 3)
+        ]
 
     yield from Maker("kris", kinds, lambda question: range(1, 6), edits, of_each=True).sets()
 
