@@ -226,7 +226,7 @@ class Judge:
             return Reply(text="cannot", ended=Status(status))
         if status == "unparseable":
             return "hm"
-        if hesitates(own.salt, asked, code, *place, own.bad) and "AGAIN" not in request.user:
+        if status == "ok" and hesitates(own.salt, asked, code, *place, own.bad) and "AGAIN" not in request.user:
             return "let me see"
         score = 11.0 if status == "out_of_range" else score
         return f"SEEN<{code}> could be better.\nScore: {score:.3f}" if own.name == "critic" else f"{score:.3f}"
