@@ -6,8 +6,9 @@
 Pictures of 512 x 512, 16 edits per source. The judge answers at once, or after a given time per batch. The service runs
 as `edit-eval serve` in a process of its own; processor time is that of the service and its workers only.
 
-A soak sends good and damaged pairs, hangs up, kills a worker now and then, and every ten seconds records memory, open
-files and threads of the service. It exits with 1 if the last third has more of any of them than the middle third.
+A soak sends good and damaged pairs, bodies that are bombs or none, hangs up, keeps silent, kills a worker and an opener
+now and then, and every ten seconds records memory, open files and threads of the service. It exits with 1 if the last
+third has more of any of them than the middle third.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import io
 import itertools
 import json
 import os
+import pickle
 import re
 import shutil
 import signal
@@ -29,11 +31,14 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.error
 import urllib.parse
 import urllib.request
-from collections import deque
+from collections import Counter, deque
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -84,9 +89,14 @@ def seconds_of(process: int) -> float:
     return total
 
 
+def body_of(document: dict[str, Any]) -> bytes:
+    """Returns a request's body."""
+    return json.dumps(document).encode()
+
+
 def body(pairs: list[dict[str, str]]) -> bytes:
     """Returns a request of these pairs; made before timing starts, since its cost is the client's."""
-    return json.dumps({"pairs": pairs}).encode()
+    return body_of({"pairs": pairs})
 
 
 class Client:
@@ -165,15 +175,65 @@ def measured(pairs: list[dict[str, str]], batch_seconds: float, watch: bool, dec
     }
 
 
+def openers_of(process: int) -> list[int]:
+    """Returns the processes in which a service opens what it is sent."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            parent = int(path.read_text().rpartition(")")[2].split()[1])
+            if parent == process and b"serving.opening" in path.with_name("cmdline").read_bytes():
+                found.append(int(path.parent.name))
+    return found
+
+
+def private_memory(process: int) -> float:
+    """Returns a process's private memory in MiB; 0 for one that has ended."""
+    with contextlib.suppress(OSError, StopIteration):
+        lines = Path(f"/proc/{process}/status").read_text().splitlines()
+        return int(next(line for line in lines if line.startswith("RssAnon")).split()[1]) / 1024
+    return 0.0
+
+
 def held(process: int) -> dict[str, float]:
-    """Returns a process's private memory in MiB, open files and threads."""
-    lines = Path(f"/proc/{process}/status").read_text().splitlines()
-    status = dict(line.split(":", 1) for line in lines)
+    """Returns private memory in MiB of a service and of its largest opener, its open files and its threads."""
     return {
-        "MiB": int(status["RssAnon"].split()[0]) / 1024,
+        "MiB": private_memory(process),
+        "opener MiB": max(map(private_memory, openers_of(process)), default=0.0),
         "files": len(list(Path(f"/proc/{process}/fd").iterdir())),
-        "threads": int(status["Threads"]),
+        "threads": len(list(Path(f"/proc/{process}/task").iterdir())),
     }
+
+
+class Hostile:
+    """Would run a command when it is unpickled."""
+
+    def __reduce__(self) -> Any:
+        return os.system, ("false",)
+
+
+def junk() -> list[tuple[str, bytes]]:
+    """Returns bodies that a service must refuse, each with its address."""
+    laughing = b"q\x000(h\x00h\x00t" * 60
+    programs = [
+        pickle.dumps({"images": Hostile(), "prompts": []}),
+        b")" + laughing + b"q\x010}(h\x01Nu.",
+        b"(\x91" + laughing + b"q\x010(h\x01\x91.",
+        pickle.dumps({k * (2**61 - 1): None for k in range(1, 5000)}),
+        b"\x80\x05\x96" + (2 << 30).to_bytes(8, "little") + b".",
+        b"\x80\x04\x8e" + (1 << 40).to_bytes(8, "little") + b".",
+        b"N0" * 300_000 + b".",
+        b"]" * 100_000 + b"a" * 99_999 + b".",
+        pickle.dumps({"images": [b"x" * 5000]})[:-100],
+        b"",
+    ]
+    texts = [
+        b"[" * 50_000,
+        b'{"pairs": []}',
+        b"{",
+        b'{"pairs": [{"source": "", "instruction": " ", "edit": ""}]',
+        b"\xff",
+    ]
+    return [*(("/", one) for one in programs), *((path, one) for path in ("/v1/score", "/compute") for one in texts)]
 
 
 SOAKED = """
@@ -186,52 +246,128 @@ main()
 """
 
 
+class Soak:
+    """Mixed traffic, good and bad, at a service for a while."""
+
+    def __init__(self, process: int, address: str, seconds: float) -> None:
+        self._process, parts = process, urllib.parse.urlsplit(address)
+        self._place, self._address = (parts.hostname or "", parts.port or 0), address.removesuffix("/v1/score")
+        self._made = [picture(n, "JPEG") for n in range(40)]
+        self._junk, self._number = junk(), itertools.count()
+        self.seconds, self._end = seconds, time.monotonic() + seconds
+        self.done: Counter[str] = Counter()
+        """Requests by what they were and what came of them."""
+        self.health: list[float] = []
+        """Seconds until each answer of `/health`."""
+
+    @property
+    def left(self) -> float:
+        """Seconds until its end."""
+        return self._end - time.monotonic()
+
+    def clients(self) -> list[Callable[[], None]]:
+        """Returns what is to run at once, each until the end."""
+        return [*[self._send] * 8, self._keep_silent, self._break_off, self._ask_for_health]
+
+    def _post(self, kind: str, path: str, body: bytes) -> bytes:
+        request = urllib.request.Request(self._address + path, data=body)
+        try:
+            with urllib.request.urlopen(request, timeout=600) as answer:
+                self.done[f"{kind} {answer.status}"] += 1
+                return bytes(answer.read())
+        except urllib.error.HTTPError as error:
+            self.done[f"{kind} {error.code}"] += 1
+            return error.read()
+
+    def _send(self) -> None:
+        """Pairs at the native door and two of trainers', with damaged pictures and junk among them."""
+        while self.left > 0:
+            n = next(self._number)
+            source, edit = self._made[n % 8], self._made[8 + n % 32]
+            count = 1 + n % 8
+            if n % 5 == 2:
+                self._post("junk", *self._junk[n % len(self._junk)])
+            elif n % 5 == 3:
+                decoded = [base64.b64decode(one) for one in (source, edit)]
+                rows: dict[str, Any] = {"ref_images": decoded[:1] * count, "images": decoded[1:] * count}
+                answer = self._post("flow_grpo", "/", pickle.dumps({**rows, "prompts": ["make it red"] * count}))
+                assert pickle.loads(answer)["scores"] == [0.5] * count
+            elif n % 5 == 4:
+                rows = {"prompt": ["make it red"] * count, "image": [edit] * count}
+                answer = self._post(
+                    "flow_factory", "/compute", body_of({**rows, "condition_images": [[source]] * count})
+                )
+                assert json.loads(answer)["rewards"] == [0.5] * count
+            else:
+                pairs = [{"source": source, "instruction": "make it red", "edit": edit}] * count
+                pairs.append({**pairs[0], "edit": edit[:2000]})
+                answer = self._post("native", "/v1/score", body(pairs))
+                assert [one["score"] for one in json.loads(answer)["results"]] == [5.0] * count + [None]
+
+    def _keep_silent(self) -> None:
+        """Connections that say nothing, half a head, or announce half a gigabyte."""
+        while self.left > 0:
+            with contextlib.ExitStack() as held:
+                for said in (b"", b"GET /health HTTP/1.1\r\n", HEAD % 500_000_000, HEAD % 99 + b"{") * 25:
+                    one = held.enter_context(socket.create_connection(self._place))
+                    one.sendall(said)
+                self.done["silent"] += 100
+                time.sleep(min(5, max(0, self.left)))
+
+    def _break_off(self) -> None:
+        """Clients that hang up: in the middle of a body, and when they have sent it."""
+        whole = body([{"source": self._made[0], "instruction": "make it red", "edit": self._made[9]}] * 4)
+        while self.left > 0:
+            for said in (HEAD % len(whole) + whole, HEAD % len(whole) + whole[:50_000]):
+                with socket.create_connection(self._place) as gone:
+                    gone.sendall(said)
+                self.done["gone"] += 1
+            time.sleep(0.5)
+
+    def _ask_for_health(self) -> None:
+        while self.left > 0:
+            began = time.monotonic()
+            with contextlib.suppress(urllib.error.HTTPError):
+                urllib.request.urlopen(f"{self._address}/health", timeout=600).close()
+            self.health.append(time.monotonic() - began)
+            time.sleep(0.25)
+
+
 def soak(seconds: float) -> bool:
     """True if a service uses no more after `seconds` than in the middle."""
-    made = [picture(n, "JPEG") for n in range(40)]
     with tempfile.TemporaryDirectory() as folder:
-        process, address = started(
-            folder, 0.01, [sys.executable, "-c", SOAKED], "--window", "128", "--ledger-size", "0.1"
-        )
-        end, asked = time.monotonic() + seconds, itertools.count()
-
-        def client(number: int) -> None:
-            while time.monotonic() < end:
-                n = next(asked)
-                pair = {"source": made[n % 8], "instruction": "make it red", "edit": made[8 + n % 32]}
-                if n % 7 == 3:
-                    pair["edit"] = pair["edit"][:2000]
-                body = json.dumps({"pairs": [pair] * (1 + n % 8)}).encode()
-                if n % 11 == 5:
-                    parts = urllib.parse.urlsplit(address)
-                    with socket.create_connection((parts.hostname, parts.port)) as gone:
-                        gone.sendall(HEAD % len(body) + body)
-                    continue
-                with urllib.request.urlopen(urllib.request.Request(address, data=body), timeout=600) as answer:
-                    answer.read()
-
+        flags = ("--window", "128", "--ledger-size", "0.1", "--door", "flow_grpo,flow_factory")
+        process, address = started(folder, 0.01, [sys.executable, "-c", SOAKED], *flags)
+        soaking = Soak(process.pid, address, seconds)
         seen: list[dict[str, float]] = []
-        with ThreadPoolExecutor(8) as clients:
-            running = [clients.submit(client, n) for n in range(8)]
-            while time.monotonic() < end:
+        clients = soaking.clients()
+        with ThreadPoolExecutor(len(clients)) as at_once:
+            running = [at_once.submit(one) for one in clients]
+            while soaking.left > 0:
                 time.sleep(10)
                 assert process.poll() is None, f"the service has ended with {process.returncode}"
                 seen.append(held(process.pid))
-                print(f"  {time.monotonic() - end + seconds:.0f} s: {seen[-1]}, {next(asked)} requests", flush=True)
-                if len(seen) % 6 == 3:
-                    workers = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-                    for worker in workers:
-                        with contextlib.suppress(ProcessLookupError):
-                            os.kill(int(worker), signal.SIGKILL)
-            for one in running:
-                one.result()
+                said = {name: round(value) for name, value in seen[-1].items()}
+                print(f"  {seconds - soaking.left:.0f} s: {said}, {soaking.done.total()} requests", flush=True)
+                workers = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+                ended = workers if len(seen) % 6 == 3 else openers_of(process.pid)[:1] if len(seen) % 6 == 5 else []
+                for one in ended:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(int(one), signal.SIGKILL)
+            for each in running:
+                each.result()
+        runs = sorted(Path(folder, "ledger").glob("0*"))
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 0
     third = len(seen) // 3
     middle, last = seen[third : 2 * third], seen[2 * third :]
     more = {name: max(one[name] for one in last) - max(one[name] for one in middle) for name in seen[0]}
+    print(f"requests: {dict(sorted(soaking.done.items()))}; the ledger's last run: {runs[-1].name}")
+    late = sum(one > 1 for one in soaking.health)
+    print(f"/health: {len(soaking.health)} answers, {max(soaking.health):.2f} s at most, {late} after a second")
     print(f"the last third against the middle one, at most: {more}")
-    return more["MiB"] < 0.1 * middle[0]["MiB"] and more["files"] <= 8 and more["threads"] <= 4
+    level = more["MiB"] < 0.1 * middle[0]["MiB"] and more["opener MiB"] < 0.5 * middle[0]["opener MiB"]
+    return level and more["files"] <= 64 and more["threads"] <= 4
 
 
 def decoding(pairs: list[dict[str, str]], watch: bool) -> float:

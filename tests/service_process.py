@@ -22,9 +22,12 @@ class Process(NamedTuple):
         return int(self.served.get("/health").document["waiting"])
 
 
-def start(folder: Path, port: int, *flags: str) -> subprocess.Popen[str]:
+def start(folder: Path, port: int, *flags: str, limit: str = "") -> subprocess.Popen[str]:
+    """Starts one, under a limit of the shell (`ulimit -n 256`) where there is one."""
     command = [sys.executable, "-m", "edit_eval", "serve", str(folder / "judge.yaml"), "--port", str(port)]
     command += ["--ledger", str(folder / "ledger"), "--window", "0", *flags]
+    if limit:
+        command = ["sh", "-c", f'{limit}; exec "$@"', "sh", *command]
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
 
 

@@ -22,8 +22,8 @@ from edit_eval.experiment import identity
 from edit_eval.records import Reply, Status
 from edit_eval.reporting.status import going_on
 from edit_eval.run import Run
-from edit_eval.store.matrix import what_is_left
 from edit_eval.store.run_directory import RunDirectory
+from edit_eval.store.table import what_is_left
 from small_benchmark import configuration, numbers, sample_id, write_benchmark
 from small_matrix import made_edit, small_matrix
 

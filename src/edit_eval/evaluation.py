@@ -30,9 +30,9 @@ from edit_eval.passports import passport_folder
 from edit_eval.reporting.progress.live import progress_of
 from edit_eval.run import Run, failure_statuses
 from edit_eval.store.examined import take_passports
-from edit_eval.store.matrix import what_is_left
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.store.run_folders import find_place, refuse_an_unfit_python
+from edit_eval.store.table import what_is_left
 from edit_eval.text import Text
 
 

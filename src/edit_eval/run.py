@@ -36,6 +36,7 @@ from edit_eval.store.recall import recall_run
 from edit_eval.store.run_directory import RunDirectory, of_ledger
 from edit_eval.store.run_folders import damaged, recorded
 from edit_eval.store.standing import Standing, is_standing, read_standing
+from edit_eval.store.table import by_kind, subjects
 from edit_eval.store.votes import Votes, read_votes
 from edit_eval.text import Text
 
@@ -180,12 +181,9 @@ class Run:
         """All records, for statistics and reports."""
         directory, matrix = self._directory, self.matrix
         timeline = directory.timeline()
-        critics = self.experiment.critics
-        found: dict[str, list[Judgement]] = {"edit": [], "battle": [], "control": [], "rewriting": [], "critique": []}
-        for one in matrix.every_judgement():
-            found["critique" if one.kind == "edit" and one.judge in critics else one.kind].append(one)
+        found = by_kind(matrix)
         judgements = tuple(found["edit"])
-        samples, edits = matrix.clients_own()
+        samples, edits = subjects(matrix)
         return Results(
             name=self.path.resolve().name,
             directory=str(self.path),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import itertools
 import threading
 import traceback
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -130,6 +132,8 @@ def test_several_sources_are_sent_in_their_order(server: ImageServer) -> None:
         ),
         ({"dialect": "xinference"}, {"size": "48*32", "generator_device": None, "output_format": None, "seed": "7"}),
         ({"dialect": "openai"}, {"seed": None, "response_format": None, "size": "992x672", "output_format": "png"}),
+        ({"dialect": "litellm_gemini"}, {"seed": None, "response_format": None, "size": "1280x896"}),
+        ({"dialect": "litellm_openrouter"}, {"seed": None, "output_format": None, "size": "1536x1024"}),
         ({"model": "gpt-image-1.5"}, {"seed": None, "generator_device": None, "size": "1536x1024"}),
     ],
 )
@@ -240,6 +244,10 @@ REFUSALS = {
     "a finish reason": (finished("IMAGE_SAFETY"), r"refused \(IMAGE_SAFETY\)$"),
     "a blocked prompt": (Reply.json({"data": [], "promptFeedback": {"blockReason": "SAFETY"}}), r"refused \(SAFETY\)$"),
     "a black picture": (black(), r"refused \(flagged\)"),
+    "nothing, by a proxy": (
+        replace(NO_PICTURE, headers={"x-litellm-version": "1.106.2"}),
+        r"refused \(no picture\): litellm's proxy passes on none and no reason$",
+    ),
 }
 
 
@@ -253,6 +261,13 @@ def test_a_refusal_is_final_and_has_its_words(server: ImageServer, name: str) ->
         edit(model)
     assert len(server.edited) == 1
     assert len(server.asked) == canaries + 1, "nobody wonders whether the server is well"
+
+
+def test_a_draft_is_never_the_edit(server: ImageServer) -> None:
+    """One picture was asked for: what comes before it is how a model thought."""
+    draft, made = (base64.b64encode(encoded(drawn(size, 1))).decode() for size in ((64, 64), (48, 32)))
+    server.script.append(Reply.json({"created": 0, "data": [{"b64_json": draft}, {"b64_json": made}]}))
+    assert edit(endpoint(server)).tobytes() == drawn((48, 32), 1).tobytes()
 
 
 def test_a_black_picture_that_nobody_flagged_is_a_picture_and_a_flag_alone_is_nothing(server: ImageServer) -> None:

@@ -36,4 +36,5 @@ def test_seconds_and_dates_of_retry_after() -> None:
     assert retry_after({"retry-after": later, "date": now}) == 10, "by the server's clock, whatever ours says"
     assert retry_after({"retry-after": now}) == 0
     assert [retry_after({"retry-after": text}) for text in ("", "soon", "-1", "nan", "inf")] == [None] * 5
+    assert retry_after({"llm_provider-retry-after": "7"}) == 7, "behind litellm's proxy"
     assert retry_after({}) is None

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
+import pickle
+import resource
 import signal
 import socket
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from http.client import HTTPException
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 import service_process
 from edit_eval.errors import ExitCode
 from edit_eval.run import Run
-from service_at_work import Serve, configured, pair
+from edit_eval.serving.submissions import Submission
+from service_at_work import Serve, Served, configured, encoded, pair, text
 from service_process import ready, until
 
 STARTED: list[subprocess.Popen[str]] = []
@@ -32,8 +37,8 @@ def none_is_left() -> Iterator[None]:
         service_process.end(STARTED.pop())
 
 
-def start(folder: Path, port: int, *flags: str) -> subprocess.Popen[str]:
-    STARTED.append(service_process.start(folder, port, *flags))
+def start(folder: Path, port: int, *flags: str, limit: str = "") -> subprocess.Popen[str]:
+    STARTED.append(service_process.start(folder, port, *flags, limit=limit))
     return STARTED[-1]
 
 
@@ -144,3 +149,122 @@ def test_what_is_announced_takes_no_room(serve: Serve, monkeypatch: pytest.Monke
             one = held.enter_context(socket.create_connection(("127.0.0.1", served.port), timeout=60))
             one.sendall(b"POST /v1/score HTTP/1.1\r\nHost: localhost\r\nContent-Length: 500000000\r\n\r\n")
         assert served.score(pair(255))[0]["status"] == "ok"
+
+
+def test_silent_strangers_keep_nobody_out(tmp_path: Path) -> None:
+    """More than there are descriptors for, and none of them has the token: who has it is answered all the same."""
+    configured(tmp_path)
+    one = ready(start(tmp_path, 0, "--token", "sesame", limit="ulimit -n 256"), "sesame")
+    with contextlib.ExitStack() as held:
+        for n in range(300):
+            silent = held.enter_context(socket.create_connection(("127.0.0.1", one.served.port), timeout=60))
+            with contextlib.suppress(OSError):  # it has made room for another
+                silent.sendall(b"GET /health HTTP/1.1\r\n"[: n % 3 * 10])
+        body = json.dumps({"pairs": [pair(250)]}).encode()
+        for _ in range(3):
+            heard = one.served.post("/sesame/v1/score", body)
+            assert heard.document["results"][0]["status"] == "ok"
+    one.process.terminate()
+    assert one.process.wait(60) == 0
+
+
+def test_a_ledger_that_can_no_longer_be_written_is_no_answer_and_the_end(tmp_path: Path) -> None:
+    """Those that wait are told to come again: a service may have been started anew by then."""
+    configured(tmp_path, batch_size=1)
+    one = ready(start(tmp_path, 0, limit="ulimit -f 200"))
+    assert one.served.score(pair(250))[0]["status"] == "ok"
+    data = io.BytesIO()
+    Image.frombytes("RGB", (300, 300), os.urandom(270_000)).save(data, "PNG")
+    heard = one.served.post("/v1/score", json.dumps({"pairs": [{**pair(1), "edit": text(data.getvalue())}]}).encode())
+    assert (heard.status, {name.title() for name in heard.headers} >= {"Retry-After"}) == (503, True)
+    assert one.process.wait(100) == ExitCode.STOPPED
+
+
+def test_out_of_descriptors_pairs_wait(serve: Serve) -> None:
+    served = serve()
+    body = json.dumps({"pairs": [pair(250)]})
+    client = HTTPConnection("127.0.0.1", served.port, timeout=120)
+    client.request("POST", "/v1/score", body)
+    assert client.getresponse().read()
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    spare: list[int] = []
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(map(int, os.listdir("/proc/self/fd"))) + 4, hard))
+    try:
+        with contextlib.suppress(OSError):
+            while True:
+                spare.append(os.dup(0))
+        client.request("POST", "/v1/score", body)
+        until(lambda: served.service.waiting == 1)
+        assert not served.service.ended.wait(0.5)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        for one in spare:
+            os.close(one)
+    assert json.loads(client.getresponse().read())["results"][0]["status"] == "ok"
+    client.close()
+
+
+def test_a_pair_that_cannot_be_admitted_has_that_as_its_status(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    served = serve()
+    add = served.service.ledger.add
+
+    def stumbling(one: Submission) -> int:
+        if one.id == "strange":
+            raise KeyError("MPO")
+        return add(one)
+
+    monkeypatch.setattr(served.service.ledger, "add", stumbling)
+    found = served.score(pair(250, id="a"), pair(250, id="strange"), pair(250, id="b"))
+    assert [one["status"] for one in found] == ["ok", "skipped", "ok"]
+    assert "MPO" in found[1]["reason"]
+    assert served.score(pair(250))[0]["status"] == "ok"
+
+
+def test_whoever_hangs_up_or_sends_nonsense_leaves_no_trace(serve: Serve, capfd: pytest.CaptureFixture[str]) -> None:
+    served = serve()
+    whole = b"POST /v1/score HTTP/1.1\r\nHost: localhost\r\nContent-Length: 500000\r\n\r\n{"
+    for said in (b"", b"POST /v1/sc", whole[:-5], whole, b"\x16\x03\x01\x02\x00\x01\x00\x01", b"GET\r\n\r\n"):
+        with socket.create_connection(("127.0.0.1", served.port)) as gone:
+            gone.sendall(said)
+    until(lambda: 'outcome="gone"' in served.get("/metrics").body.decode())
+    assert served.score(pair(250))[0]["status"] == "ok"
+    assert capfd.readouterr().err == ""
+
+
+def test_a_half_sent_head_is_given_up(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("edit_eval.web.connections.WITHIN", 0.2)
+    served = serve()
+    with socket.create_connection(("127.0.0.1", served.port), timeout=60) as half:
+        half.sendall(b"POST /v1/score HTTP/1.1\r\nHost: ")
+        with contextlib.suppress(ConnectionResetError):
+            assert half.recv(1) == b"", "closed, without an answer"
+
+
+STRANGERS = {
+    "another's name": {"Host": "evil.example"},
+    "a rebound name": {"Host": "127.0.0.1.evil.example"},
+    "a bad name": {"Host": "a b"},
+    "an origin": {"Origin": "http://127.0.0.1"},
+    "a page elsewhere": {"Sec-Fetch-Site": "cross-site"},
+    "a page of this machine": {"Sec-Fetch-Site": "same-site"},
+}
+
+
+@pytest.mark.parametrize("who", STRANGERS)
+@pytest.mark.parametrize("path", ["/health", "/v1/identity", "/metrics"])
+def test_what_a_browser_may_send_is_not_answered(served: Served, who: str, path: str) -> None:
+    heard = served.get(path, STRANGERS[who])
+    assert heard.status in (400, 403)
+    assert heard.document.keys() == {"error"}
+
+
+def test_figures_tell_doors_apart(serve: Serve) -> None:
+    served = serve(doors=("flow_grpo", "editscore", "edit_r1"))
+    ours = {"images": [encoded(200)], "prompts": ["x"], "ref_images": [encoded(1)]}
+    theirs = {"input_images": [[encoded(1)]], "output_image": [encoded(9)], "meta_datas": ['{"instruction": "x"}']}
+    for one in (ours, theirs, theirs):
+        assert served.post("/", pickle.dumps(one)).status == 200
+    assert served.post("/", b"junk").status == 400
+    figures = served.get("/metrics").body.decode()
+    for door, outcome, count in (("flow_grpo", "ok", 1), ("editscore", "ok", 2), ("/", "refused", 1)):
+        assert f'edit_eval_requests_total{{door="{door}",outcome="{outcome}"}} {count}.0' in figures

@@ -44,7 +44,7 @@ def read(openers: Openers) -> Read:
 
     def reading(body: bytes, *doors: str) -> Given:
         until = time.monotonic() + 120
-        return openers.read([body], [DOORS[name] for name in doors], None, until).result(120)[1]
+        return openers.read(bytearray(body), [DOORS[name] for name in doors], None, until).result(120)[1]
 
     return reading
 
@@ -202,7 +202,7 @@ def test_who_does_not_answer_is_given_up_with_its_client(openers: Openers, read:
         list(both.map(read, [native(pair(1))] * 2))
     for one in openers._all:
         os.kill(one.process.pid, signal.SIGSTOP)
-    stuck = [openers.read([native(pair(1))], [], None, time.monotonic() + 0.5) for _ in openers._all]
+    stuck = [openers.read(bytearray(native(pair(1))), [], None, time.monotonic() + 0.5) for _ in openers._all]
     for one in stuck:
         with pytest.raises(Late):
             one.result(60)
@@ -226,13 +226,13 @@ def test_out_of_descriptors_no_opener_is_started_and_later_one_is(monkeypatch: p
     resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
     try:
         with pytest.raises(NoOpener):
-            openers.read([native(pair(1))], [], None, until).result(120)
+            openers.read(bytearray(native(pair(1))), [], None, until).result(120)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    assert openers.read([native(pair(1))], [], None, until).result(120)[0] == "native"
+    assert openers.read(bytearray(native(pair(1))), [], None, until).result(120)[0] == "native"
     openers.close()
     with pytest.raises(NoOpener):
-        openers.read([native(pair(1))], [], None, until)
+        openers.read(bytearray(native(pair(1))), [], None, until)
     with pytest.raises(PictureError):
         openers.small(encoded(1), 8)
 

@@ -10,7 +10,8 @@ import pytest
 
 from edit_eval.protocols.contract import Missing, Score, View
 from edit_eval.records import Edit, Judgement, Reading, Reply, Sample, Scale, Status
-from edit_eval.store.matrix import Matrix, what_is_left
+from edit_eval.store.matrix import Matrix
+from edit_eval.store.table import what_is_left
 from small_matrix import Asking, ask, asked_judge, imagined_edit, small_matrix, small_sample, small_samples
 
 GOOD = Reply(text="Score: 8.0", seconds=0.5, device="cpu:1")

@@ -4,8 +4,8 @@ How errors of a server are handled is in `edit_eval.endpoints.client`. An answer
 
 * a picture, in the answer (`b64_json`) or at an address (`url`), which is followed only on the server's own host or one
   of `allowed_hosts`. Any size is accepted;
-* a refusal: an error with such a code, an answer without a picture and with such a finish reason, a black picture that
-  is flagged (the tables are in `image_servers`). It is final, and `Refused`;
+* a refusal: an error with such a code, an answer without a picture and with such a finish reason or from a proxy that
+  gives none, a black picture that is flagged (the tables are in `image_servers`). It is final, and `Refused`;
 * an answer without a picture, or with one that cannot be decoded: the edit is requested once more, then it has failed.
 
 If a seed is sent, one edit in a hundred is requested twice, to detect a server that sometimes ignores it.
@@ -31,6 +31,7 @@ from edit_eval.edit_models.contract import EditRequest, OnStep
 from edit_eval.edit_models.image_servers import (
     FINISHED,
     FLAGS,
+    PROXY,
     dialect_of,
     finish_reason,
     refusal_in_error,
@@ -94,9 +95,12 @@ class ImageEndpoint:
         """Seconds in which one attempt must have given its whole answer. Not part of a key."""
         deadline: float = field(default=570.0, metadata=NOT_IN_THE_KEY)
         """Seconds for an edit with all its attempts and pauses; less than the model's `timeout`. Not part of a key."""
-        dialect: Literal["auto", "open", "xinference", "openai", "openai_fixed"] = "auto"
+        dialect: Literal[
+            "auto", "open", "xinference", "openai", "openai_fixed", "litellm_gemini", "litellm_openrouter"
+        ] = "auto"
         """Which form fields the server is sent. auto: `openai` or `openai_fixed` for the names of OpenAI's models, else
-        `open` (vLLM-Omni, SGLang, and all that take their fields or drop what they do not know)."""
+        `open` (vLLM-Omni, SGLang, and all that take their fields or drop what they do not know). `litellm_gemini` and
+        `litellm_openrouter`: litellm's proxy before these two."""
         size: str | None = "source"
         """Of the edit. source: the source's own, as near as the server can be asked for it; `WIDTHxHEIGHT`; `auto`, as
         the server understands it; null sends none."""
@@ -230,7 +234,7 @@ class ImageEndpoint:
                 if error.status_code < 500 and (code := refusal_in_error(error.body, said)):
                     return self._refused(code, said, error.body)
                 raise
-            return await self._made(response.http_response.text)
+            return await self._made(response.http_response.text, response.http_response.headers)
 
         return ask
 
@@ -254,19 +258,20 @@ class ImageEndpoint:
 
     # -- replies --
 
-    async def _made(self, text: str) -> Image | Refused:
-        """Returns the picture in an answer, or at the address that it names."""
+    async def _made(self, text: str, headers: Mapping[str, str]) -> Image | Refused:
+        """Returns the picture in an answer, or at the address that it names. Of several, all but the last are drafts:
+        one was asked for."""
         try:
             document = json.loads(text)
         except (ValueError, RecursionError):
             document = None
         data = document.get("data") if isinstance(document, dict) else None
-        item = data[0] if isinstance(data, list) and data and isinstance(data[0], dict) else {}
+        item = data[-1] if isinstance(data, list) and data and isinstance(data[-1], dict) else {}
         packed, url = item.get("b64_json"), item.get("url")
         if isinstance(url, str) and url.startswith("data:"):
             packed, url = url.partition(",")[2], None
         if not packed and not url:
-            return self._without(document, text)
+            return self._without(document, text, headers)
         try:
             if packed:
                 file = base64.b64decode(packed, validate=True)
@@ -280,12 +285,14 @@ class ImageEndpoint:
             return self._refused("flagged", "the picture is flagged, and came back black", document)
         return picture
 
-    def _without(self, document: object, text: str) -> Refused:
+    def _without(self, document: object, text: str, headers: Mapping[str, str]) -> Refused:
         """Returns the refusal in an answer without a picture. Raises `Failure` if it is not one."""
         reason = finish_reason(document)
         if FINISHED.get(reason.upper()):
             return self._refused(reason, said_in(document) if _says_why(document) else "", document)
         if isinstance(document, dict) and isinstance(document.get("data"), list) and not document.get("error"):
+            if not reason and any(name.lower().startswith(PROXY) for name in headers):
+                return self._refused("no picture", "litellm's proxy passes on none and no reason", document)
             why = f" ({self.client.excerpt(reason)})" if reason else ""
             raise Failure(f"the edit model's server answered without a picture{why}", once=True)
         raise self.client.of_another_kind(document, text, "an edited picture")

@@ -87,6 +87,20 @@ DIALECTS: Mapping[str, Dialect] = {
         source="openai 3.54.0 types/image_edit_params.py: multiples of 16, 1:3 to 3:1, 3840x2160; pixels and edge as "
         "in OpenAI's guide to image generation. Fields that it does not know are refused; it has no seed",
     ),
+    "litellm_gemini": Dialect(
+        fields={},
+        seed=False,
+        sizes=((1024, 1024), (1280, 896), (896, 1280), (1792, 1024), (1024, 1792)),
+        source="litellm's proxy before Gemini, 1.106.2, and llms/gemini/image_edit/transformation.py@03c9fa4: takes "
+        "size alone, and asks for a square at any other size; response_format is refused, a seed dropped, both tried",
+    ),
+    "litellm_openrouter": Dialect(
+        fields={},
+        seed=False,
+        sizes=((1024, 1024), (1536, 1024), (1024, 1536), (1792, 1024), (1024, 1792)),
+        source="litellm's proxy before OpenRouter, 1.106.2, and llms/openrouter/image_edit/transformation.py@1168d3d: "
+        "takes size, quality and n, and asks for a square at any other size; a seed is dropped, tried",
+    ),
     "openai_fixed": Dialect(
         fields={"output_format": "png"},
         seed=False,
@@ -138,6 +152,8 @@ FINISHED: Mapping[str, bool] = {
 """Why an answer with status 200 has no picture (google-genai 3.4.0 `FinishReason`, `BlockedReason`; `content_filter` is
 OpenAI's word) -> True for a refusal. The others are worth one more attempt."""
 FINISH_FIELDS = ("finish_reason", "finishReason", "block_reason", "blockReason")
+PROXY = "x-litellm-"
+"""How headers of litellm's proxy begin. Where a picture is withheld it passes on `data: []` and no reason (1.106.2)."""
 FLAGS = ("has_nsfw_concepts", "nsfw_content_detected")
 """Fields that flag a picture which comes back black (fal-client 1.0.3; the pipelines of diffusers)."""
 

@@ -211,8 +211,11 @@ class Throttle:
 
 
 def retry_after(headers: Any) -> float | None:
-    """Returns the seconds that a response asks to wait (`retry-after-ms`; `Retry-After`, a number or date), or None."""
-    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+    """Returns the seconds that a response asks to wait (`retry-after-ms`; `Retry-After`, a number or date), or None.
+
+    litellm's proxy has it under another name (1.106.2): there it is what the server behind it said.
+    """
+    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0), ("llm_provider-retry-after", 1.0)):
         try:
             seconds = float(headers.get(name) or "") / unit
         except ValueError:

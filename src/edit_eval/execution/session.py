@@ -44,6 +44,7 @@ from edit_eval.scheduling.tasks import Model, Work
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.provenance import ModelsSay, changed_since_the_last_start, several_kinds, unlike_machines
 from edit_eval.store.run_directory import CannotWrite, RunDirectory, Shard
+from edit_eval.store.table import rows
 from edit_eval.text import Text
 
 
@@ -149,7 +150,7 @@ class Session:
         """Raises `ConfigurationError` if a model with work left could not even be loaded here."""
         made_with = matrix.experiment.made_with
         busy = {f"edit:{made_with(edit.edit_model)}" for edit in matrix.edits if edit.status is Status.PENDING}
-        busy |= {f"judge:{one.judge}" for one in matrix.every_judgement() if one.status is Status.PENDING}
+        busy |= {f"judge:{one.judge}" for one in rows(matrix) if one.status is Status.PENDING}
         if busy:
             laid_out = [model for model in self.layout.models if model.key in busy]
             refuse(Context(self.configuration, self._driver.machine(), laid_out=laid_out))
@@ -268,7 +269,7 @@ class Session:
         if command:
             environment = {"command": shlex.join(command), **environment}
         directory.write_environment(environment)
-        for sentence in choices.sentences:
+        for sentence in choices.told:
             spectator.note(sentence)
         for finding in short_limits(Context(self.configuration, machine, experiment_known=matrix.experiment)):
             if pilot.judgements:

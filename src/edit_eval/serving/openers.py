@@ -50,16 +50,16 @@ class Openers:
         """Openers that have ended over a request."""
 
     def read(
-        self, parts: list[bytes], doors: Sequence[Door], root: Path | None, until: float
+        self, body: bytearray, doors: Sequence[Door], root: Path | None, until: float
     ) -> Future[tuple[str, Given]]:
-        """Has a request's body opened: the name of its door, and its pairs; `parts` is emptied.
+        """Has a request's body opened: the name of its door, and its pairs; `body` is emptied.
 
         `until` is by `time.monotonic`. Its errors: `BadRequest` with the reason, `Late`, `NoOpener`.
         """
-        order = Order(sum(map(len, parts)), SECONDS, [door.name for door in doors], str(root or ""))
+        order = Order(len(body), SECONDS, [door.name for door in doors], str(root or ""))
 
         def pairs() -> tuple[str, Given]:
-            opened, data = self._ask(order, parts, until)
+            opened, data = self._ask(order, body, until)
             every = dict(zip((digest for digest, _ in opened.pictures), data, strict=True))
             return opened.door, opened.given._replace(pairs=[whole(pair, every) for pair in opened.given.pairs])
 
@@ -72,10 +72,8 @@ class Openers:
         """Has a picture decoded, as `pictures.small_rgb` or, without `draft`, `thumbnail`. Raises `PictureError`."""
         until = time.monotonic() + PICTURE_SECONDS
         try:
-            asked = self._threads.submit(
-                self._ask, Order(len(picture), SECONDS, side=side, draft=draft), [picture], until
-            )
-            return asked.result()[1][0]
+            order = Order(len(picture), SECONDS, side=side, draft=draft)
+            return self._threads.submit(self._ask, order, bytearray(picture), until).result()[1][0]
         except (BadRequest, Late, NoOpener, RuntimeError) as error:
             raise PictureError(str(error)) from error
 
@@ -89,7 +87,7 @@ class Openers:
         for one in self._all:
             one.end()
 
-    def _ask(self, order: Order, parts: list[bytes], until: float) -> tuple[Opened, list[bytes]]:
+    def _ask(self, order: Order, body: bytearray, until: float) -> tuple[Opened, list[bytes]]:
         """Asks this thread's opener, which is replaced if it does not answer.
 
         One that was killed from outside, perhaps before it got the request, does not count: another is asked once.
@@ -101,7 +99,7 @@ class Openers:
             if opener is None:
                 opener = self._own.opener = self._start()
             try:
-                opened, data = opener.ask(order, parts, until)
+                opened, data = opener.ask(order, body, until)
             except (OSError, ValueError, EOFError) as error:
                 if late := isinstance(error, TimeoutError):
                     opener.kill()
@@ -114,6 +112,10 @@ class Openers:
                     self.ended += 1
                     raise BadRequest(f"refused: the process that opened it has ended ({why})") from error
                 continue
+            except BaseException:  # it would take what is said next for the rest of this
+                opener.kill()
+                self._forget(opener)
+                raise
             if opened.refused:
                 raise BadRequest(opened.refused)
             return opened, data
@@ -159,17 +161,17 @@ class _Opener:
                 raise
         self._socket, self._file = ours, ours.makefile("rwb")
 
-    def ask(self, order: Order, parts: list[bytes], until: float) -> tuple[Opened, list[bytes]]:
-        """Sends an order; returns the answer, and then empties `parts`. Raises `OSError`, `EOFError`, `ValueError`."""
+    def ask(self, order: Order, body: bytearray, until: float) -> tuple[Opened, list[bytes]]:
+        """Sends an order; returns the answer, and then empties `body`. Raises `OSError`, `EOFError`, `ValueError`."""
         self._socket.settimeout(max(0.1, until - time.monotonic()))
-        send(self._file, msgspec.msgpack.encode(order), parts)
+        send(self._file, msgspec.msgpack.encode(order), [body])
         opened: Opened | None = received(self._file, Opened, LONGEST_ANSWER + _HEADROOM)
         if opened is None:
             raise EOFError
         data = [self._file.read(size) for _, size in opened.pictures]
         if [len(one) for one in data] != [size for _, size in opened.pictures]:
             raise EOFError
-        parts.clear()
+        body.clear()
         return opened, data
 
     def kill(self) -> None:

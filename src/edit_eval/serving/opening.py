@@ -27,7 +27,7 @@ from typing import Any
 import msgspec
 
 from edit_eval.errors import PictureError
-from edit_eval.serving.doors import DOORS, BadRequest, Given, SentPictures, door_of, parsed
+from edit_eval.serving.doors import DOORS, MOST_FROM_FILES, BadRequest, Given, SentPictures, door_of, parsed
 from edit_eval.serving.pickles import RefusedPickle
 from edit_eval.serving.pictures import Sent, small_rgb, thumbnail
 from edit_eval.serving.submissions import Submission
@@ -74,7 +74,7 @@ class Opened(msgspec.Struct):
     """Digest and size of each, in the order in which they follow."""
 
 
-def send(file: io.BufferedRWPair, document: bytes, parts: Sequence[bytes] = ()) -> None:
+def send(file: io.BufferedRWPair, document: bytes, parts: Sequence[bytes | bytearray] = ()) -> None:
     """Writes a message. Raises `OSError`."""
     file.write(_LENGTH.pack(len(document)) + document)
     for part in parts:
@@ -107,7 +107,7 @@ def main(descriptor: int) -> None:
             body = file.read(order.size)
             if len(body) < order.size:
                 return
-            with _limited(len(body), order.seconds):
+            with _limited(len(body), order.seconds, MOST_FROM_FILES if order.root else 0):
                 document, parts = _answer(order, body)
             del body
             send(file, document, parts)
@@ -185,13 +185,13 @@ def whole(pair: Submission | str, data: dict[str, bytes]) -> Submission | str:
 
 
 @contextlib.contextmanager
-def _limited(size: int, seconds: int) -> Iterator[None]:
-    """Limits memory and processor time until a request of `size` bytes is opened."""
+def _limited(size: int, seconds: int, files: int) -> Iterator[None]:
+    """Limits memory and processor time until a request of `size` bytes is opened, which may read `files` bytes."""
     used = sum(os.times()[:2])
     _limit(resource.RLIMIT_CPU, int(used) + 1 + seconds + size // BYTES_A_SECOND)
     with contextlib.suppress(OSError, ValueError):  # elsewhere than on Linux there is no such file
         pages = int(Path("/proc/self/statm").read_text().split()[0])
-        _limit(resource.RLIMIT_AS, pages * resource.getpagesize() + ROOM + TIMES * size)
+        _limit(resource.RLIMIT_AS, pages * resource.getpagesize() + ROOM + files + TIMES * size)
     try:
         yield
     finally:

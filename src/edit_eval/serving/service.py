@@ -53,6 +53,8 @@ SHARE_OF_SECOND = 0.02
 """Share of clients' edits that the second judge is asked about."""
 ADMITTED_AT_ONCE = 16
 """Most pairs admitted per round: a thousand at once would keep the devices waiting for a second."""
+SPARE_DESCRIPTORS = 8
+"""Files that the ledger may open over a pair, and more."""
 LATEST = 1000
 """Number of latest answers that the service's figures cover."""
 
@@ -382,16 +384,17 @@ class Service:
         self._note_readiness()
         while self._inbox:
             self._held.append(self._inbox.popleft())
-        if self._held and self.ledger.is_full and not self._by_number and not self.work.tasks_left:
+        writable = bool(self._held) and self._has_descriptors()
+        if writable and self.ledger.is_full and not self._by_number and not self.work.tasks_left:
             self.ledger.turn_over()
             for pending in self._pending.values():  # these are cells of the finished run, all abandoned
                 pending.clear()
         changed = False
         for _ in range(min(len(self._held), ADMITTED_AT_ONCE)):
-            if not self.ledger.is_full:
+            if writable and not self.ledger.is_full:
                 changed |= self._admitted(self._held[0])
                 self._held.popleft()  # only now: were the ledger to fail, it would be among those that are told
-        if self._held and not self.ledger.is_full:
+        if self._held and writable and not self.ledger.is_full:
             self._wake()
         for judge in self.judges:
             changed |= self._cut(judge.name)
@@ -405,6 +408,19 @@ class Service:
             self.work.kept.clear()
             return True
         return changed
+
+    def _has_descriptors(self) -> bool:
+        """True if files can be opened: where none can, pairs wait. That is no full disk, and it passes."""
+        spare: list[int] = []
+        try:
+            while len(spare) < SPARE_DESCRIPTORS:
+                spare.append(os.dup(self._wake_in))
+            return True
+        except OSError:
+            return False
+        finally:
+            for one in spare:
+                os.close(one)
 
     def _note_readiness(self) -> None:
         if self._policy is not None and not self.ready.is_set():

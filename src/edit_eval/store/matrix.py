@@ -6,7 +6,6 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
 from edit_eval.config.identity import Identity
 from edit_eval.experiment import CONTROLS, Experiment
@@ -39,7 +38,7 @@ from edit_eval.store.cells import (
 )
 from edit_eval.store.journal import no_garbage
 from edit_eval.store.references import References
-from edit_eval.text import Text, counted
+from edit_eval.text import Text
 
 EDIT_SEED_STRIDE = 1_000_000
 """Distance between the seeds of a sample's edits with `edit_seeds` > 1: larger than any benchmark."""
@@ -366,10 +365,10 @@ class Matrix:
         judgement, reading, question = self.cells.cell(cell)
         edit, judge, repeat = self.cells.parts(judgement)
         name = self.cells.asked(judgement)[question].question.name
-        about = self.sample_of(edit).id, self.edit_model_name(edit), self._edit_seed(edit)
+        about = self.sample_of(edit).id, self.edit_model_name(edit), self.seed_of(edit)
         return *about, self.judges[judge].name, repeat, name, reading, self.other_name(edit)
 
-    def _edit_seed(self, edit: int) -> int:
+    def seed_of(self, edit: int) -> int:
         """Returns the edit seed of an edit or a battle; 0 for a control."""
         return 0 if edit in self.cells.controls else self.cells.edit_parts(self.made_by(edit))[1]
 
@@ -570,7 +569,7 @@ class Matrix:
         another one is asked for in its place, that one, at no cost."""
         asked = self.references.judgement(number)
         if asked != number:
-            return self._referring(number, asked)
+            return self.references.referred(number, asked)
         found = self._settled[number]
         if found is None:
             found = self._judge(number)
@@ -581,29 +580,6 @@ class Matrix:
     def is_own(self, judgement: int) -> bool:
         """True if a judge is asked for this judgement itself: it refers to no other one."""
         return self.references.judgement(judgement) == judgement
-
-    def _referring(self, number: int, asked: int | None) -> Judgement:
-        subject, _, repeat = self.cells.parts(number)
-        edit_model, other = self.edit_model_name(subject), self.other_name(subject)
-        if asked is not None:
-            was = self.judgement(asked)
-            made_in = f"{was.edit_model} : {was.other}" if was.other else was.edit_model
-            free: dict[str, Any] = {"made_in": made_in, "seconds": 0.0, "tokens": (0, 0)}
-            return replace(was, edit_model=edit_model, other=other, **free)
-        judge, sample = self.judges[self.cells.parts(number)[1]], self.sample_of(subject)
-        return Judgement(
-            sample_id=sample.id,
-            category=sample.category,
-            edit_model=edit_model,
-            other=other,
-            judge=judge.name,
-            edit_seed=self._edit_seed(subject),
-            repeat=repeat,
-            headline=judge.scoring.headline,
-            status=SKIPPED,
-            reason="both are one edit, which was kept",
-            counts=False,
-        )
 
     def is_pending(self, judgement: int) -> bool:
         """True if a judgement is not final yet."""
@@ -636,7 +612,7 @@ class Matrix:
             category=sample.category,
             edit_model=self.edit_model_name(edit),
             judge=judge.name,
-            edit_seed=self._edit_seed(edit),
+            edit_seed=self.seed_of(edit),
             repeat=repeat,
             headline=headline,
             status=status,
@@ -713,17 +689,6 @@ class Matrix:
             if self.cells.control(control).is_rewrite:
                 yield from map(self.judgement, self.cells.judgements_of(control))
 
-    def clients_own(self) -> tuple[tuple[Sample, ...], tuple[Edit, ...]]:
-        """Returns samples and edits without those beside the filters, and without the controls that an experiment that
-        grows has among its samples."""
-        if not self.experiment.grows:
-            beside = self.experiment.beside
-            samples = tuple(sample for sample in self.samples if sample.id not in beside)
-            edits = (n for n in range(self.cells.edits) if not beside or self.sample_of(n).id not in beside)
-            return samples, tuple(map(self.shown_edit, edits))
-        own = [number for number, one in enumerate(self.samples) if not self.experiment.control_kind(one)]
-        return tuple(self.samples[number] for number in own), tuple(self.edits[number] for number in own)
-
     def battles_of(self, sample: int) -> list[int]:
         """Returns the numbers of a sample's battles, by the sample's position."""
         return [battle for battle in self._battles_by_sample.get(sample, []) if self.references.is_battle(battle)]
@@ -739,11 +704,6 @@ class Matrix:
         """Yields every judgement of a battle."""
         for battle in filter(self.references.is_battle, self.open_battles):
             yield from map(self.judgement, self.cells.judgements_of(battle))
-
-    def every_judgement(self) -> Iterator[Judgement]:
-        """Yields every judgement of any kind."""
-        for of_kind in (self.judgements, self.controls, self.battles, self.rewrites):
-            yield from of_kind()
 
     # -- rounds of battles, for an adaptive design --
 
@@ -795,27 +755,6 @@ class Matrix:
         closed = range(self.open_battles.stop, self.cells.battles.stop)
         count = self.cells.judgements_of(closed[0]).start if closed else self.cells.judgements
         return sum(self.is_pending(number) for number in range(count) if self.is_own(number))
-
-
-def what_is_left(matrix: Matrix) -> str:
-    """Returns a line on what is reused and what is to be done."""
-    edits = [e for e in matrix.edits if e.status is not SKIPPED]
-    kept = sum(e.status is not PENDING for e in edits)
-    judgements = [j for j in matrix.every_judgement() if j.status is not SKIPPED and not j.made_in]
-    judged = sum(j.status is not PENDING for j in judgements)
-    if judged == len(judgements):
-        return Text(
-            "Nothing to do: {} and {} already complete",
-            counted(len(edits), "edit"),
-            counted(len(judgements), "judgement"),
-        )
-    kept_text = (
-        Text("{} of {} edits and {} of {} judgements are kept; ", kept, len(edits), judged, len(judgements))
-        if kept
-        else ""
-    )
-    left = counted(len(edits) - kept, "edit"), counted(len(judgements) - judged, "judgement")
-    return Text("{}to do: {}", kept_text, left)
 
 
 def _shown(edit: Edit) -> Shown:

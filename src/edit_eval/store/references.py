@@ -10,11 +10,12 @@ about a kept edit by itself: it sees one picture twice, and so that nothing has 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from edit_eval.protocols.contract import LAST
-from edit_eval.records import Status
+from edit_eval.records import Judgement, Status
 
 if TYPE_CHECKING:
     from edit_eval.store.matrix import Matrix
@@ -99,6 +100,31 @@ class References:
         else:
             return
         yield from (one for one in alike if one != number and self.judgement(one) == number)
+
+    def referred(self, number: int, asked: int | None) -> Judgement:
+        """Returns a judgement in whose place another one is `asked`: that one, at no cost; None for no battle."""
+        matrix = self._matrix
+        subject, _, repeat = matrix.cells.parts(number)
+        edit_model, other = matrix.edit_model_name(subject), matrix.other_name(subject)
+        if asked is not None:
+            was = matrix.judgement(asked)
+            made_in = f"{was.edit_model} : {was.other}" if was.other else was.edit_model
+            free: dict[str, Any] = {"made_in": made_in, "seconds": 0.0, "tokens": (0, 0)}
+            return replace(was, edit_model=edit_model, other=other, **free)
+        judge, sample = matrix.judges[matrix.cells.parts(number)[1]], matrix.sample_of(subject)
+        return Judgement(
+            sample_id=sample.id,
+            category=sample.category,
+            edit_model=edit_model,
+            other=other,
+            judge=judge.name,
+            edit_seed=matrix.seed_of(subject),
+            repeat=repeat,
+            headline=judge.scoring.headline,
+            status=SKIPPED,
+            reason="both are one edit, which was kept",
+            counts=False,
+        )
 
     def _of_battle(self, number: int) -> int | None:
         if not self.is_battle(self._matrix.cells.parts(number)[0]):

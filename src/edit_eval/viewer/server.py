@@ -188,10 +188,10 @@ def make_app(runs: Runs, *, token: str = "", anywhere: bool = False, pages: Page
 
     async def vote(run: str, request: Request) -> Response:
         try:
-            parts = await read_body(request.headers, request.receive, most=LONGEST_BODY)
+            body = await read_body(request.headers, request.receive, most=LONGEST_BODY)
         except RequestRefused as refusal:
             return PlainTextResponse(f"{refusal}\n", refusal.status, headers={"Connection": "close"})
-        return await asyncio.to_thread(told, lambda: voting_of(run).add(b"".join(parts)))
+        return await asyncio.to_thread(told, lambda: voting_of(run).add(bytes(body)))
 
     show("/run/{run}/vote", vote_page)
     show("/run/{run}/next", next_pair)

@@ -30,8 +30,8 @@ async def read_body(
     most: int,
     until: float = math.inf,
     take: Callable[[int], Awaitable[None]] | None = None,
-) -> list[bytes]:
-    """Reads a request's body, in parts; `take` is awaited with the size of each before the next is read.
+) -> bytearray:
+    """Reads a request's body; `take` is awaited with the size of each part that has come, before the next is read.
 
     Only time spent waiting for the client counts against it, so one that is kept waiting by `take` is not blamed.
     `until` is by `time.monotonic`. Raises `RequestRefused`: 413 for more than `most` bytes, announced or sent, 408
@@ -40,25 +40,24 @@ async def read_body(
     announced = headers.get("content-length", "0")
     if announced.isdigit() and int(announced) > most:
         raise RequestRefused(413, f"{int(announced):,} bytes, and {most:,} is the most")
-    parts: list[bytes] = []
-    size, waited, more = 0, 0.0, True
+    body = bytearray()
+    waited, more = 0.0, True
     while more:
-        limit = BODY_SECONDS + size / LEAST_BYTES_A_SECOND - waited
+        limit = BODY_SECONDS + len(body) / LEAST_BYTES_A_SECOND - waited
         began = time.monotonic()
         try:
             async with asyncio.timeout(min(limit, until - began)):
                 message = await receive()
         except TimeoutError:
-            raise RequestRefused(408, f"only {size:,} bytes of the body have come in {waited + limit:.0f} s") from None
+            raise RequestRefused(408, f"{len(body):,} bytes of the body have come in {waited + limit:.0f} s") from None
         waited += time.monotonic() - began
         if message["type"] == "http.disconnect":
             raise RequestRefused(CLIENT_GONE, "the client is gone")
         part, more = message.get("body", b""), message.get("more_body", False)
-        size += len(part)
-        if size > most:
+        if len(body) + len(part) > most:
             raise RequestRefused(413, f"more than {most:,} bytes")
         if part:
-            parts.append(part)
+            body += part
             if take is not None:
                 await take(len(part))
-    return parts
+    return body
