@@ -49,9 +49,7 @@ def refuse_what_is_missing(names: Iterable[str]) -> None:
         extras = [tracker_of(name).extra for name in missing]
         package = f"edit-eval[{','.join(extras)}]" if all(extras) else " ".join(tracker_of(n).package for n in missing)
         raise ConfigurationError(
-            Text(
-                "trackers: {: and } not installed here; `pip install '{}'`, or leave out `trackers`", missing, package
-            )
+            Text("trackers: {: and } not installed here; `pip install '{}'`, or leave out `trackers`", missing, package)
         )
 
 

@@ -62,5 +62,3 @@ class Tracker:
 
     def end(self, *, finished: bool) -> None:
         """Ends the run, or marks it to be resumed; returns when everything has been sent."""
-
-

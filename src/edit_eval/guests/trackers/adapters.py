@@ -37,7 +37,6 @@ class Wandb(Tracker):
         tags: list[str] | None = None
         """Tags of the run."""
 
-
     def begin(self, start: Start) -> str:
         """Begins the run. W&B adds nothing of its own: no output, code, list of packages or system metrics."""
         import wandb
@@ -103,7 +102,6 @@ class Trackio(Tracker):
         server_url: str | None = None
         """Server to send to."""
 
-
     def begin(self, start: Start) -> str:
         """Begins the run, without Trackio's own system metrics."""
         import trackio
@@ -159,7 +157,6 @@ class Mlflow(Tracker):
         """Experiment. Default: edit-eval."""
         name: str | None = None
         """Name of the run. Default: that of its folder."""
-
 
     def begin(self, start: Start) -> str:
         """Begins the run, creating its experiment if necessary."""

@@ -175,8 +175,8 @@ def test_updates_that_a_slow_one_misses_are_left_out_and_counted(
         start_new_session=True,
     )
     assert process.stdin is not None
-    order = {"tracker": "edit_eval.guests.trackers.adapters:Wandb", "run": str(tmp_path), "start": 1, "id": "i", "known": False, "parameters": {}}
-    order |= {"configuration": str(tmp_path / "configuration.yaml"), "interval": 0.05}
+    order = {"tracker": "edit_eval.guests.trackers.adapters:Wandb", "run": str(tmp_path), "start": 1, "id": "i"}
+    order |= {"known": False, "parameters": {}, "configuration": str(tmp_path / "configuration.yaml"), "interval": 0.05}
     (tmp_path / "live.json").write_text(json.dumps(live))
     process.stdin.write(json.dumps(order) + "\n")
     process.stdin.flush()
