@@ -28,6 +28,7 @@ import msgspec
 
 from edit_eval.errors import PictureError
 from edit_eval.serving.doors import DOORS, BadRequest, Given, SentPictures, door_of, parsed
+from edit_eval.serving.native import read_native
 from edit_eval.serving.pickles import RefusedPickle
 from edit_eval.serving.pictures import Sent, small_rgb, thumbnail
 from edit_eval.serving.submissions import Submission
@@ -36,6 +37,8 @@ SECONDS, BYTES_A_SECOND = 4, 4 << 20
 """Processor time for a request: this many seconds, and one more for so many bytes. An honest one takes a twentieth."""
 ROOM, TIMES = 256 << 20, 8
 """Memory for a request: so many bytes beside what Python takes, and so many times the request's size."""
+ROOM_FOR_FILES = 1 << 30
+"""More of it where a request may name files, which are not in its size."""
 MOST_PAIRS = 8192
 """Most pairs of one request."""
 LONGEST_PAIR = 256 << 10
@@ -107,7 +110,7 @@ def main(descriptor: int) -> None:
             body = file.read(order.size)
             if len(body) < order.size:
                 return
-            with _limited(len(body), order.seconds):
+            with _limited(len(body), order.seconds, ROOM + ROOM_FOR_FILES * bool(order.root)):
                 document, parts = _answer(order, body)
             del body
             send(file, document, parts)
@@ -142,8 +145,6 @@ def _read(order: Order, body: bytes) -> tuple[bytes, list[bytes]]:
         door = door_of(here, found)
         name, given = door.name, door.read(found, SentPictures(root))
     else:
-        from edit_eval.serving.native import read_native  # with pydantic, which doors do not need
-
         name, given = NATIVE, read_native(body, root)
     if len(given.pairs) > MOST_PAIRS:
         raise BadRequest(f"{len(given.pairs):,} pairs, and {MOST_PAIRS:,} is the most: send fewer a request")
@@ -185,13 +186,13 @@ def whole(pair: Submission | str, data: dict[str, bytes]) -> Submission | str:
 
 
 @contextlib.contextmanager
-def _limited(size: int, seconds: int) -> Iterator[None]:
+def _limited(size: int, seconds: int, room: int) -> Iterator[None]:
     """Limits memory and processor time until a request of `size` bytes is opened."""
     used = sum(os.times()[:2])
     _limit(resource.RLIMIT_CPU, int(used) + 1 + seconds + size // BYTES_A_SECOND)
     with contextlib.suppress(OSError, ValueError):  # elsewhere than on Linux there is no such file
         pages = int(Path("/proc/self/statm").read_text().split()[0])
-        _limit(resource.RLIMIT_AS, pages * resource.getpagesize() + ROOM + TIMES * size)
+        _limit(resource.RLIMIT_AS, pages * resource.getpagesize() + room + TIMES * size)
     try:
         yield
     finally:
