@@ -2,8 +2,8 @@
 
 Each row of the tables draws evaluations, has the verbs' own functions print them (the documents behind `--json`, the
 sentences and tables of the terminal), and reads what is said: a rank other than 1, one that is better than another, an
-interval that misses the truth. What is unknown, as a judge's side or its noise, is estimated from the drawn data, as in
-a real evaluation. A new analysis adds a row.
+interval that misses the truth, a judge that has changed or does not see. What is unknown, as a judge's side or its
+noise, is estimated from the drawn data, as in a real evaluation. A new analysis adds a row.
 
     python bench/hostile.py --draws 400 [--only ranks] [--write]
 
@@ -25,15 +25,24 @@ from typing import Any
 
 import numpy as np
 
+from audit_power import AT_90, GOOD, Simulated, trial
+from edit_eval.passports import Passport, Subject
 from edit_eval.records import Edit, Judgement, Picture, Reading, Results, Sample, Scale, Scoring, Status
+from edit_eval.reporting.remarks import drift_lines
 from edit_eval.reporting.strengths import battle_sheet
 from edit_eval.reporting.table import Line
 from edit_eval.reporting.verdict import comparison_lines, preferences
+from edit_eval.serving.watch import judge_has_changed, judged_twice
+from edit_eval.statistics.audit.findings import findings_of
+from edit_eval.statistics.audit.measure import Anchor
 from edit_eval.statistics.battles import BACKWARD, FORWARD, battles_by_judge, together, votes_of
+from edit_eval.statistics.calibration import Pairs, translated
 from edit_eval.statistics.comparison import compare_models
+from edit_eval.statistics.drift import JudgedTwice
 from edit_eval.statistics.people import Vote
 from edit_eval.statistics.preferences import told_apart
 from edit_eval.statistics.summary import votes_document
+from edit_eval.store.examined import Examined, JudgedAnchors
 
 DOCS = Path(__file__).resolve().parents[1] / "docs" / "trust.md"
 SCORE, SECOND = "overall", "restraint"
@@ -425,6 +434,145 @@ ROWS += [
     )
     for models, sizes in ((4, ONES * 60), (8, ONES * 60), (5, (9,) * 24))
 ]
+
+
+# -- a judge that is the same as at its audit --
+
+WORTH = {"right": 9.2, "copy": 0.6, "dose_50": 5.0, "extra": 6.0}
+ANCHORS = {"right": 10, "copy": 5, "dose_50": 8, "extra": 2}
+REPEATED = {"right": 50, "copy": 50, "dose_50": 28, "extra": 22}
+"""How many edits of each rung an audit of 40 scenes a category has as anchors, and asks about twice."""
+ANSWERS: Mapping[str, Callable[[Chance, np.ndarray], np.ndarray]] = {
+    "normal": lambda chance, worth: 0.4 * chance.normal(size=worth.shape),
+    "most in the middle": lambda chance, worth: (
+        np.where(abs(worth - 5) < 3, 0.8, 0.1) * chance.normal(size=worth.shape)
+    ),
+    "heavy tails": lambda chance, worth: 0.3 * chance.standard_t(3, size=worth.shape),
+    "2 in 100 jump by 5": lambda chance, worth: (
+        0.2 * chance.normal(size=worth.shape)
+        + 5.0 * (chance.random(worth.shape) < 0.02) * chance.choice([-1, 1], worth.shape)
+    ),
+    "2 in 100 jump up by 3, else none": lambda chance, worth: 3.0 * (chance.random(worth.shape) < 0.02),
+    "1 in 10 a point lower": lambda chance, worth: -1.0 * (chance.random(worth.shape) < 0.1),
+}
+"""What a judge adds to its view of an edit each time that it is asked."""
+
+
+def asked_twice(chance: Chance, rungs: Mapping[str, int], noise: str, whole: bool) -> list[JudgedTwice]:
+    """Returns edits with two answers of one judge about each."""
+    names = [rung for rung, count in rungs.items() for _ in range(count)]
+    worth = np.array([WORTH[rung] for rung in names])[:, None] + np.zeros((1, 2))
+    scores = worth + 0.5 * chance.normal(size=(len(names), 1)) + ANSWERS[noise](chance, worth)
+    scores = np.clip(np.round(scores), 0, 10) if whole else scores
+    return [
+        JudgedTwice(f"{rung}{place}", rung, float(a), float(b))
+        for place, (rung, (a, b)) in enumerate(zip(names, scores, strict=True))
+    ]
+
+
+def said_to_have_drifted(noise: str, whole: bool) -> Callable[[Chance], bool]:
+    """What a report says of an unchanged judge whose anchors were judged again."""
+
+    def wrong(chance: Chance) -> bool:
+        twice = [one._replace(sample=f"anchor {one.sample}") for one in asked_twice(chance, ANCHORS, noise, whole)]
+        passport = Passport(
+            subject=Subject(judge={}, protocol="rubric", parameters={}, wording="", language="en"),
+            name="judge",
+            form=("score",),
+            pictures=("source", "edit"),
+            headline="score",
+            scale={"lowest": None, "highest": None, "higher_is_better": True},
+            date="2026-11-24",
+            version="",
+            benchmark={},
+            verdict="passed",
+            measures={},
+            categories={},
+            smallest_difference=None,
+            retest_sd=None,
+            anchors=tuple(Anchor(one.sample, "", one.rung, "", "", one.before) for one in twice),
+            repeated=tuple(asked_twice(chance, REPEATED, noise, whole)),
+        )
+        judged = JudgedAnchors(date="2026-11-25", scores={one.sample: one.now for one in twice})
+        found = Examined(passport=passport, language="en", judged=judged)
+        return bool(drift_lines({"judges": {"judge": found.as_plain()}}))
+
+    return wrong
+
+
+def alarmed(noise: str, windows: int = 3) -> Callable[[Chance], bool]:
+    """Whether a service alarms in the window after so many in which its unchanged judge saw the same canaries."""
+
+    def wrong(chance: Chance) -> bool:
+        worth = np.repeat([[5.0], [0.6], [9.2]], 12, axis=0) + np.zeros((1, windows + 1))
+        rewards = (worth + ANSWERS[noise](chance, worth)) / 10
+        names = [(kind, str(place)) for kind in ("source", "blank", "right") for place in range(12)]
+        first, *between, now = (dict(zip(names, map(float, one), strict=True)) for one in rewards.T)
+        return judge_has_changed(first, now, judged_twice(between[0], between[1]))
+
+    return wrong
+
+
+DRIFTS = "An unchanged judge is said to have changed"
+ROWS += [
+    Row(DRIFTS, f"anchors, {noise}{', whole numbers' if whole else ''}", "≤ .01", said_to_have_drifted(noise, whole))
+    for noise in ANSWERS
+    for whole in (False, True)
+]
+ROWS += [Row(DRIFTS, f"canaries of a service, {noise}", "≤ .002", alarmed(noise)) for noise in ANSWERS]
+
+
+# -- an honest judge on trial --
+
+
+def accused(judge: Simulated) -> Callable[[Chance], bool]:
+    """Whether an audit says that an honest judge prefers a wrong edit, or does not mind it in some category."""
+
+    def wrong(chance: Chance) -> bool:
+        found = findings_of(trial(judge, int(chance.integers(2**31))), bounds=False)
+        return any("_over_" in name for measures in found.categories.values() for name in measures)
+
+    return wrong
+
+
+BLIND = "An honest judge is said to prefer a flaw in some category, or not to mind it"
+ROWS += [
+    Row(
+        BLIND,
+        f"truly at {order}, {grades} grades",
+        "≤ .05",
+        one,
+        0.1,
+    )
+    for order, error in ((".95", GOOD), (".90", AT_90))
+    for grades in (21, 11, 6)
+    for one in [accused(Simulated(error=error, step=1 / (grades - 1)))]
+]
+
+
+# -- a bridge --
+
+
+def mistranslated(models: int) -> Callable[[Chance], bool | None]:
+    """Whether a translated mean's interval misses what the old judge would have said; None where one is warned."""
+
+    def wrong(chance: Chance) -> bool | None:
+        images = np.arange(50)
+        levels = 5.5 + chance.normal(0, 0.8, (models + 1, 1))
+        worth = levels + chance.normal(0, 1.2, images.shape) + chance.normal(0, 1, (models + 1, len(images)))
+        old, new = (
+            np.clip(np.round(curve + chance.normal(0, 0.2, levels.shape) + chance.normal(size=worth.shape), 1), 0, 10)
+            for curve in (worth, 1.5 + 0.8 * worth)
+        )
+        names = np.repeat([f"m{model}" for model in range(models)], len(images)).tolist()
+        pairs = Pairs(new[:-1].ravel(), old[:-1].ravel(), np.tile(images, models), names)
+        row = (translated(pairs, {"x": (new[-1], images)}) or {})["edit_models"]["x"]
+        return None if row["beyond"] else not row["ci95"][0] <= old[-1].mean() <= row["ci95"][1]
+
+    return wrong
+
+
+ROWS.append(Row(MISSES, "mean over a bridge of 6 models, one more model, no warning", "≤ .05", mistranslated(6), 0.5))
 
 
 def measured(row: Row, draws: int, *, seed: int = 1) -> tuple[float, int]:

@@ -14,7 +14,9 @@ from pathlib import Path
 import altair as alt
 import numpy as np
 
-from edit_eval.statistics.intervals import estimate, holm
+from edit_eval.statistics.families import Contrast, FamilyOfTests
+from edit_eval.statistics.families import ranks as ranks_of
+from edit_eval.statistics.intervals import estimate
 
 IMAGES, EACH = 10, 4
 LEAD = 0.6
@@ -88,18 +90,22 @@ def ranks() -> alt.LayerChart:
         for name, level in models.items()
     }
     pairs = list(combinations(scores, 2))
-    p = holm([estimate(scores[a] - scores[b], images).p_value() or 1.0 for a, b in pairs])
+    found = [estimate(scores[a] - scores[b], images) for a, b in pairs]
+    tests = [
+        Contrast(a, b, one.value, one.standard_error, one.p_value()) for (a, b), one in zip(pairs, found, strict=True)
+    ]
+    shown = FamilyOfTests(tuple(tests)).better()
+    of_all = ranks_of(tests, shown)
     means = {name: float(of.mean()) for name, of in scores.items()}
-    beaten_by: dict[str, list[str]] = {name: [] for name in scores}
-    for (a, b), adjusted in zip(pairs, p, strict=True):
-        better, worse = sorted((a, b), key=means.__getitem__, reverse=True)
-        if adjusted <= 0.05:
-            beaten_by[worse].append(better)
+    beaten_by = {
+        name: [best for one, best in zip(tests, shown, strict=True) if best and best != name and name in (one.a, one.b)]
+        for name in scores
+    }
     rows = []
     for name, of in scores.items():
         low, high = interval(of, images)
         better = beaten_by[name]
-        why = f"rank {1 + len(better)}: " + (f"{' and '.join(better)} shown better" if better else "none shown better")
+        why = f"rank {of_all[name]}: " + (f"{' and '.join(better)} shown better" if better else "none shown better")
         rows.append({"model": name, "mean": means[name], "low": low, "high": high, "rank": why})
     base = alt.Chart(alt.Data(values=rows)).encode(alt.Y("model:N", title=None, axis=alt.Axis(labelFontSize=14)))
     x = alt.X(

@@ -23,6 +23,7 @@ def written(folder: Path, categories: list[str]) -> dict[str, Any]:
         Image.new("RGB", (32, 32), (10, 60 * chain, 90)).save(folder / f"c{chain}.png")
         rows.append(f"c{chain}t1,c{chain}.png,paint it,colour,")
         rows.append(f"c{chain}t2,,add a dog,add,c{chain}t1")
+        rows.append(f"c{chain}t3,,add a cat,add,c{chain}t2")
     (folder / "turns.csv").write_text("\n".join(rows) + "\n", "utf-8")
     table = {"type": "table", "data_path": str(folder / "turns.csv"), "categories": categories}
     arena = part("Judge", name="arena") | {"protocol": {"type": "pairwise"}}
@@ -44,15 +45,19 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Run:
 def test_what_is_beside_the_filters_is_made_and_counted_nowhere(made: Run) -> None:
     assert made.reached
     directory = RunDirectory(made.path)
-    assert Counter(line["sample_id"][-2:] for line in directory.read("edits")) == {"t1": 6, "t2": 6}
-    assert {line["sample"][-2:] for line in directory.read("replies")} == {"t2"}, "no judge is asked about it"
-    assert {one.sample_id[-2:] for one in (*made.results.judgements, *made.results.edits)} == {"t2"}
-    assert made.summary["coverage"]["total"] == 6
-    assert [one["total"] for one in made.summary["edits"]] == [3, 3]
+    assert Counter(line["sample_id"][-2:] for line in directory.read("edits")) == {"t1": 6, "t2": 6, "t3": 6}
+    assert {line["sample"][-2:] for line in directory.read("replies")} == {"t2", "t3"}, "no judge is asked about it"
+    assert {one.sample_id[-2:] for one in (*made.results.judgements, *made.results.edits)} == {"t2", "t3"}
+    assert made.summary["coverage"]["total"] == 12
+    assert [one["total"] for one in made.summary["edits"]] == [6, 6]
     assert {name for one in made.summary["results"] for name in one["scores"]["score"]["categories"]} == {"add"}
     status = status_document(made.results)
-    assert (status["samples"], status["edits"]["total"], status["judgements"]["total"]) == (3, 6, 6)
+    assert (status["samples"], status["edits"]["total"], status["judgements"]["total"]) == (6, 12, 12)
     assert not made.results.battles, "of samples that follow another none, and none of others"
+    [turns] = made.summary["analyses"]["turns"]
+    assert [[(step["turn"], step["change"]) for step in one["turns"]] for one in turns["results"]] == [
+        [(2, None), (3, None)]
+    ] * 2, "nothing is known of the first turn"
 
 
 def test_it_is_read_back_and_counts_once_it_passes(made: Run, tmp_path: Path) -> None:
@@ -62,8 +67,8 @@ def test_it_is_read_back_and_counts_once_it_passes(made: Run, tmp_path: Path) ->
         written(folder, []), run_dir=tmp_path / "run", reuse_from=[made.path], report=False, spectator=Ears()
     )
     assert whole.summary["battles"]["arena"]["coverage"]["total"] == 3
-    assert [one["coverage"]["total"] for one in whole.summary["results"]] == [6, 6]
+    assert [one["coverage"]["total"] for one in whole.summary["results"]] == [9, 9]
     [turns] = whole.summary["analyses"]["turns"]
-    assert [[step["turn"] for step in one["turns"]] for one in turns["results"]] == [[1, 2]] * 2
+    assert [[step["turn"] for step in one["turns"]] for one in turns["results"]] == [[1, 2, 3]] * 2
     copied = sum("reused_from" in line for line in RunDirectory(whole.path).read("edits"))
-    assert copied == 12, "keys are the same"
+    assert copied == 18, "keys are the same"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,7 @@ import yaml
 
 from command_lines import Command, Finished, Outcome, caller, finish, one_error, yaml_file
 from edit_eval import cli, evaluation, experiment, preparation
-from edit_eval.command_line import command_of
+from edit_eval.command_line import GROUPS, app, command_of
 from edit_eval.errors import RunInterrupted
 from edit_eval.execution.findings import Finding
 from small_benchmark import sample_id
@@ -145,7 +146,15 @@ def test_without_a_verb_the_help_is_shown(command: Command) -> None:
     for words in ((), ("env",)):
         found = command(*words)
         assert found.code == 2
-        assert "Commands:" in found.out + found.err
+        assert "Usage: edit-eval" in found.out + found.err
+
+
+def test_the_help_lists_every_verb_once_by_what_one_wants(command: Command) -> None:
+    listed = re.findall(r"^  ([a-z][\w-]+)  +\S", command("--help").out, re.MULTILINE)
+    verbs = command_of(app).commands
+    assert sorted(listed) == sorted(name for name, one in verbs.items() if not one.hidden)
+    assert {name for _, names in GROUPS for name in names} <= set(verbs)
+    assert listed.index("init") < listed.index("run") < listed.index("compare") < listed.index("gc")
 
 
 # -- exit codes --

@@ -259,3 +259,123 @@ THEIRS: dict[str, dict[str, float]] = {
     "imgedit, lmms-eval en": {"avg_score": 2.283333333333333},
     "kris, lmms-eval en": {"overall_avg": 49.79166666666666},
 }
+
+
+def only(folder: Path) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """The one document of a folder with one edit model, and what it has of rows counted and kept."""
+    (document,) = reanalyse([folder])
+    counted, kept = document["results"]
+    assert (counted["judge"], kept["judge"]) == (COUNTED, KEPT)
+    assert not counted["certificate"]["certified"]
+    return document, counted, kept
+
+
+def dumped(file: Path, content: Any) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(content), "utf-8")
+
+
+def test_i2ebench(tmp_path: Path) -> None:
+    """As summary.py: any verdict with a yes is one, all others are none, over the rows that are there."""
+    verdicts = {"Counting": ["Yes", "no", "I'm sorry, I cannot."], "Replacement": ["yes.", "Yes"], "Lowlight": ["-"]}
+    for dimension, said in verdicts.items():
+        rows = {str(n): {"image": f"{n}.jpg", "final_judgement": one, "gt": "?"} for n, one in enumerate(said)}
+        dumped(tmp_path / "EditEval_ori" / dimension / "mine.json", rows)
+    document, counted, kept = only(tmp_path)
+    assert document["form"] == "i2ebench, EditEval_ori"
+    assert counted["published"]["Counting"]["value"] == 0.3333
+    assert counted["published"]["Replacement"]["value"] == 1
+    assert counted["scores"]["accuracy"]["mean"] == pytest.approx((100 / 3 + 100) / 2)
+    assert kept["scores"]["accuracy"]["mean"] == pytest.approx((50 + 100) / 2)
+    assert document["zeros"][0]["reasons"] == ["the verdict is neither yes nor no"]
+    assert "835 of the 840 edits" in str(document["notes"])
+
+
+def test_genai_bench(tmp_path: Path) -> None:
+    votes = [("[[A>B]]", True), ("[[B>A]]", False), (None, False), ("", False)]
+    rows = [
+        {"idx": n, "source_prompt": f"{n}", "human_vote": "leftvote", "model_vote": vote, "correct": correct}
+        for n, (vote, correct) in enumerate(votes)
+    ]
+    dumped(tmp_path / "image_edition" / "judge" / "pairwise.json", rows)
+    dumped(tmp_path / "image_generation" / "judge" / "pairwise.json", rows)
+    _, counted, kept = only(tmp_path)
+    assert counted["published"]["Accuracy"]["value"] == counted["scores"]["accuracy"]["mean"] == 25
+    assert kept["scores"]["accuracy"]["mean"] == 50
+
+
+def test_viescores_own_answers(tmp_path: Path) -> None:
+    folder = tmp_path / "results_gpt_0shot" / "ImagenHub_Text-Guided_IE" / "mine"
+    sides = {
+        "SC": {"sample_1_1.jpg": [4, 9], "sample_2_1.jpg": [3], "sample_3_1.jpg": "no", "sample_4_1.jpg": [9, 9]},
+        "PQ": {"sample_1_1.jpg": [9, 16], "sample_2_1.jpg": [3, 3], "sample_3_1.jpg": [9, 9], "sample_4_1.jpg": [16]},
+    }
+    for side, scores in sides.items():
+        guess = {"sample_2_1.jpg": "guess_if_cannot_parse | Hm."}
+        dumped(
+            folder / f"{side}.json",
+            {key: {"score": one, "reasoning": guess.get(key, "")} for key, one in scores.items()},
+        )
+    document, counted, kept = only(tmp_path)
+    assert document["form"] == "viescore, gpt_0shot"
+    assert counted["scores"]["O"]["mean"] == pytest.approx((6 + 3) / 2)
+    assert kept["scores"]["O"]["mean"] == 6
+    assert document["zeros"][0]["doubtful"] == 3
+
+
+def test_wiseedit_in_both_languages(tmp_path: Path) -> None:
+    """The mean of each metric is rounded; a row that lacks a number in one language is in no mean of either."""
+    columns = [f"{name}_score_{of}" for name in ("IF", "DP", "VQ", "KF", "CF") for of in ("cn", "en")]
+    for subset, task in (("Awareness_1", "KF"), ("Interpretation_1", "KF"), ("Imagination_2", "CF")):
+        rows = []
+        for idx, numbers in enumerate([(8, 4), (3, 3), (9, 0)]):
+            said = {name: numbers[name.endswith("en")] for name in columns if name[:2] in ("IF", "DP", "VQ", task)}
+            rows.append([idx, *(said.get(name, "") for name in columns)])
+        (tmp_path / "mine").mkdir(exist_ok=True)
+        with open(tmp_path / "mine" / f"score_{subset}.csv", "w", newline="") as file:
+            csv.writer(file).writerows([["idx", *columns], *rows])
+    documents = {one["language"]: one for one in reanalyse([tmp_path])}
+    for language, mean in (("en", (4 + 3) / 2), ("zh", (8 + 3) / 2)):
+        counted, kept = documents[language]["results"]
+        on_hundred = (mean - 1) / 9 * 100
+        assert counted["published"]["Basic Overall"]["value"] == pytest.approx(round(on_hundred, 1))
+        assert kept["scores"]["AVG"]["mean"] == pytest.approx(on_hundred)
+    assert documents["zh"]["zeros"][0]["reasons"] == ["a number is missing in the other language"]
+
+
+def test_omnicontext(tmp_path: Path) -> None:
+    for kind, lines in {
+        "multi": [(4, 9, ""), (3, 3, "guess_if_cannot_parse | x")],
+        "scene": [(11, 11, ""), (9, 4, "")],
+    }.items():
+        folder = tmp_path / "mine" / "gpt4dot1" / kind
+        folder.mkdir(parents=True)
+        text = [
+            json.dumps(
+                {
+                    "key": f"{kind}{n}",
+                    "instruction_language": "en",
+                    "PF_score": a,
+                    "SC_score": b,
+                    "PF_score_reason": why,
+                }
+            )
+            for n, (a, b, why) in enumerate(lines)
+        ]
+        (folder / "score.jsonl").write_text("\n".join(text))
+    document, counted, kept = only(tmp_path)
+    assert document["results"][0]["edit_model"] == "mine"
+    assert counted["published"]["Overall"]["value"] == pytest.approx((4.5 + 8.5) / 2)
+    assert kept["scores"]["O"]["mean"] == 6
+
+
+def test_picabench(tmp_path: Path) -> None:
+    def item(*answers: tuple[str, bool]) -> dict[str, Any]:
+        asked = [{"model_answer": said, "is_correct": right} for said, right in answers]
+        return {"physics_law": "Local", "annotated_qa_pairs": asked}
+
+    items = [item(("Yes", True), ("no.", False)), item(("Error: all", False)), {"physics_law": "Local"}]
+    dumped(tmp_path / "mine" / "meta_info_gpt_output_1024_crop_box.json", items)
+    _, counted, kept = only(tmp_path)
+    assert counted["published"]["Overall"]["value"] == counted["scores"]["accuracy"]["mean"] == 25
+    assert kept["scores"]["accuracy"]["mean"] == 50

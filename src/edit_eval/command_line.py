@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from edit_eval.errors import ConfigurationError, EditEvalError, ExitCode, RunInterrupted, Stopped
 from edit_eval.reporting.language import said, said_own, speak, spoken
@@ -30,7 +31,39 @@ if TYPE_CHECKING:
 else:
     Options = dict  # importing it would slow down `--help`
 
+GROUPS: tuple[tuple[Text, tuple[str, ...]], ...] = (
+    (Text("To begin"), ("init", "demo", "doctor", "plan", "fetch", "env")),
+    (Text("To evaluate"), ("run", "status", "view", "report")),
+    (Text("To compare"), ("compare", "gate", "leaderboard", "reanalyse")),
+    (Text("To analyse a run"), ()),  # and whatever is registered as an analysis
+    (Text("To judge, and to examine judges"), ("audit", "agreement", "vote", "score", "serve")),
+    (Text("To share and tidy"), ("export", "push", "gc")),
+    (Text("To look up"), ("list", "describe", "config")),
+)
+"""The verbs as `--help` lists them, by what one wants."""
+
+
+class Verbs(TyperGroup):
+    """The whole command; its help has the verbs in `GROUPS`."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Writes a section for each group; a verb that is in none is with the analyses."""
+        found = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
+        lines = {name: one.get_short_help_str(_SHORT) for name, one in found.items() if one and not one.hidden}
+        known = {name for _, names in GROUPS for name in names}
+        others = tuple(name for name in lines if name not in known)
+        width = max(map(len, lines))
+        for title, names in GROUPS:
+            rows = [(name.ljust(width), lines[name]) for name in names or others if name in lines]
+            if rows:
+                with formatter.section(said(title)):
+                    formatter.write_dl(rows)
+
+
+_SHORT = 200  # characters; a line of help is wrapped, not cut
+
 app = typer.Typer(
+    cls=Verbs,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     no_args_is_help=True,

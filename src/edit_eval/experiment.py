@@ -505,6 +505,8 @@ class Experiment:
                 found.append(_change("samples", len(self.samples), len(other.samples)))
             elif not all(map(_same_sample, self.samples, other.samples)):
                 found.append(Text("other samples"))
+            elif self.beside != other.beside:
+                found.append(Text("which of the samples count"))
         return found
 
 

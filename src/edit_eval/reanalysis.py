@@ -12,6 +12,16 @@ The formats, their authors, and how they record failures:
   failure; for KRIS-Bench (tasks/kris_bench) -1, which is left out.
 * `reviews/MODEL/gedit_SUBSET.jsonl`: evalscope (modelscope/evalscope@fde259d, api/metric/scorer.py). A `status`;
   unusable rows are left out.
+* `EditEval*/DIMENSION/MODEL.json`: I2EBench (cocoshe/I2EBench@7de50e3, eval_scripts/summary.py), the dimensions that a
+  model judges. A verdict without a yes counts as no; an edit that is missing has no row.
+* `results/TASK/JUDGE/pairwise.json`: GenAI-Bench (TIGER-AI-Lab/GenAI-Bench@f0b0334, show_results.py), where judges are
+  held against people's votes. A reply without a vote counts as a wrong one.
+* `results_JUDGE/ImagenHub_*/MODEL/SC.json` and `PQ.json`: VIEScore (TIGER-AI-Lab/VIEScore@2cbea4e,
+  paper_implementation). An unreadable answer is guessed, or has no row.
+* `score_SUBSET.csv`: WiseEdit (beepkh/WiseEdit@58cadba, statistic.py). 0 or nothing for a missing number; a row with
+  one in either language leaves both.
+* `TASK/score.jsonl`: OmniContext (VectorSpaceLab/OmniGen2@0f72fa9, omnicontext/). An unreadable answer is guessed.
+* `*_gpt_output_*.json`: PICABench (Andrew0613/PICABench@0514acd, PicaEval_gpt.py). An answer that never came is wrong.
 
 Every file becomes judgements twice, as two judges of the same edits: `COUNTED`, each row's number as in the file,
 and `KEPT`, with rows that are no score, or may be none, unscored. All statistics are those of a run.
@@ -32,6 +42,7 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.given_files import read_text
 from edit_eval.published.imgedit import authors_numbers
 from edit_eval.published.kris import LEVELS, PLACES, questions_of
+from edit_eval.published.wiseedit import ASKS, BASIC, METRICS
 from edit_eval.records import Edit, Judgement, Results, Sample, Scale, Scoring, Status
 from edit_eval.reporting import formats
 from edit_eval.reporting.results_sheet import published_lines
@@ -45,8 +56,12 @@ GEDIT_GROUPS = (
     *("background_change", "color_alter", "material_alter", "motion_change", "ps_human", "style_change"),
     *("subject-add", "subject-remove", "subject-replace", "text_change", "tone_transfer"),
 )
-SIZES = {"gedit": 606, "imgedit": 737, "kris": 1267}
-"""Number of edits of each benchmark, for GEdit in one language."""
+SIZES = {
+    **{"gedit": 606, "imgedit": 737, "kris": 1267, "wiseedit": 1220, "omnicontext": 400, "picabench": 900},
+    **{"i2ebench": 840, "genai-bench": 919, "viescore": 179},
+}
+"""Number of edits of each benchmark, for GEdit in one language, for I2EBench of the judged dimensions, for GenAI-Bench
+and VIEScore those that are edits."""
 _GEDIT_FILE = re.compile(rf"(.+)_({'|'.join(GEDIT_GROUPS)})_gpt_score\.csv")
 _GEDIT_LANGUAGES = {"en": "en", "cn": "zh"}
 _OF_GEDIT = ("O", "SC", "PQ")
@@ -139,6 +154,7 @@ def _document(form: str, language: str, found: Sequence[Found]) -> dict[str, Any
         judges=(COUNTED, KEPT),
         scoring=scoring,
         published={(name, COUNTED): one.theirs for name, one in zip(names, found, strict=True)},
+        certificates={COUNTED: {"certified": False, "why": _FROM_FILES}},
         notes=tuple(
             Text("{}: {}", name, note)
             for name, one in zip(names, found, strict=True)
@@ -175,6 +191,7 @@ def _judgement(sample: Sample, edit_model: str, judge: str, found: Found, row: F
 
 
 _NO_ROW = "the file has no row for it"
+_FROM_FILES = Text("from the numbers in the files, by the formula of their script")
 
 
 def _zeros(name: str, found: Found) -> dict[str, Any]:
@@ -290,7 +307,10 @@ def _of_reply(key: str, kind: str, reply: Any, image: str) -> FileRow:
     if not isinstance(reply, str):
         error = reply.get("error", "") if isinstance(reply, dict) else _NO_ROW
         return FileRow(key, kind, {}, f"no reply: {error}"[:200], image)
-    numbers = authors_numbers(reply)
+    try:
+        numbers = authors_numbers(reply)
+    except ValueError:
+        return FileRow(key, kind, {}, "the authors' script stops at this reply", image)
     counted = {"score": round(sum(numbers) / len(numbers), 2)} if numbers else {}
     whole = len(numbers) == 3 and all(1 <= number <= 5 for number in numbers)
     return FileRow(key, kind, counted, "" if whole else "the reply has no three numbers from 1 to 5", image)
@@ -453,11 +473,200 @@ def _mean_of_means(rows: Sequence[FileRow], name: str) -> float:
     return math.fsum(math.fsum(some) / len(some) for some in groups.values()) / len(groups)
 
 
+_JUDGED = ("BGReplacement", "ColorAlteration", "Counting", "DirectionPerception", "ObjectRemoval", "Replacement")
+"""I2EBench's dimensions with a verdict in words."""
+_GUESSED = "guess_if_cannot_parse"
+_IS_GUESSED = "the answer could not be read, and a number was guessed"
+
+
+def _i2ebench(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
+    together: dict[tuple[str, str], list[Path]] = {}
+    for file in files:
+        if file.suffix == ".json" and file.parent.name in _JUDGED and file.parent.parent.name.startswith("EditEval"):
+            together.setdefault((file.parent.parent.name, file.stem), []).append(file)
+    for (suite, name), parts in together.items():
+        found = [_of_verdict(part.parent.name, key, one) for part in parts for key, one in _json(part).items()]
+        theirs: dict[str, float | str] = {"Overall": "they give no mean over dimensions"}
+        for part in parts:
+            marks = [row.scores["accuracy"] for row in found if row.category == part.parent.name]
+            theirs[part.parent.name] = round(sum(marks) / len(marks) / 100, 4)
+        scale = {"accuracy": Scale(lowest=0, highest=100, mean_over="categories")}
+        yield Found(f"i2ebench, {suite}", name, "en", found, scale, scale, theirs)
+
+
+def _of_verdict(dimension: str, key: str, one: Mapping[str, Any]) -> FileRow:
+    said = str(one.get("final_judgement", ""))
+    counted = {"accuracy": 100.0 * ("yes" in said.lower())}
+    doubt = "" if said.strip(" .\n").lower() in ("yes", "no") else "the verdict is neither yes nor no"
+    return FileRow(f"{dimension}_{key}", dimension, counted, doubt, str(one.get("image", "")))
+
+
+def _genai_bench(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
+    for file in files:
+        if file.name == "pairwise.json" and file.parent.parent.name == "image_edition":
+            votes = _list(file)
+            found = [
+                FileRow(
+                    str(one.get("idx")),
+                    str(one.get("human_vote")),
+                    {"accuracy": 100.0 * bool(one.get("correct"))},
+                    "" if one.get("model_vote") in _VOTES else "the reply has no vote",
+                    str(one.get("source_prompt", "")),
+                )
+                for one in votes
+            ]
+            theirs: dict[str, float | str] = {"Accuracy": sum(row.scores["accuracy"] for row in found) / len(found)}
+            scale = {"accuracy": Scale(lowest=0, highest=100)}
+            note = Text("a judge, whose votes about pairs are held against people's")
+            yield Found("genai-bench, image_edition", file.parent.name, "en", found, scale, scale, theirs, [note])
+
+
+_VOTES = ("[[A>B]]", "[[B>A]]", "[[A=B=Good]]", "[[A=B=Bad]]")
+
+
+def _viescore(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
+    for file in files:
+        if file.name != "SC.json" or file.parent.parent.name != "ImagenHub_Text-Guided_IE":
+            continue
+        sides = [_json(one) if one.is_file() else {} for one in (file, file.with_name("PQ.json"))]
+        found = [_of_sides(key, *(side.get(key) for side in sides)) for key in dict.fromkeys([*sides[0], *sides[1]])]
+        theirs = dict.fromkeys(_OF_GEDIT, "they give correlations with people alone")
+        scale = dict.fromkeys(_OF_GEDIT, Scale(lowest=0, highest=10))
+        judge = file.parent.parent.parent.name.removeprefix("results_")
+        yield Found(f"viescore, {judge}", file.parent.name, "en", found, scale, scale, theirs)
+
+
+def _of_sides(key: str, *sides: Any) -> FileRow:
+    image = key.split("_")[1] if "_" in key else key
+    lists = [side.get("score") if isinstance(side, dict) else None for side in sides]
+    numbers = [
+        _number(min(one)) if isinstance(one, list) and one and _are_numbers(one) else _number(one) for one in lists
+    ]
+    if any(number is None or not 0 <= number <= 10 for number in numbers):
+        return FileRow(key, "edit", {}, "the file has no two answers with numbers from 0 to 10", image)
+    first, second = (float(number) for number in numbers if number is not None)
+    doubt = _IS_GUESSED if any(_GUESSED in str(side.get("reasoning")) for side in sides) else ""
+    return FileRow(key, "edit", {"O": math.sqrt(first * second), "SC": first, "PQ": second}, doubt, image)
+
+
+def _are_numbers(found: Sequence[Any]) -> bool:
+    return all(_number(one) is not None and not isinstance(one, str) for one in found)
+
+
+def _wiseedit(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
+    together: dict[Path, list[Path]] = {}
+    for file in files:
+        if _WISE_FILE.fullmatch(file.name):
+            together.setdefault(file.parent, []).append(file)
+    for folder, parts in together.items():
+        every = [
+            (match, row) for part in parts if (match := _WISE_FILE.fullmatch(part.name)) for row in _csv_rows(part)
+        ]
+        for theirs, language in _GEDIT_LANGUAGES.items():
+            found = [_of_wiseedit(match[1], match[2], row, theirs) for match, row in every]
+            tasks = {
+                row.category: [one.scores for one in found if one.category == row.category and one.scores]
+                for row in found
+            }
+            means = {task: _rounded(some) for task, some in tasks.items() if some}
+            basic = [means[task] for task in BASIC if task in means]
+            overall: float | str = sum(basic) / len(BASIC) if len(basic) == len(BASIC) else "the authors' script stops"
+            scale = dict.fromkeys(("AVG", *METRICS.values()), Scale(lowest=0, highest=100))
+            scale = {name: one for name, one in scale.items() if any(name in row.scores for row in found)} or scale
+            yield Found("wiseedit", folder.name, language, found, scale, scale, {"Basic Overall": overall, **means})
+
+
+_WISE_FILE = re.compile(r"score_((?:WiseEdit_)?(Awareness|Interpretation|Imagination|Complex)_\d+)\.csv")
+
+
+def _of_wiseedit(subset: str, task: str, row: Mapping[str, Any], language: str) -> FileRow:
+    named = f"{subset}_{row.get('idx')}"
+    columns = {metric: f"{metric}_score" for metric in (METRICS[name] for name in ASKS[task])}
+    said = {
+        of: [str(row.get(f"{column}_{of}") or "").strip() for column in columns.values()] for of in _GEDIT_LANGUAGES
+    }
+    if any(one in ("", "0") for some in said.values() for one in some):
+        whose = "" if any(one in ("", "0") for one in said[language]) else " in the other language"
+        return FileRow(named, task, {}, f"a number is missing{whose}")
+    whole = all(one.isdecimal() and 1 <= int(one) <= 10 for one in said[language])
+    numbers = [float(one) if one.lstrip("-").isdecimal() else 1.0 for one in said[language]]
+    scores = {metric: max(0.0, (number - 1) / 9 * 100) for metric, number in zip(columns, numbers, strict=True)}
+    average = sum(scores.values()) / len(scores)
+    return FileRow(named, task, {"AVG": average, **scores}, "" if whole else "a number is none from 1 to 10")
+
+
+def _rounded(scores: Sequence[Mapping[str, float]]) -> float:
+    """Returns the mean of the metrics' means, each rounded to one decimal, as `statistic.py` does."""
+    means = [round(sum(one[name] for one in scores) / len(scores), 1) for name in scores[0] if name != "AVG"]
+    return sum(means) / len(means)
+
+
+def _omnicontext(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
+    together: dict[Path, list[Path]] = {}
+    for file in files:
+        if file.name == "score.jsonl":
+            together.setdefault(file.parent.parent, []).append(file)
+    for folder, parts in together.items():
+        lines = [(part.parent.name, line) for part in parts for line in _lines(part) if "PF_score" in line]
+        found = [_of_omnicontext(kind, line) for kind, line in lines if line.get("instruction_language", "en") == "en"]
+        if not found:
+            continue
+        theirs: dict[str, float | str] = dict.fromkeys(
+            ("Overall", "Prompt Following", "Subject Consistency"), "no numbers"
+        )
+        if all(row.scores for row in found):
+            names = {"Overall": "O", "Prompt Following": "PF", "Subject Consistency": "SC"}
+            theirs = {name: _mean_of_means(found, score) for name, score in names.items()}
+        scale = Scale(lowest=0, highest=10, mean_over="categories")
+        most = max([10.0, *(number for row in found for number in row.scores.values())])
+        wide = Scale(lowest=0, highest=most, mean_over="categories")
+        of = ("O", "PF", "SC")
+        yield Found(
+            "omnicontext", folder.parent.name, "en", found, dict.fromkeys(of, scale), dict.fromkeys(of, wide), theirs
+        )
+
+
+def _of_omnicontext(kind: str, line: Mapping[str, Any]) -> FileRow:
+    key = str(line.get("key"))
+    numbers = [_number(line.get(name)) for name in ("PF_score", "SC_score")]
+    if any(number is None or number < 0 for number in numbers):
+        return FileRow(key, kind, {}, "the line has no two numbers")
+    first, second = (float(number) for number in numbers if number is not None)
+    is_guess = any(_GUESSED in str(line.get(f"{name}_score_reason")) for name in ("PF", "SC"))
+    doubt = _IS_GUESSED if is_guess else "a number above 10" if max(first, second) > 10 else ""
+    return FileRow(key, kind, {"O": math.sqrt(first * second), "PF": first, "SC": second}, doubt)
+
+
+def _picabench(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
+    for file in files:
+        if not re.fullmatch(r".*_(gpt|qwen)_output_.*\.json", file.name):
+            continue
+        items = [(n, one) for n, one in enumerate(_list(file)) if isinstance(one.get("annotated_qa_pairs"), list)]
+        found = [row for n, one in items if (row := _of_picabench(n, one))]
+        if found:
+            theirs: dict[str, float | str] = {"Overall": sum(row.scores["accuracy"] for row in found) / len(found)}
+            scale = {"accuracy": Scale(lowest=0, highest=100)}
+            yield Found("picabench", file.parent.name, "en", found, scale, scale, theirs)
+
+
+def _of_picabench(number: int, item: Mapping[str, Any]) -> FileRow | None:
+    asked = [one for one in item["annotated_qa_pairs"] if isinstance(one, dict) and "is_correct" in one]
+    if not asked:
+        return None
+    right = 100 * sum(bool(one["is_correct"]) for one in asked) / len(asked)
+    answers = {str(one.get("model_answer", "")).lower().strip(" .") for one in asked}
+    doubt = "" if answers <= {"yes", "no"} else "an answer is neither yes nor no, or never came"
+    return FileRow(f"{number:05d}", str(item.get("physics_law", "unknown")), {"accuracy": right}, doubt)
+
+
 _READERS: tuple[Callable[[Sequence[Path], Path | None], Iterable[Found]], ...] = (
-    *(_gedit, _imgedit, _kris),
-    *(_lmms_eval, _evalscope),
+    *(_gedit, _imgedit, _kris, _wiseedit, _omnicontext, _picabench),
+    *(_lmms_eval, _evalscope, _i2ebench, _genai_bench, _viescore),
 )
-FORMS = ("GEdit-Bench", "ImgEdit-Bench", "KRIS-Bench", "lmms-eval", "evalscope")
+FORMS = (
+    *("GEdit-Bench", "ImgEdit-Bench", "KRIS-Bench", "WiseEdit", "OmniContext", "PICABench", "lmms-eval", "evalscope"),
+    *("I2EBench", "GenAI-Bench", "VIEScore"),
+)
 
 
 def _number(value: Any) -> float | None:
@@ -475,6 +684,16 @@ def _json(file: Path) -> Any:
         raise ConfigurationError(Text("{} is not valid JSON: {}", file, error)) from None
     if not isinstance(found, dict):
         raise ConfigurationError(Text("{} holds {}, not an object of rows", file, type(found).__name__))
+    return found
+
+
+def _list(file: Path) -> list[dict[str, Any]]:
+    try:
+        found = json.loads(read_text(file, _MOST))
+    except (ValueError, RecursionError) as error:
+        raise ConfigurationError(Text("{} is not valid JSON: {}", file, error)) from None
+    if not isinstance(found, list) or not found or not all(isinstance(one, dict) for one in found):
+        raise ConfigurationError(Text("{} holds no list of rows", file))
     return found
 
 

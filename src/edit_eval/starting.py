@@ -34,6 +34,7 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.hub import is_address
 from edit_eval.new_files import harmless, refuse_existing
 from edit_eval.pictures import slug
+from edit_eval.reporting.language import said, said_own, spoken
 from edit_eval.text import Text, counted
 
 TEMPLATE = "instructions.csv"
@@ -97,7 +98,9 @@ def look_at_pictures(written: str, *, instruction: str = "", fields: Mapping[str
         return _on_the_hub(written)
     given = Path(written)
     if not given.exists():
-        meant = nearest_path(given) or did_you_mean(written, components.names("benchmark"))
+        named = did_you_mean(written, components.names("benchmark"))
+        bare = not (os.path.dirname(written) or given.suffix)  # rather a benchmark's name than a file's
+        meant = named or nearest_path(given) if bare else nearest_path(given) or named
         raise ConfigurationError(Text("--pictures: no such file or folder: {}{}", written, meant))
     found = _folder(given, instruction) if given.is_dir() else _file(given, dict(fields or {}))
     if instruction and not found.new_file:
@@ -138,7 +141,7 @@ def _on_the_hub(written: str) -> Pictures:
     for entry in components.known("benchmark"):
         if plain in entry.about.get("source", "").lower().replace(",", " ").split():
             return _benchmark(entry.name, address)
-    return Pictures({"type": "table", "data_path": address}, "a table on the Hugging Face Hub")
+    return Pictures({"type": "table", "data_path": address}, Text("a table on the Hugging Face Hub"))
 
 
 def _file(path: Path, fields: dict[str, str]) -> Pictures:
@@ -152,14 +155,14 @@ def _file(path: Path, fields: dict[str, str]) -> Pictures:
             Text("--pictures {}: that is one picture; give its folder: `--pictures {}`", path, path.parent)
         )
     if is_archive(path):
-        return Pictures({"type": "table", "data_path": str(path)}, "pictures and their table in an archive")
+        return Pictures({"type": "table", "data_path": str(path)}, Text("pictures and their table in an archive"))
     try:
         table = find_table(path)
         columns = table.columns()
     except ConfigurationError as error:
         raise _from_flag(error) from None
     if isinstance(table, JsonTable) and set(columns) >= _OUR_FORMAT:
-        return Pictures({"type": "five_dimensions", "data_path": str(path)}, "pictures with an instruction each")
+        return Pictures({"type": "five_dimensions", "data_path": str(path)}, Text("pictures with an instruction each"))
     return _table(path, fields)
 
 
@@ -179,7 +182,7 @@ def _table(path: Path, fields: dict[str, str]) -> Pictures:
         raise ConfigurationError(Text("--pictures {}: the table has no rows; write one for each picture", path))
     unused = tuple(name for name in columns if name not in found.values())
     if not texts:
-        return Pictures(section, "a table of pictures and instructions", table=str(path), columns=unused)
+        return Pictures(section, Text("a table of pictures and instructions"), table=str(path), columns=unused)
     empty = sum(not instruction for _, _, instruction in rows)
     chinese = sum(bool(_CHINESE.search(instruction)) for _, _, instruction in rows)
     if chinese * 2 > len(rows) - empty:
@@ -423,7 +426,7 @@ def _judge(written: str) -> ModelDraft | None:
         section = {"type": "recorded", "params": {"path": written, **_HERE}}
         return ModelDraft("recorded", section, Text("replies from a file"))
     if _HUB_MODEL.fullmatch(written):
-        return _weights("transformers", written, "on the Hugging Face Hub")
+        return _weights("transformers", written, Text("on the Hugging Face Hub"))
     return None
 
 
@@ -442,7 +445,7 @@ def _either(kind: Kind, flag: str, written: str) -> ModelDraft:
         except ConfigurationError as error:
             raise ConfigurationError(Text("{}: {}", flag, error)) from None
         return ModelDraft(
-            _name(written.rpartition(":")[2].rpartition(".")[2]), {"class_path": written}, "of your own", True
+            _name(written.rpartition(":")[2].rpartition(".")[2]), {"class_path": written}, Text("of your own"), True
         )
     if os.sep in written or os.path.lexists(written):
         raise ConfigurationError(Text("{}: no such folder: {}{}", flag, written, nearest_path(written)))
@@ -538,16 +541,7 @@ def only_model(flag: str, address: str) -> str:
 # -- the configuration, with comments; or a copy of one that comes with edit-eval --
 
 STANDARD = "evaluation.yaml"
-_HEAD = """\
-# Written by `edit-eval init`. Paths count from the folder in which you type:
-#
-#   edit-eval doctor {file}      does it all fit, is it all there?
-#   edit-eval run {file}
-#
-# `edit-eval describe TYPE` shows what else may stand beside a `type`.
-
-"""
-_FIRST_TRY = "  # limit: 2    # a first try: two samples of each category\n"
+_FIRST_TRY = Text("a first try: two samples of each category")
 
 
 @dataclass(frozen=True)
@@ -620,7 +614,9 @@ def configuration_text(
     reasons: bool = False,
 ) -> str:
     """Returns the YAML; with `reasons`, judges that can give reasons do."""
-    blocks = [_block({"benchmark": pictures.section}, {("benchmark", "type"): pictures.words}) + _FIRST_TRY]
+    language = spoken(str(pictures.section.get("language", "")))
+    first_try = f"  # limit: 2    # {said(_FIRST_TRY, language)}\n"
+    blocks = [_block({"benchmark": pictures.section}, {("benchmark", "type"): pictures.words}, language) + first_try]
     for key, models in (("edit_models", edits), ("judges", judges)):
         named = apart(list(models))
         where = {
@@ -634,12 +630,29 @@ def configuration_text(
             if reasons and each.writes:
                 where[name] = {**where[name], "protocol": {"answer": "reason_then_score"}}
                 words[key, name, "protocol", "answer"] = Text("`score` is several times faster")
-        blocks.append(_block({key: where}, words))
-    return _HEAD.format(file=file) + "\n".join(blocks)
+        blocks.append(_block({key: where}, words, language))
+    return _head(file, language) + "\n".join(blocks)
 
 
-def _block(section: dict[str, Any], words: dict[Place, str]) -> str:
-    return write_yaml(section, lambda place: words.get(place, ""))
+def _head(file: str, language: str) -> str:
+    """Returns the comment at the top: what to type next."""
+    lines: list[str] = [
+        Text("Written by `edit-eval init`. Paths count from the folder in which you type:"),
+        "",
+        f"  edit-eval doctor {file}      {said(Text('does it all fit, is it all there?'), language)}",
+        f"  edit-eval run {file}",
+        "",
+        Text("`edit-eval describe TYPE` shows what else may stand beside a `type`."),
+    ]
+    return "".join(f"# {said(line, language)}".rstrip() + "\n" for line in lines) + "\n"
+
+
+def _block(section: dict[str, Any], words: dict[Place, str], language: str) -> str:
+    def remark(place: Place) -> str:
+        found = words.get(place, "")
+        return said(found, language) if isinstance(found, Text) else said_own(found, language)
+
+    return write_yaml(section, remark)
 
 
 def _write(file: Path, text: str) -> None:

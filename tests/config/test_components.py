@@ -128,7 +128,7 @@ def test_a_file_in_the_folder_of_the_configuration_comes_first(tmp_path: Path, m
     for name, place in (("both", beside), ("only_beside", beside), ("only_here", here)):
         assert normalise_class_path(f"{name}.py:C", beside) == f"{place / name}.py:C"
         assert normalise_class_path(f"{here / 'both.py'}:C", beside) == f"{here / 'both.py'}:C"
-    wanted = r"no such file: only_besid\.py; nearest existing: .*beside/only_beside"
+    wanted = r"no such file: only_besid\.py; nearest existing: \.\./beside/only_beside"
     with pytest.raises(ConfigurationError, match=wanted):
         normalise_class_path("only_besid.py:C", beside)
 

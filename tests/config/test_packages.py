@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -273,8 +274,23 @@ def test_an_entry_point_that_names_no_component(place: Path, point: str, line: s
     named_by(place, "wrong", f"{point}\njudge.fine = mine:Fine")
     assert [one.startswith(line) for one in nameless()] == [True]
     assert locate("judge", "fine") == "mine:Fine"
-    if point.startswith("mine"):
-        assert unknown_type("judge", "mine").endswith(nameless()[0])
+    assert unknown_type("judge", "mine").endswith(nameless()[0]), "whoever types its name is told what `list` says"
+
+
+def test_a_typed_name_is_rather_a_benchmark_than_a_folder_beside(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    named_by(place, "ours", "benchmark.ceo_photos = mine:Fine\neditor.odd_kind = mine:Fine")
+    monkeypatch.chdir(place)
+    for folder in ("gedi", "ceo_photo"):
+        (place / folder).mkdir()
+    said = {
+        "gediit": "no such file: gediit; did you mean `gedit`?",
+        "ceo_photoss": "no such file: ceo_photoss; did you mean `ceo_photos`?",
+        "odd_kind": "no such file: odd_kind; ours 1.0: the entry point `editor.odd_kind` must be called",
+        "ceo_photoo.csv": "no such file: ceo_photoo.csv",
+    }
+    for written, line in said.items():
+        with pytest.raises(ConfigurationError, match=re.escape(line)):
+            load_configuration({**asked("fine"), "benchmark": written})
 
 
 def judge_of() -> Identity:

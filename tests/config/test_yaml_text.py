@@ -49,6 +49,22 @@ def test_keys_are_text() -> None:
     assert parse("{no: 1, 2: 3, 1.5: 4, null: 5}", "x.yaml") == {"no": 1, "2": 3, "1.5": 4, "null": 5}
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: 像：这样",
+        "物理：几何: {x: 1}",
+        '"b：": 1',
+        "a: |\n  key：value",
+        "a: [甲，乙]",
+        "'k [0]': 1",
+        "a:\n  甲：乙",
+    ],
+)
+def test_full_width_marks_within_text_are_text(text: str) -> None:
+    parse(text, "x.yaml")
+
+
 def test_aliases_and_merges_work() -> None:
     text = "a: &a {k: 1, l: 1}\nb: *a\nc: {<<: *a, k: 2}\nd: {<<: [{k: 3}, *a], m: 4}"
     read = parse(text, "x.yaml")
@@ -63,7 +79,19 @@ def test_aliases_and_merges_work() -> None:
         ("a: 1\nb:\n  c: 1\n  c: 2\n", "x.yaml:4: `c` is given twice"),
         ("a: [1, 2\nb: 2", "x.yaml:2:2: not valid YAML: expected ',' or ']', but got ':'"),
         ("a:\n\tb: 3", "x.yaml:2:1: not valid YAML: a tab; indent with spaces"),
-        ("a: b: c", "x.yaml:1:5: not valid YAML: mapping values are not allowed here"),
+        (
+            "a: b: c",
+            "x.yaml:1:5: not valid YAML: a second colon; put text that has `: ` in quotes, or begin a new line",
+        ),
+        ("x: 1\na {type: b}\nc: 2", "x.yaml:2: no colon behind `a`; write `a: `"),
+        ("x: 1\na\n  type: b\nc: 2", "x.yaml:2: not valid YAML: no colon behind `a`; write `a: `"),
+        ("x：b\na: {type: c}", "x.yaml:1: not valid YAML: a full-width colon (：) behind `x`; write `x: `"),
+        ("x: 1\na：{type: c}", "x.yaml:2: a full-width colon (：) behind `a`; write `a: `"),
+        ("x:\n  type：c\ny: 1", "x.yaml:2: a full-width colon (：) behind `type`; write `type: `"),
+        (
+            "x: {type: a， params: {b: 1}}",
+            "x.yaml:1: not valid YAML: a full-width comma (，); between values write `, `",
+        ),
         ("a: 1\n---\nb: 2", "x.yaml:2:1: not valid YAML: more than one document (`---`)"),
         ("a: *x", "x.yaml:1:4: not valid YAML: found undefined alias 'x'"),
         ("a: \x01", "x.yaml:1: not valid YAML: it holds a control character"),

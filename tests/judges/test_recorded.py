@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import subprocess
 import sys
 import unicodedata
@@ -130,6 +131,7 @@ def test_two_replies_for_one_address_are_refused_with_both_places(suffix: str, t
         ({"reading": 0.5}, "`reading` is `0.5`, not a whole number"),
         ({"ended": "judge_error"}, "`ended` is `judge_error`, not cut_off, refused or ok"),
         ({"yes": "high"}, "`yes` is `high`, not a finite number"),
+        ({"yes": "1_0"}, "`yes` is `1_0`, not a finite number"),
         ({"yes": float("nan")}, "`yes` is `nan`, not a finite number"),
     ],
 )
@@ -194,6 +196,9 @@ def test_the_revision_is_the_content(tmp_path: Path) -> None:
         Recorded.revision(Recorded.Parameters(path=str(tmp_path / "nowhere.csv")))
     with pytest.raises(LoadError, match="cannot be read"):
         loaded(tmp_path / "nowhere.csv")
+    os.mkfifo(tmp_path / "pipe.csv")
+    with pytest.raises(ConfigurationError, match="not a file but a pipe"):
+        Recorded.revision(Recorded.Parameters(path=str(tmp_path / "pipe.csv")))
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ import pytest
 from PIL import Image
 
 from edit_eval.errors import PictureError
-from edit_eval.serving import application
-from edit_eval.serving.doors import DOORS, PICKLE, Reward, SentPictures, parsed, with_group_means
+from edit_eval.serving import application, doors
+from edit_eval.serving.doors import DOORS, PICKLE, BadRequest, Reward, SentPictures, parsed, with_group_means
 from edit_eval.serving.pickles import RefusedPickle, read_pickle
 from edit_eval.serving.pictures import sent
 from edit_eval.serving.submissions import Submission
@@ -242,6 +242,18 @@ def test_a_source_may_be_a_file_below_the_root(served: Served, client: type[Clie
     assert one.read(asked("edit.jpg")) == [pytest.approx(1, abs=0.02)]
     for path in ("../judge.yaml", "/etc/hostname", "none.jpg", "a\0b", ".", "pipe"):
         assert b"below --root" in asked(path).body, path
+
+
+def test_a_request_names_files_of_so_many_bytes_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = [(tmp_path / name).write_bytes(encoded(red)) for name, red in (("a.jpg", 1), ("b.jpg", 2))]
+    monkeypatch.setattr(doors, "MOST_FROM_FILES", sum(sizes))
+    opened = SentPictures(tmp_path)
+    for _ in range(3):  # read once, counted once
+        assert opened({"path": "a.jpg"}, "x").data == encoded(1)
+    assert opened({"path": "b.jpg"}, "x").data == encoded(2)
+    (tmp_path / "c.jpg").write_bytes(encoded(3))
+    with pytest.raises(BadRequest, match="send fewer pairs"):
+        opened({"path": "c.jpg"}, "x")
 
 
 @pytest.mark.parametrize("client", CLIENTS)

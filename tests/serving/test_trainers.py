@@ -272,6 +272,16 @@ def test_several_at_once_get_their_own(served: Served, ask: Ask) -> None:
             assert one.result() == near(reds)
 
 
+def test_more_than_a_batch(served: Served, packages: pytest.MonkeyPatch) -> None:
+    """Pictures come in batches of 64 at most. Edit-R1's client sends all instructions with each: that is refused."""
+    reds = [n * 3 for n in range(70)]
+    assert flow_grpo(packages)(address_of(served), reds, [WORDS] * 70) == near(reds)
+    before = counted(served, "judgements_total", "redness")
+    with pytest.raises(KeyError, match="scores"):
+        edit_r1(packages)(address_of(served), reds, [WORDS] * 70)
+    assert counted(served, "judgements_total", "redness") == before
+
+
 HEARD = {
     "flow_grpo": (KeyError, "scores"),
     "edit_r1": (KeyError, "scores"),

@@ -18,6 +18,7 @@ from edit_eval.serving.watch import (
     LOOKED_AT,
     RIGHT,
     Seen,
+    Watch,
     Window,
     copies_have_risen,
     drawn_scenes,
@@ -91,6 +92,19 @@ def test_an_exact_judge_that_answers_one_canary_otherwise_has_not_changed() -> N
     some = {name: one - 0.05 * (int(name[1]) < 8) for name, one in exact.items()}
     assert judge_has_changed(exact, some, repeated), "eight of 56, where none of 56 differed before"
     assert not judge_has_changed(exact, some), "which eight alone do not show"
+
+
+def test_each_answer_about_a_canary_is_in_one_pair_and_the_first_in_none() -> None:
+    """Or the pairs that the changes are held against would not be like them."""
+    told: list[str] = []
+    watch = Watch(lambda pairs: None, told.append, lambda judgement: judgement.score, window=1)
+    watch.close()
+    for number in range(6):
+        watch._window.again.update({("source", "a"): float(number)} if number else {})
+        watch._turn()
+    assert [(one.before, one.now) for one in watch._repeated] == [(1.0, 2.0), (3.0, 4.0)]
+    assert watch._unpaired == {("source", "a"): 5.0}
+    assert not told
 
 
 def apart(dice: np.random.Generator, gap: float) -> Window:
@@ -171,14 +185,20 @@ def test_a_service_watches_its_policy_and_examines_its_judge(serve: Serve) -> No
         while served.service.waiting:
             time.sleep(0.02)
 
+    def looked() -> bool:
+        return any("copies its sources" in line for line in watch.alarms)
+
     for _ in range(BASELINE):
         window([20, 30, 40])  # none of them its source
         watch.scenes.result()
     assert not watch.alarms
     for n in range(3):  # every edit is its source
         served.score(*(pair(200 - m, source=200 - m) for m in range(16 * n, 16 * n + 16)))
+    end = time.monotonic() + 120
+    while not looked() and time.monotonic() < end:
+        time.sleep(0.02)
+    assert looked()
     window([20, 30])
-    assert any("copies its sources" in line for line in watch.alarms)
     assert any("better reward unchanged" in line for line in watch.alarms)
     assert not any("otherwise than at first" in line for line in watch.alarms)
     told = served.get("/health").document["alarms"]

@@ -4,8 +4,8 @@ import pytest
 import independent_drift as independently
 from edit_eval.statistics.drift import JudgedTwice, chance_of, drift
 
-REPEATED = {"right": 50, "copy": 50, "extra": 40, "dose_50": 10}
-ANCHORS = {"right": 10, "copy": 5, "extra": 6, "dose_50": 4}
+REPEATED = {"right": 50, "copy": 50, "extra": 22, "dose_50": 28}
+ANCHORS = {"right": 10, "copy": 5, "extra": 2, "dose_50": 8}
 """How many of each rung an audit has."""
 
 

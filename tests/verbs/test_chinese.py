@@ -109,4 +109,4 @@ def test_records_are_english_whoever_ran_it(finished: Finished) -> None:
 def test_a_command_does_not_speak_as_the_run_before_it_did(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(VARIABLE)
     speak("zh")
-    assert "Commands:" in command("--help").out
+    assert "To evaluate:" in command("--help").out

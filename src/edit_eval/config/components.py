@@ -251,6 +251,13 @@ def called_by(kind: Kind, class_path: str) -> str:
     return Text("`{}` of {}", class_path, package) if package else Text("`{}`", class_path)
 
 
+def misnamed(kind: Kind, name: str) -> str:
+    """Returns `; ` and the error of an installed package's entry point that was to be this name; else nothing."""
+    called = {f"`{name}`", f"`{kind}.{name}`", f".{name}`"}
+    wrong = next((line for line in nameless() if any(one in line for one in called)), "")
+    return Text("; {}", wrong) if wrong else ""
+
+
 def unknown_type(kind: Kind, name: str) -> str:
     """Returns the error for a name that is not registered."""
     for other in KINDS:
@@ -259,8 +266,8 @@ def unknown_type(kind: Kind, name: str) -> str:
     if "." in name or ":" in name:
         return Text("`{}` is not registered; a class path goes under `class_path`", name)
     meant = did_you_mean(name, names(kind))
-    if wrong := [line for line in nameless() if f"`{name}`" in line]:
-        return Text("`{}` is not {}: {}", name, WORDS[kind], wrong[0])
+    if wrong := misnamed(kind, name):
+        return Text("`{}` is not {}{}", name, WORDS[kind], wrong)
     return Text("`{}` is not {}{} `edit-eval list` shows all", name, WORDS[kind], meant or Text(";"))
 
 
@@ -277,7 +284,7 @@ def normalise_class_path(written: str, folder: Path | None = None) -> str:
         raise ConfigurationError(Text("`{}` is not a class path; write package.module:Class or file.py:Class", written))
     if module.endswith(".py"):
         file = Path(os.path.expanduser(module))
-        places = [(folder or Path()) / file, file]
+        places = [Path(os.path.relpath((folder or Path()) / file)), file]
         found = next((place for place in places if os.path.isfile(place)), None)
         if found is None:
             raise ConfigurationError(

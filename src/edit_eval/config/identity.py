@@ -81,7 +81,10 @@ def identity(section: ModelSection, folder: Path, kind: Any) -> Identity:
     except NotHere:
         pass  # a class that only its own environment can import
     except ConfigurationError as error:  # it begins with a parameter's name; its place is added here
-        key, _, text = str(error).partition(": ")
+        said = str(error)
+        key, _, text = said.partition(": ")
+        if isinstance(said, Text) and said.template == f"{key}: {{}}":
+            text = said.fields[0]
         if key not in section.names:
             raise
         raise ConfigurationError(Text("{}: {}", section.named(key), text)) from error

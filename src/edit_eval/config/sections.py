@@ -190,9 +190,12 @@ class Sections:
             if isinstance(data_path, str) and not (
                 self.data_may_be_missing or is_address(data_path) or os.path.exists(data_path)
             ):
-                names = components.names("benchmark") if type_name == "table" else []
+                # A bare word without an ending is rather a benchmark's name than a file's.
+                bare = type_name == "table" and not (os.path.dirname(data_path) or os.path.splitext(data_path)[1])
                 beside = Path(os.path.relpath(self.folder / data_path))
-                meant = nearest_path(data_path) or did_you_mean(data_path, names)
+                meant = did_you_mean(data_path, components.names("benchmark")) if bare else ""
+                meant = meant or components.misnamed("benchmark", data_path) if bare else meant
+                meant = meant or nearest_path(data_path)
                 if os.path.exists(beside):  # unlike `Path.exists`, it accepts too long a name
                     meant = Text(
                         "; paths count from where you type: write {}, or type `cd {}` first", beside, beside.parent
@@ -410,6 +413,9 @@ class Sections:
             return ""
         if components.locate(kind, value):
             return Text("; write {{type: {}}}", value)
+        key, _, rest = value.partition(" ")
+        if rest and key in ("type", "class_path", "params"):
+            return Text("; no colon behind `{}`: write {{{}: {}}}", key, key, rest)
         if kind == "protocol":
             return did_you_mean(value, components.names(kind))
         library = "diffusers" if kind == "edit_model" else "transformers"

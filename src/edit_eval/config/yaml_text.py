@@ -110,8 +110,13 @@ def parse(text: str, source: str) -> Any:
         where = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
         theirs = (error.problem or error.context or "").replace("'<stream end>'", "the end of the file")
         problem = theirs.replace("'<block end>'", "the end of a block") or Text("cannot be read")
-        if "\\t" in problem:
+        found = _slip(text, mark.line) if mark else None
+        if found:
+            where, problem = f":{found[0] + 1}", found[1]
+        elif "\\t" in problem:
             problem = Text("a tab; indent with spaces")
+        elif "mapping values" in problem:
+            problem = Text("a second colon; put text that has `: ` in quotes, or begin a new line")
         elif "another document" in problem:
             problem = Text("more than one document (`---`)")
         raise ConfigurationError(Text("{}{}: not valid YAML: {}", source, where, problem)) from None
@@ -120,6 +125,35 @@ def parse(text: str, source: str) -> Any:
         raise ConfigurationError(Text("{}{}: not valid YAML: it holds a control character", source, line)) from None
     except RecursionError:
         raise ConfigurationError(Text("{}: nested too deeply to be a configuration", source)) from None
+
+
+_KEY = r"[A-Za-z_][\w.-]*"
+_WIDE_COLON = re.compile(rf"^[\s{{-]*({_KEY})\s*\uff1a")
+_WIDE_COMMA = re.compile(rf"[{{\[].*\uff0c\s*(?:{_KEY}\s*[:\uff1a]|[^\s\]}}]+\s*[\]}}])")
+_NO_COLON = re.compile(rf"^[\s-]*({_KEY})(?:\s+[{{\[].*)?\s*$")
+
+
+def _slip(text: str, line: int) -> tuple[int, str] | None:
+    """Finds the slip of the pen behind an error: its line, from 0, is that of the error or the last one before."""
+    lines = text.split("\n")[: line + 1]
+    near = [number for number, one in enumerate(lines) if one.partition(" #")[0].strip()][-3:]
+    for number in reversed(near):
+        one = lines[number].partition(" #")[0]
+        if found := _WIDE_COLON.match(one):
+            return number, _wide_colon(found[1])
+        if _WIDE_COMMA.search(one):
+            return number, Text("a full-width comma (\uff0c); between values write `, `")
+        if (found := _NO_COLON.match(one)) and number < line:
+            return number, _no_colon(found[1])
+    return None
+
+
+def _wide_colon(key: str) -> Text:
+    return Text("a full-width colon (\uff1a) behind `{}`; write `{}: `", key, key)
+
+
+def _no_colon(key: str) -> Text:
+    return Text("no colon behind `{}`; write `{}: `", key, key)
 
 
 class _Values:
@@ -173,8 +207,17 @@ class _Values:
             key = key_node.value
             if key in values:
                 raise self._error(key_node, Text("`{}` is given twice", key))
+            self._refuse_slips(key_node, value_node)
             values[key] = self.value(value_node)
         return {**merged, **values}
+
+    def _refuse_slips(self, key: yaml.ScalarNode, value: yaml.Node) -> None:
+        """Refuses what was meant as a key and has no colon behind it that YAML knows."""
+        if key.style is None and (found := re.match(rf"({_KEY})\s*(?:(\uff1a)|\s[{{\[])", key.value)):
+            raise self._error(key, _wide_colon(found[1]) if found[2] else _no_colon(found[1]))
+        below = isinstance(value, yaml.ScalarNode) and value.start_mark.line > key.start_mark.line
+        if below and getattr(value, "style", None) is None and (found := _WIDE_COLON.match(value.value)):
+            raise self._error(value, _wide_colon(found[1]))
 
     def _refuse_tag(self, node: yaml.Node, *known: str) -> None:
         if node.tag not in {f"tag:yaml.org,2002:{name}" for name in known}:

@@ -52,7 +52,7 @@ class GivenEdits:
         edit = self._edits.get(request.sample_id)
         if edit is None or edit.fault:
             what, why = self.absent(request.sample_id)
-            raise ModelError(f"{what}: {edit.fault if edit else why}")
+            raise ModelError(": ".join((what, edit.fault if edit else why)))  # a reason is English
         picture = edit.pictures["source"]
         edited = open_picture(picture.path, digest=picture.digest)
         on_step(1, 1)

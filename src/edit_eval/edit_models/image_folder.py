@@ -98,15 +98,19 @@ class ImageFolder:
             pictures = _SEEN[folder] = _digests(folder)
         except FileNotFoundError:
             near = difflib.get_close_matches(folder.name, _folders_beside(folder), n=1)
-            meant = f"; did you mean {folder.parent / near[0]}?" if near else "; it counts from the current folder"
-            raise ConfigurationError(Text("folder: there is no folder {}{}", folder, meant)) from None
+            meant = Text("; it counts from the current folder")
+            if near:
+                meant = Text("; did you mean {}?", folder.parent / near[0])
+            raise ConfigurationError(Text("folder: {}", Text("there is no folder {}{}", folder, meant))) from None
         except OSError as error:
-            raise ConfigurationError(Text("folder: {} cannot be read ({})", folder, error.strerror)) from error
+            raise ConfigurationError(
+                Text("folder: {}", Text("{} cannot be read ({})", folder, error.strerror))
+            ) from error
         digest = hashlib.sha256()
         for name, content in pictures.items():
             digest.update(os.fsencode(name) + b"\0" + bytes.fromhex(content))
         if not pictures:
-            raise ConfigurationError(Text("folder: {} has no pictures ({})", folder, SUFFIXES))
+            raise ConfigurationError(Text("folder: {}", Text("{} has no pictures ({})", folder, SUFFIXES)))
         return digest.hexdigest()
 
 

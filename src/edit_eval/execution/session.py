@@ -269,7 +269,7 @@ class Session:
         if command:
             environment = {"command": shlex.join(command), **environment}
         directory.write_environment(environment)
-        for sentence in choices.sentences:
+        for sentence in choices.told:
             spectator.note(sentence)
         for finding in short_limits(Context(self.configuration, machine, experiment_known=matrix.experiment)):
             if pilot.judgements:

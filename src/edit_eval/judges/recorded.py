@@ -22,7 +22,6 @@ import csv
 import hashlib
 import io
 import json
-import math
 import os
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,6 +30,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from edit_eval.errors import ChangedError, ConfigurationError, LoadError, ModelError
+from edit_eval.given_files import UnfitFile, number, read_bytes
 from edit_eval.judges.contract import JudgeRequest
 from edit_eval.records import Reply, Status
 from edit_eval.text import Text
@@ -43,6 +43,7 @@ COUNTS = ("repeat", "edit_seed", "reading")
 FIELDS = (*NAMES, OTHER, *COUNTS, "text", "ended")
 ENDS = {"": Status.OK, "ok": Status.OK, "cut_off": Status.CUT_OFF, "refused": Status.REFUSED}
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
+MOST_BYTES = 1 << 30
 SUFFIXES = (".json", ".jsonl", *DELIMITERS)
 
 ReplyAddress = tuple[str | int, ...]
@@ -84,18 +85,18 @@ class Recorded:
         """Returns the SHA-256 of the file. Raises `ConfigurationError` if it cannot be read."""
         path = Path(parameters.path).expanduser()
         try:
-            digest = hashlib.sha256(path.read_bytes()).hexdigest()
-        except OSError as error:
-            raise ConfigurationError(Text("path: {} cannot be read ({})", path, error.strerror)) from error
+            digest = hashlib.sha256(read_bytes(path, MOST_BYTES)).hexdigest()
+        except UnfitFile as error:
+            raise ConfigurationError(Text("path: {}", error)) from error
         _SEEN[path] = digest
         return digest
 
     def load(self, devices: Sequence[str]) -> None:
         """Reads the whole file; needs no device. Raises `LoadError` with the place of an invalid row."""
         try:
-            data = self._path.read_bytes()
-        except OSError as error:
-            raise LoadError(f"path: {self._path} cannot be read ({error.strerror})") from error
+            data = read_bytes(self._path, MOST_BYTES)
+        except UnfitFile as error:
+            raise LoadError(Text("path: {}", error)) from error
         digest = hashlib.sha256(data).hexdigest()
         if _SEEN.get(self._path, digest) != digest:
             raise ChangedError(f"{self._path} has changed since the run began; rerun the same command")
@@ -203,12 +204,9 @@ def _count(name: str, value: Any) -> int:
 
 def _number(name: str, value: Any) -> float:
     try:
-        number = float(_text(value))
+        return number(_text(value))
     except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise ValueError(f"`{name}` is `{value}`, not a finite number")
-    return number
+        raise ValueError(f"`{name}` is `{value}`, not a finite number") from None
 
 
 def _hint(name: str, column: str) -> str:

@@ -82,6 +82,8 @@ _QUESTIONS: Mapping[str, tuple[str, str, str]] = {
     ),
 }
 """Question -> the authors' name of its metric, its title, its wording."""
+METRICS = {name: metric for name, (metric, _, _) in _QUESTIONS.items()}
+"""Question -> the authors' name of its metric."""
 _HINTED = ("following", "knowledge")
 RUBRIC = {
     "lowest": 1,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -11,9 +10,8 @@ from edit_eval.reporting import formats
 from edit_eval.reporting.names import name_of, short_category
 from edit_eval.reporting.table import Column, Line, Look, Sheet, Strip, Table
 from edit_eval.statistics.audit.measure import CHANCE, Measure
-from edit_eval.statistics.audit.order import NOTICED, SAME
-from edit_eval.statistics.intervals import normal_quantile, wilson_interval
-from edit_eval.statistics.power import ALPHA
+from edit_eval.statistics.audit.order import NOTICED
+from edit_eval.statistics.audit.ways import better_of
 from edit_eval.text import Text
 
 RUNGS = {
@@ -132,8 +130,11 @@ _WEAK = {
 """The same where it is shown to do better than chance, and too little better."""
 RIGHT_FIRST = "right_first"
 """The measure by which ways of asking one judge are compared."""
-_TWO_IS_BETTER = Text("It is better asked about two edits at a time: so it finds the right one more often.")
-_ONE_IS_BETTER = Text("It is better asked about one edit at a time: so it finds the right one more often.")
+_BETTER_WAY = {
+    "two": Text("It is better asked about two edits at a time: so it finds the right one more often."),
+    "single": Text("It is better asked about one edit at a time: so it finds the right one more often."),
+    "neither": Text("Neither one edit at a time nor two is shown to be the better way of asking it."),
+}
 RESULTS = {
     "passed": Text("passed"),
     "not_passed": Text("not passed"),
@@ -262,12 +263,11 @@ def _fault(name: str, one: Measure) -> Text | None:
         if not one.missed:
             return None
         chance = 0.0 if name.startswith("dose_") else CHANCE
-        better_than_chance = one.ci95 is not None and one.ci95[0] > chance
-        return _WEAK[name] if name in _WEAK and better_than_chance else _FAULTS[name]
+        return _WEAK[name] if name in _WEAK and one.above(chance) else _FAULTS[name]
     better, worse = _pair(name)
     if one.reversed:
         return Text("It puts “{}” above “{}”.", worse, better)
-    blind = one.floor == NOTICED or (one.ci95 is not None and one.ci95[1] < NOTICED)  # tied, or too often wrong
+    blind = one.floor == NOTICED or one.below(NOTICED)  # tied, or too often wrong
     return Text("It does not tell “{}” from “{}”.", better, worse) if blind else None
 
 
@@ -329,35 +329,10 @@ def ways_table(ways: Sequence[Passport]) -> Table[Passport]:
 
 def better_way(ways: Sequence[Passport]) -> Text | None:
     """Says whether the judge finds right edits more often when asked about one edit at a time or two; None if it was
-    asked in one way only.
-
-    One is better if some way of it is shown to be above every way of the other, each by Newcombe's interval of the
-    difference of independent shares (Statistics in Medicine 17, 1998, 873), at .05 / as many ways as could be that one
-    (Bonferroni; of being above *every* other one needs no correction).
-    """
+    asked in one way only."""
     two, single = ([one.measures[RIGHT_FIRST] for one in ways if one.compares is two] for two in (True, False))
-    if not all(any(one.ci95 is not None for one in some) for some in (two, single)):
-        return None
-    for some, others, words in ((two, single, _TWO_IS_BETTER), (single, two, _ONE_IS_BETTER)):
-        if any(all(_above(more, less, 1 - ALPHA / len(some)) for less in others) for more in some):
-            return words
-    return Text("Neither one edit at a time nor two is shown to be the better way of asking it.")
-
-
-def _above(more: Measure, less: Measure, confidence: float) -> bool:
-    if more.value is None or less.value is None or more.ci95 is None or less.ci95 is None:
-        return False
-    low, high = _widened(more.value, more.ci95, confidence)[0], _widened(less.value, less.ci95, confidence)[1]
-    return more.value - less.value > math.hypot(more.value - low, high - less.value)
-
-
-def _widened(rate: float, ci95: tuple[float, float], confidence: float) -> Sequence[float]:
-    """Returns Wilson's interval of another confidence: |rate - end| = z sqrt(end (1 - end) / n) tells its n."""
-    end = max(ci95, key=lambda one: abs(rate - one))
-    if abs(rate - end) < SAME:
-        return ci95
-    total = normal_quantile(1 - ALPHA / 2) ** 2 * end * (1 - end) / (rate - end) ** 2
-    return wilson_interval(rate * total, total, confidence) or ci95
+    found = better_of(two, single)
+    return None if found is None else _BETTER_WAY[found]
 
 
 def ways_sheet(ways: Sequence[Passport]) -> Sheet:

@@ -183,7 +183,7 @@ def _of_judge(
     yield from (Line(remark, "problem") for remark in remarks)
     if first:
         yield Line()
-        yield from _explanation(comparison.pairs, letters)
+        yield from _explanation(comparison, letters)
     if comparison.people:
         yield from people_sheet(comparison.people, judge, letters, detailed={pair.a for pair in detailed})
     categories = list(dict.fromkeys(name for pair in detailed for name in pair.categories))
@@ -212,14 +212,14 @@ def _scale(column: ColumnSummary) -> Iterator[Line]:
         yield Line(Text("A difference below 0 is in favour of the first of a pair."), "quiet")
 
 
-def _explanation(pairs: Sequence[Pair], letters: Mapping[str, str]) -> Iterator[Line]:
+def _explanation(comparison: Comparison, letters: Mapping[str, str]) -> Iterator[Line]:
     """Yields what the columns mean, and what the verdicts shown do not mean."""
+    pairs = comparison.pairs
     yield Line(
         Text(
             "Diff.: mean difference over the samples scored in both. Interval and p: for images like "
-            "these, clustered on the source image (CR2, Student's t and Hall's); p adj.: Holm over "
-            "{}.",
-            counted(sum(pair.p is not None for pair in pairs), "test"),
+            "these, clustered on the source image (CR2, Student's t and Hall's); p adj.: {}.",
+            comparison.correction.of_tests(),
         ),
         "quiet",
     )
@@ -228,8 +228,8 @@ def _explanation(pairs: Sequence[Pair], letters: Mapping[str, str]) -> Iterator[
             Text(
                 "Failed: edits that were not made, with the 95% interval of their share. A mean covers "
                 "only edits that were made, so failing on hard samples raises it. By pair: of the edits "
-                "that both tried; exact test by source image; p adj.: Holm over {} of failures.",
-                counted(len({(pair.a, pair.b) for pair in pairs}), "test"),
+                "that both tried; exact test by source image; p adj.: {} of failures.",
+                comparison.correction_of_failures.of_tests(),
             ),
             "quiet",
         )

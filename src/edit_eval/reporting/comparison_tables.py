@@ -14,7 +14,6 @@ from edit_eval.reporting.names import NAMES, short_category
 from edit_eval.reporting.result_tables import IMAGES, INTERVAL, MEAN, SCORED
 from edit_eval.reporting.table import Column, Table, Words
 from edit_eval.statistics.comparison import ColumnSummary, Pair
-from edit_eval.statistics.power import ALPHA
 from edit_eval.text import Text
 
 
@@ -273,7 +272,7 @@ _BY_CATEGORY: Sequence[Column[Compared]] = (
     Column(
         Text("p adj."),
         lambda row: p_value(row.found.p_adjusted) if hasattr(row.found, "p_adjusted") else "",
-        look=lambda row: "strong" if (getattr(row.found, "p_adjusted", None) or 1) <= ALPHA else "",
+        look=lambda row: "strong" if getattr(row.found, "shown", False) else "",
     ),
 )
 

@@ -13,7 +13,7 @@ from edit_eval.reporting.audit import failed_words
 from edit_eval.reporting.entries import entries, headlines, judges_without_sight
 from edit_eval.reporting.formats import p_value, signed
 from edit_eval.reporting.names import name_of
-from edit_eval.statistics.intervals import ruled_out_share
+from edit_eval.statistics.intervals import FEW_RULE_OUT
 from edit_eval.text import Text, joined
 
 NAMED = 4
@@ -153,9 +153,6 @@ def control_lines(summary: Mapping[str, Any]) -> list[Text]:
 
 # -- below the results --
 
-FEW_IMAGES = 50
-"""A mean over fewer images gets a remark on kinds of image that they may lack."""
-
 
 def footnotes(summary: Mapping[str, Any]) -> list[Text]:
     """Returns the footnotes: none for many images, nor for a judge read once from its written answer."""
@@ -182,12 +179,11 @@ def few_images(means: Iterable[Mapping[str, Any]], categories: Iterable[Mapping[
         max(((one["ruled_out_share"], one["images"]) for one in some if one.get("ruled_out_share")), default=(0.0, 0))
         for some in (means, categories)
     )
-    few = ruled_out_share(FEW_IMAGES)
-    if of_all[0] <= few and of_category[0] <= few:
+    if of_all[0] <= FEW_RULE_OUT and of_category[0] <= FEW_RULE_OUT:
         return []
     (share, images), (most, fewest) = of_all, of_category
     of_all_share, of_most = formats.share(share, 1), formats.share(most, 1)
-    if most <= few:
+    if most <= FEW_RULE_OUT:
         return [
             Text(
                 "Intervals are for pictures like these: of a kind that makes less than {} of all, {} may "
@@ -196,7 +192,7 @@ def few_images(means: Iterable[Mapping[str, Any]], categories: Iterable[Mapping[
                 images,
             )
         ]
-    if share <= few:
+    if share <= FEW_RULE_OUT:
         return [
             Text(
                 "Intervals are for pictures like these: of a kind that makes less than {} of a category, "

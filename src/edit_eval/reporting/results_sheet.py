@@ -124,7 +124,7 @@ def published_lines(summary: Mapping[str, Any]) -> list[Text]:
 def certificate_lines(summary: Mapping[str, Any]) -> list[Text]:
     """Returns for each judge whether the authors' numbers from its replies are certified, and on what."""
     found = {one["judge"]: one["certificate"] for one in summary["results"] if one.get("certificate")}
-    return [Text("The authors' numbers by {}: {}.", judge, said(of)) for judge, of in found.items()]
+    return [Text("The authors' numbers ({}): {}.", judge, said(of)) for judge, of in found.items()]
 
 
 AS_THEIRS, BY_FORMULA = Text("As the authors define it"), Text("By the authors' formula")

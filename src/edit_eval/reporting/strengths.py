@@ -227,7 +227,7 @@ def _lines(found: Mapping[str, Any]) -> Iterator[Text]:
     if looks := found.get("looks"):
         yield Text(
             "{} of at most {} rounds are asked: after each the strengths are looked at, so every interval is at "
-            "{:.2%}, and those of all looks together hold 95% (Bonferroni).",
+            "{:.2%}, and those of all looks together hold 95%.",
             looks["rounds"],
             looks["of"],
             looks["level"],

@@ -24,6 +24,8 @@ from edit_eval.text import Text
 
 LONGEST_TEXT = 20_000
 MOST_SOURCES = 9
+MOST_FROM_FILES = 512 << 20
+"""Most bytes of all files below the root that one request names."""
 SOURCES = ("source", "source_image", "ref_image", "ref_images", "input_image", "input_images", "condition_images")
 """Keys of metadata that may hold the source."""
 INSTRUCTIONS = ("instruction", "prompt", "edit_instruction", "requirement")
@@ -63,11 +65,12 @@ class SentPictures:
         """`root` is the folder whose files may be named instead of sent."""
         self._root = None if root is None else root.resolve()
         self._seen: dict[str, Sent] = {}
+        self._from_files = 0
 
     def __call__(self, given: Any, name: str) -> Sent:
         """Opens a picture from any client: bytes, base64, a data URL, raw pixels, or `{"path": ...}` below the root.
 
-        `name` is used in errors. Raises `PictureError`.
+        `name` is used in errors. Raises `PictureError`, and `BadRequest` for too many bytes of files.
         """
         if isinstance(given, str):
             if given not in self._seen:
@@ -89,7 +92,11 @@ class SentPictures:
             if not found.is_relative_to(self._root):
                 raise ValueError(found)
             if (key := f"\0{found}") not in self._seen:
-                self._seen[key] = sent(read_bytes(found, MOST_BYTES), name)
+                data = read_bytes(found, MOST_BYTES)
+                self._from_files += len(data)
+                if self._from_files > MOST_FROM_FILES:
+                    raise BadRequest(f"it names files of more than {MOST_FROM_FILES:,} bytes: send fewer pairs")
+                self._seen[key] = sent(data, name)
             return self._seen[key]
         except (UnfitFile, OSError, ValueError) as error:
             raise PictureError(f"{name}: no such file below --root, or none that can be read") from error

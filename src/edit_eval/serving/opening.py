@@ -27,7 +27,7 @@ from typing import Any
 import msgspec
 
 from edit_eval.errors import PictureError
-from edit_eval.serving.doors import DOORS, BadRequest, Given, SentPictures, door_of, parsed
+from edit_eval.serving.doors import DOORS, MOST_FROM_FILES, BadRequest, Given, SentPictures, door_of, parsed
 from edit_eval.serving.native import read_native
 from edit_eval.serving.pickles import RefusedPickle
 from edit_eval.serving.pictures import Sent, small_rgb, thumbnail
@@ -37,8 +37,6 @@ SECONDS, BYTES_A_SECOND = 4, 4 << 20
 """Processor time for a request: this many seconds, and one more for so many bytes. An honest one takes a twentieth."""
 ROOM, TIMES = 256 << 20, 8
 """Memory for a request: so many bytes beside what Python takes, and so many times the request's size."""
-ROOM_FOR_FILES = 1 << 30
-"""More of it where a request may name files, which are not in its size."""
 MOST_PAIRS = 8192
 """Most pairs of one request."""
 LONGEST_PAIR = 256 << 10
@@ -110,7 +108,7 @@ def main(descriptor: int) -> None:
             body = file.read(order.size)
             if len(body) < order.size:
                 return
-            with _limited(len(body), order.seconds, ROOM + ROOM_FOR_FILES * bool(order.root)):
+            with _limited(len(body), order.seconds, MOST_FROM_FILES if order.root else 0):
                 document, parts = _answer(order, body)
             del body
             send(file, document, parts)
@@ -186,13 +184,13 @@ def whole(pair: Submission | str, data: dict[str, bytes]) -> Submission | str:
 
 
 @contextlib.contextmanager
-def _limited(size: int, seconds: int, room: int) -> Iterator[None]:
-    """Limits memory and processor time until a request of `size` bytes is opened."""
+def _limited(size: int, seconds: int, files: int) -> Iterator[None]:
+    """Limits memory and processor time until a request of `size` bytes is opened, which may read `files` bytes."""
     used = sum(os.times()[:2])
     _limit(resource.RLIMIT_CPU, int(used) + 1 + seconds + size // BYTES_A_SECOND)
     with contextlib.suppress(OSError, ValueError):  # elsewhere than on Linux there is no such file
         pages = int(Path("/proc/self/statm").read_text().split()[0])
-        _limit(resource.RLIMIT_AS, pages * resource.getpagesize() + room + TIMES * size)
+        _limit(resource.RLIMIT_AS, pages * resource.getpagesize() + ROOM + files + TIMES * size)
     try:
         yield
     finally:

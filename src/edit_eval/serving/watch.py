@@ -346,16 +346,16 @@ class Watch:
         self.windows.append(now)
         self._hatched.clear()
         self._looked_at.clear()
+        if self.scenes.done() and not self._scenes_kept:
+            self._kept += [one._replace(again=True) for one in self.scenes.result()]
+            self._scenes_kept = True
+        self._submit(self._kept)  # before the tests, which may take seconds at first
         if len(self._baseline) < BASELINE:
             self._baseline.append(now)
         else:
             self._look(now)
         self._repeated += judged_twice(self._unpaired, now.again)
         self._unpaired = {} if self._unpaired else dict(now.again)
-        if self.scenes.done() and not self._scenes_kept:
-            self._kept += [one._replace(again=True) for one in self.scenes.result()]
-            self._scenes_kept = True
-        self._submit(self._kept)
 
     def _draw(self) -> None:
         """Draws the scenes, which takes seconds, in a thread of its own, so that pairs are handled meanwhile."""

@@ -299,10 +299,10 @@ def _by_name(battles: Sequence[Judgement], score: str) -> list[Outcome]:
     return found
 
 
-def _by_parts(name: str) -> tuple[list[int | str], str]:
-    """Sorts names by their words and numbers, without capitals: `editor-9` before `editor-10`."""
+def _by_parts(name: str) -> tuple[list[tuple[bool, int, str]], str]:
+    """Sorts names by their words and numbers, without capitals: `editor-9` before `editor-10`, `m@2` before `m+rw`."""
     parts = re.findall(r"\d+|[a-zA-Z]+", name.lower())
-    return [int(part) if part.isdigit() else part for part in parts], name
+    return [(False, int(part), "") if part.isdigit() else (True, 0, part) for part in parts], name
 
 
 def _agreed(battles: Sequence[Judgement], score: str) -> list[Outcome]:

@@ -71,6 +71,11 @@ class CategoryDifference:
     """By Benjamini and Hochberg over all categories of all pairs of all judges."""
     exploratory: bool = True
 
+    @property
+    def shown(self) -> bool:
+        """True if a and b are shown to differ here."""
+        return self.p_adjusted is not None and self.p_adjusted <= ALPHA
+
 
 @dataclass(frozen=True)
 class MeanDifference:
@@ -223,6 +228,11 @@ class Comparison:
     def correction(self) -> Correction:
         """What ranks and the pairs' `p_adjusted` are corrected for."""
         return _family(self.pairs).correction
+
+    @property
+    def correction_of_failures(self) -> Correction:
+        """What the p of failures are corrected for: the pairs of columns, whoever judged them."""
+        return Correction(len({(pair.a, pair.b) for pair in self.pairs}))
 
     @property
     def judges(self) -> tuple[str, ...]:

@@ -58,6 +58,10 @@ class Correction:
         """Reads `document` back."""
         return cls(**document)
 
+    def of_tests(self) -> Text:
+        """Says what corrected p-values are corrected for: a part of a sentence."""
+        return Text("Holm over {}", counted(self.tests, "test"))
+
     def words(self) -> Text:
         """Says what a rank is, and what it was corrected for, as a sentence."""
         beside = [counted(self.tests, "pair")]

@@ -493,6 +493,11 @@ def ruled_out_share(worth: float) -> float:
     return -math.expm1(math.log(1 - CONFIDENCE) / worth)
 
 
+FEW_IMAGES = 50
+"""Fewer images than these rule out so little that readers should know."""
+FEW_RULE_OUT = ruled_out_share(FEW_IMAGES)
+
+
 def strict_lower(found: Estimate, span: float, *, alpha: float) -> float | None:
     """Returns the lower end of the one-sided interval at 1 - `alpha` that also allows for unseen images.
 

@@ -23,8 +23,9 @@ READ_WHOLE_AGAIN = 60.0
 """Seconds after which a changed run is read again from the beginning: then a line also counts for its equals."""
 TRY_AGAIN = 5.0
 """Seconds after which an unreadable run is tried again."""
-SILENT_AFTER = 10.0
-"""Seconds without a new `live.json` after which a run that should be at work counts as silent."""
+SILENT_AFTER = 60.0
+"""Seconds without a new `live.json` after which a run that should be at work counts as silent: on a busy machine the
+thread that writes it may have no turn for much of that."""
 
 
 @dataclass(frozen=True)

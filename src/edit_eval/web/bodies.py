@@ -49,9 +49,7 @@ async def read_body(
             async with asyncio.timeout(min(limit, until - began)):
                 message = await receive()
         except TimeoutError:
-            raise RequestRefused(
-                408, f"{len(body):,} bytes of the body have come in {waited + limit:.0f} s"
-            ) from None
+            raise RequestRefused(408, f"{len(body):,} bytes of the body have come in {waited + limit:.0f} s") from None
         waited += time.monotonic() - began
         if message["type"] == "http.disconnect":
             raise RequestRefused(CLIENT_GONE, "the client is gone")

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -66,11 +67,12 @@ class TestLayersZip:
         path = layers_zip()
         assert path.parent == cache / "workers"
         names = {name.removeprefix("edit_eval/") for name in zipfile.ZipFile(path).namelist()}
-        tops = {name.partition("/")[0] for name in names}
+        assert all(re.search(r"/beside/|/__init__\.py$", name) for name in names if name.startswith("guests/"))
+        tops = {name.partition("/")[0] for name in names if not name.startswith("guests/")}
         assert tops == {
             *("workers", "testing", "edit_models", "judges", "benchmarks", "scenes", "endpoints", "pretrained"),
             *("__init__.py", "errors.py", "privacy.py", "records.py", "text.py"),
-            *("pictures.py", "user_cache.py", "hub.py"),
+            *("pictures.py", "user_cache.py", "given_files.py", "hub.py"),
         }
         for top in tops:
             here = {p.relative_to(ROOT).as_posix() for p in [ROOT / top, *(ROOT / top).rglob("*.py")] if p.is_file()}

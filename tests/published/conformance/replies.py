@@ -30,7 +30,7 @@ def _object(key: str, words: str = "reason") -> dict[str, str | None]:
         "within words": f'Here you are: {{"{key}": @, "{words}": "Well done."}} That is all.',
         "prose": "It is well done, with nothing to find fault with.",
         "prose with digits": "I see 3 dogs and 2 cats in it, of 12.",
-        "prose with a score": f"{key.replace('_', ' ').capitalize()}: @. Well done.",
+        "prose with a score": f"I see 2 things. {key.replace('_', ' ').capitalize()}: @. Well done.",
         "of the most": "I give it @/10, or @/5.",
         "out of the most": "I give it @ out of 10, @ out of 5.",
         "bare number": "@",
@@ -94,7 +94,7 @@ def _numbers(key: str = "score", words: str = "reasoning") -> dict[str, str | No
         "three numbers": f'{{"{key}": [@, @, @], "{words}": "So."}}',
         "no numbers": f'{{"{key}": [], "{words}": "So."}}',
         "list with spaces": "[@,  @]",
-        "delimited": f'||V^=^V||{{"{key}": [@, @], "{words}": "So."}}||V^=^V||',
+        "delimited": f'{{a}}||V^=^V||{{"{key}": [@, @], "{words}": "So."}}||V^=^V||{{b}}',
     }
 
 
@@ -252,8 +252,13 @@ class Maker:
         values: Callable[[str], Sequence[object]],
         edits: Callable[[Draw], list[Edit]],
         missing: bool = True,
+        of_each: bool = False,
     ) -> None:
-        """`edits` draws a set's edits with an empty `said` for each question."""
+        """`edits` draws a set's edits with an empty `said` for each question.
+
+        `of_each`: a kind of reply is tried in each category, as each is read in a way of its own.
+        """
+        self.of_each = of_each
         self.draw, self.name = random.Random(name), name
         self.kinds, self.values, self.edits, self.missing = kinds, values, edits, missing
 
@@ -289,10 +294,14 @@ class Maker:
         """Returns a set in which one reply is of this kind, of each question of one edit that can have it."""
         found = self._set(kind, lambda edit, question: "clean")
         order = self.draw.sample(found["edits"], len(found["edits"]))
-        asked = next(edit for edit in order if any(kind in self.kinds(edit["category"], one) for one in edit["said"]))
-        able = [one for one in asked["said"] if kind in self.kinds(asked["category"], one)]
-        for question in able[:1] if self.draw.random() < 0.5 else able:
-            asked["said"][question] = self._reply(asked, question, kind)
+        able = [edit for edit in order if any(kind in self.kinds(edit["category"], one) for one in edit["said"])]
+        for asked in able if self.of_each else able[:1]:
+            those = [one for one in asked["said"] if kind in self.kinds(asked["category"], one)]
+            place = int(asked["id"].rpartition("_")[2]) - 1 if self.of_each else 0
+            if self.of_each and place < len(those) - 1:  # the category's first edit: its first question, and so on
+                those = those[place : place + 1]
+            for question in those[:1] if not self.of_each and self.draw.random() < 0.5 else those:
+                asked["said"][question] = self._reply(asked, question, kind)
         return found
 
     def _set(self, kind: str, which: Callable[[Edit, Question], str]) -> Set:
@@ -521,6 +530,10 @@ def _kris() -> Iterator[Set]:
     } | {
         "null within": '{"instruction_score": @, "knowledge_score": null, "knowledge_reasoning": "4 legs"}',
         "one number": '{"instruction_score": @}',
+        "zero": '{"instruction_score": 0, "knowledge_score": @}',
+        "half": '{"instruction_score": 3.5, "knowledge_score": @}',
+        "number as text": '{"instruction_score": "@", "knowledge_score": "@"}',
+        "too high": '{"instruction_score": 15, "knowledge_score": @}',
         "two scores in words": "Instruction score: @, knowledge_score: @",
         "nested after": '{"a": {}} {"instruction_score": @, "knowledge_score": @}',
     }
@@ -528,7 +541,14 @@ def _kris() -> Iterator[Set]:
     def kinds(category: str, question: str) -> dict[str, str | None]:
         return two if question == "knowledge" else _object(keys[question], "reasoning")
 
-    yield from Maker("kris", kinds, lambda question: range(1, 6), lambda draw: _of_categories(draw, KRIS)).sets()
+    def edits(draw: Draw) -> list[Edit]:
+        return [
+            {"id": f"{category}_{number}", "category": category, "said": _blank(*asked)}
+            for category, asked in KRIS.items()
+            for number in (1, 2, 3)
+        ]
+
+    yield from Maker("kris", kinds, lambda question: range(1, 6), edits, of_each=True).sets()
 
 
 def _magicbrush() -> Iterator[Set]:

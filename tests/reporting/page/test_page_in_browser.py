@@ -318,3 +318,14 @@ def test_cards_stand_before_their_pictures_are_read(several: Report, browser: An
         context.close()
         server.shutdown()
         server.server_close()
+
+
+def test_a_browser_set_to_chinese_shows_chinese_until_its_reader_chooses(several: Report, open_page: OpenPage) -> None:
+    tab = open_page(several, locale="zh-CN")
+    assert tab.locator("#breakdown h2").inner_text() == "细分"
+    tab.click("#language button[value=en]")
+    tab.reload()
+    assert tab.locator("#breakdown h2").inner_text() == "Breakdown"
+    assert tab.evaluate("document.documentElement.lang") == "en"
+    elsewhere = open_page(several, locale="de-DE")
+    assert elsewhere.locator("#breakdown h2").inner_text() == "Breakdown"

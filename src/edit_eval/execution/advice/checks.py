@@ -68,7 +68,7 @@ from edit_eval.protocols.asked import AskedJudge, asked_judges
 from edit_eval.protocols.contract import fault
 from edit_eval.records import Sample, model_title
 from edit_eval.scheduling.tasks import Model
-from edit_eval.text import Text, counted
+from edit_eval.text import Text, counted, joined
 
 MOST_NAMED = 20
 """Bad samples that are listed one by one."""
@@ -273,7 +273,7 @@ def refusal(error: EditEvalError, area: str = "configuration") -> list[Finding]:
 
 def configuration_as_read(context: Context) -> Iterator[Finding]:
     configuration = context.configuration
-    models, judges = (" and ".join(some) for some in (configuration.edit_models, configuration.judges))
+    models, judges = (joined(some, " and ") for some in (configuration.edit_models, configuration.judges))
     yield Finding("configuration", "ok", Text("{}: {}, judged by {}", configuration.name, models, judges))
     for note in configuration.notes:
         yield Finding("configuration", "note", note)

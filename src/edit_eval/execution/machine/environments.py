@@ -47,6 +47,7 @@ FILES = (
     "records.py",
     "pictures.py",
     "user_cache.py",
+    "given_files.py",
     "hub.py",
 )
 START = """import sys

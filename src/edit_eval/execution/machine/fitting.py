@@ -211,7 +211,7 @@ def _grouped(
 
 
 def _on(places: Sequence[Place]) -> str:
-    return ", ".join(" and ".join(place) for place in places)
+    return joined([joined(place, " and ") for place in places], ", ")
 
 
 def estimate(wanted: Wanted, need: Need) -> str:

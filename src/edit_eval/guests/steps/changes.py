@@ -165,13 +165,13 @@ def turns(results: Results) -> list[TurnsOf]:
             for one in _asked(results, judge, model, series):
                 by_turn[place[one.sample_id][0]].append(one)
             if len(by_turn) > 1:
-                first = _by_chain(results, place, by_turn[min(by_turn)], series)
+                first = _by_chain(results, place, by_turn.get(1, []), series)  # a filter may leave it out
                 steps = tuple(
                     Turn(
                         turn=turn,
-                        **_step(results, some, series, first, _by_chain(results, place, some, series), number > 0),
+                        **_step(results, some, series, first, _by_chain(results, place, some, series), turn > 1),
                     )
-                    for number, (turn, some) in enumerate(sorted(by_turn.items()))
+                    for turn, some in sorted(by_turn.items())
                 )
                 scale = replace(series.scale, mean_over="samples")
                 found.append(TurnsOf(edit_model=model, judge=judge, score=series.score, scale=scale, turns=steps))
@@ -219,7 +219,7 @@ def _by_chain(
 
 
 def _clusters_of(results: Results) -> dict[str, str]:
-    return {sample.id: sample.cluster or sample.id for sample in results.samples}
+    return {sample.id: sample.cluster or sample.id for sample in (*results.samples, *results.beside)}
 
 
 def _mean_over(known: Sequence[tuple[float, str]], series: Series) -> dict[str, Any]:

@@ -155,6 +155,7 @@ def told_of(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
         "categories_table": categories_table,
         "category_means_table": category_means_table,
         "no_interval_by_category": _no_interval_by_category,
+        "has_interval_by_category": _has_interval_by_category,
         "columns_table": columns_table,
         "pairs_table": pairs_table,
         "failures": failed,
@@ -166,6 +167,10 @@ def told_of(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
 
 def _no_interval_by_category(parts: Sequence[Entry]) -> Text | None:
     return no_interval(block for part in parts for block in part.categories.values())
+
+
+def _has_interval_by_category(parts: Sequence[Entry]) -> bool:
+    return any(block.get("ci95") for part in parts for block in part.categories.values())
 
 
 def _judges_tables(agreement: Mapping[str, Any] | None) -> dict[str, Table[Any]]:

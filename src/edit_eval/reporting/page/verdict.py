@@ -335,6 +335,7 @@ def verdict_told(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]
         "people": _people(summary),
         "wrong": wrong_lines(summary),
         "tests": comparison.get("tests"),
+        "corrected": Correction.of(comparison["family"]).of_tests() if comparison else None,
         "ranks": list(dict.fromkeys(Correction.of(of).words() for of in _families(summary))),
         "comparison_notes": [note_words(note) for note in comparison.get("notes", ())],
     }

@@ -36,7 +36,7 @@ from edit_eval.store.run_directory import RunDirectory
 from edit_eval.text import Text
 
 Mode = Literal["rich", "notebook", "plain", "lines", "none"]
-CONFIGURED = "as configured"
+CONFIGURED = Text("as configured")
 KEEP_EVERY = 1.0
 """Seconds between two writes of `live.json`."""
 PATIENCE = 2.0
@@ -152,8 +152,8 @@ class Progress:
         directory: RunDirectory,
     ) -> None:
         """The run starts in `directory`. The caller keeps `meters` up to date."""
-        if self.mode == "plain" and self._display is not None:
-            more = "" if self.reason == CONFIGURED else Text("; `progress: lines` also shows every score")
+        if self.mode == "plain" and self._display is not None and self.reason != CONFIGURED:
+            more = Text("; `progress: lines` also shows every score")
             self._display.write([Said("note", Text("progress: plain lines ({}{})", self.reason, more))])
         self._state = ProgressState(matrix, policy, work, estimates, self._clock, meters)
         self._take_snapshot()

@@ -67,6 +67,14 @@ class Measure:
         held = self.passed is False and self.bound == "at_least" and (self.floor or 0.0) >= NEARLY
         return held and self.ci95 is not None and self.ci95[1] < CHANCE
 
+    def above(self, value: float) -> bool:
+        """True if the whole interval lies above the value."""
+        return self.ci95 is not None and self.ci95[0] > value
+
+    def below(self, value: float) -> bool:
+        """True if the whole interval lies below the value."""
+        return self.ci95 is not None and self.ci95[1] < value
+
     def held_against(self, floor: float | None, bound: Bound = "at_least") -> Measure:
         """Returns a copy that passes if its interval is on the right side of the floor; without an interval it does
         not."""

@@ -2,7 +2,7 @@
 const STATES = { // of a run
   reading: "reading",
   working: "at work",
-  silent: "at work, but has said nothing for a while",
+  silent: "at work; no news for a while",
   stopped: "stopped before its end",
   complete: "complete",
   damaged: "cannot be read",

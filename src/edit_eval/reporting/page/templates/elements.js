@@ -111,6 +111,6 @@ function startPreferences() {
     redrawCharts();
   });
   whenDark.addEventListener('change', redrawCharts);
-  const chosen = recall('edit-eval-language');
+  const chosen = recall('edit-eval-language') || ((navigator.language || '').startsWith('zh') ? 'zh' : language);
   if (['en', 'zh'].includes(chosen) && chosen !== language) setLanguage(chosen);
 }

@@ -1,0 +1,645 @@
+"""Everything that says something about a run, asked in turn and held against the oracle, and against the others."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import json
+import math
+import re
+import shutil
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from statistics import fmean
+from typing import Any, NamedTuple
+
+from combinations import carrying_out, planted
+from combinations.drawing import Draw, counted
+from combinations.in_place import Ended, command, without_processes
+from combinations.oracle import HEADLINES, Battle, Expected, Place
+from edit_eval.run import Run
+
+OUTCOMES = ("first", "second", "tie", "contradiction", "missing")
+FEWEST_IMAGES = 6
+"""For an interval, a test, a rank."""
+SPOKEN = 0.4
+"""The share of documents that are also printed for people, in both languages."""
+BROKEN_DOWN = re.compile(r"Traceback|bug in edit-eval")
+
+
+class Disagreement(NamedTuple):
+    """A place at which a reader says something else than the oracle."""
+
+    kind: str
+    """The reader, and what it is about."""
+    where: str
+    expected: object
+    got: object
+
+    def __str__(self) -> str:
+        return f"{self.kind} ({self.where}): expected {self.expected}, got {self.got}"
+
+
+def disagreements(
+    draw: Draw, folder: Path, carry_out: carrying_out.CarryOut = carrying_out.in_place
+) -> list[Disagreement]:
+    """Carries out a draw in a folder, which is emptied first, and asks all readers."""
+    shutil.rmtree(folder, ignore_errors=True)
+    return Readers(draw, folder, carry_out).found
+
+
+class Readers:
+    """The readers of one run, and where they are wrong."""
+
+    def __init__(self, draw: Draw, folder: Path, carry_out: carrying_out.CarryOut) -> None:
+        self.draw, self.folder, self.run = draw, folder, folder / "run"
+        self.want = Expected(draw)
+        self.found: list[Disagreement] = []
+        self.ended = carry_out(draw, folder)
+        self.carried_out()
+
+    def check(self, kind: str, where: str, expected: object, got: object) -> None:
+        if not same(expected, got):
+            self.found.append(Disagreement(kind, where, expected, got))
+
+    def carried_out(self) -> None:
+        code, _, err = self.ended
+        last = (err.strip().splitlines() or [""])[-1]
+        if BROKEN_DOWN.search(err) or code not in (0, 2, 3):
+            return self.check("run: how it ends", "", "0 or 3", f"{code}: {err.strip()[-600:]}")
+        if self.want.refused:
+            self.check("run: nothing to do is refused", last, 2, code)
+            return self.check("run: nothing to do is refused", last, True, self.want.refused in last)
+        if code == 2:
+            return self.check("run: is refused", "", "0 or 3", last)
+        self.summary = json.loads((self.run / "report" / "summary.json").read_text("utf-8"))
+        with (self.run / "report" / "scores.csv").open(newline="", encoding="utf-8-sig") as file:
+            self.rows = list(csv.DictReader(file))
+        self.met = self.who_met()
+        self.battles = self.want.battles(self.met) if "arena" in self.want.judges else {}
+        self.check("run: exit code", last, self.want.code(self.battles), code)
+        self.message(last)
+        self.asked()
+        self.read_summary()
+        self.read_scores()
+        self.read_battles()
+        self.read_steps()
+        self.read_controls()
+        self.say()
+        return None
+
+    # -- the run itself --
+
+    def message(self, last: str) -> None:
+        """The message on coverage names one that is below what is required, and nobody else."""
+        below = [
+            one for one in zip(self.entries(), self.want.coverage(self.battles), strict=True) if self.is_below(one[1])
+        ]
+        if not below:
+            return self.check("run: message", last, False, "coverage:" in last)
+        scored = [(int(a), int(b)) for a, b in re.findall(r"(\d+) of (\d+) are", last)]
+        self.check("run: message", last, True, bool(scored) and scored[0] in [coverage for _, coverage in below])
+        more = re.search(r"and (\d+) more", last)
+        return self.check("run: message counts the others", last, len(below) - 1, int(more[1]) if more else 0)
+
+    def entries(self) -> list[tuple[str, str]]:
+        """Columns and judges, then the judge that compares: as `Expected.coverage` has them."""
+        found = list(itertools.product(self.want.columns, self.want.reporting))
+        return [*found, ("", "arena")] if "arena" in self.want.judges else found
+
+    def is_below(self, coverage: tuple[int, int]) -> bool:
+        scored, total = coverage
+        return bool(total) and scored / total < self.draw["min_coverage"]
+
+    def who_met(self) -> list[tuple[str, str, str]] | None:
+        """Who met in cycles: that is drawn by digests which nobody else can know, so it is read, and its shape is held
+        to the rules."""
+        if self.draw["arena"] not in ("cycles", "extended"):
+            return None
+        frame = Run(self.run).to_frame("battles", "pyarrow").to_pylist()
+        met = list(dict.fromkeys((row["edit_model"], row["other"], row["sample_id"]) for row in frame))
+        place = {name: number for number, name in enumerate(self.want.columns)}
+        looks = self.summary["battles"]["arena"]["scores"]["overall"].get("looks", {"rounds": 1})["rounds"]
+        of_sample: dict[str, list[tuple[str, str]]] = defaultdict(list)
+        for a, b, sample in met:
+            self.check("battles: sides in order", sample, True, place[a] < place[b])
+            of_sample[sample].append((a, b))
+        fighting = [sample for sample in self.want.samples if not self.want.rows[sample].follows]
+        for sample in fighting:
+            cycle = len(place) if len(place) > 2 else 1
+            itself = [
+                (a, b)
+                for a, b in itertools.combinations(self.want.columns, 2)
+                if not any(self.want.fights(a, b, sample, seed) for seed in self.want.seeds)
+            ]
+            count = len(of_sample[sample])
+            self.check("battles: of a sample", sample, True, cycle - len(itself) <= count <= looks * cycle)
+        self.check("battles: samples", "", True, {*of_sample} <= {*fighting})
+        return met
+
+    def asked(self) -> None:
+        """How often each model was asked, where nothing had to be done twice."""
+        noted = [json.loads(line) for line in (self.folder / "asked.jsonl").read_text("utf-8").splitlines()]
+        edits = Counter(one[2] for one in noted if one[0] == "edit")
+        answers = Counter(
+            (one[1], one[3], one[4][-1], one[5], one[6])
+            for one in noted
+            if one[0] == "judge" and one[1] not in ("arena", "rw") and not one[2].startswith("control:")
+        )
+        want_edits, want_answers = self.want.edits_asked(), self.want.answers_asked()
+        quiet = self.draw["way"] in ("once", "page")
+        if self.draw["way"] != "retry":  # in a storm other edits are made, of which others are made
+            self.check("asked: edits", "", [], sorted(want_edits.keys() ^ edits.keys())[:3])
+            self.check("asked: answers", "", [], sorted(want_answers.keys() ^ answers.keys(), key=str)[:3])
+        if quiet:
+            self.check("asked: edits made twice", "", {}, differing(want_edits, edits))
+        if quiet and self.draw["batch"] == 1:
+            certain = {one: often for one, often in want_answers.items() if self.is_certain(one)}
+            self.check("asked: answers given twice", "", {}, differing(certain, {one: answers[one] for one in certain}))
+
+    def is_certain(self, about: tuple[str, str, str, int, int]) -> bool:
+        """Whether it is known how often a question is put: not where the judge breaks down, nor about a picture that a
+        folder holds once for several edits."""
+        if about[2].startswith("folder"):
+            return False
+        return HEADLINES.get(about[0]) == "change" or not self.want.failing(*about)
+
+    # -- summary.json and scores.csv --
+
+    def read_summary(self) -> None:
+        entries = {(one["edit_model"], one["judge"]): one for one in self.summary["results"]}
+        wanted = [one for one in self.entries() if one[0]]
+        self.check("summary: entries", "", sorted(wanted), sorted(entries))
+        every = self.want.coverage(self.battles)
+        coverage = self.summary["coverage"]
+        together = f"{sum(scored for scored, _ in every)}/{sum(total for _, total in every)}"
+        self.check("summary: coverage", "", together, f"{coverage['scored']}/{coverage['total']}")
+        self.check("summary: reached", "", not any(map(self.is_below, every)), coverage["reached"])
+        for column, judge in wanted:
+            if entry := entries.get((column, judge)):
+                self.entry(entry, f"{column} by {judge}")
+        for one in self.summary["edits"]:
+            made = [
+                self.want.edit(one["edit_model"], sample, seed)
+                for sample in self.want.samples
+                for seed in self.want.seeds
+            ]
+            tried = Counter(edit.status for edit in made if edit.status != "skipped" and not edit.kept)
+            self.check("summary: edits tried", one["edit_model"], sum(tried.values()), one["total"])
+            for status in ("edit_failed", "edit_refused"):
+                self.check(f"summary: edits {status}", one["edit_model"], tried[status], one[status]["count"])
+
+    def entry(self, entry: Mapping[str, Any], where: str) -> None:
+        """What a column's scores by one judge come to."""
+        column, judge = entry["edit_model"], entry["judge"]
+        headline = HEADLINES.get(judge, "score")
+        self.check("summary: headline", where, headline, entry["headline"])
+        its = self.want.series(column, judge)
+        self.coverage("summary: coverage of an entry", where, its, entry["coverage"])
+        again = sum(
+            self.want.judgement(column, judge, place).again for place, (status, _) in its.items() if status == "ok"
+        )
+        if judge == "followed":
+            self.check("summary: asked again", where, again, entry["coverage"]["asked_again"])
+        for name, one in entry["scores"].items():
+            mine = self.want.series(column, judge, name)
+            self.numbers(f"summary: {name}", where, mine, one)
+            by_category = defaultdict(dict)
+            for place, outcome in mine.items():
+                by_category[self.want.rows[place.sample].category][place] = outcome
+            for category, group in one["categories"].items():
+                self.numbers("summary: categories", f"{where}, {category}", by_category[category], group)
+            self.check("summary: categories", where, sorted(by_category), sorted(one["categories"]))
+
+    def numbers(
+        self, kind: str, where: str, its: Mapping[Place, tuple[str, float | None]], got: Mapping[str, Any]
+    ) -> None:
+        there = {place: score for place, (status, score) in its.items() if status == "ok"}
+        self.coverage(f"{kind}: coverage", where, its, got["coverage"])
+        self.check(f"{kind}: n", where, len(there), got["n"])
+        self.check(f"{kind}: mean", where, fmean(there.values()) if there else None, got["mean"])
+        if there:
+            self.check(f"{kind}: images", where, self.want.images(place.sample for place in there), got["images"])
+            self.check(f"{kind}: extremes", where, [min(there.values()), max(there.values())], [got["min"], got["max"]])
+            low, high = 0.0 * (len(its) - len(there)), 10.0 * (len(its) - len(there))
+            for end, name in ((low, "worst_case_mean"), (high, "best_case_mean")):
+                if name in got:
+                    self.check(f"{kind}: {name}", where, (sum(there.values()) + end) / len(its), got[name])
+
+    def coverage(
+        self, kind: str, where: str, its: Mapping[Place, tuple[str, float | None]], got: Mapping[str, Any]
+    ) -> None:
+        by = Counter(status for status, _ in its.values())
+        self.check(kind, where, f"{by['ok']}/{len(its)}", f"{got['scored']}/{got['total']}")
+        self.check(f"{kind}, by status", where, counted(by), counted(Counter(got["by_status"])))
+
+    def read_scores(self) -> None:
+        """`scores.csv` has a line for each score that applies."""
+        lines: dict[tuple[str, str, str], list[dict[str, str]]] = defaultdict(list)
+        for row in self.rows:
+            lines[row["edit_model"], row["judge"], row["score_name"]].append(row)
+        for column, judge in (one for one in self.entries() if one[0]):
+            names = {name for place in self.want.places() for name in self.want.judgement(column, judge, place).scores}
+            for name in names:
+                where, its = f"{column} by {judge}, {name}", self.want.series(column, judge, name)
+                got = {
+                    Place(row["sample_id"], int(row["edit_seed"]), int(row["repeat"])): (
+                        row["status"],
+                        float(row["score"]) if row["score"] else None,
+                    )
+                    for row in lines[column, judge, name]
+                }
+                self.check("scores.csv: lines", where, len(its), len(lines[column, judge, name]))
+                self.check(
+                    "scores.csv",
+                    where,
+                    {},
+                    {place: (its.get(place), one) for place, one in got.items() if not same(its.get(place), one)},
+                )
+
+    # -- battles --
+
+    def read_battles(self) -> None:
+        if "arena" not in self.want.judges:
+            return self.check("summary: no battles", "", {}, self.summary.get("battles") or {})
+        theirs = self.summary["battles"]["arena"]
+        decided = sum(outcome != "missing" for outcome, _ in self.battles.values())
+        self.check(
+            "battles: coverage",
+            "",
+            f"{decided}/{len(self.battles)}",
+            f"{theirs['coverage']['scored']}/{theirs['coverage']['total']}",
+        )
+        self.check(
+            "battles: reached", "", not self.is_below((decided, len(self.battles))), theirs["coverage"]["reached"]
+        )
+        of = theirs["scores"]["overall"]
+        by_pair: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+        for battle, (outcome, _) in self.battles.items():
+            by_pair[battle.a, battle.b][outcome] += 1
+        got = {(one["a"], one["b"]): {name: one[name] for name in OUTCOMES if one[name]} for one in of["pairs"]}
+        self.check(
+            "battles: pairs",
+            "",
+            {pair: counted(some) for pair, some in by_pair.items()},
+            {pair: counted(Counter(some)) for pair, some in got.items()},
+        )
+        self.check(
+            "battles: outcomes",
+            "",
+            counted(Counter(outcome for outcome, _ in self.battles.values())),
+            counted(Counter(of["outcomes"])),
+        )
+        frame = Run(self.run).to_frame("battles", "pyarrow").to_pylist()
+        for row in frame:
+            battle = Battle(row["edit_model"], row["other"], row["sample_id"], row["edit_seed"], row["repeat"])
+            outcome, status = self.battles.get(battle, ("not fought", ""))
+            self.check("battles: outcome", str(battle), outcome, row["outcome"])
+            self.check("battles: status", str(battle), status, row["status"])
+        return self.check("battles: rows", "", len(self.battles), len(frame))
+
+    # -- rounds, turns, controls --
+
+    def analysis(self, name: str) -> list[dict[str, Any]]:
+        """What an analysis says of the run by itself."""
+        return [one for document in self.summary.get("analyses", {}).get(name, ()) for one in document["results"]]
+
+    def read_steps(self) -> None:
+        rounds = self.analysis("rounds")
+        self.check("summary: rounds are there", "", self.draw["rounds"] > 1 and bool(self.want.reporting), bool(rounds))
+        alone = {sample: sample for sample in self.want.rows}
+        for one in rounds:
+            names, judge, where = (
+                [its["edit_model"] for its in one["rounds"]],
+                one["judge"],
+                f"{one['edit_model']} by {one['judge']}",
+            )
+            for its in one["rounds"]:
+                made = [
+                    self.want.edit(its["edit_model"], sample, seed)
+                    for sample in self.want.samples
+                    for seed in self.want.seeds
+                ]
+                there = sum(edit.status == "ok" and not edit.kept for edit in made)
+                self.check("rounds: edits", its["edit_model"], there, its["edits"])
+                self.check("rounds: kept", its["edit_model"], sum(edit.kept for edit in made), its["kept"])
+                self.step(
+                    "rounds",
+                    its,
+                    self.want.series(names[0], judge),
+                    self.want.series(its["edit_model"], judge),
+                    alone,
+                    its["round"] > 1,
+                    where,
+                )
+            self.check(
+                "rounds: best by critic", where, self.want.best_by_critic(names, judge), one["best_by_critic"]["mean"]
+            )
+            if one["best_of"]:
+                best = self.want.best_of(one["edit_model"], "critic", judge, len(names))
+                self.check("rounds: best of as many", where, best, one["best_of"]["mean"])
+        for one in self.analysis("turns"):
+            by_turn: dict[int, dict[Place, tuple[str, float | None]]] = defaultdict(dict)
+            for place, outcome in self.want.series(one["edit_model"], one["judge"]).items():
+                by_turn[len(self.want.chain(place.sample))][place] = outcome
+            begins = {sample: self.want.first(sample).id for sample in self.want.rows}
+            self.check("turns: which", one["judge"], sorted(by_turn), [its["turn"] for its in one["turns"]])
+            for its in one["turns"]:
+                first = by_turn[min(by_turn)]
+                self.step(
+                    "turns",
+                    its,
+                    first,
+                    by_turn[its["turn"]],
+                    begins,
+                    its["turn"] > min(by_turn),
+                    f"{one['edit_model']} by {one['judge']}",
+                )
+
+    def step(
+        self,
+        kind: str,
+        got: Mapping[str, Any],
+        first: dict[Place, tuple[str, float | None]],
+        its: dict[Place, tuple[str, float | None]],
+        begins: dict[str, str],
+        later: bool,
+        where: str,
+    ) -> None:
+        there = [score for status, score in its.values() if status == "ok"]
+        self.check(f"{kind}: scored", where, f"{len(there)}/{len(its)}", f"{got['scored']}/{got['total']}")
+        self.check(f"{kind}: mean", where, fmean(there) if there else None, got["mean"])
+        if later:
+            chains, change = self.want.change(first, its, begins)
+            self.check(f"{kind}: chains", where, chains, got["chains"])
+            self.check(f"{kind}: change", where, change, got["change"])
+
+    def read_controls(self) -> None:
+        good = [
+            sample for sample in self.want.made if not self.want.skipped(sample) and not self.want.rows[sample].follows
+        ]
+        judges = (self.summary["controls"] or {}).get("judges", {})
+        asked = [judge for judge in self.want.reporting if judge not in ("measure", "drift", "start", "recorded")]
+        self.check("controls: judges", "", sorted(asked) if self.draw["controls"] else [], sorted(judges))
+        for judge, one in judges.items():
+            for kind in ("source", "blank"):
+                got = one["kinds"][kind]
+                self.check("controls: n", f"{kind} by {judge}", min(self.draw["controls"], len(good)), got["n"])
+                self.check("controls: mean", f"{kind} by {judge}", 1.0, got["mean"])
+
+    # -- verbs --
+
+    def say(self) -> None:
+        """Every verb that reads, as JSON and in both languages."""
+        run, want = self.run, self.want
+        compares = len(want.columns) > 1 and bool(want.reporting)
+        self.document("status", True, self.read_status)
+        self.document("compare", compares, self.read_compare)
+        self.document("leaderboard", len(want.columns) > 1, self.read_leaderboard)
+        self.document("agreement", True, self.read_agreement)
+        chooses = [judge for judge in want.judges if judge != "arena"]
+        for select, report in (
+            [(a, b) for a in chooses for b in want.reporting if a != b][:2] if self.draw["edit_seeds"] > 1 else []
+        ):
+            self.document("best-of", True, lambda said: self.read_best_of(said), "--select", select, "--report", report)
+        self.succeeds("push", run, "owner/name", "--dry-run")
+        if self.draw["page"]:
+            self.succeeds("export", run, self.folder / "sent.html")
+            self.page()
+        before = json.dumps(self.summary, sort_keys=True)
+        with without_processes():
+            self.succeeds("report", run)
+        again = json.loads((run / "report" / "summary.json").read_text("utf-8"))
+        self.check("report: the same again", "", True, before == json.dumps(again, sort_keys=True))
+        self.markdown()
+
+    def succeeds(self, *words: str | Path, language: str = "en") -> Ended | None:
+        """Carries out a verb that has to succeed."""
+        ended = command(*words, language=language)
+        verb = str(words[0])
+        if BROKEN_DOWN.search(ended.err + ended.out) or ended.code:
+            self.check(
+                f"{verb}: succeeds", " ".join(map(str, words[2:])), 0, f"{ended.code}: {ended.err.strip()[-500:]}"
+            )
+            return None
+        return ended
+
+    def document(self, verb: str, fits: bool, read: Any, *more: str) -> None:
+        """A verb's JSON is read; in both languages it prints the same counts. Where it does not fit it is refused."""
+        if not fits:
+            ended = command(verb, self.run, *more)
+            refused = ended.code == 2 and ended.err.startswith("error: ") and not BROKEN_DOWN.search(ended.err)
+            return self.check(f"{verb}: refuses", f"{ended.code}: {ended.err.strip()[-300:]}", True, refused)
+        if said := self.succeeds(verb, self.run, *more, "--json"):
+            read(json.loads(said.out))
+        if planted.share(self.draw["salt"], verb, *more) > SPOKEN:
+            return None
+        spoken = [self.succeeds(verb, self.run, *more, language=language) for language in ("en", "zh")]
+        if all(spoken):
+            one, other = (Counter(re.findall(r"(?<=\s)\d+/\d+(?=\s)", each.out)) for each in spoken if each)
+            return self.check(f"{verb}: both languages have the same cells", "", {}, differing(one, other))
+        return None
+
+    def read_status(self, said: Mapping[str, Any]) -> None:
+        want = self.want
+        by = Counter(
+            status for column, judge in self.entries() if column for status, _ in want.series(column, judge).values()
+        )
+        self.check(
+            "status: judgements",
+            "",
+            counted(by),
+            counted(Counter({k: v for k, v in said["judgements"].items() if k != "total"})),
+        )
+        for one in said["scores"]:
+            its = want.series(one["edit_model"], one["judge"])
+            there = [score for status, score in its.values() if status == "ok"]
+            where = f"{one['edit_model']} by {one['judge']}"
+            self.check("status: scored", where, len(there), one["scored"])
+            self.check("status: mean", where, fmean(there) if there else None, one["mean"])
+        if "arena" in want.judges:
+            self.check("status: battles", "", len(self.battles), said.get("battles", {}).get("total"))
+        categories: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
+        for column, judge in (one for one in self.entries() if one[0]):
+            for place, (status, _) in want.series(column, judge).items():
+                categories[want.rows[place.sample].category, column, judge][status] += 1
+        for one in said["categories"]:
+            mine = categories[one["category"], one["edit_model"], one["judge"]]
+            got = {name: count for name, count in one.items() if isinstance(count, int) and name != "total"}
+            self.check(
+                "status: categories",
+                f"{one['category']}, {one['edit_model']} by {one['judge']}",
+                counted(mine),
+                counted(Counter(got)),
+            )
+
+    def read_columns(self, verb: str, columns: Iterable[Mapping[str, Any]]) -> None:
+        """The columns of a comparison: a sample's score is the mean of its edits' and repeats'."""
+        for one in columns:
+            where = f"{one['edit_model']} by {one['judge']}"
+            by_sample = self.want.by_sample(one["edit_model"], one["judge"])
+            self.check(f"{verb}: mean", where, fmean(by_sample.values()) if by_sample else None, one["mean"])
+            self.check(
+                f"{verb}: scored",
+                where,
+                f"{len(by_sample)}/{len(self.want.samples)}",
+                f"{one['scored']}/{one['total']}",
+            )
+            self.check(f"{verb}: images", where, self.want.images(by_sample), one["clusters"])
+            made = [
+                self.want.edit(one["edit_model"], sample, seed)
+                for sample in self.want.samples
+                for seed in self.want.seeds
+            ]
+            tried = [edit for edit in made if edit.status != "skipped" and not edit.kept]
+            lost = sum(edit.status != "ok" for edit in tried)
+            self.check(
+                f"{verb}: failed", where, f"{lost}/{len(tried)}", f"{one['failed']['count']}/{one['failed']['total']}"
+            )
+
+    def read_compare(self, said: Mapping[str, Any]) -> None:
+        columns, pairs = said["columns"], said["pairs"]
+        self.check(
+            "compare: columns",
+            "",
+            sorted(one for one in self.entries() if one[0]),
+            sorted((one["edit_model"], one["judge"]) for one in columns),
+        )
+        self.read_columns("compare", columns)
+        for pair in pairs:
+            where = f"{pair['a']} and {pair['b']} by {pair['judge']}"
+            one, two = (self.want.by_sample(pair[side], pair["judge"]) for side in "ab")
+            gaps = {sample: one[sample] - two[sample] for sample in one if sample in two}
+            self.check("compare: n", where, len(gaps), pair["n"])
+            self.check(
+                "compare: difference", where, fmean(gaps.values()) if gaps else None, pair["sample_mean"]["difference"]
+            )
+            self.check("compare: images", where, self.want.images(gaps), pair["clusters"])
+            signs = [
+                sum(gap > 0 for gap in gaps.values()),
+                sum(gap == 0 for gap in gaps.values()),
+                sum(gap < 0 for gap in gaps.values()),
+            ]
+            if not any(0 < abs(gap) < 1e-9 for gap in gaps.values()):
+                self.check("compare: wins", where, signs, [pair["wins"], pair["ties"], pair["losses"]])
+            self.decided(pair, gaps, len(pairs), where)
+        self.ranks(columns, pairs)
+
+    def decided(self, pair: Mapping[str, Any], gaps: Mapping[str, float], tests: int, where: str) -> None:
+        """Where one is better on every image, on so many that no test could miss it, it is said; never the reverse."""
+        better = pair["scores_better"]
+        worse = {pair["a"]: pair["b"], pair["b"]: pair["a"]}
+        mean = fmean(gaps.values()) if gaps else 0.0
+        if better is not None:
+            self.check("compare: who is better", where, pair["a"] if mean > 0 else pair["b"], better)
+            self.check("compare: too few images to tell", where, True, self.want.images(gaps) >= FEWEST_IMAGES)
+        elif (
+            gaps
+            and self.draw["shared"] == 0
+            and not self.draw["turns"]
+            and min(gaps.values()) > 0.8 * max(gaps.values()) > 0
+        ):
+            enough = tests * 2 ** (1 - len(gaps)) <= 0.02
+            self.check("compare: who is better", where, False, enough and worse[pair["b"]])
+
+    def ranks(self, columns: Iterable[Mapping[str, Any]], pairs: Iterable[Mapping[str, Any]]) -> None:
+        """A rank says how many are shown to be better, at most; nobody stands above one that leads it."""
+        self.rank = {(one["name"], one["judge"]): one["rank"] for one in columns}
+        for judge in {judge for _, judge in self.rank}:
+            there = {name: rank for (name, by), rank in self.rank.items() if by == judge and rank is not None}
+            beaten = Counter[str]()
+            self.check("compare: somebody is first", judge, not there or min(there.values()), 1 if there else True)
+            for pair in (one for one in pairs if one["judge"] == judge and {one["a"], one["b"]} <= {*there}):
+                where = f"{pair['a']} and {pair['b']} by {judge}"
+                self.check("compare: enough images for a rank", where, True, pair["clusters"] >= FEWEST_IMAGES)
+                better, ahead = pair["outcome"]["better"], pair["a"] if pair["difference"] > 0 else pair["b"]
+                other = pair["b"] if ahead == pair["a"] else pair["a"]
+                if pair["difference"] and better in (None, ahead):
+                    self.check("compare: who leads is not behind", where, True, there[ahead] <= there[other])
+                beaten[pair["b"] if better == pair["a"] else pair["a"]] += better is not None
+            for name, rank in there.items():
+                self.check("compare: so many are better", f"{name} by {judge}", True, rank <= 1 + beaten[name])
+
+    def read_leaderboard(self, said: Mapping[str, Any]) -> None:
+        self.read_columns("leaderboard", said["columns"])
+        if self.want.reporting:
+            theirs = {(one["name"], one["judge"]): one["rank"] for one in said["columns"]}
+            self.check("leaderboard: ranks are those of compare", "", getattr(self, "rank", {}), theirs)
+        if "arena" in self.want.judges:
+            board, own = said["battles"]["arena"], self.summary["battles"]["arena"]
+            decided = sum(outcome != "missing" for outcome, _ in self.battles.values())
+            self.check(
+                "leaderboard: battles",
+                "",
+                f"{decided}/{len(self.battles)}",
+                f"{board['coverage']['scored']}/{board['coverage']['total']}",
+            )
+            strengths = [
+                {one["edit_model"]: one["strength"] for one in of["scores"]["overall"]["strengths"]}
+                for of in (own, board)
+            ]
+            self.check("leaderboard: strengths are those of the run", "", *strengths)
+
+    def read_agreement(self, said: Mapping[str, Any]) -> None:
+        for judge, one in said["judges"].items():
+            asked, unscored = 0, Counter[str]()
+            for column, place in itertools.product(self.want.columns, self.want.places()):
+                if self.want.is_asked(column, judge, place):
+                    asked += 1
+                    unscored[self.want.judgement(column, judge, place).outcome[0]] += 1
+            self.check("agreement: asked", judge, asked, one["asked"])
+            self.check("agreement: unscored", judge, asked - unscored["ok"], one["unscored"]["count"])
+        self.check("agreement: judges", "", sorted(self.want.reporting), sorted(said["judges"]))
+
+    def read_best_of(self, said: Mapping[str, Any]) -> None:
+        select, report = said["select"]["name"], said["report"]["name"]
+        for model in said["models"]:
+            for size in model["sizes"]:
+                mine = self.want.best_of(model["edit_model"], select, report, size["size"])
+                self.check(
+                    "best-of: mean",
+                    f"{model['edit_model']} by {select}, {report}, best of {size['size']}",
+                    mine,
+                    size["mean"],
+                )
+
+    # -- what is to be looked at --
+
+    def markdown(self) -> None:
+        """The Markdown has the coverage of every column."""
+        text = (self.run / "report" / "report.md").read_text("utf-8")
+        for column, judge in (one for one in self.entries() if one[0]):
+            its = self.want.series(column, judge).values()
+            count = f"{sum(status == 'ok' for status, _ in its)}/{len(its)}"
+            self.check("report.md: scored", f"{column} by {judge}", True, count in text)
+
+    def page(self) -> None:
+        """The data behind the page has every score once."""
+        text = (self.run / "report" / "index.html").read_text("utf-8")
+        found = re.search(r'<script type="application/json"[^>]*>(.*?)</script>', text, re.S)
+        self.check("page: data", "", True, found is not None)
+        if found:
+            self.data = json.loads(found[1])
+
+
+def same(expected: object, got: object) -> bool:
+    """Equal, numbers to nine digits."""
+    if isinstance(expected, float) and isinstance(got, int | float):
+        return math.isclose(expected, got, rel_tol=1e-9, abs_tol=1e-9)
+    if isinstance(expected, tuple | list) and isinstance(got, tuple | list):
+        return len(expected) == len(got) and all(map(same, expected, got))
+    if isinstance(expected, dict) and isinstance(got, dict):
+        return expected.keys() == got.keys() and all(same(value, got[name]) for name, value in expected.items())
+    return expected == got
+
+
+def differing(expected: Mapping[Any, int], got: Mapping[Any, int]) -> dict[Any, tuple[int, int]]:
+    """What two counts differ in, at most three of it."""
+    names = [name for name in {**expected, **got} if expected.get(name, 0) != got.get(name, 0)]
+    return {name: (expected.get(name, 0), got.get(name, 0)) for name in sorted(names, key=str)[:3]}
+
+
+def kinds(found: Iterable[Disagreement]) -> list[str]:
+    """The kinds of disagreements, each once."""
+    return sorted({one.kind for one in found})
