@@ -286,7 +286,7 @@ class Soak:
             source, edit = self._made[n % 8], self._made[8 + n % 32]
             count = 1 + n % 8
             if n % 5 == 2:
-                self._post("junk", *self._junk[n % len(self._junk)])
+                self._post("junk", *self._junk[n // 5 % len(self._junk)])
             elif n % 5 == 3:
                 decoded = [base64.b64decode(one) for one in (source, edit)]
                 rows: dict[str, Any] = {"ref_images": decoded[:1] * count, "images": decoded[1:] * count}

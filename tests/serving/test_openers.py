@@ -173,9 +173,10 @@ def test_who_takes_more_time_than_a_request_may_is_ended(
     openers: Openers, read: Read, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By the processor's clock, so that a busy machine ends nobody. Here a request may take next to none."""
-    ended, long_program = openers.ended, b"N0" * 1_900_000 + b"."
+    long_program = b"N0" * 1_900_000 + b"."
     with pytest.raises(BadRequest, match=r"refused|not a dictionary"):
         read(long_program, "flow_grpo")
+    ended = openers.ended
     monkeypatch.setattr(module, "SECONDS", 0)
     for _ in range(20):  # a limit is in whole seconds
         with pytest.raises(BadRequest) as refused:
@@ -235,6 +236,17 @@ def test_out_of_descriptors_no_opener_is_started_and_later_one_is(monkeypatch: p
         openers.read(bytearray(native(pair(1))), [], None, until)
     with pytest.raises(PictureError):
         openers.small(encoded(1), 8)
+
+
+def test_files_may_be_larger_than_the_request_that_names_them(openers: Openers, tmp_path: Path) -> None:
+    data = io.BytesIO()
+    Image.new("RGB", (2400, 2400)).save(data, "BMP")
+    for n in range(20):  # 330 MiB, by a request of 2 KiB; each of other bytes
+        (tmp_path / f"{n}.bmp").write_bytes(data.getvalue()[:-1] + bytes([n]))
+    named = [{"source": text(encoded(1)), "instruction": "x", "edit": {"path": f"{n}.bmp"}} for n in range(20)]
+    body = bytearray(native(*named))
+    given = openers.read(body, [], tmp_path, time.monotonic() + 120).result(120)[1]
+    assert {type(one) for one in given.pairs} == {Submission}
 
 
 def test_pictures_are_decoded_there(openers: Openers) -> None:

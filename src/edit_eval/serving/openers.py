@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import queue
 import signal
 import socket
 import subprocess
@@ -37,17 +38,27 @@ class Late(Exception):
 
 
 class Openers:
-    """As many openers as processors, from two to four, started as they are needed and replaced when they end."""
+    """As many openers as processors, from two to four; those that end are replaced when they are needed."""
 
     def __init__(self, count: int = 0) -> None:
-        count = count or min(MOST_OPENERS, max(2, os.cpu_count() or 2))
-        self._threads = ThreadPoolExecutor(count, thread_name_prefix="opener")
-        self._own = threading.local()
+        self._count = count or min(MOST_OPENERS, max(2, os.cpu_count() or 2))
+        self._threads = ThreadPoolExecutor(self._count, thread_name_prefix="opener")
+        self._free: queue.LifoQueue[_Opener | None] = queue.LifoQueue()
+        """One for each thread; None where it has not been started, or has ended."""
+        for _ in range(self._count):
+            self._free.put(None)
         self._all: set[_Opener] = set()
         self._changing = threading.Lock()
         self._closed = False
         self.ended = 0
         """Openers that have ended over a request."""
+
+    def start(self) -> None:
+        """Starts all of them before the first request, which would wait for their imports."""
+        for one in [self._free.get() for _ in range(self._count)]:
+            with contextlib.suppress(NoOpener):  # it is tried again when it is needed
+                one = one or self._start()
+            self._free.put(one)
 
     def read(
         self, body: bytearray, doors: Sequence[Door], root: Path | None, until: float
@@ -88,38 +99,42 @@ class Openers:
             one.end()
 
     def _ask(self, order: Order, body: bytearray, until: float) -> tuple[Opened, list[bytes]]:
-        """Asks this thread's opener, which is replaced if it does not answer.
+        """Asks an opener, which is replaced if it does not answer.
 
         One that was killed from outside, perhaps before it got the request, does not count: another is asked once.
         """
-        for last in (False, True):
-            if time.monotonic() > until:
-                raise Late
-            opener: _Opener | None = getattr(self._own, "opener", None)
-            if opener is None:
-                opener = self._own.opener = self._start()
-            try:
-                opened, data = opener.ask(order, body, until)
-            except (OSError, ValueError, EOFError) as error:
-                if late := isinstance(error, TimeoutError):
-                    opener.kill()
-                why = self._forget(opener)
-                if self._closed:
-                    raise NoOpener from None
-                if late:
-                    raise Late from None
-                if last or why == TOO_LONG:
-                    self.ended += 1
-                    raise BadRequest(f"refused: the process that opened it has ended ({why})") from error
-                continue
-            except BaseException:  # it would take what is said next for the rest of this
-                opener.kill()
-                self._forget(opener)
-                raise
-            if opened.refused:
-                raise BadRequest(opened.refused)
-            return opened, data
-        raise AssertionError("unreachable")
+        opener = self._free.get()
+        try:
+            for last in (False, True):
+                if time.monotonic() > until:
+                    raise Late
+                opener = opener or self._start()
+                ending, opener = opener, None
+                try:
+                    opened, data = ending.ask(order, body, until)
+                except (OSError, ValueError, EOFError) as error:
+                    if late := isinstance(error, TimeoutError):
+                        ending.kill()
+                    why = self._forget(ending)
+                    if self._closed:
+                        raise NoOpener from None
+                    if late:
+                        raise Late from None
+                    if last or why == TOO_LONG:
+                        self.ended += 1
+                        raise BadRequest(f"refused: the process that opened it has ended ({why})") from error
+                except BaseException:  # it would take what is said next for the rest of this
+                    ending.kill()
+                    self._forget(ending)
+                    raise
+                else:
+                    opener = ending
+                    if opened.refused:
+                        raise BadRequest(opened.refused)
+                    return opened, data
+            raise AssertionError("unreachable")
+        finally:
+            self._free.put(opener)
 
     def _start(self) -> _Opener:
         with self._changing:
@@ -134,7 +149,6 @@ class Openers:
 
     def _forget(self, opener: _Opener) -> str:
         """Ends an opener; returns how it ended."""
-        self._own.opener = None
         with self._changing:
             self._all.discard(opener)
         return opener.end()

@@ -28,6 +28,7 @@ import msgspec
 
 from edit_eval.errors import PictureError
 from edit_eval.serving.doors import DOORS, MOST_FROM_FILES, BadRequest, Given, SentPictures, door_of, parsed
+from edit_eval.serving.native import read_native
 from edit_eval.serving.pickles import RefusedPickle
 from edit_eval.serving.pictures import Sent, small_rgb, thumbnail
 from edit_eval.serving.submissions import Submission
@@ -142,8 +143,6 @@ def _read(order: Order, body: bytes) -> tuple[bytes, list[bytes]]:
         door = door_of(here, found)
         name, given = door.name, door.read(found, SentPictures(root))
     else:
-        from edit_eval.serving.native import read_native  # with pydantic, which doors do not need
-
         name, given = NATIVE, read_native(body, root)
     if len(given.pairs) > MOST_PAIRS:
         raise BadRequest(f"{len(given.pairs):,} pairs, and {MOST_PAIRS:,} is the most: send fewer a request")

@@ -350,6 +350,7 @@ class Service:
             )
             self.live = ServiceLive(self)
             try:
+                self.openers.start()
                 with gauges:
                     engine.run()
             except KeyboardInterrupt:
