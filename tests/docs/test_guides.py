@@ -96,7 +96,7 @@ def test_every_configuration_of_the_benchmarks_loads(tmp_path: Path, monkeypatch
 @pytest.mark.parametrize("page", GUIDES, ids=named)
 def test_what_is_not_run_says_why(page: Path) -> None:
     for block in blocks(page):
-        assert block.language in (*RUN, "text", "json", "bash", ""), block
+        assert block.language in (*RUN, "text", "json", "toml", "bash", ""), block
         assert block.language != "bash", "a block that is typed is `sh`"
         assert block.not_run or block.language != "python" or compile(block.text, str(page), "exec")
 

@@ -34,7 +34,6 @@ IDS = (
     "con",
     "",
     " ",
-    "half a pair \ud800",
     f"evil {EVIL}",
     ".tmp-1-aaaa",
     "%2e%2e%2fescaped",

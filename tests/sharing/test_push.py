@@ -81,7 +81,7 @@ def test_what_lies_there(command: Command, hub: WritableHub, run: Path, tmp_path
     assert header["license"] == "unknown"
     assert header["configs"][0]["data_files"] == [{"split": "test", "path": "data/testing/*.parquet"}]
     assert "**3 of 4 scored**" in card
-    assert "| testing | testing | 3/4 | 3 | 5.00 | – (no spread) |" in card
+    assert "| testing | testing | 3/4 | 3 | 5.00 | – | 3.75–6.25 |" in card
     assert "testing scores 5.00 (out of 10) with testing" in card
     assert "The sources are left out" in card
     assert "the run is not complete" in done.err

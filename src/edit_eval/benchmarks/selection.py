@@ -143,7 +143,7 @@ def in_unicode(sample: Sample) -> Sample:
     broken = [name for name, text in texts.items() if _HALF.search(text)]
     if not broken:
         return sample
-    fault = Text("{} has half of a surrogate pair, which is no character: write the text anew in UTF-8", broken)
+    fault = Text("{} has half of a surrogate pair, which is no character: write the text again in UTF-8", broken)
     spelt: dict[str, Any] = {name: _spelt(texts[name]) for name in _TEXTS}
     spelt |= {"tags": tuple(map(_spelt, sample.tags)), "facts": {} if "facts" in broken else sample.facts}
     spelt |= {"instructions": {name: _spelt(text) for name, text in sample.instructions.items()}}

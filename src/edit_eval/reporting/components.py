@@ -128,7 +128,12 @@ def _plain(description: Description) -> dict[str, Any]:
 def _print(description: Description, console: Console) -> None:
     head = Styled(one_line(description.name), style="bold cyan")
     head.append("  ").append(worded(_WORDS[description.kind]), style="bold").append("  ")
-    print_beside(console, head, Styled(one_line(description.class_path), style="dim"))
+    path = Styled(one_line(description.class_path), style="dim")
+    if head.cell_len + path.cell_len > console.width:  # a path has no place to break
+        console.print(head)
+        print_beside(console, "  ", path)
+    else:
+        print_beside(console, head, path)
     if description.origin not in ("", "built in"):
         print_beside(console, "  ", Styled(Text("from the package {}", one_line(description.origin)), style="dim"))
     if description.summary:
