@@ -86,7 +86,7 @@ def in_rounds(folder: Path) -> dict[str, Any]:
 def test_so_it_does_when_an_edit_waits_for_a_critique(tmp_path: Path, engines: Nursery, kills: int) -> None:
     write_benchmark(tmp_path, FEW)
     clean = evaluate(in_rounds(tmp_path), run_dir=tmp_path / "clean", report=False, spectator=Ears())
-    edits = Counter((edit.edit_model, edit.status, "kept" in edit.flags) for edit in clean.results.edits)
+    edits = Counter((edit.edit_model, edit.status, bool(edit.made_in)) for edit in clean.results.edits)
     assert edits["testing@3", Status.OK, True] == 1, "one is good enough at once"
     assert edits["testing@2", Status.EDIT_FAILED, False] == edits["testing@3", Status.EDIT_FAILED, False] == 1
     kill_until_it_is_done(tmp_path, in_rounds(tmp_path), clean, engines, kills, FEW)

@@ -75,7 +75,9 @@ def test_it_or_its_worker_is_killed_and_the_run_goes_on(tmp_path: Path, whom: st
     made = evaluate(what, run_dir=tmp_path / "run", report=False)
     assert [j.status for j in made.results.judgements] == [Status.OK] * COUNT, "no sample pays"
     times = asked(tmp_path)
-    assert sorted(times.values()) == [1] * (COUNT - 1) + [2], "only what was under way is asked again"
+    assert set(times) == set(range(COUNT))
+    again = times.total() - COUNT
+    assert 1 <= again <= 2, "only what was under way, or answered and not yet told, is asked again"
     assert nothing_is_left(tmp_path)
     (log,) = (tmp_path / "run" / "logs").glob("*-server.log")
     assert log.read_text().count("its libraries are loaded") == 2
