@@ -49,6 +49,9 @@ CASES = {
     "names of columns in their order": "salt=218 rows=6 models=2 arena=cycles rounds=2 rewrite=1",
     "what a sample follows is made and counts nowhere": "salt=1 rows=5 turns=1 categories=2 only=1",
     "a critic is asked once": "salt=5 rows=5 rounds=2 repeats=2 edit_seeds=2",
+    "a battle of a kept edit that is not asked yet refers to nothing": (
+        "salt=347 rows=6 models=2 folder=1 arena=extended rounds=2 stop=6.5 edit_seeds=2"
+    ),
     "a skipped sample has its battles": "salt=7 rows=6 broken=1 models=2 arena=all",
 }
 """What was found -> the draw that found it. All of it is true now."""

@@ -168,9 +168,14 @@ def _recall_replies(matrix: Matrix, replies: Iterable[Record], retry: Callable[[
             so_far[:] = next((said for to, said in equal.items() if to != line.to), so_far)[: line.ask]
         so_far.append(line.reply)
     for key, by_address in given.items():
-        for cell in numbers.of(key):
+        its = numbers.of(key)
+        for cell in its:
             if not matrix.replies[cell]:
                 matrix.replies[cell].extend(_mine(matrix, cell, by_address))
+        # One may be of a cell with equal pictures that is not known yet: a battle of an edit that will turn out kept.
+        elsewhere = by_address.keys() - map(matrix.address, its) if waits else ()
+        if elsewhere:
+            matrix.aside.setdefault(key, {}).update((to, by_address[to]) for to in by_address if to in elsewhere)
     for cell in dependent:  # in order: each comes after those it depends on
         there = matrix.aside.get(matrix.key(cell)) if matrix.can_be_asked(cell) else None
         if there:

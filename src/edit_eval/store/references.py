@@ -127,8 +127,11 @@ class References:
         )
 
     def _of_battle(self, number: int) -> int | None:
-        if not self.is_battle(self._matrix.cells.parts(number)[0]):
+        battle = self._matrix.cells.parts(number)[0]
+        if not self.is_battle(battle):
             return None
+        if not self._matrix.is_open(battle):  # it refers to nothing yet, and nothing to it
+            return number
         alike, replies, cells = self._alike(number), self._matrix.replies, self._matrix.cells
         answered = (one for one in alike if any(replies[cell] for cell in cells.cells_of(one)))
         return next(answered, alike[0])
