@@ -437,7 +437,7 @@ class Readers:
             return None
         spoken = [self.succeeds(verb, self.run, *more, language=language) for language in ("en", "zh")]
         if all(spoken):
-            one, other = (Counter(re.findall(r"(?<=\s)\d+/\d+(?=\s)", each.out)) for each in spoken if each)
+            one, other = (Counter(re.findall(r"(?<=  )\d+/\d+(?=\s)", each.out)) for each in spoken if each)
             return self.check(f"{verb}: both languages have the same cells", "", {}, differing(one, other))
         return None
 
