@@ -317,15 +317,15 @@ class Client:
             return True
         return parts.scheme == "https" and any(fnmatch(parts.hostname or "", host) for host in hosts)
 
-    async def form(self, path: str, fields: Mapping[str, str], files: Sequence[tuple[str, str, bytes]]) -> Sent:
+    async def form(self, path: str, fields: Mapping[str, str], files: Sequence[tuple[str, str, bytes]]) -> WholeAnswer:
         """Posts a form; returns the whole answer, whatever its status."""
         assert self._post is not None
-        return Sent(*await self._post.form(path, fields, files))
+        return WholeAnswer(*await self._post.form(path, fields, files))
 
-    async def post(self, path: str, body: object) -> Sent:
+    async def post(self, path: str, body: object) -> WholeAnswer:
         """Posts JSON; returns the whole answer, whatever its status."""
         assert self._post is not None
-        return Sent(*await self._post(path, body))
+        return WholeAnswer(*await self._post(path, body))
 
     async def fetch(self, url: str, hosts: Sequence[str]) -> bytes:
         """Fetches a picture that a provider has put elsewhere: without the key, by https, from these hosts alone.
@@ -611,7 +611,7 @@ class Failure(Exception):
         """Status of the answer, if one came."""
 
 
-class Sent(NamedTuple):
+class WholeAnswer(NamedTuple):
     """A whole answer."""
 
     status: int

@@ -33,7 +33,7 @@ from edit_eval.endpoints.client import (
     Ask,
     Client,
     Failure,
-    Sent,
+    WholeAnswer,
     ServerParameters,
     plain,
     png,
@@ -288,7 +288,7 @@ class Attempts:
             return await self._awaited()
         return await self._fetched()
 
-    async def _sent(self) -> Sent:
+    async def _sent(self) -> WholeAnswer:
         path = self._provider.path.format(model=self._asked.model)
         body = _with_call(self._provider, self._provider.body(self._asked), self._model.parameters.call)
         try:
@@ -375,7 +375,7 @@ class Attempts:
             said = self._client.excerpt(str(error))
             raise Failure(f"the edit model's server sent an unreadable picture: {said}", once=True) from None
 
-    def _failed(self, sent: Sent, document: Any) -> Refused:
+    def _failed(self, sent: WholeAnswer, document: Any) -> Refused:
         """Returns the refusal that an error is. Raises `Failure` for any other."""
         word = next((one for one in self._provider.refusals if one in sent.text), "")
         if word and sent.status < 500 and sent.status != 429:
