@@ -53,6 +53,8 @@ SPENT = {
     "replicate": 0.04,
 }
 """What an edit by the others really costs."""
+JUDGE = (2.0, 10.0)
+"""What a million tokens cost that the judge at `openai` reads and writes."""
 
 
 def drawn(size: tuple[int, int], colour: tuple[int, int, int] = (10, 120, 200)) -> bytes:
@@ -240,6 +242,12 @@ class _Handler(BaseHTTPRequestHandler):
     # -- one a provider --
 
     def openai(self, body: Any, word: str, first: bool) -> None:
+        if self.path.endswith("/chat/completions"):
+            usage = {"prompt_tokens": 1500, "completion_tokens": 4}
+            with self.owner.lock:
+                self.owner.bill.append(("judge", (1500 * JUDGE[0] + 4 * JUDGE[1]) / 1e6))
+            message = {"role": "assistant", "content": "Score: 7"}
+            return self.give({"choices": [{"finish_reason": "stop", "message": message}], "usage": usage})
         if word in ("REFUSE", "BLOCK"):
             error = {"message": "Your request was rejected by the safety system req_7", "code": "moderation_blocked"}
             return self.give({"error": error}, 400)

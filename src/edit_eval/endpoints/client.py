@@ -161,6 +161,7 @@ class Client:
         self._key = os.environ.get(served.api_key_env, "").strip()
         self.clean = Secrets({served.api_key_env: self._key}).hidden
         """Removes the key from a text."""
+        self._lost = self._answered = 0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._http: Any = None
@@ -176,6 +177,16 @@ class Client:
             server = Server(served.serve, served.route, served.model, count, environment or ServerEnvironment())
             server.start()
             self._ours, self._key = server, ""  # it has no key, and must not be sent one
+
+    def lost(self) -> int:
+        """Returns how many requests since the last call came to nothing and may have been charged; canaries count."""
+        lost, self._lost = self._lost, 0
+        return lost
+
+    def answered(self) -> int:
+        """Returns how many requests since the last call had an answer."""
+        answered, self._answered = self._answered, 0
+        return answered
 
     @property
     def has_key(self) -> bool:
@@ -465,6 +476,7 @@ class Client:
         return await self._alive
 
     async def _canary_comes_back(self) -> bool:
+        self._lost += 1
         try:
             await self._attempt(self._canary(), min(self._canary_seconds, self.served.attempt_timeout))
         except Failure:
@@ -486,6 +498,7 @@ class Client:
                         answer = await self._attempt(ask, min(self.served.attempt_timeout, left))
                     except Failure as error:
                         failure = self._gone() or error
+                        self._lost += not failure.free
                         counted += not failure.busy
                         in_vain += failure.once or (self._paid and not failure.free)
                         if failure.busy:
@@ -493,6 +506,7 @@ class Client:
                             self.gate.slower(sent, wait if wait < self.served.deadline else 0.0)
                     else:
                         self.gate.faster()
+                        self._answered += 1
                         return answer
             pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(attempts - 1, 10)) * random.uniform(0.5, 1.0)
             pause = pause if failure.wait is None else failure.wait

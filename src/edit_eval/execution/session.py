@@ -18,6 +18,7 @@ from edit_eval.config.schema import Configuration
 from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.errors import Stopped
 from edit_eval.execution.advice.checks import Context, refuse, short_limits
+from edit_eval.execution.advice.prices import prices_of, refuse_unbounded
 from edit_eval.execution.choices import choose
 from edit_eval.execution.contract import Driver, Gpu, Machine, Specifications, WorkerSpecification
 from edit_eval.execution.drivers.local import LocalDriver
@@ -25,6 +26,7 @@ from edit_eval.execution.drivers.ray import RayDriver
 from edit_eval.execution.engine.engine import Engine
 from edit_eval.execution.engine.interruption import ENDED, GRACE_SECONDS, Interruption
 from edit_eval.execution.engine.pilot import Pilot, PilotCells, choose_pilot, cut_off_sentences
+from edit_eval.execution.engine.purse import Purse
 from edit_eval.execution.engine.recorder import Recorder
 from edit_eval.execution.engine.workload import fill_work
 from edit_eval.execution.machine.environments import interpreter
@@ -255,6 +257,7 @@ class Session:
         work.before_the_end = next_round
         if work.finished:
             return
+        refuse_unbounded(self.configuration, sharded=shard is not None)
         specifications = self.specifications(matrix.experiment, directory.path / "logs")
 
         def growth(gpus: Sequence[Gpu]) -> Specifications:
@@ -295,6 +298,7 @@ class Session:
             Interruption(grace) as interruption,
             turn_to_load(directory.path, at_once, spectator.note, interruption) as turn_is_over,
         ):
+            purse = Purse(prices_of(self.configuration), execution.max_cost, directory.timeline().spent, recorder.event)
             engine = Engine(
                 self._driver,
                 policy,
@@ -306,6 +310,7 @@ class Session:
                 interruption=interruption,
                 observer=observe,
                 users=gauges.users,
+                purse=purse,
             )
             try:
                 with gauges:

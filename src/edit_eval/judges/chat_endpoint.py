@@ -53,6 +53,11 @@ ENDINGS = {
 }
 """`finish_reason` -> the status of an answer that did not end normally."""
 
+LONGEST_ANSWER = 512
+"""Most tokens that `max_tokens: auto` allows."""
+PROBES, PROBE_TOKENS = 8, (1500, 16)
+"""Most requests that are tried out when a judge is loaded, and the most tokens that one reads and writes."""
+
 THOUGHTS = ("reasoning_content", "reasoning")
 """Where servers put thoughts: SGLang, transformers, llama.cpp and older vLLM; vLLM 0.33."""
 
@@ -134,6 +139,27 @@ class ChatEndpoint:
         digest = folders.digest_if_local(parameters.model) if parameters.serve else ""
         asked = "" if parameters.probabilities == LOGPROBS_ROAD else wording(parameters.probabilities)
         return f"{digest} {asked}".strip()
+
+    @staticmethod
+    def prices(parameters: Parameters) -> dict[str, Any] | None:
+        """Returns what a million tokens cost, and how many an answer has at most; None without a price."""
+        if parameters.price is None:
+            return None
+        limit = parameters.max_tokens if isinstance(parameters.max_tokens, int) else LONGEST_ANSWER
+        thought = 0 if parameters.thinking == "off" else parameters.thinking_tokens
+        read, written = parameters.price
+        return {
+            "read": read,
+            "written": written,
+            "longest": limit + thought,
+            "attempts": parameters.retries + 1,
+            "load": PROBES * (PROBE_TOKENS[0] * read + PROBE_TOKENS[1] * written) / 1e6,
+            "source": "price",
+        }
+
+    def charged(self) -> dict[str, int]:
+        """Returns how many requests since the last call came to nothing, and may have been charged."""
+        return {"lost": self.client.lost()}
 
     def prepare(self) -> None:
         """Imports the clients. Raises `ImportError` if one is missing."""

@@ -33,8 +33,8 @@ from edit_eval.endpoints.client import (
     Ask,
     Client,
     Failure,
-    WholeAnswer,
     ServerParameters,
+    WholeAnswer,
     plain,
     png,
     said_in,
@@ -226,8 +226,7 @@ class Api:
 
     def charged(self) -> dict[str, Any]:
         """Returns what the edits that this thread has asked for since it was last called have cost."""
-        bill = self._bills.pop(threading.get_ident(), None)
-        return bill.as_plain() if bill is not None else {}
+        return self._bills.pop(threading.get_ident(), Bill(0.0)).as_plain()
 
     def edit(self, request: EditRequest, on_step: OnStep) -> Image:
         """Has an edit made. May be called from several threads at once.
