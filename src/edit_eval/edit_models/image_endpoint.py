@@ -44,6 +44,7 @@ from edit_eval.endpoints.client import (
     Client,
     Failure,
     ServerParameters,
+    host_elsewhere,
     listed_models,
     png,
     said_in,
@@ -148,6 +149,12 @@ class ImageEndpoint:
         name, dialect = dialect_of(parameters.dialect, parameters.model)
         digest = folders.digest_if_local(parameters.model) if parameters.serve else ""
         return f"{name} {dialect.revision} {digest}".rstrip()
+
+    @staticmethod
+    def card(parameters: ImageEndpoint.Parameters) -> dict[str, str]:
+        """Returns who gets what, unless it stays on this machine."""
+        host = host_elsewhere(parameters)
+        return {"leaves": f"pictures and instructions, for {host}"} if host else {}
 
     @staticmethod
     def prices(parameters: ImageEndpoint.Parameters) -> dict[str, Any] | None:

@@ -130,6 +130,13 @@ class ServerParameters:
             raise ValueError(f"retries: {self.retries} is too few")
 
 
+def host_elsewhere(served: ServerParameters) -> str:
+    """Returns the host that is sent pictures and texts; empty if it is this machine, or the server is ours."""
+    said = served.base_url or os.environ.get("OPENAI_BASE_URL", "") or "https://api.openai.com/v1"
+    host = "" if served.serve is not None else urlsplit(said).hostname or ""
+    return "" if host in ("localhost", "::1") or host.startswith("127.") else host
+
+
 class Client:
     """Queries one server, from any number of threads, until it is closed."""
 

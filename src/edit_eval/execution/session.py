@@ -7,6 +7,7 @@ import os
 import platform
 import shlex
 import signal
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
@@ -18,7 +19,7 @@ from edit_eval.config.schema import Configuration
 from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.errors import Stopped
 from edit_eval.execution.advice.checks import Context, refuse, short_limits
-from edit_eval.execution.advice.prices import prices_of, refuse_unbounded
+from edit_eval.execution.advice.prices import cost_words, prices_of, refuse_unbounded
 from edit_eval.execution.choices import choose
 from edit_eval.execution.contract import Driver, Gpu, Machine, Specifications, WorkerSpecification
 from edit_eval.execution.drivers.local import LocalDriver
@@ -28,7 +29,7 @@ from edit_eval.execution.engine.interruption import ENDED, GRACE_SECONDS, Interr
 from edit_eval.execution.engine.pilot import Pilot, PilotCells, choose_pilot, cut_off_sentences
 from edit_eval.execution.engine.purse import Purse
 from edit_eval.execution.engine.recorder import Recorder
-from edit_eval.execution.engine.workload import fill_work
+from edit_eval.execution.engine.workload import edit_of, fill_work, is_left
 from edit_eval.execution.machine.environments import interpreter
 from edit_eval.execution.machine.gauges import Gauges
 from edit_eval.execution.machine.places import Place, model_on, places, places_on
@@ -259,6 +260,9 @@ class Session:
             return
         refuse_unbounded(self.configuration, sharded=shard is not None)
         specifications = self.specifications(matrix.experiment, directory.path / "logs")
+        prices = prices_of(self.configuration)
+        for sentence in cost_words(prices, left_to_do(matrix)) if prices else ():
+            spectator.note(sentence)
 
         def growth(gpus: Sequence[Gpu]) -> Specifications:
             layout.host_of.update({gpu.name: gpu.node for gpu in gpus})
@@ -298,7 +302,8 @@ class Session:
             Interruption(grace) as interruption,
             turn_to_load(directory.path, at_once, spectator.note, interruption) as turn_is_over,
         ):
-            purse = Purse(prices_of(self.configuration), execution.max_cost, directory.timeline().spent, recorder.event)
+            before = directory.timeline().spent if prices else ()
+            purse = Purse(prices, execution.max_cost, before, recorder.event, spectator.note)
             engine = Engine(
                 self._driver,
                 policy,
@@ -326,6 +331,17 @@ class Session:
                 spectator.end()
                 with contextlib.suppress(CannotWrite):  # it only adds to what the start has written
                     directory.write_environment({**environment, "models": engine.about, "unlike": say.unlike})
+
+
+def left_to_do(matrix: Matrix) -> dict[str, tuple[int, int]]:
+    """Returns how many edits of each model, and questions of each judge, are left, and how many about controls."""
+    edits = Counter(matrix.experiment.made_with(e.edit_model) for e in matrix.edits if e.status is Status.PENDING)
+    asked: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for cell in range(len(matrix.replies)):
+        if is_left(matrix, cell):
+            asked[matrix.judge_of(cell).name][edit_of(matrix, cell) in matrix.cells.controls] += 1
+    work = {f"edit:{name}": (count, 0) for name, count in edits.items()}
+    return work | {f"judge:{name}": (about[0], about[1]) for name, about in asked.items()}
 
 
 def seen_before(matrix: Matrix, directory: RunDirectory) -> Estimates:

@@ -23,7 +23,17 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from edit_eval.endpoints.client import NOT_IN_THE_KEY, Ask, Client, Failure, ServerParameters, plain, png, scaled
+from edit_eval.endpoints.client import (
+    NOT_IN_THE_KEY,
+    Ask,
+    Client,
+    Failure,
+    ServerParameters,
+    host_elsewhere,
+    plain,
+    png,
+    scaled,
+)
 from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.errors import LoadError
 from edit_eval.judges.answers import tokens_given
@@ -139,6 +149,12 @@ class ChatEndpoint:
         digest = folders.digest_if_local(parameters.model) if parameters.serve else ""
         asked = "" if parameters.probabilities == LOGPROBS_ROAD else wording(parameters.probabilities)
         return f"{digest} {asked}".strip()
+
+    @staticmethod
+    def card(parameters: Parameters) -> dict[str, str]:
+        """Returns who gets what, unless it stays on this machine."""
+        host = host_elsewhere(parameters)
+        return {"leaves": f"pictures and questions, for {host}"} if host else {}
 
     @staticmethod
     def prices(parameters: Parameters) -> dict[str, Any] | None:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.advice.cards import asked
 from edit_eval.execution.contract import Price
-from edit_eval.text import Text
+from edit_eval.text import Text, counted
+
+TYPICAL = (3000, 100)
+"""Tokens that a question about two pictures reads and writes, where nothing is known yet."""
 
 
 def prices_of(configuration: Configuration) -> dict[str, Price]:
@@ -53,3 +58,30 @@ def refuse_unbounded(configuration: Configuration, *, sharded: bool) -> None:
             raise ConfigurationError(
                 Text("max_cost: no price of {} is known; give price: [READ, WRITTEN] for a million tokens", name)
             )
+
+
+def cost_words(prices: Mapping[str, Price], work: Mapping[str, tuple[int, int]]) -> Sequence[str]:
+    """Returns what work costs by the table of prices, without retries: a line a model, then all together.
+
+    `work` has, by the model's key, its edits or questions, and how many more are about controls.
+    """
+    lines, whole = list[str](), 0.0
+    for key, (count, controls) in work.items():
+        price, name = prices.get(key), key.partition(":")[2]
+        if price is None or not count + controls:
+            continue
+        if price.usual is not None:
+            usd = count * price.usual
+            of = price.date or price.source
+            lines.append(
+                Text("{}: {} at {:.4g} USD ({}): {:,.2f} USD", name, counted(count, "edit"), price.usual, of, usd)
+            )
+        else:
+            each = (TYPICAL[0] * price.read + TYPICAL[1] * price.written) / 1e6
+            usd = (count + controls) * each
+            beside = Text(" and {} about controls", controls) if controls else ""
+            told = Text("{:g} and {:g} USD for a million tokens read and written", price.read, price.written)
+            asked = counted(count, "question")
+            lines.append(Text("{}: {}{} at {}: about {:,.2f} USD", name, asked, beside, told, usd))
+        whole += usd
+    return [*lines, Text("cost: about {:,.2f} USD in all, without retries", whole)] if lines else []

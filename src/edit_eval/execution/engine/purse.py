@@ -29,14 +29,18 @@ class Purse:
         limit: float | None,
         before: Iterable[Spent],
         record: Callable[..., None],
+        note: Callable[[str], None] = lambda text: None,
     ) -> None:
-        """`prices` by the model's key; `before`: what earlier starts have spent; `record` writes an event."""
+        """`prices` by the model's key; `before`: what earlier starts have spent; `record` writes an event, `note` tells
+        people."""
+        self._note = note
         self._prices, self._limit, self._record = prices, limit, record
         self._reserved: dict[int, float] = {}
         self._orders: dict[int, Mapping[str, Any]] = {}
         self._dearest: dict[str, float] = {}
         self.spent = sum(one.usd + one.feared for one in before)
         """Dollars so far, without what is reserved."""
+        self._told = self.spent
 
     @property
     def waiting(self) -> bool:
@@ -102,4 +106,9 @@ class Purse:
 
     def _charge(self, task: int | None, model: str, usd: float, *, told: bool, attempts: int) -> None:
         self.spent += usd
+        step = self._limit / 10 if self._limit else max(1.0, self._told)
+        if self.spent >= self._told + step - ROUNDING:
+            self._told = self.spent
+            of = Text(" of {:,.2f}", self._limit) if self._limit else ""
+            self._note(Text("spent: {:,.2f}{} USD", self.spent, of))
         self._record("charged", task=task, model=model, usd=usd, told=told, attempts=attempts)

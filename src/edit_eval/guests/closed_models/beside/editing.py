@@ -148,7 +148,7 @@ class Api:
         model = parameters.model.partition("/")[2]
         second = f", and {provider.company} passes them on to the maker of {model}" if provider.hosts_others else ""
         host = re.sub(r"^https?://([^/]+).*", r"\1", parameters.base_url or provider.address)
-        told = [f"pictures and instructions leave for {provider.company} ({host}){second}"]
+        told = [f"pictures and instructions, for {provider.company} ({host}){second}"]
         if provider.hosts:
             told.append(f"the edits are fetched from {', '.join(provider.hosts)}, without the key")
         told += [provider.training] * bool(provider.training)
