@@ -95,7 +95,7 @@ class Providers:
         self.lock = threading.Lock()
         self.times: Counter[tuple[str, str]] = Counter()
         handler = type("Handler", (_Handler,), {"owner": self})
-        self._server = ThreadingHTTPServer(("127.0.0.1", self.port), handler)
+        self._server = _Listener(("127.0.0.1", self.port), handler)
         self._server.daemon_threads = True
         self.port = int(self._server.server_address[1])
         threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
@@ -120,6 +120,13 @@ class Providers:
         """The edits that were asked of one."""
         with self.lock:
             return [one for one in self.asked if one.provider == provider and one.body is not None]
+
+
+class _Listener(ThreadingHTTPServer):
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Says nothing of clients that hang up; tells all else."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -260,7 +267,38 @@ class _Handler(BaseHTTPRequestHandler):
         document = {"created": 1, "data": [*drafts, {"b64_json": _packed((width, height))}], "usage": usage}
         self.give(document, half=word == "HALF" and first)
 
+    def layer(self, provider: str, body: Any) -> None:
+        """A judge behind a layer of the chat protocol; thoughts take 300 tokens of the limit, where there are any."""
+        model, limit = body["model"], body.get("max_tokens") or body.get("max_completion_tokens") or 10_000
+        refused = ""
+        if provider == "gemini":
+            known = {"model", "messages", "max_tokens", "temperature", "seed", "reasoning_effort", "response_format"}
+            refused = next((f"Unknown name {name}: Cannot find field." for name in body if name not in known), "")
+            thinks = body.get("reasoning_effort") != "none"
+            if body.get("reasoning_effort") == "none" and model.startswith("gemini-3"):
+                refused = "reasoning_effort none is not supported"
+        else:
+            kind = (body.get("thinking") or {}).get("type")
+            if "temperature" in body and re.search(r"opus-(4-[78]|5)|sonnet-5", model):
+                refused = "`temperature` is deprecated for this model."
+            if kind == "disabled" and "opus-5-5" in model:
+                refused = '"thinking.type.disabled" is not supported for this model.'
+            thinks = kind == "adaptive" or (kind is None and re.search(r"(opus|sonnet)-5", model) is not None)
+        if refused:
+            return self.give([{"error": {"code": 400, "message": refused}}], 400)
+        message: dict[str, Any] = {"role": "assistant", "content": "Score: 7"}
+        ended = {"finish_reason": "stop", "message": message}
+        if thinks and limit <= 300:
+            ended = {"finish_reason": "length", "message": {"role": "assistant"}}
+        usage = {"prompt_tokens": 1500, "completion_tokens": 304 if thinks else 4}
+        self.give({"choices": [ended], "usage": usage, "model": model})
+
+    def anthropic(self, body: Any, word: str, first: bool) -> None:
+        self.layer("anthropic", body)
+
     def gemini(self, body: Any, word: str, first: bool) -> None:
+        if self.path.endswith("/chat/completions"):
+            return self.layer("gemini", body)
         usage: dict[str, Any] = {"promptTokenCount": 300, "totalTokenCount": 300}
         if word == "BLOCK":
             return self.give({"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}, "usageMetadata": usage})

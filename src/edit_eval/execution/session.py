@@ -258,9 +258,9 @@ class Session:
         work.before_the_end = next_round
         if work.finished:
             return
-        refuse_unbounded(self.configuration, sharded=shard is not None)
         specifications = self.specifications(matrix.experiment, directory.path / "logs")
         prices = prices_of(self.configuration)
+        refuse_unbounded(self.configuration, prices, sharded=shard is not None)
         for sentence in cost_words(prices, left_to_do(matrix)) if prices else ():
             spectator.note(sentence)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from edit_eval.guests.closed_models.beside import editing
 from edit_eval.guests.closed_models.beside.editing import Api
 from edit_eval.guests.closed_models.beside.providers import KNOWN, PROVIDERS
 from edit_eval.pictures import OWN_SIZE
+from edit_eval.starting import Pictures, look_at_model
 from late_imports import needs
 
 needs("openai")
@@ -247,3 +249,16 @@ def test_every_row_says_where_its_facts_are_from() -> None:
         assert row.source
         assert row.date
     assert set(COSTS) | set(SPENT) == set(PROVIDERS)
+
+
+def test_init_knows_them_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    draft = look_at_model("edit_model", "nano=gemini/gemini-3-pro-image", Pictures({}, ""))
+    assert draft.name == "nano"
+    assert draft.section == {
+        "type": "api",
+        "params": {"model": "gemini/gemini-3-pro-image", "device_ids": "cpu:1"},
+    }
+    assert "GEMINI_API_KEY" in draft.words
+    assert "0.134 USD" in draft.words
+    assert look_at_model("edit_model", "fal/not-an-endpoint", Pictures({}, "")).section["type"] == "diffusers"

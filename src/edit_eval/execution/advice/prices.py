@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
@@ -43,7 +43,7 @@ def prices_of(configuration: Configuration) -> dict[str, Price]:
     return found
 
 
-def refuse_unbounded(configuration: Configuration, *, sharded: bool) -> None:
+def refuse_unbounded(configuration: Configuration, priced: Collection[str], *, sharded: bool) -> None:
     """Raises `ConfigurationError` if `max_cost` could not be kept."""
     limit = configuration.execution.max_cost
     if limit is None:
@@ -52,8 +52,9 @@ def refuse_unbounded(configuration: Configuration, *, sharded: bool) -> None:
         raise ConfigurationError(Text("max_cost: shards do not know what the others spend; leave out one of the two"))
     for section in configuration.judges.values():
         parameters = section.parameters
-        ours = parameters.get("base_url") or parameters.get("serve") or parameters.get("price") is not None
-        if section.type == "chat_endpoint" and not ours:
+        elsewhere = section.type == "chat_endpoint" and not parameters.get("serve")
+        elsewhere = elsewhere and (parameters.get("api") is not None or not parameters.get("base_url"))
+        if elsewhere and f"judge:{section.name}" not in priced:
             name = section.name
             raise ConfigurationError(
                 Text("max_cost: no price of {} is known; give price: [READ, WRITTEN] for a million tokens", name)

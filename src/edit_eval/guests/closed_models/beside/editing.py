@@ -21,6 +21,7 @@ import fnmatch
 import io
 import json
 import math
+import os
 import re
 import threading
 from collections.abc import Sequence
@@ -75,7 +76,8 @@ class Api:
         """`PROVIDER/MODEL`, as `gemini/gemini-3-pro-image`: openai, gemini, openrouter, fal, bfl, ark, dashscope, xai,
         replicate, and the name of the model there."""
         base_url: str = field(default="", metadata=NOT_IN_THE_KEY)
-        """Another address of the provider: a proxy's, or a region's. Empty: its own. Not part of a key."""
+        """Another address of the provider: a proxy's, or a region's. Empty: what `GEMINI_BASE_URL` (or another
+        provider's) says, or else its own. Not part of a key."""
         api_key_env: str = field(default="", metadata=NOT_IN_THE_KEY)
         """NAME of the environment variable that holds the key. Empty: the provider's usual one. Not part of a key."""
         concurrency: int = field(default=4, metadata=NOT_IN_THE_KEY)
@@ -121,7 +123,7 @@ class Api:
             "edit model",
             lambda: self._account,
             LONGEST_ANSWER,
-            address=self._provider.address,
+            address=_address(parameters.model),
             header=self._provider.header,
             paid=True,
         )
@@ -147,7 +149,7 @@ class Api:
         provider, known = row_of(parameters.model)
         model = parameters.model.partition("/")[2]
         second = f", and {provider.company} passes them on to the maker of {model}" if provider.hosts_others else ""
-        host = re.sub(r"^https?://([^/]+).*", r"\1", parameters.base_url or provider.address)
+        host = re.sub(r"^https?://([^/]+).*", r"\1", parameters.base_url or _address(parameters.model))
         told = [f"pictures and instructions, for {provider.company} ({host}){second}"]
         if provider.hosts:
             told.append(f"the edits are fetched from {', '.join(provider.hosts)}, without the key")
@@ -158,6 +160,27 @@ class Api:
         if known is not None:
             told += [known.note] * bool(known.note) + [f"it is switched off on {known.ends}"] * bool(known.ends)
         return {"leaves": "; ".join(told), "source": f"{provider.source} ({provider.date})"}
+
+    @staticmethod
+    def duration(parameters: Api.Parameters) -> tuple[float, float, str]:
+        """Returns what a plan assumes: nobody has measured it here."""
+        return 1.0, 30.0, "assumed for an edit by a provider"
+
+    @staticmethod
+    def by_name(written: str) -> dict[str, Any] | None:
+        """Returns the parameters of a model that is asked for by this name, and words for `init`; None for others."""
+        name, _, rest = written.partition("/")
+        provider = PROVIDERS.get(name)
+        if provider is None or not rest or (provider.hosts_others and "/" not in rest):
+            return None
+        price = Api.prices(parameters := Api.Parameters(model=written))
+        cost = "price unknown: give edit_price"
+        if price["usual"] is not None:
+            cost = f"about {price['usual']:g} USD an edit ({price['date']}); try it with --limit 2 first"
+        return {
+            "params": {"model": written},
+            "words": f"{provider.company}; its key goes into ${parameters.api_key_env}; {cost}",
+        }
 
     @staticmethod
     def prices(parameters: Api.Parameters) -> dict[str, Any]:
@@ -197,7 +220,8 @@ class Api:
 
         Raises `LoadError`.
         """
-        if not self.client.has_key and not self.parameters.base_url:
+        moved = self.parameters.base_url or _address(self.parameters.model) != self._provider.address
+        if not self.client.has_key and not moved:
             variable = self.parameters.api_key_env
             raise LoadError(f"{variable} is not set: it takes {self._provider.company}'s key", final=True)
         self.client.first(self._account)
@@ -430,6 +454,12 @@ def row_of(model: str) -> tuple[Provider, Known | None]:
     if name not in PROVIDERS or not rest:
         raise ValueError(f"model: {model!r} is not PROVIDER/MODEL with one of {', '.join(PROVIDERS)}")
     return PROVIDERS[name], next((one for one in KNOWN if fnmatch.fnmatchcase(model, one.model)), None)
+
+
+def _address(model: str) -> str:
+    """Returns the provider's address, or the one that the environment has in its place."""
+    name = model.partition("/")[0]
+    return os.environ.get(f"{name.upper()}_BASE_URL", "") or PROVIDERS[name].address
 
 
 def fitted(picture: Image, size: tuple[int, int]) -> Image:
