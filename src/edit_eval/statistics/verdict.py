@@ -94,7 +94,7 @@ class Contest(msgspec.Struct, frozen=True):
     identical: bool = False
 
 
-class Standing(msgspec.Struct, frozen=True):
+class Placing(msgspec.Struct, frozen=True):
     """One edit model (or column) by one judge; a strength in place of a mean for a judge that compares."""
 
     name: str
@@ -122,7 +122,7 @@ class Fights(msgspec.Struct, frozen=True):
     """Battles of the first one."""
 
 
-class Finding(msgspec.Struct, frozen=True):
+class Opinion(msgspec.Struct, frozen=True):
     """What one judge comes to."""
 
     judge: str
@@ -132,7 +132,7 @@ class Finding(msgspec.Struct, frozen=True):
     scale: Scale
     contests: tuple[Contest, ...]
     """The first one against each other, in the order of their ranks."""
-    standings: tuple[Standing, ...]
+    standings: tuple[Placing, ...]
     """By rank, and within a rank the best mean first."""
     dots: tuple[Dot, ...] = ()
     """The first against the next, the largest difference first; empty for a judge that compares."""
@@ -158,7 +158,7 @@ class Finding(msgspec.Struct, frozen=True):
         return self.contests[0] if self.contests else None
 
 
-class Step(msgspec.Struct, frozen=True):
+class Advice(msgspec.Struct, frozen=True):
     """Something to do next."""
 
     kind: Literal[
@@ -208,9 +208,9 @@ class Verdict(msgspec.Struct, frozen=True):
     """The one that is better, ahead, or alone; empty if there is none."""
     names: tuple[str, ...]
     """All that are compared."""
-    findings: tuple[Finding, ...]
-    """By judge; those that have no say among them (`Finding.counts`)."""
-    next: tuple[Step, ...]
+    opinions: tuple[Opinion, ...]
+    """By judge; those that have no say among them (`Opinion.counts`)."""
+    next: tuple[Advice, ...]
     """What to do, the most useful first; never empty."""
     tests: int
     """What p-values are corrected for (Holm)."""
@@ -218,9 +218,9 @@ class Verdict(msgspec.Struct, frozen=True):
     gate: Replacement | None = None
 
     @property
-    def counted(self) -> tuple[Finding, ...]:
-        """The findings that have a say; all of them if none does."""
-        return tuple(one for one in self.findings if one.counts) or self.findings
+    def counted(self) -> tuple[Opinion, ...]:
+        """The opinions that have a say; all of them if none does."""
+        return tuple(one for one in self.opinions if one.counts) or self.opinions
 
     @property
     def agreed(self) -> bool:
@@ -318,17 +318,17 @@ def verdict(
     """Returns the verdict on columns of scores, at least one, and what `compare` found of them; `held` for a gate."""
     known = known or Known()
     copies = _copies(columns)
-    findings = [_finding(judge, columns, comparison, known, copies.get(judge)) for judge in _judges(columns)]
-    findings += [_preferred(judge, of, known) for judge, of in known.battles.items()]
-    names = tuple(dict.fromkeys([one.name for one in columns] + [s.name for one in findings for s in one.standings]))
-    kind, first = _joint(findings)
+    opinions = [_opinion(judge, columns, comparison, known, copies.get(judge)) for judge in _judges(columns)]
+    opinions += [_preferred(judge, of, known) for judge, of in known.battles.items()]
+    names = tuple(dict.fromkeys([one.name for one in columns] + [s.name for one in opinions for s in one.standings]))
+    kind, first = _joint(opinions)
     gate = comparison.gate
     return Verdict(
         kind=kind,
         first=first,
         names=names,
-        findings=tuple(findings),
-        next=tuple(_steps(kind, findings, known, names)),
+        opinions=tuple(opinions),
+        next=tuple(_steps(kind, opinions, known, names)),
         tests=comparison.correction.tests,
         same_pictures=tuple(known.same_pictures),
         gate=Replacement(gate.passed, gate.margin, names[0], names[1:]) if held and names else None,
@@ -349,13 +349,13 @@ def ranked(columns: Sequence[ColumnSummary]) -> list[ColumnSummary]:
     return sorted(columns, key=place)
 
 
-def _finding(
+def _opinion(
     judge: str,
     columns: Sequence[ScoreColumn],
     comparison: Comparison,
     known: Known,
     copy: tuple[str, float] | None,
-) -> Finding:
+) -> Opinion:
     of_judge = ranked([one for one in comparison.columns if one.judge == judge])
     best = of_judge[0]
     by_names = {frozenset((one.a, one.b)): one for one in comparison.pairs if one.judge == judge}
@@ -363,14 +363,14 @@ def _finding(
     contests = tuple(_contest(best.name, name, pair) for name, pair in pairs if pair is not None)
     kind = _kind(best, contests, alone=len(of_judge) == 1)
     own = {one.name: one for one in columns if one.judge == judge}
-    return Finding(
+    return Opinion(
         judge=judge,
         kind=kind,
         first=best.name if kind not in ("not_comparable", "no_answer") else "",
         scale=best.scale,
         contests=contests,
         standings=tuple(
-            Standing(one.name, one.mean, _two(one.ci95), one.rank, one.scored, one.total) for one in of_judge
+            Placing(one.name, one.mean, _two(one.ci95), one.rank, one.scored, one.total) for one in of_judge
         ),
         dots=_dots(own[best.name], own[contests[0].other]) if contests else (),
         sees=known.sees.get(judge),
@@ -470,8 +470,8 @@ def _copies(columns: Sequence[ScoreColumn]) -> dict[str, tuple[str, float]]:
     return found
 
 
-def _preferred(judge: str, of: Mapping[str, Any], known: Known) -> Finding:
-    """Returns the finding of a judge that compares, by its headline."""
+def _preferred(judge: str, of: Mapping[str, Any], known: Known) -> Opinion:
+    """Returns the opinion of a judge that compares, by its headline."""
     scored = next(iter(of["scores"].values()))
     rows = sorted(scored["strengths"], key=lambda one: (one["strength"] is None, -(one["strength"] or 0.0)))
     outcomes, contradictions = scored["outcomes"], scored["contradictions"]
@@ -492,14 +492,14 @@ def _preferred(judge: str, of: Mapping[str, Any], known: Known) -> Finding:
         of=sum(pair[came] for pair, _ in its for came in Fought if came is not Fought.MISSING),
     )
     contests = () if nothing else tuple(_of_battles(first, other, other in shown, scored) for other in others)
-    return Finding(
+    return Opinion(
         judge=judge,
         kind="no_answer" if nothing else "better" if len(shown) == len(others) else "ahead",
         first="" if nothing else first,
         scale=Scale(),
         contests=contests,
         standings=tuple(
-            Standing(row["edit_model"], row["strength"], _open(row["ci95"]), row["rank"], decided, scored["battles"])
+            Placing(row["edit_model"], row["strength"], _open(row["ci95"]), row["rank"], decided, scored["battles"])
             for row in rows
         ),
         sees=known.sees.get(judge),
@@ -544,11 +544,11 @@ def _of_battles(first: str, other: str, shown: bool, scored: Mapping[str, Any]) 
 # -- all judges together --
 
 
-def _joint(findings: Sequence[Finding]) -> tuple[Kind, str]:
+def _joint(opinions: Sequence[Opinion]) -> tuple[Kind, str]:
     """Returns what the judges that have a say come to, and who is first with all of them."""
-    counted = [one for one in findings if one.counts]
+    counted = [one for one in opinions if one.counts]
     if not counted:
-        return ("judge_unfit" if findings else "no_answer"), ""
+        return ("judge_unfit" if opinions else "no_answer"), ""
     kinds, firsts = {one.kind for one in counted}, {one.first for one in counted if one.first}
     if len(firsts) > 1:
         return "judges_disagree", ""
@@ -564,55 +564,55 @@ def _joint(findings: Sequence[Finding]) -> tuple[Kind, str]:
     return ("ahead", first) if first else (counted[0].kind, "")
 
 
-def _steps(kind: Kind, findings: Sequence[Finding], known: Known, names: Sequence[str]) -> Iterable[Step]:
+def _steps(kind: Kind, opinions: Sequence[Opinion], known: Known, names: Sequence[str]) -> Iterable[Advice]:
     """Yields what to do next, the most useful first."""
-    steps = [*_urgent(kind, findings, known), *_for_the_answer(kind, findings, names), *_for_trust(findings)]
-    return steps or [Step("nothing")]
+    steps = [*_urgent(kind, opinions, known), *_for_the_answer(kind, opinions, names), *_for_trust(opinions)]
+    return steps or [Advice("nothing")]
 
 
-def _urgent(kind: Kind, findings: Sequence[Finding], known: Known) -> Iterable[Step]:
+def _urgent(kind: Kind, opinions: Sequence[Opinion], known: Known) -> Iterable[Advice]:
     if not known.complete:
-        yield Step("finish")
-    blind = tuple(one.judge for one in findings if one.sees == "not_last")
+        yield Advice("finish")
+    blind = tuple(one.judge for one in opinions if one.sees == "not_last")
     if blind:
-        yield Step("other_judge", names=blind)
+        yield Advice("other_judge", names=blind)
     failed = {status: count for status, count in known.unscored.items() if status not in ("pending", "skipped")}
     if failed:
-        yield Step("retry", sum(failed.values()), tuple(failed))
+        yield Advice("retry", sum(failed.values()), tuple(failed))
     if kind == "not_comparable":
-        yield Step("same_samples")
+        yield Advice("same_samples")
 
 
-def _for_the_answer(kind: Kind, findings: Sequence[Finding], names: Sequence[str]) -> Iterable[Step]:
-    counted = [one for one in findings if one.counts]
+def _for_the_answer(kind: Kind, opinions: Sequence[Opinion], names: Sequence[str]) -> Iterable[Advice]:
+    counted = [one for one in opinions if one.counts]
     if kind == "alone":
-        yield Step("compare")
+        yield Advice("compare")
     elif kind == "judges_disagree":
-        yield Step("look", names=tuple(one.judge for one in counted))
+        yield Advice("look", names=tuple(one.judge for one in counted))
     elif kind == "trade":
-        yield Step("weigh")
+        yield Advice("weigh")
     elif kind == "equal":
-        yield Step("choose")
+        yield Advice("choose")
     elif kind in ("ahead", "no_answer") and len(names) > 1:
         yield from _more(counted)
 
 
-def _more(counted: Sequence[Finding]) -> Iterable[Step]:
+def _more(counted: Sequence[Opinion]) -> Iterable[Advice]:
     """Says how many more pictures would help: for the nearest lead that is not shown, the most that a judge needs."""
     unsure = [next((one for one in of.contests if one.kind not in _WON), None) for of in counted]
     open_ = [one for one in unsure if one is not None]
     if any(one.images < FEWEST_CLUSTERS and one.no_ci95 != "no_spread" for one in open_ if one.images):
-        yield Step("enough", FEWEST_CLUSTERS)
+        yield Advice("enough", FEWEST_CLUSTERS)
     elif needed := [one.more for one in open_ if one.more is not None]:
-        yield Step("more", max(needed))
+        yield Advice("more", max(needed))
     elif open_:
-        yield Step("choose")
+        yield Advice("choose")
 
 
-def _for_trust(findings: Sequence[Finding]) -> Iterable[Step]:
-    doubted = tuple(one.judge for one in findings if one.examined not in (None, "passed"))
+def _for_trust(opinions: Sequence[Opinion]) -> Iterable[Advice]:
+    doubted = tuple(one.judge for one in opinions if one.examined not in (None, "passed"))
     if doubted:
-        yield Step("audit", names=doubted)
-    unseen = tuple(one.judge for one in findings if one.sees in ("off", "unknown"))
+        yield Advice("audit", names=doubted)
+    unseen = tuple(one.judge for one in opinions if one.sees in ("off", "unknown"))
     if unseen:
-        yield Step("controls", names=unseen)
+        yield Advice("controls", names=unseen)
