@@ -42,7 +42,7 @@ from edit_eval.endpoints.client import (
     scaled,
 )
 from edit_eval.errors import LoadError, PictureError, Refused
-from edit_eval.guests.closed_models.beside.providers import KNOWN, PROVIDERS, Asked, Known, Provider
+from edit_eval.guests.closed_models.beside.providers import CLOSED_MODELS, PROVIDERS, Asked, ClosedModel, Provider
 from edit_eval.pictures import OWN_SIZE, read_picture
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ class Api:
                 or "price not in our table",
                 "source": f"{one.source} ({one.date})",
             }
-            for one in KNOWN
+            for one in CLOSED_MODELS
         ]
 
     # -- at work --
@@ -448,12 +448,12 @@ class Bill:
         }
 
 
-def row_of(model: str) -> tuple[Provider, Known | None]:
+def row_of(model: str) -> tuple[Provider, ClosedModel | None]:
     """Returns a model's provider and what is known of it. Raises `ValueError` for a provider that has no row."""
     name, _, rest = model.partition("/")
     if name not in PROVIDERS or not rest:
         raise ValueError(f"model: {model!r} is not PROVIDER/MODEL with one of {', '.join(PROVIDERS)}")
-    return PROVIDERS[name], next((one for one in KNOWN if fnmatch.fnmatchcase(model, one.model)), None)
+    return PROVIDERS[name], next((one for one in CLOSED_MODELS if fnmatch.fnmatchcase(model, one.model)), None)
 
 
 def _address(model: str) -> str:
@@ -475,7 +475,7 @@ def fitted(picture: Image, size: tuple[int, int]) -> Image:
     return made
 
 
-def _takes_seed(provider: Provider, known: Known | None) -> bool:
+def _takes_seed(provider: Provider, known: ClosedModel | None) -> bool:
     return provider.seed if known is None or known.seed is None else known.seed
 
 
@@ -497,7 +497,7 @@ def _size(parameters: Api.Parameters, source: tuple[int, int]) -> dict[str, str]
     return {"shape": asked, "resolution": parameters.size or (names[0] if names else "")}
 
 
-def _price(parameters: Api.Parameters, known: Known | None) -> float | None:
+def _price(parameters: Api.Parameters, known: ClosedModel | None) -> float | None:
     """Returns what an edit usually costs; None if that is not known."""
     if parameters.edit_price is not None:
         return parameters.edit_price
@@ -507,7 +507,7 @@ def _price(parameters: Api.Parameters, known: Known | None) -> float | None:
     return known.usd.get(resolution, max(known.usd.values()))
 
 
-def _dearest(parameters: Api.Parameters, known: Known | None) -> float:
+def _dearest(parameters: Api.Parameters, known: ClosedModel | None) -> float:
     """Returns the most that one attempt can cost, as far as is known; 0 without any price."""
     usual = _price(parameters, known) or 0.0
     most = known.most if known is not None and parameters.edit_price is None else None

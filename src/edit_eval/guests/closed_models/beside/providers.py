@@ -518,7 +518,7 @@ PROVIDERS: Mapping[str, Provider] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Known:
+class ClosedModel:
     """A model of a provider: what it costs, and where it differs from the provider's row."""
 
     model: str
@@ -550,8 +550,8 @@ _LITELLM = "litellm 1.106.2's table of prices"
 _TOLD = "openrouter.ai; it tells what each edit cost"
 _BFL = "docs.bfl.ai: pricing; it tells what each edit cost"
 
-KNOWN: tuple[Known, ...] = (
-    Known(
+CLOSED_MODELS: tuple[ClosedModel, ...] = (
+    ClosedModel(
         model="openai/gpt-image-1.5*",
         usd={"": 0.20},
         most=0.34,
@@ -561,7 +561,7 @@ KNOWN: tuple[Known, ...] = (
         note="`quality` in `call` decides most of its price",
         source=f"{_LITELLM}; 6,240 tokens of a picture of 1536 x 1024 at high quality",
     ),
-    Known(
+    ClosedModel(
         model="openai/gpt-image-*",
         usd={"": 0.19},
         most=0.34,
@@ -569,7 +569,7 @@ KNOWN: tuple[Known, ...] = (
         note="`quality` in `call` decides most of its price",
         source=f"{_LITELLM}; 6,240 tokens of a picture of 1536 x 1024 at high quality",
     ),
-    Known(
+    ClosedModel(
         model="gemini/gemini-3-pro-image*",
         usd={"1K": 0.134, "2K": 0.134, "4K": 0.24},
         most=0.30,
@@ -577,16 +577,16 @@ KNOWN: tuple[Known, ...] = (
         resolutions=("1K", "2K", "4K"),
         source=f"{_LITELLM}; what is read and thought comes on top, at the price of Gemini 3 Pro",
     ),
-    Known(
+    ClosedModel(
         model="gemini/gemini-3.1-flash-image*",
         usd={"512": 0.045, "1K": 0.067, "2K": 0.101, "4K": 0.151},
         most=0.18,
         tokens=(0.5, 0.5, 3.0, 60.0),
         source=f"{_LITELLM}; what is read and thought comes on top, at the price of Gemini 3 Flash",
     ),
-    Known(model="gemini/gemini-nano-banana-2.1*", usd={"1K": 0.034}, most=0.08, source=_LITELLM),
-    Known(model="gemini/gemini-3.1-flash-lite-image*", usd={"1K": 0.034}, most=0.08, source=_LITELLM),
-    Known(
+    ClosedModel(model="gemini/gemini-nano-banana-2.1*", usd={"1K": 0.034}, most=0.08, source=_LITELLM),
+    ClosedModel(model="gemini/gemini-3.1-flash-lite-image*", usd={"1K": 0.034}, most=0.08, source=_LITELLM),
+    ClosedModel(
         model="gemini/gemini-2.5-flash-image*",
         usd={"": 0.039},
         most=0.05,
@@ -595,57 +595,61 @@ KNOWN: tuple[Known, ...] = (
         ends="2027-03-15",
         source=_LITELLM,
     ),
-    Known(
+    ClosedModel(
         model="openrouter/google/gemini-3-pro-image*",
         usd={"": 0.14},
         most=0.30,
         source="openrouter.ai; it tells the cost",
     ),
-    Known(model="openrouter/google/gemini-*", usd={"": 0.07}, most=0.18, source=_TOLD),
-    Known(
+    ClosedModel(model="openrouter/google/gemini-*", usd={"": 0.07}, most=0.18, source=_TOLD),
+    ClosedModel(
         model="fal/fal-ai/nano-banana-2/edit",
         usd={"1K": 0.08, "2K": 0.12, "4K": 0.16},
         resolutions=("1K", "2K", "4K"),
         source="fal.ai: nano-banana-2/edit",
     ),
-    Known(
+    ClosedModel(
         model="fal/fal-ai/nano-banana-pro/edit",
         usd={"1K": 0.15, "2K": 0.15, "4K": 0.30},
         seed=False,
         resolutions=("1K", "2K", "4K"),
         source="fal.ai: nano-banana-pro/edit",
     ),
-    Known(
+    ClosedModel(
         model="fal/fal-ai/flux-2-pro/edit",
         usd={"": 0.045},
         most=0.09,
         shape=_FLUX_ON_FAL,
         source="fal.ai: 0.03 and 0.015 for each further megapixel read or written",
     ),
-    Known(model="bfl/flux-2-pro*", usd={"": 0.045}, most=0.12, source=_BFL),
-    Known(model="bfl/flux-2-max*", usd={"": 0.07}, most=0.20, source=_BFL),
-    Known(
+    ClosedModel(model="bfl/flux-2-pro*", usd={"": 0.045}, most=0.12, source=_BFL),
+    ClosedModel(model="bfl/flux-2-max*", usd={"": 0.07}, most=0.20, source=_BFL),
+    ClosedModel(
         model="bfl/flux-2-flex*",
         usd={"": 0.05},
         most=0.20,
         pictures=10,
         source=_BFL,
     ),
-    Known(model="bfl/flux-kontext-pro*", usd={"": 0.04}, pictures=1, shape=_KONTEXT, source=_LITELLM),
-    Known(model="bfl/flux-kontext-max*", usd={"": 0.08}, pictures=1, shape=_KONTEXT, source=_LITELLM),
-    Known(model="ark/seedream-5-0-pro*", usd={"": 0.12}, source="second-hand"),
-    Known(model="ark/seedream-5-0-flash*", usd={"": 0.018}, source="second-hand"),
-    Known(model="ark/seedream-5-0*", usd={"": 0.035}, source="second-hand"),
-    Known(model="ark/seedream-4-5*", usd={"": 0.045}, source="second-hand"),
-    Known(model="ark/seedream-4-0*", usd={"": 0.035}, shape=_OLD_SEEDREAM, source="second-hand"),
-    Known(model="dashscope/qwen-image-edit-plus*", usd={"": 0.03}, source="second-hand"),
-    Known(model="dashscope/qwen-image-edit-max*", usd={"": 0.075}, source="second-hand"),
-    Known(model="dashscope/qwen-image-2.0-pro*", usd={"": 0.075}, source="second-hand"),
-    Known(model="xai/grok-imagine-image-quality*", usd={"": 0.06}, source=f"{_LITELLM}; a picture read costs, too"),
-    Known(model="xai/grok-imagine-image-2.0*", usd={"": 0.07}, source=f"{_LITELLM}; a picture read costs, too"),
-    Known(model="xai/grok-imagine-image*", usd={"": 0.022}, source=f"{_LITELLM}; a picture read costs, too"),
-    Known(model="replicate/google/nano-banana*", seed=False, source="replicate.com: its input schema"),
-    Known(model="replicate/black-forest-labs/flux-2-*", pictures=8, source="replicate.com: its input schema"),
-    Known(model="replicate/black-forest-labs/flux-kontext-*", pictures=1, source="replicate.com: its input schema"),
+    ClosedModel(model="bfl/flux-kontext-pro*", usd={"": 0.04}, pictures=1, shape=_KONTEXT, source=_LITELLM),
+    ClosedModel(model="bfl/flux-kontext-max*", usd={"": 0.08}, pictures=1, shape=_KONTEXT, source=_LITELLM),
+    ClosedModel(model="ark/seedream-5-0-pro*", usd={"": 0.12}, source="second-hand"),
+    ClosedModel(model="ark/seedream-5-0-flash*", usd={"": 0.018}, source="second-hand"),
+    ClosedModel(model="ark/seedream-5-0*", usd={"": 0.035}, source="second-hand"),
+    ClosedModel(model="ark/seedream-4-5*", usd={"": 0.045}, source="second-hand"),
+    ClosedModel(model="ark/seedream-4-0*", usd={"": 0.035}, shape=_OLD_SEEDREAM, source="second-hand"),
+    ClosedModel(model="dashscope/qwen-image-edit-plus*", usd={"": 0.03}, source="second-hand"),
+    ClosedModel(model="dashscope/qwen-image-edit-max*", usd={"": 0.075}, source="second-hand"),
+    ClosedModel(model="dashscope/qwen-image-2.0-pro*", usd={"": 0.075}, source="second-hand"),
+    ClosedModel(
+        model="xai/grok-imagine-image-quality*", usd={"": 0.06}, source=f"{_LITELLM}; a picture read costs, too"
+    ),
+    ClosedModel(model="xai/grok-imagine-image-2.0*", usd={"": 0.07}, source=f"{_LITELLM}; a picture read costs, too"),
+    ClosedModel(model="xai/grok-imagine-image*", usd={"": 0.022}, source=f"{_LITELLM}; a picture read costs, too"),
+    ClosedModel(model="replicate/google/nano-banana*", seed=False, source="replicate.com: its input schema"),
+    ClosedModel(model="replicate/black-forest-labs/flux-2-*", pictures=8, source="replicate.com: its input schema"),
+    ClosedModel(
+        model="replicate/black-forest-labs/flux-kontext-*", pictures=1, source="replicate.com: its input schema"
+    ),
 )
 """The first that fits counts. A model that is not here works, too; its price is then what `edit_price` says."""
