@@ -56,6 +56,12 @@ def reports(draw: Draw) -> bool:
     return scores(draw) or measures(draw) or bool(draw["recorded"])
 
 
+def can_be_gated(draw: Draw) -> bool:
+    """Whether two of its edit models can be held against each other, each told what the sample says."""
+    told = draw["rounds"] > 1 or draw["rewrite"]
+    return draw["models"] > 1 and not told and bool(scores(draw) or measures(draw))
+
+
 FEATURES: dict[str, Feature] = {
     # the table
     "broken": Feature(0, (1, 2)),
@@ -111,7 +117,9 @@ FEATURES: dict[str, Feature] = {
     "schedule": Feature("pull", ("round_robin", "batch_sync"), 0.2),
     "devices": Feature(1, (2,), 0.2),
     "pilot": Feature(0, (1,), 0.2),
+    "together": Feature(0, (1,), 0.15),
     "page": Feature(0, (1,), 0.1),
+    "gate": Feature(0, (1,), 0.15, can_be_gated),
     "way": Feature("once", ("kill", "interrupt", "shards", "retry", "reuse", "added"), 0.5),
 }
 
@@ -410,6 +418,7 @@ def configuration(draw: Draw, folder: Path) -> dict[str, Any]:
         "judges": asked,
         "evaluation": {name: draw[name] for name in ("edit_seeds", "repeats", "readings", "controls", "min_coverage")},
         "execution": {name: draw[name] for name in ("order", "schedule")}
+        | {"start": "together" if draw["together"] else "asap"}
         | {"pilot": bool(draw["pilot"]), "progress": "none"},
     }
     if draw["rewrite"]:

@@ -28,6 +28,7 @@ from edit_eval.execution.contract import Event, Gpu, WorkerSpecification
 from edit_eval.pictures import check_edit, own_copy, write_png
 from edit_eval.reporting.page import files
 from edit_eval.run import Run
+from edit_eval.statistics import intervals
 from edit_eval.workers.failures import kind_of, one_line
 from edit_eval.workers.messages import Message
 from edit_eval.workers.model_class import find_class, make_parameters
@@ -187,6 +188,34 @@ def without_processes(disturb: Disturb = lambda begun: None, *, page: bool = Fal
         mock.patch.object(evaluation, "driver_of", return_value=InPlace(disturb)),
         mock.patch.object(files, "draw_apart", draw),
     ):
+        yield
+
+
+@contextlib.contextmanager
+def opened_once() -> Iterator[None]:
+    """Within its block all who open a run share what was read of it: for readers of a run that nobody changes."""
+    read, begin = dict[Path, dict[str, Any]](), Run.__init__
+
+    def share(self: Run, path: str | Path, *more: Any) -> None:
+        begin(self, path, *more)
+        object.__setattr__(self, "__dict__", read.setdefault(self.path, vars(self)))
+
+    with mock.patch.object(Run, "__init__", share):
+        yield
+
+
+FEW = 40
+
+
+@contextlib.contextmanager
+def drawn_seldom() -> Iterator[None]:
+    """Within its block intervals without a formula are of few draws, where half of a small run's time goes."""
+    draws = intervals.cluster_draws
+
+    def seldom(clusters: Any, resamples: int = FEW, *, seed: int = 0) -> Any:
+        return draws(clusters, min(FEW, resamples), seed=seed)
+
+    with mock.patch.object(intervals, "cluster_draws", seldom):
         yield
 
 
