@@ -33,7 +33,7 @@ VOCABULARIES = (
     ["starting", "loading", "editing", "judging", "waiting", "unloading", "retired", "free"],
     ["loaded", "died", "failed", "refused", "batch", "note"],
     ["configuration", "benchmark", "devices", "models", "host", "environments", "servers", "keys", "disk", "machine"],
-    ["edits", "judgements", "controls", "description", "rationale", "follows", "enough", "unknown", "too little"],
+    ["edits", "judgements", "battles", "controls", "description", "rationale", "follows", "enough", "unknown", "too little"],
     ["Options", "Commands", "Arguments", "required", "default", "env var", "Usage", "Show this message and exit"],
     [PICTURES, EDITS, JUDGE],
     [*_WORDS.values(), *(f"{word.capitalize()}s" for word in _WORDS.values())],
