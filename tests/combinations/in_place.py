@@ -31,7 +31,7 @@ from edit_eval.run import Run
 from edit_eval.statistics import intervals
 from edit_eval.workers.failures import kind_of, one_line
 from edit_eval.workers.messages import Message
-from edit_eval.workers.model_class import find_class, make_parameters
+from edit_eval.workers.model_class import _ExactLoader, find_class, make_parameters
 from edit_eval.workers.process import as_results
 from edit_eval.workers.requests import open_edit_request, open_judge_requests, with_own_pictures
 
@@ -171,6 +171,15 @@ class Ended(NamedTuple):
     err: str
 
 
+@functools.cache
+def compiled(data: bytes, path: str) -> Any:
+    return compile(data, path, "exec", dont_inherit=True)
+
+
+COMPILED = staticmethod(compiled)
+"""A model's class is imported for each of its workers, from the same source."""
+
+
 @contextlib.contextmanager
 def without_processes(disturb: Disturb = lambda begun: None, *, page: bool = False) -> Iterator[None]:
     """Within its block runs have workers in this process, and draw their reports there: with the page, which takes
@@ -187,6 +196,7 @@ def without_processes(disturb: Disturb = lambda begun: None, *, page: bool = Fal
     with (
         mock.patch.object(evaluation, "driver_of", return_value=InPlace(disturb)),
         mock.patch.object(files, "draw_apart", draw),
+        mock.patch.object(_ExactLoader, "source_to_code", COMPILED),
     ):
         yield
 
