@@ -398,7 +398,7 @@ ROWS: list[Row] = [
             f"scores, {models} models, {images} images, {noise}",
             "≤ .05",
             of_scores(models, ONES * images, noise),
-            3 / models if models > 3 else 1.0,
+            3 / models if models > 3 and noise != "whole numbers" else 1.0,
         )
         for noise in NOISES
         for models, images in ((3, 30), (12, 60))
