@@ -124,7 +124,10 @@ def comparison_page(compared: Sequence[WatchedRun]) -> str:
     shown = {sample.id for sample in one.samples}
     for pair in comparison["pairs"]:  # two models of one run may differ most on a sample missing in the other runs
         pair["largest"] = [sample for sample in pair["largest"] if sample["sample_id"] in shown]
-    summary = {**summary_of(one), "comparison": comparison}
+    verdict = comparison.pop("verdict")
+    for opinion in verdict["opinions"]:
+        opinion["dots"] = [dot for dot in opinion["dots"] if dot["sample"] in shown]
+    summary = {**summary_of(one), "comparison": comparison, "verdict": verdict}
     return served_page(one, summary, served, language=language)
 
 
