@@ -29,7 +29,7 @@ from edit_eval.execution.engine.interruption import ENDED, GRACE_SECONDS, Interr
 from edit_eval.execution.engine.pilot import Pilot, PilotCells, choose_pilot, cut_off_sentences
 from edit_eval.execution.engine.purse import Purse
 from edit_eval.execution.engine.recorder import Recorder
-from edit_eval.execution.engine.workload import edit_of, fill_work, is_left
+from edit_eval.execution.engine.workload import about, fill_work, is_left
 from edit_eval.execution.machine.environments import interpreter
 from edit_eval.execution.machine.gauges import Gauges
 from edit_eval.execution.machine.places import Place, model_on, places, places_on
@@ -339,9 +339,9 @@ def left_to_do(matrix: Matrix) -> dict[str, tuple[int, int]]:
     asked: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     for cell in range(len(matrix.replies)):
         if is_left(matrix, cell):
-            asked[matrix.judge_of(cell).name][edit_of(matrix, cell) in matrix.cells.controls] += 1
+            asked[matrix.judge_of(cell).name][not matrix.cells.kind(about(matrix, cell)).counts] += 1
     work = {f"edit:{name}": (count, 0) for name, count in edits.items()}
-    return work | {f"judge:{name}": (about[0], about[1]) for name, about in asked.items()}
+    return work | {f"judge:{name}": (of[0], of[1]) for name, of in asked.items()}
 
 
 def seen_before(matrix: Matrix, directory: RunDirectory) -> Estimates:
