@@ -8,10 +8,10 @@ import json
 import os
 import pickle
 import resource
-import select
 import signal
 import socket
 import subprocess
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection, HTTPException
@@ -25,7 +25,7 @@ from edit_eval.errors import ExitCode, RunDirectoryError
 from edit_eval.run import Run
 from edit_eval.serving.service import Service
 from edit_eval.serving.submissions import Submission
-from edit_eval.web.connections import MOST_PIPELINED
+from edit_eval.web.connections import MOST_PIPELINED, Silence
 from service_at_work import Serve, Served, configured, encoded, pair, text
 from service_process import ready, until
 
@@ -260,7 +260,15 @@ def test_requests_that_wait_behind_another_are_few(served: Served) -> None:
 
 def test_who_takes_nothing_of_an_answer_is_given_up(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else whoever never reads would keep a connection for ever, of which there are only so many."""
+    given_up, give_up = threading.Event(), Silence.give_up
+
+    def noted(connection: Silence) -> None:
+        if connection._taking is not None:
+            given_up.set()
+        give_up(connection)
+
     monkeypatch.setattr("edit_eval.web.connections.TAKEN_WITHIN", 0.2)
+    monkeypatch.setattr(Silence, "give_up", noted)
     served = serve()
     one = {"source": "", "instruction": " ", "edit": "", "id": "\u4e2d" * 200}
     unread = json.dumps({"pairs": [one] * 8000}, ensure_ascii=False).encode()  # its answer exceeds the system's buffers
@@ -270,9 +278,7 @@ def test_who_takes_nothing_of_an_answer_is_given_up(serve: Serve, monkeypatch: p
         client.settimeout(60)
         client.connect(("127.0.0.1", served.port))
         client.sendall(head.encode() + unread)
-        waiting = select.poll()
-        waiting.register(client, 0)
-        until(lambda: waiting.poll(0))  # it was reset
+        assert given_up.wait(120)
     assert served.score(pair(255))[0]["status"] == "ok"
 
 
