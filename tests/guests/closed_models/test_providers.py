@@ -16,7 +16,7 @@ from edit_eval.endpoints import client
 from edit_eval.errors import LoadError, ModelError, Refused
 from edit_eval.guests.closed_models.beside import editing
 from edit_eval.guests.closed_models.beside.editing import Api
-from edit_eval.guests.closed_models.beside.providers import KNOWN, PROVIDERS
+from edit_eval.guests.closed_models.beside.providers import CLOSED_MODELS, PROVIDERS
 from edit_eval.pictures import OWN_SIZE
 from edit_eval.starting import Pictures, look_at_model
 from late_imports import needs
@@ -245,7 +245,7 @@ def test_what_cannot_be_is_refused(parameters: dict[str, Any], words: str) -> No
 
 
 def test_every_row_says_where_its_facts_are_from() -> None:
-    for row in (*PROVIDERS.values(), *KNOWN):
+    for row in (*PROVIDERS.values(), *CLOSED_MODELS):
         assert row.source
         assert row.date
     assert set(COSTS) | set(SPENT) == set(PROVIDERS)
