@@ -150,7 +150,8 @@ class Session:
         """Raises `ConfigurationError` if a model with work left could not even be loaded here."""
         made_with = matrix.experiment.made_with
         busy = {f"edit:{made_with(edit.edit_model)}" for edit in matrix.edits if edit.status is Status.PENDING}
-        busy |= {f"judge:{one.judge}" for one in JudgementTable(matrix).rows() if one.status is Status.PENDING}
+        pending = filter(matrix.is_pending, range(matrix.cells.first_judgement(matrix.design.open.stop)))
+        busy |= {f"judge:{matrix.judges[matrix.cells.parts(number)[1]].name}" for number in pending}
         if busy:
             laid_out = [model for model in self.layout.models if model.key in busy]
             refuse(Context(self.configuration, self._driver.machine(), laid_out=laid_out))
