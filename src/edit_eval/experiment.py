@@ -27,7 +27,7 @@ from edit_eval.benchmarks.selection import (
     tidied,
     with_predecessors,
 )
-from edit_eval.config.components import NotHere, called_by, import_class, staying_here
+from edit_eval.config.components import NotHere, called_by, import_class, locate, named, package_of, staying_here
 from edit_eval.config.families import shared_families
 from edit_eval.config.identity import Identity, digest, identity
 from edit_eval.config.schema import Configuration, ModelSection, ProtocolSection
@@ -114,6 +114,8 @@ class Experiment:
     repeats: int = 1
     readings: int = 1
     control_samples: int = 0
+    more_controls: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """Of controls beside the usual ones: by name their class paths, and what identifies the classes."""
     about: Mapping[str, str] = field(default_factory=dict)
     """Description by the benchmark's class. Like `notes` for people only: it decides nothing."""
     notes: tuple[str, ...] = ()
@@ -162,6 +164,7 @@ class Experiment:
             repeats=evaluation.repeats,
             readings=evaluation.readings,
             control_samples=evaluation.controls,
+            more_controls={name: _maker(name) for name in evaluation.more_controls},
             about=data.about,
             notes=(*data.notes, *families),
         ).refusing_too_much()
@@ -207,6 +210,7 @@ class Experiment:
             grows=bool(plain.get("grows", False)),
             beside=frozenset(map(str, plain.get("beside", ()))),
             told={name: msgspec.convert(one, Told) for name, one in plain.get("told", {}).items()},
+            more_controls={name: (str(of[0]), str(of[1])) for name, of in plain.get("more_controls", {}).items()},
             **how_often,
         )
 
@@ -219,6 +223,7 @@ class Experiment:
             "language": self.language,
             "benchmark": {"about": dict(self.about), "notes": packed(self.notes)},
             **{key: getattr(self, key) for key in ("edit_seeds", "repeats", "readings", "control_samples")},
+            **({"more_controls": {k: list(v) for k, v in self.more_controls.items()}} if self.more_controls else {}),
             **({"grows": True} if self.grows else {}),
             **({"beside": sorted(self.beside)} if self.beside else {}),
             **({"told": {name: asdict(one) for name, one in self.told.items()}} if self.told else {}),
@@ -395,7 +400,7 @@ class Experiment:
             number = good[place]
             later = (good[(place + step) % len(good)] for step in range(1, len(good)))
             other = next((n for n in later if self.samples[n].cluster != self.samples[number].cluster), None)
-            found += [Control("source", number), Control("blank", number)]
+            found += [Control(kind, number) for kind in ("source", "blank", *self.more_controls)]
             if other is not None:
                 found.append(Control("shuffled", number, other))
         return (*found, *rewritten)
@@ -465,7 +470,7 @@ class Experiment:
             for judge in self.judges
         ]
         often = (self.edit_seeds, self.repeats, self.readings, self.control_samples)
-        return self.edit_models, judges, self.language, often, self.told, self.beside
+        return self.edit_models, judges, self.language, often, self.told, self.beside, self.more_controls
 
     def differences(self, other: Experiment) -> list[str]:
         """Returns changes for people, one entry each: `edit model qwen_image_edit: num_inference_steps 50 -> 15`.
@@ -500,6 +505,8 @@ class Experiment:
             for said, key in often.items()
             if getattr(self, key) != getattr(other, key)
         ]
+        if self.more_controls != other.more_controls:
+            found.append(_change("more_controls", [*self.more_controls], [*other.more_controls]))
         if self.language == other.language:
             if len(self.samples) != len(other.samples):
                 found.append(_change("samples", len(self.samples), len(other.samples)))
@@ -511,6 +518,13 @@ class Experiment:
 
 
 # -- from a configuration --
+
+
+def _maker(control: str) -> tuple[str, str]:
+    """Returns the class path of a registered control, and what identifies it: with the package that brings it."""
+    named("control", control)  # it is refused here, not beside each judge
+    path = locate("control", control) or ""
+    return path, f"{path} {package_of('control', path)}".rstrip()
 
 
 def columns_of(

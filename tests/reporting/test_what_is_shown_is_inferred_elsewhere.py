@@ -17,11 +17,10 @@ import edit_eval
 
 SOURCE = Path(edit_eval.__file__).parent
 DISPLAYS = [
-    path
-    for room in ("reporting", "viewer", "verbs", "sharing", "trackers")
-    for path in sorted((SOURCE / room).rglob("*.py"))
+    path for room in ("reporting", "viewer", "verbs", "trackers") for path in sorted((SOURCE / room).rglob("*.py"))
 ]
-DISPLAYS += sorted(path for name in ("sheet.py", "chart.py") for path in (SOURCE / "guests").rglob(name))
+GUESTS = ("sheet.py", "chart.py", "card.py", "verb.py")
+DISPLAYS += sorted(path for name in GUESTS for path in (SOURCE / "guests").rglob(name))
 TEMPLATES = sorted(path for room in ("reporting", "viewer") for path in (SOURCE / room).rglob("*.j2"))
 STATISTICS = sorted((SOURCE / "statistics").rglob("*.py"))
 

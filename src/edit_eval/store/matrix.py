@@ -322,7 +322,9 @@ class Matrix:
             return {**shown, "edit": _shown(made)} if made.status is OK else shown
         if self.cells.control(edit).is_rewrite:
             return shown
-        return {**shown, "edit": shown["source"]._replace(blank=self.cells.control(edit).kind == "blank")}
+        kind = self.cells.control(edit).kind
+        maker, known = self.experiment.more_controls.get(kind, ("", ""))
+        return {**shown, "edit": shown["source"]._replace(blank=kind == "blank", maker=maker, made=known)}
 
     def shown_edits(self, edit: int) -> tuple[int, ...]:
         """Returns the edits whose pictures a question about an edit, a control or a battle can show, the earlier turn

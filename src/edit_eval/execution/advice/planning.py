@@ -32,7 +32,7 @@ from edit_eval.execution.contract import Gpu, Machine
 from edit_eval.execution.machine.devices import LocalMachine
 from edit_eval.execution.machine.places import Place, model_on, places
 from edit_eval.execution.machine.weights import GIB
-from edit_eval.experiment import columns_of
+from edit_eval.experiment import CONTROLS, columns_of
 from edit_eval.records import Results
 from edit_eval.scheduling.batches import cut_batches
 from edit_eval.scheduling.estimates import roughly
@@ -317,6 +317,7 @@ def make_plan(
         "edit_seeds": evaluation.edit_seeds,
         "repeats": evaluation.repeats,
         "controls": controls,
+        "more_controls": len(evaluation.more_controls),
         "battles": {f"judge:{name}": of for name, of in fought.items()},
         "columns": {
             one.name: f"edit:{waiting[one.name].edit_model if one.name in waiting else one.name}" for one in columns
@@ -442,7 +443,8 @@ def _tokens(
     for one in tokens(seen):
         if one.judge in configuration.judges:
             critic = configuration.rounds is not None and one.judge == configuration.rounds.critic
-            judgements = pairs * (1 if critic else evaluation.repeats) + 3 * min(evaluation.controls, samples)
+            kinds = len(CONTROLS) + len(evaluation.more_controls)
+            judgements = pairs * (1 if critic else evaluation.repeats) + kinds * min(evaluation.controls, samples)
             if one.judge in battles:
                 judgements = _battles(configuration, battles[one.judge])
             if one.judge in configuration.rewrite:
