@@ -262,6 +262,16 @@ def package_of(kind: Kind, class_path: str) -> str:
     return next((one.package for one in registered() if (one.kind, one.class_path) == (kind, class_path)), "")
 
 
+def identified(kind: Kind, name: str) -> tuple[str, str]:
+    """Returns the class path of a registered name, and what identifies the class: that, and the package it comes from.
+
+    Raises `ConfigurationError` as `named` does.
+    """
+    named(kind, name)
+    path = locate(kind, name) or ""
+    return path, f"{path} {package_of(kind, path)}".rstrip()
+
+
 def called_by(kind: Kind, class_path: str) -> str:
     """Returns a class's name for messages, with the package it comes from."""
     package = package_of(kind, class_path)
