@@ -61,6 +61,11 @@ def file_size(count: int) -> str:
     return f"{count / 2**20:.1f} MiB" if count >= 1 << 20 else f"{count / 2**10:.1f} KiB" if count else "0"
 
 
+def turned(ends: Sequence[float] | None, sign: float) -> list[float] | None:
+    """The interval of a - b as that of b - a, if `sign` is -1."""
+    return None if ends is None else sorted(sign * end for end in ends)
+
+
 def signed(value: float | None, digits: int = 2) -> str:
     """`+0.22`, `-0.05`, `0.00`; a dash for None."""
     if value is None:
