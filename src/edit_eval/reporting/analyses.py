@@ -20,6 +20,7 @@ from edit_eval.config.faults import did_you_mean
 from edit_eval.config.parameters import describe_parameters, names_of
 from edit_eval.errors import ConfigurationError, EditEvalError
 from edit_eval.records import Results
+from edit_eval.reporting.language import said
 from edit_eval.reporting.table import Line, Sheet
 from edit_eval.reporting.terminal_text import readable
 from edit_eval.statistics.people import Vote
@@ -195,7 +196,7 @@ def plain(document: Any) -> Any:
 def _plain_value(value: Any) -> Any:
     """Returns a number of NumPy's as Python's, and a Text as its English words."""
     if isinstance(value, str):
-        return str(value)
+        return said(value, "en")
     if hasattr(value, "item"):
         return value.item()
     raise NotImplementedError(type(value).__name__)

@@ -100,7 +100,8 @@ def _page(section: AnalysisSection, language: str) -> str:
 def _card(section: AnalysisSection) -> str:
     """Returns the README.md of a data set on the Hub."""
     tags = ["edit-eval", "image-editing", section.name]
-    front = {"pretty_name": str(section.title), "license": "unknown", "tags": tags}
+    title = said(section.title, "en")
+    front = {"pretty_name": title, "license": "unknown", "tags": tags}
     [(_, sheet)] = section.parts
     text = markdown_sheet(sheet, "en")
-    return f"---\n{yaml.safe_dump(front, sort_keys=False).rstrip()}\n---\n\n# {section.title}\n\n{text}\n"
+    return f"---\n{yaml.safe_dump(front, sort_keys=False).rstrip()}\n---\n\n# {title}\n\n{text}\n"
