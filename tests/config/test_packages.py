@@ -19,7 +19,8 @@ from edit_eval.config.components import built_in, describe, known, locate, namel
 from edit_eval.config.identity import Identity, identity
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import BenchmarkError, ConfigurationError
-from edit_eval.experiment import CONTROLS, load_samples
+from edit_eval.experiment import load_samples
+from edit_eval.store.subjects.controls import CONTROLS
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "package"
 UV = Path(sys.executable).with_name("uv")

@@ -32,12 +32,13 @@ from edit_eval.execution.contract import Gpu, Machine
 from edit_eval.execution.machine.devices import LocalMachine
 from edit_eval.execution.machine.places import Place, model_on, places
 from edit_eval.execution.machine.weights import GIB
-from edit_eval.experiment import CONTROLS, columns_of
+from edit_eval.experiment import columns_of
 from edit_eval.records import Results
 from edit_eval.scheduling.batches import cut_batches
 from edit_eval.scheduling.estimates import roughly
 from edit_eval.scheduling.tasks import Model
 from edit_eval.statistics.timing import cost_of, token_words, tokens
+from edit_eval.store.subjects.controls import CONTROLS
 from edit_eval.text import Text, counted
 
 SCHEDULES = ("pull", "round_robin", "batch_sync")

@@ -18,7 +18,16 @@ from edit_eval.text import Text
 def leaderboard_sheet(board: Leaderboard) -> Sheet:
     """Returns every judge's table, with coverage, intervals and ranks; passports and notes below."""
     sheet: list[Line | Table[Any]] = [
-        Line(Text("{} runs on the same {} samples: {: and }", len(board.runs), board.samples, board.runs), "quiet")
+        Line(
+            Text(
+                "{} run on {} samples: {: and }",
+                len(board.runs),
+                board.samples,
+                board.runs,
+                plural="{} runs on the same {} samples: {: and }",
+            ),
+            "quiet",
+        )
     ]
     for judge in board.judges:
         columns = [one for one in board.columns if one.judge == judge]
