@@ -170,6 +170,8 @@ class Recorder:
             return {"path": os.path.abspath(self._directory.path / shown.path), "pixels": shown.pixels}
         # A user's own benchmark may have no digest of a file's bytes.
         file = {"path": os.path.abspath(shown.path), "digest": shown.digest if len(shown.digest) == 64 else ""}
+        if shown.maker:
+            return {"made_of": file, "maker": shown.maker}
         return {"blank_like": file} if shown.blank else file
 
     # -- results --
@@ -259,6 +261,7 @@ class Recorder:
             height=result["height"],
             file_bytes=result["file_bytes"],
             flags=tuple(result["flags"]),
+            own_size=(*(result.get("own_size") or (0, 0)),),
             seconds=round(seconds, 4),
             device=device,
         )
