@@ -62,7 +62,7 @@ def test_help_is_chinese_and_fits_the_terminal(command: Command, names: list[str
         (["report", "."], "错误：. 不是运行目录（没有 config/）；`edit-eval run CONFIG` 会创建"),
         (
             ["describe", "zebra"],
-            "错误：`zebra` 不是基准、编辑模型、评审模型、协议、分析或跟踪器；全部名称见 `edit-eval list`",
+            "错误：没有名为 `zebra` 的组件；全部名称见 `edit-eval list`",
         ),
         (["run", "CONFIG", "--limit", "0"], "错误：--limit：要求不小于 1，而不是 0"),
         (["plan", "CONFIG", "--samples", "0"], "错误：--samples 0：至少为 1"),

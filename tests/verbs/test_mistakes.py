@@ -124,7 +124,7 @@ def test_there_are_forty_mistakes_and_more() -> None:
         (["status", "RUN", "zebra"], "`zebra` is not a sample"),
         (["compare", "RUN", "NOWHERE"], "does not exist"),
         (["agreement", "NOWHERE"], "does not exist"),
-        (["describe", "zebra"], "`zebra` is not a benchmark, edit model, judge, protocol, analysis or tracker"),
+        (["describe", "zebra"], "`zebra` is no name of a component"),
         (["env", "create", "NOWHERE", "--for", "zebra"], "--for zebra"),
         (["run", "CONFIG", "--run-dir", "RUN", "--retry", "zebra"], "--retry zebra"),
         (["run", "CONFIG", "--run-dir", "RUN", "--retry", "edit_faild"], "did you mean `edit_failed`?"),
