@@ -23,6 +23,7 @@ def test_defaults(load: Callable[..., Configuration]) -> None:
         "repeats": 1,
         "readings": 1,
         "controls": 25,
+        "more_controls": (),
     }
     assert configuration.execution.model_dump() == {
         "driver": "local",
@@ -33,6 +34,7 @@ def test_defaults(load: Callable[..., Configuration]) -> None:
         "start": "asap",
         "load_concurrency": "auto",
         "pilot": True,
+        "max_cost": None,
         "progress": "auto",
     }
     assert (configuration.benchmark.language, configuration.benchmark.on_bad_sample) == ("en", "error")

@@ -33,12 +33,12 @@ def remember_sources(samples: Iterable[Sample]) -> None:
     with contextlib.suppress(OSError, RuntimeError):
         folder = _sources()
         elsewhere = str(folder / "elsewhere")
-        os.makedirs(elsewhere, exist_ok=True)
         pictures = (picture for sample in samples for picture in sample.pictures.values() if picture.path)
         for digest, place in {picture.digest: picture.path for picture in pictures}.items():
             path = os.path.abspath(place)
             if not _DIGEST.fullmatch(digest) or path == _laid(str(folder), digest, path):
                 continue
+            os.makedirs(elsewhere, exist_ok=True)
             _link(path, f"{elsewhere}/{digest}.{hashlib.sha256(os.fsencode(path)).hexdigest()[0]}")
 
 

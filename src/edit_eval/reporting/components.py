@@ -184,7 +184,8 @@ def _print(description: Description, console: Console) -> None:
     for preset in description.presets:
         line = Styled(one_line(preset["model_name"]), style="cyan").append("  ")
         facts = [_fact(name, preset[key]) for name, key in PRESET_FACTS.items() if preset.get(key)]
-        line.append(_joined([_whole(preset["family"]).plain, *facts]), style="default")
+        families = [_whole(preset["family"]).plain] if preset.get("family") else []  # a closed model tells none
+        line.append(_joined([*families, *facts]), style="default")
         print_beside(console, "      ", line)
     if description.placement_keys:
         console.print()

@@ -79,7 +79,9 @@ def instructions(providers: Providers, provider: str) -> Counter[str]:
         if "chat" in one.path and provider == "openai":
             continue
         body = {**one.body, "files": []} if "files" in one.body else one.body
-        found[next(words for words in (f"make it {n}" for n in range(SAMPLES)) if words in json.dumps(body))] += 1
+        said = json.dumps(body)
+        asked_for = [words for words in (f"make it {n}" for n in range(SAMPLES)) if words in said]
+        found.update(asked_for[:1])  # none of a request that was cut off by the kill: that is no order
     return found
 
 
