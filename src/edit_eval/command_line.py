@@ -189,14 +189,15 @@ def _analysis_verb(on: typer.Typer, name: str) -> None:
     flags = {one.name: one for one in fields(nested)} if nested else {}
     several = [key for key in flags if types[key] in (tuple[int, ...], tuple[int, ...] | None)]
 
-    def call(run: Path, to: Path | None, force: bool, **given: Any) -> None:
+    def call(run: Path | list[Path], to: Path | None, force: bool, **given: Any) -> None:
         from edit_eval.reporting.analyses import plain, section_of, write_document
         from edit_eval.reporting.table import print_sheet
         from edit_eval.run import Run
 
         values = {key: _whole_numbers(key, given[key]) if key in several else given[key] for key in flags}
-        made = Run(run)
-        document, language = made.analysis(name, **values).document, spoken(made.language)
+        first, *others = run if isinstance(run, list) else [run]
+        made = Run(first)
+        document, language = made.analysis(name, others=others, **values).document, spoken(made.language)
         if to is not None:
             write_document(name, document, to, language=language, force=force)
         answer(lambda: plain(document), lambda: print_sheet(section_of(name, document).sheet(), language=language))
@@ -211,7 +212,7 @@ def _analysis_verb(on: typer.Typer, name: str) -> None:
 
     to = typer.Option("--to", metavar="FILE", help="Also write it: .md, .json, .csv or .svg.")
     own = [
-        _keyword("run", RunFolder),
+        _keyword("run", RunFolders if cls.several_runs else RunFolder),
         *map(flag, flags),
         _keyword("to", Annotated[Path | None, to], None),
         _keyword("force", Force, False),
@@ -447,6 +448,9 @@ Config = Annotated[
     ),
 ]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.", autocompletion=_runs)]
+RunFolders = Annotated[
+    list[Path], typer.Argument(metavar="RUN...", help="Run directories, read as one run.", autocompletion=_runs)
+]
 RunDir = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="Run directory; resumes if it exists. Default: a folder in runs/."),

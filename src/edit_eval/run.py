@@ -296,13 +296,19 @@ class Run:
         chosen = beside_choices(self.results)
         return ShownAgreement({**document, "people": against, "bridge": over} | ({"choices": chosen} if chosen else {}))
 
-    def analysis(self, name: str, **parameters: Any) -> Analysed:
+    def analysis(self, name: str, *, others: Sequence[str | Path | Run] = (), **parameters: Any) -> Analysed:
         """Computes an analysis of the run: `run.analysis("best-of", select="hasty", report="colour")`.
 
-        `edit-eval list` names all, `edit-eval describe NAME` lists their parameters. Raises `ConfigurationError` for
-        other names and parameters, and for what this run cannot answer.
+        `others` are further runs, for an analysis that reads several as one. `edit-eval list` names all, `edit-eval
+        describe NAME` lists their parameters. Raises `ConfigurationError` for other names and parameters, and for what
+        this run cannot answer.
         """
-        return Analysed(name, computed(name, self.records, parameters))
+        return Analysed(name, computed(name, self._records_with(others), parameters))
+
+    def _records_with(self, others: Sequence[str | Path | Run]) -> RunRecords:
+        if not others:
+            return self.records
+        return RunRecords(joined([self, *map(_opened, others)]), self.records.votes)
 
     @property
     def records(self) -> RunRecords:

@@ -39,6 +39,16 @@ class RunRecords:
 
 
 @dataclass(frozen=True)
+class SampleGroup:
+    """Samples that an analysis tells together: the gallery can be filtered by them."""
+
+    key: str
+    """Its name in the page's address (`entries.link(group=...)`): letters, digits, `-`."""
+    label: Text
+    sample_ids: Sequence[str]
+
+
+@dataclass(frozen=True)
 class ChartStyle:
     """What a chart must know of the page that it is drawn for."""
 
@@ -66,6 +76,9 @@ class Analysis(Generic[Document]):
     title: ClassVar[Text]
     """Heading of its section."""
     document: ClassVar[type[Any]]
+    several_runs: ClassVar[bool] = False
+    """True if its verb takes several runs, which it then reads as one: edit models of all of them, and judges that are
+    asked alike as one judge."""
     chart_title: ClassVar[Text] = Text("")
     """Title of its charts; empty for `title`."""
     caption: ClassVar[Text] = Text("")
@@ -91,6 +104,10 @@ class Analysis(Generic[Document]):
 
     def charts(self, documents: Sequence[Document], style: ChartStyle) -> Sequence[Any]:
         """Returns Altair charts of one run's documents; empty for none."""
+        return ()
+
+    def groups(self, document: Document) -> Sequence[SampleGroup]:
+        """Returns groups of samples that the gallery can be filtered by, linked by `entries.link(group=KEY)`."""
         return ()
 
     def rows(self, document: Document) -> Sequence[Mapping[str, Any]]:
