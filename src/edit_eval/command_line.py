@@ -190,16 +190,17 @@ def _analysis_verb(on: typer.Typer, name: str) -> None:
     several = [key for key in flags if types[key] in (tuple[int, ...], tuple[int, ...] | None)]
 
     def call(run: Path | list[Path], to: Path | None, force: bool, **given: Any) -> None:
-        from edit_eval.reporting.analyses import plain, section_of, write_document
+        from edit_eval.reporting.analyses import computed, plain, section_of, write_document
         from edit_eval.reporting.table import print_sheet
         from edit_eval.run import Run
 
         values = {key: _whole_numbers(key, given[key]) if key in several else given[key] for key in flags}
         first, *others = run if isinstance(run, list) else [run]
         made = Run(first)
-        document, language = made.analysis(name, others=others, **values).document, spoken(made.language)
+        records, language = made.records_with(others), spoken(made.language)
+        document = computed(name, records, values)
         if to is not None:
-            write_document(name, document, to, language=language, force=force)
+            write_document(name, document, to, records=records, language=language, force=force)
         answer(lambda: plain(document), lambda: print_sheet(section_of(name, document).sheet(), language=language))
 
     def flag(key: str) -> inspect.Parameter:
@@ -210,7 +211,8 @@ def _analysis_verb(on: typer.Typer, name: str) -> None:
         kind = str | None if key in several else types[key]
         return _keyword(key, Annotated[kind, option], default)
 
-    to = typer.Option("--to", metavar="FILE", help="Also write it: .md, .json, .csv or .svg.")
+    ends = ".md, .json, .csv, or a folder" if cls.writes_folder else ".md, .json, .csv or .svg"
+    to = typer.Option("--to", metavar="FOLDER" if cls.writes_folder else "FILE", help=f"Also write it: {ends}.")
     own = [
         _keyword("run", RunFolders if cls.several_runs else RunFolder),
         *map(flag, flags),

@@ -303,9 +303,10 @@ class Run:
         describe NAME` lists their parameters. Raises `ConfigurationError` for other names and parameters, and for what
         this run cannot answer.
         """
-        return Analysed(name, computed(name, self._records_with(others), parameters))
+        return Analysed(name, computed(name, self.records_with(others), parameters))
 
-    def _records_with(self, others: Sequence[str | Path | Run]) -> RunRecords:
+    def records_with(self, others: Sequence[str | Path | Run]) -> RunRecords:
+        """Returns what analyses read of this run and others, joined as one; votes are this run's."""
         if not others:
             return self.records
         return RunRecords(joined([self, *map(_opened, others)]), self.records.votes)

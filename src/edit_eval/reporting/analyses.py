@@ -79,6 +79,8 @@ class Analysis(Generic[Document]):
     several_runs: ClassVar[bool] = False
     """True if its verb takes several runs, which it then reads as one: edit models of all of them, and judges that are
     asked alike as one judge."""
+    writes_folder: ClassVar[bool] = False
+    """True if `--to FOLDER` calls `write`."""
     chart_title: ClassVar[Text] = Text("")
     """Title of its charts; empty for `title`."""
     caption: ClassVar[Text] = Text("")
@@ -109,6 +111,10 @@ class Analysis(Generic[Document]):
     def groups(self, document: Document) -> Sequence[SampleGroup]:
         """Returns groups of samples that the gallery can be filtered by, linked by `entries.link(group=KEY)`."""
         return ()
+
+    def write(self, document: Document, records: RunRecords, folder: Path) -> None:
+        """Writes a folder, whole or not at all, for `--to FOLDER`."""
+        raise NotImplementedError
 
     def rows(self, document: Document) -> Sequence[Mapping[str, Any]]:
         """Returns the rows of its CSV, all with the same keys; empty for no CSV."""
@@ -238,16 +244,22 @@ def section_of(name: str, document: Any) -> AnalysisSection:
 # -- its files --
 
 
-def write_document(name: str, document: Any, file: Path, *, language: str, force: bool) -> None:
+def write_document(name: str, document: Any, file: Path, *, records: RunRecords, language: str, force: bool) -> None:
     """Writes a document as the file's ending says: `.json`, `.md`, and where the analysis has them `.csv` and `.svg`.
 
+    A name without an ending is a folder, for an analysis that writes one of the `records`.
     Raises `ConfigurationError` for any other ending, an existing file without `force`, or a file that cannot be
     written.
     """
     section = section_of(name, document)
-    made = dict(_writers(section, language))
+    made: dict[str, Callable[[], str] | None] = dict(_writers(section, language))
     write = made.get(file.suffix.lower())
+    if write is None and section.of.writes_folder and not file.suffix:
+        refuse_existing(file, force=force)
+        section.of.write(document, records, file)
+        return
     if write is None:
+        made |= {Text("a folder"): None} if section.of.writes_folder else {}
         raise ConfigurationError(Text("--to {}: must end in one of {}", file, list(made)))
     refuse_existing(file, force=force)
     with written_whole(file) as temporary:
