@@ -51,7 +51,7 @@ if TYPE_CHECKING:
         Scoring,
         Status,
     )
-    from edit_eval.reporting.analyses import Analysis, ChartStyle, RunRecords
+    from edit_eval.reporting.analyses import Analysis, ChartStyle, RunRecords, SampleGroup
     from edit_eval.reporting.table import Column, Line, Table
     from edit_eval.run import Run, compare, leaderboard
     from edit_eval.serving.scoring import Scored, score, score_table
@@ -71,7 +71,7 @@ _PLACES = {
     "serving.scoring": ("score", "score_table", "Scored"),
     "statistics.means": ("MeanScore",),
     "statistics.comparison": ("Comparison",),
-    "reporting.analyses": ("Analysis", "ChartStyle", "RunRecords"),
+    "reporting.analyses": ("Analysis", "ChartStyle", "RunRecords", "SampleGroup"),
     "reporting.table": ("Column", "Line", "Table"),
     "text": ("Text",),
     "execution.spectator": ("Spectator",),
@@ -125,6 +125,7 @@ __all__ = [
     "RunInterrupted",
     "RunRecords",
     "Sample",
+    "SampleGroup",
     "Scale",
     "Score",
     "Scored",

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.guests.pairs.chosen import Pairs, pairs
+from edit_eval.guests.pairs.chosen import PreferencePairs, pairs
 from edit_eval.guests.pairs.copies import copied, pictures_of
 from edit_eval.guests.pairs.sheet import pairs_sheet
 from edit_eval.guests.pairs.writing import write_pairs
@@ -17,7 +17,7 @@ from edit_eval.reporting.table import Sheet
 from edit_eval.text import Text
 
 
-class PairsAnalysis(Analysis[Pairs]):
+class PairsAnalysis(Analysis[PreferencePairs]):
     """Preference pairs for training: two edits of one sample, the better one first.
 
     From runs with several edits of a sample: several edit models, seeds or rounds. Only where people voted, or where
@@ -39,11 +39,11 @@ class PairsAnalysis(Analysis[Pairs]):
         """Keep away samples whose source is in this run or folder of pictures, or nearly so."""
 
     title = Text("Preference pairs")
-    document: ClassVar[type[Pairs]] = Pairs
+    document: ClassVar[type[PreferencePairs]] = PreferencePairs
     several_runs = True
     writes_folder = True
 
-    def compute(self, records: RunRecords, parameters: Parameters) -> Pairs:
+    def compute(self, records: RunRecords, parameters: Parameters) -> PreferencePairs:
         """Raises `ConfigurationError` for unknown judges, and if nobody's preference can be told from noise."""
         for name in ("agree", "per_sample"):
             if getattr(parameters, name) < 1:
@@ -61,14 +61,14 @@ class PairsAnalysis(Analysis[Pairs]):
             left_out=() if away is None else copied(results.samples, _pictures_of(Path(away))),
         )
 
-    def sheet(self, document: Pairs) -> Sheet:
+    def sheet(self, document: PreferencePairs) -> Sheet:
         return pairs_sheet(document)
 
-    def write(self, document: Pairs, records: RunRecords, folder: Path) -> None:
+    def write(self, document: PreferencePairs, records: RunRecords, folder: Path) -> None:
         """Raises `ConfigurationError` if a picture is gone, or the folder cannot be written."""
         write_pairs(document, Path(records.results.directory), folder)
 
-    def rows(self, document: Pairs) -> Sequence[dict[str, Any]]:
+    def rows(self, document: PreferencePairs) -> Sequence[dict[str, Any]]:
         return [
             {
                 "sample": one.sample,

@@ -74,7 +74,7 @@ class JudgeOfPairs(msgspec.Struct, frozen=True, kw_only=True):
     wrong_ci95: list[float] | None
 
 
-class Pairs(msgspec.Struct, frozen=True, kw_only=True):
+class PreferencePairs(msgspec.Struct, frozen=True, kw_only=True):
     """The document of the analysis `pairs`."""
 
     pairs: tuple[PreferencePair, ...]
@@ -134,7 +134,7 @@ def pairs(
     per_sample: int = 1,
     margin: float = 0.0,
     left_out: Iterable[str] = (),
-) -> Pairs:
+) -> PreferencePairs:
     """Returns the preference pairs of a run, or of several read as one.
 
     `judges`: those that are heard, by default all that score one edit. `agree`: how many families of judges must prefer
@@ -175,7 +175,7 @@ def pairs(
                 opposed += preferred == "opposed"
         of_sample.sort(key=lambda one: (PEOPLE not in one.by, -one.agree, -one.margin))
         found += of_sample[:per_sample]
-    return Pairs(
+    return PreferencePairs(
         pairs=tuple(found),
         compared=sum(map(len, every.of.values())),
         samples=len({one.sample for one in found}),

@@ -16,8 +16,10 @@ import numpy as np
 
 from edit_eval.statistics.intervals import FloatArray, IntArray, student_quantile
 
-STEPS, FURTHER_STEPS, WIDTHS = 80, 12, 12
+STEPS, FURTHER_STEPS, WIDTHS = 3000, 300, 12
 """Of EM from nothing, and from the fit to all images; widths of the mixture besides 0."""
+CELLS = 200
+"""Margins that differ by less than this part of the largest are one to the fit."""
 DRAWS = 200
 """Times that source images are drawn anew for the interval."""
 
@@ -39,36 +41,34 @@ class Noise:
         return factor * errors
 
 
-def false_sign_rates(margins: FloatArray, errors: FloatArray, of: FloatArray, of_errors: FloatArray) -> FloatArray:
-    """Returns the chance that the true margin has another sign (or, at equal quality, a half) for each of `of`.
+class _Margins:
+    """Margins and their standard errors, alike ones counted together: the sign of a margin means nothing."""
 
-    `margins`, `errors`: all margins of the run, whose true distribution is learned, and their standard errors from the
-    judge's noise; `of`, `of_errors`: those asked about.
-    """
-    widths = _widths(margins, errors)
-    return _rates(of, of_errors, widths, _weights(margins, errors, widths))
+    def __init__(self, margins: FloatArray, errors: FloatArray) -> None:
+        sizes, errors = np.abs(margins), np.maximum(errors, 1e-12)
+        largest = max(float(sizes.max(initial=0.0)), float(errors.max(initial=0.0)))
+        kinds = np.stack([np.round(sizes / largest * CELLS), np.round(np.log(errors) * 100)], axis=1)
+        _, first, self.cell = np.unique(kinds, axis=0, return_index=True, return_inverse=True)
+        self.cell = self.cell.ravel()
+        self._sizes, self._errors = sizes[first], errors[first]
+        least = max(float(errors.min()) / 10, largest / 1000)
+        self.widths = np.concatenate([[0.0], np.geomspace(least, 2 * largest, WIDTHS)])
 
+    def weights(
+        self, of_pairs: FloatArray | None = None, factor: float = 1.0, start: FloatArray | None = None
+    ) -> FloatArray:
+        """Returns the weights of the widths by maximum likelihood, from `start`, if given.
 
-def _widths(margins: FloatArray, errors: FloatArray) -> FloatArray:
-    """Returns the widths of the mixture: 0, and from a tenth of the noise to twice the largest margin."""
-    largest = max(float(np.abs(margins).max(initial=0.0)), float(errors.max(initial=0.0)), 1e-9)
-    least = max(float(errors.min(initial=largest)) / 10, largest / 1000)
-    return np.concatenate([[0.0], np.geomspace(least, 2 * largest, WIDTHS)])
-
-
-def _weights(
-    margins: FloatArray, errors: FloatArray, widths: FloatArray, start: FloatArray | None = None
-) -> FloatArray:
-    """Returns the weights of the widths by maximum likelihood, from `start`, if given."""
-    spread = np.sqrt(widths[None, :] ** 2 + np.maximum(errors, 1e-12)[:, None] ** 2)
-    likelihood = np.exp(-0.5 * (margins[:, None] / spread) ** 2) / spread
-    likelihood /= likelihood.max(1, keepdims=True)
-    weights = np.full(len(widths), 1 / len(widths)) if start is None else start
-    for _ in range(STEPS if start is None else FURTHER_STEPS):
-        of_each = likelihood * weights
-        of_each /= of_each.sum(1, keepdims=True)
-        weights = of_each.mean(0)
-    return weights
+        `of_pairs`: how often each pair counts; `factor`: of all standard errors.
+        """
+        counts = np.bincount(self.cell, weights=of_pairs, minlength=len(self._sizes)).astype(np.float64)
+        spread = np.sqrt(self.widths[None, :] ** 2 + (factor * self._errors)[:, None] ** 2)
+        logarithm = -0.5 * (self._sizes[:, None] / spread) ** 2 - np.log(spread)
+        likelihood = np.exp(logarithm - logarithm.max(1, keepdims=True))
+        weights = np.full(len(self.widths), 1 / len(self.widths)) if start is None else start
+        for _ in range(STEPS if start is None else FURTHER_STEPS):
+            weights = weights * ((counts / (likelihood @ weights)) @ likelihood) / counts.sum()
+        return weights
 
 
 def _rates(margins: FloatArray, errors: FloatArray, widths: FloatArray, weights: FloatArray) -> FloatArray:
@@ -108,18 +108,16 @@ def expected_wrong(
     """
     picked = np.asarray(chosen, dtype=np.int64)
     random = np.random.default_rng(seed)
-    widths = _widths(margins, errors)
-    fitted = _weights(margins, errors, widths)
-    share = float(_rates(margins[picked], errors[picked], widths, fitted).mean())
+    every = _Margins(margins, errors)
+    fitted = every.weights()
+    share = float(_rates(margins[picked], errors[picked], every.widths, fitted).mean())
     images = int(clusters.max(initial=-1)) + 1
-    order = np.argsort(clusters, kind="stable")
-    of_image = np.split(order, np.cumsum(np.bincount(clusters, minlength=images))[:-1])
     drawn = []
     for _ in range(DRAWS):
         factor = np.sqrt(noise.freedom / random.chisquare(noise.freedom)) if np.isfinite(noise.freedom) else 1.0
-        some = np.concatenate([of_image[at] for at in random.integers(0, images, images)])
-        weights = _weights(margins[some], factor * errors[some], widths, fitted)
-        rates = _rates(margins[picked], factor * errors[picked], widths, weights)
+        often = np.bincount(random.integers(0, images, images), minlength=images).astype(np.float64)
+        weights = every.weights(often[clusters], factor, fitted)
+        rates = _rates(margins[picked], factor * errors[picked], every.widths, weights)
         drawn.append(float((random.random(len(picked)) < rates).mean()))
     low, high = np.quantile(drawn, [0.025, 0.975])
     return ExpectedWrong(share, [float(low), float(high)])

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from edit_eval.guests.pairs.chosen import JudgeOfPairs, Pairs
+from edit_eval.guests.pairs.chosen import JudgeOfPairs, PreferencePairs
 from edit_eval.reporting import formats
 from edit_eval.reporting.table import Column, Line, Sheet, Table
 from edit_eval.text import Text
 
 
-def pairs_sheet(document: Pairs) -> Sheet:
+def pairs_sheet(document: PreferencePairs) -> Sheet:
     """Returns the count, a row for each judge, and what was left out."""
     found = Text(
         "{} pairs of {} that could be compared, on {} of {} samples.",
@@ -43,7 +43,7 @@ def _interval(row: JudgeOfPairs) -> str | None:
     return f"{low}–{high}"
 
 
-def _lines(document: Pairs) -> Iterator[Text]:
+def _lines(document: PreferencePairs) -> Iterator[Text]:
     yield Text(
         "Noise: the standard deviation of one answer, in points. Wrong: the share of these pairs that the judge "
         "itself, asked often enough, would order the other way; what people prefer is another question."

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.guests.pairs.chosen import Pairs, PreferencePair
+from edit_eval.guests.pairs.chosen import PreferencePair, PreferencePairs
 from edit_eval.new_files import written_whole
 from edit_eval.pictures import slug
 from edit_eval.reporting.formats import share
@@ -26,7 +26,7 @@ GROUP_ROWS = 100
 """Rows written at once, which readers load together."""
 
 
-def write_pairs(document: Pairs, run: Path, folder: Path) -> None:
+def write_pairs(document: PreferencePairs, run: Path, folder: Path) -> None:
     """Writes the folder, whole or not at all. `run`: the directory that pictures' paths count from.
 
     Raises `ConfigurationError` if pyarrow is missing, a picture is gone, or the folder cannot be written.
@@ -49,7 +49,7 @@ def write_pairs(document: Pairs, run: Path, folder: Path) -> None:
             shutil.rmtree(folder)
 
 
-def _rows(document: Pairs, run: Path, folder: Path) -> Iterator[dict[str, Any]]:
+def _rows(document: PreferencePairs, run: Path, folder: Path) -> Iterator[dict[str, Any]]:
     (folder / "pictures").mkdir()
     for number, pair in enumerate(document.pairs):
         name = f"{number:05d}-{slug(pair.sample, 40)}"
@@ -161,7 +161,7 @@ def _write_parquet(folder: Path, name: str, rows: Sequence[dict[str, Any]], made
             writer.write_table(pa.Table.from_pylist(some, schema))
 
 
-def card(document: Pairs) -> str:
+def card(document: PreferencePairs) -> str:
     """Returns the card: how many pairs of how many, by whom, how many are wrong, whose pictures."""
     lines = [
         "---",

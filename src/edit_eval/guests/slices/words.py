@@ -8,7 +8,7 @@ these attributes. `tests/guests/slices/test_words.py` has sentences for each row
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ class Words(NamedTuple):
     value: str
     label: Text
     english: str
-    """Words separated by spaces, `_` for a space within one; each also with -s, -es, -d, -ed, -ing."""
+    """Words separated by spaces, `_` for a space within one; each also with -s, -es, and of an operation -d, -ed, -ing."""
     chinese: str
     """Words separated by spaces; found anywhere."""
 
@@ -210,24 +210,29 @@ WORDS: tuple[Words, ...] = (
     ),
 )
 
-_ENDINGS = r"(?:s|es|d|ed|ing)?"
+_OF_VERBS, _OF_NOUNS = r"(?:s|es|d|ed|ing)?", r"(?:s|es)?"
 
 
 @cache
 def _patterns() -> tuple[tuple[Words, re.Pattern[str]], ...]:
     """Each row with one pattern for all its words."""
-    return tuple((row, _pattern(row.english.split(), row.chinese.split())) for row in WORDS)
+    return tuple((row, _pattern(row)) for row in WORDS)
 
 
-def _pattern(english: Sequence[str], chinese: Sequence[str]) -> re.Pattern[str]:
-    whole = "|".join(
-        re.escape(word.removesuffix("e")).replace("_", r"\s+") + ("e?" if word.endswith("e") else "")
-        for word in english
-    )
+def _pattern(row: Words) -> re.Pattern[str]:
+    endings = _OF_VERBS if row.attribute == _O else _OF_NOUNS
+    chinese = row.chinese.split()
+    whole = "|".join(map(_english, row.english.split()))
     digits = "|".join(word for word in chinese if word.isdigit())
     anywhere = "|".join(re.escape(word) for word in chinese if not word.isdigit())
     numbers = rf"|(?<![\d.])(?:{digits})(?![\d.])" if digits else ""
-    return re.compile(rf"\b(?:{whole}){_ENDINGS}\b|{anywhere}{numbers}", re.IGNORECASE)
+    return re.compile(rf"\b(?:{whole}){endings}\b|{anywhere}{numbers}", re.IGNORECASE)
+
+
+def _english(word: str) -> str:
+    """Returns the pattern of a word; its last e goes where an ending follows (`moving`)."""
+    kept = re.escape(word.removesuffix("e")).replace("_", r"\s+")
+    return f"{kept}e?" if word.endswith("e") else kept
 
 
 def asked_for(instruction: str) -> Iterator[tuple[str, str]]:
