@@ -32,7 +32,7 @@ from edit_eval.run import Run, failure_statuses
 from edit_eval.store.examined import take_passports
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.store.run_folders import find_place, refuse_an_unfit_python
-from edit_eval.store.table import what_is_left
+from edit_eval.store.table import JudgementTable, what_is_left
 from edit_eval.text import Text
 
 
@@ -108,7 +108,8 @@ def evaluate(
             run = Run(directory.path)
             tell(*place.notes(directory, experiment))
             matrix, noticed = place.recall(directory, experiment, again, verify=verify)
-            tell(altered, *noticed, what_is_left(matrix) if part is None else "")  # a shard's own part is told later
+            left = what_is_left(JudgementTable(matrix)) if part is None else ""  # a shard's own part is told later
+            tell(altered, *noticed, left)
 
             # Do the rest. A finished run that is requested once more is not touched, down to its files' times.
             pending = bool(matrix.pending)
