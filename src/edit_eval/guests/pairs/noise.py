@@ -16,7 +16,7 @@ import numpy as np
 
 from edit_eval.statistics.intervals import FloatArray, IntArray, student_quantile
 
-STEPS, FURTHER_STEPS, WIDTHS = 3000, 300, 12
+STEPS, FURTHER_STEPS, WIDTHS = 3000, 100, 12
 """Of EM from nothing, and from the fit to all images; widths of the mixture besides 0."""
 CELLS = 200
 """Margins that differ by less than this part of the largest are one to the fit."""
