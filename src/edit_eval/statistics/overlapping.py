@@ -60,7 +60,9 @@ def large_enough(members: BoolArray, clusters: IntArray, least: int) -> BoolArra
     np.logical_or.at(outside, clusters, ~members)
     inside = members.sum(0)
     enough: BoolArray = (inside >= least) & (len(members) - inside >= least)
-    return enough & (images.sum(0) >= FEWEST_CLUSTERS) & (outside.sum(0) >= FEWEST_CLUSTERS)
+    enough &= images.sum(0) >= FEWEST_CLUSTERS
+    enough &= outside.sum(0) >= FEWEST_CLUSTERS
+    return enough
 
 
 def overlapping_groups(
