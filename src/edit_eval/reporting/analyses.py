@@ -8,9 +8,8 @@ notebook, and the files of `--to`. Ours are guests; a package adds one by an ent
 
 from __future__ import annotations
 
-import io
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
@@ -21,9 +20,10 @@ from edit_eval.config.components import locate, named, names, package_of
 from edit_eval.config.faults import did_you_mean
 from edit_eval.config.parameters import describe_parameters, names_of
 from edit_eval.errors import ConfigurationError, EditEvalError
-from edit_eval.new_files import refuse_existing, write_rows, written_whole
 from edit_eval.records import Results
-from edit_eval.reporting.table import Line, Sheet, markdown_sheet
+from edit_eval.reporting.language import said
+from edit_eval.reporting.table import Line, Sheet
+from edit_eval.reporting.terminal_text import readable
 from edit_eval.statistics.people import Vote
 from edit_eval.statistics.summary import summarise
 from edit_eval.text import Text
@@ -36,6 +36,8 @@ class RunRecords:
     results: Results
     votes: Sequence[Vote] = ()
     """People's, on pairs of its edits."""
+    language: str = ""
+    """Of its instructions, `en` or `zh`; empty for that of whoever reads."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,21 @@ class ChartStyle:
     language: str
 
 
-Document = TypeVar("Document", bound=msgspec.Struct)
+Document = TypeVar("Document")
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What an analysis is about, as its verb takes it: of the usual kind one run."""
+
+    metavar: str = "RUN"
+    help: str = "A run directory."
+    several: bool = False
+    """True for one or more; `compute` is then given a list."""
+
+
+SEVERAL_RUNS = Sources("RUN...", "A run; further runs are read with it, as one.")
+"""Of an analysis with `several_runs`."""
 
 
 class Analysis(Generic[Document]):
@@ -67,7 +83,14 @@ class Analysis(Generic[Document]):
     `tuple[int, ...]` (`1,2,4`), each perhaps `| None`, the docstring below a field its help, and
     `field(metadata={"metavar": "JUDGE"})` the word for its value. `document` is the msgspec Struct that `compute`
     returns; `--json` prints it as it is, and it is read back as itself.
+
+    It is about one run, unless `sources` says what else it is about: several runs, pushed ones, the result files of
+    others, each of which `opened` opens. An analysis of one run is also a section of that run's report.
     """
+
+    about: ClassVar[Mapping[str, str]] = {}
+    """`group`: the heading below which `edit-eval --help` lists it, as a literal."""
+    sources: ClassVar[Sources] = Sources()
 
     @dataclass(frozen=True)
     class Parameters:
@@ -88,12 +111,22 @@ class Analysis(Generic[Document]):
     explained: ClassVar[Text] = Text("")
     """Line below its documents."""
 
+    def opened(self, source: Any, parameters: Any) -> Any:
+        """Opens one of its sources, a word of the command line or what is given in Python.
+
+        Of an analysis that leaves this as it is, sources are runs, and `compute` is given their `RunRecords`.
+        """
+        raise NotImplementedError
+
     def wanted(self, records: RunRecords) -> Sequence[Any]:
         """Returns the `Parameters` with which a report shows it by itself, in their order; empty for none."""
         return ()
 
-    def compute(self, records: RunRecords, parameters: Any) -> Document:
-        """Computes the document. Raises `ConfigurationError` for parameters that this run cannot answer."""
+    def compute(self, records: Any, parameters: Any) -> Document:
+        """Computes the document of a run's `RunRecords`, or of what `opened` has made of its sources.
+
+        Raises `ConfigurationError` for parameters that these cannot answer.
+        """
         raise NotImplementedError
 
     def heading(self, document: Document) -> Text:
@@ -127,8 +160,13 @@ def analysis(name: str) -> Analysis[Any]:
     return found
 
 
-def computed(name: str, records: RunRecords, given: Mapping[str, Any]) -> Any:
-    """Computes one document; `given` are its parameters by name. Raises `ConfigurationError`, also for unknown ones."""
+def computed(
+    name: str, sources: Sequence[Any], read: Callable[[Sequence[Any]], RunRecords], given: Mapping[str, Any]
+) -> tuple[Any, Any]:
+    """Computes one document of an analysis; returns it, and what it was computed of.
+
+    `read` opens runs, as one, and `given` are the parameters by name. Raises `ConfigurationError`, for unknown ones, too.
+    """
     of, known = analysis(name), names_of(named("analysis", name))
     for unknown in given:
         if unknown not in known:
@@ -141,7 +179,14 @@ def computed(name: str, records: RunRecords, given: Mapping[str, Any]) -> Any:
         raise ConfigurationError(
             Text("{} lacks `{}`; `edit-eval describe {}` lists all", name, lacking[0], name)
         ) from None
-    return of.compute(records, parameters)
+    if not (of.sources.several or of.several_runs) and len(sources) != 1:
+        raise ConfigurationError(Text("{} is about one {}, and {} are given", name, of.sources.metavar, len(sources)))
+    if type(of).opened is not Analysis.opened:
+        opened: list[Any] = [of.opened(one, parameters) for one in sources]
+    else:
+        opened = [read([one]) for one in sources] if of.sources.several else [read(sources)]
+    records = opened if of.sources.several else opened[0]
+    return of.compute(records, parameters), records
 
 
 def analysed(results: Results, votes: Sequence[Vote] = ()) -> dict[str, Any]:
@@ -175,11 +220,14 @@ def summary_of(results: Results, *, min_coverage: float = 1.0, votes: Sequence[V
 
 def plain(document: Any) -> Any:
     """Returns a document as plain data, as `--json` prints it. Raises `ValueError` for a number that JSON lacks."""
-    return json.loads(json.dumps(msgspec.to_builtins(document, enc_hook=_number, str_keys=True), allow_nan=False))
+    builtin = readable(msgspec.to_builtins(document, enc_hook=_plain_value, str_keys=True))
+    return json.loads(json.dumps(builtin, allow_nan=False))
 
 
-def _number(value: Any) -> Any:
-    """Returns a number of NumPy's as Python's."""
+def _plain_value(value: Any) -> Any:
+    """Returns a number of NumPy's as Python's, and a Text as its English words."""
+    if isinstance(value, str):
+        return said(value, "en")
     if hasattr(value, "item"):
         return value.item()
     raise NotImplementedError(type(value).__name__)
@@ -239,60 +287,3 @@ def sections(summary: Mapping[str, Any]) -> list[AnalysisSection]:
 def section_of(name: str, document: Any) -> AnalysisSection:
     """Returns one document as a section."""
     return AnalysisSection(name, analysis(name), [document])
-
-
-# -- its files --
-
-
-def write_document(name: str, document: Any, file: Path, *, records: RunRecords, language: str, force: bool) -> None:
-    """Writes a document as the file's ending says: `.json`, `.md`, and where the analysis has them `.csv` and `.svg`.
-
-    A name without an ending is a folder, for an analysis that writes one of the `records`.
-    Raises `ConfigurationError` for any other ending, an existing file without `force`, or a file that cannot be
-    written.
-    """
-    section = section_of(name, document)
-    made: dict[str, Callable[[], str] | None] = dict(_writers(section, language))
-    write = made.get(file.suffix.lower())
-    if write is None and section.of.writes_folder and not file.suffix:
-        refuse_existing(file, force=force)
-        section.of.write(document, records, file)
-        return
-    if write is None:
-        made |= {Text("a folder"): None} if section.of.writes_folder else {}
-        raise ConfigurationError(Text("--to {}: must end in one of {}", file, list(made)))
-    refuse_existing(file, force=force)
-    with written_whole(file) as temporary:
-        temporary.write_text(write(), encoding="utf-8", errors="backslashreplace", newline="")
-
-
-def _writers(section: AnalysisSection, language: str) -> Iterator[tuple[str, Callable[[], str]]]:
-    [document] = section.documents
-    rows = section.of.rows(document)
-    if type(section.of).charts is not Analysis.charts:
-        yield ".svg", lambda: _svg(section, language)
-    if rows:
-        yield ".csv", lambda: _csv(rows)
-    yield ".md", lambda: f"{markdown_sheet(section.sheet(), language)}\n"
-    yield ".json", lambda: json.dumps(plain(document), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
-
-
-def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    written = io.StringIO(newline="")
-    write_rows(written, list(rows[0]), (list(row.values()) for row in rows))
-    return written.getvalue()
-
-
-_WIDTH = 520
-
-
-def _svg(section: AnalysisSection, language: str) -> str:
-    """Draws its first chart for a paper: white background, no interaction."""
-    import altair
-    import vl_convert
-
-    drawn = [*section.charts(ChartStyle((), language)), altair.Chart({"values": []}).mark_point()]
-    specification = drawn[0].properties(width=_WIDTH).to_dict(validate=False)
-    configuration = {"background": "white", "view": {"stroke": None}, "line": {"strokeWidth": 1.5}}
-    made: str = vl_convert.vegalite_to_svg({**specification, "config": configuration})
-    return made
