@@ -165,7 +165,7 @@ def computed(
 ) -> tuple[Any, Any]:
     """Computes one document of an analysis; returns it, and what it was computed of.
 
-    `read` opens runs, as one, and `given` are the parameters by name. Raises `ConfigurationError`, also for unknown ones.
+    `read` opens runs, as one; `given` are the parameters by name. Raises `ConfigurationError`, also for unknown ones.
     """
     of, known = analysis(name), names_of(named("analysis", name))
     for unknown in given:
