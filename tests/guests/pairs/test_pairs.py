@@ -11,12 +11,13 @@ import pytest
 from PIL import Image
 
 from edit_eval.errors import ConfigurationError
+from edit_eval.guests.pairs.analysis import PairsAnalysis
 from edit_eval.guests.pairs.chosen import PreferencePairs, pairs
 from edit_eval.guests.pairs.copies import NEAR, copied, print_of
 from edit_eval.guests.pairs.noise import Noise, expected_wrong
 from edit_eval.guests.pairs.writing import write_pairs
 from edit_eval.records import Picture, Results, Status
-from edit_eval.reporting.analyses import RunRecords, computed, section_of
+from edit_eval.reporting.analyses import RunRecords, section_of
 from edit_eval.reporting.table import markdown_sheet
 from edit_eval.statistics.people import Vote
 
@@ -216,7 +217,7 @@ def test_a_test_set_stays_away_with_its_near_copies(tmp_path: Path, with_picture
         image.point(lambda value: min(255, int(value * 1.1))).save(away / "brighter.png")
     found = {one.id for one in with_pictures.samples[:2]}
     assert set(copied(with_pictures.samples, sorted(away.iterdir()))) == found
-    document = computed("pairs", RunRecords(with_pictures), {"leave_out": away})
+    document = PairsAnalysis().compute(RunRecords(with_pictures), PairsAnalysis.Parameters(leave_out=away))
     assert isinstance(document, PreferencePairs)
     assert (document.left_out, document.of) == (2, 38)
     assert not found & {pair.sample for pair in document.pairs}
@@ -224,4 +225,4 @@ def test_a_test_set_stays_away_with_its_near_copies(tmp_path: Path, with_picture
     one, other = (print_of(Path(sample.source)) for sample in with_pictures.samples[:2])
     assert (one != other).sum() > 3 * NEAR
     with pytest.raises(ConfigurationError, match="leave-out"):
-        computed("pairs", RunRecords(with_pictures), {"leave_out": tmp_path / "nothing"})
+        PairsAnalysis().compute(RunRecords(with_pictures), PairsAnalysis.Parameters(leave_out=tmp_path / "nothing"))

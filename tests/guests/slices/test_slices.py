@@ -16,7 +16,7 @@ from edit_eval.guests.slices.found import slices
 from edit_eval.guests.slices.sheet import slice_name
 from edit_eval.guests.slices.words import WORDS, asked_for, script
 from edit_eval.records import Picture, Results, Scale, Scoring, Status
-from edit_eval.reporting.analyses import RunRecords, analysed, computed, sections
+from edit_eval.reporting.analyses import RunRecords, analysed, sections
 from edit_eval.reporting.language import said
 from edit_eval.reporting.table import markdown_sheet
 
@@ -154,7 +154,7 @@ def test_a_report_shows_slices_where_there_are_images_enough(make_sample, make_r
     few = drawn(make_sample, make_results, count=11)
     assert "slices" not in analysed(few).get("analyses", {})
     with pytest.raises(ConfigurationError, match="12 source images"):
-        computed("slices", RunRecords(few), {})
+        SlicesAnalysis().compute(RunRecords(few), SlicesAnalysis.Parameters())
 
 
 @pytest.mark.parametrize(
