@@ -80,6 +80,8 @@ class Contest(msgspec.Struct, frozen=True):
     """False if missing scores could reverse what is said."""
     failed: tuple[int, int, int]
     """Edits that failed for the first and for the other, and how many both tried."""
+    fails_more: str
+    """Who is shown to fail more; empty if nobody is."""
     images: int
     wins: int
     losses: int
@@ -164,6 +166,7 @@ class Advice(msgspec.Struct, frozen=True):
     kind: Literal[
         "finish",
         "other_judge",
+        "failed_audit",
         "retry",
         "more",
         "enough",
@@ -409,6 +412,7 @@ def _contest(best: str, other: str, pair: Pair) -> Contest:
         scores_worse=pair.scores_better == other,
         holds=found.holds,
         failed=((failures.a, failures.b) if forward else (failures.b, failures.a)) + (failures.total,),
+        fails_more=pair.fails_more or "",
         images=pair.clusters,
         wins=images.wins if forward else images.losses,
         losses=images.losses if forward else images.wins,
@@ -531,6 +535,7 @@ def _of_battles(first: str, other: str, shown: bool, scored: Mapping[str, Any]) 
         scores_worse=False,
         holds=None,
         failed=(0, 0, 0),
+        fails_more="",
         images=0,
         wins=0,
         losses=0,
@@ -610,7 +615,10 @@ def _more(counted: Sequence[Opinion]) -> Iterable[Advice]:
 
 
 def _for_trust(opinions: Sequence[Opinion]) -> Iterable[Advice]:
-    doubted = tuple(one.judge for one in opinions if one.examined not in (None, "passed"))
+    failed = tuple(one.judge for one in opinions if one.examined == "failed")
+    if failed:
+        yield Advice("failed_audit", names=failed)
+    doubted = tuple(one.judge for one in opinions if one.examined not in (None, "passed", "failed"))
     if doubted:
         yield Advice("audit", names=doubted)
     unseen = tuple(one.judge for one in opinions if one.sees in ("off", "unknown"))
