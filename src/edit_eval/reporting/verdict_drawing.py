@@ -168,12 +168,12 @@ def _dots(
     for number, dot in enumerate(opinion.dots):
         y = _TOP + 6 + (_DOTS - 12) * number / max(1, count - 1)
         name = first if dot.difference > 0 else other
-        colour = _series(places, name) if dot.difference else Markup("")
+        colour = "" if places is None or not dot.difference else f" series-{places(name) % 12 + 1}"
         words = f"{dot.sample}: {formats.signed(dot.difference, digits)}"
         drawn = Markup(
-            '<circle class="dot" cx="{}" cy="{:.1f}" r="{}"{} fill="currentColor" fill-opacity=".75">'
+            '<circle class="dot{}" cx="{}" cy="{:.1f}" r="{}" fill="currentColor" fill-opacity=".75">'
             "<title>{}</title></circle>"
-        ).format(axis.percent(dot.difference), y, radius, colour, words)
+        ).format(colour, axis.percent(dot.difference), y, radius, words)
         yield (Markup('<a href="{}" tabindex="-1">{}</a>').format(link(dot.sample), drawn) if link else drawn)
 
 
