@@ -36,14 +36,14 @@ _STANDALONE = Markup(
 
 
 @dataclass(frozen=True)
-class Axis:
+class Ruler:
     """A horizontal axis from `low` to `high`."""
 
     low: float
     high: float
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> Axis:
+    def of(cls, values: Sequence[float]) -> Ruler:
         """Returns an axis a little wider than the values."""
         low, high = min(values), max(values)
         margin = (high - low) * 0.06 or 1.0
@@ -66,12 +66,12 @@ class Axis:
         return [round(place * step, 12) for place in range(first, last + 1)]
 
 
-def differences_axis(opinion: Opinion) -> Axis:
+def differences_axis(opinion: Opinion) -> Ruler:
     """Returns the axis of the paired differences: zero, all dots, interval and margin are on it."""
     one = opinion.next
     ends = [*(one.ci95 or ())] if one else []
     ends += [sign * one.margin for sign in (-1, 1)] if one and one.margin is not None else []
-    return Axis.of([0.0, *ends, *(dot.difference for dot in opinion.dots)])
+    return Ruler.of([0.0, *ends, *(dot.difference for dot in opinion.dots)])
 
 
 def has_dots(opinion: Opinion) -> bool:
@@ -132,7 +132,7 @@ def _paired(
                 x, anchor, _series(places, name), follows, shown
             )
         )
-    parts += _dots(opinion, axis, first, other, link, places, digits)
+    parts += _dots(opinion, axis, link, places, digits)
     y = bottom + 18
     if contest.ci95 is not None:
         low, high = map(axis.percent, contest.ci95)
@@ -156,9 +156,7 @@ def _paired(
 
 def _dots(
     opinion: Opinion,
-    axis: Axis,
-    first: str,
-    other: str,
+    axis: Ruler,
     link: Callable[[str], str] | None,
     places: Callable[[str], int] | None,
     digits: int,
@@ -167,8 +165,7 @@ def _dots(
     radius = 3.5 if count <= 40 else 2.5 if count <= 150 else 1.5
     for number, dot in enumerate(opinion.dots):
         y = _TOP + 6 + (_DOTS - 12) * number / max(1, count - 1)
-        name = first if dot.difference > 0 else other
-        colour = "" if places is None or not dot.difference else f" series-{places(name) % 12 + 1}"
+        colour = "" if places is None or not dot.better else f" series-{places(dot.better) % 12 + 1}"
         words = f"{dot.sample}: {formats.signed(dot.difference, digits)}"
         drawn = Markup(
             '<circle class="dot{}" cx="{}" cy="{:.1f}" r="{}" fill="currentColor" fill-opacity=".75">'
@@ -225,13 +222,13 @@ def strips(
     return _svg(parts, bottom + 20, _told(opinion, digits), language, page=places is not None, standalone=standalone)
 
 
-def strips_axis(standings: Sequence[Placing]) -> Axis:
+def strips_axis(standings: Sequence[Placing]) -> Ruler:
     """Returns the axis of means with their intervals."""
     ends = [end for one in standings for end in (*(one.ci95 or ()), one.mean) if end is not None]
-    return Axis.of(ends or [0.0, 1.0])
+    return Ruler.of(ends or [0.0, 1.0])
 
 
-def _axis(axis: Axis, y: int) -> Iterator[Markup]:
+def _axis(axis: Ruler, y: int) -> Iterator[Markup]:
     yield Markup('<line x1="0" x2="100%" y1="{0}" y2="{0}" stroke="currentColor" opacity=".35"/>').format(y - 2)
     for tick in axis.ticks():
         share = axis.share(tick)
@@ -331,7 +328,9 @@ def _several(opinion: Opinion, digits: int) -> Iterator[Line]:
     yield Line(Text("from {} to {}", low, high), "quiet")
 
 
-def _interval(axis: Axis, ci95: tuple[float, float] | None, mean: float | None, zero: float | None = None) -> list[str]:
+def _interval(
+    axis: Ruler, ci95: tuple[float, float] | None, mean: float | None, zero: float | None = None
+) -> list[str]:
     cells = ["·"] * CELLS
     if zero is not None:
         cells[_cell(axis, zero)] = "│"
@@ -344,5 +343,5 @@ def _interval(axis: Axis, ci95: tuple[float, float] | None, mean: float | None, 
     return cells
 
 
-def _cell(axis: Axis, value: float) -> int:
+def _cell(axis: Ruler, value: float) -> int:
     return min(CELLS - 1, int(axis.share(value) * CELLS))

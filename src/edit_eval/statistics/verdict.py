@@ -56,6 +56,8 @@ class Dot(msgspec.Struct, frozen=True):
     sample: str
     difference: float
     """In points, above 0 where the first one is better."""
+    better: str
+    """Who is better there; empty if neither is."""
 
 
 class Contest(msgspec.Struct, frozen=True):
@@ -441,11 +443,12 @@ def _kind(best: ColumnSummary, contests: Sequence[Contest], *, alone: bool) -> K
 
 def _dots(a: ScoreColumn, b: ScoreColumn) -> tuple[Dot, ...]:
     """Returns a's gain over b on each sample that is scored in both, the largest first."""
-    found = [
-        Dot(sample, gain(a.scale) * (score - other))
-        for sample, score in a.scores.items()
-        if score is not None and (other := b.scores.get(sample)) is not None
-    ]
+    found = []
+    for sample, score in a.scores.items():
+        other = b.scores.get(sample)
+        if score is not None and other is not None:
+            by = gain(a.scale) * (score - other)
+            found.append(Dot(sample, by, a.name if by > 0 else b.name if by < 0 else ""))
     found.sort(key=lambda one: (-one.difference, one.sample))
     if len(found) <= MOST_DOTS:
         return tuple(found)
