@@ -14,6 +14,7 @@ import typer
 
 from edit_eval.command_line import (
     Config,
+    Full,
     Markdown,
     Options,
     Passports,
@@ -53,14 +54,14 @@ def _print_what_is_there(run_dir: Path | None) -> None:
             print_json(Run(run_dir).summary)
 
 
-def _print_numbers(run: Any, *, drawn: bool = True) -> None:
+def _print_numbers(run: Any, *, drawn: bool = True, full: bool = False) -> None:
     def show() -> None:
         from edit_eval.reporting.agreement import agreement_sheet
         from edit_eval.reporting.results_sheet import print_summary
         from edit_eval.reporting.table import print_sheet
         from edit_eval.reporting.terminal_text import stdout_console
 
-        print_summary(run.summary, stdout_console(), language=spoken(run.language))
+        print_summary(run.summary, stdout_console(), language=spoken(run.language), full=full)
         if "agreement" in run.summary:
             print()
             print_sheet(agreement_sheet(run.summary["agreement"]), language=spoken(run.language))
@@ -249,6 +250,7 @@ def report(
         Path | None, typer.Option(metavar="FILE", help="With --as: what `agreement --bridge OLD NEW --to FILE` wrote.")
     ] = None,
     markdown: Annotated[Path | None, typer.Option(metavar="FILE", help="With --as: also write it as Markdown.")] = None,
+    full: Full = False,
 ) -> None:
     """Write the report again from the records; for an audit, its page."""
     from edit_eval.auditing import drawn_again
@@ -271,9 +273,9 @@ def report(
     try:
         made.draw()
     except NotDrawn:
-        _print_numbers(made, drawn=False)
+        _print_numbers(made, drawn=False, full=full)
         raise
-    _print_numbers(made)
+    _print_numbers(made, full=full)
 
 
 @verb(evaluating, short_help="Compare runs, or the edit models of one run.")
@@ -306,6 +308,7 @@ def compare(
     allow_drift: Annotated[
         bool, typer.Option("--allow-drift", help="Do not exit with 3 when a judge has drifted between the runs.")
     ] = False,
+    full: Full = False,
 ) -> None:
     """Paired differences with intervals, corrected p-values and ranks with ties, between runs or models of one run."""
     from edit_eval.passports import passport_folder
@@ -325,7 +328,7 @@ def compare(
         made, score=score, detect=detect, margin=margin, allow_unscored=allow_unscored, people=people
     )
     language = spoken(made[0].language)
-    answer(lambda: comparison_document(comparison), lambda: print_comparison(comparison, language=language))
+    answer(lambda: comparison_document(comparison), lambda: print_comparison(comparison, language=language, full=full))
     lines = gate_lines(comparison.gate) if fail_if_worse else []
     drifted = [] if allow_drift else drift_lines(comparison)
     for line in (*lines, *drifted):
@@ -345,6 +348,7 @@ def gate(
         float | None, typer.Option(metavar="SHARE", help="Leave out unscored samples, up to this share.")
     ] = None,
     markdown: Markdown = None,
+    full: Full = False,
     *,
     options: Options,
 ) -> None:
@@ -363,7 +367,7 @@ def gate(
         tell=say,
         **options,
     )
-    answer_with(lambda: gated_document(found), gate_sheet(found), spoken(found.baseline.language), markdown)
+    answer_with(lambda: gated_document(found), gate_sheet(found, full=full), spoken(found.baseline.language), markdown)
     end_if_short(not found.passed)
 
 
