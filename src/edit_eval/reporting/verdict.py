@@ -342,7 +342,7 @@ def _by(opinion: Opinion, one: Contest, *, turned: bool = False) -> Text:
     if one.ci95 is None or one.difference is None:
         return _plain(opinion, one)
     places, sign = digits(opinion), -1.0 if turned else 1.0
-    low, high = (formats.score(end, places) for end in formats.turned(one.ci95, sign))
+    low, high = (formats.score(end, places) for end in formats.turned(one.ci95, sign) or ())
     words = Text(
         "{} ({}; 95% interval {} to {})",
         formats.score(sign * one.difference, places),
