@@ -284,7 +284,7 @@ def _cut(name: str) -> str:
 def characters(verdict: Verdict, digits: Callable[[Opinion], int]) -> list[Line]:
     """Returns the drawing for a terminal: of two models how many pictures lie where, and mean and interval below; of
     more a line each. By the first judge that has a say, and by all of them where they disagree."""
-    shown = verdict.counted if verdict.kind == "judges_disagree" else verdict.counted[:1]
+    shown = verdict.drawn if verdict.kind == "judges_disagree" else verdict.drawn[:1]
     lines: list[Line] = []
     for one in shown:
         drawn = [*_two(one, digits(one))] if has_dots(one) else [*_several(one, digits(one))]

@@ -228,6 +228,11 @@ class Verdict(msgspec.Struct, frozen=True):
         return tuple(one for one in self.opinions if one.counts) or self.opinions
 
     @property
+    def drawn(self) -> tuple[Opinion, ...]:
+        """Those that are worth a drawing: none if no judge has a say."""
+        return () if self.kind == "judge_unfit" else self.counted
+
+    @property
     def agreed(self) -> bool:
         """True if all that have a say come to the same."""
         return len({(one.kind, one.first) for one in self.counted}) == 1

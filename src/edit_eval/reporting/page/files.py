@@ -138,7 +138,7 @@ def draw(results: Results, summary: Mapping[str, Any], run: Path, *, language: s
 
 def verdict_drawing(summary: Mapping[str, Any], language: str) -> str:
     """Returns the verdict's drawing as a file of SVG, by the first judge that has a say; empty with nothing to draw."""
-    found = verdict_of(summary).counted
+    found = verdict_of(summary).drawn
     return str(drawing(found[0], digits(found[0]), language, standalone=True)) if found else ""
 
 

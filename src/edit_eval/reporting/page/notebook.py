@@ -112,7 +112,7 @@ def notebook_html(results: Results, summary: Mapping[str, Any], page: Path, *, l
 
 def _verdict(verdict: Verdict, language: str) -> Markup:
     """Returns the answer, the drawing by the first judge that has a say, and what to do next."""
-    found = verdict.counted
+    found = verdict.drawn
     drawn = drawing(found[0], digits(found[0]), language) if found else Markup("")
     sheet = notebook_sheet(verdict_sheet(verdict, drawn=False), language, _short)
     rests = notebook_sheet([Line(line) for line in paragraph(verdict)], language, one_line)

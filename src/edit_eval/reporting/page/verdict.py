@@ -353,7 +353,7 @@ def verdict_told(results: Results, summary: Mapping[str, Any], language: str = "
         "next": next_lines(verdict),
         "rests": paragraph(verdict),
         "drawings": [
-            _drawing(one, places, pictures, language) for one in verdict.counted[:_DRAWN] if len(one.standings) > 1
+            _drawing(one, places, pictures, language) for one in verdict.drawn[:_DRAWN] if len(one.standings) > 1
         ],
         "verdicts": [_of_judge(one, several, pictures, places) for one in found],
         "standings": standings_table(found, summary, results.edit_models)
