@@ -29,7 +29,7 @@ from combinations.in_place import Ended, command, interrupted, killed, without_p
 from combinations.oracle import Expected
 
 HERE = Path(__file__).parent
-DRAWS = drawing.covering(28, 0, lambda draw: not Expected(draw).refused)
+DRAWS = drawing.covering(31, 0, lambda draw: not Expected(draw).refused)
 """Of `make test`: of very many those that have most pairs between them, and something to do."""
 COVERED = 0.95
 PROCESSES = [
@@ -52,6 +52,7 @@ CASES = {
     "a battle of a kept edit that is not asked yet refers to nothing": (
         "salt=347 rows=6 models=2 folder=1 arena=extended rounds=2 stop=6.5 edit_seeds=2"
     ),
+    "a control is of a sample that was asked for": "salt=898 rows=7 broken=2 categories=2 turns=2 only=1 controls=2",
     "a skipped sample has its battles": "salt=7 rows=6 broken=1 models=2 arena=all",
 }
 """What was found -> the draw that found it. All of it is true now."""

@@ -32,7 +32,7 @@ def _results(summary: Mapping[str, Any], *, full: bool) -> Iterator[Line | Table
     parts = entries(summary["results"])
     enough, *rest = coverage_words(summary)
     look: Look = "strong" if formats.is_complete(summary["coverage"]) else "problem"
-    yield Line(joined(rest, " "), "", enough + (" " if rest else ""), look)
+    yield Line(joined(rest, " "), "", Text("{} ", enough) if rest else enough, look)
     yield from verdict_sheet(verdict_of(summary), full=full)
     for refused in refusals(summary):
         yield Line(Text("{} refused {} of {} edits: {}.", *refused.values()))
