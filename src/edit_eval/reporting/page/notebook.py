@@ -25,7 +25,6 @@ from edit_eval.reporting.analyses import section_of
 from edit_eval.reporting.comparison_tables import columns_table, compared, pairs_table
 from edit_eval.reporting.entries import Entry, controls_are_off, controls_of, entries, headlines
 from edit_eval.reporting.language import said, spoken
-from edit_eval.reporting.leaderboard import leaderboard_sheet
 from edit_eval.reporting.names import judgement_status, named_score
 from edit_eval.reporting.page.gallery import PageFiles, thumbnails
 from edit_eval.reporting.page.html import notebook_sheet, notebook_table
@@ -40,8 +39,11 @@ from edit_eval.reporting.verdict import digits, of_comparison, paragraph, verdic
 from edit_eval.reporting.verdict_drawing import drawing
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.means import MeanScore
+<<<<<<< HEAD
 from edit_eval.statistics.verdict import Verdict, ranked
 from edit_eval.store.leaderboard import Leaderboard
+=======
+>>>>>>> main
 from edit_eval.text import Text, joined
 
 SAMPLES, MODELS, ROWS, LINES = 6, 4, 40, 8
@@ -139,11 +141,6 @@ def comparison_html(comparison: Comparison) -> str:
     sheet += [Line(note, "quiet") for note in comparison.notes[:LINES]]
     verdict = _verdict(of_comparison(comparison), spoken())
     return str(Markup("{}{}").format(verdict, notebook_sheet(sheet, spoken(), _short)))
-
-
-def leaderboard_html(board: Leaderboard) -> str:
-    """Returns every judge's table."""
-    return str(notebook_sheet(leaderboard_sheet(board), spoken(), _short))
 
 
 def means_html(means: Sequence[MeanScore]) -> str:

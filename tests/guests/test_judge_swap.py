@@ -14,8 +14,8 @@ import pytest
 from rich.console import Console
 
 from edit_eval import cli, evaluate
-from edit_eval.bridging import read_bridge
 from edit_eval.errors import ConfigurationError
+from edit_eval.guests.bridge.bridge import read_bridge
 from edit_eval.reporting.agreement import agreement_sheet
 from edit_eval.reporting.table import print_sheet
 from edit_eval.run import Run

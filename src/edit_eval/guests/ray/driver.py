@@ -2,7 +2,7 @@
 
 Ray lists the machines, reserves their GPUs, carries messages between engine and workers, and pictures to machines that
 do not see the run directory; it ends whatever this job leaves behind. All of Ray is in a process of its own
-(`ray_gateway.py`) at the end of two private pipes, for which the engine never waits; workers on the CPU run here, as
+(`gateway.py`) at the end of two private pipes, for which the engine never waits; workers on the CPU run here, as
 without a cluster.
 
 A machine is doubted like a worker (`engine/conversation.py`): a malformed message, or one about another machine's
@@ -30,15 +30,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
+from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError, Stopped
 from edit_eval.execution.contract import FLEET, Event, Gpu, Host, Machine, Meter, WorkerSpecification
 from edit_eval.execution.drivers.local import LocalDriver, Process, last_line
-from edit_eval.execution.drivers.ray_agent import GATEWAY, LOG_BYTES, Frames, framed, known_by, pictures_of
 from edit_eval.execution.engine.conversation import ABOUT, FROM_AFAR, GPU, MACHINE, Conversation, event_of
 from edit_eval.execution.machine.devices import LocalMachine
 from edit_eval.execution.machine.environments import layers_digest
+from edit_eval.guests.ray.agent import GATEWAY, LOG_BYTES, Frames, framed, known_by, pictures_of
 from edit_eval.pictures import MAX_PIXELS, TEMPORARY_PREFIX
 from edit_eval.text import Text
 from edit_eval.workers.messages import Message, MessageStream, encode
@@ -158,7 +159,7 @@ class Remote:
 
 
 class RayDriver(LocalDriver):
-    """Starts workers on the GPUs of a cluster: the one at `address`, or this machine's, or one begun here."""
+    """Starts workers on the GPUs of a Ray cluster: that at `execution.address`, this machine's, or one begun here."""
 
     def __init__(
         self, address: str | None = None, gpus: int | None = None, environment: Mapping[str, str] | None = None
@@ -180,6 +181,16 @@ class RayDriver(LocalDriver):
         self._mark = secrets.token_hex(16)
         self.guarded = True
         """True if the cluster requires one of Ray's tokens."""
+
+    @classmethod
+    def of(cls, configuration: Configuration) -> Self:
+        """Returns a cluster with as many GPUs reserved as the models of a configuration can name."""
+        address = configuration.execution.address
+        wanted = [section.placement.device_ids for section in configuration.models.values()]
+        if "auto" in wanted:
+            return cls(address)
+        numbers = [int(name.partition(":")[2]) for names in wanted for name in names if name.startswith("cuda")]
+        return cls(address, max(numbers, default=-1) + 1)
 
     # -- the cluster --
 
@@ -218,7 +229,7 @@ class RayDriver(LocalDriver):
         """Returns the gateway's command, to which the numbers of its pipes are added."""
         if find_spec("ray") is None:
             raise ConfigurationError(Text("execution.driver: ray needs Ray here: pip install 'edit-eval[ray]'"))
-        return [sys.executable, "-m", "edit_eval.execution.drivers.ray_gateway", self._address or ""]
+        return [sys.executable, "-m", "edit_eval.guests.ray.gateway", self._address or ""]
 
     @property
     def _answered(self) -> bool:
@@ -392,7 +403,7 @@ class RayDriver(LocalDriver):
 
     def machine(self) -> Machine:  # type: ignore[override]  # another than a local driver's
         """Returns all machines of the cluster as one."""
-        from edit_eval.execution.drivers.ray import RayMachine  # which needs this class
+        from edit_eval.guests.ray.driver import RayMachine  # which needs this class
 
         return RayMachine(self, self._environment)
 

@@ -19,8 +19,8 @@ import pytest
 
 from command_lines import Command, caller
 from edit_eval.errors import ConfigurationError
+from edit_eval.guests.reanalysis.files import COUNTED, GEDIT_GROUPS, KEPT, reanalyse
 from edit_eval.published.kris import PLACES, questions_of
-from edit_eval.reanalysis import COUNTED, GEDIT_GROUPS, KEPT, reanalyse
 
 GEDIT_COLUMNS = (
     *("source_image", "edited_image", "instruction", "sementics_score", "quality_score"),

@@ -94,7 +94,7 @@ def pictures_of(order: Message) -> Iterator[Message]:
     for views in (order.get("pictures", ()), *(one["pictures"] for one in order.get("requests", ()))):
         for view in views:
             for picture in (view, *(step[1] for step in view.get("steps", ()) if step[0] == "like")):
-                yield picture.get("blank_like", picture)
+                yield picture.get("blank_like") or picture.get("made_of") or picture
 
 
 def known_by(picture: Message) -> tuple[str, str]:

@@ -17,10 +17,10 @@ from edit_eval.config.schema import ModelSection
 from edit_eval.errors import ConfigurationError, Stopped
 from edit_eval.execution.advice.checks import Context, other_machines
 from edit_eval.execution.contract import FLEET, Event, Gpu, WorkerSpecification
-from edit_eval.execution.drivers.ray import Node, RayDriver, Remote
-from edit_eval.execution.drivers.ray_agent import Files, Frames, framed, known_by, pictures_of
 from edit_eval.execution.engine.engine import Engine
 from edit_eval.execution.machine.places import places_on
+from edit_eval.guests.ray.agent import Files, Frames, framed, known_by, pictures_of
+from edit_eval.guests.ray.driver import Node, RayDriver, Remote
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.tasks import Model, Work
@@ -176,7 +176,7 @@ def test_a_source_is_taken_in_place_only_with_the_digest_that_it_should_have(fil
 
 
 def test_what_is_kept_is_bounded(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("edit_eval.execution.drivers.ray_agent.KEPT_BYTES", 25)
+    monkeypatch.setattr("edit_eval.guests.ray.agent.KEPT_BYTES", 25)
     for number in range(4):
         files.keep((f"/s{number}", "d"), b"x" * 10)
     assert [bool(files.find((f"/s{number}", "d"))) for number in range(4)] == [False, False, True, True]
@@ -236,7 +236,7 @@ def test_a_machine_that_is_silent_at_the_start_is_waited_for_and_used(monkeypatc
 
 
 def test_others_begin_without_the_one_that_stays_silent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("edit_eval.execution.drivers.ray.RETURN_SECONDS", 0.1)
+    monkeypatch.setattr("edit_eval.guests.ray.driver.RETURN_SECONDS", 0.1)
     driver = ImaginedCluster(1, 2, ["silent"])
     try:
         assert driver.machine().gpu_count() == 2
@@ -245,7 +245,7 @@ def test_others_begin_without_the_one_that_stays_silent(monkeypatch: pytest.Monk
 
 
 def test_a_cluster_that_only_does_not_answer_is_no_fault_of_the_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("edit_eval.execution.drivers.ray.ANSWER_SECONDS", 3.0)
+    monkeypatch.setattr("edit_eval.guests.ray.driver.ANSWER_SECONDS", 3.0)
     driver = ImaginedCluster(0, 0, ["silent"])
     with pytest.raises(
         Stopped, match=r"no machine of the Ray cluster answers \(machine 1: silent\); run again"

@@ -12,11 +12,12 @@ import pytest
 import yaml
 
 from command_lines import Command, caller
-from edit_eval import ConfigurationError, evaluate, leaderboard
+from edit_eval import ConfigurationError, analyse, evaluate
 from edit_eval.benchmarks.known_sources import remember_sources
+from edit_eval.guests.leaderboard.standing import read_standing, standing
+from edit_eval.guests.push.sending import push
+from edit_eval.reporting.analyses import plain as plain_of
 from edit_eval.run import Run
-from edit_eval.sharing.push import push
-from edit_eval.store.standing import read_standing, standing
 from late_imports import Late, needs
 from small_benchmark import configuration, sample_id, write_benchmark
 from writable_hub import TOKEN, WritableHub
@@ -168,9 +169,9 @@ def boards(hub: WritableHub, run: Path) -> list[Path]:
 def test_a_leaderboard_of_what_was_pushed_is_that_of_the_runs(
     command: Command, hub: WritableHub, boards: list[Path], tmp_path: Path
 ) -> None:
-    done = command("leaderboard", "hub:me/run", "hub:me/other", "--json", "--out", tmp_path / "board")
+    done = command("leaderboard", "hub:me/run", "hub:me/other", "--json", "--to", tmp_path / "board")
     assert done.code == 0, done.err
-    here = json.loads(json.dumps(leaderboard(boards).document()))
+    here = plain_of(analyse("leaderboard", *boards).document)
     there = done.document
     places = [(one.pop("run"), one.pop("name")) for one in there["columns"]]
     assert {*places} == {("me/run", "testing"), ("me/other", "copy_source")}
@@ -185,7 +186,7 @@ def test_a_leaderboard_of_what_was_pushed_is_that_of_the_runs(
     downloaded.mkdir()
     files = [*hub.commits["datasets/me/run"].values()][-1]
     (downloaded / "standing.json").write_bytes(files["standing.json"])
-    assert [one.mean for one in leaderboard([downloaded, boards[1]]).comparison.columns] == [5.0, 5.0]  # type: ignore[union-attr]
+    assert [one.mean for one in analyse("leaderboard", downloaded, boards[1]).columns] == [5.0, 5.0]
     text = files["standing.json"].decode()
     assert str(boards[0].parent) not in text
     assert "Score: 5.000" not in text
@@ -217,7 +218,7 @@ def test_what_no_leaderboard_can_be_made_of(
         (tmp_path / name).mkdir()
         (tmp_path / name / "standing.json").write_text(json.dumps({**plain, **changed}))
         with pytest.raises(ConfigurationError, match="is of another edit-eval" if name == "later" else "is damaged"):
-            leaderboard([boards[1], tmp_path / name])
+            analyse("leaderboard", boards[1], tmp_path / name)
     (tmp_path / "pipe").mkdir()
     os.mkfifo(tmp_path / "pipe" / "standing.json")
     with pytest.raises(ConfigurationError, match=r"damaged \(not a file but a pipe"):
@@ -225,7 +226,7 @@ def test_what_no_leaderboard_can_be_made_of(
     asked = [{**one, "asked": {"testing": {"score": "other"}}} for one in plain["samples"]]
     (tmp_path / "later" / "standing.json").write_text(json.dumps({**plain, "samples": asked}))
     with pytest.raises(ConfigurationError, match="question"):
-        leaderboard([boards[1], tmp_path / "later"])
+        analyse("leaderboard", boards[1], tmp_path / "later")
 
 
 def _scaled(scoring: dict[str, Any], lowest: float, highest: float) -> dict[str, Any]:

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
+
+import msgspec
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Edit, Judgement, Results
 from edit_eval.statistics.battles import battles_by_judge, tables_of
 from edit_eval.statistics.columns import ScoreColumn, differences
-from edit_eval.statistics.comparison import Comparison, compare
+from edit_eval.statistics.comparison import ColumnSummary, compare
+from edit_eval.statistics.families import Correction
 from edit_eval.store.comparable import Made, Note, comparable_columns, judge_identity, look, run_names
 from edit_eval.text import Text
 
@@ -23,32 +26,26 @@ DESIGN = ("pairs", "rounds", "anchor", "seed")
 """Parameters of a protocol that decide which edits meet, but not what is asked: strengths do not depend on them."""
 
 
-@dataclass(frozen=True)
-class Leaderboard:
+class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
     """The edit models of several runs beside each other."""
 
-    runs: tuple[str, ...]
+    schema: int = 1
+    runs: list[str]
     samples: int
-    comparison: Comparison | None
-    """From judges of single edits, with ranks in its columns; None if there are none."""
-    battles: Mapping[str, Any]
+    columns: list[ColumnSummary]
+    """By judges of single edits, with their ranks."""
+    family: Correction | None
+    """What those ranks are corrected for; None without columns."""
+    battles: dict[str, Any]
     """From judges that compare: as `battles` in a run's summary, over all runs."""
-    passports: Mapping[str, Any]
+    passports: dict[str, Any]
     """Each judge's passport, as in a summary's `judges`; per run, if they differ."""
-    notes: tuple[str, ...] = ()
+    notes: list[str]
 
-    def document(self) -> dict[str, Any]:
-        """Returns plain data for JSON."""
-        columns = () if self.comparison is None else self.comparison.document()["columns"]
-        return {
-            "schema": 1,
-            "runs": list(self.runs),
-            "samples": self.samples,
-            "columns": list(columns),
-            "battles": dict(self.battles),
-            "passports": dict(self.passports),
-            "notes": list(self.notes),
-        }
+    @property
+    def judges(self) -> list[str]:
+        """The judges of single edits, in order."""
+        return [*dict.fromkeys(column.judge for column in self.columns)]
 
 
 def leaderboard(runs: Sequence[Made]) -> Leaderboard:
@@ -85,7 +82,15 @@ def leaderboard(runs: Sequence[Made]) -> Leaderboard:
         if judge.of_two and judge.name not in kept
     ]
     samples = sum(not sample.fault for sample in runs[0].results.samples)
-    return Leaderboard(tuple(names), samples, comparison, battles, lines, tuple(own))
+    return Leaderboard(
+        runs=list(names),
+        samples=samples,
+        columns=list(comparison.columns) if comparison else [],
+        family=comparison.correction if comparison else None,
+        battles=battles,
+        passports=lines,
+        notes=own,
+    )
 
 
 def _of_a_passport(note: str) -> bool:

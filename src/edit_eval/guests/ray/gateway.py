@@ -1,11 +1,11 @@
 """The process between the engine and Ray: it holds everything of Ray that the engine's machine needs.
 
 So Ray's threads, signals, output and habit of ending a program with its cluster never reach the engine; if this process
-ends, the cluster is lost. It finds the machines, starts an agent on each (`ray_agent.py`), continuously asks it for
+ends, the cluster is lost. It finds the machines, starts an agent on each (`agent.py`), continuously asks it for
 messages, passes on its orders, reports lost machines, and carries pictures through Ray's object store. Lines of agents
 and workers pass unread.
 
-Its two private pipes carry frames (`ray_agent.Frames`): a machine's are for its agent, or from it. Those of the number
+Its two private pipes carry frames (`agent.Frames`): a machine's are for its agent, or from it. Those of the number
 `GATEWAY` are JSON lines. From the engine, the field `do`: `start` (`gpus`, `variables`), `leave` (`number`: an agent
 that is no longer wanted), `take` (`number`, `worker`, `task`, `to`, `size`), `give` (`number`, `picture`). To the
 engine, the field `event`: `ready` (`guarded`), `machines` (`machines`: `number`, `name`, `gpus`; and `gpus`, how many
@@ -39,7 +39,7 @@ import ray
 from ray.experimental import get_object_locations
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from edit_eval.execution.drivers.ray_agent import GATEWAY, HEAR_BYTES, Agent, Frames, framed, known_by
+from edit_eval.guests.ray.agent import GATEWAY, HEAR_BYTES, Agent, Frames, framed, known_by
 from edit_eval.pictures import write_durably
 from edit_eval.workers.messages import Message, MessageStream, encode
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+from edit_eval.guests.leaderboard.board import Leaderboard
 from edit_eval.reporting.comparison import note_words
 from edit_eval.reporting.comparison_tables import columns_table
 from edit_eval.reporting.names import score_line
 from edit_eval.reporting.remarks import passport_lines
 from edit_eval.reporting.strengths import battle_sheet
 from edit_eval.reporting.table import Line, Sheet, Table
+<<<<<<< HEAD:src/edit_eval/reporting/leaderboard.py
 from edit_eval.statistics.verdict import ranked
 from edit_eval.store.leaderboard import Leaderboard
+=======
+from edit_eval.reporting.verdict import ranked
+>>>>>>> main:src/edit_eval/guests/leaderboard/sheet.py
 from edit_eval.text import Text
-
-TITLE = Text("Leaderboard")
 
 
 def leaderboard_sheet(board: Leaderboard) -> Sheet:
@@ -31,8 +34,8 @@ def leaderboard_sheet(board: Leaderboard) -> Sheet:
             "quiet",
         )
     ]
-    for judge in board.comparison.judges if board.comparison else ():
-        columns = [one for one in board.comparison.columns if one.judge == judge] if board.comparison else []
+    for judge in board.judges:
+        columns = [one for one in board.columns if one.judge == judge]
         first = columns[0]
         sheet += [Line(), Line(Text("One edit at a time, scored by {}", judge), "strong")]
         sheet += [Line(score_line(first.score, first.scale)), Line()]
@@ -40,8 +43,8 @@ def leaderboard_sheet(board: Leaderboard) -> Sheet:
     scores = [found for of in board.battles.values() for found in of["scores"].values()]
     models = dict.fromkeys(row["edit_model"] for found in scores for row in found["strengths"])
     sheet += battle_sheet({"battles": board.battles, "edits": [{"edit_model": model} for model in models]})
-    if board.comparison:
-        sheet += [Line(), Line(board.comparison.correction.words(), "quiet")]
+    if board.family:
+        sheet += [Line(), Line(board.family.words(), "quiet")]
     sheet += [Line(line, "quiet") for line in passport_lines({"judges": board.passports})]
     sheet += [Line(note_words(note), "problem") for note in board.notes]
     return sheet
