@@ -241,22 +241,7 @@ def plan(
 
 
 @verb(evaluating)
-<<<<<<< HEAD
-def report(
-    run: RunFolder,
-    as_: Annotated[
-        str | None,
-        typer.Option("--as", metavar="JUDGE", help="Only tell the means on this judge's scale, by --bridge."),
-    ] = None,
-    bridge: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="With --as: what `agreement --bridge OLD NEW --to FILE` wrote.")
-    ] = None,
-    markdown: Annotated[Path | None, typer.Option(metavar="FILE", help="With --as: also write it as Markdown.")] = None,
-    full: Full = False,
-) -> None:
-=======
-def report(run: RunFolder) -> None:
->>>>>>> main
+def report(run: RunFolder, full: Full = False) -> None:
     """Write the report again from the records; for an audit, its page."""
     from edit_eval.auditing import drawn_again
     from edit_eval.run import Run
@@ -303,13 +288,7 @@ def compare(
         typer.Option(metavar="FILE", help="People's scores or votes on some edits: what they would say of all."),
     ] = None,
     passports: Passports = None,
-<<<<<<< HEAD
-    allow_drift: Annotated[
-        bool, typer.Option("--allow-drift", help="Do not exit with 3 when a judge has drifted between the runs.")
-    ] = False,
     full: Full = False,
-=======
->>>>>>> main
 ) -> None:
     """Paired differences with intervals, corrected p-values and ranks with ties, between runs or models of one run."""
     from edit_eval.passports import passport_folder

@@ -39,11 +39,7 @@ from edit_eval.reporting.verdict import digits, of_comparison, paragraph, verdic
 from edit_eval.reporting.verdict_drawing import drawing
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.means import MeanScore
-<<<<<<< HEAD
 from edit_eval.statistics.verdict import Verdict, ranked
-from edit_eval.store.leaderboard import Leaderboard
-=======
->>>>>>> main
 from edit_eval.text import Text, joined
 
 SAMPLES, MODELS, ROWS, LINES = 6, 4, 40, 8
