@@ -20,7 +20,6 @@ from edit_eval.reporting.page.files import write_report
 from edit_eval.reporting.page.notebook import comparison_html, notebook_html
 from edit_eval.reporting.results_sheet import print_summary
 from edit_eval.reporting.verdict import answer_lines, doubt_lines, next_lines, paragraph, verdict_of
-from edit_eval.sharing.card import card
 from edit_eval.statistics.comparison import compare_models
 from edit_eval.statistics.summary import summarise
 from reporting.readings import READINGS, Reading
@@ -201,7 +200,7 @@ def test_the_runs_that_are_read_come_to_what_they_should(reading: Reading, tmp_p
 
 
 def test_every_display_that_names_a_winner_shows_the_same_verdict(drawn: Results, tmp_path: Path) -> None:
-    """Terminal, page (which is the live view, too), Markdown, notebook, card, `Run.verdict`, comparison and gate."""
+    """Terminal, page (which is the live view, too), Markdown, notebook and comparison; the card has its own test."""
     results = scored(without(drawn, "b"), {"a": 0.0, "c": 1.0})
     summary = summary_of(results)
     [answer] = answer_lines(verdict_of(summary))
@@ -219,7 +218,6 @@ def test_every_display_that_names_a_winner_shows_the_same_verdict(drawn: Results
         "page": html.unescape((tmp_path / "report/index.html").read_text("utf-8")),
         "markdown": (tmp_path / "report/report.md").read_text("utf-8").replace("\\", ""),
         "notebook": html.unescape(notebook_html(results, summary, tmp_path / "index.html", language="en")),
-        "card": card("me/run", results, summary, licence="mit", images=False, sources=False).replace("\\", ""),
         "comparison in a notebook": html.unescape(comparison_html(compared)),
     }
     for name, shown in displays.items():
