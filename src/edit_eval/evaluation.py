@@ -29,6 +29,7 @@ from edit_eval.experiment import Experiment, load_samples, verify_sources
 from edit_eval.passports import passport_folder
 from edit_eval.reporting.progress.live import progress_of
 from edit_eval.run import Run, failure_statuses
+from edit_eval.sharing.arena import joining
 from edit_eval.store.examined import take_passports
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.store.run_folders import find_place, refuse_an_unfit_python
@@ -96,8 +97,8 @@ def evaluate(
     # What is asked for.
     altered = verify_sources(configuration) if verify else ""
     data = load_samples(configuration, spectator)
-    experiment = Experiment.of(configuration, data)
-    tell(*experiment.notes)
+    experiment, arena = joining(Experiment.of(configuration, data), configuration)
+    tell(*experiment.notes, *(arena.notes if arena else ()))
 
     # What is there already.
     place = find_place(run_dir, configuration.name, experiment, again, reuse_from)
@@ -108,7 +109,9 @@ def evaluate(
             run = Run(directory.path)
             tell(*place.notes(directory, experiment))
             matrix, noticed = place.recall(directory, experiment, again, verify=verify)
-            tell(altered, *noticed, what_is_left(matrix) if part is None else "")  # a shard's own part is told later
+            lent = arena.lend(directory, matrix) if arena else ""
+            left = what_is_left(matrix) if part is None else ""  # a shard's own part is told later
+            tell(altered, *noticed, lent, left)
 
             # Do the rest. A finished run that is requested once more is not touched, down to its files' times.
             pending = bool(matrix.pending)

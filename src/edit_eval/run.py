@@ -36,6 +36,7 @@ from edit_eval.store.recall import recall_run
 from edit_eval.store.run_directory import RunDirectory, of_ledger
 from edit_eval.store.run_folders import damaged, recorded
 from edit_eval.store.standing import Standing, is_standing, read_standing
+from edit_eval.store.stored import read_stored
 from edit_eval.store.table import by_kind, subjects
 from edit_eval.store.votes import Votes, read_votes
 from edit_eval.text import Text
@@ -184,6 +185,8 @@ class Run:
         found = by_kind(matrix)
         judgements = tuple(found["edit"])
         samples, edits = subjects(matrix)
+        scoring = {judge.name: judge.scoring for judge in matrix.judges}
+        stored, turns = read_stored(self.path, samples, scoring) if self.experiment.stored else ((), {})
         return Results(
             name=self.path.resolve().name,
             directory=str(self.path),
@@ -193,10 +196,12 @@ class Run:
             judgements=judgements,
             edit_models=tuple(model.name for model in matrix.edit_models),
             judges=tuple(judge.name for judge in self.experiment.judges_of_one),
-            scoring={judge.name: judge.scoring for judge in matrix.judges},
+            scoring=scoring,
             controls=tuple(found["control"]),
             battles=tuple(found["battle"]),
             battle_judges=tuple(judge.name for judge in matrix.judges if judge.of_two),
+            stored=stored,
+            joined=turns,
             told=self.experiment.told,
             critiques=(*(one for one in found["critique"] if one.status is not Status.SKIPPED), *found["rewriting"]),
             rounds=matrix.rounds,

@@ -132,16 +132,20 @@ class Matrix:
         return [self.new_edit(number) for number in range(self.cells.edits)]
 
     def new_edit(self, number: int) -> Edit:
-        """Returns an edit in its initial state: pending, or skipped if its sample has a fault."""
+        """Returns an edit in its initial state: pending, or skipped if its sample has a fault. Nobody makes one that an
+        earlier run has stored: there it is, or it has failed."""
         model, edit_seed, sample = self.edit_parts(number)
+        status, reason = (SKIPPED, sample.fault) if sample.fault else (PENDING, "")
+        if not sample.fault and (run := self.experiment.stored.get(model.name)):
+            status, reason = Status.EDIT_FAILED, f"{run} has no edit of it"
         return Edit(
             key=self.edit_keys[number],
             sample_id=sample.id,
             edit_model=model.name,
             seed=self._seed(model, edit_seed, sample),
             edit_seed=edit_seed,
-            status=SKIPPED if sample.fault else PENDING,
-            reason=sample.fault,
+            status=status,
+            reason=reason,
         )
 
     def grow(self, sample: Sample) -> int:
