@@ -1,6 +1,6 @@
 """Overhead of edit-eval itself: between two tasks on a device, on the engine's processor, and when resuming a run.
 
-    python bench/overhead.py [--json]
+    python bench/overhead.py [--json] [--beside TREE]
 
 `device_gap_ms`: median time between the end of one edit and the start of the next on a device, at 1024 x 1024 with real
 PNGs. `engine_cpu_ms`: processor time of the engine's process per task (an edit or a batch of judgements), as the slope
@@ -8,6 +8,9 @@ between a short and a long run. `resume_100k_seconds` and `rss_100k_mb`: reading
 checking every line's CRC and every picture's existence, in a process of its own; with its processor time, which
 depends less on other load. Medians of several such processes. For the memory of the benchmark's pass, see
 bench/benchmark_pass.py.
+
+With `--beside`, the source of another tree is measured by the same program, in turn with this one, each figure in
+a process of its own: what else the machine does then weighs on both alike.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -172,7 +176,8 @@ def read_run(run: Path) -> None:
     """Reads a run back in this process; prints seconds, processor seconds (user and system), and megabytes."""
     begin, busy = time.perf_counter(), time.process_time()
     made = Run(run)
-    pending = sum(judgement.score is None for judgement in made.matrix.judgements())
+    rows = made.table.rows("edit") if hasattr(made, "table") else made.matrix.judgements()  # an older tree's
+    pending = sum(judgement.score is None for judgement in rows)
     seconds, busy = time.perf_counter() - begin, time.process_time() - busy
     assert pending == 0
     print(json.dumps([seconds, busy, peak_megabytes()]))
@@ -201,21 +206,49 @@ def resume() -> dict[str, float]:
     }
 
 
+MEASURES: dict[str, Callable[[], dict[str, float]]] = {
+    "gap": lambda: {"device_gap_ms": device_gap()},
+    "engine": lambda: {"engine_cpu_ms": engine_cpu()},
+    "resume": resume,
+}
+HERE = Path(__file__).resolve().parents[1]
+
+
+def beside(tree: Path, rounds: int) -> dict[str, dict[str, float]]:
+    """Returns the medians of this tree's figures, and of another one's, measured in turn."""
+    found: dict[str, dict[str, list[float]]] = {str(one): {} for one in (HERE, tree.resolve())}
+    for _, measure, (one, figures) in itertools.product(range(rounds), MEASURES, found.items()):
+        command = [sys.executable, __file__, "--measure", measure]
+        environment = {**os.environ, "PYTHONPATH": str(Path(one) / "src")}
+        said = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
+        for name, value in json.loads(said.splitlines()[-1]).items():
+            figures.setdefault(name, []).append(value)
+    return {one: {name: statistics.median(values) for name, values in of.items()} for one, of in found.items()}
+
+
 def main() -> None:
     """Prints the figures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--beside", metavar="TREE", type=Path, help="another tree to measure in turn with this one")
+    parser.add_argument("--rounds", metavar="N", type=int, default=3, help="with --beside: how often each is measured")
     parser.add_argument("--read", metavar="RUN", help=argparse.SUPPRESS)
+    parser.add_argument("--measure", choices=MEASURES, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.read:
-        read_run(Path(arguments.read))
-        return
-    figures = {"device_gap_ms": device_gap(), "engine_cpu_ms": engine_cpu(), **resume()}
+        return read_run(Path(arguments.read))
+    if arguments.measure:
+        return print(json.dumps(MEASURES[arguments.measure]()))
+    if arguments.beside:
+        trees = beside(arguments.beside, arguments.rounds)
+        if arguments.json:
+            return print(json.dumps({"figures": trees}))
+        here, there = trees.values()
+        return print("\n".join(f"{name}: {here[name]:.2f} here, {there[name]:.2f} there" for name in here))
+    figures = {name: value for measure in MEASURES.values() for name, value in measure().items()}
     if arguments.json:
-        print(json.dumps({"figures": {name: round(value, 3) for name, value in figures.items()}}))
-    else:
-        for name, value in figures.items():
-            print(f"{name}: {value:.2f}")
+        return print(json.dumps({"figures": {name: round(value, 3) for name, value in figures.items()}}))
+    return print("\n".join(f"{name}: {value:.2f}" for name, value in figures.items()))
 
 
 if __name__ == "__main__":

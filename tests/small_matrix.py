@@ -18,9 +18,10 @@ from edit_eval.pictures import write_png
 from edit_eval.protocols.asked import AskedJudge, make_protocol
 from edit_eval.protocols.contract import Protocol, Question, Score
 from edit_eval.records import Edit, Judgement, Picture, Reading, Reply, Sample, Scale, Status
+from edit_eval.run import Run
 from edit_eval.store.journal import Record
 from edit_eval.store.matrix import Matrix
-from edit_eval.store.recall import recall, where_of
+from edit_eval.store.recall import recall, recall_run, where_of
 from edit_eval.store.run_directory import RunDirectory
 
 CATEGORIES = ("physical", "environmental", "social")
@@ -208,6 +209,13 @@ def recalled(
 ) -> list[str]:
     """Has a matrix recall these lines; returns what was noticed."""
     return recall(matrix, edits, replies, directory.path, retry, **more)
+
+
+def matrix_of(run: Run) -> Matrix:
+    """The matrix of a run's records, as the engine has it."""
+    matrix = Matrix(run.experiment)
+    recall_run(matrix, RunDirectory.existing(run.path))
+    return matrix
 
 
 def outcome(judgement: Judgement) -> dict[str, Any]:

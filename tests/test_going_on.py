@@ -23,7 +23,7 @@ from edit_eval.records import Reply, Status
 from edit_eval.reporting.status import going_on
 from edit_eval.run import Run
 from edit_eval.store.run_directory import RunDirectory
-from edit_eval.store.table import what_is_left
+from edit_eval.store.table import JudgementTable, what_is_left
 from small_benchmark import configuration, numbers, sample_id, write_benchmark
 from small_matrix import made_edit, small_matrix
 
@@ -433,9 +433,9 @@ def test_skipped_samples_count_against_the_coverage(here: Path) -> None:
 def test_what_is_left_is_counted_as_people_do(samples: int, said: tuple[str, str], tmp_path: Path) -> None:
     matrix, directory = small_matrix(samples), RunDirectory(tmp_path)
     directory.begin()
-    found = [what_is_left(matrix)]
+    found = [what_is_left(JudgementTable(matrix))]
     for number in range(samples):
         matrix.set_edit(number, made_edit(matrix, number, directory))
         matrix.add_reply(number, Reply(text="7"))
     directory.end()
-    assert (*found, what_is_left(matrix)) == said
+    assert (*found, what_is_left(JudgementTable(matrix))) == said

@@ -179,7 +179,7 @@ def test_the_same_command_asks_nothing_again(made: Run, tmp_path: Path, pairs: s
     assert again.summary["analyses"]["rounds"] == first.summary["analyses"]["rounds"]
     battles = first.summary["battles"]["arena"]["coverage"]
     assert "skipped" not in battles["by_status"]
-    assert first.matrix.pending == 0
+    assert first.table.is_complete
     assert {line["repeat"] for line in replies(first, "critic")} == {0}, "one answer is told"
     assert {line["repeat"] for line in replies(first, "colour")} == {*range(repeats)}
 

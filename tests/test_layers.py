@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+import tomllib
 from collections import defaultdict
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import edit_eval
 from edit_eval.errors import ExitCode
 from edit_eval.execution.machine.environments import beside_a_model
 from edit_eval.records import NO_EDIT, Ending, Status
+from edit_eval.store.run_directory import JOURNALS
 
 SOURCE = Path(edit_eval.__file__).parent
 TESTS = Path(__file__).parent
@@ -120,9 +122,9 @@ def test_every_name_says_what_is_in_it() -> None:
 def test_tests_mirror_what_they_test() -> None:
     """A folder of tests has the name of a room."""
     rooms = {p.name for p in SOURCE.iterdir() if p.is_dir() and p.name != "__pycache__"}
-    others = {"bench", "cluster", "combinations", "docs", "proof", "faults"}  # what no room alone promises
+    no_room_alone = {"bench", "cluster", "combinations", "docs", "proof", "faults", "older_runs"}
     folders = {p.name for p in TESTS.iterdir() if p.is_dir() and not p.name.startswith(("__", "."))}
-    assert folders <= rooms | others
+    assert folders <= rooms | no_room_alone
 
 
 def public_classes(path: Path) -> list[str]:
@@ -168,6 +170,24 @@ def test_exit_codes_are_in_the_docs(page: str) -> None:
     rows = re.findall(r"^\| (\d[\d, 、]*) \|", (DOCS / page).read_text("utf-8"), re.MULTILINE)
     listed = [int(code) for row in rows for code in re.findall(r"\d+", row)]
     assert sorted({*listed} - {128 + 9, 128 + 15}) == sorted(ExitCode)
+
+
+def test_no_reader_opens_a_journal() -> None:
+    """Those that a contract of import-linter keeps from what is beneath the table do not open its files either."""
+    contracts = tomllib.loads((SOURCE.parents[1] / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]
+    (readers,) = (one["source_modules"] for one in contracts["contracts"] if "queries the table" in one["name"])
+    rooms = tuple(reader.removeprefix("edit_eval.") for reader in readers)
+    files = [p for p in MODULES if name(p).split("/")[0].removesuffix(".py") in rooms]
+    assert len(files) > 100
+    opens = []
+    for path in files:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            named = node.right if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) else None
+            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".read") and node.args:
+                named = node.args[0]
+            if isinstance(named, ast.Constant) and named.value in (*JOURNALS, "samples"):
+                opens.append(f"{name(path)}: {ast.unparse(node)}")
+    assert opens == []
 
 
 def test_what_counts_and_shows_names_no_failure() -> None:

@@ -21,6 +21,7 @@ from edit_eval.reporting.page.page import page
 from edit_eval.run import Run
 from edit_eval.store.run_directory import RunDirectory
 from faults.faulty_runs import Ears
+from small_matrix import matrix_of
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 ROUNDING = 0.03
@@ -124,7 +125,7 @@ def test_the_same_command_does_nothing_again_and_another_critique_makes_its_edit
     again = evaluate(written(folder), run_dir=made.path, report=False, spectator=Ears())
     assert Counter(line["status"] for line in RunDirectory(made.path).read("edits")) == before
     assert rounds_of(again) == rounds_of(made)
-    matrix = Run(made.path).matrix
+    matrix = matrix_of(made)
     number = next(n for n, edit in enumerate(matrix.edits) if edit.edit_model == "retoucher@3" and edit.image)
     critique = matrix.critique(number)
     assert critique is not None

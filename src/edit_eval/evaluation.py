@@ -33,7 +33,7 @@ from edit_eval.sharing.arena import joining
 from edit_eval.store.examined import take_passports
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.store.run_folders import find_place, refuse_an_unfit_python
-from edit_eval.store.table import what_is_left
+from edit_eval.store.table import JudgementTable, what_is_left
 from edit_eval.text import Text
 
 
@@ -110,7 +110,7 @@ def evaluate(
             tell(*place.notes(directory, experiment))
             matrix, noticed = place.recall(directory, experiment, again, verify=verify)
             lent = arena.lend(directory, matrix) if arena else ""
-            left = what_is_left(matrix) if part is None else ""  # a shard's own part is told later
+            left = what_is_left(JudgementTable(matrix)) if part is None else ""  # a shard's own part is told later
             tell(altered, *noticed, lent, left)
 
             # Do the rest. A finished run that is requested once more is not touched, down to its files' times.

@@ -27,17 +27,14 @@ from edit_eval.statistics.summary import judges_document, votes_document
 from edit_eval.store.comparable import compare_runs
 from edit_eval.store.examined import Examined, examined
 from edit_eval.store.joined import joined, judges_apart
-from edit_eval.store.journal import no_garbage
 from edit_eval.store.leaderboard import Leaderboard
 from edit_eval.store.leaderboard import leaderboard as read_leaderboard
-from edit_eval.store.matrix import Matrix
 from edit_eval.store.provenance import mixed_environments
-from edit_eval.store.recall import recall_run
 from edit_eval.store.run_directory import RunDirectory, of_ledger
 from edit_eval.store.run_folders import damaged, recorded
 from edit_eval.store.standing import Standing, is_standing, read_standing
 from edit_eval.store.stored import read_stored
-from edit_eval.store.table import by_kind, subjects
+from edit_eval.store.table import JudgementTable, open_table
 from edit_eval.store.votes import Votes, read_votes
 from edit_eval.text import Text
 
@@ -129,15 +126,15 @@ class Run:
         return examined(self.experiment, self.path, self.passports)
 
     @classmethod
-    def opened(cls, directory: RunDirectory, matrix: Matrix | None = None) -> Run:
-        """Opens the run in a folder that is already being read; with a `matrix`, as far as that has been filled.
+    def opened(cls, directory: RunDirectory, table: JudgementTable | None = None) -> Run:
+        """Opens the run in a folder that is already being read; with a `table`, as far as that has been read.
 
         A damaged configuration is then reported, and left out: the results can be seen all the same.
         """
         run = cls(directory.path)
         vars(run)["_directory"] = directory
-        if matrix is not None:
-            vars(run).update(experiment=matrix.experiment, matrix=matrix)
+        if table is not None:
+            vars(run).update(experiment=table.experiment, table=table)
             try:
                 _ = run._configuration, directory.resolved()
             except RunDirectoryError as error:
@@ -170,45 +167,41 @@ class Run:
         return found
 
     @cached_property
-    @no_garbage()
-    def matrix(self) -> Matrix:
-        """Every edit, reply and judgement."""
-        matrix = Matrix(self.experiment)
-        recall_run(matrix, self._directory)
-        return matrix
+    def table(self) -> JudgementTable:
+        """Every edit and judgement."""
+        return open_table(self._directory, self.experiment)
 
     @cached_property
     def results(self) -> Results:
         """All records, for statistics and reports."""
-        directory, matrix = self._directory, self.matrix
+        directory, table, experiment = self._directory, self.table, self.experiment
         timeline = directory.timeline()
-        found = by_kind(matrix)
+        found = table.by_kind()
         judgements = tuple(found["edit"])
-        samples, edits = subjects(matrix)
-        scoring = {judge.name: judge.scoring for judge in matrix.judges}
-        stored, turns = read_stored(self.path, samples, scoring) if self.experiment.stored else ((), {})
+        scoring = {judge.name: judge.scoring for judge in experiment.judges}
+        stored, turns = read_stored(self.path, table.samples, scoring) if experiment.stored else ((), {})
         return Results(
             name=self.path.resolve().name,
             directory=str(self.path),
-            samples=samples,
-            edits=edits,
-            beside=tuple(sample for sample in matrix.samples if sample.id in self.experiment.beside),
+            samples=table.samples,
+            edits=table.edits,
+            beside=table.beside,
             judgements=judgements,
-            edit_models=tuple(model.name for model in matrix.edit_models),
-            judges=tuple(judge.name for judge in self.experiment.judges_of_one),
+            edit_models=tuple(model.name for model in experiment.edit_models),
+            judges=tuple(judge.name for judge in experiment.judges_of_one),
             scoring=scoring,
             controls=tuple(found["control"]),
             battles=tuple(found["battle"]),
-            battle_judges=tuple(judge.name for judge in matrix.judges if judge.of_two),
+            battle_judges=tuple(judge.name for judge in experiment.judges if judge.of_two),
             stored=stored,
             joined=turns,
-            told=self.experiment.told,
+            told=experiment.told,
             critiques=(*(one for one in found["critique"] if one.status is not Status.SKIPPED), *found["rewriting"]),
-            rounds=matrix.rounds,
+            rounds=table.rounds,
             published=self._published(judgements),
             certificates={
                 judge.name: certificate_of(judge.scoring.protocol, judge.protocol)
-                for judge in matrix.judges
+                for judge in experiment.judges
                 if getattr(judge.protocol, "published", None)
             },
             activities=timeline.activities,
@@ -220,7 +213,7 @@ class Run:
             configuration=self._configuration,
             resolved={} if self._damaged else directory.resolved(),
             environment=directory.environment(),
-            about=self.experiment.about,
+            about=experiment.about,
             examined={judge: one.as_plain() for judge, one in self.examined.items()},
             notes=tuple(filter(None, self._notes())),
         )

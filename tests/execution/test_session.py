@@ -26,6 +26,7 @@ from edit_eval.store.run_directory import RunDirectory
 from reporting.simulated_runs import AnsweringDriver
 from simulated_driver import Fate
 from small_benchmark import configuration, sample_id, write_benchmark
+from small_matrix import matrix_of
 
 
 class Clock:
@@ -153,7 +154,7 @@ def test_each_worker_has_a_log_of_its_own(watched: tuple[Run, Clock]) -> None:
 
 def test_a_run_that_goes_on_knows_how_long_things_take(watched: tuple[Run, Clock]) -> None:
     run, _ = watched
-    estimates = seen_before(run.matrix, RunDirectory.existing(run.path))
+    estimates = seen_before(matrix_of(run), RunDirectory.existing(run.path))
     assert estimates.unit["edit:testing"].count == estimates.unit["judge:testing"].count == 9
     assert 0.12 <= (estimates.unit["edit:testing"].value or 0) < 1.2
     assert 0.02 <= (estimates.unit["judge:testing"].value or 0) < 1.2

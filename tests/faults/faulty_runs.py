@@ -18,6 +18,7 @@ from edit_eval import evaluate
 from edit_eval.run import Run
 from edit_eval.store.journal import Damage, Record, read
 from small_benchmark import configuration, sample_id
+from small_matrix import matrix_of
 
 COUNT = 9
 ANSWERS = {sample_id(n): f"Score: {n % 10}.5" for n in range(60)}
@@ -72,7 +73,7 @@ def run(folder: Path, name: str = "run", *, ears: Ears | None = None, **more: An
 def verdicts(made: Run) -> list[tuple[object, ...]]:
     """What must be equal between an undisturbed run and any other: all but times and workers."""
     pixels = {(e.sample_id, e.edit_model, e.edit_seed): (e.pixels, e.flags) for e in made.results.edits}
-    matrix, found = made.matrix, []
+    matrix, found = matrix_of(made), []
     for number in range(matrix.cells.judgements):
         j = matrix.judgement(number)
         keys = tuple(matrix.key(cell) for cell in matrix.cells.cells_of(number) if matrix.can_be_asked(cell))

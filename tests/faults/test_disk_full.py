@@ -36,6 +36,7 @@ from faults.faulty_runs import (
     workers_of,
 )
 from small_benchmark import write_benchmark
+from small_matrix import matrix_of
 
 SIZE = (160, 120)  # pictures of about 58 kB
 SAMPLES = 9
@@ -125,7 +126,7 @@ def test_a_disk_without_inodes_is_not_said_to_lack_space(tmp_path: Path, small_d
 
 
 def test_a_disk_is_said_to_be_what_it_is(clean: Run, small_disk: Callable[[int], Path]) -> None:
-    disk, matrix = small_disk(1 << 20), Run(clean.path).matrix
+    disk, matrix = small_disk(1 << 20), matrix_of(clean)
     assert "need about" in what_is_short(errno.ENOSPC, matrix, disk)
     assert "`ulimit -n`" in what_is_short(errno.EMFILE, matrix, disk)
     assert "need about" in what_is_short(None, matrix, disk / "nowhere")
@@ -202,7 +203,7 @@ def test_a_folder_that_must_not_be_written_is_refused(tmp_path: Path) -> None:
 
 
 def test_what_is_needed_is_told_from_what_is_there(clean: Run, tmp_path: Path) -> None:
-    matrix = Run(clean.path).matrix
+    matrix = matrix_of(clean)
     assert space_needed(matrix, tmp_path).startswith("the remaining 0 edits and 0 judgements need about 0.0 kB; ")
     from dataclasses import replace
 
@@ -213,7 +214,7 @@ def test_what_is_needed_is_told_from_what_is_there(clean: Run, tmp_path: Path) -
     needed = float(text.partition("need about ")[2].partition(" kB")[0]) * 1000
     assert 3 * size < needed < 5 * size
     for number in (1, 2):
-        matrix.set_edit(number, Run(clean.path).matrix.edits[number])
+        matrix.set_edit(number, matrix_of(clean).edits[number])
     assert space_needed(matrix, tmp_path).startswith("the remaining 1 edit and ")
 
 

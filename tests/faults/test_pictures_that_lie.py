@@ -262,7 +262,7 @@ def test_a_source_that_is_another_picture_by_now_is_taken_from_the_benchmark_aga
     tmp_path: Path, undisturbed: Run, verify: bool
 ) -> None:
     """Of equal size in the cache; `run --verify` sees it even where the file system tells nothing."""
-    victim = Path(run(tmp_path).matrix.samples[3].source)
+    victim = Path(run(tmp_path).results.samples[3].source)
     whole = victim.read_bytes()
     time.sleep(0.02)  # a file's clock ticks in milliseconds
     changed_pixel(victim)

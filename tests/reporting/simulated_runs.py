@@ -29,6 +29,7 @@ from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.tasks import Model, Work
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.run_directory import RunDirectory
+from edit_eval.store.table import JudgementTable
 from edit_eval.workers.messages import Message
 from simulated_driver import Fate, SimulatedDriver
 
@@ -203,7 +204,9 @@ class SimulatedRun:
         """Runs to the end."""
         recorder = Recorder(self.matrix, self.directory, self.work, spectator)
         fill_work(self.work, self.matrix, self._batches, by_category=self._by_category, pilot=self._pilot)
-        spectator.begin(self.matrix, self.policy, self.work, self.estimates, self.meters, self.directory)
+        spectator.begin(
+            JudgementTable(self.matrix), self.policy, self.work, self.estimates, self.meters, self.directory
+        )
         try:
             Engine(self.driver, self.policy, self.work, recorder, spectator, self._specifications).run()
         except Stopped:
@@ -263,14 +266,14 @@ class Watched:
 
     def begin(
         self,
-        matrix: Matrix,
+        table: JudgementTable,
         policy: Policy,
         work: Work,
         estimates: Estimates,
         meters: Mapping[str, Meter],
         directory: RunDirectory,
     ) -> None:
-        self.state = ProgressState(matrix, policy, work, estimates, lambda: self.run.driver.now, meters)
+        self.state = ProgressState(table, policy, work, estimates, lambda: self.run.driver.now, meters)
         self.tick(0.0)
 
     def tick(self, now: float) -> None:

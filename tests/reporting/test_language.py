@@ -25,8 +25,8 @@ from edit_eval.reporting.progress.view import Judged, Said
 from edit_eval.reporting.terminal_text import Beginning, Name, Spoken, Styled, one_line, print_beside, print_facts
 from edit_eval.text import Text, joined
 
-STATED = {"黑图：编辑的每个像素都是 (0, 0, 0)，模型中出现 NaN 时会如此", "export {}=..."}
-"""A list as Python has it, and a command."""
+STATED = {"黑图：编辑的每个像素都是 (0, 0, 0)，模型中出现 NaN 时会如此", "export {}=...", "对 {}作 Holm 校正"}
+"""A list as Python has it, a command, and a number of tests, which ends in Chinese: `3 次检验`."""
 WIDE = "[\u4e00-\u9fff]"
 SLIPS = {
     "a half-width mark behind a Chinese character": f"{WIDE} ?[,;:?!()]",

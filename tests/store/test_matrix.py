@@ -11,7 +11,7 @@ import pytest
 from edit_eval.protocols.contract import Missing, Score, View
 from edit_eval.records import Edit, Judgement, Reading, Reply, Sample, Scale, Status
 from edit_eval.store.matrix import Matrix
-from edit_eval.store.table import what_is_left
+from edit_eval.store.table import JudgementTable, what_is_left
 from small_matrix import Asking, ask, asked_judge, imagined_edit, small_matrix, small_sample, small_samples
 
 GOOD = Reply(text="Score: 8.0", seconds=0.5, device="cpu:1")
@@ -374,13 +374,16 @@ def test_only_a_control_that_shows_an_edit_needs_one() -> None:
 
 def test_what_is_left_is_one_line() -> None:
     matrix = small_matrix(2, controls=1)
-    assert what_is_left(matrix) == "to do: 2 edits, 5 judgements"
+    assert what_is_left(JudgementTable(matrix)) == "to do: 2 edits, 5 judgements"
     made(matrix)
     matrix.add_reply(0, GOOD)
-    assert what_is_left(matrix) == "2 of 2 edits and 1 of 5 judgements are kept; to do: 0 edits, 4 judgements"
+    assert (
+        what_is_left(JudgementTable(matrix))
+        == "2 of 2 edits and 1 of 5 judgements are kept; to do: 0 edits, 4 judgements"
+    )
     for cell in range(1, len(matrix.cells)):
         matrix.add_reply(cell, GOOD)
-    assert what_is_left(matrix) == "Nothing to do: 2 edits and 5 judgements already complete"
+    assert what_is_left(JudgementTable(matrix)) == "Nothing to do: 2 edits and 5 judgements already complete"
 
 
 def test_a_judge_may_ask_what_another_does_not() -> None:

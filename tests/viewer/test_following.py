@@ -37,7 +37,8 @@ def emptied(folder: Path) -> tuple[Path, dict[str, bytes]]:
 
 
 def shown(run: Following) -> dict[str, Any]:
-    return {one: repr(run.of_sample(one)) for one in run.samples}
+    assert run.table is not None
+    return {one: repr(run.table.of_sample(one)) for one in run.table.sample_ids}
 
 
 def whole(run: Path) -> dict[str, Any]:
@@ -73,7 +74,7 @@ def test_what_comes_in_pieces_is_what_there_is(seed: int, folder: Path) -> None:
     said |= follower.catch_up().samples
     after = shown(follower)
     assert after == whole(run)
-    assert said == {one for one in after if after[one] != before[one]} == set(follower.samples)
+    assert said == {one for one in after if after[one] != before[one]} == set(after)
     assert not follower.catch_up()
     assert follower.directory.damage.total == 0
     made = follower.run()
@@ -98,7 +99,7 @@ def test_an_answer_that_is_asked_anew_replaces_the_one_before(folder: Path) -> N
     line = records(journal(run, "replies").read_bytes())[0]
     append(run, "replies", {**line, "text": "no words\nScore: 1.250"})
     assert follower.catch_up().samples == {line["sample"]}
-    found = follower.of_sample(line["sample"])[1][0][1][0]
+    found = follower.table.of_sample(line["sample"])[1][0][1][0]
     assert found.score == 1.25
     assert shown(follower) == whole(run)
 
@@ -110,10 +111,10 @@ def test_an_edit_that_failed_and_was_made_after_all(folder: Path) -> None:
     gone = {"status": "edit_failed", "reason": "out of memory", "image": "", "pixels": ""}
     append(run, "edits", {**edit, **gone})
     follower.catch_up()
-    assert follower.of_sample(edit["sample_id"])[1][0][0].reason == "out of memory"
+    assert follower.table.of_sample(edit["sample_id"])[1][0][0].reason == "out of memory"
     append(run, "edits", edit)
     follower.catch_up()
-    assert follower.of_sample(edit["sample_id"])[1][0][0].status is Status.OK
+    assert follower.table.of_sample(edit["sample_id"])[1][0][0].status is Status.OK
     assert shown(follower) == whole(run)
 
 

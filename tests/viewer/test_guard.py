@@ -238,7 +238,7 @@ def test_no_link_is_followed_out_of_a_run(what: str, folder: Path, tmp_path: Pat
     run = folder / "first"
     with Viewer([folder]) as viewer:
         opened = viewer.runs.open(viewer.id_of("first"))
-        edit = opened.following.matrix.edits[0]
+        edit = opened.following.table.edits[0]
         address = f"/run/{viewer.id_of('first')}/edit/{edit.key}"
         assert viewer.ask("GET", address).status == 200
         place = run / edit.image
@@ -288,7 +288,7 @@ def test_a_source_is_one_that_the_cache_knows(folder: Path, cache: Path) -> None
     """The path in a record is a stranger's word: only the digest counts, and the file must have it."""
     with Viewer([folder]) as viewer:
         run = viewer.id_of("first")
-        sample = viewer.runs.open(run).following.matrix.samples[0]
+        sample = viewer.runs.open(run).following.table.samples[0]
         address = f"/run/{run}/source/{sample.source_digest}"
         assert viewer.ask("GET", address).status == 200
         # As many as there are benchmarks of this room's own that have it.

@@ -32,19 +32,27 @@ def remember_sources(samples: Iterable[Sample]) -> None:
     """Records where the pictures of this user's benchmark are. Does nothing if the cache cannot be written."""
     with contextlib.suppress(OSError, RuntimeError):
         folder = _sources()
+        elsewhere = str(folder / "elsewhere")
+        os.makedirs(elsewhere, exist_ok=True)
         pictures = (picture for sample in samples for picture in sample.pictures.values() if picture.path)
         for digest, place in {picture.digest: picture.path for picture in pictures}.items():
             path = os.path.abspath(place)
-            if not _DIGEST.fullmatch(digest) or path == _laid(folder, digest, path):
+            if not _DIGEST.fullmatch(digest) or path == _laid(str(folder), digest, path):
                 continue
-            link = folder / "elsewhere" / f"{digest}.{hashlib.sha256(os.fsencode(path)).hexdigest()[0]}"
-            with contextlib.suppress(OSError):
-                if os.readlink(link) == path:
-                    continue
-            link.parent.mkdir(parents=True, exist_ok=True)
-            temporary = link.with_name(f"{TEMPORARY_PREFIX}{os.getpid()}-{secrets.token_hex(6)}")
-            temporary.symlink_to(path)
-            temporary.replace(link)
+            _link(path, f"{elsewhere}/{digest}.{hashlib.sha256(os.fsencode(path)).hexdigest()[0]}")
+
+
+def _link(path: str, link: str) -> None:
+    """Links to a path. Mostly that is new, so it is tried first: a benchmark may have a hundred thousand sources."""
+    try:
+        os.symlink(path, link)
+    except FileExistsError:
+        with contextlib.suppress(OSError):
+            if os.readlink(link) == path:
+                return
+        temporary = f"{os.path.dirname(link)}/{TEMPORARY_PREFIX}{os.getpid()}-{secrets.token_hex(6)}"
+        os.symlink(path, temporary)
+        os.replace(temporary, link)
 
 
 def with_known_sources(samples: Iterable[Sample]) -> tuple[Sample, ...]:
@@ -96,7 +104,7 @@ def _places(digest: str, recorded: str) -> list[str]:
         folder = _sources()
     except RuntimeError:  # a user without a home has no cache
         return []
-    places = [_laid(folder, digest, recorded)]
+    places = [_laid(str(folder), digest, recorded)]
     links = []  # several benchmarks may share a picture, and one of them may be deleted or not mounted
     for place in string.hexdigits[:16]:
         with contextlib.suppress(OSError):
@@ -106,10 +114,10 @@ def _places(digest: str, recorded: str) -> list[str]:
     return [place for place in places if place]
 
 
-def _laid(folder: Path, digest: str, recorded: str) -> str:
+def _laid(folder: str, digest: str, recorded: str) -> str:
     """Returns the cache path of a source with this digest; only the suffix is taken from what is recorded."""
     suffix = os.path.splitext(recorded)[1]
-    return str(folder / digest[:2] / f"{digest}{suffix}") if _SUFFIX.fullmatch(suffix) else ""
+    return f"{folder}/{digest[:2]}/{digest}{suffix}" if _SUFFIX.fullmatch(suffix) else ""
 
 
 def _has(path: str, digest: str) -> bool:

@@ -44,7 +44,7 @@ from edit_eval.scheduling.tasks import Model, Work
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.provenance import ModelsSay, changed_since_the_last_start, several_kinds, unlike_machines
 from edit_eval.store.run_directory import CannotWrite, RunDirectory, Shard
-from edit_eval.store.table import rows
+from edit_eval.store.table import JudgementTable
 from edit_eval.text import Text
 
 
@@ -150,7 +150,7 @@ class Session:
         """Raises `ConfigurationError` if a model with work left could not even be loaded here."""
         made_with = matrix.experiment.made_with
         busy = {f"edit:{made_with(edit.edit_model)}" for edit in matrix.edits if edit.status is Status.PENDING}
-        busy |= {f"judge:{one.judge}" for one in rows(matrix) if one.status is Status.PENDING}
+        busy |= {f"judge:{one.judge}" for one in JudgementTable(matrix).rows() if one.status is Status.PENDING}
         if busy:
             laid_out = [model for model in self.layout.models if model.key in busy]
             refuse(Context(self.configuration, self._driver.machine(), laid_out=laid_out))
@@ -275,7 +275,7 @@ class Session:
             if pilot.judgements:
                 spectator.note(finding.line)
         gauges = Gauges(policy.replicas, recorder.event, machine)
-        spectator.begin(matrix, policy, work, estimates, gauges.latest, directory)
+        spectator.begin(JudgementTable(matrix), policy, work, estimates, gauges.latest, directory)
 
         def observe(replica: Replica, what: str, message: Mapping[str, Any]) -> None:
             gauges(replica, what, message)

@@ -11,8 +11,8 @@ from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.fleet import Replica
 from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.tasks import Task, Work
-from edit_eval.store.matrix import Matrix
 from edit_eval.store.run_directory import RunDirectory
+from edit_eval.store.table import JudgementTable
 from edit_eval.text import Text
 
 
@@ -39,14 +39,14 @@ class Spectator(Protocol):
 
     def begin(
         self,
-        matrix: Matrix,
+        table: JudgementTable,
         policy: Policy,
         work: Work,
         estimates: Estimates,
         meters: Mapping[str, Meter],
         directory: RunDirectory,
     ) -> None:
-        """Work begins; not called if nothing is left to do. `meters` is kept up to date."""
+        """Work begins; not called if nothing is left to do. `table` and `meters` are kept up to date."""
         return
 
     def end(self) -> None:

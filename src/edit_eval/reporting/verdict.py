@@ -47,7 +47,7 @@ _CONTROLS = {
 
 
 @dataclass(frozen=True)
-class Verdict:
+class JudgeVerdict:
     """One judge's verdict on all edit models."""
 
     judge: str
@@ -113,14 +113,14 @@ def covered(part: Entry) -> Text:
     return Text("all {} are scored", total) if complete else Text("{} of {} are scored", scored, total)
 
 
-def verdicts(summary: Mapping[str, Any]) -> list[Verdict]:
+def verdicts(summary: Mapping[str, Any]) -> list[JudgeVerdict]:
     """Returns a verdict for each judge of a summary, in its order."""
     parts = headlines(entries(summary["results"]))
     comparison = summary.get("comparison") or {"columns": (), "pairs": ()}
     columns = _COLUMNS.validate_python(comparison["columns"])
     pairs = _PAIRS.validate_python(comparison["pairs"])
     return [
-        Verdict(
+        JudgeVerdict(
             judge=judge,
             parts=tuple(part for part in parts if part.judge == judge),
             columns=tuple(ranked([column for column in columns if column.judge == judge])),
@@ -220,7 +220,7 @@ def preferences(summary: Mapping[str, Any]) -> list[Preference]:
     return found
 
 
-def joint_headline(found: Sequence[Verdict | Preference]) -> Text:
+def joint_headline(found: Sequence[JudgeVerdict | Preference]) -> Text:
     """Sums up what several judges say, each for itself: no number is over several of them."""
     if not all(one.first for one in found):
         return joined([one.headline() for one in found])

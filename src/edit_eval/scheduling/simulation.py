@@ -229,6 +229,8 @@ def _never(task: Task) -> bool:
 
 MOST_SIMULATED = 5_000
 """Number of tasks; simulating this many takes a quarter of a second."""
+SIMULATING = 1e-4
+"""Processor seconds that simulating one task takes, roughly, the copy of the work included."""
 NOTHING = Elapsed()
 
 MODELS_LOOKED_AT = 6
@@ -280,13 +282,16 @@ def time_left(demands: Sequence[Demand]) -> TimeLeft:
     return TimeLeft(max(shared, *(d.longest for d in known)), missing)
 
 
-def rest_of_a_run(work: Work, estimates: Estimates, policy: Policy, elapsed: Elapsed = NOTHING) -> TimeLeft:
+def rest_of_a_run(
+    work: Work, estimates: Estimates, policy: Policy, elapsed: Elapsed = NOTHING, affordable: float = inf
+) -> TimeLeft:
     """Returns the time for all work left, controls included, from the mean times seen so far.
 
     Runs the scheduler itself in simulated time, so dealt shares, turns at loading and loads still to come count.
-    Beyond `MOST_SIMULATED` tasks that would take long, and the bound is near enough.
+    Beyond `MOST_SIMULATED` tasks, or where it would take more than the `affordable` seconds of the processor, the bound
+    is near enough.
     """
-    if work.tasks_left > MOST_SIMULATED:
+    if work.tasks_left > MOST_SIMULATED or work.tasks_left * SIMULATING > affordable:
         return _bound(work, estimates, policy)
     unit = known(estimates.unit)
     models = {replica.model for replica in policy.replicas if replica.state is not ReplicaState.RETIRED}

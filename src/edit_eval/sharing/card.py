@@ -14,7 +14,7 @@ from edit_eval.reporting.language import said
 from edit_eval.reporting.result_tables import SCORE, results_table
 from edit_eval.reporting.strengths import battle_sheet
 from edit_eval.reporting.table import Table, card_table, inline, markdown_sheet
-from edit_eval.reporting.verdict import Verdict, verdict_lines, verdicts
+from edit_eval.reporting.verdict import JudgeVerdict, verdict_lines, verdicts
 
 MARK = "edit-eval"
 """Tag that marks a data set as one of ours."""
@@ -90,7 +90,7 @@ def card(
     return "\n".join(lines) + "\n"
 
 
-def _comparison(judged: Verdict) -> list[Table[Any]]:
+def _comparison(judged: JudgeVerdict) -> list[Table[Any]]:
     return [columns_table(judged.columns), pairs_table(judged.pairs)] if judged.columns else []
 
 

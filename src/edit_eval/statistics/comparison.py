@@ -47,6 +47,7 @@ from edit_eval.statistics.people_differences import People, peoples_differences
 from edit_eval.statistics.power import ALPHA, POWER, clusters_needed, detectable_difference
 from edit_eval.statistics.preferences import one_sided
 from edit_eval.statistics.series import Sureness, ends, finite, gain, largest_difference, mean, sureness
+from edit_eval.statistics.verdict import Known, Verdict, verdict
 from edit_eval.text import Text
 
 SCHEMA = 3
@@ -223,6 +224,8 @@ class Comparison:
     """Warnings for the reader: unfinished runs, judges that some runs lack."""
     people: People | None = None
     """What people would say, if some have been asked."""
+    verdict: Verdict | None = None
+    """Who is better, by all judges together; None only while it is made."""
 
     @property
     def correction(self) -> Correction:
@@ -250,6 +253,7 @@ class Comparison:
             "columns": [{**asdict(column), "differs": list(column.differs)} for column in self.columns],
             "pairs": [asdict(pair) for pair in self.pairs],
             "gate": asdict(self.gate),
+            "verdict": self.verdict and self.verdict.document(),
             "people": None if self.people is None else asdict(self.people),
             "notes": list(self.notes),
         }
@@ -263,13 +267,15 @@ def compare(
     allow_unscored: float | None = None,
     notes: Sequence[str] = (),
     people: PeoplesAnswers | None = None,
+    known: Known | None = None,
 ) -> Comparison:
     """Compares every two columns of the same judge; all pairs of all judges are one family of tests.
 
     With `detect` each pair also says how many samples would show a true difference of that size. With `margin` the
     gate asks whether the others are shown to be less than that many points worse than the first; with `allow_unscored`
     it leaves out samples without a score, up to that share (`gate.hold_against_first`). With scores or votes of
-    `people` on some edits it says what they would say of all (`people_differences`), which changes nothing else.
+    `people` on some edits it says what they would say of all (`people_differences`), which changes nothing else. What
+    is `known` besides scores goes into the verdict.
 
     Raises `ConfigurationError` for a `detect` or `margin` that is not above 0, for columns of one judge that cannot
     be compared (`refuse_incomparable`), and for `people` without an answer about them.
@@ -293,13 +299,14 @@ def compare(
         for judge in of_judges
         for name, rank in _ranks([pair for pair in pairs if pair.judge == judge]).items()
     }
-    return Comparison(
+    found = Comparison(
         columns=tuple(_column_summary(column, ranked.get((column.judge, column.name))) for column in columns),
         pairs=tuple(pairs),
         gate=hold_against_first(both, pairs, margin=margin, allow_unscored=allow_unscored),
         notes=tuple(notes),
         people=None if people is None else peoples_differences(columns, people),
     )
+    return replace(found, verdict=verdict(columns, found, known, held=margin is not None))
 
 
 def compare_models(results: Results, votes: Sequence[Vote] = ()) -> Comparison | None:
@@ -309,9 +316,7 @@ def compare_models(results: Results, votes: Sequence[Vote] = ()) -> Comparison |
     scored, or has no sample to score, is left out: its pairs cannot be tested. `votes` are people's on its edits; those
     of raters who always take one side do not count (`preferences.one_sided`).
     """
-    columns = [
-        replace(one, name=one.edit_model) for one in columns_of(results, {judge: {} for judge in results.judges})
-    ]
+    columns = _columns(results)
     testable = {
         judge: all(
             one.scores and all(one.clusters[s] for s, score in one.scores.items() if score is not None) for one in of
@@ -327,6 +332,21 @@ def compare_models(results: Results, votes: Sequence[Vote] = ()) -> Comparison |
         people = found.people and replace(found.people, set_apart=sorted(apart))
         return replace(found, people=people)
     return compare(columns)
+
+
+def verdict_on_models(results: Results, comparison: Comparison | None, known: Known) -> Verdict:
+    """Returns the verdict of a run: on what `compare_models` found of it, and on judges that this left out."""
+    columns = _columns(results)
+    tested = {one.judge for one in comparison.columns} if comparison else set()
+    others = tuple(_column_summary(one, None) for one in columns if one.judge not in tested)
+    comparison = comparison or Comparison((), (), Gate(passed=True, margin=None, allow_unscored=None, candidates=[]))
+    return verdict(columns, replace(comparison, columns=(*comparison.columns, *others)), known)
+
+
+def _columns(results: Results) -> list[ScoreColumn]:
+    """Returns a column for every (edit model, judge), named after the edit model."""
+    found = columns_of(results, {judge: {} for judge in results.judges})
+    return [replace(one, name=one.edit_model) for one in found]
 
 
 class _Both:

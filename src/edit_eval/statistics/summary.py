@@ -22,7 +22,7 @@ import numpy as np
 from edit_eval.records import CONTROL, Judgement, Results, Scale, Status
 from edit_eval.statistics.agreement import beside_votes, judge_agreement
 from edit_eval.statistics.battles import as_others_rate, battles_by_judge, others_may_read, together
-from edit_eval.statistics.comparison import compare_models
+from edit_eval.statistics.comparison import Comparison, compare_models, verdict_on_models
 from edit_eval.statistics.failures import edits_by_model, failures_document
 from edit_eval.statistics.instruments import Item, given_by, judges_of, no_panel, panel, readings_document, spread_of
 from edit_eval.statistics.intervals import FloatArray, IntArray, cluster_codes, estimate
@@ -30,6 +30,7 @@ from edit_eval.statistics.people import Vote
 from edit_eval.statistics.preferences import preferences
 from edit_eval.statistics.series import Series, Sureness, ends, finite, gain, mean, series_of, sureness
 from edit_eval.statistics.timing import timing
+from edit_eval.statistics.verdict import Known, known_of
 
 # Controls: does a judge put edits above what is none: the source itself, a grey picture, another sample's edit? If not,
 # it sees nothing, or no edit model of the run has made anything; either way its means say nothing.
@@ -138,6 +139,7 @@ def summarise(results: Results, *, min_coverage: float = 1.0, votes: Sequence[Vo
     analyses add is in `reporting.analyses`.
     """
     entries = _entries(results, min_coverage)
+    compared = compare_models(results, votes)
     every = (*results.judgements, *results.battles)
     battles = {
         judge: {
@@ -161,7 +163,7 @@ def summarise(results: Results, *, min_coverage: float = 1.0, votes: Sequence[Vo
         "judges": dict(results.examined),
         "controls": _controls(results),
         "results": entries,
-        "comparison": _comparison(results, votes),
+        "comparison": _comparison(compared),
         "extremes": extremes(results),
         "failures": failures_document(results),
         "device_failures": [asdict(one) for one in results.device_failures],
@@ -175,6 +177,7 @@ def summarise(results: Results, *, min_coverage: float = 1.0, votes: Sequence[Vo
         document["battles"] = battles
     if votes:
         document["votes"] = votes_document(results, votes)
+    document["verdict"] = verdict_on_models(results, compared, known_of(document, [results])).document()
     if len(results.judges) > 1 or any(judgement.repeat for judgement in results.judgements):
         document["agreement"] = judges_document(results, min_coverage=min_coverage)
     return document
@@ -202,9 +205,20 @@ def judges_document(results: Results, *, min_coverage: float = 1.0, score: str |
     }
 
 
-def _comparison(results: Results, votes: Sequence[Vote]) -> dict[str, Any] | None:
+def known(results: Results) -> Known:
+    """Returns what a verdict has to know of a run besides its scores, without its summary."""
+    every = (*results.judgements, *results.battles)
+    document = {
+        "status": "incomplete" if any(one.status is Status.PENDING for one in every) else "complete",
+        "coverage": _coverage(_counts(every), 0),
+        "judges": dict(results.examined),
+        "controls": _controls(results),
+    }
+    return known_of(document, [results])
+
+
+def _comparison(found: Comparison | None) -> dict[str, Any] | None:
     """Returns the numbers of `edit-eval compare RUN --json`."""
-    found = compare_models(results, votes)
     if found is None:
         return None
     document = found.document()

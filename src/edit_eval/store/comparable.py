@@ -21,6 +21,8 @@ from edit_eval.records import Edit, Judgement, Results, Sample, Status
 from edit_eval.statistics.columns import NOT_SET, Difference, ScoreColumn, columns_of, differences, incomparable
 from edit_eval.statistics.comparison import Comparison, compare
 from edit_eval.statistics.people import PeoplesAnswers
+from edit_eval.statistics.summary import known
+from edit_eval.statistics.verdict import Known, of_several
 from edit_eval.store.examined import Examined, drift_between
 from edit_eval.text import Text, joined
 
@@ -105,7 +107,33 @@ def compare_runs(
     `ConfigurationError` for runs that cannot be compared, naming what differs.
     """
     columns, notes = comparable_columns(runs, score)
-    return compare(columns, detect=detect, margin=margin, allow_unscored=allow_unscored, notes=notes, people=people)
+    return compare(
+        columns,
+        detect=detect,
+        margin=margin,
+        allow_unscored=allow_unscored,
+        notes=notes,
+        people=people,
+        known=_known(runs),
+    )
+
+
+def _known(runs: Sequence[Made]) -> Known:
+    """Returns what is known of all runs, judges under their names in the first."""
+    shared, _ = _shared_judges(runs, run_names([run.results.directory for run in runs]))
+    found = []
+    for place, run in enumerate(runs):
+        labels = {judges[place]: judges[0] for judges in shared}
+        one = known(run.results)
+        found.append(
+            replace(
+                one,
+                sees={labels[judge]: sees for judge, sees in one.sees.items() if judge in labels},
+                examined={labels[judge]: ended for judge, ended in one.examined.items() if judge in labels},
+                same_pictures=one.same_pictures if len(runs) == 1 else (),
+            )
+        )
+    return of_several(found)
 
 
 def comparable_columns(runs: Sequence[Made], score: str | None = None) -> tuple[list[ScoreColumn], list[str]]:

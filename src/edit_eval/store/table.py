@@ -1,53 +1,264 @@
-"""The table of judgements: a row for every subject by judge and repeat. Readers of a run query it.
+"""The table of judgements: all that came of a run. Whoever reads a run queries it, and opens nothing else of the store.
 
-A row is a `records.Judgement`. Its `kind` is what was judged; a row that is `made_in` another column refers to the row
-there, and was `asked` 0 times; whether coverage and means count it is `counts`. What is no subject has no row: a battle
-of an edit with itself, a battle of a round that was not begun, a sample that passes no filter.
+A row is a `records.Judgement`: a subject, a judge, a repeat. Its `kind` is what was judged; a row that is `made_in`
+another column refers to the row there, and was `asked` 0 times; whether coverage and means count it is `counts`. What
+is no subject has no row: a battle of an edit with itself, a battle of a round that was not begun, a sample that passes
+no filter. Edits hang on it, which are there without a judge, too.
+
+`open_table` reads a run whole; a `LiveTable` is one that is still being written, and goes on from where it was.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections import defaultdict
+from collections.abc import Collection, Container, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
 
-from edit_eval.records import Edit, Judgement, Sample, Status
-from edit_eval.store.matrix import Matrix
+from edit_eval.experiment import Experiment
+from edit_eval.records import NO_EDIT, Edit, Judgement, Sample
+from edit_eval.store.journal import Tail, no_garbage
+from edit_eval.store.matrix import OK, PENDING, SKIPPED, Matrix
+from edit_eval.store.recall import ReplyLine, is_there, recall, recall_run
+from edit_eval.store.run_directory import RunDirectory
 from edit_eval.text import Text, counted
 
-
-def rows(matrix: Matrix) -> Iterator[Judgement]:
-    """Yields every row: of edits, of controls, of battles, and of what was asked before there was an edit."""
-    for of_kind in (matrix.judgements, matrix.controls, matrix.battles, matrix.rewrites):
-        yield from of_kind()
-
-
-def by_kind(matrix: Matrix) -> dict[str, list[Judgement]]:
-    """Returns the rows by kind; those of edits that do not count, a critic's, as `critique`."""
-    found: dict[str, list[Judgement]] = {"edit": [], "battle": [], "control": [], "rewriting": [], "critique": []}
-    for one in rows(matrix):
-        found["critique" if one.kind == "edit" and not one.counts else one.kind].append(one)
-    return found
+HEAD = 64 << 10
+"""Bytes of a journal that are searched for a run's first pictures."""
+MOST_WAITING = 1_000
+"""Replies kept whose edit, or whose earlier reply, is yet to be read: some may wait for an edit that never comes."""
 
 
-def subjects(matrix: Matrix) -> tuple[tuple[Sample, ...], tuple[Edit, ...]]:
-    """Returns samples and edits that the rows of edits are about: none beside the filters, and none of the controls
-    that an experiment that grows has among its samples."""
-    experiment = matrix.experiment
-    own = [
-        number
-        for number, sample in enumerate(matrix.samples)
-        if sample.id not in experiment.beside and not experiment.control_kind(sample)
-    ]
-    places = {*own}
-    edits = (number for number in range(matrix.cells.edits) if matrix.cells.sample(number) in places)
-    return tuple(matrix.samples[number] for number in own), tuple(map(matrix.shown_edit, edits))
+class OfSample(NamedTuple):
+    """What came of one sample."""
+
+    sample: Sample
+    edits: list[tuple[Edit, list[Judgement]]]
+    """Each edit with its rows, but for a critic's."""
+    battles: list[Judgement]
+    critiques: list[Judgement]
 
 
-def what_is_left(matrix: Matrix) -> str:
+class JudgementTable:
+    """All edits and judgements of a run, each in its current state."""
+
+    def __init__(self, matrix: Matrix) -> None:
+        self._matrix = matrix
+        self.experiment = matrix.experiment
+
+    # -- rows --
+
+    def rows(self, *kinds: str) -> Iterator[Judgement]:
+        """Yields every row, or those of these kinds: of edits, controls and battles, and of what was asked before there
+        was an edit (`rewriting`)."""
+        of = self._matrix
+        for kind, some in (
+            ("edit", of.judgements),
+            ("control", of.controls),
+            ("battle", of.battles),
+            ("rewriting", of.rewrites),
+        ):
+            if not kinds or kind in kinds:
+                yield from some()
+
+    def by_kind(self) -> dict[str, list[Judgement]]:
+        """Returns the rows by kind; those of edits that do not count, a critic's, as `critique`."""
+        found: dict[str, list[Judgement]] = {"edit": [], "battle": [], "control": [], "rewriting": [], "critique": []}
+        for one in self.rows():
+            found["critique" if one.kind == "edit" and not one.counts else one.kind].append(one)
+        return found
+
+    @property
+    def is_complete(self) -> bool:
+        """True if no row that counts is pending."""
+        return not any(one.status is PENDING and one.counts for one in self.rows("edit", "battle"))
+
+    @property
+    def rounds(self) -> int:
+        """Number of rounds of battles begun so far."""
+        return self._matrix.rounds
+
+    # -- what the rows are about --
+
+    @property
+    def samples(self) -> tuple[Sample, ...]:
+        """The samples that rows are about: none beside the filters, and none of the controls that an experiment that
+        grows has among its samples."""
+        return tuple(self._matrix.samples[number] for number in self._own_places())
+
+    @property
+    def edits(self) -> tuple[Edit, ...]:
+        """Their edits; one that was kept from an earlier round has the picture that it refers to (`made_in`)."""
+        matrix, places = self._matrix, {*self._own_places()}
+        numbers = (number for number in range(matrix.cells.edits) if matrix.cells.sample(number) in places)
+        return tuple(map(matrix.shown_edit, numbers))
+
+    @property
+    def beside(self) -> tuple[Sample, ...]:
+        """Samples that pass no filter, whose edits were made because others follow them."""
+        return tuple(sample for sample in self._matrix.samples if sample.id in self.experiment.beside)
+
+    def _own_places(self) -> list[int]:
+        experiment = self.experiment
+        return [
+            number
+            for number, sample in enumerate(self._matrix.samples)
+            if sample.id not in experiment.beside and not experiment.control_kind(sample)
+        ]
+
+    # -- work, for who watches it --
+
+    @property
+    def edits_of_work(self) -> list[Edit]:
+        """Every edit that there is to make, those beside the filters too; one that is kept is `skipped`."""
+        return self._matrix.edits
+
+    @property
+    def shard(self) -> Container[str] | None:
+        """Ids of the samples that are this start's work, if it is a shard; None for all."""
+        return self._matrix.own
+
+    def sample_of_edit(self, number: int) -> Sample:
+        """Returns the sample of an edit, by its number in a task."""
+        return self._matrix.sample_of(number)
+
+    def sample_of_question(self, number: int) -> Sample:
+        """Returns the sample that a question to a judge is about, by its number in a task."""
+        cells = self._matrix.cells
+        return self._matrix.sample_of(cells.parts(cells.judgement_of(number))[0])
+
+
+class LiveTable(JudgementTable):
+    """The table of a run that is being written: `read_on` takes in what is new."""
+
+    def __init__(self, directory: RunDirectory, experiment: Experiment) -> None:
+        super().__init__(Matrix(experiment))
+        self._folder = directory.path
+        self._edits, self._replies = (Tail(directory.path / name, directory.damage) for name in ("edits", "replies"))
+        with no_garbage():
+            recall(self._matrix, self._edits, self._replies, directory.path, lambda status: False)
+        self._numbers: dict[str, list[int]] = defaultdict(list)
+        for number, key in enumerate(self._matrix.edit_keys):
+            self._numbers[key].append(number)
+        self._cells: dict[tuple[object, ...], int] = {}
+        self._waiting: list[ReplyLine] = []
+        self._places = {self._matrix.samples[place].id: place for place in self._own_places()}
+
+    @property
+    def has_more(self) -> bool:
+        """True if something was written since."""
+        return bool(self._edits.has_more or self._replies.has_more or self._waiting)
+
+    def read_on(self) -> frozenset[str]:
+        """Takes in what was written since; returns the ids of the samples about which something has changed."""
+        found = frozenset((*self._new_edits(), *self._new_replies()))
+        self._matrix.look()
+        return found & self._places.keys()
+
+    def _new_edits(self) -> Iterator[str]:
+        matrix = self._matrix
+        for edit in self._edits.of(Edit):
+            if edit.status is OK and not is_there(edit, self._folder):
+                continue
+            for number in self._numbers.get(edit.key, ()):
+                model, edit_seed, sample = matrix.edit_parts(number)
+                own = replace(edit, sample_id=sample.id, edit_model=model.name, edit_seed=edit_seed)
+                matrix.set_edit(number, own)
+                for told in matrix.behind(number):
+                    matrix.tell(told)
+                also = matrix.fail_followers(number) if own.status in NO_EDIT else []
+                yield from (matrix.sample_of(one).id for one in (*matrix.shown_with(number), *also))
+
+    def _new_replies(self) -> Iterator[str]:
+        matrix = self._matrix
+        waiting, self._waiting = self._waiting, []
+        for line in (*waiting, *self._replies.of(ReplyLine)):
+            cell = self._cell(line)
+            if cell is None:
+                continue
+            judgement = matrix.cells.judgement_of(cell)
+            shown = matrix.is_there(matrix.cells.parts(judgement)[0])
+            if not shown or not matrix.can_be_asked(cell) or matrix.key(cell) != line.key:
+                self._waiting.append(line)
+                continue
+            if line.ask == 0 and matrix.replies[cell]:
+                matrix.forget_replies(cell)
+            if line.ask >= len(matrix.replies[cell]):
+                matrix.add_reply(cell, line.reply)
+            for told in matrix.told_of(judgement):
+                matrix.tell(told)
+            yield line.sample
+        del self._waiting[:-MOST_WAITING]
+
+    def _cell(self, line: ReplyLine) -> int | None:
+        if not self._cells:
+            self._cells = {self._matrix.address(cell): cell for cell in range(len(self._matrix.cells))}
+        return self._cells.get(line.to)
+
+    # -- one at a time, as pages ask --
+
+    @property
+    def sample_ids(self) -> Collection[str]:
+        """Ids of the `samples`, in order."""
+        return self._places.keys()
+
+    @property
+    def keys(self) -> list[str]:
+        """Keys of all edits, in order."""
+        return self._matrix.edit_keys
+
+    def of_sample(self, sample_id: str) -> OfSample:
+        """Returns what came of a sample. Raises `KeyError` for an id that is not among the `sample_ids`."""
+        matrix, place = self._matrix, self._places[sample_id]
+        edits, critiques, critics = [], list[Judgement](), matrix.experiment.critics
+        for number in range(place, matrix.cells.edits, len(matrix.samples)):
+            every = [matrix.judgement(one) for one in matrix.cells.judgements_of(number)]
+            edits.append((matrix.shown_edit(number), [one for one in every if one.judge not in critics]))
+            critiques += [one for one in every if one.judge in critics and not one.made_in]
+        battles = [one for battle in matrix.battles_of(place) for one in matrix.cells.judgements_of(battle)]
+        return OfSample(matrix.samples[place], edits, [matrix.judgement(one) for one in battles], critiques)
+
+    def edit_of_key(self, key: str) -> Edit | None:
+        """Returns the edit with that key, if it has a picture."""
+        numbers = self._numbers.get(key)
+        edit = self._matrix.shown_edit(numbers[0]) if numbers else None
+        return edit if edit is not None and edit.status is OK else None
+
+
+def open_table(directory: RunDirectory, experiment: Experiment) -> JudgementTable:
+    """Reads all that came of a run."""
+    with no_garbage():
+        matrix = Matrix(experiment)
+        recall_run(matrix, directory)
+    return JudgementTable(matrix)
+
+
+def first_pictures(run: Path, count: int) -> list[tuple[str, str]]:
+    """Returns the files of a run's first edits, and the digests of their pixels, without reading the run."""
+    return list(islice(_first_edits(run), count))
+
+
+def _first_edits(run: Path) -> Iterator[tuple[str, str]]:
+    for path in sorted((run / "edits").glob("[0-9]*.jsonl"))[:1]:
+        with path.open("rb") as file:
+            lines = file.read(HEAD).splitlines()
+        for line in lines:
+            with suppress(ValueError):
+                edit = json.loads(line)
+                if isinstance(edit, dict) and edit.get("image") and edit.get("status") == OK.value:
+                    yield str(edit["image"]), str(edit.get("pixels"))
+
+
+def what_is_left(table: JudgementTable) -> str:
     """Returns a line on what is reused and what is to be done."""
-    edits = [e for e in matrix.edits if e.status is not Status.SKIPPED]
-    kept = sum(e.status is not Status.PENDING for e in edits)
-    judgements = [j for j in rows(matrix) if j.status is not Status.SKIPPED and not j.made_in]
-    judged = sum(j.status is not Status.PENDING for j in judgements)
+    edits = [e for e in table.edits_of_work if e.status is not SKIPPED]
+    kept = sum(e.status is not PENDING for e in edits)
+    judgements = [j for j in table.rows() if j.status is not SKIPPED and not j.made_in]
+    judged = sum(j.status is not PENDING for j in judgements)
     if judged == len(judgements):
         return Text(
             "Nothing to do: {} and {} already complete",

@@ -124,7 +124,10 @@ def comparison_page(compared: Sequence[WatchedRun]) -> str:
     shown = {sample.id for sample in one.samples}
     for pair in comparison["pairs"]:  # two models of one run may differ most on a sample missing in the other runs
         pair["largest"] = [sample for sample in pair["largest"] if sample["sample_id"] in shown]
-    summary = {**summary_of(one), "comparison": comparison}
+    verdict = comparison.pop("verdict")
+    for opinion in verdict["opinions"]:
+        opinion["dots"] = [dot for dot in opinion["dots"] if dot["sample"] in shown]
+    summary = {**summary_of(one), "comparison": comparison, "verdict": verdict}
     return served_page(one, summary, served, language=language)
 
 
@@ -196,23 +199,20 @@ def write_raters_page(run: Path, target: Path, *, pairs: int = PAIRS, side: int 
         raise ConfigurationError(Text("{}: name a file that ends in .html", target))
     refuse_existing(target, force=force)
     following = Following(run)
-    matrix = following.matrix
-    if matrix is None:
+    table = following.table
+    if table is None:
         raise RunDirectoryError(following.fault)
-    if len(matrix.edit_models) < 2:
+    if len(table.experiment.edit_models) < 2:
         raise ConfigurationError(Text("{} has one edit model; a vote is between two", run))
     drawn = _drawn(following, pairs)
     if not drawn:
         raise ConfigurationError(Text("{}: no pair of edits is left to ask about", run))
     page = secrets.token_hex(8)
     lines = [asked_pair(secrets.token_hex(12), pair, page) for pair in drawn]
-    samples = {
-        one.id: one
-        for one in with_known_sources(matrix.samples[following.samples[i]] for i in {p.sample for p in drawn})
-    }
+    samples = {one.id: one for one in with_known_sources(table.of_sample(i).sample for i in {p.sample for p in drawn})}
     shown = _Shown(run)
     tasks = [_task(shown, line, pair, samples[pair.sample]) for line, pair in zip(lines, drawn, strict=True)]
-    language = matrix.experiment.language
+    language = table.experiment.language
     title = Text("Which edit is better?")
     html = plain_page(title, _SCRIPTS, {"page": page, "pairs": tasks}, language=language, served=False)
     with written_whole(target) as temporary:
@@ -224,10 +224,10 @@ def write_raters_page(run: Path, target: Path, *, pairs: int = PAIRS, side: int 
 
 
 def _drawn(following: Following, count: int) -> list[SidedPair]:
-    assert following.matrix is not None
-    votes = read_votes(following.path, following.matrix.edits)
+    assert following.table is not None
+    votes = read_votes(following.path, following.table.edits)
     before = read_asked(following.path)
-    counted = votes.counted(following.matrix.samples)
+    counted = votes.counted(following.table.samples)
     draw = PairDraw(following, counted, np.random.default_rng(), disputed(following))
     draw.planned(line for line in before if line.ticket not in votes.tickets)
     others: list[AskedPair | VoteLine] = [*votes.lines, *before]

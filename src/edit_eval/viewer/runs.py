@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
-import itertools
 import json
 import os
 import re
@@ -21,7 +20,6 @@ import msgspec
 
 from edit_eval.config.yaml_text import parse
 from edit_eval.errors import ConfigurationError, EditEvalError
-from edit_eval.records import Status
 from edit_eval.reporting import formats
 from edit_eval.reporting.entries import Entry, entries, headlines
 from edit_eval.reporting.page.gallery import sample_entry
@@ -29,6 +27,7 @@ from edit_eval.reporting.progress.view import read_live
 from edit_eval.run import Run
 from edit_eval.store.comparable import run_names
 from edit_eval.store.run_directory import RunDirectory
+from edit_eval.store.table import first_pictures
 from edit_eval.text import Text
 from edit_eval.viewer.following import Following, RunState
 from edit_eval.viewer.pictures import ServedPictures
@@ -163,11 +162,12 @@ class WatchedRun(Watched):
     @property
     def experiment(self) -> str:
         """Digest of the experiment: pages of another one must be made again."""
-        matrix = self.following.matrix
-        if matrix is None:
+        table = self.following.table
+        if table is None:
             return ""
-        edits = [] if matrix.experiment.grows else matrix.edit_keys  # a service keeps adding edits
-        about = [m.name for m in matrix.edit_models], [j.name for j in matrix.judges], edits
+        of = table.experiment
+        edits = [] if of.grows else table.keys  # a service keeps adding edits
+        about = [m.name for m in of.edit_models], [j.name for j in of.judges], edits
         return hashlib.sha256(json.dumps(about).encode()).hexdigest()[:16]
 
     def news(self, seen: Any) -> tuple[list[str | bytes], Any]:
@@ -180,8 +180,8 @@ class WatchedRun(Watched):
                 ids = [one for one, changed in self._changed.items() if changed > int(number)]
             else:
                 found.append(event("experiment", {"experiment": self.experiment}))
-                matrix = self.following.matrix
-                ids = list(self.following.samples) if matrix and not matrix.experiment.grows else []
+                table = self.following.table
+                ids = list(table.sample_ids) if table and not table.experiment.grows else []
             if ids:
                 found.append(self._samples(tuple(ids)))
             if told != self._state_number:
@@ -199,13 +199,14 @@ class WatchedRun(Watched):
         if sample_id not in self._entries:
             if len(self._entries) > 5_000:
                 self._entries.clear()
-            entry = sample_entry(*self.following.of_sample(sample_id), self.pictures)
+            assert self.following.table is not None
+            entry = sample_entry(*self.following.table.of_sample(sample_id), self.pictures)
             self._entries[sample_id] = json.dumps(entry, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
         return self._entries[sample_id]
 
     def _state_data(self) -> dict[str, Any]:
         """Returns the state of the run as sent to pages."""
-        state, matrix = self.state, self.following.matrix
+        state, table = self.state, self.following.table
         live = None if state.live is None else msgspec.to_builtins(state.live, str_keys=True)
         if live is not None:
             for mean in live["means"]:
@@ -215,7 +216,7 @@ class WatchedRun(Watched):
             "reason": state.reason or self.following.fault,
             "damage": self.following.directory.damage.note,
             "live": live,
-            "samples": len(self.following.samples) if matrix else 0,
+            "samples": len(table.sample_ids) if table else 0,
         }
 
     def state_data(self) -> dict[str, Any]:
@@ -236,8 +237,6 @@ PICTURES = 3
 QUIET = 5.0
 """Seconds between two looks at the files of a run that is not at work."""
 _NAMED = re.compile(r"^  (?:type|class_path|data_path):.*\n(?:   .*\n)*", re.M)
-_HEAD = 64 << 10
-"""Bytes of a journal that are searched for pictures."""
 
 
 def is_run(folder: Path) -> bool:
@@ -498,18 +497,7 @@ def _glance(card: Card) -> None:
             kind = PurePath(kind).name  # a class in a file
             card.benchmark = " · ".join(filter(None, (kind, PurePath(str(said.get("data_path") or "")).name)))
         if len(card.pictures) < PICTURES:
-            card.pictures = list(itertools.islice(_first_edits(card.path), PICTURES))
-
-
-def _first_edits(run: Path) -> Iterator[tuple[str, str]]:
-    for path in sorted((run / "edits").glob("[0-9]*.jsonl"))[:1]:
-        with path.open("rb") as file:
-            lines = file.read(_HEAD).splitlines()
-        for line in lines:
-            with contextlib.suppress(ValueError):
-                edit = json.loads(line)
-                if isinstance(edit, dict) and edit.get("image") and edit.get("status") == Status.OK.value:
-                    yield str(edit["image"]), str(edit.get("pixels"))
+            card.pictures = first_pictures(card.path, PICTURES)
 
 
 def _settled(coverage: dict[str, Any]) -> tuple[int, int]:

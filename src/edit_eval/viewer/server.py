@@ -165,11 +165,11 @@ def make_app(runs: Runs, *, token: str = "", anywhere: bool = False, pages: Page
     def vote_page(run: str) -> Response:
         watched = opened(run)
         with watched.lock:
-            matrix = watched.following.matrix
-        if matrix is None or len(matrix.edit_models) < 2:
+            table = watched.following.table
+        if table is None or len(table.experiment.edit_models) < 2:
             why = watched.following.fault or Text("a vote is between two edit models, and this run has one")
             return unreadable(watched.path.name, {"kind": "incomparable", "reason": why}, "")
-        language = matrix.experiment.language
+        language = table.experiment.language
         return html(
             plain_page(
                 Text("Which edit is better?"), VOTE_SCRIPTS, {"run": run, "language": language}, language=language

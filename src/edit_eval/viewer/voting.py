@@ -80,11 +80,12 @@ class PairDraw:
         chance: np.random.Generator,
         disputed: Mapping[tuple[str, int], float],
     ) -> None:
-        matrix = following.matrix
-        assert matrix is not None
+        table = following.table
+        assert table is not None
         self._chance = chance
-        self._edits = {(e.edit_model, e.sample_id, e.edit_seed): e for e in matrix.edits if e.status is Status.OK}
-        self._choice = PairChoice(votes, [model.name for model in matrix.edit_models])
+        made = (edit for edit in table.edits if edit.status is Status.OK and not edit.made_in)
+        self._edits = {(edit.edit_model, edit.sample_id, edit.edit_seed): edit for edit in made}
+        self._choice = PairChoice(votes, [model.name for model in table.experiment.edit_models])
         self._place = {item: place for place, item in enumerate(disputed)}
         self._chances = sample_chances(np.array(list(disputed.values())))
         self._phases = np.array([_phase(*item) for item in disputed])
@@ -148,14 +149,16 @@ def disputed(following: Following) -> dict[tuple[str, int], float]:
     That is how close the edits are to each judge, and how far apart two judges are about any two of them. All pairs of
     models share one number, because how often a sample is drawn must not depend on the two models asked about.
     """
-    matrix = following.matrix
-    assert matrix is not None
-    scales = {judge.name: judge.scoring.scale for judge in matrix.judges}
+    table = following.table
+    assert table is not None
+    scales = {judge.name: judge.scoring.scale for judge in table.experiment.judges}
     found = {}
-    for sample in matrix.samples:
+    for sample_id in table.sample_ids:
         by_seed: dict[int, dict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
         made = Counter[int]()
-        for edit, judgements in following.of_sample(sample.id)[1]:
+        for edit, judgements in table.of_sample(sample_id).edits:
+            if edit.made_in:  # the same picture as in the round before
+                continue
             made[edit.edit_seed] += edit.status is Status.OK
             for one in judgements:
                 span = scales[one.judge].span
@@ -164,7 +167,7 @@ def disputed(following: Following) -> dict[tuple[str, int], float]:
                     by_seed[edit.edit_seed][one.judge][edit.edit_model] = part
         for seed, count in made.items():
             if count > 1:
-                found[sample.id, seed] = _undecided(list(by_seed[seed].values()))
+                found[sample_id, seed] = _undecided(list(by_seed[seed].values()))
     return found
 
 
@@ -226,13 +229,13 @@ class Voting:
         rater = rater_name(rater)
         watched = self._opened()
         with self._lock, watched.lock:
-            matrix = watched.following.matrix
-            if matrix is None:
+            table = watched.following.table
+            if table is None:
                 raise NotAVote(409, watched.following.fault)
-            votes = read_votes(watched.path, matrix.edits)
+            votes = read_votes(watched.path, table.edits)
             mine = [line for line in votes.lines if line.rater == rater]
-            counted = votes.counted(matrix.samples)
-            models = [model.name for model in matrix.edit_models]
+            counted = votes.counted(table.samples)
+            models = [model.name for model in table.experiment.edit_models]
             told = {
                 **_settled(counted, models),
                 "mine": sum(line.choice != "skip" for line in mine),
@@ -253,7 +256,7 @@ class Voting:
             self._tickets[name] = Ticket(rater, pair)
             while len(self._tickets) > MOST_TICKETS:
                 self._tickets.popitem(last=False)
-            sample = matrix.samples[watched.following.samples[pair.sample]]
+            sample = table.of_sample(pair.sample).sample
             pictures = watched.pictures
             return {
                 **told,

@@ -37,6 +37,7 @@ from edit_eval.reporting.progress.view import (
     write_live,
 )
 from edit_eval.store.run_directory import LIVE, RunDirectory
+from edit_eval.store.table import JudgementTable
 from reporting.simulated_runs import Recording, SimulatedRun
 from simulated_driver import Fate
 from small_benchmark import configuration, write_benchmark
@@ -518,7 +519,7 @@ def test_a_disk_that_hangs_holds_nothing_up(tmp_path: Path, monkeypatch: pytest.
 def test_ids_that_no_file_can_hold_are_written_all_the_same(directory: RunDirectory, tmp_path: Path) -> None:
     run = SimulatedRun(tmp_path / "other", count=2)
     progress = Progress(None, "none", "")
-    progress.begin(run.matrix, run.policy, run.work, run.estimates, {}, directory)
+    progress.begin(JudgementTable(run.matrix), run.policy, run.work, run.estimates, {}, directory)
     replica = run.policy.replicas[0]
     task = run.work.add("edit:qwen_image_edit", [0])
     progress.replica(replica, "loaded", {"seconds": 1.0})

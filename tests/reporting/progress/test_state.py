@@ -15,6 +15,7 @@ from edit_eval.records import Edit, Status
 from edit_eval.reporting.progress.state import LINES_KEPT, ProgressState
 from edit_eval.reporting.progress.view import Assignment, CategoryDone, Judged, Said, Snapshot, skipped
 from edit_eval.store.recall import recall
+from edit_eval.store.table import JudgementTable
 from reporting.simulated_runs import TEN, Recording, SimulatedRun, Watched, a_judgement
 from simulated_driver import Fate
 
@@ -237,7 +238,7 @@ def test_a_death_is_told_and_one_that_was_wanted_is_told_once(tmp_path: Path) ->
 
 
 def state_of(run: SimulatedRun) -> ProgressState:
-    return ProgressState(run.matrix, run.policy, run.work, run.estimates, lambda: 0.0)
+    return ProgressState(JudgementTable(run.matrix), run.policy, run.work, run.estimates, lambda: 0.0)
 
 
 def edited(run: SimulatedRun, number: int, device: str, seconds: float) -> Edit:

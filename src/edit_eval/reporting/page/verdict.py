@@ -25,7 +25,7 @@ from edit_eval.reporting.result_tables import INTERVAL, MEAN, SCORED, Figures
 from edit_eval.reporting.strengths import by_strength
 from edit_eval.reporting.strengths import ends as bounds
 from edit_eval.reporting.table import Column, Strip, Table, both
-from edit_eval.reporting.verdict import Preference, Verdict, joint_headline, preferences, verdicts
+from edit_eval.reporting.verdict import JudgeVerdict, Preference, joint_headline, preferences, verdicts
 from edit_eval.statistics.battles import Fought, fought
 from edit_eval.statistics.comparison import Pair
 from edit_eval.statistics.families import Correction
@@ -60,7 +60,9 @@ class _Ranked:
         return sum(found.get(status.value, 0) for status in JUDGE_FAILED)
 
 
-def standings_table(found: Sequence[Verdict], summary: Mapping[str, Any], edit_models: Sequence[str]) -> Table[_Ranked]:
+def standings_table(
+    found: Sequence[JudgeVerdict], summary: Mapping[str, Any], edit_models: Sequence[str]
+) -> Table[_Ranked]:
     """Returns a table with a row for each edit model, in the order of the first judge: for each judge rank, mean,
     interval and coverage; for one that compares, rank, strength and interval."""
     edits = {one["edit_model"]: one for one in summary.get("edits") or ()}
@@ -121,7 +123,7 @@ def _failed_at_all(title: Text, count: Callable[[_Ranked], int], statuses: Seque
     )
 
 
-def _ranked(one: Verdict, rows: Sequence[_Ranked], *, over: bool) -> list[Column[_Ranked]]:
+def _ranked(one: JudgeVerdict, rows: Sequence[_Ranked], *, over: bool) -> list[Column[_Ranked]]:
     judge, head = one.judge, one.judge if over else ""
     blocks = [row.parts[judge].overall for row in rows if judge in row.parts]
     ends = [end for block in blocks for end in (*(block["ci95"] or ()), block["mean"]) if end is not None]
@@ -210,7 +212,7 @@ def _share(low: float, high: float, value: float) -> float:
     return (value - low) / (high - low)
 
 
-def matrix_table(one: Verdict, places: Mapping[str, int], *, several: bool) -> Table[str]:
+def matrix_table(one: JudgeVerdict, places: Mapping[str, int], *, several: bool) -> Table[str]:
     """Returns how far each edit model is ahead of each other one by one judge: the row minus the column."""
     by_names = {(pair.a, pair.b): pair for pair in one.pairs} | {(pair.b, pair.a): pair for pair in one.pairs}
     digits = digits_of(one.columns[0].scale, [column.mean for column in one.columns])
@@ -319,7 +321,7 @@ def verdict_told(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]
     found = verdicts(summary)
     comparison = summary["comparison"] or {}
     compared = preferences(summary)
-    said: list[Verdict | Preference] = [*found, *compared]
+    said: list[JudgeVerdict | Preference] = [*found, *compared]
     several = len(said) > 1
     places = {name: place for place, name in enumerate(results.edit_models)}
     return {
@@ -347,7 +349,7 @@ def _families(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [of["family"] for of in [summary["comparison"] or {}] if of.get("tests")] + of_battles
 
 
-def _of_judge(one: Verdict, several: bool, pictures: _Pictures, places: Mapping[str, int]) -> dict[str, Any]:
+def _of_judge(one: JudgeVerdict, several: bool, pictures: _Pictures, places: Mapping[str, int]) -> dict[str, Any]:
     names = {column.name: column.name for column in one.columns}
     return {
         "judge": one.judge,
@@ -377,7 +379,9 @@ def _people(summary: Mapping[str, Any]) -> dict[str, Any] | None:
     }
 
 
-def _triage(found: Sequence[Verdict], results: Results, summary: Mapping[str, Any], pictures: _Pictures) -> list[Look]:
+def _triage(
+    found: Sequence[JudgeVerdict], results: Results, summary: Mapping[str, Any], pictures: _Pictures
+) -> list[Look]:
     """Returns samples to look at first: the most telling one of each kind, then the next, each sample once."""
     digits = {one.judge: one.parts[0].digits for one in found}
     of_judges = [_worst(one, summary, pictures) for one in found], [_disputed(one, pictures) for one in found]
@@ -399,7 +403,7 @@ def _triage(found: Sequence[Verdict], results: Results, summary: Mapping[str, An
     return sorted(list(shown.values())[:_LOOKS], key=lambda look: order.index(look.title))
 
 
-def _worst(one: Verdict, summary: Mapping[str, Any], pictures: _Pictures) -> Iterator[Look]:
+def _worst(one: JudgeVerdict, summary: Mapping[str, Any], pictures: _Pictures) -> Iterator[Look]:
     every = link(judge=one.judge, sort="worst")
     for found in summary["extremes"]["worst"].get(one.judge, ()):
         score = "", formats.score(found["score"], one.parts[0].digits)
@@ -407,7 +411,7 @@ def _worst(one: Verdict, summary: Mapping[str, Any], pictures: _Pictures) -> Ite
         yield pictures.look(Text("Worst scores"), every, found["sample_id"], (_SOURCE, edit), one.judge)
 
 
-def _disputed(one: Verdict, pictures: _Pictures) -> Iterator[Look]:
+def _disputed(one: JudgeVerdict, pictures: _Pictures) -> Iterator[Look]:
     """Yields the samples on which two models are furthest apart."""
     digits, every = one.parts[0].digits, link(judge=one.judge, sort="models")
     largest = [(pair, sample) for pair in one.pairs for sample in pair.largest]

@@ -31,8 +31,8 @@ from edit_eval.reporting.terminal_text import Spoken
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.tasks import Work
-from edit_eval.store.matrix import Matrix
 from edit_eval.store.run_directory import RunDirectory
+from edit_eval.store.table import JudgementTable
 from edit_eval.text import Text
 
 Mode = Literal["rich", "notebook", "plain", "lines", "none"]
@@ -144,18 +144,18 @@ class Progress:
     @_harmless
     def begin(
         self,
-        matrix: Matrix,
+        table: JudgementTable,
         policy: Policy,
         work: Work,
         estimates: Estimates,
         meters: Mapping[str, Meter],
         directory: RunDirectory,
     ) -> None:
-        """The run starts in `directory`. The caller keeps `meters` up to date."""
+        """The run starts in `directory`. The caller keeps `table` and `meters` up to date."""
         if self.mode == "plain" and self._display is not None and self.reason != CONFIGURED:
             more = Text("; `progress: lines` also shows every score")
             self._display.write([Said("note", Text("progress: plain lines ({}{})", self.reason, more))])
-        self._state = ProgressState(matrix, policy, work, estimates, self._clock, meters)
+        self._state = ProgressState(table, policy, work, estimates, self._clock, meters)
         self._take_snapshot()
         self._over.clear()
         self._begin_thread("edit-eval live.json", self._keep, directory)

@@ -44,7 +44,7 @@ from edit_eval.scheduling.fleet import Replica, ReplicaState
 from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.simulation import Elapsed, TimeLeft, rest_of_a_run
 from edit_eval.scheduling.tasks import Task, Work
-from edit_eval.store.matrix import Matrix
+from edit_eval.store.table import JudgementTable
 from edit_eval.text import Text
 
 # -- counts during a run: what is settled, what failed, and which category has just received its last score --
@@ -128,40 +128,42 @@ class Tally:
     Reporting the same thing twice changes nothing.
     """
 
-    def __init__(self, matrix: Matrix) -> None:
-        self._scoring = {judge.name: judge.scoring for judge in matrix.judges}
-        self._repeats, self._critics = matrix.experiment.repeats, matrix.experiment.critics
-        self._several_edit_models = len(matrix.edit_models) > 1
-        self._several_judges = len(matrix.judges) > 1
-        self._several_seeds = matrix.experiment.edit_seeds > 1
-        self._language = matrix.experiment.language
+    def __init__(self, table: JudgementTable, rows: Iterable[Judgement]) -> None:
+        """`rows` are those of the table."""
+        experiment = table.experiment
+        self._scoring = {judge.name: judge.scoring for judge in experiment.judges}
+        self._repeats, self._critics = experiment.repeats, experiment.critics
+        self._several_edit_models = len(experiment.edit_models) > 1
+        self._several_judges = len(experiment.judges) > 1
+        self._several_seeds = experiment.edit_seeds > 1
+        self._language = experiment.language
         self._edits, self._judgements, self._controls = _Statuses(), _Statuses(), _Statuses()
         self._groups: dict[Group, _Group] = {}
         self._means: tuple[MeanSoFar, ...] | None = None
         self.edit_rate, self.judgement_rate = Rate(), Rate()
-        own = matrix.own
-        for edit in matrix.edits:
+        own = table.shard
+        for edit in table.edits_of_work:
             if own is None or edit.sample_id in own:
                 self._edits.put(address_of(edit), edit.status)
-        for one in matrix.judgements():
+        self._table, self._rounds = table, table.rounds
+        for one in rows:
             if own is not None and one.sample_id not in own:
+                continue
+            if one.kind != "edit":
+                of = self._judgements if one.kind == "battle" else self._controls
+                of.put(address_of(one), one.status)
                 continue
             address, group = address_of(one), self._groups.setdefault(group_of(one), _Group())
             self._judgements.put(address, one.status)
             group.total += 1
             group.pending += one.status is Status.PENDING
             group.put(one, self._scoring[one.judge].headline)
-        self._matrix, self._rounds = matrix, 0
-        self._take_battles()
-        for one in (*matrix.controls(), *matrix.rewrites()):
-            if own is None or one.sample_id in own:
-                self._controls.put(address_of(one), one.status)
 
     def _take_battles(self) -> None:
-        """Adds the battles, including those of rounds begun since the last call."""
-        if self._rounds != self._matrix.rounds:
-            self._rounds, own = self._matrix.rounds, self._matrix.own
-            for one in self._matrix.battles():
+        """Adds the battles of rounds begun since the last call."""
+        if self._rounds != self._table.rounds:
+            self._rounds, own = self._table.rounds, self._table.shard
+            for one in self._table.rows("battle"):
                 if own is None or one.sample_id in own:
                     self._judgements.put(address_of(one), one.status)
 
@@ -280,7 +282,7 @@ LINES_KEPT = 1_000
 FORETOLD_EVERY = 1.0
 """Fewest seconds between two estimates of the time left."""
 FORETELLING = 200
-"""Pause after an estimate, as a multiple of the time it took: half a percent of the engine's time."""
+"""Time before and after an estimate, as a multiple of what it takes: half a percent of the engine's time."""
 
 _ORDER = ("", "retired", "starting", "waiting", "unloading", "loading", "judging", "editing")
 """With several models on one device, the last of these activities is shown."""
@@ -316,7 +318,7 @@ class ProgressState:
 
     def __init__(
         self,
-        matrix: Matrix,
+        table: JudgementTable,
         policy: Policy,
         work: Work,
         estimates: Estimates,
@@ -324,7 +326,8 @@ class ProgressState:
         meters: Mapping[str, Meter] = MappingProxyType({}),
     ) -> None:
         self.lines: deque[Line] = deque()
-        self.tally = Tally(matrix)
+        rows = list(table.rows())
+        self.tally = Tally(table, rows)
         self._work, self._estimates, self._meters = work, estimates, meters
         self._clock, self._began = clock, clock()
         self._replicas: dict[int, _ReplicaView] = {}
@@ -337,13 +340,13 @@ class ProgressState:
         self._policy = policy
         self._batches_began: dict[str, float] = {}  # model -> when its batch under way began
         self._times = DeviceTimes()
-        self._times.add_all(matrix.edits)  # edits of earlier starts, which the report counts, too
-        self._times.add_all(one for one in matrix.judgements() if not one.made_in)
+        self._times.add_all(table.edits_of_work)  # edits of earlier starts, which the report counts, too
+        self._times.add_all(one for one in rows if one.kind == "edit" and not one.made_in)
         self._dropped = 0
         self._last_note = ""
         self._foretold = TimeLeft(None)
         self._foretold_at = self._foretell_at = -math.inf
-        self._say(plan(matrix, policy, work, self.tally.longest_label))
+        self._say(plan(table, rows, policy, work, self.tally.longest_label))
 
     def _see(self, replica: Replica) -> _ReplicaView:
         """Returns the view of a replica, which may be on devices that joined later."""
@@ -511,7 +514,8 @@ class ProgressState:
         """Returns the latest estimate minus its age; the longer an estimate takes, the more rarely one is made."""
         if now >= self._foretell_at:
             before = process_time()
-            left = rest_of_a_run(self._work, self._estimates, self._policy, self._elapsed(now))
+            affordable = (now - self._began) / FORETELLING
+            left = rest_of_a_run(self._work, self._estimates, self._policy, self._elapsed(now), affordable)
             self._foretold, self._foretold_at = left, now
             self._foretell_at = now + max(FORETOLD_EVERY, FORETELLING * (process_time() - before))
         if self._foretold.seconds is None:
@@ -531,18 +535,19 @@ class ProgressState:
 # -- the plan --
 
 
-def plan(matrix: Matrix, policy: Policy, work: Work, label: int = 0) -> Assignment:
+def plan(table: JudgementTable, rows: Iterable[Judgement], policy: Policy, work: Work, label: int = 0) -> Assignment:
     """Returns who does what: each device's share if tasks are dealt out in advance, else what comes first."""
     schedule = policy.schedule
-    rows = []
-    own = matrix.own
+    lines = []
+    own = table.shard
 
     def is_open(one: Judgement) -> bool:
         return one.status is Status.PENDING and not one.made_in and (own is None or one.sample_id in own)
 
-    pending = Counter(one.judge for one in (*matrix.judgements(), *matrix.battles()) if is_open(one))
-    controls = Counter(one.judge for one in (*matrix.controls(), *matrix.rewrites()) if is_open(one))
-    scoring = {judge.name: judge.scoring for judge in matrix.judges}
+    pending, controls = Counter[str](), Counter[str]()
+    for one in filter(is_open, rows):
+        (controls if is_control(one) else pending)[one.judge] += 1
+    scoring = {judge.name: judge.scoring for judge in table.experiment.judges}
     for model in dict.fromkeys(replica.model for replica in policy.replicas):
         units = work.units_left(model.key)
         if not units:
@@ -550,23 +555,23 @@ def plan(matrix: Matrix, policy: Policy, work: Work, label: int = 0) -> Assignme
         replicas = policy.of(model.key)
         everywhere = tuple(dict.fromkeys(device for replica in replicas for device in replica.place))
         dealt = policy.dealt(model.key, work.held(model.key))
-        first = _first(matrix, model.kind, dealt[0])
+        first = _first(table, model.kind, dealt[0])
         if model.kind == "judge":
             name = model.name
-            rows.append(
+            lines.append(
                 AssignmentRow("judge", name, everywhere, pending[name], first, units, controls[name], scoring[name])
             )
             continue
         if schedule == "pull":
-            rows.append(AssignmentRow("edit", model.name, everywhere, units, first))
+            lines.append(AssignmentRow("edit", model.name, everywhere, units, first))
             continue
         for replica, tasks in zip(replicas, dealt, strict=True):
             count = sum(len(task.units) for task in tasks)
-            rows.append(AssignmentRow("edit", model.name, replica.place, count, _first(matrix, "edit", tasks)))
-    return Assignment(schedule, tuple(rows), label)
+            lines.append(AssignmentRow("edit", model.name, replica.place, count, _first(table, "edit", tasks)))
+    return Assignment(schedule, tuple(lines), label)
 
 
-def _first(matrix: Matrix, kind: str, tasks: Iterable[Task]) -> tuple[int, ...]:
+def _first(table: JudgementTable, kind: str, tasks: Iterable[Task]) -> tuple[int, ...]:
     units = [unit for task in list(tasks)[:5] for unit in task.units][:5]
-    edits = units if kind == "edit" else [matrix.cells.parts(matrix.cells.judgement_of(cell))[0] for cell in units]
-    return tuple(matrix.sample_of(edit).index for edit in edits)
+    sample_of = table.sample_of_edit if kind == "edit" else table.sample_of_question
+    return tuple(sample_of(unit).index for unit in units)

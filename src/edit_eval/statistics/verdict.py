@@ -1,0 +1,618 @@
+"""The verdict: who is better, by all judges together, what the drawing shows, and what to do next.
+
+One typed document, from the tests of `comparison` and nothing else; `reporting/verdict.py` words and draws it, for
+every display. As plain data it is the `verdict` of `summary.json`, and it is read back as itself.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from edit_eval.records import Results, Scale, Status
+from edit_eval.statistics.battles import Fought
+from edit_eval.statistics.intervals import FEWEST_CLUSTERS
+from edit_eval.statistics.power import ALPHA
+from edit_eval.statistics.series import gain
+
+if TYPE_CHECKING:
+    from edit_eval.statistics.columns import ScoreColumn
+    from edit_eval.statistics.comparison import ColumnSummary, Comparison, Pair
+
+Kind = Literal[
+    "better",
+    "ahead",
+    "equal",
+    "fails_more",
+    "trade",
+    "judges_disagree",
+    "judge_unfit",
+    "alone",
+    "not_comparable",
+    "no_answer",
+]
+"""`better`: than every other, as shown by every judge; `ahead`, and not shown to be better than all; `equal` within a
+margin; `fails_more`: the others do, and scores decide nothing; `trade`: scores better, but fails more;
+`judges_disagree` about who is first; `judge_unfit`: no judge tells edits from controls; `alone`: one edit model;
+`not_comparable`: nothing is scored in both; `no_answer`: no score, or not the least difference. docs/glossary.md"""
+Sees = Literal["last", "not_last", "unknown", "off"]
+"""Where a judge puts its controls; `unknown` with too few of them, `off` if they were turned off."""
+
+MOST_DOTS = 500
+"""With more pictures that many of them are drawn, evenly spaced in the order of their differences."""
+FAR = 100
+"""If settling a lead would take this many times the present pictures or more, no number is given."""
+_WON = ("better", "fails_more")
+
+
+class Dot(msgspec.Struct, frozen=True):
+    """One sample in the drawing."""
+
+    sample: str
+    difference: float
+    """In points, above 0 where the first one is better."""
+
+
+class Contest(msgspec.Struct, frozen=True):
+    """The first one against another, by one judge. Differences are in points, above 0 where the first is better."""
+
+    other: str
+    kind: Literal["better", "fails_more", "trade", "equal", "ahead", "level", "not_comparable"]
+    """`ahead`: leads, and is not shown to be better; `level`: does not even lead."""
+    difference: float | None
+    ci95: tuple[float, float] | None
+    no_ci95: str | None
+    p: float | None
+    p_adjusted: float | None
+    shown_alone: bool
+    """True if the first would be shown to score better were nothing else tested beside it."""
+    margin: float | None
+    """That they are `equal` within."""
+    scores_better: bool
+    """True if the first is shown to score better."""
+    scores_worse: bool
+    holds: bool | None
+    """False if missing scores could reverse what is said."""
+    failed: tuple[int, int, int]
+    """Edits that failed for the first and for the other, and how many both tried."""
+    images: int
+    wins: int
+    losses: int
+    """Source images on which the first is better, or worse."""
+    sign_p: float | None
+    """Of these alone; corrected like `p_adjusted`."""
+    tipping_share: float | None
+    ruled_out_share: float | None
+    more: int | None
+    """Further source images that would show a lead as large as this one four times in five, if it is real; None if it
+    is shown, or if `FAR` times the present ones would not do."""
+    identical: bool = False
+
+
+class Placing(msgspec.Struct, frozen=True):
+    """One edit model (or column) by one judge; a strength in place of a mean for a judge that compares."""
+
+    name: str
+    mean: float | None
+    ci95: tuple[float | None, float | None] | None
+    rank: int | None
+    scored: int
+    total: int
+
+
+class Fights(msgspec.Struct, frozen=True):
+    """What a judge that is shown two edits at a time comes to."""
+
+    doubt: str | None
+    """Why nothing is known (`no_ci95` of the strengths); None if something is."""
+    battles: int
+    """With an outcome."""
+    ties: int
+    contradictions: int
+    chose_first: int
+    """Contradictions in which the edit shown first was taken."""
+    won: int = 0
+    lost: int = 0
+    of: int = 0
+    """Battles of the first one."""
+
+
+class Opinion(msgspec.Struct, frozen=True):
+    """What one judge comes to."""
+
+    judge: str
+    kind: Kind
+    first: str
+    """Empty if there is none."""
+    scale: Scale
+    contests: tuple[Contest, ...]
+    """The first one against each other, in the order of their ranks."""
+    standings: tuple[Placing, ...]
+    """By rank, and within a rank the best mean first."""
+    dots: tuple[Dot, ...] = ()
+    """The first against the next, the largest difference first; empty for a judge that compares."""
+    sees: Sees | None = None
+    """None if the judge has no controls."""
+    examined: str | None = None
+    """How its audit ended: `passed`, `failed`, ..., `unexamined`; None for what no audit can examine."""
+    repeats: str = ""
+    """Another judge with the same score for every edit, or one that differs always by the same; empty if there is none.
+    Such a judge is not counted a second time."""
+    shift: float = 0.0
+    """By how much it scores higher than that one."""
+    fights: Fights | None = None
+
+    @property
+    def counts(self) -> bool:
+        """True if it has a say: it is not known to be blind, and no other judge over again."""
+        return self.sees != "not_last" and not self.repeats
+
+    @property
+    def next(self) -> Contest | None:
+        """The first against the next."""
+        return self.contests[0] if self.contests else None
+
+
+class Advice(msgspec.Struct, frozen=True):
+    """Something to do next."""
+
+    kind: Literal[
+        "finish",
+        "other_judge",
+        "retry",
+        "more",
+        "enough",
+        "look",
+        "weigh",
+        "choose",
+        "compare",
+        "same_samples",
+        "audit",
+        "controls",
+        "nothing",
+    ]
+    count: int = 0
+    names: tuple[str, ...] = ()
+    """Judges or statuses that it is about."""
+
+
+class SamePictures(msgspec.Struct, frozen=True):
+    """Two edit models that made the very same pixels."""
+
+    a: str
+    b: str
+    count: int
+    total: int
+    """Edits that both made."""
+
+
+class Replacement(msgspec.Struct, frozen=True):
+    """The answer of a gate: whether every other column may replace the first."""
+
+    passed: bool
+    margin: float | None
+    first: str
+    others: tuple[str, ...]
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """The verdict of a run, a comparison or a gate, with all its judges."""
+
+    kind: Kind
+    first: str
+    """The one that is better, ahead, or alone; empty if there is none."""
+    names: tuple[str, ...]
+    """All that are compared."""
+    opinions: tuple[Opinion, ...]
+    """By judge; those that have no say among them (`Opinion.counts`)."""
+    next: tuple[Advice, ...]
+    """What to do, the most useful first; never empty."""
+    tests: int
+    """What p-values are corrected for (Holm)."""
+    same_pictures: tuple[SamePictures, ...] = ()
+    gate: Replacement | None = None
+
+    @property
+    def counted(self) -> tuple[Opinion, ...]:
+        """The opinions that have a say; all of them if none does."""
+        return tuple(one for one in self.opinions if one.counts) or self.opinions
+
+    @property
+    def agreed(self) -> bool:
+        """True if all that have a say come to the same."""
+        return len({(one.kind, one.first) for one in self.counted}) == 1
+
+    def document(self) -> dict[str, Any]:
+        """Returns plain data for JSON; `of` reads it back."""
+        plain: dict[str, Any] = json.loads(json.dumps(msgspec.to_builtins(self), allow_nan=False))
+        return plain
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> Verdict:
+        """Reads `document` back. Raises `msgspec.ValidationError` for anything else."""
+        return msgspec.convert(document, cls)
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known besides scores."""
+
+    sees: Mapping[str, Sees] = field(default_factory=dict)
+    examined: Mapping[str, str] = field(default_factory=dict)
+    complete: bool = True
+    unscored: Mapping[str, int] = field(default_factory=dict)
+    """How many headlines ended without a score, by their status."""
+    same_pictures: Sequence[SamePictures] = ()
+    battles: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """`battles` of the summary."""
+
+
+def known_of(document: Mapping[str, Any], results: Sequence[Results]) -> Known:
+    """Reads what is known from the other parts of a run's summary (`controls`, `judges`, `coverage`, `battles`)."""
+    controls, off = document["controls"]["judges"], document["controls"]["samples"] == 0
+    words: dict[bool | None, Sees] = {True: "last", False: "not_last", None: "unknown"}
+    judges = dict.fromkeys(judge for one in results for judge in (*one.judges, *one.battle_judges))
+    return Known(
+        sees={
+            judge: words[controls[judge]["last"]] if judge in controls else "off"
+            for judge in judges
+            if judge in controls or (off and judge in document["judges"])
+        },
+        examined={
+            judge: one["passport"]["verdict"] if one["passport"] else "unexamined"
+            for judge, one in document["judges"].items()
+        },
+        complete=document["status"] == "complete",
+        unscored={
+            status: count for status, count in document["coverage"]["by_status"].items() if status != Status.OK.value
+        },
+        same_pictures=[pair for one in results for pair in same_pictures(one)],
+        battles=document.get("battles") or {},
+    )
+
+
+def of_several(known: Sequence[Known]) -> Known:
+    """Returns what is known of several runs: of a judge the worst, of failures the sum."""
+    gravest: Sequence[Sees] = ("not_last", "off", "unknown", "last")
+    judges = dict.fromkeys(judge for one in known for judge in one.sees)
+    unscored: dict[str, int] = {}
+    examined: dict[str, str] = {}
+    for one in known:
+        for status, count in one.unscored.items():
+            unscored[status] = unscored.get(status, 0) + count
+        for judge, ended in one.examined.items():
+            examined[judge] = ended if examined.get(judge, "passed") == "passed" else examined[judge]
+    return Known(
+        sees={of: min((one.sees[of] for one in known if of in one.sees), key=gravest.index) for of in judges},
+        examined=examined,
+        complete=all(one.complete for one in known),
+        unscored=unscored,
+        same_pictures=[pair for one in known for pair in one.same_pictures],
+    )
+
+
+def same_pictures(results: Results) -> list[SamePictures]:
+    """Returns the edit models of a run that made the same pixels for more than half of what both made."""
+    pixels: dict[str, dict[tuple[str, int], str]] = {name: {} for name in results.edit_models}
+    for edit in results.edits:
+        if edit.status is Status.OK and edit.pixels:
+            pixels[edit.edit_model][edit.sample_id, edit.edit_seed] = edit.pixels
+    found = []
+    for place, a in enumerate(results.edit_models):
+        for b in results.edit_models[place + 1 :]:
+            both = pixels[a].keys() & pixels[b].keys()
+            count = sum(pixels[a][one] == pixels[b][one] for one in both)
+            if 2 * count > len(both):
+                found.append(SamePictures(a, b, count, len(both)))
+    return found
+
+
+def verdict(
+    columns: Sequence[ScoreColumn], comparison: Comparison, known: Known | None = None, *, held: bool = False
+) -> Verdict:
+    """Returns the verdict on columns of scores, at least one, and what `compare` found of them; `held` for a gate."""
+    known = known or Known()
+    copies = _copies(columns)
+    opinions = [_opinion(judge, columns, comparison, known, copies.get(judge)) for judge in _judges(columns)]
+    opinions += [_preferred(judge, of, known) for judge, of in known.battles.items()]
+    names = tuple(dict.fromkeys([one.name for one in columns] + [s.name for one in opinions for s in one.standings]))
+    kind, first = _joint(opinions)
+    gate = comparison.gate
+    return Verdict(
+        kind=kind,
+        first=first,
+        names=names,
+        opinions=tuple(opinions),
+        next=tuple(_steps(kind, opinions, known, names)),
+        tests=comparison.correction.tests,
+        same_pictures=tuple(known.same_pictures),
+        gate=Replacement(gate.passed, gate.margin, names[0], names[1:]) if held and names else None,
+    )
+
+
+def _judges(columns: Sequence[ScoreColumn]) -> list[str]:
+    return list(dict.fromkeys(one.judge for one in columns))
+
+
+def ranked(columns: Sequence[ColumnSummary]) -> list[ColumnSummary]:
+    """Sorts columns by rank, and within a rank by mean, the best first; those without a rank come last."""
+
+    def place(column: ColumnSummary) -> tuple[float, bool, float]:
+        mean, rank = column.mean, math.inf if column.rank is None else column.rank
+        return rank, mean is None, -gain(column.scale) * (mean or 0.0)
+
+    return sorted(columns, key=place)
+
+
+def _opinion(
+    judge: str,
+    columns: Sequence[ScoreColumn],
+    comparison: Comparison,
+    known: Known,
+    copy: tuple[str, float] | None,
+) -> Opinion:
+    of_judge = ranked([one for one in comparison.columns if one.judge == judge])
+    best = of_judge[0]
+    by_names = {frozenset((one.a, one.b)): one for one in comparison.pairs if one.judge == judge}
+    pairs = [(one.name, by_names.get(frozenset((best.name, one.name)))) for one in of_judge[1:]]
+    contests = tuple(_contest(best.name, name, pair) for name, pair in pairs if pair is not None)
+    kind = _kind(best, contests, alone=len(of_judge) == 1)
+    own = {one.name: one for one in columns if one.judge == judge}
+    return Opinion(
+        judge=judge,
+        kind=kind,
+        first=best.name if kind not in ("not_comparable", "no_answer") else "",
+        scale=best.scale,
+        contests=contests,
+        standings=tuple(
+            Placing(one.name, one.mean, _two(one.ci95), one.rank, one.scored, one.total) for one in of_judge
+        ),
+        dots=_dots(own[best.name], own[contests[0].other]) if contests else (),
+        sees=known.sees.get(judge),
+        examined=known.examined.get(judge),
+        repeats=copy[0] if copy else "",
+        shift=copy[1] if copy else 0.0,
+    )
+
+
+def _two(ends: Sequence[float] | None) -> tuple[float, float] | None:
+    return None if ends is None else (ends[0], ends[1])
+
+
+def _contest(best: str, other: str, pair: Pair) -> Contest:
+    """Turns a pair so that it is the first less the other, and more is better."""
+    forward = pair.a == best
+    sign = gain(pair.scale) * (1.0 if forward else -1.0)
+    ends = None if pair.ci95 is None else sorted(sign * end for end in pair.ci95)
+    difference = None if pair.difference is None else sign * pair.difference
+    found, images, failures = pair.outcome, pair.by_image, pair.failures
+    kind: Any = found.kind
+    if kind == "cannot_be_told" or found.better not in (None, best):  # each of three may be worse than another
+        kind = "ahead" if (difference or 0.0) > 0 else "level"
+    needed = None if pair.scores_better or pair.settled_by is None else pair.settled_by - pair.clusters
+    return Contest(
+        other=other,
+        kind=kind,
+        difference=difference,
+        ci95=_two(ends),
+        no_ci95=pair.no_ci95,
+        p=pair.p,
+        p_adjusted=pair.p_adjusted,
+        shown_alone=pair.p is not None and pair.p <= ALPHA and (difference or 0.0) > 0,
+        margin=found.margin,
+        scores_better=pair.scores_better == best,
+        scores_worse=pair.scores_better == other,
+        holds=found.holds,
+        failed=((failures.a, failures.b) if forward else (failures.b, failures.a)) + (failures.total,),
+        images=pair.clusters,
+        wins=images.wins if forward else images.losses,
+        losses=images.losses if forward else images.wins,
+        sign_p=images.p_adjusted,
+        tipping_share=pair.tipping_share,
+        ruled_out_share=pair.ruled_out_share,
+        more=needed if needed is not None and 0 < needed < (FAR - 1) * pair.clusters else None,
+        identical=pair.identical,
+    )
+
+
+def _kind(best: ColumnSummary, contests: Sequence[Contest], *, alone: bool) -> Kind:
+    kinds = {one.kind for one in contests}
+    if not contests:
+        return "alone" if alone and best.mean is not None else "no_answer"
+    if kinds <= {*_WON}:
+        return "better" if "better" in kinds else "fails_more"
+    if kinds == {"not_comparable"}:
+        return "no_answer" if best.mean is None else "not_comparable"
+    if kinds <= {"level", "not_comparable"}:
+        return "no_answer"
+    if not kinds & {"ahead", "level"}:
+        return "trade" if "trade" in kinds else "equal" if "equal" in kinds else "ahead"
+    return "ahead"
+
+
+def _dots(a: ScoreColumn, b: ScoreColumn) -> tuple[Dot, ...]:
+    """Returns a's gain over b on each sample that is scored in both, the largest first."""
+    found = [
+        Dot(sample, gain(a.scale) * (score - other))
+        for sample, score in a.scores.items()
+        if score is not None and (other := b.scores.get(sample)) is not None
+    ]
+    found.sort(key=lambda one: (-one.difference, one.sample))
+    if len(found) <= MOST_DOTS:
+        return tuple(found)
+    return tuple(found[place * (len(found) - 1) // (MOST_DOTS - 1)] for place in range(MOST_DOTS))
+
+
+def _copies(columns: Sequence[ScoreColumn]) -> dict[str, tuple[str, float]]:
+    """Returns the judges that score every edit as an earlier one does, but for a constant, and that constant."""
+    scores: dict[str, dict[tuple[str, str], float]] = {}
+    for one in columns:
+        known = {(one.name, sample): score for sample, score in one.scores.items() if score is not None}
+        scores.setdefault(one.judge, {}).update(known)
+    scales = {one.judge: one.scale for one in columns}
+    found: dict[str, tuple[str, float]] = {}
+    for place, judge in enumerate(scores):
+        mine = scores[judge]
+        for other in [one for one in list(scores)[:place] if one not in found]:
+            both = [edit for edit in mine if edit in scores[other]]
+            alike = scales[judge] == scales[other] and len({edit[1] for edit in both}) >= FEWEST_CLUSTERS
+            if not alike or len({mine[edit] for edit in both}) < 2:
+                continue
+            shift = mine[both[0]] - scores[other][both[0]]
+            if all(abs(mine[edit] - scores[other][edit] - shift) < 1e-9 for edit in both):
+                found[judge] = other, round(shift, 9)
+                break
+    return found
+
+
+def _preferred(judge: str, of: Mapping[str, Any], known: Known) -> Opinion:
+    """Returns the opinion of a judge that compares, by its headline."""
+    scored = next(iter(of["scores"].values()))
+    rows = sorted(scored["strengths"], key=lambda one: (one["strength"] is None, -(one["strength"] or 0.0)))
+    outcomes, contradictions = scored["outcomes"], scored["contradictions"]
+    decided = scored["battles"] - outcomes[Fought.MISSING]
+    doubt = rows[0]["no_ci95"] if any(row["strength"] is None or row["no_ci95"] for row in rows) else None
+    nothing = doubt is not None or any(row["strength"] is None for row in rows)
+    first, *others = (row["edit_model"] for row in rows)
+    shown = {one["b"] if first == one["a"] else one["a"] for one in scored["differences"] if one["better"] == first}
+    its = [(pair, pair["a"] == first) for pair in scored["pairs"] if first in (pair["a"], pair["b"])]
+    fights = Fights(
+        doubt=doubt,
+        battles=decided,
+        ties=outcomes[Fought.TIE],
+        contradictions=contradictions["count"],
+        chose_first=contradictions["first"],
+        won=sum(pair[Fought.FIRST if ours else Fought.SECOND] for pair, ours in its),
+        lost=sum(pair[Fought.SECOND if ours else Fought.FIRST] for pair, ours in its),
+        of=sum(pair[came] for pair, _ in its for came in Fought if came is not Fought.MISSING),
+    )
+    contests = () if nothing else tuple(_of_battles(first, other, other in shown, scored) for other in others)
+    return Opinion(
+        judge=judge,
+        kind="no_answer" if nothing else "better" if len(shown) == len(others) else "ahead",
+        first="" if nothing else first,
+        scale=Scale(),
+        contests=contests,
+        standings=tuple(
+            Placing(row["edit_model"], row["strength"], _open(row["ci95"]), row["rank"], decided, scored["battles"])
+            for row in rows
+        ),
+        sees=known.sees.get(judge),
+        examined=known.examined.get(judge),
+        fights=fights,
+    )
+
+
+def _open(ends: Sequence[float | None] | None) -> tuple[float | None, float | None] | None:
+    return None if ends is None else (ends[0], ends[1])
+
+
+def _of_battles(first: str, other: str, shown: bool, scored: Mapping[str, Any]) -> Contest:
+    [found] = [one for one in scored["differences"] if {one["a"], one["b"]} == {first, other}]
+    sign = 1.0 if found["a"] == first else -1.0
+    ends = found["ci95"]
+    whole = ends is not None and None not in ends
+    return Contest(
+        other=other,
+        kind="better" if shown else "ahead",
+        difference=None if found["difference"] is None else sign * found["difference"],
+        ci95=_two(sorted(sign * end for end in ends)) if whole else None,
+        no_ci95=None,
+        p=found["p"],
+        p_adjusted=found["p_adjusted"],
+        shown_alone=found["p"] is not None and found["p"] <= ALPHA and sign * (found["difference"] or 0.0) > 0,
+        margin=None,
+        scores_better=shown,
+        scores_worse=False,
+        holds=None,
+        failed=(0, 0, 0),
+        images=0,
+        wins=0,
+        losses=0,
+        sign_p=None,
+        tipping_share=None,
+        ruled_out_share=None,
+        more=None,
+    )
+
+
+# -- all judges together --
+
+
+def _joint(opinions: Sequence[Opinion]) -> tuple[Kind, str]:
+    """Returns what the judges that have a say come to, and who is first with all of them."""
+    counted = [one for one in opinions if one.counts]
+    if not counted:
+        return ("judge_unfit" if opinions else "no_answer"), ""
+    kinds, firsts = {one.kind for one in counted}, {one.first for one in counted if one.first}
+    if len(firsts) > 1:
+        return "judges_disagree", ""
+    first = next(iter(firsts), "")
+    if len(kinds) == 1:
+        return counted[0].kind, first
+    if kinds <= {*_WON}:
+        return "better", first
+    if "equal" in kinds or ("trade" in kinds and kinds & {*_WON}):
+        return "judges_disagree", ""
+    if "trade" in kinds:
+        return "trade", first
+    return ("ahead", first) if first else (counted[0].kind, "")
+
+
+def _steps(kind: Kind, opinions: Sequence[Opinion], known: Known, names: Sequence[str]) -> Iterable[Advice]:
+    """Yields what to do next, the most useful first."""
+    steps = [*_urgent(kind, opinions, known), *_for_the_answer(kind, opinions, names), *_for_trust(opinions)]
+    return steps or [Advice("nothing")]
+
+
+def _urgent(kind: Kind, opinions: Sequence[Opinion], known: Known) -> Iterable[Advice]:
+    if not known.complete:
+        yield Advice("finish")
+    blind = tuple(one.judge for one in opinions if one.sees == "not_last")
+    if blind:
+        yield Advice("other_judge", names=blind)
+    failed = {status: count for status, count in known.unscored.items() if status not in ("pending", "skipped")}
+    if failed:
+        yield Advice("retry", sum(failed.values()), tuple(failed))
+    if kind == "not_comparable":
+        yield Advice("same_samples")
+
+
+def _for_the_answer(kind: Kind, opinions: Sequence[Opinion], names: Sequence[str]) -> Iterable[Advice]:
+    counted = [one for one in opinions if one.counts]
+    if kind == "alone":
+        yield Advice("compare")
+    elif kind == "judges_disagree":
+        yield Advice("look", names=tuple(one.judge for one in counted))
+    elif kind == "trade":
+        yield Advice("weigh")
+    elif kind == "equal":
+        yield Advice("choose")
+    elif kind in ("ahead", "no_answer") and len(names) > 1:
+        yield from _more(counted)
+
+
+def _more(counted: Sequence[Opinion]) -> Iterable[Advice]:
+    """Says how many more pictures would help: for the nearest lead that is not shown, the most that a judge needs."""
+    unsure = [next((one for one in of.contests if one.kind not in _WON), None) for of in counted]
+    open_ = [one for one in unsure if one is not None]
+    if any(one.images < FEWEST_CLUSTERS and one.no_ci95 != "no_spread" for one in open_ if one.images):
+        yield Advice("enough", FEWEST_CLUSTERS)
+    elif needed := [one.more for one in open_ if one.more is not None]:
+        yield Advice("more", max(needed))
+    elif open_:
+        yield Advice("choose")
+
+
+def _for_trust(opinions: Sequence[Opinion]) -> Iterable[Advice]:
+    doubted = tuple(one.judge for one in opinions if one.examined not in (None, "passed"))
+    if doubted:
+        yield Advice("audit", names=doubted)
+    unseen = tuple(one.judge for one in opinions if one.sees in ("off", "unknown"))
+    if unseen:
+        yield Advice("controls", names=unseen)

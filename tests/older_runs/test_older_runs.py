@@ -1,0 +1,64 @@
+"""Runs that an earlier edit-eval made (commit b2e86a73) are resumed: nothing is made or asked again.
+
+One has edits, controls, battles, rewritten instructions, and rounds in which some edits are kept; the other samples
+that follow others, some of which pass no filter, readings, and a design of battles that is extended. Some edits and
+answers have failed on purpose. What was recorded then says more than any test of keys alone.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edit_eval.evaluation import evaluate
+from edit_eval.run import Run
+
+HERE = Path(__file__).parent
+RUNS = ("rounds", "turns")
+JOURNALS = ("edits", "replies", "samples")
+
+
+def here(value: Any, folder: Path) -> Any:
+    """A configuration with the paths of files that are in this folder."""
+    if isinstance(value, dict):
+        return {key: here(one, folder) for key, one in value.items()}
+    if isinstance(value, str) and value.startswith("models.py:"):
+        return f"{HERE}/{value}"
+    return str(folder / value) if isinstance(value, str) and value.endswith(".csv") else value
+
+
+@pytest.fixture
+def older(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    with zipfile.ZipFile(HERE / "b2e86a73.zip") as runs:
+        runs.extractall(tmp_path)
+    monkeypatch.setenv("OLDER_RUNS_LOG", str(tmp_path / "asked.jsonl"))
+    return tmp_path
+
+
+def journals(run: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(run)): path.read_bytes() for name in JOURNALS for path in (run / name).iterdir()}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_nothing_is_made_or_asked_again(name: str, older: Path) -> None:
+    before = journals(older / name)
+    configuration = here(json.loads((older / f"{name}.yaml").read_text("utf-8")), older)
+    made = evaluate(configuration, run_dir=older / name, report=False)
+    assert not (older / "asked.jsonl").exists(), (older / "asked.jsonl").read_text()
+    assert journals(older / name) == before
+    assert made.table.is_complete
+    assert bool(made.results.beside) == (name == "turns")
+
+
+def test_what_came_of_it_is_of_every_kind(older: Path) -> None:
+    rounds, turns = (Run(older / name).results for name in RUNS)
+    kinds = {one.kind for of in (rounds, turns) for one in (*of.judgements, *of.battles, *of.controls, *of.critiques)}
+    assert kinds == {"edit", "battle", "control", "rewriting"}
+    assert any(edit.made_in for edit in rounds.edits)
+    assert turns.rounds == 2
+    every = (one.status.value for of in (rounds, turns) for one in (*of.edits, *of.judgements, *of.battles))
+    assert {*every} == {"ok", "edit_failed", "unparseable"}
