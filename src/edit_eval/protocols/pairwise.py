@@ -83,7 +83,7 @@ class Meetings:
     anchor: str = ""
     """With `pairs: anchor`: the name of that edit model."""
     seed: int = 0
-    """Of what is random in it."""
+    """Of the random choices."""
 
     def __post_init__(self) -> None:
         if self.rounds < 1:

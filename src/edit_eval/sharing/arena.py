@@ -22,7 +22,7 @@ from edit_eval.hub import local_path
 from edit_eval.pictures import read_picture, write_png
 from edit_eval.protocols.asked import AskedJudge, make_protocol
 from edit_eval.protocols.pairwise import Stored
-from edit_eval.records import Edit, Judgement, Results, Status
+from edit_eval.records import NO_EDIT, Edit, Judgement, Results, Status
 from edit_eval.run import Run
 from edit_eval.statistics.battles import votes_of
 from edit_eval.statistics.columns import differences
@@ -58,16 +58,18 @@ class Arena:
         Raises `ConfigurationError` if pictures cannot be had or read.
         """
         keep_stored(directory, self.battles)
-        there = {
-            (one.sample_id, one.edit_model, one.edit_seed): one
-            for one in self.made.results.edits
-            if one.status is Status.OK
-        }
+        there = {(one.sample_id, one.edit_model, one.edit_seed): one for one in self.made.results.edits}
         wanted: dict[str, dict[tuple[str, int], int]] = defaultdict(dict)
         for number, edit in enumerate(matrix.edits):
-            about = edit.sample_id, edit.edit_model, edit.edit_seed
-            if edit.edit_model in matrix.experiment.stored and edit.status is not Status.OK and about in there:
+            found = there.get((edit.sample_id, edit.edit_model, edit.edit_seed))
+            if edit.edit_model not in matrix.experiment.stored or edit.status is Status.OK or found is None:
+                continue
+            if found.status is Status.OK:
                 wanted[edit.edit_model][edit.sample_id, edit.edit_seed] = number
+            elif found.status in NO_EDIT and edit.status is not found.status:
+                ended = replace(edit, status=found.status, reason=found.reason or edit.reason)
+                directory.append("edits", {**edit_record(ended), "reused_from": self.name})
+                matrix.set_edit(number, ended)
         taken = self._link(directory, matrix, there, wanted) if isinstance(self.made, Run) else 0
         for model, numbers in wanted.items():
             for (sample, edit_seed), content in self._pictures(model, {*numbers}):
