@@ -28,13 +28,15 @@ import numpy as np
 from audit_power import AT_90, GOOD, Simulated, trial
 from edit_eval.passports import Passport, Subject
 from edit_eval.records import Edit, Judgement, Picture, Reading, Results, Sample, Scale, Scoring, Status
+from edit_eval.reporting.people_differences import sentences
 from edit_eval.reporting.remarks import drift_lines
 from edit_eval.reporting.strengths import battle_sheet
 from edit_eval.reporting.table import Line
 from edit_eval.reporting.verdict import comparison_lines, preferences
 from edit_eval.serving.watch import judge_has_changed, judged_twice
 from edit_eval.statistics.audit.findings import findings_of
-from edit_eval.statistics.audit.measure import Anchor
+from edit_eval.statistics.audit.measure import Anchor, Measure, share
+from edit_eval.statistics.audit.ways import better_of
 from edit_eval.statistics.battles import BACKWARD, FORWARD, battles_by_judge, together, votes_of
 from edit_eval.statistics.calibration import Pairs, translated
 from edit_eval.statistics.comparison import compare_models
@@ -348,10 +350,47 @@ def contradictions_missed(design: Battles) -> Callable[[Chance], bool | None]:
     return wrong
 
 
+def preferred_by_people(models: int, images: int, seen: int, shared: float) -> Callable[[Chance], bool]:
+    """One person votes on all pairs of some pictures; a judge scores all and sees `shared` of what the person sees."""
+
+    def wrong(chance: Chance) -> bool:
+        samples, names = samples_of(ONES * images), [f"m{place:02d}" for place in range(models)]
+        quality = chance.normal(size=(images, models))
+        judged = 6 + shared * quality + math.sqrt(1 - shared**2) * chance.normal(size=quality.shape)
+        results = run_of(samples, names, scores=np.clip(np.round(judged, 1), 0, 10))
+        answers = []
+        for image in chance.choice(images, seen, replace=False).tolist():
+            for a, b in combinations(range(models), 2):
+                lead = quality[image, a] - quality[image, b] + chance.normal()
+                choice = "tie" if abs(lead) < 0.3 else "left" if lead > 0 else "right"
+                answers.append(Vote(samples[image].id, names[a], names[b], choice, rater="Ann", cluster=str(image)))
+        compared = compare_models(results, answers)
+        assert compared is not None
+        assert compared.people is not None
+        return any("People would prefer" in str(line) for line in sentences(compared.people))
+
+    return wrong
+
+
+def way_preferred(ways: int) -> Callable[[Chance], bool]:
+    """Whether an audit prefers one way of asking, where each of so many with one edit, and with two, is as good."""
+
+    def wrong(chance: Chance) -> bool:
+        scenes = [str(scene) for scene in range(200)]
+
+        def asked() -> Measure:
+            return share((chance.random(len(scenes)) < 0.9).astype(float).tolist(), scenes, floor=None)
+
+        two, single = ([asked() for _ in scenes[:ways]] for _ in range(2))
+        return better_of(two, single) != "neither"
+
+    return wrong
+
+
 # -- the tables --
 
-RANKS = "Somebody is ranked below another, or called worse, where all are alike"
 ONES = (1,)
+RANKS = "Somebody is ranked below another, or called worse, where all are alike"
 ROWS: list[Row] = [
     *(
         Row(
@@ -422,6 +461,20 @@ ROWS: list[Row] = [
     ),
     Row(RANKS, "votes, 3 models, 150 by one person", "≤ .05", of_votes(3, 150, 1, 100)),
     Row(RANKS, "votes, 5 models, 400 by eight people", "≤ .05", of_votes(5, 400, 8, 120), 0.5),
+    *(
+        Row(
+            RANKS,
+            f"whom people would prefer, {models} models, votes on {seen} of 100 images",
+            "≤ .05",
+            preferred_by_people(models, 100, seen, 0.6),
+            0.5,
+        )
+        for models, seen in ((3, 20), (6, 40))
+    ),
+    *(
+        Row(RANKS, f"ways of asking, {ways} with one edit, {ways} with two", "≤ .05", way_preferred(ways))
+        for ways in (1, 4)
+    ),
 ]
 MISSES = "An interval misses the truth"
 ROWS += [

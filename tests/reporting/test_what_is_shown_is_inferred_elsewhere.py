@@ -1,7 +1,12 @@
 """Displays show estimates, intervals and ranks; they make none. What decides is made by `edit_eval.statistics`.
 
 Every interval, rank, verdict and p comes from there, with its clusters, its family and what it is corrected for. This
-reads the source of all displays, and refuses one that would decide by itself.
+reads the source of all displays, and refuses one that would decide by itself:
+
+* what is *written* as an interval or a rank (the functions of `WRITING`, columns with such a title, entries of `MADE`)
+  has to be read from something under such a name: never a sum, a product, a call, a pair of numbers;
+* nothing is *computed*: no error is added or multiplied, no root drawn, no quantile written, no statistics imported;
+* nothing is *decided*: no mean, difference, strength, interval or p is compared with anything.
 """
 
 from __future__ import annotations
@@ -18,9 +23,10 @@ import edit_eval
 SOURCE = Path(edit_eval.__file__).parent
 DISPLAYS = [
     path
-    for room in ("reporting", "viewer", "verbs", "sharing", "trackers")
+    for room in ("reporting", "viewer", "verbs", "sharing", "trackers", "guests/trackers")
     for path in sorted((SOURCE / room).rglob("*.py"))
 ]
+DISPLAYS += [SOURCE / name for name in ("auditing.py", "gating.py", "reanalysis.py", "run.py", "serving/live.py")]
 DISPLAYS += sorted(path for name in ("sheet.py", "chart.py") for path in (SOURCE / "guests").rglob(name))
 TEMPLATES = sorted(path for room in ("reporting", "viewer") for path in (SOURCE / room).rglob("*.j2"))
 STATISTICS = sorted((SOURCE / "statistics").rglob("*.py"))
@@ -28,7 +34,18 @@ STATISTICS = sorted((SOURCE / "statistics").rglob("*.py"))
 INFERENCE = "edit_eval.statistics.intervals"
 MADE = {"rank", "ci95", "p_adjusted", "no_ci95"}
 """Keys of what only statistics make."""
-DECIDING = re.compile(r"ci95\[|\bp_adjusted\b|\[.p_adjusted.\]|\[.p.\]|\bpair\.p\b|\bALPHA\b|\bCONFIDENCE\b")
+DECIDING = re.compile(r"\bp_adjusted\b|\[.p.\]|\bpair\.p\b|\bALPHA\b|\bCONFIDENCE\b")
+MEASURED = re.compile(
+    r"\b(ends|interval|bounds)\[\d\]|"
+    r"(\.|\[.)((\w+_)?(mean|ci95|difference|strength|spread|std|error|change|gain)|standard_error|elo|retest_sd)\b"
+)
+"""What decides nothing until a test has looked at it."""
+UNCERTAIN = re.compile(r"\b(standard_error|error|std|sd|stdev|deviation|variance|spread|retest_sd|ci95\w*|\w+_ci95)$")
+QUANTILES = {1.28, 1.64, 1.645, 1.96, 1.959964, 2.33, 2.576, 0.025, 0.975}
+WRITING = {"span", "bracketed", "signed_span", "bounds", "ends", "rank"}
+"""Functions that write an interval or a rank."""
+TOLD = re.compile(r"ci95|rank|bound|worst_case|best_case|^ends$|^known$|interval|^its_?\w*$")
+TITLES = {"Rank", "95% interval"}
 CORRECTED = re.compile(r"(?<!not )corrected for|\bHolm\b|Bonferroni|told apart by")
 COMPUTING = {
     "quantile",
@@ -47,6 +64,12 @@ WORDS_OF_ITS_OWN = {
     "audit.py: Each other kind of pair has to be above one half",  # statistics/audit/findings.py: by their number
     "audit.html.j2: Each other kind of pair has to be above one half",
 }
+MACHINES = "slow_devices.py"
+"""Seconds of devices: no edit is judged by them."""
+THEIRS = "reanalysis.py"
+"""Others' own numbers, some of which are geometric means of two scores."""
+DRAWS = {"pages.py", "voting.py", "costs.py"}
+"""They draw whom to ask what, or take medians of seconds, and say nothing of edits."""
 ROUNDED = "formats.py"
 """A p is never rounded across the level: the one place where a display looks at both."""
 
@@ -57,26 +80,117 @@ def docstrings(tree: ast.AST) -> set[int]:
     }
 
 
+def last_name(node: ast.AST) -> str:
+    """`ci95` of `row.found["ci95"]`, `pair.ci95` and `ci95`; empty for what is no name, attribute or entry."""
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+        case ast.Subscript(slice=ast.Constant(value=str(key))):
+            return key
+        case ast.Subscript(value=value):
+            return last_name(value)
+    return ""
+
+
+def told(node: ast.AST) -> bool:
+    """True if the value is what something else has under such a name, and nothing was done to it."""
+    match node:
+        case ast.Constant(value=None) | ast.Constant(value=""):
+            return True
+        case ast.IfExp(body=body, orelse=other):
+            return told(body) and told(other)
+        case ast.BoolOp(values=values):
+            return all(map(told, values))
+        case ast.List(elts=each) | ast.Tuple(elts=each):
+            return all(map(told, each))
+        case ast.Starred(value=value):
+            return told(value)
+        case ast.Call(func=function, args=[first, *_]) if last_name(function) == "turned":
+            return told(first)
+        case ast.Name() | ast.Attribute() | ast.Subscript():
+            parts = [last_name(each) for each in ast.walk(node) if last_name(each)]
+            return any(TOLD.search(part) for part in parts)
+    return False
+
+
+def reads_only(node: ast.AST, functions: dict[str, ast.FunctionDef]) -> bool:
+    """True if a column's reader computes nothing by itself."""
+    if isinstance(node, ast.Name) and node.id in functions:
+        node = functions[node.id]
+    if not isinstance(node, ast.Lambda | ast.FunctionDef):
+        return True
+    made = {"sum", "len", "sorted", "enumerate", "min", "max", "round", "abs", "zip", "map"}
+    return not any(
+        (isinstance(each, ast.BinOp) and not isinstance(each.op, ast.Mod))
+        or (isinstance(each, ast.Call) and isinstance(each.func, ast.Name) and each.func.id in made)
+        or (isinstance(each, ast.Compare) and not all(isinstance(op, ast.Is | ast.IsNot | ast.In) for op in each.ops))
+        for each in ast.walk(node)
+    )
+
+
+def written(node: ast.Call, functions: dict[str, ast.FunctionDef]) -> Iterator[str]:
+    """Says what is written as an interval or a rank that was made on the spot."""
+    name = last_name(node.func)
+    if name in WRITING and len(node.args) and not told(node.args[0]):
+        yield f"writes as an interval or a rank what it made by itself: {ast.unparse(node)}"
+    if name == "Column" and len(node.args) > 1:
+        title = node.args[0].args[0] if isinstance(node.args[0], ast.Call) and node.args[0].args else None
+        named = isinstance(title, ast.Constant) and title.value in TITLES
+        if (named or last_name(node.args[0]) == "_INTERVAL") and not reads_only(node.args[1], functions):
+            yield f"makes what its column shows: {ast.unparse(node)[:80]}"
+    for keyword in node.keywords:
+        if keyword.arg in MADE and name != "dict" and not told(keyword.value):
+            yield f"makes {keyword.arg!r} by itself: {ast.unparse(keyword.value)}"
+    if ast.unparse(node.func) in {"math.sqrt", "math.hypot", "math.erf", "math.erfc"}:
+        yield f"computes {ast.unparse(node)}"
+
+
+def computed(node: ast.AST) -> Iterator[str]:
+    """Says what is computed of what is uncertain."""
+    if isinstance(node, ast.BinOp):
+        percent = isinstance(node.op, ast.Mult) and isinstance(node.left, ast.Constant) and node.left.value == 100
+        if not percent and any(UNCERTAIN.search(last_name(each)) for each in ast.walk(node)):
+            yield f"computes with what is uncertain: {ast.unparse(node)}"
+        if isinstance(node.op, ast.Pow) and isinstance(node.right, ast.Constant) and node.right.value == 0.5:
+            yield f"draws a root: {ast.unparse(node)}"
+    loop = isinstance(node, ast.For | ast.comprehension)
+    if loop and any(last_name(each) == "rank" for each in ast.walk(node.target)):
+        yield f"counts ranks: {ast.unparse(node.target)}"
+    if isinstance(node, ast.Assign) and any(last_name(one) == "rank" for one in node.targets) and not told(node.value):
+        yield f"makes a rank: {ast.unparse(node)}"
+    if isinstance(node, ast.Constant) and isinstance(node.value, float) and node.value in QUANTILES:
+        yield f"has a level or a quantile of its own: {node.value}"
+
+
 def refused(path: Path, text: str) -> Iterator[str]:
     """Says what a display does that it should not."""
     tree = ast.parse(text)
     prose = docstrings(tree)
+    functions = {each.name: each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef)}
     for node in ast.walk(tree):
         where = f"{path.name}:{getattr(node, 'lineno', 0)}"
+        if path.name not in (MACHINES, ROUNDED):
+            yield from (f"{where}: {what}" for what in computed(node))
+            if isinstance(node, ast.Call) and path.name != THEIRS:
+                yield from (f"{where}: {what}" for what in written(node, functions))
         if isinstance(node, ast.Import | ast.ImportFrom):
             module = node.module or "" if isinstance(node, ast.ImportFrom) else ""
             names = [alias.name for alias in node.names]
             if any(one.partition(".")[0] == "scipy" for one in (module, *names)):
                 yield f"{where}: computes with scipy"
-            if module == INFERENCE and (functions := [one for one in names if one.islower()]):
-                yield f"{where}: makes intervals or p-values by itself: {functions}"
+            if path.name not in DRAWS and {"statistics", "numpy", "random"} & {module, *names}:
+                yield f"{where}: computes: {names}"
+            if module == INFERENCE and (made := [one for one in names if not one.isupper()]):
+                yield f"{where}: makes intervals or p-values by itself: {made}"
             if module == "edit_eval.statistics.families" and set(names) - {"Correction"}:
                 yield f"{where}: makes a family or ranks by itself"
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in COMPUTING:
             yield f"{where}: computes {ast.unparse(node.func)}"
-        elif isinstance(node, ast.Compare) and path.name != ROUNDED:
+        elif isinstance(node, ast.Compare) and path.name not in (ROUNDED, MACHINES):
             only_asks = all(isinstance(each, ast.Is | ast.IsNot | ast.In | ast.NotIn) for each in node.ops)
-            if not only_asks and DECIDING.search(ast.unparse(node)):
+            ordered = any(isinstance(each, ast.Lt | ast.LtE | ast.Gt | ast.GtE) for each in node.ops)
+            words = ast.unparse(node)
+            if (not only_asks and DECIDING.search(words)) or (ordered and MEASURED.search(words)):
                 yield f"{where}: decides by itself: {ast.unparse(node)}"
         elif isinstance(node, ast.Dict):
             for key, value in zip(node.keys, node.values, strict=True):
@@ -132,6 +246,25 @@ def test_no_template_claims_what_it_has_not_done(path: Path) -> None:
         "row = {'ci95': [value - reach, value + reach]}",
         "Text('A rank is 1 + how many are better, corrected for all pairs.')",
         "Text('p adj.: Holm over {}', 3)",
+        "low = row.mean - 1.96 * row.std / math.sqrt(row.n)",
+        "Column(Text('95% interval'), lambda row: f'{row.low - row.reach:.2f}–{row.low + row.reach:.2f}')",
+        "words = f'{value - 2 * row.standard_error:.2f}'",
+        "formats.bracketed((mean - reach, mean + reach), 2)",
+        "formats.span([low, high])",
+        "signed_span(interval_of(values))",
+        "Column(Text('Rank'), lambda row: 1 + sum(other.worth > row.worth for other in rows))",
+        "def place(row):\n    return str(sorted(rows).index(row) + 1)\nColumn(Text('Rank'), place)",
+        "for rank, row in enumerate(sorted(rows), 1): pass",
+        "Row(name, rank=place + 1)",
+        "formats.rank(place + 1)",
+        "from statistics import stdev",
+        "import numpy as np",
+        "from edit_eval.statistics.intervals import Estimate",
+        "best = a if a.mean > b.mean else b",
+        "ahead = found['difference'] > 0.5",
+        "drifted = abs(drift.mean) > 2 * drift.spread",
+        "low, high = sorted(means)[25], sorted(means)[974]\nText('[{}, {}]', formats.bracketed((low, high)))",
+        "if ends is not None and (ends[0] > 0 or ends[1] < 0): pass",
     ],
 )
 def test_one_that_would_is_refused(planted: str) -> None:
@@ -146,6 +279,10 @@ def test_one_that_would_is_refused(planted: str) -> None:
         "span = '' if failed.ci95 is None else bounds(failed.ci95)",
         "row = {'ci95': one.ci95, 'rank': one['rank']}",
         "Line(Correction.of(found['family']).words())",
+        "Column(Text('95% interval'), lambda row: signed_span(row.found.ci95, row.digits))",
+        "Column(Text('Rank'), lambda row: formats.rank(row.column.rank))",
+        "formats.bracketed(formats.turned(pair.ci95, sign), digits)",
+        "shown = '' if found['ci95'] is None else signed(found['difference'])",
     ],
 )
 def test_one_that_only_shows_is_not(display: str) -> None:

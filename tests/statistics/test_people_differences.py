@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.records import Scale
 from edit_eval.reporting.people_differences import explanation
 from edit_eval.statistics.comparison import compare, compare_models
+from edit_eval.statistics.intervals import holm
 from edit_eval.statistics.people import Rating, Vote, read_answers, read_people
 from edit_eval.statistics.people_differences import NEXT, corrected, peoples_differences
 from small_columns import column, drawn, failing
@@ -239,3 +241,28 @@ def test_an_answer_is_held_beside_the_judges_score_of_the_edit_that_was_rated():
     assert widths[0] < 0.8 * widths[1], widths
     truth = (edits["a"] - edits["b"]).mean()
     assert pair.corrected.ci95[0] < truth < pair.corrected.ci95[1]
+
+
+def test_who_is_preferred_is_corrected_for_all_pairs_and_an_interval_is_its_own_pairs():
+    """Of equal models some pair's interval is beside 0 now and then; then nobody is said to be preferred yet."""
+    g, alone = np.random.default_rng(0), 0
+    models = {name: drawn(place + 2) for place, name in enumerate("abcd")}
+    columns = [column(name, scores, edit_model=name) for name, scores in models.items()]
+    pairs = list(combinations("abcd", 2))
+    for _ in range(12):
+        answers = [
+            Vote(sample(n), a, b, str(g.choice(["left", "right", "tie"])), "Ann")
+            for a, b in pairs
+            for n in range(0, 90, 3)
+        ]
+        found = peoples_differences(columns, answers)
+        assert found.family["tests"] == len(pairs)
+        by_hand = holm([one.p for one in found.pairs])
+        for one, p_adjusted in zip(found.pairs, by_hand, strict=True):
+            beside_zero = one.corrected.ci95[0] > 0 or one.corrected.ci95[1] < 0
+            assert beside_zero == (one.p < 0.05)
+            assert one.p_adjusted == p_adjusted
+            leads = one.a if one.corrected.difference > 0 else one.b
+            assert one.preferred == (leads if p_adjusted <= 0.05 else None)
+            alone += beside_zero and one.preferred is None
+    assert alone

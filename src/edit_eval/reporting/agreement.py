@@ -93,8 +93,8 @@ def _score(title: Words, key: str, **how: Any) -> Column[Whose]:
     return Column(title, lambda row: formats.score(row.found[key]), **how)
 
 
-def _span(key: str = "ci95") -> Column[Whose]:
-    return Column(_INTERVAL, lambda row: formats.bracketed(row.found[key]))
+def _span(interval: str = "ci95") -> Column[Whose]:
+    return Column(_INTERVAL, lambda row: formats.bracketed(row.found[interval]))
 
 
 def _retest(title: Text, short: Text, shows: Callable[[Found], str]) -> Column[Whose]:

@@ -54,6 +54,11 @@ def bracketed(ends: Sequence[float] | None, digits: int = 2) -> str:
     return NOTHING if ends is None else f"[{', '.join(score(end, digits) for end in ends)}]"
 
 
+def turned(ends: Sequence[float] | None, sign: float) -> list[float] | None:
+    """The interval of a - b as that of b - a, if `sign` is -1."""
+    return None if ends is None else sorted(sign * end for end in ends)
+
+
 def signed(value: float | None, digits: int = 2) -> str:
     """`+0.22`, `-0.05`, `0.00`; a dash for None."""
     if value is None:

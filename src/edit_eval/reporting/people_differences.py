@@ -12,9 +12,10 @@ from pydantic import TypeAdapter
 from edit_eval.records import Scale
 from edit_eval.reporting import formats
 from edit_eval.reporting.entries import link
-from edit_eval.reporting.formats import signed, signed_span
+from edit_eval.reporting.formats import signed, signed_span, turned
 from edit_eval.reporting.names import NAMES
 from edit_eval.reporting.table import Column, Line, Look, Sheet, Table
+from edit_eval.statistics.families import Correction
 from edit_eval.statistics.people_differences import FEWEST_ANSWERED, Estimated, People, PeoplesDifference
 from edit_eval.text import Text, joined
 
@@ -138,11 +139,10 @@ def pair_lines(people: People, pair: PeoplesDifference, names: Mapping[str, str]
     """Returns what people would say of a pair, how many more answers would settle it, and about which samples."""
     a, b = names.get(pair.a, pair.a), names.get(pair.b, pair.b)
     found, digits = pair.corrected, digits_of(people)
-    value, ends = found.difference, found.ci95
     lines = [Text("Which of {} and {} people would prefer cannot be told.", a, b)]
-    if value is not None and ends is not None and (ends[0] > 0 or ends[1] < 0):
-        ahead, behind, turn = (a, b, 1) if value > 0 else (b, a, -1)
-        by = f"{signed(turn * value, digits)} {signed_span(sorted(turn * end for end in ends), digits)}"
+    if pair.preferred is not None and found.difference is not None:
+        ahead, behind, turn = (a, b, 1) if pair.preferred == pair.a else (b, a, -1)
+        by = f"{signed(turn * found.difference, digits)} {signed_span(turned(found.ci95, turn), digits)}"
         lines = [Text("People would prefer {} to {}, by {}.", ahead, behind, by)]
     if found.no_ci95:
         lines.append(_NO_INTERVAL[found.no_ci95](FEWEST_ANSWERED))
@@ -162,13 +162,23 @@ def pair_lines(people: People, pair: PeoplesDifference, names: Mapping[str, str]
 
 def explanation(people: People) -> list[Text]:
     """Explains whose scale it is, what the estimate rests on, and what it does not say."""
+    several = len(people.pairs) > 1
     lines = [
         _SCALES[people.kind](lowest=f"{people.lowest:g}", highest=f"{people.highest:g}"),
         Text(
             "Corrected: the judge on all images, set right by people on the images that they saw "
-            "(prediction-powered inference), with its 95% interval. It is about edits that both "
-            "models made, and not corrected for the number of pairs. To halve: how many more images "
-            "would halve the interval."
+            "(prediction-powered inference), with the 95% interval of each pair. It is about edits that both "
+            "models made. To halve: how many more images would halve the interval."
+        ),
+        *(
+            [
+                Text(
+                    "Which of two people would prefer is said only where a corrected test shows it: {}.",
+                    Correction.of(people.family).of_tests(),
+                )
+            ]
+            if several
+            else []
         ),
         Text("Answers count with their weights.")
         if people.weighted

@@ -424,7 +424,7 @@ def _ahead(pairs: Sequence[Pair], columns: Sequence[ColumnSummary], beaten: Sequ
     pair, sign = found[beaten[0]], 1.0 if _lead(found[beaten[0]], best.name) == found[beaten[0]].difference else -1.0
     by = formats.score(_lead(pair, best.name), digits)
     if pair.ci95:
-        by += f" {formats.bracketed(sorted(sign * end for end in pair.ci95), digits)}"
+        by += f" {formats.bracketed(formats.turned(pair.ci95, sign), digits)}"
     holds = all(one.outcome.holds for one in found.values())
     return by if holds else Text("{} (missing scores could reverse this)", by)
 

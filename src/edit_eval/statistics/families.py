@@ -65,7 +65,7 @@ class Correction:
     def words(self) -> Text:
         """Says what a rank is, and what it was corrected for, as a sentence."""
         beside = [counted(self.tests, "pair")]
-        beside += [counted(self.tables, "question")] if self.tables > 1 else []
+        beside += [counted(self.tables, "table")] if self.tables > 1 else []
         beside += [counted(self.looks, "look")] if self.looks > 1 else []
         return Text(
             "A rank is 1 + how many are shown to be better, corrected for {: and } (Holm, .05 together); who shares "

@@ -324,6 +324,10 @@ class Jackknife:
         """Returns `[low, high]`, 95 %, around the statistic of all images (`hull_interval`)."""
         return list(hull_interval(value, self.standard_error, self.freedom, self.asymmetry))
 
+    def p_value(self, value: float) -> float:
+        """Returns the two-sided p of "the statistic is 0", above .05 exactly where `interval` contains it."""
+        return hull_p_value(value, self.standard_error, self.freedom, self.asymmetry)
+
 
 def jackknife(
     own: FloatArray, others: FloatArray, freedom: float, freedom_of_others: float, *, level: float

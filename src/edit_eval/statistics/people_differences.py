@@ -18,12 +18,14 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.statistics.columns import ScoreColumn, by_judge
+from edit_eval.statistics.families import Contrast, FamilyOfTests
 from edit_eval.statistics.intervals import (
     CONFIDENCE,
     FEWEST_WORTH,
@@ -88,6 +90,12 @@ class PeoplesDifference:
     """Share of its width that the corrected interval would keep with answers on all of these images."""
     next_samples: list[str]
     """Samples to ask about next: of images without an answer, drawn evenly over the judge's scores."""
+    p: float | None = None
+    """Two-sided, of "people prefer neither", from the same hull as the corrected interval; None without one."""
+    p_adjusted: float | None = None
+    """Corrected for all pairs of all judges (`families.FamilyOfTests`)."""
+    preferred: str | None = None
+    """The one that people are shown to prefer; None for neither."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +116,8 @@ class People:
     set_apart: list[str] = field(default_factory=list)
     """Raters of the run's own votes who always take one side, and are not counted; raters in a file always count, since
     its sides may not have been drawn at random."""
+    family: Mapping[str, Any] = field(default_factory=dict)
+    """What `preferred` is corrected for: the document of a `families.Correction`."""
 
 
 @dataclass(frozen=True)
@@ -156,6 +166,8 @@ def peoples_differences(columns: Sequence[ScoreColumn], answers: PeoplesAnswers)
                 models,
             )
         )
+    family = FamilyOfTests(tuple(Contrast(one.a, one.b, one.corrected.difference, None, one.p) for one in pairs))
+    shown = zip(pairs, family.adjusted(), family.better(), strict=True)
     return People(
         kind="votes" if votes else "ratings",
         lowest=ends[0],
@@ -163,7 +175,8 @@ def peoples_differences(columns: Sequence[ScoreColumn], answers: PeoplesAnswers)
         raters=len({one.rater for one in answers}),
         unmatched=sum(not isinstance(one, Vote) or one.choice in SHARES for one in answers) - len(used),
         weighted=any(one.weight != 1.0 for one in answers),
-        pairs=pairs,
+        pairs=[replace(one, p_adjusted=p, preferred=better) for one, p, better in shown],
+        family=family.correction.document(),
     )
 
 
@@ -268,6 +281,7 @@ def _pair(a: ScoreColumn, b: ScoreColumn, answers: Sequence[_Answer], rated_rang
         more_answers=None if more is None else math.ceil(more * len(answers) / found.images),
         narrowest=found.narrowest(),
         next_samples=_next(samples, images, says, rated, f"{a.judge}\n{a.name}\n{b.name}"),
+        p=found.p_value(),
     )
 
 
@@ -329,6 +343,10 @@ class Corrected:
             return None
         low, high = self.error.interval(self.value)
         return [max(lowest, low), min(highest, high)]
+
+    def p_value(self) -> float | None:
+        """Returns the two-sided p of "people prefer neither"; None if `doubt` says why."""
+        return None if self.error is None else self.error.p_value(self.value)
 
     def half_width(self, error: Jackknife, images: int) -> float:
         """Returns about half the width of the interval with that many of the images rated: t sqrt(A / images + F).
