@@ -14,8 +14,11 @@ import pytest
 from combinations.drawing import configuration, off, written
 from combinations.in_place import Ended, command, killed, without_processes
 from edit_eval import leaderboard
+from edit_eval.config.loading import load_configuration
+from edit_eval.experiment import Experiment, load_samples
 from edit_eval.hub import local_path
 from edit_eval.run import Run
+from edit_eval.sharing.arena import joining
 from edit_eval.sharing.push import push
 from edit_eval.store.stored import FILE, FOLDER
 from late_imports import needs
@@ -86,7 +89,6 @@ def test_only_what_is_new_is_asked_and_the_others_stay(arena: Path, hub: Writabl
     assert [*(run / "images" / "m3").glob("*.png")], "it had begun"
     ended = ran(path, run)
     assert ended.code == 0, ended.err
-    assert f"{pushed}: 3 edit models and 27 battles are taken over, and not asked again" in ended.err
     said = asked(run)
     assert {one["edit_model"] for one in said} == {"m3"}, "a battle that is there is not asked"
     edits = [json.loads(line) for file in (run / "edits").iterdir() for line in file.read_text().splitlines()]
@@ -150,8 +152,14 @@ def test_the_design_says_how_many_battles_an_interval_takes(arena: Path, tmp_pat
     ended = ran(wide, tmp_path / "wide")
     assert ended.code == 0, ended.err
     assert len(Run(tmp_path / "wide").results.battles) == ROWS, "one opponent is enough"
-    narrow = ran(joins(arena, {"stored": str(arena), "interval": 1}), tmp_path / "narrow")
-    assert "an interval of ±1 Elo points takes more samples than there are" in narrow.err
+    narrow = load_configuration(joins(arena, {"stored": str(arena), "interval": 1}))
+    experiment, there = joining(Experiment.of(narrow, load_samples(narrow)), narrow)
+    assert there is not None
+    first, short, asks = there.notes
+    assert first == f"{arena}: 3 edit models and 27 battles are taken over, and not asked again"
+    assert short.startswith("an interval of ±1 Elo points takes more samples than there are: all 27 battles come to")
+    assert asks.startswith("arena: each new edit meets 3 of 3, 27 battles for each new edit model, for an interval of")
+    assert len(experiment.battles) <= 27
 
 
 @pytest.mark.parametrize(

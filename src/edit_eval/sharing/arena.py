@@ -298,11 +298,12 @@ def _resolved(
     opponents = min(opponents, len(models))
     said = next((one for one in ladder if one.opponents == opponents), None)
     notes.append(_how_many(judge.name, opponents, len(models), opponents * samples, said))
-    without: dict[str, list[str]] = defaultdict(list)
+    lacking: dict[str, dict[str, None]] = defaultdict(dict)  # whoever lacks an edit of a sample is not met on it
     for edit in results.edits:
-        if edit.status is not Status.OK and edit.edit_seed == 0:
-            without[edit.edit_model].append(edit.sample_id)
-    resolved = replace(given, opponents=opponents, interval=None, edit_models=list(models), without=dict(without))
+        if edit.status in NO_EDIT:
+            lacking[edit.edit_model][edit.sample_id] = None
+    without = {name: [*samples] for name, samples in lacking.items()}
+    resolved = replace(given, opponents=opponents, interval=None, edit_models=list(models), without=without)
     return resolved, notes
 
 

@@ -94,6 +94,10 @@ class Matrix:
         later = []
         for number in range(self.cells.edits):
             model, edit_seed, sample = self.edit_parts(number)
+            if model.name in self.experiment.stored:  # of another run, where rounds of one edit model are columns
+                stands = f"stored as {model.name}\n{sample.instruction}"
+                keys[number] = edit_key(model, _sources(sample), stands, self._seed(model, edit_seed, sample))
+                continue
             if sample.follows and not sample.fault:
                 later.append(number)
                 continue
