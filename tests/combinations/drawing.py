@@ -174,8 +174,10 @@ def legal(draw: Draw) -> Draw:
                 draw[name] = feature.off
         if draw["arena"] == "extended" and columns(draw) < 4:
             draw["arena"] = "all"
-        if draw["arena"] == "stored":  # of an earlier run, to which the last of the models is new
-            draw |= {"rounds": 1, "rewrite": 0, "models": max(draw["models"], 3 - draw["folder"])}
+        # Stored in an earlier run, to which the last of the models is new. Where only turns are left nobody meets, and
+        # so no edit is made there.
+        if draw["arena"] == "stored":
+            draw |= {"turns": 0, "rounds": 1, "rewrite": 0, "models": max(draw["models"], 3 - draw["folder"])}
             draw["way"] = "once" if draw["way"] in ("reuse", "added") else draw["way"]
         if not reports(draw) and not draw["arena"]:
             draw["scorer"] = 1

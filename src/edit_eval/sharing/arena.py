@@ -26,7 +26,7 @@ from edit_eval.records import NO_EDIT, Edit, Judgement, Results, Status
 from edit_eval.run import Run
 from edit_eval.statistics.battles import votes_of
 from edit_eval.statistics.columns import differences
-from edit_eval.statistics.joining import Step, steps
+from edit_eval.statistics.joining import Effort, steps
 from edit_eval.store.comparable import Made, look
 from edit_eval.store.leaderboard import asked_alike
 from edit_eval.store.matrix import Matrix
@@ -307,7 +307,7 @@ def _resolved(
     return resolved, notes
 
 
-def _how_many(judge: str, opponents: int, models: int, battles: int, said: Step | None) -> Text:
+def _how_many(judge: str, opponents: int, models: int, battles: int, said: Effort | None) -> Text:
     if said is None:
         return Text("{}: each new edit meets {} of {}, {}", judge, opponents, models, counted(battles, "battle"))
     return Text(

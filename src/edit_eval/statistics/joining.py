@@ -19,7 +19,7 @@ from edit_eval.statistics.people import Vote
 from edit_eval.statistics.preferences import ELO, NOBODY, fit_strengths
 
 
-class Step(NamedTuple):
+class Effort(NamedTuple):
     """What so many opponents a sample come to, for each new edit model."""
 
     opponents: int
@@ -29,7 +29,7 @@ class Step(NamedTuple):
     """Elo points to either side of its strength."""
 
 
-def steps(votes: Sequence[Vote], edit_models: Sequence[str], samples: int, most: int) -> list[Step]:
+def steps(votes: Sequence[Vote], edit_models: Sequence[str], samples: int, most: int) -> list[Effort]:
     """Returns what 1 to `most` opponents a sample come to, for a model about as strong as the others.
 
     `votes`: of both orders of the battles that are there. Empty if too little is known from them. Whoever joined
@@ -61,4 +61,4 @@ def steps(votes: Sequence[Vote], edit_models: Sequence[str], samples: int, most:
     from scipy.stats import t
 
     reach = float(t.ppf((1 + CONFIDENCE) / 2, images - 1)) * ELO[0] / information
-    return [Step(k, k * samples, reach * math.sqrt((w / (k * each) + b) / images)) for k in range(1, most + 1)]
+    return [Effort(k, k * samples, reach * math.sqrt((w / (k * each) + b) / images)) for k in range(1, most + 1)]

@@ -81,7 +81,7 @@ class _Edit(msgspec.Struct):
     status: Status
 
 
-class Judged(msgspec.Struct):
+class StandingRow(msgspec.Struct):
     """A judgement, or a battle (which has `other` and `answers`)."""
 
     sample: str
@@ -114,8 +114,8 @@ class _File(msgspec.Struct):
     judges: list[_Judge]
     samples: list[_Sample]
     edits: list[_Edit]
-    judgements: list[Judged]
-    battles: list[Judged]
+    judgements: list[StandingRow]
+    battles: list[StandingRow]
     examined: dict[str, _Examined]
     notes: list[str]
     makers: dict[str, str] = {}
@@ -403,7 +403,7 @@ def _refuse_other_cells(what: str, cells: Iterable[tuple[object, ...]], axes: tu
         raise ValueError(f"{what} of what the run has not got")
 
 
-def as_judgement(one: Judged, categories: Mapping[str, str], scoring: Scoring) -> Judgement:
+def as_judgement(one: StandingRow, categories: Mapping[str, str], scoring: Scoring) -> Judgement:
     """Reads `judged` back, without words. Raises `ValueError` or `KeyError` for what no run can have."""
     for name, score in one.scores.items():
         if not scoring.scales[name].holds(score):

@@ -19,7 +19,7 @@ from edit_eval.errors import RunDirectoryError
 from edit_eval.given_files import UnfitFile, read_json
 from edit_eval.records import Judgement, Sample, Scoring
 from edit_eval.store.run_directory import RunDirectory
-from edit_eval.store.standing import MOST_BYTES, Judged, as_judgement, judged
+from edit_eval.store.standing import MOST_BYTES, StandingRow, as_judgement, judged
 from edit_eval.text import Text
 
 FOLDER, FILE = "stored", "battles.json"
@@ -32,7 +32,7 @@ class StoredBattles(msgspec.Struct):
     """The other run, as the configuration names it."""
     joined: dict[str, int]
     """For each edit model that joined others, in which turn."""
-    battles: list[Judged]
+    battles: list[StandingRow]
     """By the names that judges have here."""
 
     @property
@@ -43,7 +43,7 @@ class StoredBattles(msgspec.Struct):
 
 def stored_battles(run: str, joined: Mapping[str, int], battles: Sequence[Judgement]) -> StoredBattles:
     """Returns the battles in the form of the copy."""
-    return StoredBattles(run, dict(joined), [msgspec.convert(judged(one), Judged) for one in battles])
+    return StoredBattles(run, dict(joined), [msgspec.convert(judged(one), StandingRow) for one in battles])
 
 
 def keep_stored(directory: RunDirectory, battles: StoredBattles) -> None:
