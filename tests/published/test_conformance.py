@@ -286,4 +286,4 @@ def test_the_rows_are_what_their_scripts_give(protocol: str) -> None:
         assert found["numbers"].keys() == frozen["numbers"].keys()
         for name, number in frozen["numbers"].items():  # other versions of numpy and scipy differ in the last digits
             exact = isinstance(number, str) or isinstance(found["numbers"][name], str)
-            assert found["numbers"][name] == (number if exact else pytest.approx(number, abs=1e-9)), name
+            assert found["numbers"][name] == (number if exact else pytest.approx(number, rel=1e-9, abs=1e-9)), name
