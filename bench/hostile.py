@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from audit_power import AT_90, GOOD, Simulated, trial
-from edit_eval.passports import Passport, Subject
+from edit_eval.passports import Examinee, Passport
 from edit_eval.records import Edit, Judgement, Picture, Reading, Results, Sample, Scale, Scoring, Status
 from edit_eval.reporting.people_differences import sentences
 from edit_eval.reporting.remarks import drift_lines
@@ -398,7 +398,7 @@ ROWS: list[Row] = [
             f"scores, {models} models, {images} images, {noise}",
             "≤ .05",
             of_scores(models, ONES * images, noise),
-            3 / models if models > 3 else 1.0,
+            3 / models if models > 3 and noise != "whole numbers" else 1.0,
         )
         for noise in NOISES
         for models, images in ((3, 30), (12, 60))
@@ -529,7 +529,7 @@ def said_to_have_drifted(noise: str, whole: bool) -> Callable[[Chance], bool]:
     def wrong(chance: Chance) -> bool:
         twice = [one._replace(sample=f"anchor {one.sample}") for one in asked_twice(chance, ANCHORS, noise, whole)]
         passport = Passport(
-            subject=Subject(judge={}, protocol="rubric", parameters={}, wording="", language="en"),
+            subject=Examinee(judge={}, protocol="rubric", parameters={}, wording="", language="en"),
             name="judge",
             form=("score",),
             pictures=("source", "edit"),

@@ -10,7 +10,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from itertools import product
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, cast
@@ -35,8 +34,7 @@ from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError
 from edit_eval.judges.contract import PROBABILITIES, AnswerForm
 from edit_eval.protocols.asked import AskedJudge, Light, SampleQuestion, ask, asked_judges, make_protocol, rounds_of
 from edit_eval.protocols.contract import Question, fault, is_earlier
-from edit_eval.records import CONTROL, REWRITE, Sample, Told
-from edit_eval.scheduling.batches import spread
+from edit_eval.records import CONTROL, Sample, Told
 from edit_eval.text import Text, counted, packed, unpacked
 from edit_eval.workers.failures import one_line
 from edit_eval.workers.model_class import make_parameters
@@ -47,9 +45,6 @@ READ_IN_SILENCE = 1.0
 """Seconds of reading a benchmark before progress is shown."""
 UNASKED = "unasked:"
 """Prefix of a sample's tag, before the name of a judge that is not asked about it."""
-CONTROLS = ("source", "blank", "shuffled")
-"""Pictures judged besides edits: the source itself, a grey picture, another sample's edit."""
-
 NO_WORDS = ("score", "probabilities", "measured")
 """Forms of answers without words."""
 
@@ -64,36 +59,6 @@ class Data(NamedTuple):
     """Oddities of the samples that are no faults."""
     lines: Mapping[int, int] = MappingProxyType({})
     """For bad samples, their line in the benchmark's file by index, where it has lines."""
-
-
-class Control(NamedTuple):
-    """A control: something judged in place of an edit."""
-
-    kind: str
-    sample: int
-    """Position in `Experiment.samples`."""
-    other: int | None = None
-    """For `shuffled`: position of the sample whose edit is shown."""
-
-    @property
-    def is_rewrite(self) -> bool:
-        """True if there is no picture and no number: a judge is asked to rewrite the instruction."""
-        return self.kind == REWRITE
-
-
-class Battle(NamedTuple):
-    """Two edits of a sample that are compared, and by which judges."""
-
-    sample: int
-    """Position in `Experiment.samples`."""
-    edit_seed: int
-    edit_model: int
-    other: int
-    """The second model; both are places in `Experiment.edit_models`, this the later one."""
-    judges: tuple[int, ...]
-    """Places in `Experiment.judges`."""
-    round: int = 0
-    """Round of an extended design."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -384,23 +349,9 @@ class Experiment:
         return frozenset(told.judge for told in self.told.values())
 
     @cached_property
-    def controls(self) -> tuple[Control, ...]:
-        """Pictures judged in place of edits, for samples spread over the categories; after them each good sample once
-        more if a judge is asked before there is an edit."""
-        good = [n for n, one in enumerate(self.samples) if not (one.fault or one.follows or one.id in self.beside)]
-        rewritten = [Control(REWRITE, n) for n in good] if any(judge.before_edits for judge in self.judges) else []
-        if not self.control_samples or not any(judge.sees_controls for judge in self.judges):
-            return tuple(rewritten)
-        first = spread([self.samples[n].category for n in good], self.control_samples)
-        found = []
-        for place in first:
-            number = good[place]
-            later = (good[(place + step) % len(good)] for step in range(1, len(good)))
-            other = next((n for n in later if self.samples[n].cluster != self.samples[number].cluster), None)
-            found += [Control("source", number), Control("blank", number)]
-            if other is not None:
-                found.append(Control("shuffled", number, other))
-        return (*found, *rewritten)
+    def standing_alone(self) -> list[int]:
+        """Positions of the good samples that follow no other, and pass the filters."""
+        return [n for n, one in enumerate(self.samples) if not (one.fault or one.follows or one.id in self.beside)]
 
     def repeats_of(self, judge: AskedJudge) -> int:
         """Returns how often a judge is asked again: a critic once, since edit models are told one answer."""
@@ -411,35 +362,19 @@ class Experiment:
         """Judges that score one edit at a time and are not critics."""
         return tuple(judge for judge in self.judges if judge.of_one and judge.name not in self.critics)
 
-    @cached_property
-    def battles(self) -> tuple[Battle, ...]:
-        """Edits to compare, ordered by round, sample, edit seed and edit models. Samples that follow another have none:
-        their edits were made from different pictures."""
-        found: dict[tuple[int, int, int, int, int], list[int]] = {}
-        for number, judge in enumerate(self.judges):
-            for position, sample in enumerate(self.samples) if judge.of_two else ():
-                if sample.id in self.beside:
-                    continue
-                rounds = rounds_of(judge.protocol, sample, self.edit_models)
-                for (turn, pairs), edit_seed in product(enumerate(rounds), range(self.edit_seeds)):
-                    for pair in pairs:
-                        found.setdefault((turn, position, edit_seed, *pair), []).append(number)
-        return tuple(
-            Battle(*which[1:], judges=tuple(judges), round=which[0]) for which, judges in sorted(found.items())
-        )
-
-    @cached_property
-    def looks(self) -> int:
-        """The most rounds of battles that any judge may be asked."""
-        return max((judge.scoring.looks for judge in self.judges if judge.of_two), default=1)
-
     def refusing_too_much(self) -> Experiment:
         """Returns itself. Raises `ConfigurationError` if its cells would not fit into memory."""
         often = self.repeats * self.readings
         each = len(self.edit_models) * self.edit_seeds * often
         questions = sum(len(asked) for judge in self.judges if judge.of_one for asked in self.asked[judge.name])
-        fought = sum(len(self.asked[self.judges[n].name][one.sample]) for one in self.battles for n in one.judges)
-        if (count := questions * each + fought * often) > MOST_CELLS:
+        of_two = sum(
+            len(self.asked[judge.name][position]) * self.edit_seeds * sum(map(len, rounds))
+            for judge in self.judges
+            for position, sample in enumerate(self.samples)
+            if judge.of_two and sample.id not in self.beside
+            for rounds in [rounds_of(judge.protocol, sample, self.edit_models)]
+        )
+        if (count := questions * each + of_two * often) > MOST_CELLS:
             raise ConfigurationError(
                 Text(
                     "{:,} samples with all questions, models, seeds, repeats and readings make {:,} "

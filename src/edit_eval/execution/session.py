@@ -245,7 +245,7 @@ class Session:
 
         def next_round() -> None:
             if matrix.look():
-                most = matrix.experiment.looks
+                most = matrix.design.most
                 spectator.note(
                     Text("round {} of {} at most: some edit models cannot be told apart yet", matrix.rounds, most)
                 )

@@ -20,7 +20,16 @@ TITLE = Text("Leaderboard")
 def leaderboard_sheet(board: Leaderboard) -> Sheet:
     """Returns every judge's table, with coverage, intervals and ranks; passports and notes below."""
     sheet: list[Line | Table[Any]] = [
-        Line(Text("{} runs on the same {} samples: {: and }", len(board.runs), board.samples, board.runs), "quiet")
+        Line(
+            Text(
+                "{} run on {} samples: {: and }",
+                len(board.runs),
+                board.samples,
+                board.runs,
+                plural="{} runs on the same {} samples: {: and }",
+            ),
+            "quiet",
+        )
     ]
     for judge in board.comparison.judges if board.comparison else ():
         columns = [one for one in board.comparison.columns if one.judge == judge] if board.comparison else []

@@ -185,13 +185,14 @@ def battle_sheet(summary: Mapping[str, Any], *, titled: bool = False) -> Sheet:
         if joint := of.get("together"):
             parts += [Line(), Line(title_of(judge, Text("all questions together, each of the same weight")), "strong")]
             parts.append(strengths_table(joint["strengths"], places=places))
-            parts.append(ranks_line(joint))
+            parts += ranks_lines(joint)
     return [*parts, Line(_ESTIMATOR, "quiet")] if parts else []
 
 
-def ranks_line(found: Row) -> Line:
-    """Says what ranks are corrected for."""
-    return Line(Correction.of(found["family"]).words(), "quiet")
+def ranks_lines(found: Row) -> Iterator[Line]:
+    """Says what ranks are corrected for; nothing where no two could be tested, and so no rank is."""
+    if (correction := Correction.of(found["family"])).tests:
+        yield Line(correction.words(), "quiet")
 
 
 def _of_score(found: Row, rated: Any, places: Mapping[str, int]) -> Iterator[Line | Table[Any]]:
@@ -204,7 +205,7 @@ def _of_score(found: Row, rated: Any, places: Mapping[str, int]) -> Iterator[Lin
     yield wins_table(found, [row["edit_model"] for row in table.rows], places)
     yield Line()
     yield from map(Line, _lines(found))
-    yield ranks_line(found)
+    yield from ranks_lines(found)
 
 
 def _doubts(strengths: Sequence[Row], look: Look) -> Iterator[Line]:
@@ -287,7 +288,7 @@ def _preferences(document: Mapping[str, Any]) -> Iterator[Line | Table[Any]]:
     places = {one["edit_model"]: place for place, one in enumerate(document["strengths"])}
     yield strengths_table(document["strengths"], places=places)
     yield from _doubts(document["strengths"], "quiet")
-    yield ranks_line(document)
+    yield from ranks_lines(document)
     yield Line()
     yield raters_table(document["raters"])
     for rater in document["raters"]:

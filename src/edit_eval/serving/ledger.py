@@ -33,11 +33,12 @@ from edit_eval.records import CONTROL, Edit, Picture, Sample, Status
 from edit_eval.scheduling.tasks import Task, Work
 from edit_eval.serving.pictures import Sent
 from edit_eval.serving.submissions import Submission
-from edit_eval.store.cells import Shown
 from edit_eval.store.examined import take_passports
-from edit_eval.store.matrix import CONTROL_OF, Matrix
+from edit_eval.store.matrix import Matrix
 from edit_eval.store.recall import edit_record
 from edit_eval.store.run_directory import CannotWrite, RunDirectory, is_marked
+from edit_eval.store.subjects.contract import Shown
+from edit_eval.store.subjects.controls import CONTROL_OF
 from edit_eval.text import Text
 
 MOST_PAIRS = 20_000

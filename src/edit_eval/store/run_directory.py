@@ -298,7 +298,7 @@ class RunDirectory:
         """Saves the samples of this start, unless the last start had the same."""
         if self.samples() == samples:
             return
-        lines = b"".join(seal(asdict(sample)) for sample in samples)
+        lines = b"".join(seal(_plain(sample)) for sample in samples)
         with _writing(self.path):
             write_durably(lines, self.path / "samples" / f"{self.number:04d}.jsonl")
 
@@ -512,6 +512,12 @@ def _no_plain_file(entries: Iterable[os.DirEntry[str]]) -> os.DirEntry[str] | No
         if found is not None:
             return found
     return None
+
+
+def _plain(sample: Sample) -> Record:
+    """Returns a sample as a line of its journal. `asdict` would copy all that is in it, at a third of a millisecond."""
+    found = {name: getattr(sample, name) for name in Sample.__dataclass_fields__}
+    return {**found, "pictures": {name: asdict(picture) for name, picture in sample.pictures.items()}}
 
 
 @contextlib.contextmanager

@@ -346,7 +346,8 @@ def verdict_told(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]
 def _families(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Returns what the ranks of the standings are corrected for: those of scores, and those of each judge's battles."""
     of_battles = [next(iter(of["scores"].values()))["family"] for of in (summary.get("battles") or {}).values()]
-    return [of["family"] for of in [summary["comparison"] or {}] if of.get("tests")] + of_battles
+    of_scores = [of["family"] for of in [summary["comparison"] or {}] if of.get("tests")]
+    return of_scores + [of for of in of_battles if of["tests"]]
 
 
 def _of_judge(one: JudgeVerdict, several: bool, pictures: _Pictures, places: Mapping[str, int]) -> dict[str, Any]:
