@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
+from edit_eval.arena import joining
 from edit_eval.benchmarks.known_sources import remember_sources
 from edit_eval.config.loading import LoadingOptions, load_configuration
 from edit_eval.config.schema import Configuration
@@ -29,7 +30,6 @@ from edit_eval.experiment import Experiment, load_samples, verify_sources
 from edit_eval.passports import passport_folder
 from edit_eval.reporting.progress.live import progress_of
 from edit_eval.run import Run, failure_statuses
-from edit_eval.sharing.arena import joining
 from edit_eval.store.examined import take_passports
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.store.run_folders import find_place, refuse_an_unfit_python

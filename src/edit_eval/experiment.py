@@ -5,7 +5,6 @@ others, and unfolded into cells by the store. Results depend on nothing else."""
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -26,8 +25,9 @@ from edit_eval.benchmarks.selection import (
     tidied,
     with_predecessors,
 )
-from edit_eval.config.components import NotHere, called_by, import_class, staying_here
+from edit_eval.config.components import NotHere, called_by, identified, import_class, staying_here
 from edit_eval.config.families import shared_families
+from edit_eval.config.faults import change_words
 from edit_eval.config.identity import Identity, digest, identity
 from edit_eval.config.schema import Configuration, ModelSection, ProtocolSection
 from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError
@@ -81,6 +81,8 @@ class Experiment:
     repeats: int = 1
     readings: int = 1
     control_samples: int = 0
+    more_controls: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """Of controls beside the usual ones: by name their class paths, and what identifies the classes."""
     about: Mapping[str, str] = field(default_factory=dict)
     """Description by the benchmark's class. Like `notes` for people only: it decides nothing."""
     notes: tuple[str, ...] = ()
@@ -129,6 +131,7 @@ class Experiment:
             repeats=evaluation.repeats,
             readings=evaluation.readings,
             control_samples=evaluation.controls,
+            more_controls={name: identified("control", name) for name in evaluation.more_controls},
             about=data.about,
             notes=(*data.notes, *families),
         ).refusing_too_much()
@@ -173,6 +176,7 @@ class Experiment:
             beside=frozenset(map(str, plain.get("beside", ()))),
             told={name: msgspec.convert(one, Told) for name, one in plain.get("told", {}).items()},
             stored={str(name): str(run) for name, run in plain.get("stored", {}).items()},
+            more_controls=msgspec.convert(plain.get("more_controls", {}), dict[str, tuple[str, str]]),
             **how_often,
         )
 
@@ -185,6 +189,7 @@ class Experiment:
             "language": self.language,
             "benchmark": {"about": dict(self.about), "notes": packed(self.notes)},
             **{key: getattr(self, key) for key in ("edit_seeds", "repeats", "readings", "control_samples")},
+            **({"more_controls": dict(self.more_controls)} if self.more_controls else {}),
             **({"grows": True} if self.grows else {}),
             **({"beside": sorted(self.beside)} if self.beside else {}),
             **({"told": {name: asdict(one) for name, one in self.told.items()}} if self.told else {}),
@@ -402,7 +407,7 @@ class Experiment:
             for judge in self.judges
         ]
         often = (self.edit_seeds, self.repeats, self.readings, self.control_samples)
-        return self.edit_models, judges, self.language, often, self.told, self.stored, self.beside
+        return self.edit_models, judges, self.language, often, self.told, self.stored, self.beside, self.more_controls
 
     def differences(self, other: Experiment) -> list[str]:
         """Returns changes for people to the `other`, new one: `edit model a: num_inference_steps 50 -> 15`, ..."""
@@ -430,13 +435,15 @@ class Experiment:
         often = {key: key for key in ("edit_seeds", "repeats", "readings", "language")}
         often["controls"] = "control_samples"
         found += [
-            _change(said, getattr(self, key), getattr(other, key))
+            change_words(said, getattr(self, key), getattr(other, key))
             for said, key in often.items()
             if getattr(self, key) != getattr(other, key)
         ]
+        if self.more_controls != other.more_controls:
+            found.append(change_words("more_controls", self.more_controls, other.more_controls))
         if self.language == other.language:
             if len(self.samples) != len(other.samples):
-                found.append(_change("samples", len(self.samples), len(other.samples)))
+                found.append(change_words("samples", len(self.samples), len(other.samples)))
             elif not all(map(_same_sample, self.samples, other.samples)):
                 found.append(Text("other samples"))
             elif self.beside != other.beside:
@@ -706,29 +713,21 @@ def _anywhere(sample: Sample) -> Sample:
 def _model_changes(old: Identity, new: Identity) -> list[str]:
     found = []
     if old.type != new.type:
-        found.append(_change("type", old.type, new.type))
+        found.append(change_words("type", old.type, new.type))
     elif old.revision != new.revision:
         found.append(Text("its weights or its code have changed"))
     if old.seed != new.seed:
-        found.append(_change("seed", old.seed, new.seed))
+        found.append(change_words("seed", old.seed, new.seed))
     return [*found, *_parameter_changes(old.parameters, new.parameters)]
 
 
 def _protocol_changes(old: AskedJudge, new: AskedJudge) -> list[str]:
     if old.protocol_name != new.protocol_name:
-        return [_change("protocol", old.protocol_name, new.protocol_name)]
+        return [change_words("protocol", old.protocol_name, new.protocol_name)]
     found = _parameter_changes(old.question_parameters(), new.question_parameters())
     return [*found, *([Text("the wording of its questions")] if old.texts != new.texts else [])]
 
 
 def _parameter_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     keys = dict.fromkeys((*old, *new))
-    return [_change(key, old.get(key), new.get(key)) for key in keys if old.get(key) != new.get(key)]
-
-
-def _change(what: str, old: object, new: object) -> str:
-    def shown(value: object) -> str:
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        return text if len(text) <= 40 else f"{text[:37]}..."
-
-    return Text("{} {} -> {}", what, shown(old), shown(new))
+    return [change_words(key, old.get(key), new.get(key)) for key in keys if old.get(key) != new.get(key)]

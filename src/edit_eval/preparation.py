@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, Unpack
 
+from edit_eval.arena import joining
 from edit_eval.config.components import import_class
 from edit_eval.config.identity import Identity
 from edit_eval.config.loading import LoadingOptions, load_configuration
@@ -23,7 +24,6 @@ from edit_eval.protocols.contract import Protocol
 from edit_eval.records import Sample
 from edit_eval.reporting.progress.live import progress_of
 from edit_eval.run import Run
-from edit_eval.sharing.arena import joining
 from edit_eval.statistics.gate import fewest_images, images_to_show
 from edit_eval.store.run_folders import RUNS
 from edit_eval.text import Text

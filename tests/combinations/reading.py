@@ -392,7 +392,9 @@ class Readers:
 
     def read_controls(self) -> None:
         good = [
-            sample for sample in self.want.made if not self.want.skipped(sample) and not self.want.rows[sample].follows
+            sample
+            for sample in self.want.samples
+            if not self.want.skipped(sample) and not self.want.rows[sample].follows
         ]
         judges = (self.summary["controls"] or {}).get("judges", {})
         asked = [judge for judge in self.want.reporting if judge not in ("measure", "drift", "start", "recorded")]

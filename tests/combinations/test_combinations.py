@@ -52,6 +52,7 @@ CASES = {
     "a battle of a kept edit that is not asked yet refers to nothing": (
         "salt=347 rows=6 models=2 folder=1 arena=extended rounds=2 stop=6.5 edit_seeds=2"
     ),
+    "a control is of a sample that was asked for": "salt=898 rows=7 broken=2 categories=2 turns=2 only=1 controls=2",
     "a skipped sample has its battles": "salt=7 rows=6 broken=1 models=2 arena=all",
 }
 """What was found -> the draw that found it. All of it is true now."""

@@ -81,3 +81,15 @@ class EditModel(Protocol):
         that it declines to make this edit: the edit has the status `edit_refused`, which is final, and is counted
         separately.
         """
+
+
+class ControlPicture:
+    """A control of yours: a picture that no real edit should score below, judged in place of one.
+
+    Such as the source upside down. It is made beside the judge, in the judge's environment, of the source alone, and
+    must always come out the same. The first line of the class's docstring says what it is.
+    """
+
+    def picture(self, source: Image) -> Image:
+        """Returns the picture to judge, made of an RGB source."""
+        raise NotImplementedError

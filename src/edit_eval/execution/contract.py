@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
+from edit_eval.config.schema import Configuration
 from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.judges.contract import AnswerForm
 from edit_eval.scheduling.fleet import Replica
@@ -154,8 +155,14 @@ class Event(NamedTuple):
 class Driver(Protocol):
     """Starts workers and carries messages. The engine numbers the workers.
 
+    `driver.NAME` of the register; this machine is `local`, all others are guests, or a package's.
+
     An unused driver holds no resources; its clock begins with its first use.
     """
+
+    @classmethod
+    def of(cls, configuration: Configuration) -> Self:
+        """Returns the driver that a configuration asks for by `execution.driver`; nothing begins yet."""
 
     def machine(self) -> Machine:
         """Returns the machine that its workers run on."""

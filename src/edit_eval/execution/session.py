@@ -14,14 +14,13 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from edit_eval.config.components import named
 from edit_eval.config.schema import Configuration
 from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.errors import Stopped
 from edit_eval.execution.advice.checks import Context, refuse, short_limits
 from edit_eval.execution.choices import choose
 from edit_eval.execution.contract import Driver, Gpu, Machine, Specifications, WorkerSpecification
-from edit_eval.execution.drivers.local import LocalDriver
-from edit_eval.execution.drivers.ray import RayDriver
 from edit_eval.execution.engine.engine import Engine
 from edit_eval.execution.engine.interruption import ENDED, GRACE_SECONDS, Interruption
 from edit_eval.execution.engine.pilot import Pilot, PilotCells, choose_pilot, cut_off_sentences
@@ -49,15 +48,9 @@ from edit_eval.text import Text
 
 
 def driver_of(configuration: Configuration) -> Driver:
-    """Returns this machine, or a cluster with as many GPUs reserved as its models can name; nothing begins yet."""
-    execution = configuration.execution
-    if execution.driver == "local":
-        return LocalDriver()
-    wanted = [section.placement.device_ids for section in configuration.models.values()]
-    if "auto" in wanted:
-        return RayDriver(execution.address)
-    numbers = [int(name.partition(":")[2]) for names in wanted for name in names if name.startswith("cuda")]
-    return RayDriver(execution.address, max(numbers, default=-1) + 1)
+    """Returns the driver of the name that the configuration gives; nothing begins yet."""
+    found: Driver = named("driver", configuration.execution.driver).of(configuration)
+    return found
 
 
 PATIENCE = 0.9
@@ -150,7 +143,8 @@ class Session:
         """Raises `ConfigurationError` if a model with work left could not even be loaded here."""
         made_with = matrix.experiment.made_with
         busy = {f"edit:{made_with(edit.edit_model)}" for edit in matrix.edits if edit.status is Status.PENDING}
-        busy |= {f"judge:{one.judge}" for one in JudgementTable(matrix).rows() if one.status is Status.PENDING}
+        pending = filter(matrix.is_pending, range(matrix.cells.first_judgement(matrix.design.open.stop)))
+        busy |= {f"judge:{matrix.judges[matrix.cells.parts(number)[1]].name}" for number in pending}
         if busy:
             laid_out = [model for model in self.layout.models if model.key in busy]
             refuse(Context(self.configuration, self._driver.machine(), laid_out=laid_out))

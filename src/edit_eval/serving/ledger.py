@@ -89,7 +89,10 @@ class Ledger:
         self._syncs: threading.Thread | None = None
         self._refused: CannotWrite | None = None  # the error of the last sync
         self._closed = False
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RunDirectoryError(Text("{}: cannot be written ({})", folder, error.strerror or error)) from error
         if strange := [path.name for path in self.volumes() if not is_marked(path)]:
             raise RunDirectoryError(Text("{} is no folder of a service ({}); name another one", folder, strange[0]))
         self._begin()

@@ -445,8 +445,15 @@ class Matrix:
         return self.references.judgement(judgement) == judgement
 
     def is_pending(self, judgement: int) -> bool:
-        """True if a judgement is not final yet."""
-        return self.judgement(judgement).status is PENDING
+        """True if a judgement is not final yet. Unlike `judgement`, it makes none to say so."""
+        asked = self.references.judgement(judgement)
+        if asked is None or self._settled[asked] is not None:
+            return False
+        subject, judge, _ = self.cells.parts(asked)
+        if not self.experiment.is_asked(self.judges[judge].name, self.sample_of(subject)):
+            return False
+        absent = self._absent(subject, self.cells.cells_of(asked))
+        return absent is not None and absent[0] is PENDING
 
     def _judge(self, number: int) -> Judgement:
         about, judge_number, repeat = self.cells.parts(number)

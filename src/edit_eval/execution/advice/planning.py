@@ -38,6 +38,7 @@ from edit_eval.scheduling.batches import cut_batches
 from edit_eval.scheduling.estimates import roughly
 from edit_eval.scheduling.tasks import Model
 from edit_eval.statistics.timing import cost_of, token_words, tokens
+from edit_eval.store.subjects.controls import CONTROLS
 from edit_eval.text import Text, counted
 
 SCHEDULES = ("pull", "round_robin", "batch_sync")
@@ -317,6 +318,7 @@ def make_plan(
         "edit_seeds": evaluation.edit_seeds,
         "repeats": evaluation.repeats,
         "controls": controls,
+        "more_controls": len(evaluation.more_controls),
         "battles": {f"judge:{name}": of for name, of in fought.items()},
         "columns": {
             one.name: f"edit:{waiting[one.name].edit_model if one.name in waiting else one.name}" for one in columns
@@ -442,7 +444,8 @@ def _tokens(
     for one in tokens(seen):
         if one.judge in configuration.judges:
             critic = configuration.rounds is not None and one.judge == configuration.rounds.critic
-            judgements = pairs * (1 if critic else evaluation.repeats) + 3 * min(evaluation.controls, samples)
+            kinds = len(CONTROLS) + len(evaluation.more_controls)
+            judgements = pairs * (1 if critic else evaluation.repeats) + kinds * min(evaluation.controls, samples)
             if one.judge in battles:
                 judgements = _battles(configuration, battles[one.judge])
             if one.judge in configuration.rewrite:

@@ -170,6 +170,8 @@ class Recorder:
             return {"path": os.path.abspath(self._directory.path / shown.path), "pixels": shown.pixels}
         # A user's own benchmark may have no digest of a file's bytes.
         file = {"path": os.path.abspath(shown.path), "digest": shown.digest if len(shown.digest) == 64 else ""}
+        if shown.maker:
+            return {"made_of": file, "maker": shown.maker}
         return {"blank_like": file} if shown.blank else file
 
     # -- results --

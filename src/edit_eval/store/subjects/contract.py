@@ -45,6 +45,10 @@ class Shown(NamedTuple):
     """For an edit: the digest of its pixels."""
     blank: bool = False
     """True if a grey picture of the same size is shown instead."""
+    maker: str = ""
+    """The class path of a `ControlPicture` whose picture of it is shown instead."""
+    made: str = ""
+    """What identifies that class."""
 
     @classmethod
     def of(cls, edit: Edit) -> Shown:
@@ -54,6 +58,8 @@ class Shown(NamedTuple):
     @property
     def known_by(self) -> str:
         """The picture's part of a key."""
+        if self.made:
+            return f"{self.made} of {self.digest}"
         return f"blank like {self.digest}" if self.blank else self.pixels or self.digest
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from edit_eval.store.matrix import Matrix
 
 CONTROLS = ("source", "blank", "shuffled")
-"""The source itself, a grey picture, another sample's edit."""
+"""The source itself, a grey picture, another sample's edit; `Experiment.more_controls` has those of packages."""
 CONTROL_OF = "control_of"
 """In an experiment that grows, the fact of a control sample that names the sample it controls."""
 
@@ -40,7 +40,8 @@ class Controls(Kind):
             number = good[place]
             later = (good[(place + step) % len(good)] for step in range(1, len(good)))
             other = next((one for one in later if samples[one].cluster != samples[number].cluster), None)
-            for shows, of in (("source", None), ("blank", None), ("shuffled", other)):
+            further = ((shows, None) for shows in experiment.more_controls)
+            for shows, of in (("source", None), ("blank", None), *further, ("shuffled", other)):
                 if shows != "shuffled" or of is not None:
                     yield Subject(self.name, number, other=of, shows=shows, judges=judges)
 
@@ -54,7 +55,8 @@ class Controls(Kind):
     def pictures(self, matrix: Matrix, number: int) -> dict[str, Shown]:
         shown, shows = matrix.given(number), matrix.cells.subject(number).shows
         if shows != "shuffled":
-            return {**shown, "edit": shown["source"]._replace(blank=shows == "blank")}
+            maker, known = matrix.experiment.more_controls.get(shows, ("", ""))
+            return {**shown, "edit": shown["source"]._replace(blank=shows == "blank", maker=maker, made=known)}
         made = matrix.picture(self.edits(matrix.cells, number)[0])
         return {**shown, "edit": Shown.of(made)} if made.status is Status.OK else shown
 
