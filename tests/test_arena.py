@@ -12,10 +12,10 @@ import pytest
 
 from combinations.drawing import configuration, off, written
 from combinations.in_place import Ended, command, killed, without_processes
-from edit_eval import leaderboard
 from edit_eval.arena import joining
 from edit_eval.config.loading import load_configuration
 from edit_eval.experiment import Experiment, load_samples
+from edit_eval.guests.leaderboard.board import leaderboard
 from edit_eval.guests.push.sending import push
 from edit_eval.hub import local_path
 from edit_eval.run import Run
@@ -135,7 +135,7 @@ def test_who_joins_is_joined_in_turn(arena: Path, hub: WritableHub, tmp_path: Pa
     were, are = strengths(first), strengths(second)
     for model, one in were.items():
         assert [are[model][name] for name in KEPT] == [pytest.approx(one[name], abs=1e-9) for name in KEPT]
-    board = leaderboard([arena, second])
+    board = leaderboard([Run(arena), Run(second)])
     (of,) = board.battles.values()
     ranked = {one["edit_model"]: one["strength"] for one in of["scores"]["overall"]["strengths"]}
     assert ranked == pytest.approx({model: one["strength"] for model, one in are.items()}, abs=1e-9)

@@ -21,7 +21,7 @@ from edit_eval.protocols.judging import (
     score,
     unasked,
 )
-from edit_eval.records import DECLINED, Edit, Judgement, Reading, Reply, Sample, Status
+from edit_eval.records import DECLINED, EDIT_LOST, Edit, Judgement, Reading, Reply, Sample, Status
 from edit_eval.store.cells import (
     REPEAT_STRIDE,
     Cells,
@@ -127,7 +127,7 @@ class Matrix:
         model, edit_seed, sample = self.edit_parts(number)
         status, reason = (SKIPPED, sample.fault) if sample.fault else (PENDING, "")
         if not sample.fault and (run := self.experiment.stored.get(model.name)):
-            status, reason = Status.EDIT_FAILED, f"{run} has no edit of it"
+            status, reason = EDIT_LOST[0], f"{run} has no edit of it"
         return Edit(
             key=self.edit_keys[number],
             sample_id=sample.id,
