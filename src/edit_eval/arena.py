@@ -236,8 +236,12 @@ def _their_name(experiment: Experiment, judge: AskedJudge, made: Made, name: str
     for other, different in there.items():
         if not different:
             return other
-    why = Text("; {} differs in {}", *_nearest(there)) if there else ""
-    raise ConfigurationError(Text("{}: {} has no judge that is asked as {} is{}", _KEY, name, judge.name, why))
+    if not there:
+        raise ConfigurationError(Text("{}: {} has no judge that compares two edits", _KEY, name))
+    nearest = _nearest(there)
+    raise ConfigurationError(
+        Text("{}: {} has no judge that is asked as {} is; {} differs in {}", _KEY, name, judge.name, *nearest)
+    )
 
 
 def _nearest(there: dict[str, list[Any]]) -> tuple[str, list[str]]:
