@@ -198,6 +198,7 @@ class Run:
             memory=timeline.memory,
             utilisation=timeline.utilisation,
             device_failures=timeline.device_failures,
+            spent=timeline.spent,
             configuration=self._configuration,
             resolved={} if self._damaged else directory.resolved(),
             environment=directory.environment(),

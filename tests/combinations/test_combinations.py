@@ -99,9 +99,20 @@ def test_the_same_with_commands_and_workers_that_are_processes(words: str, tmp_p
 
 def test_nearly_every_pair_of_features_that_may_stand_together_is_drawn() -> None:
     legal = drawing.legal_pairs()
-    drawn = set().union(*map(drawing.pairs_of, DRAWS))
-    missing = [" x ".join(pair) for pair in legal if pair not in drawn]
-    assert len(missing) <= (1 - COVERED) * len(legal), missing
+
+    def missing(draws: list[Draw]) -> list[str]:
+        drawn = set().union(*map(drawing.pairs_of, draws))
+        return [" x ".join(pair) for pair in legal if pair not in drawn]
+
+    assert len(missing(DRAWS)) <= (1 - COVERED) * len(legal), missing(DRAWS)
+    assert len(missing(DRAWS[::2])) > (1 - COVERED) * len(legal), "half of them would do"
+
+
+def test_a_draw_is_shrunk_to_the_features_that_matter() -> None:
+    draw = next(one for one in DRAWS if one["controls"] and one["edit_seeds"] > 1 and one["rows"] > 5)
+    least = drawing.shrunk(draw, lambda less: less["controls"] and less["edit_seeds"] > 1 and less["rows"] > 4)
+    assert (drawing.features(least), least["rows"]) == (["edit_seeds", "controls"], 5)
+    assert drawing.read(drawing.told(least).split()) == least
 
 
 @pytest.mark.parametrize("one", drawing.REFUSALS, ids=lambda one: " ".join(one.features))

@@ -250,6 +250,8 @@ class ExecutionSection(Section):
     start: Literal["asap", "together"] = "asap"
     load_concurrency: Literal["auto"] | PositiveInteger = "auto"
     pilot: bool = True
+    max_cost: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    """Most US dollars that the run may spend on models that somebody else runs, over all its starts; None: no limit."""
     progress: Literal["auto", "rich", "plain", "lines", "none"] = "auto"
 
 

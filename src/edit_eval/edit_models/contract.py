@@ -51,6 +51,10 @@ class EditModel(Protocol):
     * static and as light: `card(parameters) -> dict[str, str]`, what is known about the model before it is loaded
       (`licence`, `terms`, `canvas_rule`, ...): `doctor` and `plan` show it, its `note` first. And `presets() -> list`
       of such cards, each with its `model_name`, for all models known by name: `describe` lists them.
+    * static and as light: `prices(parameters) -> dict | None`, what an edit costs in US dollars if somebody else makes
+      it: `usual`, `most` (with all attempts), `told` (`told` or `computed`), `date` and `source`. Such a model has
+      `charged() -> dict`, called in the thread of an edit after it: `usd`, `told` (True if the provider said so) and
+      `attempts` of that edit, with each attempt that may have been charged.
     * static and as light: `duration(parameters) -> tuple[float, float, str] | None`, seconds of a load and of an edit
       as measured by others, and the source; for `plan`.
     * a keyword `offload` in `load`, if it can keep weights in host memory (`none`, `model`, `group`).

@@ -271,8 +271,9 @@ def where_of(address: tuple[object, ...]) -> Record:
 def edit_record(edit: Edit) -> Record:
     """Returns an edit as a line of the journal."""
     record = {name: getattr(edit, name) for name in Edit.__dataclass_fields__ if name != "made_in"}
-    if not edit.instruction:
-        del record["instruction"]
+    for name in ("instruction", "own_size"):
+        if not any(record[name]):
+            del record[name]
     return {**record, "status": edit.status.value, "flags": list(edit.flags)}
 
 

@@ -30,7 +30,7 @@ RESERVE = 256
 MOST_DESCRIPTORS = 65_536
 MOST_HEAD = 1 << 20
 """Most bytes of a request's head."""
-MOST_PIPELINED = 32
+MOST_PIPELINED = 4
 """Most requests of one connection that may wait behind another: else a few connections could keep everybody waiting."""
 
 

@@ -76,9 +76,9 @@ def durations_of(
     for key, section in configuration.models.items():
         times = readings * (questions or {}).get(section.name, 1.0) if key.startswith("judge:") else 1.0
         duration = _seen(key, seen, readings) or _known(section, times)
-        if duration is None and key.startswith("edit:") and (said := asked(section, configuration.folder, "duration")):
+        if duration is None and (said := asked(section, configuration.folder, "duration")):
             load, unit, source = said
-            duration = Duration(load, unit, source, published=True)
+            duration = Duration(load, times * unit, source, published=True)
         if duration is None:
             raise ConfigurationError(
                 Text(

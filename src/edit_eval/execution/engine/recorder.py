@@ -261,6 +261,7 @@ class Recorder:
             height=result["height"],
             file_bytes=result["file_bytes"],
             flags=tuple(result["flags"]),
+            own_size=(*(result.get("own_size") or (0, 0)),),
             seconds=round(seconds, 4),
             device=device,
         )
