@@ -12,7 +12,7 @@ from edit_eval.reporting.strengths import battle_sheet
 from edit_eval.reporting.table import Line, Sheet, Table
 from edit_eval.reporting.verdict import ranked
 from edit_eval.store.leaderboard import Leaderboard
-from edit_eval.text import Text
+from edit_eval.text import Text, counted
 
 TITLE = Text("Leaderboard")
 
@@ -20,7 +20,10 @@ TITLE = Text("Leaderboard")
 def leaderboard_sheet(board: Leaderboard) -> Sheet:
     """Returns every judge's table, with coverage, intervals and ranks; passports and notes below."""
     sheet: list[Line | Table[Any]] = [
-        Line(Text("{} runs on the same {} samples: {: and }", len(board.runs), board.samples, board.runs), "quiet")
+        Line(
+            Text("{} on the same {} samples: {: and }", counted(len(board.runs), "run"), board.samples, board.runs),
+            "quiet",
+        )
     ]
     for judge in board.comparison.judges if board.comparison else ():
         columns = [one for one in board.comparison.columns if one.judge == judge] if board.comparison else []
