@@ -4,7 +4,7 @@ BIN := .venv/bin
 # A worker is a process, and a test starts hundreds: where nothing compiled is kept, each would compile all it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test models cluster docs wheel release chaos proof lint texts screenshots bench bench-gpu clean
+.PHONY: demo test models apis cluster docs wheel release chaos proof lint texts screenshots bench bench-gpu clean
 
 demo: .venv/.core  ## a whole evaluation of the embedded benchmark, no weights, no GPU
 	$(BIN)/edit-eval demo
@@ -15,13 +15,16 @@ test: .venv/.dev .venv/.judge lint  ## everything that must pass before a commit
 models: .venv/.dev .venv/.judge  ## the real model classes with tiny weights, in every variant; ten minutes
 	$(BIN)/pytest tests -m models -n 2
 
+apis: .venv/.dev  ## one edit, one answer by each provider whose key is in the environment; at most a dollar
+	$(BIN)/pytest tests/guests/closed_models -m apis -n 0
+
 cluster: .venv/.cluster  ## evaluations on several machines: real Ray, all of them on this one, and a real Slurm where it is installed; ten minutes
 	$(BIN)/pytest tests/cluster -m cluster -n 0 -x
 	$(BIN)/python bench/cluster.py --check
 
 docs: .venv/.docs  ## the documentation as a site in build/site, and every command of its guides typed; five minutes
 	$(BIN)/sphinx-build -q -W --keep-going -n -j auto -E docs build/site
-	$(BIN)/pytest tests/docs -m docs -n 2
+	$(BIN)/pytest tests/docs tests/guests -m docs -n 2
 
 wheel: .venv/.release  ## what would be released, built in dist, looked through, and tried in an empty environment; two minutes
 	rm -rf dist

@@ -25,6 +25,9 @@ msgstr ""
 
 
 def main() -> None:
+    import registered_here
+
+    registered_here.register()
     from edit_eval.text import CONTEXT
     from source_texts import templates, wants_chinese
 

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from audit_power import AT_90, GOOD, Simulated, trial
-from edit_eval.passports import Passport, Subject
+from edit_eval.passports import Examinee, Passport
 from edit_eval.records import Edit, Judgement, Picture, Reading, Results, Sample, Scale, Scoring, Status
 from edit_eval.reporting.people_differences import sentences
 from edit_eval.reporting.remarks import drift_lines
@@ -529,7 +529,7 @@ def said_to_have_drifted(noise: str, whole: bool) -> Callable[[Chance], bool]:
     def wrong(chance: Chance) -> bool:
         twice = [one._replace(sample=f"anchor {one.sample}") for one in asked_twice(chance, ANCHORS, noise, whole)]
         passport = Passport(
-            subject=Subject(judge={}, protocol="rubric", parameters={}, wording="", language="en"),
+            subject=Examinee(judge={}, protocol="rubric", parameters={}, wording="", language="en"),
             name="judge",
             form=("score",),
             pictures=("source", "edit"),

@@ -219,8 +219,9 @@ def beside(tree: Path, rounds: int) -> dict[str, dict[str, float]]:
     found: dict[str, dict[str, list[float]]] = {str(one): {} for one in (HERE, tree.resolve())}
     for _, measure, (one, figures) in itertools.product(range(rounds), MEASURES, found.items()):
         command = [sys.executable, __file__, "--measure", measure]
-        environment = {**os.environ, "PYTHONPATH": str(Path(one) / "src")}
-        said = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
+        paths = filter(None, (str(Path(one) / "src"), os.environ.get("PYTHONPATH")))  # an older tree may need others
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+        said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout
         for name, value in json.loads(said.splitlines()[-1]).items():
             figures.setdefault(name, []).append(value)
     return {one: {name: statistics.median(values) for name, values in of.items()} for one, of in found.items()}

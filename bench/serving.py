@@ -1,14 +1,16 @@
 """Times a service's answers: 1,024 pairs in one burst, and 64 clients with one pair at a time.
 
     python bench/serving.py [--pairs 1024] [--batch-seconds 0.05] [--format JPEG]
-    python bench/serving.py --soak 600
+    python bench/serving.py --soak 600 [--rate 3] [--port 7861]
 
 Pictures of 512 x 512, 16 edits per source. The judge answers at once, or after a given time per batch. The service runs
 as `edit-eval serve` in a process of its own; processor time is that of the service and its workers only.
 
 A soak sends good and damaged pairs, bodies that are bombs or none, hangs up, keeps silent, kills a worker and an opener
 now and then, and every ten seconds records memory, open files and threads of the service. It exits with 1 if the last
-third has more of any of them than the middle third.
+third has more of any of them than the middle third. `--rate` bounds the requests a second of its senders. Where a
+Prometheus server is installed (`prometheus`), one scrapes the service all the time, and what it has stored is held
+against what the clients were answered.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ import http.client
 import io
 import itertools
 import json
+import math
 import os
 import pickle
 import re
@@ -249,12 +252,13 @@ main()
 class Soak:
     """Mixed traffic, good and bad, at a service for a while."""
 
-    def __init__(self, process: int, address: str, seconds: float) -> None:
+    def __init__(self, process: int, address: str, seconds: float, rate: float = math.inf) -> None:
         self._process, parts = process, urllib.parse.urlsplit(address)
         self._place, self._address = (parts.hostname or "", parts.port or 0), address.removesuffix("/v1/score")
         self._made = [picture(n, "JPEG") for n in range(40)]
         self._junk, self._number = junk(), itertools.count()
-        self.seconds, self._end = seconds, time.monotonic() + seconds
+        self.seconds, self._began, self._rate = seconds, time.monotonic(), rate
+        self._end = self._began + seconds
         self.done: Counter[str] = Counter()
         """Requests by what they were and what came of them."""
         self.health: list[float] = []
@@ -283,6 +287,7 @@ class Soak:
         """Pairs at the native door and two of trainers', with damaged pictures and junk among them."""
         while self.left > 0:
             n = next(self._number)
+            time.sleep(min(max(0.0, self._began + n / self._rate - time.monotonic()), max(0.0, self.left)))
             source, edit = self._made[n % 8], self._made[8 + n % 32]
             count = 1 + n % 8
             if n % 5 == 2:
@@ -333,12 +338,84 @@ class Soak:
             time.sleep(0.25)
 
 
-def soak(seconds: float) -> bool:
+SCRAPED_EVERY = 5
+"""Seconds."""
+
+
+class Prometheus:
+    """A Prometheus server that scrapes a service, if one is installed."""
+
+    def __init__(self, folder: str, address: str) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        if shutil.which("prometheus") is None:
+            return
+        place = urllib.parse.urlsplit(address).netloc
+        job = {"job_name": "edit-eval", "static_configs": [{"targets": [place]}]}
+        config = Path(folder, "prometheus.yml")
+        config.write_text(json.dumps({"global": {"scrape_interval": f"{SCRAPED_EVERY}s"}, "scrape_configs": [job]}))
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        self._address = f"http://127.0.0.1:{port}/api/v1/query"
+        self._process = subprocess.Popen(
+            [
+                *("prometheus", f"--config.file={config}", f"--storage.tsdb.path={folder}/prometheus"),
+                *(f"--web.listen-address=127.0.0.1:{port}", "--log.level=error"),
+            ]
+        )
+
+    def asked(self, expression: str) -> dict[str, float]:
+        """Returns the value of each series that an expression of PromQL gives, by its labels; none without a server."""
+        if self._process is None:
+            return {}
+        query = urllib.parse.urlencode({"query": expression})
+        with urllib.request.urlopen(f"{self._address}?{query}", timeout=60) as answer:
+            found = json.load(answer)["data"]["result"]
+        return {" ".join(map(str, one["metric"].values())): float(one["value"][1]) for one in found}
+
+    def close(self) -> None:
+        """Ends it."""
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait(60)
+
+
+def was_scraped(prometheus: Prometheus, soaking: Soak) -> bool:
+    """True if what Prometheus has stored is what the clients were answered; prints it. True without a server, too."""
+    kept = f"[{math.ceil(soaking.seconds) + 60}s]"
+    if not (answered := prometheus.asked("sum by (door, outcome) (edit_eval_requests_total)")):
+        print("no Prometheus server is installed: nothing has scraped it")
+        return shutil.which("prometheus") is None
+    for said in (
+        f"count_over_time(up{kept})",
+        f"sum_over_time(up{kept})",
+        f"max_over_time(scrape_duration_seconds{kept})",
+        "sum by (status) (edit_eval_judgements_total)",
+        f"max_over_time(edit_eval_waiting{kept})",
+        "edit_eval_cancelled_total",
+        "edit_eval_alarms_total",
+        "edit_eval_replicas",
+        "histogram_quantile(0.99, sum by (door, le) (edit_eval_request_seconds_bucket))",
+        'count({__name__=~"edit_eval_.*"})',
+    ):
+        print(f"Prometheus: {said}: {prometheus.asked(said)}")
+    print(f"Prometheus: requests: {answered}")
+    good = {door: sum(n for kind, n in soaking.done.items() if kind == f"{door} 200") for door in SOAKED_DOORS}
+    seen = {door: sum(n for labels, n in answered.items() if labels.split() == [door, "ok"]) for door in good}
+    print(f"answers that clients read: {good}, that Prometheus has: {seen}")
+    return all(good[door] <= seen[door] for door in good)
+
+
+SOAKED_DOORS = ("native", "flow_grpo", "flow_factory")
+
+
+def soak(seconds: float, rate: float = math.inf, port: int = 0) -> bool:
     """True if a service uses no more after `seconds` than in the middle."""
     with tempfile.TemporaryDirectory() as folder:
-        flags = ("--window", "128", "--ledger-size", "0.1", "--door", "flow_grpo,flow_factory")
+        doors = ",".join(SOAKED_DOORS[1:])
+        flags = ("--window", "128", "--ledger-size", "0.1", "--door", doors, "--port", str(port))
         process, address = started(folder, 0.01, [sys.executable, "-c", SOAKED], *flags)
-        soaking = Soak(process.pid, address, seconds)
+        prometheus = Prometheus(folder, address)
+        soaking = Soak(process.pid, address, seconds, rate)
         seen: list[dict[str, float]] = []
         clients = soaking.clients()
         with ThreadPoolExecutor(len(clients)) as at_once:
@@ -357,6 +434,9 @@ def soak(seconds: float) -> bool:
             for each in running:
                 each.result()
         runs = sorted(Path(folder, "ledger").glob("0*"))
+        time.sleep(2 * SCRAPED_EVERY)
+        scraped = was_scraped(prometheus, soaking)
+        prometheus.close()
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 0
     third = len(seen) // 3
@@ -367,7 +447,7 @@ def soak(seconds: float) -> bool:
     print(f"/health: {len(soaking.health)} answers, {max(soaking.health):.2f} s at most, {late} after a second")
     print(f"the last third against the middle one, at most: {more}")
     level = more["MiB"] < 0.1 * middle[0]["MiB"] and more["opener MiB"] < 0.5 * middle[0]["opener MiB"]
-    return level and more["files"] <= 64 and more["threads"] <= 4
+    return scraped and level and more["files"] <= 64 and more["threads"] <= 4
 
 
 def decoding(pairs: list[dict[str, str]], watch: bool) -> float:
@@ -393,9 +473,11 @@ def main() -> None:
     parser.add_argument("--format", choices=("JPEG", "PNG"), action="append")
     parser.add_argument("--batch-seconds", type=float, default=0.05)
     parser.add_argument("--soak", type=float, metavar="SECONDS")
+    parser.add_argument("--rate", type=float, default=math.inf, help="requests a second of a soak, at most")
+    parser.add_argument("--port", type=int, default=0, help="of the service that is soaked")
     given = parser.parse_args()
     if given.soak:
-        sys.exit(0 if soak(given.soak) else 1)
+        sys.exit(0 if soak(given.soak, given.rate, given.port) else 1)
     for kind in given.format or ("JPEG", "PNG"):
         sources = [picture(n, kind) for n in range(max(1, given.pairs // EACH))]
         pairs = [

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+import registered_here
 import warm_starts
 
 if TYPE_CHECKING:
@@ -57,7 +58,8 @@ settings.load_profile("steady")
 
 TESTS = Path(__file__).parent
 
-# The drawn scenes come in by entry points, which an editable installation keeps as they were when it was made.
+# Scenes and guests come in by entry points.
+registered_here.register()
 _points = tomllib.loads((TESTS.parent / "pyproject.toml").read_text("utf-8"))["project"]["entry-points"]
 if {one.name for one in metadata.entry_points(group="edit_eval.components")} < _points["edit_eval.components"].keys():
     raise pytest.UsageError("pyproject.toml has entry points that are not installed; type `make .venv/.dev`")
@@ -72,7 +74,7 @@ def place_of(path: Path) -> int:
     return ROOMS.index(room(path)) if room(path) in ROOMS else len(ROOMS)
 
 
-TARGETS = ("chaos", "cluster", "docs", "models", "proof", "wheel")
+TARGETS = ("apis", "chaos", "cluster", "docs", "models", "proof", "wheel")
 """Marks of what takes long and has a target of its own: it runs where its mark is asked for."""
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import jinja2
+import typer
 from jinja2 import nodes
 
 import edit_eval
@@ -33,7 +34,18 @@ VOCABULARIES = (
     ["starting", "loading", "editing", "judging", "waiting", "unloading", "retired", "free"],
     ["loaded", "died", "failed", "refused", "batch", "note"],
     ["configuration", "benchmark", "devices", "models", "host", "environments", "servers", "keys", "disk", "machine"],
-    ["edits", "judgements", "controls", "description", "rationale", "follows", "enough", "unknown", "too little"],
+    [
+        "edits",
+        "judgements",
+        "battles",
+        "controls",
+        "description",
+        "rationale",
+        "follows",
+        "enough",
+        "unknown",
+        "too little",
+    ],
     ["Options", "Commands", "Arguments", "required", "default", "env var", "Usage", "Show this message and exit"],
     [PICTURES, EDITS, JUDGE],
     [*_WORDS.values(), *(f"{word.capitalize()}s" for word in _WORDS.values())],
@@ -67,10 +79,22 @@ def of_guests() -> dict[str, str]:
             file = path.partition(":")[0].replace(".", "/").removeprefix("edit_eval/") + ".py:0"
             [described] = (one for one in describe(name) if one.kind == kind)
             docs = [described.summary, *(one.doc for one in described.parameters)]
-            if kind == "analysis":  # its `--help` is put together of sentences
-                docs += [one for doc in (inspect.getdoc(named(kind, name)) or "", *docs) for one in sentences(doc)]
+            if kind in ("analysis", "verb"):  # its `--help` is put together of sentences
+                cls = named(kind, name)
+                docs += [cls.sources.help] if kind == "analysis" and cls.sources.several else []
+                docs += [one for doc in (inspect.getdoc(cls) or "", *docs) for one in sentences(doc)]
+            if kind == "option":
+                docs += [one for doc in docs for one in sentences(doc)]
+            if kind == "verb":
+                docs += set(of_help(command_of(app).commands[name])) - of_core_help()
             found |= dict.fromkeys(docs, file)
     return {whole(words): file for words, file in found.items()}
+
+
+@cache
+def of_core_help() -> set[str]:
+    """What the core's verbs say of themselves, and with it of the flags that all verbs have."""
+    return {one for verb in typer.main.get_command(app).commands.values() for one in of_help(verb)}
 
 
 @cache

@@ -18,7 +18,7 @@ from edit_eval import cli, evaluate, passports
 from edit_eval.auditing import judge_anchors
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError
-from edit_eval.passports import Anchor, Passport, Subject
+from edit_eval.passports import Anchor, Examinee, Passport
 from edit_eval.pictures import pixel_digest
 from edit_eval.reporting.results_sheet import print_summary
 from edit_eval.run import Run
@@ -53,7 +53,7 @@ def examined(run: Run, folder: Path, **changes: Any) -> Passport:
     """A passport for the run's judge, written to `folder`."""
     judge = run.experiment.judges[0]
     made = Passport(
-        subject=Subject.of(judge, changes.pop("language", run.language)),
+        subject=Examinee.of(judge, changes.pop("language", run.language)),
         name=judge.name,
         form=("score",),
         pictures=("source", "edit"),

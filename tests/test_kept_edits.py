@@ -16,11 +16,11 @@ from PIL import Image
 from edit_eval import evaluate
 from edit_eval.errors import ConfigurationError, RunDirectoryError
 from edit_eval.gating import gate
+from edit_eval.guests.push.card import card
 from edit_eval.records import Judgement, Status
 from edit_eval.reporting.analyses import plain
 from edit_eval.reporting.status import status_document
-from edit_eval.run import Run, compare, leaderboard
-from edit_eval.sharing.card import card
+from edit_eval.run import Run, analyse, compare
 from edit_eval.statistics.battles import fought
 from edit_eval.statistics.summary import summarise
 from edit_eval.store.run_directory import RunDirectory
@@ -124,7 +124,7 @@ def test_battles_of_a_kept_edit_are_those_of_the_edit_that_it_refers_to(made: Ru
     found = made.summary["battles"]["arena"]
     unread = sum(one.sample_id == "s7" for one in battles.values())
     assert found["coverage"]["by_status"] == {"ok": len(battles) - unread, "unparseable": unread}
-    assert leaderboard([made]).document()["battles"]["arena"]["coverage"]["total"] == len(battles)
+    assert analyse("leaderboard", made).battles["arena"]["coverage"]["total"] == len(battles)
 
 
 def test_nothing_changes_in_a_round_that_keeps_the_edit(made: Run) -> None:

@@ -12,7 +12,7 @@ from edit_eval import passports
 from edit_eval.config.identity import digest
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError
-from edit_eval.passports import Anchor, Passport, Subject, Try
+from edit_eval.passports import Anchor, Examinee, Passport, Try
 from edit_eval.protocols.asked import AskedJudge, asked_judges
 from edit_eval.statistics.audit.measure import Measure
 
@@ -43,7 +43,7 @@ def judged_by(section: dict[str, object], folder: Path) -> AskedJudge:
 
 def passport(asked: AskedJudge, language: str = "en", **changes: object) -> Passport:
     made = Passport(
-        subject=Subject.of(asked, language),
+        subject=Examinee.of(asked, language),
         name="mine",
         form=("score",),
         pictures=("source", "edit"),
@@ -233,8 +233,8 @@ def test_its_line_says_what_it_rests_on_and_how_often_it_was_tried() -> None:
 
 
 def test_an_audit_that_has_ended_gives_the_next_one_other_scenes_and_nothing_else_does() -> None:
-    subject = Subject.of(judge(), "en")
+    subject = Examinee.of(judge(), "en")
     first = passports.next_seed(subject, ())
     assert passports.next_seed(subject, ()) == first
     assert passports.next_seed(subject, (Try(first, 40, 512, "failed"),)) != first
-    assert passports.next_seed(Subject.of(judge(), "zh"), ()) != first
+    assert passports.next_seed(Examinee.of(judge(), "zh"), ()) != first

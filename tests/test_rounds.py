@@ -127,23 +127,23 @@ def test_the_same_command_does_nothing_again_and_another_critique_makes_its_edit
     assert rounds_of(again) == rounds_of(made)
     matrix = matrix_of(made)
     number = next(n for n, edit in enumerate(matrix.edits) if edit.edit_model == "retoucher@3" and edit.image)
-    critique = matrix.critique(number)
+    critique = matrix.critiques.of(number)
     assert critique is not None
     (cell,) = matrix.cells.cells_of(critique)
     (said,) = matrix.replies[cell]
     matrix.forget_replies(cell)
-    assert matrix.tell(number) == [], "nothing is known until it is asked again"
+    assert matrix.critiques.tell(number) == [], "nothing is known until it is asked again"
     matrix.add_reply(cell, said)
-    matrix.tell(number)
+    matrix.critiques.tell(number)
     assert matrix.edits[number].status is Status.OK, "it says the same"
     matrix.forget_replies(cell)
     matrix.add_reply(cell, type(said)(text="Too dark.\nScore: 2.000"))
-    matrix.tell(number)
+    matrix.critiques.tell(number)
     assert (matrix.edits[number].status, matrix.edits[number].image) == (Status.PENDING, "")
     assert "Too dark." in matrix.edits[number].instruction
     matrix.forget_replies(cell)
     matrix.add_reply(cell, type(said)(text="it died", ended=Status.JUDGE_ERROR, final=True))
-    assert matrix.tell(number) == [number]
+    assert matrix.critiques.tell(number) == [number]
     assert matrix.edits[number].status is Status.EDIT_FAILED
     assert "critic gave no critique" in matrix.edits[number].reason
 

@@ -25,9 +25,14 @@ VARIABLE = "EDIT_EVAL_AUTHORS"
 
 def _files(repository: str, commit: str, licence: str, **digests: str) -> list[AuthorsFile]:
     return [
-        AuthorsFile(repository, commit, path.replace("__", "/") + ".py", licence, digest, key="tests")
-        for path, digest in digests.items()
+        AuthorsFile(repository, commit, _path(name), licence, digest, key="tests") for name, digest in digests.items()
     ]
+
+
+def _path(name: str) -> str:
+    """A Python file unless the name says otherwise."""
+    path = name.replace("__", "/")
+    return path if Path(path).suffix else f"{path}.py"
 
 
 FILES: dict[str, list[AuthorsFile]] = {
@@ -50,7 +55,10 @@ FILES: dict[str, list[AuthorsFile]] = {
         **{
             "examples/OmniGen2-RL/omnigen2/grpo/reward_client_edit": (
                 "da4856bb297759ff4ed3dd7c69725545f461c376083cb7e3ea17d24f61a53c74"
-            )
+            ),
+            "examples/OmniGen2-RL/reward_server/server_configs/editscore_7B.yml": (
+                "55bbade8ce03cf6945c5420644189f1b22801cd5ede7915b5b90ddbe68a7c6ec"
+            ),
         },
     ),
     "verl_omni": _files(
@@ -60,7 +68,16 @@ FILES: dict[str, list[AuthorsFile]] = {
         **{
             "verl_omni/utils/reward_score/http_scorer_client": (
                 "5fdb9ca2d93ed6631b79746b4270b85231676839c690c94e098a2cd859a9b0f8"
-            )
+            ),
+            "verl_omni/reward_loop/reward_manager/multi": (
+                "765c685e4b40403c0108efdd89154d81f63c17fa87eba01432f9374aa3dbca68"
+            ),
+            "verl_omni/reward_loop/reward_manager/visual": (
+                "521783da7042b8790059027cb9b3ff8b16dee8bc6fa6837a57b9abcfb04dd8dd"
+            ),
+            "examples/flowgrpo_trainer/qwen_image_edit/prepare_data": (
+                "6c93601165bb4de648be60442f1e6ea89748002832040e08d76e08acba8f3ee5"
+            ),
         },
     ),
     "unirl": _files(
@@ -74,6 +91,11 @@ FILES: dict[str, list[AuthorsFile]] = {
         unirl__types__primitives="94c262258ec020c7b13ad7f8275396b81f3556ec810c783f11c5af855a801792",
         unirl__utils__media="35ba509dfb5eacaed4234e416ff7d97cfb778012db3994b8ddcdbce37dcff8ab",
         unirl__distributed__tensor__batch="613dcfaa9bb3a63e9413a502bbd7a232188ee5a40915f1bc3556457fb08c4b57",
+        **{
+            "examples/diffusion/flux2_klein/flux2_klein_4b_editreward.yaml": (
+                "56a72190a68bb2a243d28d88c794e70366606b1b982efe767bc344a6acaed004"
+            )
+        },
     ),
     "flow_factory": _files(
         "X-GenGroup/Flow-Factory",
@@ -82,6 +104,8 @@ FILES: dict[str, list[AuthorsFile]] = {
         src__flow_factory__rewards__my_reward_remote="bc6794025b504f21dc1ca9b74408adb8eb99f4419d009c9ffec9ee1adcacab1e",
         src__flow_factory__rewards__abc="48077c2eb82ee068b99eab1d9969187db04769c42215a8b865d02308b692d3c8",
         src__flow_factory__rewards__registry="1dbd65c39699aeb384a333c205865a96185ae6b3870a23e7567acad388405e54",
+        src__flow_factory__hparams__reward_args="7a32b38c35ed044d516fc83bfbe181e5df22dd0eda59f067e67aa8e4bb767732",
+        src__flow_factory__hparams__abc="b4a7dc7135f109d7adac99ddb061dd528c31139bec5bdd7392d6f0879579e40a",
     ),
 }
 """By the door that its client is for."""

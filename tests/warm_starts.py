@@ -48,7 +48,7 @@ IMPORTED = {
         *("edit_eval.edit_models.image_endpoint", "aiohttp", "openai.resources.chat", "openai.resources.images"),
     ),
 }
-DEAR = ("edit_eval.serving", "edit_eval.execution.drivers.ray", "edit_eval.__main__")
+DEAR = ("edit_eval.serving", "edit_eval.guests.ray.driver", "edit_eval.__main__")
 """Of our own modules, all of which a command has at hand, those that are left to who needs them."""
 MODULES = ("edit_eval", "edit_eval.run")
 BESIDE = {"process": 6, "probe": 5}

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from edit_eval.auditing import Audit, audit
     from edit_eval.benchmarks.contract import Benchmark
-    from edit_eval.edit_models.contract import EditModel, EditRequest
+    from edit_eval.edit_models.contract import ControlPicture, EditModel, EditRequest
     from edit_eval.errors import (
         BenchmarkError,
         ConfigurationError,
@@ -51,13 +51,15 @@ if TYPE_CHECKING:
         Scoring,
         Status,
     )
-    from edit_eval.reporting.analyses import Analysis, ChartStyle, RunRecords
+    from edit_eval.reporting.analyses import Analysis, ChartStyle, RunRecords, Sources
     from edit_eval.reporting.table import Column, Line, Table
-    from edit_eval.run import Run, compare, leaderboard
+    from edit_eval.run import Run, analyse, compare
     from edit_eval.serving.scoring import Scored, score, score_table
     from edit_eval.statistics.comparison import Comparison
     from edit_eval.statistics.means import MeanScore
     from edit_eval.text import Text
+    from edit_eval.trackers.contract import Tracker
+    from edit_eval.verbs.contract import Verb
 
 __version__ = "0.1.0"
 
@@ -66,17 +68,19 @@ __version__ = "0.1.0"
 
 _PLACES = {
     "evaluation": ("evaluate",),
-    "run": ("Run", "compare", "leaderboard"),
+    "run": ("Run", "analyse", "compare"),
     "auditing": ("audit", "Audit"),
     "serving.scoring": ("score", "score_table", "Scored"),
     "statistics.means": ("MeanScore",),
     "statistics.comparison": ("Comparison",),
-    "reporting.analyses": ("Analysis", "ChartStyle", "RunRecords"),
+    "reporting.analyses": ("Analysis", "ChartStyle", "RunRecords", "Sources"),
     "reporting.table": ("Column", "Line", "Table"),
     "text": ("Text",),
+    "trackers.contract": ("Tracker",),
+    "verbs.contract": ("Verb",),
     "execution.spectator": ("Spectator",),
     "benchmarks.contract": ("Benchmark",),
-    "edit_models.contract": ("EditModel", "EditRequest"),
+    "edit_models.contract": ("ControlPicture", "EditModel", "EditRequest"),
     "judges.contract": ("Judge", "JudgeRequest"),
     "protocols.contract": ("Protocol", "Question", "View", "Score", "Missing"),
     "records": (
@@ -99,6 +103,7 @@ __all__ = [
     "Column",
     "Comparison",
     "ConfigurationError",
+    "ControlPicture",
     "Edit",
     "EditEvalError",
     "EditModel",
@@ -129,18 +134,21 @@ __all__ = [
     "Score",
     "Scored",
     "Scoring",
+    "Sources",
     "Spectator",
     "Status",
     "Stopped",
     "Table",
     "Text",
+    "Tracker",
     "Unscored",
+    "Verb",
     "View",
     "__version__",
+    "analyse",
     "audit",
     "compare",
     "evaluate",
-    "leaderboard",
     "score",
     "score_table",
 ]

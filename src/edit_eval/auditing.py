@@ -28,7 +28,7 @@ from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError, RunDirectoryError
 from edit_eval.evaluation import evaluate
 from edit_eval.execution.spectator import Spectator
-from edit_eval.passports import Passport, Subject, Try
+from edit_eval.passports import Examinee, Passport, Try
 from edit_eval.protocols.asked import AskedJudge, asked_judges
 from edit_eval.protocols.contract import Question, fault
 from edit_eval.records import Sample
@@ -115,7 +115,7 @@ def audit(
     questions = _questions(examined, configuration.benchmark.language)
     beside = _beside_people(people, judged, examined, configuration.benchmark.language)
     folder = folder or passports.passport_folder()
-    subject = Subject.of(examined, configuration.benchmark.language)
+    subject = Examinee.of(examined, configuration.benchmark.language)
     if seed is None:
         seed = _seed_in(run_dir) if run_dir is not None else None
         seed = passports.next_seed(subject, passports.tries_at_its_server(folder, subject)) if seed is None else seed
@@ -135,7 +135,7 @@ def audit(
                 says or "-",
             )
         )
-    subject = Subject.of(examined, configuration.benchmark.language, says)
+    subject = Examinee.of(examined, configuration.benchmark.language, says)
     tries = passports.known_tries(folder, subject)
     passport = _passport(subject, run, examined, found, questions, trial, beside.made_of)
     passport = replace(passport, tries=(*(one for one in tries if one[:3] != made_here[:3]), made_here))
@@ -287,8 +287,8 @@ def _beside_people(people: Path | None, judged: Path | None, examined: AskedJudg
                 "scored the same edits: --judged RUN"
             )
         )
-    run, subject = Run(judged), Subject.of(examined, language)
-    subjects = [(one, Subject.of(one, run.language)) for one in run.experiment.judges]
+    run, subject = Run(judged), Examinee.of(examined, language)
+    subjects = [(one, Examinee.of(one, run.language)) for one in run.experiment.judges]
     same = [one for one, of in subjects if of.key == subject.key]
     recorded = [one for one, of in subjects if one.replays and replace(of, judge=subject.judge).key == subject.key]
     if not same and len(recorded) != 1:
@@ -307,7 +307,11 @@ def _beside_people(people: Path | None, judged: Path | None, examined: AskedJudg
 
 
 def _no_such_judge(
-    run: Path, name: str, subject: Subject, there: Sequence[tuple[AskedJudge, Subject]], recorded: Sequence[AskedJudge]
+    run: Path,
+    name: str,
+    subject: Examinee,
+    there: Sequence[tuple[AskedJudge, Examinee]],
+    recorded: Sequence[AskedJudge],
 ) -> str:
     if recorded:
         names = ", ".join(one.name for one in recorded)
@@ -329,7 +333,7 @@ def _no_such_judge(
 
 
 def _passport(
-    subject: Subject,
+    subject: Examinee,
     run: Run,
     judge: AskedJudge,
     found: Findings,

@@ -21,10 +21,12 @@ from edit_eval.command_line import (
     RunFolder,
     answer,
     answer_with,
+    answered_instead,
     app,
     end_if_short,
     main,
     print_json,
+    reasons,
     say,
     verb,
     wants_json,
@@ -36,7 +38,6 @@ from edit_eval.text import Text
 from edit_eval.verbs.judging import judging, print_audited, voting
 from edit_eval.verbs.looking import components, environments, looking
 from edit_eval.verbs.serving import serving
-from edit_eval.verbs.sharing import sharing
 from edit_eval.verbs.starting import config, starting
 
 __all__ = ["app", "main"]
@@ -154,7 +155,7 @@ def run(
         ),
     ] = None,
     driver: Annotated[
-        str | None, typer.Option(metavar="local|ray", help="Run on this machine, or on a Ray cluster.")
+        str | None, typer.Option(metavar="NAME", help="Run on this machine (local), or by another driver: ray.")
     ] = None,
     shard: Annotated[
         str | None, typer.Option(metavar="I/N|auto", help="Do part I of N; all parts share the same --run-dir.")
@@ -239,31 +240,14 @@ def plan(
 
 
 @verb(evaluating)
-def report(
-    run: RunFolder,
-    as_: Annotated[
-        str | None,
-        typer.Option("--as", metavar="JUDGE", help="Only tell the means on this judge's scale, by --bridge."),
-    ] = None,
-    bridge: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="With --as: what `agreement --bridge OLD NEW --to FILE` wrote.")
-    ] = None,
-    markdown: Annotated[Path | None, typer.Option(metavar="FILE", help="With --as: also write it as Markdown.")] = None,
-) -> None:
+def report(run: RunFolder) -> None:
     """Write the report again from the records; for an audit, its page."""
     from edit_eval.auditing import drawn_again
     from edit_eval.run import Run
 
     made = Run(run)
-    if (as_ is None) != (bridge is None):
-        raise ConfigurationError(Text("--as JUDGE needs --bridge FILE, and --bridge needs --as: give both or neither"))
-    if markdown is not None and as_ is None:
-        raise ConfigurationError(Text("--markdown needs --as JUDGE; the report has its own Markdown, report.md"))
-    if as_ is not None and bridge is not None:
-        from edit_eval.bridging import read_bridge, translate, translated_sheet
-
-        told = translate(made, read_bridge(bridge), as_)
-        return answer_with(lambda: told, translated_sheet(told), spoken(made.language), markdown)
+    if answered_instead("report", run=made):
+        return
     made.summary  # noqa: B018 (a folder that is no run is reported here, not by the process that draws)
     if examined := drawn_again(made):
         print_audited(examined)
@@ -303,13 +287,10 @@ def compare(
         typer.Option(metavar="FILE", help="People's scores or votes on some edits: what they would say of all."),
     ] = None,
     passports: Passports = None,
-    allow_drift: Annotated[
-        bool, typer.Option("--allow-drift", help="Do not exit with 3 when a judge has drifted between the runs.")
-    ] = False,
 ) -> None:
     """Paired differences with intervals, corrected p-values and ranks with ties, between runs or models of one run."""
     from edit_eval.passports import passport_folder
-    from edit_eval.reporting.comparison import comparison_document, drift_lines, gate_lines, print_comparison
+    from edit_eval.reporting.comparison import comparison_document, gate_lines, print_comparison
     from edit_eval.reporting.terminal_text import one_line
     from edit_eval.run import Run
     from edit_eval.run import compare as compare_runs
@@ -327,10 +308,10 @@ def compare(
     language = spoken(made[0].language)
     answer(lambda: comparison_document(comparison), lambda: print_comparison(comparison, language=language))
     lines = gate_lines(comparison.gate) if fail_if_worse else []
-    drifted = [] if allow_drift else drift_lines(comparison)
-    for line in (*lines, *drifted):
+    wrong = reasons("compare", comparison=comparison)
+    for line in (*lines, *wrong):
         print(one_line(said(line, language)), file=sys.stderr)
-    end_if_short(bool(drifted) or (fail_if_worse and not comparison.gate.passed))
+    end_if_short(bool(wrong) or (fail_if_worse and not comparison.gate.passed))
 
 
 @verb(evaluating, short_help="Run two configurations: is the second no worse?")
@@ -367,7 +348,7 @@ def gate(
     end_if_short(not found.passed)
 
 
-for verbs in (starting, evaluating, serving, looking, sharing, judging, components):  # as `--help` lists them
+for verbs in (starting, evaluating, serving, looking, judging, components):  # as `--help` lists them
     app.add_typer(verbs)
 app.add_typer(config, name="config")
 app.add_typer(voting, name="vote")

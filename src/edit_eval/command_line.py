@@ -10,10 +10,10 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from typer.core import TyperGroup
@@ -34,30 +34,32 @@ else:
 GROUPS: tuple[tuple[Text, tuple[str, ...]], ...] = (
     (Text("To begin"), ("init", "demo", "doctor", "plan", "fetch", "env")),
     (Text("To evaluate"), ("run", "status", "view", "report")),
-    (Text("To compare"), ("compare", "gate", "leaderboard", "reanalyse")),
-    (Text("To analyse a run"), ()),  # and whatever is registered as an analysis
+    (Text("To compare"), ("compare", "gate")),
+    (Text("To analyse a run"), ()),  # analyses that name no other group
     (Text("To judge, and to examine judges"), ("audit", "agreement", "vote", "score", "serve")),
-    (Text("To share and tidy"), ("export", "push", "gc")),
+    (Text("To share and tidy"), ("export",)),
     (Text("To look up"), ("list", "describe", "config")),
 )
-"""The verbs as `--help` lists them, by what one wants."""
+"""The core's verbs as `--help` lists them, by what one wants; guests name the group that they follow in."""
+ANALYSES = "To analyse a run"
 
 
 class Verbs(TyperGroup):
-    """The whole command; its help has the verbs in `GROUPS`."""
+    """The whole command; its help has the verbs in `GROUPS`, and guests behind them."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Writes a section for each group; a verb that is in none is with the analyses."""
+        """Writes a section for each group."""
         found = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
         lines = {name: one.get_short_help_str(_SHORT) for name, one in found.items() if one and not one.hidden}
-        known = {name for _, names in GROUPS for name in names}
-        others = tuple(name for name in lines if name not in known)
+        core = {name for _, names in GROUPS for name in names}
+        groups = {str(title): [name for name in names if name in lines] for title, names in GROUPS}
+        for name in sorted(lines.keys() - core):
+            groups.setdefault(getattr(found[name], "rich_help_panel", None) or ANALYSES, []).append(name)
         width = max(map(len, lines))
-        for title, names in GROUPS:
-            rows = [(name.ljust(width), lines[name]) for name in names or others if name in lines]
-            if rows:
-                with formatter.section(said(title)):
-                    formatter.write_dl(rows)
+        for title, names in groups.items():
+            if names:
+                with formatter.section(said_own(title)):
+                    formatter.write_dl([(name.ljust(width), lines[name]) for name in names])
 
 
 _SHORT = 200  # characters; a line of help is wrapped, not cut
@@ -150,75 +152,96 @@ def verb(on: typer.Typer, **shown: Any) -> Callable[[Callable[..., None]], Calla
     return make
 
 
-# -- analyses as verbs --
+# -- guests and packages as verbs --
 
 
 def command_of(app: typer.Typer, words: Collection[str] | None = None) -> Any:
-    """Returns the whole command: the verbs of `app`, and one for every registered analysis.
+    """Returns the whole command: the verbs of `app`, and one for every registered verb and analysis.
 
-    An analysis is imported if its name is among the `words` of the command line, or if none are given; of the others
-    there is only their first line, for `--help`.
+    One of those is imported if its name is among the `words` of the command line, or if none are given; of the others
+    there is only their first line, for `--help`. A name that a verb of `app` has is not replaced.
     """
-    from edit_eval.config.components import known
+    from edit_eval.config.components import known, named
 
     command: Any = copy(typer.main.get_command(app))  # typer keeps its own
-    analyses = typer.Typer(rich_markup_mode=None)
-    for one in known("analysis"):
-        if one.name in command.commands:
-            continue  # a verb's name is taken
-        if words is None or one.name in words:
-            _analysis_verb(analyses, one.name)
-        else:
-            analyses.command(one.name, short_help=one.summary)(lambda: None)
-    analyses.callback()(lambda: None)  # one command alone would be no group
-    command.commands = {**command.commands, **typer.main.get_group(analyses).commands}
+    guests, taken = typer.Typer(rich_markup_mode=None), {*command.commands}
+    for kind, make in _TYPED.items():
+        for one in known(kind):
+            if one.name in taken:
+                continue
+            taken.add(one.name)
+            shown: Any = {"rich_help_panel": one.about.get("group", ANALYSES), "short_help": one.summary}
+            if words is None or one.name in words:
+                make(guests, one.name, named(kind, one.name), shown)
+            else:
+                guests.command(one.name, **shown)(lambda: None)
+    guests.callback()(lambda: None)  # one command alone would be no group
+    core = {
+        name: _with_options(name, one) if words is None or name in words else one
+        for name, one in command.commands.items()
+    }
+    command.commands = {**core, **typer.main.get_group(guests).commands}
     return command
 
 
-def _analysis_verb(on: typer.Typer, name: str) -> None:
+def _verb(on: typer.Typer, name: str, cls: Any, shown: Mapping[str, Any]) -> None:
+    verb(on, name=name, help=inspect.cleandoc(cls.__doc__ or ""), **shown)(cls.call)
+
+
+def _analysis_verb(on: typer.Typer, name: str, cls: Any, shown: Mapping[str, Any]) -> None:
     """Makes an analysis a verb: its parameters are flags, their docstrings the help."""
-    from dataclasses import MISSING, fields
-    from typing import get_type_hints
+    flags, read = _flags(cls)
 
-    from edit_eval.config.components import named
-    from edit_eval.config.parameters import describe_parameters, parameters_of
-
-    cls = named("analysis", name)
-    nested = parameters_of(cls)
-    types, docs = get_type_hints(nested), {one.name: one.doc for one in describe_parameters(cls)}
-    flags = {one.name: one for one in fields(nested)} if nested else {}
-    several = [key for key in flags if types[key] in (tuple[int, ...], tuple[int, ...] | None)]
-
-    def call(run: Path, to: Path | None, force: bool, **given: Any) -> None:
-        from edit_eval.reporting.analyses import plain, section_of, write_document
+    def call(sources: Any, to: Path | None, force: bool, **given: Any) -> None:
+        from edit_eval.reporting.analyses import plain, section_of
         from edit_eval.reporting.table import print_sheet
-        from edit_eval.run import Run
+        from edit_eval.run import analyse
 
-        values = {key: _whole_numbers(key, given[key]) if key in several else given[key] for key in flags}
-        made = Run(run)
-        document, language = made.analysis(name, **values).document, spoken(made.language)
+        made = analyse(name, *(sources if cls.sources.several else [sources]), **read(given))
+        document, language = made.document, spoken(made.language)
         if to is not None:
+            from edit_eval.reporting.page.documents import write_document
+
             write_document(name, document, to, language=language, force=force)
         answer(lambda: plain(document), lambda: print_sheet(section_of(name, document).sheet(), language=language))
 
-    def flag(key: str) -> inspect.Parameter:
-        one = flags[key]
-        metavar = one.metadata.get("metavar", "1,2,4" if key in several else None)
-        option = typer.Option(f"--{key.replace('_', '-')}", metavar=metavar, help=docs[key])
-        default = inspect.Parameter.empty if one.default is MISSING else one.default
-        kind = str | None if key in several else types[key]
-        return _keyword(key, Annotated[kind, option], default)
-
-    to = typer.Option("--to", metavar="FILE", help="Also write it: .md, .json, .csv or .svg.")
+    to = typer.Option("--to", metavar="FILE|FOLDER", help="Also write it: .html, .md, .json, .csv, .svg; folder: all.")
+    about = typer.Argument(metavar=cls.sources.metavar, help=cls.sources.help, autocompletion=_runs)
     own = [
-        _keyword("run", RunFolder),
-        *map(flag, flags),
+        _keyword("sources", Annotated[list[str] if cls.sources.several else str, about]),
+        *flags,
         _keyword("to", Annotated[Path | None, to], None),
         _keyword("force", Force, False),
     ]
     call.__signature__ = inspect.Signature(own)  # type: ignore[attr-defined]
     call.__doc__ = cls.__doc__
-    verb(on, name=name, short_help=inspect.cleandoc(cls.__doc__ or "").partition("\n")[0])(call)
+    verb(on, name=name, **shown)(call)
+
+
+def _flags(cls: Any) -> tuple[list[inspect.Parameter], Callable[[Mapping[str, Any]], dict[str, Any]]]:
+    """Returns the flags of a class's `Parameters`, and what makes its fields of the values of those."""
+    from dataclasses import MISSING, fields
+    from typing import get_type_hints
+
+    from edit_eval.config.parameters import describe_parameters, parameters_of
+
+    nested = parameters_of(cls)
+    types, docs = get_type_hints(nested), {one.name: one.doc for one in describe_parameters(cls)}
+    flags = {one.name: one for one in fields(nested)} if nested else {}
+    several = [key for key in flags if types[key] in (tuple[int, ...], tuple[int, ...] | None)]
+
+    def flag(key: str) -> inspect.Parameter:
+        one = flags[key]
+        metavar = one.metadata.get("metavar", "1,2,4" if key in several else None)
+        option = typer.Option(f"--{key.strip('_').replace('_', '-')}", metavar=metavar, help=docs[key])
+        default = inspect.Parameter.empty if one.default is MISSING else one.default
+        kind = str | None if key in several else types[key]
+        return _keyword(key, Annotated[kind, option], default)
+
+    def read(given: Mapping[str, Any]) -> dict[str, Any]:
+        return {key: _whole_numbers(key, given[key]) if key in several else given[key] for key in flags}
+
+    return [flag(key) for key in flags], read
 
 
 def _keyword(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
@@ -231,6 +254,59 @@ def _whole_numbers(key: str, text: str | None) -> tuple[int, ...] | None:
     except ValueError:
         flag = f"--{key.replace('_', '-')}"
         raise ConfigurationError(Text("{} {}: must be whole numbers: `{} 1,2,4`", flag, text, flag)) from None
+
+
+# -- options of guests and packages on verbs of the core --
+
+_added: dict[str, list[tuple[Any, Any]]] = {}
+"""By the name of a verb, the options that were added to it, each with its parameters as they were typed."""
+
+
+def _with_options(name: str, command: Any) -> Any:
+    """Returns a command with the flags of every registered `option.NAME.*`."""
+    from edit_eval.config.components import known, named
+
+    made, readers = copy(command), []
+    for one in known("option"):
+        if one.name.partition(".")[0] != name:
+            continue
+        cls, alone = named("option", one.name), typer.Typer(rich_markup_mode=None)
+        flags, read = _flags(cls)
+
+        def values(read: Any = read, **given: Any) -> dict[str, Any]:
+            return dict(read(given))
+
+        values.__signature__ = inspect.Signature(flags)  # type: ignore[attr-defined]
+        alone.command()(values)
+        adds = typer.main.get_command(alone)
+        own = [parameter for parameter in adds.params if parameter.name in {flag.name for flag in flags}]
+        place = next(n for n, one in enumerate(made.params) if one.name == "as_json")  # of the flags that all have
+        made.params = [*made.params[:place], *own, *made.params[place:]]
+        readers.append((cls, adds, [parameter.name for parameter in own]))
+
+    def callback(**given: Any) -> Any:
+        _added[name] = []
+        for cls, adds, names in readers:
+            typed: Any = adds.callback
+            _added[name].append((cls(), cls.Parameters(**typed(**{key: given.pop(key) for key in names}))))
+        return command.callback(**given)
+
+    made.callback = callback
+    return made if readers else command
+
+
+def answered_instead(name: str, **given: Any) -> bool:
+    """True if an option that was added to this verb has answered in its place; `given` is what the verb is about."""
+    return any(option.before(parameters, **given) for option, parameters in _added.get(name, ()))
+
+
+def reasons(name: str, **given: Any) -> list[str]:
+    """Returns why the options that were added to this verb have it end with 3; `given` is what it has found."""
+    return [one for option, parameters in _added.get(name, ()) for one in option.reasons(parameters, **given)]
+
+
+_TYPED: dict[Literal["verb", "analysis"], Callable[..., None]] = {"verb": _verb, "analysis": _analysis_verb}
+"""How each kind that is typed becomes a command."""
 
 
 LISTS = ("--categories", "--difficulty", "--tags", "--sample-ids", "--devices", "--retry")

@@ -5,12 +5,10 @@ others, and unfolded into cells by the store. Results depend on nothing else."""
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from itertools import product
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, cast
@@ -27,16 +25,16 @@ from edit_eval.benchmarks.selection import (
     tidied,
     with_predecessors,
 )
-from edit_eval.config.components import NotHere, called_by, import_class, staying_here
+from edit_eval.config.components import NotHere, called_by, identified, import_class, staying_here
 from edit_eval.config.families import shared_families
+from edit_eval.config.faults import change_words
 from edit_eval.config.identity import Identity, digest, identity
 from edit_eval.config.schema import Configuration, ModelSection, ProtocolSection
 from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError
 from edit_eval.judges.contract import PROBABILITIES, AnswerForm
 from edit_eval.protocols.asked import AskedJudge, Light, SampleQuestion, ask, asked_judges, make_protocol, rounds_of
 from edit_eval.protocols.contract import Question, fault, is_earlier
-from edit_eval.records import CONTROL, REWRITE, Sample, Told
-from edit_eval.scheduling.batches import spread
+from edit_eval.records import CONTROL, Sample, Told
 from edit_eval.text import Text, counted, packed, unpacked
 from edit_eval.workers.failures import one_line
 from edit_eval.workers.model_class import make_parameters
@@ -47,9 +45,6 @@ READ_IN_SILENCE = 1.0
 """Seconds of reading a benchmark before progress is shown."""
 UNASKED = "unasked:"
 """Prefix of a sample's tag, before the name of a judge that is not asked about it."""
-CONTROLS = ("source", "blank", "shuffled")
-"""Pictures judged besides edits: the source itself, a grey picture, another sample's edit."""
-
 NO_WORDS = ("score", "probabilities", "measured")
 """Forms of answers without words."""
 
@@ -64,36 +59,6 @@ class Data(NamedTuple):
     """Oddities of the samples that are no faults."""
     lines: Mapping[int, int] = MappingProxyType({})
     """For bad samples, their line in the benchmark's file by index, where it has lines."""
-
-
-class Control(NamedTuple):
-    """A control: something judged in place of an edit."""
-
-    kind: str
-    sample: int
-    """Position in `Experiment.samples`."""
-    other: int | None = None
-    """For `shuffled`: position of the sample whose edit is shown."""
-
-    @property
-    def is_rewrite(self) -> bool:
-        """True if there is no picture and no number: a judge is asked to rewrite the instruction."""
-        return self.kind == REWRITE
-
-
-class Battle(NamedTuple):
-    """Two edits of a sample that are compared, and by which judges."""
-
-    sample: int
-    """Position in `Experiment.samples`."""
-    edit_seed: int
-    edit_model: int
-    other: int
-    """The second model; both are places in `Experiment.edit_models`, this the later one."""
-    judges: tuple[int, ...]
-    """Places in `Experiment.judges`."""
-    round: int = 0
-    """Round of an extended design."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,6 +79,8 @@ class Experiment:
     repeats: int = 1
     readings: int = 1
     control_samples: int = 0
+    more_controls: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """Of controls beside the usual ones: by name their class paths, and what identifies the classes."""
     about: Mapping[str, str] = field(default_factory=dict)
     """Description by the benchmark's class. Like `notes` for people only: it decides nothing."""
     notes: tuple[str, ...] = ()
@@ -162,6 +129,7 @@ class Experiment:
             repeats=evaluation.repeats,
             readings=evaluation.readings,
             control_samples=evaluation.controls,
+            more_controls={name: identified("control", name) for name in evaluation.more_controls},
             about=data.about,
             notes=(*data.notes, *families),
         ).refusing_too_much()
@@ -207,6 +175,7 @@ class Experiment:
             grows=bool(plain.get("grows", False)),
             beside=frozenset(map(str, plain.get("beside", ()))),
             told={name: msgspec.convert(one, Told) for name, one in plain.get("told", {}).items()},
+            more_controls=msgspec.convert(plain.get("more_controls", {}), dict[str, tuple[str, str]]),
             **how_often,
         )
 
@@ -219,6 +188,7 @@ class Experiment:
             "language": self.language,
             "benchmark": {"about": dict(self.about), "notes": packed(self.notes)},
             **{key: getattr(self, key) for key in ("edit_seeds", "repeats", "readings", "control_samples")},
+            **({"more_controls": dict(self.more_controls)} if self.more_controls else {}),
             **({"grows": True} if self.grows else {}),
             **({"beside": sorted(self.beside)} if self.beside else {}),
             **({"told": {name: asdict(one) for name, one in self.told.items()}} if self.told else {}),
@@ -382,23 +352,9 @@ class Experiment:
         return frozenset(told.judge for told in self.told.values())
 
     @cached_property
-    def controls(self) -> tuple[Control, ...]:
-        """Pictures judged in place of edits, for samples spread over the categories; after them each good sample once
-        more if a judge is asked before there is an edit."""
-        good = [n for n, one in enumerate(self.samples) if not (one.fault or one.follows or one.id in self.beside)]
-        rewritten = [Control(REWRITE, n) for n in good] if any(judge.before_edits for judge in self.judges) else []
-        if not self.control_samples or not any(judge.sees_controls for judge in self.judges):
-            return tuple(rewritten)
-        first = spread([self.samples[n].category for n in good], self.control_samples)
-        found = []
-        for place in first:
-            number = good[place]
-            later = (good[(place + step) % len(good)] for step in range(1, len(good)))
-            other = next((n for n in later if self.samples[n].cluster != self.samples[number].cluster), None)
-            found += [Control("source", number), Control("blank", number)]
-            if other is not None:
-                found.append(Control("shuffled", number, other))
-        return (*found, *rewritten)
+    def standing_alone(self) -> list[int]:
+        """Positions of the good samples that follow no other, and pass the filters."""
+        return [n for n, one in enumerate(self.samples) if not (one.fault or one.follows or one.id in self.beside)]
 
     def repeats_of(self, judge: AskedJudge) -> int:
         """Returns how often a judge is asked again: a critic once, since edit models are told one answer."""
@@ -409,35 +365,19 @@ class Experiment:
         """Judges that score one edit at a time and are not critics."""
         return tuple(judge for judge in self.judges if judge.of_one and judge.name not in self.critics)
 
-    @cached_property
-    def battles(self) -> tuple[Battle, ...]:
-        """Edits to compare, ordered by round, sample, edit seed and edit models. Samples that follow another have none:
-        their edits were made from different pictures."""
-        found: dict[tuple[int, int, int, int, int], list[int]] = {}
-        for number, judge in enumerate(self.judges):
-            for position, sample in enumerate(self.samples) if judge.of_two else ():
-                if sample.id in self.beside:
-                    continue
-                rounds = rounds_of(judge.protocol, sample, self.edit_models)
-                for (turn, pairs), edit_seed in product(enumerate(rounds), range(self.edit_seeds)):
-                    for pair in pairs:
-                        found.setdefault((turn, position, edit_seed, *pair), []).append(number)
-        return tuple(
-            Battle(*which[1:], judges=tuple(judges), round=which[0]) for which, judges in sorted(found.items())
-        )
-
-    @cached_property
-    def looks(self) -> int:
-        """The most rounds of battles that any judge may be asked."""
-        return max((judge.scoring.looks for judge in self.judges if judge.of_two), default=1)
-
     def refusing_too_much(self) -> Experiment:
         """Returns itself. Raises `ConfigurationError` if its cells would not fit into memory."""
         often = self.repeats * self.readings
         each = len(self.edit_models) * self.edit_seeds * often
         questions = sum(len(asked) for judge in self.judges if judge.of_one for asked in self.asked[judge.name])
-        fought = sum(len(self.asked[self.judges[n].name][one.sample]) for one in self.battles for n in one.judges)
-        if (count := questions * each + fought * often) > MOST_CELLS:
+        of_two = sum(
+            len(self.asked[judge.name][position]) * self.edit_seeds * sum(map(len, rounds))
+            for judge in self.judges
+            for position, sample in enumerate(self.samples)
+            if judge.of_two and sample.id not in self.beside
+            for rounds in [rounds_of(judge.protocol, sample, self.edit_models)]
+        )
+        if (count := questions * each + of_two * often) > MOST_CELLS:
             raise ConfigurationError(
                 Text(
                     "{:,} samples with all questions, models, seeds, repeats and readings make {:,} "
@@ -465,7 +405,7 @@ class Experiment:
             for judge in self.judges
         ]
         often = (self.edit_seeds, self.repeats, self.readings, self.control_samples)
-        return self.edit_models, judges, self.language, often, self.told, self.beside
+        return self.edit_models, judges, self.language, often, self.told, self.beside, self.more_controls
 
     def differences(self, other: Experiment) -> list[str]:
         """Returns changes for people, one entry each: `edit model qwen_image_edit: num_inference_steps 50 -> 15`.
@@ -496,13 +436,15 @@ class Experiment:
         often = {key: key for key in ("edit_seeds", "repeats", "readings", "language")}
         often["controls"] = "control_samples"
         found += [
-            _change(said, getattr(self, key), getattr(other, key))
+            change_words(said, getattr(self, key), getattr(other, key))
             for said, key in often.items()
             if getattr(self, key) != getattr(other, key)
         ]
+        if self.more_controls != other.more_controls:
+            found.append(change_words("more_controls", self.more_controls, other.more_controls))
         if self.language == other.language:
             if len(self.samples) != len(other.samples):
-                found.append(_change("samples", len(self.samples), len(other.samples)))
+                found.append(change_words("samples", len(self.samples), len(other.samples)))
             elif not all(map(_same_sample, self.samples, other.samples)):
                 found.append(Text("other samples"))
             elif self.beside != other.beside:
@@ -772,29 +714,21 @@ def _anywhere(sample: Sample) -> Sample:
 def _model_changes(old: Identity, new: Identity) -> list[str]:
     found = []
     if old.type != new.type:
-        found.append(_change("type", old.type, new.type))
+        found.append(change_words("type", old.type, new.type))
     elif old.revision != new.revision:
         found.append(Text("its weights or its code have changed"))
     if old.seed != new.seed:
-        found.append(_change("seed", old.seed, new.seed))
+        found.append(change_words("seed", old.seed, new.seed))
     return [*found, *_parameter_changes(old.parameters, new.parameters)]
 
 
 def _protocol_changes(old: AskedJudge, new: AskedJudge) -> list[str]:
     if old.protocol_name != new.protocol_name:
-        return [_change("protocol", old.protocol_name, new.protocol_name)]
+        return [change_words("protocol", old.protocol_name, new.protocol_name)]
     found = _parameter_changes(old.question_parameters(), new.question_parameters())
     return [*found, *([Text("the wording of its questions")] if old.texts != new.texts else [])]
 
 
 def _parameter_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     keys = dict.fromkeys((*old, *new))
-    return [_change(key, old.get(key), new.get(key)) for key in keys if old.get(key) != new.get(key)]
-
-
-def _change(what: str, old: object, new: object) -> str:
-    def shown(value: object) -> str:
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        return text if len(text) <= 40 else f"{text[:37]}..."
-
-    return Text("{} {} -> {}", what, shown(old), shown(new))
+    return [change_words(key, old.get(key), new.get(key)) for key in keys if old.get(key) != new.get(key)]

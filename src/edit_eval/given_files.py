@@ -118,7 +118,7 @@ def _in_words(error: Exception) -> Text:
     if place:
         where = place.rstrip("`").removeprefix("$").removeprefix(".")
         return Text("{}, at `{}`", said, where) if where else Text("{}", said)
-    return Text("not JSON ({})", said)
+    return Text("{}", said) if type(error).__name__ == "ValidationError" else Text("not JSON ({})", said)
 
 
 _STRING = re.compile(rb'"[^"]*(?:"|\Z)')

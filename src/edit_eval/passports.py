@@ -40,7 +40,7 @@ measures belong to the judge."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Subject:
+class Examinee:
     """The judge that was examined, and how it was asked: the subject of a passport."""
 
     judge: Mapping[str, Any]
@@ -56,7 +56,7 @@ class Subject:
     """Language of the instructions: `en` or `zh`."""
 
     @classmethod
-    def of(cls, asked: AskedJudge, language: str, says: str = "") -> Subject:
+    def of(cls, asked: AskedJudge, language: str, says: str = "") -> Examinee:
         """Returns a run's judge as it is asked about instructions in that language. `says`: its server's description
         of the model that answered (`endpoints.client.described_model`)."""
         model = asked.model
@@ -74,12 +74,12 @@ class Subject:
         """SHA-256 over all fields, by which a passport is found."""
         return digest(self.as_plain())
 
-    def is_but_for_its_server_s_model(self, other: Subject) -> bool:
+    def is_but_for_its_server_s_model(self, other: Examinee) -> bool:
         """True if it is the same judge as far as is known before its server is asked."""
         mine, theirs = ({**one.as_plain(), "judge": {**one.judge, SAYS: ""}} for one in (self, other))
         return mine == theirs
 
-    def is_but_for_language(self, other: Subject) -> bool:
+    def is_but_for_language(self, other: Examinee) -> bool:
         """True if it is the same judge asked the same way in another language; wordings cannot be compared."""
         mine, theirs = (digest([one.judge, one.protocol, one.parameters]) for one in (self, other))
         return mine == theirs and self.language != other.language
@@ -109,7 +109,7 @@ class Try(NamedTuple):
 class Passport:
     """Findings of an audit."""
 
-    subject: Subject
+    subject: Examinee
     name: str
     """The judge's name in the configuration."""
     form: tuple[str, ...]
@@ -232,7 +232,7 @@ class Passport:
         if not scale.is_a_range:
             raise ValueError(f"a scale from {scale.lowest} to {scale.highest}")
         found = cls(
-            subject=Subject(
+            subject=Examinee(
                 judge=dict(plain["judge"]),
                 protocol=str(plain["protocol"]),
                 parameters=dict(plain["parameters"]),
@@ -269,7 +269,7 @@ class Passport:
         return found
 
 
-def next_seed(subject: Subject, tries: Sequence[Try]) -> int:
+def next_seed(subject: Examinee, tries: Sequence[Try]) -> int:
     """Returns the seed of the next audit: a new one after each that has ended, the same while one is unfinished.
 
     It follows from the subject and the number of its audits, so nothing is gained by deleting a passport and trying
@@ -278,13 +278,13 @@ def next_seed(subject: Subject, tries: Sequence[Try]) -> int:
     return int(digest([subject.key, len(tries)])[:8], 16)
 
 
-def tries_at_its_server(folder: Path, subject: Subject) -> list[Try]:
+def tries_at_its_server(folder: Path, subject: Examinee) -> list[Try]:
     """Returns the tries of all models that its server has had at that address; for any other judge, its own."""
     alike = (one for one in _all(folder) if one.subject.is_but_for_its_server_s_model(subject))
     return [one for passport in alike for one in passport.tries]
 
 
-def known_tries(folder: Path, subject: Subject) -> tuple[Try, ...]:
+def known_tries(folder: Path, subject: Examinee) -> tuple[Try, ...]:
     """Returns the finished audits of the same judge, as listed by its passport in that folder."""
     found = read_file(folder / f"{subject.key}.json")
     return found.tries if found is not None and found.subject.key == subject.key else ()
@@ -336,12 +336,12 @@ def read_file(path: Path) -> Passport | None:
 
 
 def read(folder: Path, asked: AskedJudge, language: str, says: str = "") -> Passport | None:
-    """Reads the passport of a judge as a run asks it (`says`: see `Subject.of`), or else the newest one of the same
+    """Reads the passport of a judge as a run asks it (`says`: see `Examinee.of`), or else the newest one of the same
     judge in another language.
 
     Returns None if it was never examined. `line` says which of these it is.
     """
-    subject = Subject.of(asked, language, says)
+    subject = Examinee.of(asked, language, says)
     found = read_file(folder / f"{subject.key}.json")
     if found is not None and found.subject.key == subject.key:  # a file may have been renamed
         return found

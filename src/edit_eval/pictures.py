@@ -53,6 +53,8 @@ TEMPORARY = re.compile(r"\.tmp-(\d+-.+|[0-9a-f]{12})", re.DOTALL)
 
 UNREPEATABLE = "other_when_repeated"
 """Flag of an edit that came out differently when its model was asked for it again; in the picture's `info`."""
+OWN_SIZE = "own_size"
+"""In `info` of an edit that its model has scaled: the size in which it came."""
 
 # Formats that Pillow decodes without help: EPS, for one, would start a program on a stranger's file.
 _FORMATS = {

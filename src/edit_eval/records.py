@@ -170,6 +170,8 @@ class Edit:
     device: str = ""
     flags: tuple[str, ...] = ()
     """Remarks that are not failures: `identical_to_source`, `other_aspect_ratio`, `other_when_repeated`."""
+    own_size: tuple[int, int] = (0, 0)
+    """Width and height in which the picture came, if its model has scaled it; else zeros."""
     instruction: str = ""
     """Instruction given to the model, if not the sample's own (see `Told`)."""
     made_in: str = ""
@@ -481,6 +483,22 @@ class DeviceFailures:
     """Why the device was no longer used for this model, at the last start in which that happened; else empty."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """What a model that somebody else runs has cost, in US dollars, over all starts."""
+
+    model: str
+    """Key of the edit model or judge."""
+    usd: float
+    """What was told by its provider, or computed at its price. Attempts that failed count as they may have been
+    charged."""
+    feared: float = 0.0
+    """At most so much more, for what was under way when a start was killed."""
+    told: bool = False
+    """True if the provider told all of `usd`."""
+    attempts: int = 0
+
+
 @dataclass(frozen=True, kw_only=True)
 class Results:
     """All records of a run: statistics and reports read nothing else.
@@ -531,6 +549,8 @@ class Results:
     """At most one entry for every (start, GPU, kind); none for workers on the CPU."""
     device_failures: tuple[DeviceFailures, ...] = ()
     """At most one entry for every (device, model), most attempts first."""
+    spent: tuple[Spent, ...] = ()
+    """At most one entry for every model that has a price."""
     configuration: Mapping[str, object] = field(default_factory=dict)
     """Configuration of the last start with all its defaults, as plain data without secrets."""
     resolved: Mapping[str, object] = field(default_factory=dict)

@@ -27,12 +27,9 @@ from edit_eval.statistics.summary import judges_document, votes_document
 from edit_eval.store.comparable import compare_runs
 from edit_eval.store.examined import Examined, examined
 from edit_eval.store.joined import joined, judges_apart
-from edit_eval.store.leaderboard import Leaderboard
-from edit_eval.store.leaderboard import leaderboard as read_leaderboard
 from edit_eval.store.provenance import mixed_environments
 from edit_eval.store.run_directory import RunDirectory, of_ledger
 from edit_eval.store.run_folders import damaged, recorded
-from edit_eval.store.standing import Standing, is_standing, read_standing
 from edit_eval.store.table import JudgementTable, open_table
 from edit_eval.store.votes import Votes, read_votes
 from edit_eval.text import Text
@@ -71,8 +68,8 @@ class ShownAgreement(dict[str, Any]):
 class Analysed:
     """The document of an analysis, with its fields as attributes; shown in a notebook as its verb prints it."""
 
-    def __init__(self, name: str, document: Any) -> None:
-        self.name, self.document = name, document
+    def __init__(self, name: str, document: Any, language: str) -> None:
+        self.name, self.document, self.language = name, document, language
 
     def __getattr__(self, field: str) -> Any:
         return getattr(self.document, field)
@@ -96,15 +93,6 @@ class ShownComparison(Comparison):
         from edit_eval.reporting.page.notebook import comparison_html
 
         return comparison_html(self)
-
-
-class ShownLeaderboard(Leaderboard):
-    """A leaderboard, shown with its tables in a notebook."""
-
-    def _repr_html_(self) -> str:
-        from edit_eval.reporting.page.notebook import leaderboard_html
-
-        return leaderboard_html(self)
 
 
 @dataclass(frozen=True)
@@ -205,6 +193,7 @@ class Run:
             memory=timeline.memory,
             utilisation=timeline.utilisation,
             device_failures=timeline.device_failures,
+            spent=timeline.spent,
             configuration=self._configuration,
             resolved={} if self._damaged else directory.resolved(),
             environment=directory.environment(),
@@ -295,12 +284,12 @@ class Run:
         `edit-eval list` names all, `edit-eval describe NAME` lists their parameters. Raises `ConfigurationError` for
         other names and parameters, and for what this run cannot answer.
         """
-        return Analysed(name, computed(name, self.records, parameters))
+        return analyse(name, self, **parameters)
 
     @property
     def records(self) -> RunRecords:
         """What analyses read."""
-        return RunRecords(self.results, self.votes.counted(self.results.samples))
+        return RunRecords(self.results, self.votes.counted(self.results.samples), self.language)
 
     @cached_property
     def votes(self) -> Votes:
@@ -409,6 +398,16 @@ class Run:
         draw_apart(self.path)
 
 
+def analyse(name: str, *sources: Any, **parameters: Any) -> Analysed:
+    """Computes an analysis of runs, or of what else it is about: `analyse("leaderboard", "runs/a", "runs/b")`.
+
+    `edit-eval list` names all, `edit-eval describe NAME` lists their parameters. Raises `ConfigurationError` for other
+    names and parameters, and for what these sources cannot answer.
+    """
+    document, opened = computed(name, sources, lambda one: _opened(one).records, parameters)
+    return Analysed(name, document, getattr(opened[0], "language", ""))
+
+
 def compare(
     runs: str | Path | Run | Sequence[str | Path | Run],
     *,
@@ -438,26 +437,6 @@ def compare(
         for line in judges_apart(made):
             error.add_note(Text("{}; `edit-eval agreement {: }` says more", line, (str(run.path) for run in made)))
         raise
-
-
-def leaderboard(runs: str | Path | Run | Standing | Sequence[str | Path | Run | Standing]) -> Leaderboard:
-    """Ranks the edit models of several runs, here or pushed (`hub:OWNER/NAME`), by every judge common to all of them.
-
-    Ranks by judges of single edits, strengths by judges that compare, with coverage and the judges' passports. Raises
-    `ConfigurationError` for runs that may not be compared: other samples, another judge, another protocol.
-    """
-    given = [runs] if isinstance(runs, str | Path | Run | Standing) else runs
-    return ShownLeaderboard(**vars(read_leaderboard([standing_of(run) for run in given])))
-
-
-def standing_of(run: str | Path | Run | Standing, passports: Path | None = None) -> Run | Standing:
-    """Opens a run to rank: a run directory, or a pushed one (`hub:OWNER/NAME`, a folder with its `standing.json`).
-
-    `passports` as for a `Run`; a pushed run brings its own.
-    """
-    if isinstance(run, Run | Standing):
-        return run
-    return read_standing(run) if is_standing(run) else Run(Path(run), passports)
 
 
 def _opened(run: str | Path | Run) -> Run:

@@ -32,6 +32,7 @@ from edit_eval.edit_models.image_folder import SUFFIXES
 from edit_eval.edit_models.release_table import RELEASES
 from edit_eval.errors import ConfigurationError
 from edit_eval.hub import is_address
+from edit_eval.judges.closed_judges import MAKERS, judge_of
 from edit_eval.new_files import harmless, refuse_existing
 from edit_eval.pictures import slug
 from edit_eval.reporting.language import said, said_own, spoken
@@ -374,6 +375,8 @@ def _edits(written: str, pictures: Pictures) -> ModelDraft | None:
         raise ConfigurationError(
             Text("--edits {}: that is a file; give the folder of the edits or of the weights", written)
         )
+    if (closed := _by_its_makers_name(written)) is not None:
+        return closed
     known = [release.name for release in RELEASES]
     if _HUB_MODEL.fullmatch(written):
         release = next((each for each in RELEASES if each.name == written), None)
@@ -384,6 +387,18 @@ def _edits(written: str, pictures: Pictures) -> ModelDraft | None:
     last = {name.rpartition("/")[2].lower(): name for name in known}
     if written.lower() in last:
         raise ConfigurationError(Text("--edits {}: on the Hub it is `--edits {}`", written, last[written.lower()]))
+    return None
+
+
+def _by_its_makers_name(written: str) -> ModelDraft | None:
+    """Returns a model that its maker alone runs, if a class of ours knows it by this name."""
+    for one in components.known("edit_model"):
+        if written.count("/") and one.origin == "built in":
+            model_class = components.import_class("edit_model", one.class_path)
+            found = getattr(model_class, "by_name", lambda name: None)(written)
+            if found is not None:
+                section = {"type": one.name, "params": {**found["params"], **_HERE}}
+                return ModelDraft(_name(written), section, found["words"])
     return None
 
 
@@ -425,6 +440,15 @@ def _judge(written: str) -> ModelDraft | None:
     if os.path.isfile(written) and written.lower().endswith(_REPLIES):
         section = {"type": "recorded", "params": {"path": written, **_HERE}}
         return ModelDraft("recorded", section, Text("replies from a file"))
+    maker, _, model = written.partition("/")
+    if maker in MAKERS and model:
+        row = judge_of(maker, model)
+        cost = Text("price not in our table")
+        if row.price is not None:
+            cost = Text("{:g} and {:g} USD for a million tokens read and written", *row.price)
+        params = {"api": maker, "model": model, **_HERE}
+        words = Text("its key goes into ${}; {}", MAKERS[maker].key, cost)
+        return ModelDraft(_name(model), {"type": "chat_endpoint", "params": params}, words)
     if _HUB_MODEL.fullmatch(written):
         return _weights("transformers", written, Text("on the Hugging Face Hub"))
     return None

@@ -14,9 +14,9 @@ import pytest
 
 pytest.importorskip("ray")
 
-from edit_eval.execution.drivers import ray_gateway
-from edit_eval.execution.drivers.ray_agent import GATEWAY, HEAR_BYTES, HEAR_SECONDS, Frames
-from edit_eval.execution.drivers.ray_gateway import (
+from edit_eval.guests.ray import gateway as ray_gateway
+from edit_eval.guests.ray.agent import GATEWAY, HEAR_BYTES, HEAR_SECONDS, Frames
+from edit_eval.guests.ray.gateway import (
     RETURNS,
     SILENT_SECONDS,
     STEADY_SECONDS,

@@ -56,6 +56,12 @@ def reports(draw: Draw) -> bool:
     return scores(draw) or measures(draw) or bool(draw["recorded"])
 
 
+def can_be_gated(draw: Draw) -> bool:
+    """Whether two of its edit models can be held against each other, each told what the sample says."""
+    told = draw["rounds"] > 1 or draw["rewrite"]
+    return draw["models"] > 1 and not told and bool(scores(draw) or measures(draw))
+
+
 FEATURES: dict[str, Feature] = {
     # the table
     "broken": Feature(0, (1, 2)),
@@ -72,10 +78,12 @@ FEATURES: dict[str, Feature] = {
     # edit models
     "models": Feature(1, (2, 3, 4), 0.6),
     "folder": Feature(0, (1,), 0.2),
+    "seed": Feature(0, (7,), 0.15),
     "edit_failed": Feature(0.0, (0.1, 0.3), 0.3),
     "edit_refused": Feature(0.0, (0.1, 0.2), 0.2),
     # judges that score
     "scorer": Feature(1, (0,), 0.3),
+    "blind": Feature(0, (1,), 0.15, lambda d: d["scorer"]),
     "second": Feature(0, (1,), 0.35),
     "third": Feature(0, (1,), 0.25, lambda d: d["second"]),
     "followed": Feature(0, (1,), 0.25),
@@ -111,7 +119,10 @@ FEATURES: dict[str, Feature] = {
     "schedule": Feature("pull", ("round_robin", "batch_sync"), 0.2),
     "devices": Feature(1, (2,), 0.2),
     "pilot": Feature(0, (1,), 0.2),
-    "page": Feature(0, (1,), 0.1),
+    "together": Feature(0, (1,), 0.15),
+    "swap": Feature(0, (1,), 0.15),
+    "page": Feature(0, (1,), 0.05),
+    "gate": Feature(0, (1,), 0.15, can_be_gated),
     "way": Feature("once", ("kill", "interrupt", "shards", "retry", "reuse", "added"), 0.5),
 }
 
@@ -388,7 +399,9 @@ def configuration(draw: Draw, folder: Path) -> dict[str, Any]:
         if name not in ("measure", "drift", "start", "recorded") and draw["retries"] != FEATURES["retries"].off:
             asked[name].setdefault("protocol", {})["retries"] = draw["retries"]
     fates = {"edit_failed": draw["edit_failed"], "edit_refused": draw["edit_refused"], "storm": STORM}
-    edits = {f"m{place}": model("Editor", f"m{place}", fates) for place in range(draw["models"])}
+    edits = {f"m{place}": model("Editor", f"m{place}", fates, seed=draw["seed"]) for place in range(draw["models"])}
+    if draw["blind"]:
+        asked["scorer"].setdefault("protocol", {})["images"] = ["edited"]
     if draw["folder"]:
         edits["folder"] = {"type": "image_folder", "params": {"folder": str(folder / "edits"), "device_ids": "cpu:1"}}
     filters = {
@@ -410,6 +423,7 @@ def configuration(draw: Draw, folder: Path) -> dict[str, Any]:
         "judges": asked,
         "evaluation": {name: draw[name] for name in ("edit_seeds", "repeats", "readings", "controls", "min_coverage")},
         "execution": {name: draw[name] for name in ("order", "schedule")}
+        | {"start": "together" if draw["together"] else "asap", "placement": "swap" if draw["swap"] else "auto"}
         | {"pilot": bool(draw["pilot"]), "progress": "none"},
     }
     if draw["rewrite"]:

@@ -28,9 +28,10 @@ from edit_eval.execution.contract import Event, Gpu, WorkerSpecification
 from edit_eval.pictures import check_edit, own_copy, write_png
 from edit_eval.reporting.page import files
 from edit_eval.run import Run
+from edit_eval.statistics import intervals
 from edit_eval.workers.failures import kind_of, one_line
 from edit_eval.workers.messages import Message
-from edit_eval.workers.model_class import find_class, make_parameters
+from edit_eval.workers.model_class import _ExactLoader, find_class, make_parameters
 from edit_eval.workers.process import as_results
 from edit_eval.workers.requests import open_edit_request, open_judge_requests, with_own_pictures
 
@@ -170,6 +171,15 @@ class Ended(NamedTuple):
     err: str
 
 
+@functools.cache
+def compiled(data: bytes, path: str) -> Any:
+    return compile(data, path, "exec", dont_inherit=True)
+
+
+COMPILED = staticmethod(compiled)
+"""A model's class is imported for each of its workers, from the same source."""
+
+
 @contextlib.contextmanager
 def without_processes(disturb: Disturb = lambda begun: None, *, page: bool = False) -> Iterator[None]:
     """Within its block runs have workers in this process, and draw their reports there: with the page, which takes
@@ -186,7 +196,36 @@ def without_processes(disturb: Disturb = lambda begun: None, *, page: bool = Fal
     with (
         mock.patch.object(evaluation, "driver_of", return_value=InPlace(disturb)),
         mock.patch.object(files, "draw_apart", draw),
+        mock.patch.object(_ExactLoader, "source_to_code", COMPILED),
     ):
+        yield
+
+
+@contextlib.contextmanager
+def opened_once() -> Iterator[None]:
+    """Within its block all who open a run share what was read of it: for readers of a run that nobody changes."""
+    read, begin = dict[Path, dict[str, Any]](), Run.__init__
+
+    def share(self: Run, path: str | Path, *more: Any) -> None:
+        begin(self, path, *more)
+        object.__setattr__(self, "__dict__", read.setdefault(self.path, vars(self)))
+
+    with mock.patch.object(Run, "__init__", share):
+        yield
+
+
+FEW = 40
+
+
+@contextlib.contextmanager
+def drawn_seldom() -> Iterator[None]:
+    """Within its block intervals without a formula are of few draws, where half of a small run's time goes."""
+    draws = intervals.cluster_draws
+
+    def seldom(clusters: Any, resamples: int = FEW, *, seed: int = 0) -> Any:
+        return draws(clusters, min(FEW, resamples), seed=seed)
+
+    with mock.patch.object(intervals, "cluster_draws", seldom):
         yield
 
 

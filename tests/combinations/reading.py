@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import itertools
 import json
@@ -15,16 +16,21 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from combinations import carrying_out, planted
-from combinations.drawing import Draw, counted
-from combinations.in_place import Ended, command, without_processes
+from combinations.drawing import Draw, configuration, counted
+from combinations.in_place import Ended, command, drawn_seldom, opened_once, without_processes
 from combinations.oracle import HEADLINES, Battle, Expected, Place
+from edit_eval.reporting.page.gallery import PageFiles, gallery
 from edit_eval.run import Run
 
 OUTCOMES = ("first", "second", "tie", "contradiction", "missing")
 FEWEST_IMAGES = 6
 """For an interval, a test, a rank."""
-SPOKEN = 0.4
-"""The share of documents that are also printed for people, in both languages."""
+CELL = re.compile(r"(?<=  )\d+/\d+(?=\s)")
+"""A cell of a printed table: so many of so many."""
+AGAIN = 0.4
+"""The share of draws whose report is written again, which takes as long as the run itself."""
+MARGIN = 8.0
+"""Of a gate, in points."""
 BROKEN_DOWN = re.compile(r"Traceback|bug in edit-eval")
 
 
@@ -46,7 +52,8 @@ def disagreements(
 ) -> list[Disagreement]:
     """Carries out a draw in a folder, which is emptied first, and asks all readers."""
     shutil.rmtree(folder, ignore_errors=True)
-    return Readers(draw, folder, carry_out).found
+    with drawn_seldom() if carry_out is carrying_out.in_place else contextlib.nullcontext():
+        return Readers(draw, folder, carry_out).found
 
 
 class Readers:
@@ -56,6 +63,8 @@ class Readers:
         self.draw, self.folder, self.run = draw, folder, folder / "run"
         self.want = Expected(draw)
         self.found: list[Disagreement] = []
+        self.cells: dict[str, list[str]] = defaultdict(list)
+        """For each verb, counts that have to be among the cells of what it prints."""
         self.ended = carry_out(draw, folder)
         self.carried_out()
 
@@ -81,12 +90,16 @@ class Readers:
         self.check("run: exit code", last, self.want.code(self.battles), code)
         self.message(last)
         self.asked()
-        self.read_summary()
-        self.read_scores()
-        self.read_battles()
-        self.read_steps()
-        self.read_controls()
-        self.say()
+        with opened_once():
+            self.read_summary()
+            self.read_scores()
+            self.read_battles()
+            self.read_steps()
+            self.read_controls()
+            self.say()
+            self.page()
+        self.again()
+        self.gate()
         return None
 
     # -- the run itself --
@@ -377,7 +390,9 @@ class Readers:
 
     def read_controls(self) -> None:
         good = [
-            sample for sample in self.want.made if not self.want.skipped(sample) and not self.want.rows[sample].follows
+            sample
+            for sample in self.want.samples
+            if not self.want.skipped(sample) and not self.want.rows[sample].follows
         ]
         judges = (self.summary["controls"] or {}).get("judges", {})
         asked = [judge for judge in self.want.reporting if judge not in ("measure", "drift", "start", "recorded")]
@@ -398,21 +413,25 @@ class Readers:
         self.document("compare", compares, self.read_compare)
         self.document("leaderboard", len(want.columns) > 1, self.read_leaderboard)
         self.document("agreement", True, self.read_agreement)
-        chooses = [judge for judge in want.judges if judge != "arena"]
-        for select, report in (
-            [(a, b) for a in chooses for b in want.reporting if a != b][:2] if self.draw["edit_seeds"] > 1 else []
-        ):
+        pairs = [(a, b) for a in want.judges if a != "arena" for b in want.reporting if a != b]
+        drawn = sorted(pairs, key=lambda pair: planted.share(self.draw["salt"], *pair))[:2]
+        by_critic = [pair for pair in pairs if pair[0] == "critic"][:1]
+        for select, report in dict.fromkeys([*by_critic, *drawn]) if self.draw["edit_seeds"] > 1 else ():
             self.document("best-of", True, lambda said: self.read_best_of(said), "--select", select, "--report", report)
         self.succeeds("push", run, "owner/name", "--dry-run")
-        if self.draw["page"]:
-            self.succeeds("export", run, self.folder / "sent.html")
-            self.page()
-        before = json.dumps(self.summary, sort_keys=True)
-        with without_processes():
-            self.succeeds("report", run)
-        again = json.loads((run / "report" / "summary.json").read_text("utf-8"))
-        self.check("report: the same again", "", True, before == json.dumps(again, sort_keys=True))
         self.markdown()
+
+    def again(self) -> None:
+        """A report that is written again says what the first one did, whoever opens the run."""
+        if planted.share(self.draw["salt"], "again") > AGAIN:
+            return
+        before = json.dumps(self.summary, sort_keys=True)
+        with without_processes(page=bool(self.draw["page"])):
+            self.succeeds("report", self.run)
+        again = json.loads((self.run / "report" / "summary.json").read_text("utf-8"))
+        self.check("report: the same again", "", True, before == json.dumps(again, sort_keys=True))
+        if self.draw["page"]:
+            self.succeeds("export", self.run, self.folder / "sent.html")
 
     def succeeds(self, *words: str | Path, language: str = "en") -> Ended | None:
         """Carries out a verb that has to succeed."""
@@ -433,12 +452,15 @@ class Readers:
             return self.check(f"{verb}: refuses", f"{ended.code}: {ended.err.strip()[-300:]}", True, refused)
         if said := self.succeeds(verb, self.run, *more, "--json"):
             read(json.loads(said.out))
-        if planted.share(self.draw["salt"], verb, *more) > SPOKEN:
-            return None
         spoken = [self.succeeds(verb, self.run, *more, language=language) for language in ("en", "zh")]
         if all(spoken):
-            one, other = (Counter(re.findall(r"(?<=  )\d+/\d+(?=\s)", each.out)) for each in spoken if each)
-            return self.check(f"{verb}: both languages have the same cells", "", {}, differing(one, other))
+            chinese = "".join(spoken[1].out.split()) if spoken[1] else ""
+            notes = [one for one in Run(self.run).results.notes if "".join(str.split(one)) in chinese]
+            self.check(f"{verb}: notes are in Chinese", "", [], notes)
+            one, other = (Counter(CELL.findall(each.out)) for each in spoken if each)
+            self.check(f"{verb}: both languages have the same cells", "", {}, differing(one, other))
+            lacking = Counter(self.cells.get(verb, ())) - one
+            self.check(f"{verb}: what is printed has the counts", "", {}, dict(lacking))
         return None
 
     def read_status(self, said: Mapping[str, Any]) -> None:
@@ -467,6 +489,7 @@ class Readers:
         for one in said["categories"]:
             mine = categories[one["category"], one["edit_model"], one["judge"]]
             got = {name: count for name, count in one.items() if isinstance(count, int) and name != "total"}
+            self.cells["status"].append(f"{mine['ok']}/{mine.total()}")
             self.check(
                 "status: categories",
                 f"{one['category']}, {one['edit_model']} by {one['judge']}",
@@ -480,12 +503,9 @@ class Readers:
             where = f"{one['edit_model']} by {one['judge']}"
             by_sample = self.want.by_sample(one["edit_model"], one["judge"])
             self.check(f"{verb}: mean", where, fmean(by_sample.values()) if by_sample else None, one["mean"])
-            self.check(
-                f"{verb}: scored",
-                where,
-                f"{len(by_sample)}/{len(self.want.samples)}",
-                f"{one['scored']}/{one['total']}",
-            )
+            count = f"{len(by_sample)}/{len(self.want.samples)}"
+            self.check(f"{verb}: scored", where, count, f"{one['scored']}/{one['total']}")
+            self.cells[verb].append(count)
             self.check(f"{verb}: images", where, self.want.images(by_sample), one["clusters"])
             made = [
                 self.want.edit(one["edit_model"], sample, seed)
@@ -607,20 +627,117 @@ class Readers:
     # -- what is to be looked at --
 
     def markdown(self) -> None:
-        """The Markdown has the coverage of every column."""
+        """The Markdown has a row of every column by every judge, with its coverage and its mean."""
         text = (self.run / "report" / "report.md").read_text("utf-8")
+        rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("|")]
         for column, judge in (one for one in self.entries() if one[0]):
             its = self.want.series(column, judge).values()
-            count = f"{sum(status == 'ok' for status, _ in its)}/{len(its)}"
-            self.check("report.md: scored", f"{column} by {judge}", True, count in text)
+            there = [score for status, score in its if status == "ok"]
+            count = f"{len(there)}/{len(its)}"
+            own = [
+                row
+                for row in rows
+                if count in row
+                and (column in row or len(self.want.columns) == 1)
+                and (judge in row or len(self.want.reporting) == 1)
+                and (not there or any(is_about(cell, fmean(there)) for cell in row[row.index(count) + 1 :]))
+            ]
+            self.check("report.md: scored, and the mean", f"{column} by {judge}", True, bool(own))
 
     def page(self) -> None:
-        """The data behind the page has every score once."""
-        text = (self.run / "report" / "index.html").read_text("utf-8")
-        found = re.search(r'<script type="application/json"[^>]*>(.*?)</script>', text, re.S)
-        self.check("page: data", "", True, found is not None)
-        if found:
-            self.data = json.loads(found[1])
+        """The data of the page has every edit, score and battle; a page that is drawn has these data."""
+        run = Run(self.run)
+        data = gallery(run.results, run.summary, PageFiles((self.run / "report").absolute(), self.run.absolute()))
+        data = json.loads(json.dumps(data))
+        self.check("page: samples", "", self.want.samples, [sample["id"] for sample in data["samples"]])
+        self.check("page: columns", "", self.want.columns, data["edit_models"])
+        for sample in data["samples"]:
+            places = [(edit["model"], edit["edit_seed"]) for edit in sample["edits"]]
+            self.check(
+                "page: edits",
+                sample["id"],
+                sorted(itertools.product(self.want.columns, self.want.seeds)),
+                sorted(places),
+            )
+            for edit in sample["edits"]:
+                self.shown_edit(sample["id"], edit)
+            shown = {
+                Battle(*one["models"], sample["id"], one["edit_seed"], one["repeat"]): one["outcomes"]["overall"]
+                for one in sample["battles"]
+            }
+            mine = {battle: outcome for battle, (outcome, _) in self.battles.items() if battle.sample == sample["id"]}
+            self.check("page: battles", sample["id"], mine, shown)
+        if self.draw["page"]:
+            text = (self.run / "report" / "index.html").read_text("utf-8")
+            found = re.search(r'<script type="application/json"[^>]*>(.*?)</script>', text, re.S)
+            drawn = json.loads(found[1]) if found else {}
+            self.check("page: its data", "", [], [name for name, value in data.items() if drawn.get(name) != value])
+
+    def shown_edit(self, sample: str, edit: Mapping[str, Any]) -> None:
+        """What the page shows of an edit, of its judgements, and of the battles that it won and lost."""
+        column, seed = edit["model"], edit["edit_seed"]
+        where, want = f"{column}, {sample}, {seed}", self.want.edit(column, sample, seed)
+        self.check("page: an edit's status", where, want.status, edit["status"])
+        self.check("page: where an edit was made", where, want.made_in if want.kept else "", edit["made_in"])
+        self.check("page: an edit's picture", where, want.status == "ok", "thumbnail" in edit["picture"])
+        for one in edit["judgements"]:
+            its = self.want.judgement(column, one["judge"], Place(sample, seed, one["repeat"]))
+            scores = {name: score for name, (status, score) in its.scores.items() if status == "ok"}
+            self.check("page: scores", f"{where} by {one['judge']}", scores, one["scores"])
+            self.check("page: status", f"{where} by {one['judge']}", its.outcome[0], one["status"])
+        count = len(self.want.reporting) * self.draw["repeats"]
+        self.check("page: judgements", where, count, len(edit["judgements"]))
+        won = [0, 0]
+        for battle, (outcome, _) in self.battles.items():
+            if (battle.sample, battle.seed) == (sample, seed) and outcome in ("first", "second"):
+                for side, name in (("first", battle.a), ("second", battle.b)):
+                    won[outcome != side] += name == column
+        self.check("page: won and lost", where, won, edit["won"].get("arena", [0, 0]))
+
+    # -- two of them --
+
+    def gate(self) -> None:
+        """Two edit models, each in a run of its own, and whether the second may take the place of the first."""
+        if not self.draw["gate"]:
+            return
+        paths = []
+        for name in ("m0", "m1"):
+            whole = configuration(self.draw, self.folder)
+            whole["edit_models"] = {"m": whole["edit_models"][name]}
+            whole["judges"].pop("arena", None)
+            whole["judges"].pop("recorded", None)  # it has replies by the names of columns
+            paths.append(self.folder / f"{name}.yaml")
+            paths[-1].write_text(json.dumps(whole), "utf-8")
+        with without_processes():
+            ended = command("gate", *paths, "--margin", str(MARGIN), "--run-dir", self.folder / "gate", "--json")
+        judges = [judge for judge in self.want.reporting if judge != "recorded"]
+        if BROKEN_DOWN.search(ended.err) or ended.code not in (0, 2, 3):
+            return self.check("gate: how it ends", "", "0, 2 or 3", f"{ended.code}: {ended.err.strip()[-600:]}")
+        if ended.code == 2:
+            has = self.want.images(one for one in self.want.samples if not self.want.skipped(one))
+            told = [int(number) for number in re.findall(r"(\d+) images can .* it takes (\d+) at least", ended.err)[0]]
+            return self.check("gate: refuses", ended.err.strip()[-300:], (has, True), (told[0], told[0] < told[1]))
+        said = json.loads(ended.out)
+        self.check("gate: passes, and says so", "", said["gated"]["passed"], ended.code == 0)
+        self.check("gate: judges", "", sorted(judges), sorted(pair["judge"] for pair in said["pairs"]))
+        for pair in said["pairs"]:
+            one, two = (self.want.by_sample(name, pair["judge"]) for name in ("m0", "m1"))
+            gaps = [one[sample] - two[sample] for sample in one if sample in two]
+            self.check("gate: n", pair["judge"], len(gaps), pair["n"])
+            mean = fmean(gaps) if gaps else None
+            self.check("gate: difference", pair["judge"], mean, pair["sample_mean"]["difference"])
+            if said["gated"]["passed"]:
+                worst = fmean(one.get(sample, 10.0) - two.get(sample, 0.0) for sample in self.want.samples)
+                self.check("gate: who passes could not be so much worse", pair["judge"], True, worst < MARGIN)
+        return None
+
+
+def is_about(cell: str, number: float) -> bool:
+    """Whether a cell shows a number, to two digits."""
+    try:
+        return abs(float(cell) - number) < 0.00501
+    except ValueError:
+        return False
 
 
 def same(expected: object, got: object) -> bool:

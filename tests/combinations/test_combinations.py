@@ -29,7 +29,7 @@ from combinations.in_place import Ended, command, interrupted, killed, without_p
 from combinations.oracle import Expected
 
 HERE = Path(__file__).parent
-DRAWS = drawing.covering(28, 0, lambda draw: not Expected(draw).refused)
+DRAWS = drawing.covering(31, 0, lambda draw: not Expected(draw).refused)
 """Of `make test`: of very many those that have most pairs between them, and something to do."""
 COVERED = 0.95
 PROCESSES = [
@@ -52,6 +52,7 @@ CASES = {
     "a battle of a kept edit that is not asked yet refers to nothing": (
         "salt=347 rows=6 models=2 folder=1 arena=extended rounds=2 stop=6.5 edit_seeds=2"
     ),
+    "a control is of a sample that was asked for": "salt=898 rows=7 broken=2 categories=2 turns=2 only=1 controls=2",
     "a skipped sample has its battles": "salt=7 rows=6 broken=1 models=2 arena=all",
 }
 """What was found -> the draw that found it. All of it is true now."""
@@ -98,9 +99,20 @@ def test_the_same_with_commands_and_workers_that_are_processes(words: str, tmp_p
 
 def test_nearly_every_pair_of_features_that_may_stand_together_is_drawn() -> None:
     legal = drawing.legal_pairs()
-    drawn = set().union(*map(drawing.pairs_of, DRAWS))
-    missing = [" x ".join(pair) for pair in legal if pair not in drawn]
-    assert len(missing) <= (1 - COVERED) * len(legal), missing
+
+    def missing(draws: list[Draw]) -> list[str]:
+        drawn = set().union(*map(drawing.pairs_of, draws))
+        return [" x ".join(pair) for pair in legal if pair not in drawn]
+
+    assert len(missing(DRAWS)) <= (1 - COVERED) * len(legal), missing(DRAWS)
+    assert len(missing(DRAWS[::2])) > (1 - COVERED) * len(legal), "half of them would do"
+
+
+def test_a_draw_is_shrunk_to_the_features_that_matter() -> None:
+    draw = next(one for one in DRAWS if one["controls"] and one["edit_seeds"] > 1 and one["rows"] > 5)
+    least = drawing.shrunk(draw, lambda less: less["controls"] and less["edit_seeds"] > 1 and less["rows"] > 4)
+    assert (drawing.features(least), least["rows"]) == (["edit_seeds", "controls"], 5)
+    assert drawing.read(drawing.told(least).split()) == least
 
 
 @pytest.mark.parametrize("one", drawing.REFUSALS, ids=lambda one: " ".join(one.features))

@@ -36,8 +36,8 @@ def test_every_built_in_name_is_a_class_of_its_kind(kind: Kind, name: str) -> No
     cls = import_class(kind, built_in()[kind][name])
     assert all(callable(getattr(cls, method)) for method in METHODS[kind])
     nested = parameters_of(cls)
-    assert nested is not None
-    assert kind == "analysis" or nested.__pydantic_config__["extra"] == "forbid"
+    assert (nested is None) == (kind in ("verb", "driver"))
+    assert nested is None or kind in ("analysis", "option") or nested.__pydantic_config__["extra"] == "forbid"
     description = next(one for one in describe(name) if one.kind == kind)
     assert description.summary
     assert not description.problem
@@ -210,7 +210,7 @@ def test_describe(folder: Path) -> None:
     assert by_path.placement_keys == ("seed", *(k for k in PLACEMENT_KEYS if k not in PLACEMENT_KEYS_BEFORE))
     assert describe("own_models:Judge") == [by_path], "the current directory is searched"
     assert [one.class_path.rpartition(":")[2] for one in describe("testing")] == ["FakeEditModel", "FakeJudge"]
-    with pytest.raises(ConfigurationError, match="judge, protocol, analysis or tracker; did you mean `qwen_"):
+    with pytest.raises(ConfigurationError, match="is no name of a component; did you mean `qwen_"):
         describe("qwen_image")
     with pytest.raises(ConfigurationError, match="there is no module `no_models`"):
         describe("no_models:X", folder)

@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from edit_eval.config.identity import Identity, identity
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import BenchmarkError, ConfigurationError
 from edit_eval.experiment import load_samples
+from edit_eval.store.subjects.controls import CONTROLS
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "package"
 UV = Path(sys.executable).with_name("uv")
@@ -139,7 +141,7 @@ def test_our_guests_come_by_the_same_door() -> None:
     (own,) = [one for one in importlib.metadata.distributions() if one.name == "edit-eval"]
     points = {one.name: one.value for one in own.entry_points if one.group == "edit_eval.components"}
     kinds = {name.partition(".")[0] for name in points}
-    assert kinds == {"benchmark", "edit_model", "judge", "analysis", "tracker"}
+    assert kinds == {"benchmark", "edit_model", "judge", "analysis", "verb", "option", "driver", "tracker"}
     for point, value in points.items():
         kind, _, name = point.partition(".")
         assert built_in()[kind][name] == value  # type: ignore[index]
@@ -147,14 +149,28 @@ def test_our_guests_come_by_the_same_door() -> None:
         assert {one.name: one.origin for one in known(kind)}[name] == "built in"  # type: ignore[arg-type]
 
 
-def test_a_package_brings_a_verb_a_section_and_a_notebooks_display(site: Path, tmp_path: Path) -> None:
+def written_to_its_end(diary: Path) -> list[str]:
+    """Its lines: a tracker goes on alone where it is not done when the run is."""
+    until = time.monotonic() + 300
+    while time.monotonic() < until:
+        lines = diary.read_text("utf-8").splitlines() if diary.exists() else []
+        if lines and lines[-1].endswith("finished"):
+            return lines
+        time.sleep(0.1)
+    raise AssertionError("the tracker was not told of the end")
+
+
+def test_a_package_brings_verbs_a_tracker_a_control_a_section_and_a_notebooks_display(
+    site: Path, tmp_path: Path
+) -> None:
     """An analysis with a chart, from one class: terminal, JSON, files, page, Markdown, notebook."""
     (tmp_path / "mine.yaml").write_text(
         "benchmark: {type: my_benchmark, folder: squares}\n"
         "edit_models: {copy: {type: copy_source, params: {device_ids: 'cpu:1'}}}\n"
         "judges: {mine: {type: my_judge, params: {device_ids: 'cpu:1'}}}\n"
-        "evaluation: {controls: 0}\n"
+        "evaluation: {controls: 4, more_controls: [upside_down]}\n"
         "execution: {pilot: false}\n"
+        "trackers: [diary]\n"
     )
     done = typed(site, tmp_path, "run", "mine.yaml", "--run-dir", "run")
     assert done.returncode == 0, done.stderr
@@ -162,10 +178,20 @@ def test_a_package_brings_a_verb_a_section_and_a_notebooks_display(site: Path, t
     summary = json.loads((tmp_path / "run/report/summary.json").read_text("utf-8"))
     [document] = summary["analyses"]["full-marks"]
     assert document == {"judge": "mine", "shares": [{"edit_model": "copy", "full": 0, "scored": 6}]}
+    kinds = summary["controls"]["judges"]["mine"]["kinds"]
+    assert {kind: of["n"] for kind, of in kinds.items()} == dict.fromkeys([*CONTROLS, "upside_down"], 4)
+    assert kinds["upside_down"]["mean"] == 0.0, "as bright as its source"
     page = (tmp_path / "run/report/index.html").read_text("utf-8")
+    assert "Control: upside_down" in page
     assert '<section id="full-marks" class="analysis">' in page
     assert 'data-chart="full-marks"' in page
     assert "## Full marks" in (tmp_path / "run/report/report.md").read_text("utf-8")
+    diary = written_to_its_end(tmp_path / "run/diary/diary.txt")
+    assert diary[0].endswith("began")
+    assert any("copy/mine/coverage 1" in line for line in diary), diary
+    assert typed(site, tmp_path, "lost", "run").stdout == "\n"
+    assert json.loads(typed(site, tmp_path, "lost", "run", "--json").stdout) == []
+    assert "Only those that this judge has not scored." in typed(site, tmp_path, "lost", "--help").stdout
     asked = ["full-marks", "run", "--judge", "mine"]
     assert json.loads(typed(site, tmp_path, *asked, "--json").stdout) == document
     assert "0/6" in typed(site, tmp_path, *asked).stdout
@@ -184,7 +210,9 @@ def test_a_package_brings_a_verb_a_section_and_a_notebooks_display(site: Path, t
         timeout=600,
     )
     assert "0/6" in shown.stdout, shown.stderr
-    assert "How many edits get the best score" in typed(site, tmp_path, "--help").stdout
+    help_ = typed(site, tmp_path, "--help").stdout
+    assert "How many edits get the best score" in help_
+    assert "lost" in help_[help_.index("To evaluate") : help_.index("To compare")]
 
 
 def test_an_analysis_that_fails_loses_no_report(place: Path, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from edit_eval.execution.shards import read_shard, shards_of
 from edit_eval.experiment import Experiment, load_samples
 from edit_eval.scheduling.batches import cut_batches
 from edit_eval.store.run_directory import RunDirectory, Shard
+from edit_eval.store.subjects.controls import Controls
 from small_benchmark import configuration, write_benchmark
 
 SLURM_ARRAY = {
@@ -132,7 +133,9 @@ def test_what_belongs_together_is_one_shards(tmp_path: Path) -> None:
         for size in (2, 3):
             batches = cut_batches(categories, size)
             assert len({*zip(batches, shards, strict=True)}) == len(set(batches)), "a batch is in two shards"
-        assert len({shards[n] for c in experiment.controls for n in (c.sample, c.other) if n is not None}) == 1
+        assert (
+            len({shards[n] for c in Controls().unfold(experiment) for n in (c.sample, c.other) if n is not None}) == 1
+        )
         sizes = [shards.count(number) for number in range(1, count + 1)]
         assert max(sizes) - min(sizes) <= 6
     assert shards_of(experiment, (2, 3), categories, 4) == shards_of(experiment, (3, 2), categories, 4)

@@ -30,7 +30,8 @@ from edit_eval.guests.best_of.worth import (
     sizes_of,
 )
 from edit_eval.records import Edit, Judgement, Picture, Reading, Results, Sample, Scale, Scoring, Status
-from edit_eval.reporting.analyses import ChartStyle, plain, write_document
+from edit_eval.reporting.analyses import ChartStyle, plain
+from edit_eval.reporting.page.documents import write_document
 from edit_eval.reporting.table import Line, markdown_sheet
 from edit_eval.statistics.instruments import Instrument, Item, as_one
 from edit_eval.statistics.people import Rating

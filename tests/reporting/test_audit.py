@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from edit_eval.passports import Passport, Subject
+from edit_eval.passports import Examinee, Passport
 from edit_eval.records import Scale, Status
 from edit_eval.reporting.audit import _fault, audit_sheet, better_way, meaning, places_of, rows, weaknesses
 from edit_eval.reporting.table import print_sheet
@@ -29,7 +29,7 @@ def passport() -> Passport:
         for rung in DOSE
     ]
     found = findings_of(Trial("judge", Scale(lowest=0.0, highest=10.0), 0.0, 10.0, tuple(shown), True), bounds=False)
-    subject = Subject(judge={"type": "x", "revision": ""}, protocol="rubric", parameters={}, wording="", language="en")
+    subject = Examinee(judge={"type": "x", "revision": ""}, protocol="rubric", parameters={}, wording="", language="en")
     return Passport(
         subject=subject,
         name="[mine]",

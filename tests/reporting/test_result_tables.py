@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from edit_eval.guests.push.card import card
 from edit_eval.records import Results
 from edit_eval.reporting import agreement, comparison_tables, people_differences, result_tables
 from edit_eval.reporting.agreement import agreement_sheet
@@ -18,7 +19,6 @@ from edit_eval.reporting.page.notebook import notebook_html
 from edit_eval.reporting.page.page import page
 from edit_eval.reporting.results_sheet import print_summary
 from edit_eval.reporting.table import Column, Line, Table, markdown_table, print_sheet
-from edit_eval.sharing.card import card
 from edit_eval.statistics.comparison import compare_models
 from edit_eval.statistics.people import Vote
 from edit_eval.statistics.summary import summarise

@@ -23,11 +23,12 @@ import edit_eval
 SOURCE = Path(edit_eval.__file__).parent
 DISPLAYS = [
     path
-    for room in ("reporting", "viewer", "verbs", "sharing", "trackers", "guests/trackers")
+    for room in ("reporting", "viewer", "verbs", "trackers", "guests/trackers")
     for path in sorted((SOURCE / room).rglob("*.py"))
 ]
-DISPLAYS += [SOURCE / name for name in ("auditing.py", "gating.py", "reanalysis.py", "run.py", "serving/live.py")]
-DISPLAYS += sorted(path for name in ("sheet.py", "chart.py") for path in (SOURCE / "guests").rglob(name))
+DISPLAYS += [SOURCE / name for name in ("auditing.py", "gating.py", "run.py", "serving/live.py")]
+GUESTS = ("sheet.py", "chart.py", "card.py", "verb.py", "options.py")
+DISPLAYS += sorted(path for name in GUESTS for path in (SOURCE / "guests").rglob(name))
 TEMPLATES = sorted(path for room in ("reporting", "viewer") for path in (SOURCE / room).rglob("*.j2"))
 STATISTICS = sorted((SOURCE / "statistics").rglob("*.py"))
 

@@ -314,11 +314,11 @@ class Run:
         self.pilot.edit(self.matrix.edits[number])
         self.work.settle(number)
         for shown in self.matrix.shown_with(number):  # also what stands beside it, which will not come either
-            self._settle_ended(self.matrix.cells.cells_of_edit(shown))
+            self._settle_ended(self.matrix.cells.cells_of_subject(shown))
 
     def _settle_behind(self, number: int) -> None:
         self.work.settle(number)
-        self._settle_ended(self.matrix.cells.cells_of_edit(number))
+        self._settle_ended(self.matrix.cells.cells_of_subject(number))
 
     def _settle_ended(self, cells: Iterable[int]) -> None:
         for cell in cells:
@@ -330,8 +330,8 @@ class Run:
             self.work.add(task.model, [cell], phase=task.phase)
             return
         self.results["judge", cell] += 1
-        for told in self.matrix.told_of(self.matrix.cells.judgement_of(cell)):
-            for ended in self.matrix.tell(told):
+        for told in self.matrix.critiques.told(self.matrix.cells.judgement_of(cell)):
+            for ended in self.matrix.critiques.tell(told):
                 self._settle_behind(ended)
         self._settle_ended((cell, *self.matrix.cells.after(cell)))
         judgement = self.matrix.judgement(self.matrix.cells.judgement_of(cell))
@@ -422,7 +422,7 @@ def finished_well(run: Run) -> None:
         assert run.matrix.edits[number].status is (Status.EDIT_FAILED if bad else Status.OK)
     assert run.matrix.pending == 0
     for cell in range(len(run.matrix.cells)):
-        if not run.matrix.is_there(run.matrix.cells.judged(run.matrix.cells.judgement_of(cell)).edit):
+        if not run.matrix.is_there(run.matrix.cells.judged(run.matrix.cells.judgement_of(cell)).subject):
             assert ("judge", cell) not in run.results
             continue
         status, bad = run.matrix.reading(cell).status, ("judge", cell) in situation.ends

@@ -11,6 +11,7 @@ import resource
 import signal
 import socket
 import subprocess
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection, HTTPException
@@ -20,9 +21,11 @@ import pytest
 from PIL import Image
 
 import service_process
-from edit_eval.errors import ExitCode
+from edit_eval.errors import ExitCode, RunDirectoryError
 from edit_eval.run import Run
+from edit_eval.serving.service import Service
 from edit_eval.serving.submissions import Submission
+from edit_eval.web.connections import MOST_PIPELINED, Silence
 from service_at_work import Serve, Served, configured, encoded, pair, text
 from service_process import ready, until
 
@@ -223,7 +226,8 @@ def test_a_pair_that_cannot_be_admitted_has_that_as_its_status(serve: Serve, mon
 def test_whoever_hangs_up_or_sends_nonsense_leaves_no_trace(serve: Serve, capfd: pytest.CaptureFixture[str]) -> None:
     served = serve()
     whole = b"POST /v1/score HTTP/1.1\r\nHost: localhost\r\nContent-Length: 500000\r\n\r\n{"
-    for said in (b"", b"POST /v1/sc", whole[:-5], whole, b"\x16\x03\x01\x02\x00\x01\x00\x01", b"GET\r\n\r\n"):
+    star = b"OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    for said in (b"", b"POST /v1/sc", whole[:-5], whole, b"\x16\x03\x01\x02\x00\x01\x00\x01", b"GET\r\n\r\n", star):
         with socket.create_connection(("127.0.0.1", served.port)) as gone:
             gone.sendall(said)
     until(lambda: 'outcome="gone"' in served.get("/metrics").body.decode())
@@ -238,6 +242,50 @@ def test_a_half_sent_head_is_given_up(serve: Serve, monkeypatch: pytest.MonkeyPa
         half.sendall(b"POST /v1/score HTTP/1.1\r\nHost: ")
         with contextlib.suppress(ConnectionResetError):
             assert half.recv(1) == b"", "closed, without an answer"
+
+
+def test_requests_that_wait_behind_another_are_few(served: Served) -> None:
+    """So that no connection keeps all others waiting; clients send the next request when they have an answer."""
+    one = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    for count, answered in ((MOST_PIPELINED, MOST_PIPELINED), (2000, MOST_PIPELINED + 1)):
+        with socket.create_connection(("127.0.0.1", served.port), timeout=60) as client:
+            with contextlib.suppress(ConnectionError):
+                client.sendall(one * count + one.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+            heard = b""
+            with contextlib.suppress(ConnectionError):
+                while part := client.recv(1 << 16):
+                    heard += part
+        assert heard.count(b"HTTP/1.1 200 ") in ((count + 1,) if count == answered else range(answered + 1))
+
+
+def test_who_takes_nothing_of_an_answer_is_given_up(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else whoever never reads would keep a connection for ever, of which there are only so many."""
+    given_up, give_up = threading.Event(), Silence.give_up
+
+    def noted(connection: Silence) -> None:
+        if connection._taking is not None:
+            given_up.set()
+        give_up(connection)
+
+    monkeypatch.setattr("edit_eval.web.connections.TAKEN_WITHIN", 0.2)
+    monkeypatch.setattr(Silence, "give_up", noted)
+    served = serve()
+    one = {"source": "", "instruction": " ", "edit": "", "id": "\u4e2d" * 200}
+    unread = json.dumps({"pairs": [one] * 8000}, ensure_ascii=False).encode()  # its answer exceeds the system's buffers
+    head = f"POST /v1/score HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(unread)}\r\n\r\n"
+    with socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.settimeout(60)
+        client.connect(("127.0.0.1", served.port))
+        client.sendall(head.encode() + unread)
+        assert given_up.wait(120)
+    assert served.score(pair(255))[0]["status"] == "ok"
+
+
+def test_a_ledger_that_cannot_be_begun_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(RunDirectoryError, match=r"file.+: cannot be written \("):
+        Service(configured(tmp_path), tmp_path / "file" / "ledger", tell=print)
 
 
 STRANGERS = {

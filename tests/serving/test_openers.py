@@ -74,11 +74,24 @@ def png(width: int = 8, height: int = 8, *chunks: tuple[bytes, bytes]) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + b"".join(chunk(*one) for one in ((b"IHDR", head), *chunks, (b"IEND", b"")))
 
 
+def scanned(times: int) -> bytes:
+    """A progressive JPEG whose last scan comes again and again: a decoder goes over all of it each time."""
+    data = io.BytesIO()
+    Image.new("RGB", (1024, 1024), (200, 0, 0)).save(data, "JPEG", progressive=True)
+    last = data.getvalue().rindex(b"\xff\xda")
+    return data.getvalue()[:-2] + data.getvalue()[last:-2] * times + b"\xff\xd9"
+
+
 def laughing(value: Any, times: int = 60) -> Any:
     """Lists of two lists of two lists ..., each twice the same."""
     for _ in range(times):
         value = [value, value]
     return value
+
+
+def colliding(number: int) -> bytes:
+    """A key, pickled with a value; as keys of one dictionary they would take us minutes, too."""
+    return b"\x8a\x0c" + (number * (2**61 - 1)).to_bytes(12, "little") + b"N"
 
 
 SOUND = {"prompts": ["make it red"], "images": [encoded(9)], "ref_images": [encoded(1)]}
@@ -101,6 +114,7 @@ STRANGE_PAIRS = {
     "many texts": {"edit": text(png(8, 8, *[(b"zTXt", b"x\0\0" + zlib.compress(bytes(10**6)))] * 200))},
     "a profile that is none": {"edit": text(png(8, 8, (b"iCCP", b"x\0\0" + bytes(100))))},
     "a JPEG without an end": {"edit": text(encoded(1)[:-2])},
+    "a JPEG that is gone over 3,000 times": {"edit": text(scanned(3000))},
     "a BMP of a made up size": {"edit": text(encoded(1, "BMP")[:18] + struct.pack("<ii", -(2**31), 2**31 - 1))},
     "a WebP cut short": {"edit": text(encoded(1, "WEBP")[:30])},
     "a PPM of a billion digits": {"edit": text(b"P6 " + b"9" * 100_000 + b" 1 255\n")},
@@ -131,7 +145,7 @@ BODIES: dict[str, tuple[str, bytes]] = {
     "rows that are none": ("unirl", b'{"requests": {"0": 1}}'),
     "laughing keys": ("flow_grpo", b")" + b"q\x000(h\x00h\x00t" * 60 + b"q\x010}(h\x01Nu."),
     "a laughing frozen set": ("flow_grpo", b"(\x91" + b"q\x000(h\x00h\x00t" * 60 + b"q\x010(h\x01\x91."),
-    "60,000 keys of one hash": ("flow_grpo", pickle.dumps({k * (2**61 - 1): None for k in range(1, 60_000)})),
+    "60,000 keys of one hash": ("flow_grpo", b"\x80\x04}(" + b"".join(map(colliding, range(1, 60_000))) + b"u."),
     "a byte array of a terabyte": ("flow_grpo", b"\x80\x05\x96" + struct.pack("<Q", 1 << 40) + b"."),
     "a byte array of 2 GB": ("flow_grpo", b"\x80\x05\x96" + struct.pack("<Q", 2 << 30) + b"."),
     "900,000 lists in lists": ("flow_grpo", b"\x80\x04" + b"]" * 900_000 + b"a" * 899_999 + b"."),
@@ -210,6 +224,24 @@ def test_who_does_not_answer_is_given_up_with_its_client(openers: Openers, read:
     assert isinstance(read(native(pair(9))).pairs[0], Submission)
 
 
+def test_who_stands_still_is_ended_and_its_request_refused(
+    openers: Openers, read: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Long before its client's patience is over: all openers could be waiting for a disk that does not answer."""
+    for body in (native(pair(1)), native(pair(1)) + b" " * (4 << 20)):  # over its answer; before it has taken all
+        read(native(pair(1)))
+        for one in openers._all:
+            os.kill(one.process.pid, signal.SIGSTOP)
+        with monkeypatch.context() as patch:
+            patch.setattr(module, "STANDSTILL", 0.5)
+            patch.setattr(module, "LOOKED_EVERY", 0.1)
+            with pytest.raises(BadRequest, match="stood still"):
+                read(body)
+        for one in openers._all:
+            os.kill(one.process.pid, signal.SIGCONT)
+    assert isinstance(read(native(pair(9))).pairs[0], Submission)
+
+
 def test_an_opener_has_no_more_than_it_needs(openers: Openers, read: Read) -> None:
     read(native(pair(1)))
     (one, *_) = openers._all
@@ -218,6 +250,7 @@ def test_an_opener_has_no_more_than_it_needs(openers: Openers, read: Read) -> No
     limits = Path(f"{process}/limits").read_text()
     assert "Max open files            16 " in limits
     assert "Max file size             0 " in limits
+    assert Path(f"{process}/oom_score_adj").read_text().strip() == "1000"
 
 
 def test_out_of_descriptors_no_opener_is_started_and_later_one_is(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -247,6 +280,12 @@ def test_files_may_be_larger_than_the_request_that_names_them(openers: Openers, 
     body = bytearray(native(*named))
     given = openers.read(body, [], tmp_path, time.monotonic() + 120).result(120)[1]
     assert {type(one) for one in given.pairs} == {Submission}
+
+
+def test_a_progressive_jpeg_is_a_jpeg(read: Read) -> None:
+    given = read(native({**pair(3), "edit": text(scanned(20))}, {**pair(3), "edit": text(scanned(600))}))
+    assert [type(one) for one in given.pairs] == [Submission, str]
+    assert "scans" in str(given.pairs[1])
 
 
 def test_pictures_are_decoded_there(openers: Openers) -> None:

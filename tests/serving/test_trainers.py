@@ -1,7 +1,8 @@
 """Trainers' own clients, unchanged, beside a service: what they get, and what they hear when there is nothing to get.
 
-`trainers_files.py` says where they come from. Of each trainer's file only what its documentation, or ours, says is
-changed: an address. Packages of theirs that no reward passes through are replaced by empty ones.
+`trainers_files.py` says where they come from. Of each trainer's files only what our guide says is changed: its blocks
+are read here, and go into the trainer's own configuration, or through its own reader of one. Packages of theirs that no
+reward passes through are replaced by empty ones.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import json
 import logging
 import re
 import sys
+import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +24,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
+import yaml
 from PIL import Image
 
 from documented_blocks import DOCS
@@ -33,8 +37,8 @@ from service_at_work import Serve, Served, configured, encoded
 from service_process import end, ready, start, until
 from trainers_files import brought
 
-needs("requests", "aiohttp", "torch")
-torch = Late("torch")
+needs("requests", "aiohttp", "torch", "omegaconf", "pandas")
+torch, omegaconf = Late("torch"), Late("omegaconf")
 
 WORDS = "make it red"
 TOKEN = "open-sesame"
@@ -54,11 +58,12 @@ def tensor(reds: Sequence[int]) -> Any:
     return rows
 
 
-def documented(language: str, containing: str) -> str:
-    """The block of the guide that has this in it."""
+def documented(language: str, containing: str, address: str = "") -> str:
+    """The block of the guide that has this in it, for a service at an address (`HOST:PORT/TOKEN`)."""
     text = (DOCS / "serving.md").read_text("utf-8")
     (block,) = (one for one in re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL) if containing in one)
-    return str(block)
+    host, _, port = address.partition(":")
+    return re.sub(r"\bHOST\b", host, re.sub(r"\bPORT\b", port, str(block)))
 
 
 def module_of(name: str, source: str) -> Any:
@@ -72,19 +77,22 @@ def packages() -> Iterator[pytest.MonkeyPatch]:
     """Their packages, gone again afterwards."""
     with pytest.MonkeyPatch.context() as patch:
         yield patch
-        for name in [name for name in sys.modules if name.partition(".")[0] in ("unirl", "flow_factory")]:
+        for name in [name for name in sys.modules if name.partition(".")[0] in ("unirl", "flow_factory", "verl_omni")]:
             del sys.modules[name]
 
 
 def flow_grpo(packages: pytest.MonkeyPatch) -> Ask:
-    file = brought("flow_grpo") / "flow_grpo/rewards.py"
+    theirs = (brought("flow_grpo") / "flow_grpo/rewards.py").read_text("utf-8")
+    config, line = SimpleNamespace(), json.loads(documented("json", '"prompt"'))
+    exec(documented("python", "config.reward_fn"), {"config": config})
+    line["source"]["path"] = "0.png"
 
     def ask(address: str, reds: Sequence[int], words: Sequence[str]) -> list[float]:
-        theirs, changed = file.read_text("utf-8"), f"http://{address}/"
+        changed = f"http://{address}/"
         assert theirs.count("http://127.0.0.1:18085") == 1
         rewards = module_of("flow_grpo_rewards", theirs.replace("http://127.0.0.1:18085", changed))
-        lines = [{"prompt": one, "source": {"path": "0.png"}} for one in words]
-        details, _ = rewards.multi_score("cpu", {"geneval": 1.0})(tensor(reds), list(words), lines)
+        lines = [{**line, "prompt": one} for one in words]
+        details, _ = rewards.multi_score("cpu", config.reward_fn)(tensor(reds), list(words), lines)
         return list(details["avg"])
 
     return ask
@@ -94,8 +102,9 @@ def edit_r1(packages: pytest.MonkeyPatch) -> Ask:
     theirs = (brought("edit_r1") / "flow_grpo/rewards.py").read_text("utf-8")
 
     def ask(address: str, reds: Sequence[int], words: Sequence[str]) -> list[float]:
+        name, _, value = documented("sh", "REWARD_SERVER", address).strip().removeprefix("export ").partition("=")
         rewards = module_of("edit_r1_rewards", theirs)
-        rewards.os = SimpleNamespace(getenv=lambda name, other: address if name == "REWARD_SERVER" else other)
+        rewards.os = SimpleNamespace(getenv={name: value}.get)  # of this client alone
         metas = [{"requirement": "keep the rest"}] * len(reds)
         scores, _ = rewards.mllm_score_continue("cpu")([plain(0)] * len(reds), tensor(reds), list(words), metas)
         return list(scores)
@@ -104,11 +113,13 @@ def edit_r1(packages: pytest.MonkeyPatch) -> Ask:
 
 
 def editscore(packages: pytest.MonkeyPatch, patience: float | None = None) -> Ask:
-    file = brought("editscore") / "examples/OmniGen2-RL/omnigen2/grpo/reward_client_edit.py"
-    client = module_of("reward_client_edit", file.read_text("utf-8"))
+    examples = brought("editscore") / "examples/OmniGen2-RL"
+    client = module_of("reward_client_edit", (examples / "omnigen2/grpo/reward_client_edit.py").read_text("utf-8"))
+    theirs = yaml.safe_load((examples / "reward_server/server_configs/editscore_7B.yml").read_text("utf-8"))
 
     def ask(address: str, reds: Sequence[int], words: Sequence[str]) -> list[float]:
-        host, _, port = address.partition(":")
+        server = theirs["server"] | yaml.safe_load(documented("yaml", "proxy_port", address))["server"]
+        host, port = server["hosts"][0], server["proxy_port"]  # as its `train.py` reads them
         sources, edits = [[plain(0)] for _ in reds], [plain(red) for red in reds]
         given = [json.dumps({"instruction": one, "id": str(place)}) for place, one in enumerate(words)]
         if patience is None:
@@ -122,47 +133,119 @@ def editscore(packages: pytest.MonkeyPatch, patience: float | None = None) -> As
     return ask
 
 
-def verl_omni(packages: pytest.MonkeyPatch) -> Ask:
-    file = brought("verl_omni") / "verl_omni/utils/reward_score/http_scorer_client.py"
-    theirs = file.read_text("utf-8")
-    line = documented("python", "ground_truth")
+SCORERS = threading.local()
+"""verl-omni's client as each reward worker has it: it keeps a session for its loop."""
 
-    def marked(instruction: str) -> str:
-        row = eval(f"{{{line}}}", {"json": json, "instruction": instruction, "image_name": "0.png"})
-        return str(row["ground_truth"])
+
+def verl_omni(packages: pytest.MonkeyPatch, **more: Any) -> Ask:
+    """Through its reward manager, which reads the options of the command line; `more` are further ones."""
+    folder = brought("verl_omni")
+    theirs = (folder / "verl_omni/utils/reward_score/http_scorer_client.py").read_text("utf-8")
+    preparing, line = (
+        folder / "examples/flowgrpo_trainer/qwen_image_edit/prepare_data.py",
+        '"ground_truth": instruction}',
+    )
+    changed = documented("python", "ground_truth").strip().rstrip(",")
+    prepared = preparing.read_text("utf-8")
+    assert prepared.count(line) == 1
+    preparation = module_of("prepare_data", prepared.replace(line, f"{changed}}}"))
+
+    class Base:
+        def __init__(self, config: Any, *rest: Any) -> None:
+            self.config = config
+
+    if "verl_omni" not in sys.modules:
+        reward_loop = "verl_omni.reward_loop.reward_manager"
+        empty: dict[str, dict[str, Any]] = {
+            "verl": {"DataProto": list},
+            "verl.utils": {},
+            "verl.utils.import_utils": {"load_extern_object": lambda path, name: getattr(SCORERS.own, name)},
+            "verl.utils.reward_score": {"default_compute_score": None},
+            "verl.experimental": {},
+            "verl.experimental.reward_loop": {},
+            "verl.experimental.reward_loop.reward_manager": {},
+            "verl.experimental.reward_loop.reward_manager.base": {"RewardManagerBase": Base},
+            "verl_omni": {},
+            "verl_omni.utils": {},
+            "verl_omni.utils.reward_score": {"default_compute_score_image": None},
+            "verl_omni.reward_loop": {},
+            reward_loop: {"__path__": [str(folder / reward_loop.replace(".", "/"))]},
+        }
+        put_in(packages, empty)
+    multi = importlib.import_module("verl_omni.reward_loop.reward_manager.multi")
+
+    def marked(instructions: Sequence[str]) -> list[str]:
+        """What its preparation of a data set makes of them."""
+        with tempfile.TemporaryDirectory() as given:
+            (Path(given) / "images").mkdir()
+            plain(0).save(Path(given) / "images/0.png")
+            lines = [json.dumps({"prompt": one, "image": "0.png"}) for one in instructions]
+            (Path(given) / "train.jsonl").write_text("\n".join(lines))
+            rows = preparation._convert_split(Path(given), "train", -1, SIZE)
+        return [one["ground_truth"] for one in rows["reward_model"]]
 
     async def every(address: str, reds: Sequence[int], words: Sequence[str]) -> list[float]:
-        scorer = module_of("http_scorer_client", theirs)  # a reward worker's: it keeps a session for its loop
+        options: dict[str, Any] = {"reward": {}, "actor_rollout_ref": {"rollout": {"pipeline": {}}}}
+        for option in documented("sh", "reward_functions", address).replace("\\\n", " ").split():
+            key, _, value = option.removeprefix("+").partition("=")
+            *path, last = key.split(".")
+            here = options
+            for part in path:
+                here = here.setdefault(part, {})
+            here[last] = yaml.safe_load(value)  # as Hydra does
+        options["reward"]["reward_functions"]["edit"].update(more)
+        SCORERS.own = module_of("http_scorer_client", theirs)
+        assert options["reward"]["reward_manager"]["name"] == "MultiVisualRewardManager"
+        manager = multi.MultiVisualRewardManager(omegaconf.OmegaConf.create(options), None, None)
         pictures = (tensor(reds) * 255).round().to(torch.uint8)
-        of = zip(pictures, words, strict=True)
+        of = zip(pictures, marked(words), strict=True)
+        rows = [
+            SimpleNamespace(
+                batch={"responses": one},
+                meta_info={},
+                non_tensor_batch={"data_source": "image_edit", "reward_model": {"ground_truth": text}},
+            )
+            for one, text in of
+        ]
         try:  # as its reward loop does
-            asked = [scorer.compute_score(one, marked(text), f"http://{address}") for one, text in of]
-            answers = await asyncio.gather(*asked, return_exceptions=True)
+            answers = await asyncio.gather(*[manager.run_single([one]) for one in rows], return_exceptions=True)
             if failed := [one for one in answers if isinstance(one, BaseException)]:
                 raise failed[0]
-            return [one["score"] for one in answers]
+            return [one["reward_score"] for one in answers]
         finally:
-            await scorer.compute_score._session.close()
+            await SCORERS.own.compute_score._session.close()
 
     return lambda address, reds, words: asyncio.run(every(address, reds, words))
 
 
+def put_in(packages: pytest.MonkeyPatch, modules: dict[str, dict[str, Any]]) -> None:
+    """Puts modules of these members in the place of a trainer's."""
+    for name, members in modules.items():
+        made = ModuleType(name)
+        made.__dict__.update({"__path__": []} | members)
+        packages.setitem(sys.modules, name, made)
+
+
 def unirl(packages: pytest.MonkeyPatch, *names: str, patience: float | None = None) -> Ask:
     folder = brought("unirl")
+    recipe = folder / "examples/diffusion/flux2_klein/flux2_klein_4b_editreward.yaml"
     if "unirl" not in sys.modules:
-        for name in ("", ".config", ".reward", ".types", ".utils", ".distributed", ".distributed.tensor"):
-            made = ModuleType(f"unirl{name}")
-            made.__path__ = [str(folder / f"unirl{name}".replace(".", "/"))]
-            packages.setitem(sys.modules, made.__name__, made)
+        every = ("", ".config", ".reward", ".types", ".utils", ".distributed", ".distributed.tensor")
+        put_in(
+            packages, {f"unirl{one}": {"__path__": [str(folder / f"unirl{one}".replace(".", "/"))]} for one in every}
+        )
     remote, rewards, primitives = (
         importlib.import_module(f"unirl.{name}") for name in ("reward.remote", "types.reward", "types.primitives")
     )
 
     def ask(address: str, reds: Sequence[int], words: Sequence[str]) -> list[float]:
-        options = {} if patience is None else {"timeout": patience, "max_retries": 1}
-        wanted = names or ("edit_eval",)
-        spec = remote.RemoteRewardSpec(base_url=f"http://{address}", required_rewards=wanted, **options)
-        backend = remote.RemoteRewardBackend(config=spec, base_device="cpu")
+        theirs = yaml.safe_load(recipe.read_text("utf-8"))["reward"]["backend"]["config"]
+        assert theirs.pop("_target_") == "unirl.reward.remote.RemoteRewardSpec"
+        options = theirs | yaml.safe_load(documented("yaml", "required_rewards", address))
+        if names:
+            options |= {"required_rewards": names, "reward_weights": dict.fromkeys(names, 1.0)}
+        options |= {} if patience is None else {"timeout": patience, "max_retries": 1}
+        backend = remote.RemoteRewardBackend(config=remote.RemoteRewardSpec(**options), base_device="cpu")
         assert backend.is_available()
         shown = {
             "text": primitives.Texts(texts=list(words)),
@@ -187,25 +270,26 @@ def flow_factory(packages: pytest.MonkeyPatch, *, own: bool = True, patience: fl
             "diffusers.utils.outputs": {"BaseOutput": object},
             "flow_factory": {"__path__": [str(folder / "src/flow_factory")]},
             "flow_factory.rewards": {"__path__": [str(folder / "src/flow_factory/rewards")]},
-            "flow_factory.hparams": {"RewardArguments": object},
-            "flow_factory.utils": {"__path__": []},
-            "flow_factory.utils.logger_utils": {"setup_logger": logging.getLogger},
+            "flow_factory.hparams": {"__path__": [str(folder / "src/flow_factory/hparams")]},
+            "flow_factory.utils": {},
+            "flow_factory.utils.logger_utils": {"setup_logger": lambda name, **how: logging.getLogger(name)},
         }
-        for name, members in empty.items():
-            made = ModuleType(name)
-            made.__dict__.update(members)
-            packages.setitem(sys.modules, name, made)
+        put_in(packages, empty)
+        arguments = importlib.import_module("flow_factory.hparams.reward_args")
+        sys.modules["flow_factory.hparams"].__dict__["RewardArguments"] = arguments.RewardArguments
         importlib.import_module("flow_factory.rewards.my_reward_remote")
         mine = module_of("edit_reward", documented("python", "RemotePointwiseRewardModel"))
         packages.setitem(sys.modules, "edit_reward", mine)
-    found = importlib.import_module("flow_factory.rewards.registry").get_reward_model_class(
-        "edit_reward.EditReward" if own else "flow_factory.rewards.my_reward_remote.RemotePointwiseRewardModel"
-    )
 
     def ask(address: str, reds: Sequence[int], words: Sequence[str]) -> list[float]:
-        device = torch.device("cpu")
-        options = {} if patience is None else {"timeout": patience, "retry_attempts": 1}
-        model = found(SimpleNamespace(server_url=f"http://{address}", device=device, dtype=None, **options), None)
+        (section,) = yaml.safe_load(documented("yaml", "reward_model", address))["rewards"]
+        section |= {"device": "cpu", **({} if patience is None else {"timeout": patience, "retry_attempts": 1})}
+        if not own:
+            section["reward_model"] = "flow_factory.rewards.my_reward_remote.RemotePointwiseRewardModel"
+        arguments = importlib.import_module("flow_factory.hparams.reward_args")
+        (reward,) = arguments.MultiRewardArguments.from_dict([section])
+        registry = importlib.import_module("flow_factory.rewards.registry")
+        model = registry.get_reward_model_class(reward.reward_model)(reward, None)
         every = {
             "prompt": list(words),
             "image": [plain(red) for red in reds],
@@ -286,7 +370,7 @@ HEARD = {
     "flow_grpo": (KeyError, "scores"),
     "edit_r1": (KeyError, "scores"),
     "editscore": (TypeError, "NoneType"),
-    "verl_omni": (RuntimeError, "no score: unparseable"),
+    "verl_omni": (RuntimeError, "'edit' failed: .*no score: unparseable"),
     "unirl": (RuntimeError, "edit_eval: unparseable"),
     "flow_factory": (RuntimeError, "Server error: 1 of 2 edits have no score: unparseable"),
 }
@@ -330,6 +414,36 @@ def test_a_client_that_gives_up_leaves_the_service_as_it_was(
         until(lambda gone=gone: counted(served, "edit_eval_cancelled_total") == gone + 2)
         (tmp_path / str(number)).touch()
         assert impatient(packages)(address_of(served), [51], [WORDS]) == near([51])
+
+
+def be_impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three of them write their patience into their files: that number is another here, where HTTP is done."""
+    import aiohttp
+    import requests
+
+    post, timeout = requests.Session.post, aiohttp.ClientTimeout
+
+    def soon(session: Any, url: str, **how: Any) -> Any:
+        return post(session, url, **{**how, "timeout": 2})
+
+    monkeypatch.setattr(requests.Session, "post", soon)
+    monkeypatch.setattr(aiohttp, "ClientTimeout", lambda total: timeout(total=2))
+
+
+def test_a_client_whose_time_is_over_asks_again(
+    served: Served, packages: pytest.MonkeyPatch, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What it no longer waits for is not judged, and the answer to its next try is right."""
+    patient = verl_omni(packages, max_retries=50, retry_backoff=0.0)
+    clients = {"flow_grpo": flow_grpo(packages), "edit_r1": edit_r1(packages), "verl_omni": patient}
+    be_impatient(monkeypatch)
+    for name, client in clients.items():
+        gone, held = counted(served, "edit_eval_cancelled_total"), f"wait {tmp_path / name}"
+        with ThreadPoolExecutor(1) as pool:
+            told = pool.submit(client, address_of(served), [51], [held])
+            until(lambda gone=gone: counted(served, "edit_eval_cancelled_total") > gone)
+            (tmp_path / name).touch()
+            assert told.result() == near([51])
 
 
 @pytest.fixture(scope="module")

@@ -34,7 +34,7 @@ def said(label: str) -> Reply:
 
 def cells_of_first(matrix: Matrix) -> tuple[int, int, int]:
     """The first battle's judgement, and its cells, forward and backward."""
-    (judgement,) = matrix.cells.judgements_of(matrix.cells.battles[0])
+    (judgement,) = matrix.cells.judgements_of(matrix.cells.of_kind("battle")[0])
     return judgement, *matrix.cells.cells_of(judgement)
 
 
@@ -42,13 +42,13 @@ def test_numbers_and_addresses_beside_a_judge_of_single_edits() -> None:
     matrix = matrix_of(
         judges=("critic", comparing_judge(), comparing_judge("duel", pairs="anchor", anchor="o")), repeats=2, controls=2
     )
-    assert len(matrix.cells.battles) == 6
-    assert [len(matrix.cells.judgements_of(one)) for one in matrix.cells.battles] == [2, 4, 4, 2, 4, 4]
+    assert len(matrix.cells.of_kind("battle")) == 6
+    assert [len(matrix.cells.judgements_of(one)) for one in matrix.cells.of_kind("battle")] == [2, 4, 4, 2, 4, 4]
     found = [matrix.address(cell) for cell in range(len(matrix.cells))]
     assert len({*found}) == len(found)
     assert {name for *_, name in found} == {"", "n", "o"}
-    assert {one.judge for one in (*matrix.judgements(), *matrix.controls())} == {"critic"}
-    assert {(one.judge, one.edit_model, one.other) for one in matrix.battles() if one.judge == "duel"} == {
+    assert {one.judge for one in (*matrix.judgements(), *matrix.rows("control"))} == {"critic"}
+    assert {(one.judge, one.edit_model, one.other) for one in matrix.rows("battle") if one.judge == "duel"} == {
         ("duel", "m", "o"),
         ("duel", "n", "o"),
     }
@@ -114,7 +114,7 @@ def test_another_picture_takes_the_replies_away_and_the_same_one_gives_them_back
     matrix.add_reply(one, said("A"))
     matrix.add_reply(two, said("B"))
     before = matrix.edits[2]  # n's edit of the first sample
-    assert matrix.shown_with(2) == [2, matrix.cells.battles[0], matrix.cells.battles[2]]
+    assert matrix.shown_with(2) == [2, matrix.cells.of_kind("battle")[0], matrix.cells.of_kind("battle")[2]]
     matrix.set_edit(2, imagined_edit(matrix, 2, "another"))
     assert matrix.judgement(judgement).status is Status.PENDING
     assert [found.sample_id for found in matrix.set_edit(2, before)] == ["s0"]
@@ -130,7 +130,7 @@ def test_replies_are_recalled_where_the_models_are_listed_otherwise(tmp_path: Pa
     for models in (("m", "n", "o"), ("o", "n", "m")):
         again = matrix_of(models=models)
         assert recalled(again, directory, edits, lines) == []
-        won = {(one.sample_id, one.edit_model, one.other): fought(one, "overall") for one in again.battles()}
+        won = {(one.sample_id, one.edit_model, one.other): fought(one, "overall") for one in again.rows("battle")}
         first = Fought.FIRST if models[0] == "m" else Fought.SECOND
         assert won == {(sample, *pair): first for sample in ("s0", "s1") for pair in pairs_of(models)}
 
@@ -140,17 +140,17 @@ def test_rounds_are_opened_by_what_is_complete_alone_and_end_when_all_are_told_a
     made = {"models": models, "judges": (comparing_judge(pairs="extended", rounds=2),)}
     for decided, rounds in ((True, 1), (False, 2)):
         matrix = made_all(matrix_of(40, **made))
-        first = [*matrix.open_battles]
+        first = [*matrix.design.open]
         assert len(first) == 160
         for battle in first:
             (judgement,) = matrix.cells.judgements_of(battle)
-            better = "A" if matrix.edit_model_name(battle) < matrix.other_name(battle) else "B"
+            better = "A" if matrix.names_of(battle)[0] < matrix.names_of(battle)[1] else "B"
             for cell, order in zip(matrix.cells.cells_of(judgement), (0, 1), strict=True):
                 assert not matrix.look(), "a round that is not complete is not looked at"
                 matrix.add_reply(cell, said({"A": "AB", "B": "BA"}[better][order] if decided else "C"))
         assert matrix.look() is not decided
-        assert (matrix.rounds, matrix.pending) == (rounds, 0 if decided else len(matrix.open_battles) - 160)
-        assert [*matrix.open_battles][:160] == first
+        assert (matrix.rounds, matrix.pending) == (rounds, 0 if decided else len(matrix.design.open) - 160)
+        assert [*matrix.design.open][:160] == first
         if not decided:  # an edit that is made again takes the end of the round back, and so what followed it
             before = matrix.edits[0]
             matrix.set_edit(0, imagined_edit(matrix, 0, "another"))
@@ -165,5 +165,5 @@ def pairs_of(models: tuple[str, ...]) -> list[tuple[str, str]]:
 
 def test_samples_that_follow_others_have_no_battles_and_those_of_bad_ones_are_skipped() -> None:
     matrix = matrix_of(small_samples(4, bad=[1], follows={2: 0}))
-    assert {one.sample_id for one in matrix.battles()} == {"s0", "s1", "s3"}
-    assert {one.sample_id for one in matrix.battles() if one.status is Status.SKIPPED} == {"s1"}
+    assert {one.sample_id for one in matrix.rows("battle")} == {"s0", "s1", "s3"}
+    assert {one.sample_id for one in matrix.rows("battle") if one.status is Status.SKIPPED} == {"s1"}

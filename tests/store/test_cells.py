@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from edit_eval.records import Sample
 from edit_eval.store.cells import Cells
+from edit_eval.store.subjects.controls import Controls
 from small_matrix import Asking, ask, asked_judge, small_experiment, small_samples
 
 
@@ -58,7 +59,7 @@ def test_controls_are_numbered_behind_the_edits_and_judged_once() -> None:
     judges = [asked_judge("plain"), asked_judge("measures", measures=True), asked_judge("replays", replays=True)]
     cells = Cells(small_experiment(6, judges=judges, models=("a", "b"), repeats=2, controls=3))
     assert (cells.edits, cells.everything) == (12, 12 + 3 * 3)
-    about = [(cells.control(n).kind, cells.sample(n)) for n in range(cells.edits, cells.everything)]
+    about = [(cells.subject(n).shows, cells.sample(n)) for n in range(cells.edits, cells.everything)]
     assert about == [(kind, n) for n in range(3) for kind in ("source", "blank", "shuffled")]
     judged = [cells.parts(j)[1:] for n in range(cells.edits, cells.everything) for j in cells.judgements_of(n)]
     assert judged == [(0, 0)] * 9, "by the judge that looks at pictures, and without repeats"
@@ -66,20 +67,20 @@ def test_controls_are_numbered_behind_the_edits_and_judged_once() -> None:
 
 def test_without_a_judge_that_looks_there_are_no_controls() -> None:
     judges = [asked_judge("measures", measures=True), asked_judge("replays", replays=True)]
-    assert small_experiment(6, judges=judges, controls=3).controls == ()
+    assert [*Controls().unfold(small_experiment(6, judges=judges, controls=3))] == []
 
 
 def test_a_control_is_no_sample_with_a_fault_and_shuffled_is_another_source_s_edit() -> None:
     one, other, again = small_samples(3)
     same = type(one)(**{name: getattr(again, name) for name in again.__dataclass_fields__} | {"cluster": one.cluster})
     experiment = small_experiment([one, other, same], controls=9)
-    assert [(c.kind, c.sample, c.other) for c in experiment.controls if c.kind == "shuffled"] == [
+    assert [(c.shows, c.sample, c.other) for c in Controls().unfold(experiment) if c.shows == "shuffled"] == [
         ("shuffled", 0, 1),
         ("shuffled", 1, 2),
         ("shuffled", 2, 1),
     ]
     alone = small_experiment(small_samples(2, bad=(1,)), controls=9)
-    assert [(c.kind, c.sample) for c in alone.controls] == [("source", 0), ("blank", 0)]
+    assert [(c.shows, c.sample) for c in Controls().unfold(alone)] == [("source", 0), ("blank", 0)]
 
 
 @settings(max_examples=60, deadline=None)
@@ -100,7 +101,7 @@ def test_every_number_stands_for_one_thing_and_back(data: st.DataObject) -> None
     covered = [judgement for edit in range(cells.everything) for judgement in cells.judgements_of(edit)]
     assert covered == list(range(cells.judgements))
     assert [cell for judgement in covered for cell in cells.cells_of(judgement)] == list(range(len(cells)))
-    assert [cell for edit in range(cells.everything) for cell in cells.cells_of_edit(edit)] == list(range(len(cells)))
+    assert [cell for one in range(cells.everything) for cell in cells.cells_of_subject(one)] == list(range(len(cells)))
     for number in range(len(cells)):
         judgement, reading, question = cells.cell(number)
         assert number in cells.cells_of(judgement) == cells.cells_of(cells.judgement_of(number))

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from edit_eval.config.identity import Identity, digest
 from edit_eval.protocols.contract import Question, Score, View, earlier
 from edit_eval.records import Picture, Reply, Scale
-from edit_eval.store.cells import SCHEMA, edit_key, replay_key, reply_key
-from edit_eval.store.matrix import EDIT_SEED_STRIDE, Matrix
+from edit_eval.store.cells import EDIT_SEED_STRIDE, SCHEMA, edit_key, replay_key, reply_key
+from edit_eval.store.matrix import Matrix
 from small_matrix import Asking, ask, asked_judge, imagined_edit, small_matrix, small_sample, small_samples
 
 MODEL = Identity("mine", "qwen_image_edit", "abc", {"num_inference_steps": 50, "true_cfg_scale": 4.0}, seed=7)
@@ -226,7 +226,7 @@ def test_a_control_has_a_key_of_what_it_shows() -> None:
     matrix = small_matrix(3, controls=1, protocol=Asking([ask("first", user="Rate it.")]))
     for number in range(3):
         matrix.set_edit(number, imagined_edit(matrix, number))
-    first = matrix.cells.cells_of_edit(3).start
+    first = matrix.cells.cells_of_subject(3).start
     source, blank, shuffled = (matrix.key(cell) for cell in range(first, first + 3))
     assert len({source, blank, shuffled, matrix.key(0), matrix.key(1)}) == 5
     other = small_matrix([small_sample(0), small_sample(1)], protocol=Asking([ask("first", user="Rate it.")]))

@@ -336,7 +336,7 @@ def test_another_picture_of_the_edit_before_has_its_followers_judged_anew() -> N
 def test_controls_are_judged_beside_everything_else() -> None:
     matrix = made(small_matrix(3, controls=1))
     first = matrix.cells.edits
-    assert [matrix.edit_model_name(first + n) for n in range(3)] == [
+    assert [matrix.names_of(first + n)[0] for n in range(3)] == [
         "control:source",
         "control:blank",
         "control:shuffled",
@@ -347,9 +347,9 @@ def test_controls_are_judged_beside_everything_else() -> None:
         ("/sources/0.png", True, ""),
         ("1.png", False, "pixels-1"),
     ]
-    for cell in matrix.cells.cells_of_edit(first + 2):
+    for cell in matrix.cells.cells_of_subject(first + 2):
         matrix.add_reply(cell, GOOD)
-    found = list(matrix.controls())
+    found = list(matrix.rows("control"))
     assert [(j.edit_model, j.sample_id, j.status.value) for j in found] == [
         ("control:source", "s0", "pending"),
         ("control:blank", "s0", "pending"),
@@ -366,7 +366,7 @@ def test_only_a_control_that_shows_an_edit_needs_one() -> None:
     matrix.set_edit(0, failed(matrix, 0))
     assert [matrix.is_there(first + n) for n in range(3)] == [True, True, False]
     matrix.set_edit(1, failed(matrix, 1, "blank"))
-    assert [j.status.value for j in matrix.controls()] == ["pending", "pending", "edit_failed"]
+    assert [j.status.value for j in matrix.rows("control")] == ["pending", "pending", "edit_failed"]
 
 
 # -- words --

@@ -50,7 +50,7 @@ def statuses(matrix: Matrix) -> list[str]:
 
 
 def everything(matrix: Matrix) -> list[object]:
-    return [*matrix.judgements(), *matrix.controls()]
+    return [*matrix.judgements(), *matrix.rows("control")]
 
 
 # -- lines --

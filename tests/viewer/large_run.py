@@ -73,7 +73,7 @@ def write_large_run(
         )  # fmt: skip
         journals["edits"].append({**edit_record(edit), "at": 0.0})
         matrix.edits[number] = edit
-        for cell in matrix.cells.cells_of_edit(number):
+        for cell in matrix.cells.cells_of_subject(number):
             score = min(10.0, max(0.0, kind.gauss(6.0 + number // samples * 0.4, 1.8)))
             said = {"text": f"{WORDS}\nScore: {score:.3f}", "values": {}, "ended": "ok", "length": 0, "final": False}
             read = {"status": "ok", "read": {"score": round(score, 3)}}

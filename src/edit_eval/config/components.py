@@ -31,26 +31,34 @@ from edit_eval.workers.failures import one_line
 if TYPE_CHECKING:
     from edit_eval.config.parameters import Parameter
 
-Kind = Literal["benchmark", "edit_model", "judge", "protocol", "analysis", "tracker"]
+Kind = Literal[
+    "benchmark", "edit_model", "judge", "protocol", "analysis", "verb", "option", "driver", "tracker", "control"
+]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-PLURALS: dict[Kind, str] = {kind: f"{kind}s" for kind in KINDS} | {"analysis": "analyses"}
+PLURALS: dict[Kind, str] = {kind: f"{kind}s" for kind in KINDS} | {"analysis": "analyses", "verb": "commands"}
 _STANDARD_LIBRARY = sysconfig.get_paths()["stdlib"]
 
 GROUP = "edit_eval.components"
 HOUSE = "edit-eval"
 """Our own distribution; its entry points count as built in."""
-FOLDERS = {PLURALS[kind]: kind for kind in KINDS if kind not in ("analysis", "tracker")} | {
+FOLDERS: dict[str, str] = {PLURALS[kind]: kind for kind in ("benchmark", "edit_model", "judge", "protocol")} | {
+    "execution/drivers": "driver",
     "published": "",
     "testing": "",
 }
-"""Folders of built-in components, and their kind; in the last two, each name gives its kind."""
+"""Folders of built-in components, and their kind; in the last two, each name gives its kind. All of the other kinds are
+guests, or a package's."""
 WORDS: dict[Kind, str] = {
     "benchmark": Text("a benchmark"),
     "edit_model": Text("an edit model"),
     "judge": Text("a judge"),
     "protocol": Text("a protocol"),
     "analysis": Text("an analysis"),
+    "verb": Text("a command"),
+    "option": Text("an option"),
+    "driver": Text("a driver"),
     "tracker": Text("a tracker"),
+    "control": Text("a control"),
 }
 METHODS: dict[Kind, tuple[str, ...]] = {
     "benchmark": ("samples",),
@@ -58,7 +66,11 @@ METHODS: dict[Kind, tuple[str, ...]] = {
     "judge": ("load", "judge"),
     "protocol": ("questions", "read"),
     "analysis": ("compute", "sheet"),
+    "verb": ("call",),
+    "option": ("before", "reasons"),
+    "driver": ("of", "machine", "start", "submit", "poll", "kill", "close"),
     "tracker": ("begin", "log", "keep", "end"),
+    "control": ("picture",),
 }
 _REGISTERED = b"\nREGISTERED = "
 
@@ -78,7 +90,7 @@ class Component:
     summary: str
     """First line of the class's docstring; empty if its source is not found."""
     about: Mapping[str, str] = field(default_factory=dict)
-    """A benchmark class's `about`, plain texts on its data: `source`, `licence`, ..."""
+    """A class's `about`, plain texts: on a benchmark's data `source`, `licence`, ...; of what is typed, its `group`."""
     problem: str = ""
     """Why its name cannot be used here, as far as can be told without importing it."""
 
@@ -250,6 +262,16 @@ def package_of(kind: Kind, class_path: str) -> str:
     return next((one.package for one in registered() if (one.kind, one.class_path) == (kind, class_path)), "")
 
 
+def identified(kind: Kind, name: str) -> tuple[str, str]:
+    """Returns the class path of a registered name, and what identifies the class: that, and the package it comes from.
+
+    Raises `ConfigurationError` as `named` does.
+    """
+    named(kind, name)
+    path = locate(kind, name) or ""
+    return path, f"{path} {package_of(kind, path)}".rstrip()
+
+
 def called_by(kind: Kind, class_path: str) -> str:
     """Returns a class's name for messages, with the package it comes from."""
     package = package_of(kind, class_path)
@@ -417,8 +439,7 @@ def describe(name: str, folder: Path | None = None) -> list[Description]:
         meant = did_you_mean(name, [one.name for one in registered()])
         raise ConfigurationError(
             Text(
-                "`{}` is not a benchmark, edit model, judge, protocol, analysis or tracker{} "
-                "`edit-eval list` shows all",
+                "`{}` is no name of a component{} `edit-eval list` shows all",
                 name,
                 meant or Text(";"),
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -249,3 +250,13 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def change_words(what: str, old: object, new: object) -> Text:
+    """Returns `edit_seeds 1 -> 3`, of long values their beginning."""
+
+    def begun(value: object) -> str:
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        return text if len(text) <= 40 else f"{text[:37]}..."
+
+    return Text("{} {} -> {}", what, begun(old), begun(new))

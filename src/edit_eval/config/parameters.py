@@ -16,7 +16,6 @@ from typing import Any
 from pydantic import PydanticUserError, TypeAdapter, ValidationError
 from pydantic.errors import PydanticUndefinedAnnotation
 
-from edit_eval.config.base_system import explain_unknown_key
 from edit_eval.config.faults import Faults, Place, explain
 from edit_eval.text import Text
 
@@ -87,6 +86,8 @@ def check_parameters(
         return dict(values)
     for key, value in values.items():
         if key not in names and value is not None:
+            from edit_eval.config.base_system import explain_unknown_key  # it reads YAML, for which help does not wait
+
             hint = Text("`edit-eval describe {}` lists them all", described_as)
             faults.add((*place, key), explain_unknown_key((*place, key), (*names, *also), hint))
     known = {key: value for key, value in values.items() if key in names}

@@ -217,6 +217,8 @@ class EvaluationSection(Section):
     readings: Annotated[int, Field(ge=1, le=1000)] = 1
     controls: Annotated[int, Field(ge=0)] = 25
     """Number of samples judged with a picture of known worth: the source, a grey one, another sample's edit."""
+    more_controls: tuple[str, ...] = ()
+    """Further registered controls, by name, for the same samples."""
 
 
 class RoundsSection(Section):
@@ -237,16 +239,19 @@ class RoundsSection(Section):
 class ExecutionSection(Section):
     """The order of work, and its spread over devices; never part of a key."""
 
-    driver: Literal["local", "ray"] = "local"
-    """What starts workers: this machine, or a Ray cluster."""
+    driver: str = "local"
+    """What starts workers: this machine, or another registered driver, such as a Ray cluster."""
     address: Annotated[str, Field(min_length=1)] | None = None
-    """Address of the Ray cluster; `auto` is the one this machine belongs to. None uses that, or starts one here."""
+    """Address of the driver's cluster. For `ray`, `auto` is the one this machine belongs to; None uses that, or starts
+    one here."""
     schedule: Literal["pull", "round_robin", "batch_sync"] = "pull"
     order: Literal["by_stage", "by_category"] = "by_stage"
     placement: Literal["auto", "swap", "together"] = "auto"
     start: Literal["asap", "together"] = "asap"
     load_concurrency: Literal["auto"] | PositiveInteger = "auto"
     pilot: bool = True
+    max_cost: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    """Most US dollars that the run may spend on models that somebody else runs, over all its starts; None: no limit."""
     progress: Literal["auto", "rich", "plain", "lines", "none"] = "auto"
 
 
@@ -302,7 +307,11 @@ class Configuration(Section):
             "judges": {
                 name: _plain_model(model, b.language) for name, model in self.judges.items() if name not in self.rewrite
             },
-            "evaluation": self.evaluation.model_dump(mode="json"),
+            "evaluation": {
+                key: value
+                for key, value in self.evaluation.model_dump(mode="json").items()
+                if value or key != "more_controls"
+            },
             **({"rounds": self.rounds.model_dump(mode="json", by_alias=True)} if self.rounds else {}),
             **(
                 {"rewrite": {n: _plain_model(self.judges[n], b.language) for n in self.rewrite}} if self.rewrite else {}

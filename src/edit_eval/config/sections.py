@@ -116,8 +116,11 @@ class Sections:
         common = Layer(self._mapping(("protocol",)), ("protocol",))
         judges = Protocols(self.faults, self._protocol_class, self.protocol, common, given).of(self.asked)
         evaluation = self._validated(EvaluationSection, self._mapping(("evaluation",)), ("evaluation",))
+        for control in evaluation.more_controls:
+            self._refuse_unregistered("control", ("evaluation", "more_controls"), control)
         rounds = self._rounds(judges, benchmark.language)
         execution = self._validated(ExecutionSection, self._mapping(("execution",)), ("execution",))
+        self._refuse_unregistered("driver", ("execution", "driver"), execution.driver)
         trackers = _read_trackers(self.raw.get("trackers"), self.faults)
         self.faults.raise_if_any()
         return Configuration(
@@ -381,6 +384,11 @@ class Sections:
         wrong = {where[0] for where, _ in faults}
         return model.model_construct(**{key: value for key, value in values.items() if key not in wrong})
 
+    def _refuse_unregistered(self, kind: Kind, place: Place, name: str) -> None:
+        if name not in (known := components.names(kind)):
+            meant = did_you_mean(name, known) or Text("; there are: {}", known)
+            self.faults.add(place, Text("{} is not {}{}", shown(name), components.WORDS[kind], meant))
+
     def _refuse_unknown(
         self, place: Place, written: Mapping[str, Any], names: tuple[str, ...], misplaced: tuple[str, ...] = ()
     ) -> None:
@@ -472,7 +480,7 @@ def _read_trackers(written: Any, faults: Faults) -> dict[str, dict[str, Any]]:
             known = components.names("tracker")
             if not isinstance(name, str) or name not in known:
                 meant = did_you_mean(str(name), known) or Text("; there are: {}", known)
-                faults.add(place, Text("{} is not a tracker{}", shown(name), meant))
+                faults.add(place, Text("{} is not {}{}", shown(name), components.WORDS["tracker"], meant))
             elif name in found:
                 faults.add((*place, name), Text("given twice; keep one of them"))
             else:

@@ -51,6 +51,10 @@ class EditModel(Protocol):
     * static and as light: `card(parameters) -> dict[str, str]`, what is known about the model before it is loaded
       (`licence`, `terms`, `canvas_rule`, ...): `doctor` and `plan` show it, its `note` first. And `presets() -> list`
       of such cards, each with its `model_name`, for all models known by name: `describe` lists them.
+    * static and as light: `prices(parameters) -> dict | None`, what an edit costs in US dollars if somebody else makes
+      it: `usual`, `most` (with all attempts), `told` (`told` or `computed`), `date` and `source`. Such a model has
+      `charged() -> dict`, called in the thread of an edit after it: `usd`, `told` (True if the provider said so) and
+      `attempts` of that edit, with each attempt that may have been charged.
     * static and as light: `duration(parameters) -> tuple[float, float, str] | None`, seconds of a load and of an edit
       as measured by others, and the source; for `plan`.
     * a keyword `offload` in `load`, if it can keep weights in host memory (`none`, `model`, `group`).
@@ -81,3 +85,15 @@ class EditModel(Protocol):
         that it declines to make this edit: the edit has the status `edit_refused`, which is final, and is counted
         separately.
         """
+
+
+class ControlPicture:
+    """A control of yours: a picture that no real edit should score below, judged in place of one.
+
+    Such as the source upside down. It is made beside the judge, in the judge's environment, of the source alone, and
+    must always come out the same. The first line of the class's docstring says what it is.
+    """
+
+    def picture(self, source: Image) -> Image:
+        """Returns the picture to judge, made of an RGB source."""
+        raise NotImplementedError

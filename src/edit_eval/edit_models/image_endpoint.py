@@ -22,6 +22,7 @@ import contextlib
 import io
 import itertools
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -43,6 +44,7 @@ from edit_eval.endpoints.client import (
     Client,
     Failure,
     ServerParameters,
+    host_elsewhere,
     listed_models,
     png,
     said_in,
@@ -117,7 +119,13 @@ class ImageEndpoint:
         `call` has a negative prompt, which tells whether that changes anything), and one edit in a hundred made twice.
         Not part of a key."""
 
+        edit_price: float | None = field(default=None, metadata=NOT_IN_THE_KEY)
+        """What a request for an edit costs, in US dollars: what the run spends is then said and counted, the probe's
+        edits included. Not part of a key."""
+
         def __post_init__(self) -> None:
+            if self.edit_price is not None and not (math.isfinite(self.edit_price) and self.edit_price >= 0):
+                raise ValueError("edit_price: it takes a number of US dollars, 0 or more")
             if clash := sorted(set(self.call) & set(TAKEN_BY_CALL)):
                 raise ValueError(f"call: {', '.join(clash)} cannot be set there")
             if self.size not in ("source", "auto", None) and not re.fullmatch(r"[1-9]\d*x[1-9]\d*", self.size):
@@ -141,6 +149,27 @@ class ImageEndpoint:
         name, dialect = dialect_of(parameters.dialect, parameters.model)
         digest = folders.digest_if_local(parameters.model) if parameters.serve else ""
         return f"{name} {dialect.revision} {digest}".rstrip()
+
+    @staticmethod
+    def card(parameters: ImageEndpoint.Parameters) -> dict[str, str]:
+        """Returns who gets what, unless it stays on this machine."""
+        host = host_elsewhere(parameters)
+        return {"leaves": f"pictures and instructions, for {host}"} if host else {}
+
+    @staticmethod
+    def prices(parameters: ImageEndpoint.Parameters) -> dict[str, Any] | None:
+        """Returns what an edit costs (see `edit_models.contract`); None without a price."""
+        price = parameters.edit_price
+        if price is None:
+            return None
+        # With all attempts and a canary; with a probe also the four edits at the start, and one that is repeated.
+        most = price * (parameters.retries + 2 + (4 + parameters.retries + 2) * parameters.probe)
+        return {"usual": price, "most": most, "told": "computed", "source": "edit_price"}
+
+    def charged(self) -> dict[str, Any]:
+        """Returns what the requests since the last call have cost."""
+        attempts = self.client.answered() + self.client.lost()
+        return {"usd": attempts * (self.parameters.edit_price or 0.0), "told": False, "attempts": attempts}
 
     def prepare(self) -> None:
         """Imports the client. Raises `ImportError` if it is missing."""

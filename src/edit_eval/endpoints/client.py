@@ -34,12 +34,22 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from fnmatch import fnmatch
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 from urllib.parse import urljoin, urlsplit
 
 from edit_eval.endpoints.engines import Route
 from edit_eval.endpoints.serving import Serve, Server, ServerEnvironment, server_devices
-from edit_eval.endpoints.transport import LONGEST, Posting, Throttle, Unacceptable, Unreached, http_client, retry_after
+from edit_eval.endpoints.transport import (
+    LONGEST,
+    Posting,
+    Throttle,
+    Unacceptable,
+    Unreached,
+    http_client,
+    retry_after,
+    wait_in,
+)
 from edit_eval.errors import LoadError, ModelError
 from edit_eval.privacy import Secrets
 
@@ -60,7 +70,9 @@ EXAMINED_SECONDS = 60.0
 """The longest that `edit-eval doctor` waits for an answer."""
 
 _PORTS = {"http": 80, "https": 443}
+_BEFORE_ANY_WORK = (400, 401, 402, 403, 404, 405, 413, 415, 422, 429, 503, 529)  # nothing is charged for these
 _SPENT = "insufficient_quota"  # OpenAI's code of a 429 that waiting does not cure
+_OF_THE_DAY = "PerDay"  # in Gemini's name of the quota that a 429 is about
 
 NOT_IN_THE_KEY: dict[str, bool] = {"in_key": False}
 """Metadata of a field that affects where and how often requests are sent, and so no answer."""
@@ -118,6 +130,13 @@ class ServerParameters:
             raise ValueError(f"retries: {self.retries} is too few")
 
 
+def host_elsewhere(served: ServerParameters) -> str:
+    """Returns the host that is sent pictures and texts; empty if it is this machine, or the server is ours."""
+    said = served.base_url or os.environ.get("OPENAI_BASE_URL", "") or "https://api.openai.com/v1"
+    host = "" if served.serve is not None else urlsplit(said).hostname or ""
+    return "" if host in ("localhost", "::1") or host.startswith("127.") else host
+
+
 class Client:
     """Queries one server, from any number of threads, until it is closed."""
 
@@ -128,9 +147,18 @@ class Client:
         canary: Callable[[], Ask[Any]],
         longest: int = LONGEST,
         canary_seconds: float = CANARY_SECONDS,
+        *,
+        address: str = "",
+        header: tuple[str, str] | None = None,
+        paid: bool = False,
     ) -> None:
-        """`whose`: `judge` or `edit model`, for errors; `longest`: the most bytes that an answer may have."""
+        """`whose`: `judge` or `edit model`, for errors; `longest`: the most bytes that an answer may have.
+
+        `address`: where it is without a `base_url`; `header`: the name of the header for the key, and its form, where
+        they are not OpenAI's; `paid`: an attempt that may have been charged is followed by one more at most.
+        """
         self._canary_seconds = canary_seconds
+        self._address, self._header, self._paid = address, header, paid
         self.served, self.whose, self._canary, self._longest = served, whose, canary, longest
         self.gate = Throttle(served.concurrency)
         self.address = ""
@@ -140,6 +168,7 @@ class Client:
         self._key = os.environ.get(served.api_key_env, "").strip()
         self.clean = Secrets({served.api_key_env: self._key}).hidden
         """Removes the key from a text."""
+        self._lost = self._answered = 0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._http: Any = None
@@ -156,18 +185,38 @@ class Client:
             server.start()
             self._ours, self._key = server, ""  # it has no key, and must not be sent one
 
+    def lost(self) -> int:
+        """Returns how many requests since the last call came to nothing and may have been charged; canaries count."""
+        lost, self._lost = self._lost, 0
+        return lost
+
+    def answered(self) -> int:
+        """Returns how many requests since the last call had an answer."""
+        answered, self._answered = self._answered, 0
+        return answered
+
+    @property
+    def has_key(self) -> bool:
+        """True if there is a key to send."""
+        return bool(self._key)
+
     def open(self) -> None:
         """Starts the thread that sends requests. Nothing is sent yet."""
         import openai
 
         self.openai = openai.AsyncOpenAI(
             api_key=self._key or "none",  # the library insists on a key
-            base_url=self._ours.base_url if self._ours else self.served.base_url or None,
+            base_url=self._ours.base_url if self._ours else self.served.base_url or self._address or None,
             max_retries=0,  # the retries are ours: the library's know no total deadline
             timeout=self.served.attempt_timeout,
             http_client=(http := http_client(self._longest, direct=(direct := self._ours is not None))),
         )
-        self._http, self._post = http, Posting(self.openai, self._longest, direct=direct)
+        headers = None
+        if self._header is not None:
+            name, form = self._header
+            headers = {name: form.format(self._key)} if self._key else {}
+            headers |= {"content-type": "application/json", "accept": "application/json"}
+        self._http, self._post = http, Posting(self.openai, self._longest, direct=direct, headers=headers)
         self.address = address_of(str(self.openai.base_url))
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -244,12 +293,76 @@ class Client:
             status, headers, text = await self._post(path, body, above=above, query=query)
             if 200 <= status < 300:
                 return text
-            said = plain(text)
-            error = said.get("error", said) if isinstance(said, dict) else said
-            kind = error.get("code") if isinstance(error, dict) else None
-            raise self.failed(status, None if kind is None else str(kind), said_in(said), headers)
+            raise self.failed_with(status, text, headers)
 
         return ask
+
+    def failed_with(self, status: int, text: str, headers: Any) -> Failure:
+        """Returns the failure that such an answer is; the text of a 429 may say how long to wait."""
+        said = plain(text)
+        said = said[0] if isinstance(said, list) and said else said  # Gemini's compatibility layer
+        error = said.get("error", said) if isinstance(said, dict) else said
+        kind = error.get("code") if isinstance(error, dict) else None
+        failure = self.failed(status, None if kind is None else str(kind), said_in(said), headers)
+        if failure.busy and failure.wait is None:
+            failure.wait = wait_in(text)
+        if status == 402 or (status == 429 and any(word in text for word in (_SPENT, _OF_THE_DAY))):
+            failure.again = failure.busy = False
+        failure.account = status in (401, 402, 403) or (status == 429 and not failure.again)
+        return failure
+
+    async def get(self, path: str, hosts: Sequence[str] = ()) -> str:
+        """Returns what is at a path below the address, asked with the key. Raises `Failure`.
+
+        A whole address must be the server's own, or by https on one of `hosts`.
+        """
+        assert self._post is not None
+        there = path
+        if not path.startswith(("http://", "https://")):
+            there = str(self.openai.base_url).rstrip("/") + path
+        elif not self._is_at(path, hosts):
+            text = f"{self._server} sends us on to {self.excerpt(urlsplit(path).netloc)}, which does not get the key"
+            raise Failure(text, again=False)
+        status, headers, body = await self._post.get(there, key=True)
+        if 200 <= status < 300:
+            return body.decode("utf-8", "replace")
+        raise self.failed_with(status, body.decode("utf-8", "replace"), headers)
+
+    def _is_at(self, url: str, hosts: Sequence[str]) -> bool:
+        """True if an address is the server's own host and port, or on one of `hosts` by https."""
+        parts, own = urlsplit(url), urlsplit(str(self.openai.base_url))
+        if (parts.scheme, parts.hostname, parts.port) == (own.scheme, own.hostname, own.port):
+            return True
+        return parts.scheme == "https" and any(fnmatch(parts.hostname or "", host) for host in hosts)
+
+    async def form(self, path: str, fields: Mapping[str, str], files: Sequence[tuple[str, str, bytes]]) -> WholeAnswer:
+        """Posts a form; returns the whole answer, whatever its status."""
+        assert self._post is not None
+        return WholeAnswer(*await self._post.form(path, fields, files))
+
+    async def post(self, path: str, body: object) -> WholeAnswer:
+        """Posts JSON; returns the whole answer, whatever its status."""
+        assert self._post is not None
+        return WholeAnswer(*await self._post(path, body))
+
+    async def fetch(self, url: str, hosts: Sequence[str]) -> bytes:
+        """Fetches a picture that a provider has put elsewhere: without the key, by https, from these hosts alone.
+
+        `hosts` are names, with `*.` for any below; the provider's own host and port count as well. Raises `Failure`.
+        """
+        assert self._post is not None
+        there = urljoin(f"{self.openai.base_url}", url)
+        try:
+            allowed, parts = self._is_at(there, hosts), urlsplit(there)
+        except ValueError:
+            raise Failure(f"{self._server} gave an invalid address: {self.excerpt(url)}", again=False) from None
+        if not allowed:
+            text = f"{self._server} put the picture at {self.excerpt(parts.netloc)}, which is not an allowed host"
+            raise Failure(f"{text}; if it may be asked, add {parts.hostname} to allowed_hosts", again=False)
+        status, headers, body = await self._post.get(there, key=False)
+        if status == 200:
+            return body
+        raise self.failed(status, None, f"no picture at {parts.hostname}", headers)
 
     def answers(self, asks: Sequence[Ask[T]]) -> list[T]:
         """Returns the answers to all requests, which are sent at the same time.
@@ -295,7 +408,9 @@ class Client:
             text += f" (the environment variable {self.served.api_key_env} is not set)"
         busy = code == 429 and kind != _SPENT
         again = busy or code in (408, 409, 425) or code >= 500
-        return Failure(text, again=again, busy=busy, wait=retry_after(headers) if again else None)
+        failure = Failure(text, again=again, busy=busy, wait=retry_after(headers) if again else None)
+        failure.free, failure.status = busy or code in _BEFORE_ANY_WORK, code
+        return failure
 
     def of_another_kind(self, document: object, text: str, kind: str) -> Failure:
         """Returns why a successful response is not `kind`, the answer that was asked for, with its article."""
@@ -358,7 +473,7 @@ class Client:
         try:
             return await self._ask(ask, retries)
         except Failure as failure:
-            failure.alive = await self._server_answers()
+            failure.alive = not failure.account and await self._server_answers()
             raise
 
     async def _server_answers(self) -> bool:
@@ -368,6 +483,7 @@ class Client:
         return await self._alive
 
     async def _canary_comes_back(self) -> bool:
+        self._lost += 1
         try:
             await self._attempt(self._canary(), min(self._canary_seconds, self.served.attempt_timeout))
         except Failure:
@@ -389,13 +505,15 @@ class Client:
                         answer = await self._attempt(ask, min(self.served.attempt_timeout, left))
                     except Failure as error:
                         failure = self._gone() or error
+                        self._lost += not failure.free
                         counted += not failure.busy
-                        in_vain += failure.once
+                        in_vain += failure.once or (self._paid and not failure.free)
                         if failure.busy:
                             wait = failure.wait or 0.0
                             self.gate.slower(sent, wait if wait < self.served.deadline else 0.0)
                     else:
                         self.gate.faster()
+                        self._answered += 1
                         return answer
             pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(attempts - 1, 10)) * random.uniform(0.5, 1.0)
             pause = pause if failure.wait is None else failure.wait
@@ -404,7 +522,9 @@ class Client:
                 wants = f"; it asks for a wait of {failure.wait:g} s" if failure.wait and over else ""
                 times = f"{attempts} attempts" if attempts > 1 else "1 attempt"
                 text = f"{failure}{wants} ({times} in {clock() - begin:.1f} s, {self.address})"
-                raise Failure(with_hint(text), again=failure.again) from None
+                last = Failure(with_hint(text), again=failure.again)
+                last.account = failure.account
+                raise last from None
             await asyncio.sleep(pause)
 
     def _gone(self) -> Failure | None:
@@ -427,10 +547,12 @@ class Client:
         except openai.APIStatusError as error:
             raise self.failed(error.status_code, error.code, said_in(error.body), error.response.headers) from None
         except Exception as error:  # from None: the library's exception may hold the request, and so the key
-            raise self._broken(error) from None
+            raise self.broken(error) from None
 
-    def _broken(self, error: Exception) -> Failure:
-        """Returns why there is no answer at all."""
+    def broken(self, error: Exception) -> Failure:
+        """Returns why there is no answer at all; a failure is returned as it is."""
+        if isinstance(error, Failure):
+            return error
         import openai
 
         cause = error.__cause__ or error
@@ -439,7 +561,9 @@ class Client:
         said = self.excerpt(str(cause)).rstrip(" :")
         if isinstance(error, (Unreached, openai.APIConnectionError)):
             text = f"{self._server} cannot be reached, or dropped the connection: {_reason(cause) or said}"
-            return Failure(text)
+            failure = Failure(text)
+            failure.free = isinstance(getattr(cause, "os_error", cause), ConnectionRefusedError)
+            return failure
         if isinstance(error, TypeError):  # a keyword of `call` that the library does not know
             return Failure(f"the request cannot be made: {said}", again=False)
         return Failure(f"the request failed: {type(error).__name__}: {said}")
@@ -500,6 +624,20 @@ class Failure(Exception):
         """Seconds that the server asks to be left alone."""
         self.alive = True
         """True if the server answered a canary afterwards."""
+        self.account = False
+        """True if every request would end so: the key, the credit, the quota of the day."""
+        self.free = busy
+        """True if the provider cannot have charged anything for it."""
+        self.status = 0
+        """Status of the answer, if one came."""
+
+
+class WholeAnswer(NamedTuple):
+    """A whole answer."""
+
+    status: int
+    headers: Any
+    text: str
 
 
 def with_hint(text: str) -> str:

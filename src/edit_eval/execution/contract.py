@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
+from edit_eval.config.schema import Configuration
 from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.judges.contract import AnswerForm
 from edit_eval.scheduling.fleet import Replica
@@ -106,6 +107,68 @@ class Host:
     """Oddities, for people: its clock is wrong."""
 
 
+PICTURE_TOKENS = 5000
+"""The most that a maker's model counts for a picture, with room to spare (Claude Opus 4.7: 4784 tokens)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Price:
+    """What a model that somebody else runs costs, in US dollars."""
+
+    usual: float | None = None
+    """Of an edit."""
+    most: float = 0.0
+    """Of an edit with all its attempts."""
+    read: float = 0.0
+    """Of a million tokens that a judge reads."""
+    written: float = 0.0
+    """Of a million that it writes."""
+    longest: int = 0
+    """Most tokens of an answer, thoughts included."""
+    attempts: int = 1
+    """Most attempts at a question."""
+    load: float = 0.0
+    """Of what is tried out when a judge is loaded, at most."""
+    told: bool = False
+    """True if the provider tells the cost."""
+    date: str = ""
+    source: str = ""
+
+    def most_of(self, order: Mapping[str, Any]) -> float:
+        """Returns the most that an order can cost with all its attempts."""
+        return self.most if order["kind"] == "edit" else sum(self._questions(order)) * self.attempts
+
+    def cost_of(self, order: Mapping[str, Any], message: Mapping[str, Any]) -> tuple[float, bool, int]:
+        """Returns what it did cost by what its worker reports, whether that was told, and the number of attempts."""
+        charged = message.get("charged") or {}
+        if order["kind"] == "edit":
+            usd = charged.get("usd")
+            return (self.most, False, 1) if usd is None else (usd, charged["told"], charged["attempts"])
+        each, lost = self._questions(order), int(charged.get("lost", 0))
+        feared = lost * max(each, default=0.0)
+        results = message.get("results")
+        if results is None:  # some of a batch may have been answered
+            return feared + (sum(each) if len(each) > 1 else 0.0), False, lost
+        counted = [one.get("tokens") for one in results]
+        answered = sum(
+            (read_written[0] * self.read + read_written[1] * self.written) / 1e6 if read_written else most
+            for read_written, most in zip(counted, each, strict=True)
+        )
+        return feared + answered, False, lost + len(results)
+
+    def _questions(self, order: Mapping[str, Any]) -> list[float]:
+        """Returns the most that one attempt at each question costs: a token has a byte at least."""
+        return [
+            (
+                (len(one["system"].encode()) + len(one["user"].encode()) + PICTURE_TOKENS * len(one["pictures"]) + 200)
+                * self.read
+                + self.longest * self.written
+            )
+            / 1e6
+            for one in order["requests"]
+        ]
+
+
 @dataclass(frozen=True)
 class WorkerSpecification:
     """All that a driver needs to start a worker."""
@@ -154,8 +217,14 @@ class Event(NamedTuple):
 class Driver(Protocol):
     """Starts workers and carries messages. The engine numbers the workers.
 
+    `driver.NAME` of the register; this machine is `local`, all others are guests, or a package's.
+
     An unused driver holds no resources; its clock begins with its first use.
     """
+
+    @classmethod
+    def of(cls, configuration: Configuration) -> Self:
+        """Returns the driver that a configuration asks for by `execution.driver`; nothing begins yet."""
 
     def machine(self) -> Machine:
         """Returns the machine that its workers run on."""

@@ -7,6 +7,7 @@ import os
 import platform
 import shlex
 import signal
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
@@ -14,19 +15,20 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from edit_eval.config.components import named
 from edit_eval.config.schema import Configuration
 from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.errors import Stopped
 from edit_eval.execution.advice.checks import Context, refuse, short_limits
+from edit_eval.execution.advice.prices import cost_words, prices_of, refuse_unbounded
 from edit_eval.execution.choices import choose
 from edit_eval.execution.contract import Driver, Gpu, Machine, Specifications, WorkerSpecification
-from edit_eval.execution.drivers.local import LocalDriver
-from edit_eval.execution.drivers.ray import RayDriver
 from edit_eval.execution.engine.engine import Engine
 from edit_eval.execution.engine.interruption import ENDED, GRACE_SECONDS, Interruption
 from edit_eval.execution.engine.pilot import Pilot, PilotCells, choose_pilot, cut_off_sentences
+from edit_eval.execution.engine.purse import Purse
 from edit_eval.execution.engine.recorder import Recorder
-from edit_eval.execution.engine.workload import fill_work
+from edit_eval.execution.engine.workload import about, fill_work, is_left
 from edit_eval.execution.machine.environments import interpreter
 from edit_eval.execution.machine.gauges import Gauges
 from edit_eval.execution.machine.places import Place, model_on, places, places_on
@@ -49,15 +51,9 @@ from edit_eval.text import Text
 
 
 def driver_of(configuration: Configuration) -> Driver:
-    """Returns this machine, or a cluster with as many GPUs reserved as its models can name; nothing begins yet."""
-    execution = configuration.execution
-    if execution.driver == "local":
-        return LocalDriver()
-    wanted = [section.placement.device_ids for section in configuration.models.values()]
-    if "auto" in wanted:
-        return RayDriver(execution.address)
-    numbers = [int(name.partition(":")[2]) for names in wanted for name in names if name.startswith("cuda")]
-    return RayDriver(execution.address, max(numbers, default=-1) + 1)
+    """Returns the driver of the name that the configuration gives; nothing begins yet."""
+    found: Driver = named("driver", configuration.execution.driver).of(configuration)
+    return found
 
 
 PATIENCE = 0.9
@@ -150,7 +146,8 @@ class Session:
         """Raises `ConfigurationError` if a model with work left could not even be loaded here."""
         made_with = matrix.experiment.made_with
         busy = {f"edit:{made_with(edit.edit_model)}" for edit in matrix.edits if edit.status is Status.PENDING}
-        busy |= {f"judge:{one.judge}" for one in JudgementTable(matrix).rows() if one.status is Status.PENDING}
+        pending = filter(matrix.is_pending, range(matrix.cells.first_judgement(matrix.design.open.stop)))
+        busy |= {f"judge:{matrix.judges[matrix.cells.parts(number)[1]].name}" for number in pending}
         if busy:
             laid_out = [model for model in self.layout.models if model.key in busy]
             refuse(Context(self.configuration, self._driver.machine(), laid_out=laid_out))
@@ -245,7 +242,7 @@ class Session:
 
         def next_round() -> None:
             if matrix.look():
-                most = matrix.experiment.looks
+                most = matrix.design.most
                 spectator.note(
                     Text("round {} of {} at most: some edit models cannot be told apart yet", matrix.rounds, most)
                 )
@@ -256,6 +253,10 @@ class Session:
         if work.finished:
             return
         specifications = self.specifications(matrix.experiment, directory.path / "logs")
+        prices = prices_of(self.configuration)
+        refuse_unbounded(self.configuration, prices, sharded=shard is not None)
+        for sentence in cost_words(prices, left_to_do(matrix)) if prices else ():
+            spectator.note(sentence)
 
         def growth(gpus: Sequence[Gpu]) -> Specifications:
             layout.host_of.update({gpu.name: gpu.node for gpu in gpus})
@@ -295,6 +296,8 @@ class Session:
             Interruption(grace) as interruption,
             turn_to_load(directory.path, at_once, spectator.note, interruption) as turn_is_over,
         ):
+            before = directory.timeline().spent if prices else ()
+            purse = Purse(prices, execution.max_cost, before, recorder.event, spectator.note)
             engine = Engine(
                 self._driver,
                 policy,
@@ -306,6 +309,7 @@ class Session:
                 interruption=interruption,
                 observer=observe,
                 users=gauges.users,
+                purse=purse,
             )
             try:
                 with gauges:
@@ -321,6 +325,17 @@ class Session:
                 spectator.end()
                 with contextlib.suppress(CannotWrite):  # it only adds to what the start has written
                     directory.write_environment({**environment, "models": engine.about, "unlike": say.unlike})
+
+
+def left_to_do(matrix: Matrix) -> dict[str, tuple[int, int]]:
+    """Returns how many edits of each model, and questions of each judge, are left, and how many about controls."""
+    edits = Counter(matrix.experiment.made_with(e.edit_model) for e in matrix.edits if e.status is Status.PENDING)
+    asked: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for cell in range(len(matrix.replies)):
+        if is_left(matrix, cell):
+            asked[matrix.judge_of(cell).name][not matrix.cells.kind(about(matrix, cell)).counts] += 1
+    work = {f"edit:{name}": (count, 0) for name, count in edits.items()}
+    return work | {f"judge:{name}": (of[0], of[1]) for name, of in asked.items()}
 
 
 def seen_before(matrix: Matrix, directory: RunDirectory) -> Estimates:

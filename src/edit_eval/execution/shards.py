@@ -15,6 +15,7 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.experiment import Experiment
 from edit_eval.scheduling.batches import cut_batches
 from edit_eval.store.run_directory import SHARDS, Shard, shards_known
+from edit_eval.store.subjects.controls import Controls
 from edit_eval.text import Text
 
 ASK_EVERY = 0.2  # seconds, for a turn to load
@@ -179,8 +180,8 @@ def shards_of(experiment: Experiment, batch_sizes: Sequence[int], categories: Se
             join(position, seen.setdefault(batches[sample.index], position))
     for position, before in experiment.predecessors.items():
         join(position, before)
-    for control in (one for one in experiment.controls if not one.is_rewrite):
-        join(control.sample, experiment.controls[0].sample)
+    for control in (controls := [*Controls().unfold(experiment)]):
+        join(control.sample, controls[0].sample)
         if control.other is not None:
             join(control.sample, control.other)
     groups: dict[int, list[int]] = {}

@@ -23,12 +23,23 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from edit_eval.endpoints.client import NOT_IN_THE_KEY, Ask, Client, Failure, ServerParameters, plain, png, scaled
+from edit_eval.endpoints.client import (
+    NOT_IN_THE_KEY,
+    Ask,
+    Client,
+    Failure,
+    ServerParameters,
+    host_elsewhere,
+    plain,
+    png,
+    scaled,
+)
 from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.errors import LoadError
 from edit_eval.judges.answers import tokens_given
 from edit_eval.judges.chat_probe import LOGPROBS_ROAD, ONE_WORD, Fields, Probe, WayOfAsking
 from edit_eval.judges.chat_servers import Decision, wording
+from edit_eval.judges.closed_judges import MAKERS, address_of_maker, judge_of
 from edit_eval.judges.contract import PROBABILITIES, AnswerForm, JudgeRequest
 from edit_eval.judges.generation import seed_of
 from edit_eval.pictures import pixel_digest
@@ -52,6 +63,11 @@ ENDINGS = {
     "content_filter": Status.REFUSED,  # OpenAI, Azure: withheld, completely or from some point on
 }
 """`finish_reason` -> the status of an answer that did not end normally."""
+
+LONGEST_ANSWER = 512
+"""Most tokens that `max_tokens: auto` allows."""
+PROBES, PROBE_TOKENS = 8, (1500, 16)
+"""Most requests that are tried out when a judge is loaded, and the most tokens that one reads and writes."""
 
 THOUGHTS = ("reasoning_content", "reasoning")
 """Where servers put thoughts: SGLang, transformers, llama.cpp and older vLLM; vLLM 0.33."""
@@ -95,6 +111,9 @@ class ChatEndpoint:
         """How probabilities are asked for: `logprobs` of the answer's first token, in the protocol's own words; or in
         the server's, by SGLang's `/v1/decisions` or the `/v1/systemone` of vLLM, SGLang and transformers."""
 
+        api: Literal["openai", "gemini", "anthropic"] | None = field(default=None, metadata={"in_key": "if given"})
+        """The maker's own service: its address and key's variable, the fields that its present models take, and the
+        least thinking there is, unless `thinking` says otherwise (`judges/closed_judges.py` has the table)."""
         price: list[float] | None = field(default=None, metadata=NOT_IN_THE_KEY)
         """What a million tokens cost, `[READ, WRITTEN]` (`[0.2, 0.8]`): `status`, `plan --from` and the report then say
         the cost beside the tokens. Not part of a key."""
@@ -104,6 +123,13 @@ class ChatEndpoint:
                 len(self.price) == 2 and all(math.isfinite(one) and one >= 0 for one in self.price)
             ):
                 raise ValueError("price: it takes two numbers, for a million tokens read and for a million written")
+            if self.api is not None:
+                maker = MAKERS[self.api]
+                self.base_url = self.base_url or ("" if self.serve is not None else address_of_maker(self.api))
+                if self.api_key_env == "OPENAI_API_KEY":
+                    self.api_key_env = maker.key
+                if self.thinking == "off" and judge_of(self.api, self.model).off is None:
+                    raise ValueError(f"thinking: {self.model} has no switch that turns it off; leave this out")
             if self.thinking_tokens < 1:
                 raise ValueError(f"thinking_tokens: {self.thinking_tokens} is too few")
             if clash := sorted(set(self.call) & set(TAKEN_BY_CALL)):
@@ -112,6 +138,7 @@ class ChatEndpoint:
 
     def __init__(self, parameters: Parameters) -> None:
         self.parameters = parameters
+        self._row = judge_of(parameters.api, parameters.model) if parameters.api else None
         self.capacity = parameters.concurrency
         self.client = Client(parameters, "judge", lambda: self._asked(self._canary(ONE_WORD, 1, {})))
         self._probe = Probe(
@@ -119,7 +146,7 @@ class ChatEndpoint:
             lambda text, tokens, fields: self._asked(self._canary(text, tokens, fields)),
             lambda row, labels: self._posted(row, ONE_WORD, [_one_colour()], labels),
             road=parameters.probabilities,
-            thinking=None if parameters.thinking is None else parameters.thinking == "on",
+            thinking=None if parameters.thinking is None or self._row else parameters.thinking == "on",
             thinking_tokens=parameters.thinking_tokens,
         )
         self._urls = DataUrls(parameters.max_pixels)
@@ -133,7 +160,45 @@ class ChatEndpoint:
         """
         digest = folders.digest_if_local(parameters.model) if parameters.serve else ""
         asked = "" if parameters.probabilities == LOGPROBS_ROAD else wording(parameters.probabilities)
-        return f"{digest} {asked}".strip()
+        row = judge_of(parameters.api, parameters.model).revision if parameters.api else ""
+        return f"{digest} {asked} {row}".strip()
+
+    @staticmethod
+    def duration(parameters: Parameters) -> tuple[float, float, str] | None:
+        """Returns what a plan assumes of a maker's own service; nothing is known of other servers."""
+        return (5.0, 4.0, "assumed for an answer by a maker's service") if parameters.api else None
+
+    @staticmethod
+    def card(parameters: Parameters) -> dict[str, str]:
+        """Returns who gets what, unless it stays on this machine."""
+        host = host_elsewhere(parameters)
+        return {"leaves": f"pictures and questions, for {host}"} if host else {}
+
+    @staticmethod
+    def prices(parameters: Parameters) -> dict[str, Any] | None:
+        """Returns what a million tokens cost, and how many an answer has at most; None without a price."""
+        row = judge_of(parameters.api, parameters.model) if parameters.api else None
+        price = parameters.price or (row.price if row is not None else None)
+        if price is None:
+            return None
+        limit = parameters.max_tokens if isinstance(parameters.max_tokens, int) else LONGEST_ANSWER
+        thought = 0 if parameters.thinking == "off" else parameters.thinking_tokens
+        if row is not None and parameters.thinking is None:
+            thought = row.room
+        read, written = price
+        return {
+            "read": read,
+            "written": written,
+            "longest": limit + thought,
+            "attempts": parameters.retries + 1,
+            "load": PROBES * (PROBE_TOKENS[0] * read + PROBE_TOKENS[1] * written) / 1e6,
+            "date": "" if parameters.price or row is None else row.date,
+            "source": "price" if parameters.price or row is None else row.source,
+        }
+
+    def charged(self) -> dict[str, int]:
+        """Returns how many requests since the last call came to nothing, and may have been charged."""
+        return {"lost": self.client.lost()}
 
     def prepare(self) -> None:
         """Imports the clients. Raises `ImportError` if one is missing."""
@@ -178,7 +243,8 @@ class ChatEndpoint:
     def _know(self, answer: Completion | None) -> None:
         names = ("model", "system_fingerprint")
         said = {name: self.client.clean(str(answer.document.get(name) or "")) for name in names} if answer else {}
-        self._about = {**self.client.about(), **said, **self._probe.found}
+        sent = {"thinking": f"sent: {dict(self._row.switch(self.parameters.thinking))}"} if self._row else {}
+        self._about = {**self.client.about(), **said, **self._probe.found, **sent}
 
     def close(self) -> None:
         """Closes the connections; cancels a request in progress."""
@@ -223,12 +289,13 @@ class ChatEndpoint:
         p, pictures = self.parameters, list(request.pictures.values())
         if request.form == PROBABILITIES:  # nothing is sampled, and some servers would scale by the temperature first
             body = self._chat(request.system, request.user, pictures, p.max_tokens and 1, more)
-            return {**body, "temperature": 0.0} if p.temperature else body
+            return {**body, "temperature": 0.0} if p.temperature and "temperature" in body else body
         limit = tokens_given(request.form) if p.max_tokens == "auto" else p.max_tokens
         if limit is not None and p.thinking == "on":
             limit += p.thinking_tokens
         body = self._chat(request.system, request.user, pictures, limit, more)
-        return {"seed": seed_of(request), **body} if p.temperature else body
+        drawn = p.temperature and (self._row is None or self._row.temperature)
+        return {"seed": seed_of(request), **body} if drawn else body
 
     def _canary(self, text: str, tokens: int, more: Fields) -> Message:
         return self._chat("", text, [_one_colour()], self.parameters.max_tokens and tokens, more)
@@ -250,7 +317,10 @@ class ChatEndpoint:
             body["max_tokens"] = max_tokens
         if self.parameters.temperature is not None:
             body["temperature"] = self.parameters.temperature
-        return body
+        if self._row is None:
+            return body
+        own = {**call, **call.get("extra_body", {})}
+        return self._row.fitted(body, self.parameters.thinking, own)
 
     def _posted(self, row: Decision, text: str, pictures: Sequence[Image], labels: Sequence[str]) -> Ask[Any]:
         urls = [self._urls.of(picture) for picture in pictures]

@@ -8,11 +8,9 @@ notebook, and the files of `--to`. Ours are guests; a package adds one by an ent
 
 from __future__ import annotations
 
-import io
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
 import msgspec
@@ -21,9 +19,10 @@ from edit_eval.config.components import locate, named, names, package_of
 from edit_eval.config.faults import did_you_mean
 from edit_eval.config.parameters import describe_parameters, names_of
 from edit_eval.errors import ConfigurationError, EditEvalError
-from edit_eval.new_files import refuse_existing, write_rows, written_whole
 from edit_eval.records import Results
-from edit_eval.reporting.table import Line, Sheet, markdown_sheet
+from edit_eval.reporting.language import said
+from edit_eval.reporting.table import Line, Sheet
+from edit_eval.reporting.terminal_text import readable
 from edit_eval.statistics.people import Vote
 from edit_eval.statistics.summary import summarise
 from edit_eval.text import Text
@@ -36,6 +35,8 @@ class RunRecords:
     results: Results
     votes: Sequence[Vote] = ()
     """People's, on pairs of its edits."""
+    language: str = ""
+    """Of its instructions, `en` or `zh`; empty for that of whoever reads."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,17 @@ class ChartStyle:
     language: str
 
 
-Document = TypeVar("Document", bound=msgspec.Struct)
+Document = TypeVar("Document")
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What an analysis is about, as its verb takes it: of the usual kind one run."""
+
+    metavar: str = "RUN"
+    help: str = "A run directory."
+    several: bool = False
+    """True for one or more; `compute` is then given a list."""
 
 
 class Analysis(Generic[Document]):
@@ -57,7 +68,14 @@ class Analysis(Generic[Document]):
     `tuple[int, ...]` (`1,2,4`), each perhaps `| None`, the docstring below a field its help, and
     `field(metadata={"metavar": "JUDGE"})` the word for its value. `document` is the msgspec Struct that `compute`
     returns; `--json` prints it as it is, and it is read back as itself.
+
+    It is about one run, unless `sources` says what else it is about: several runs, pushed ones, the result files of
+    others, each of which `opened` opens. An analysis of one run is also a section of that run's report.
     """
+
+    about: ClassVar[Mapping[str, str]] = {}
+    """`group`: the heading below which `edit-eval --help` lists it, as a literal."""
+    sources: ClassVar[Sources] = Sources()
 
     @dataclass(frozen=True)
     class Parameters:
@@ -73,12 +91,22 @@ class Analysis(Generic[Document]):
     explained: ClassVar[Text] = Text("")
     """Line below its documents."""
 
+    def opened(self, source: Any, parameters: Any) -> Any:
+        """Opens one of its sources, a word of the command line or what is given in Python.
+
+        Of an analysis that leaves this as it is, sources are runs, and `compute` is given their `RunRecords`.
+        """
+        raise NotImplementedError
+
     def wanted(self, records: RunRecords) -> Sequence[Any]:
         """Returns the `Parameters` with which a report shows it by itself, in their order; empty for none."""
         return ()
 
-    def compute(self, records: RunRecords, parameters: Any) -> Document:
-        """Computes the document. Raises `ConfigurationError` for parameters that this run cannot answer."""
+    def compute(self, records: Any, parameters: Any) -> Document:
+        """Computes the document of a run's `RunRecords`, or of what `opened` has made of its sources.
+
+        Raises `ConfigurationError` for parameters that these cannot answer.
+        """
         raise NotImplementedError
 
     def heading(self, document: Document) -> Text:
@@ -104,8 +132,13 @@ def analysis(name: str) -> Analysis[Any]:
     return found
 
 
-def computed(name: str, records: RunRecords, given: Mapping[str, Any]) -> Any:
-    """Computes one document; `given` are its parameters by name. Raises `ConfigurationError`, also for unknown ones."""
+def computed(
+    name: str, sources: Sequence[Any], read: Callable[[Any], RunRecords], given: Mapping[str, Any]
+) -> tuple[Any, Sequence[Any]]:
+    """Computes one document of an analysis; returns it, and what its sources were opened as.
+
+    `read` opens a run, and `given` are the parameters by name. Raises `ConfigurationError`, also for unknown ones.
+    """
     of, known = analysis(name), names_of(named("analysis", name))
     for unknown in given:
         if unknown not in known:
@@ -118,7 +151,11 @@ def computed(name: str, records: RunRecords, given: Mapping[str, Any]) -> Any:
         raise ConfigurationError(
             Text("{} lacks `{}`; `edit-eval describe {}` lists all", name, lacking[0], name)
         ) from None
-    return of.compute(records, parameters)
+    if not of.sources.several and len(sources) != 1:
+        raise ConfigurationError(Text("{} is about one {}, and {} are given", name, of.sources.metavar, len(sources)))
+    own = type(of).opened is not Analysis.opened
+    opened = [of.opened(one, parameters) if own else read(one) for one in sources]
+    return of.compute(opened if of.sources.several else opened[0], parameters), opened
 
 
 def analysed(results: Results, votes: Sequence[Vote] = ()) -> dict[str, Any]:
@@ -152,11 +189,14 @@ def summary_of(results: Results, *, min_coverage: float = 1.0, votes: Sequence[V
 
 def plain(document: Any) -> Any:
     """Returns a document as plain data, as `--json` prints it. Raises `ValueError` for a number that JSON lacks."""
-    return json.loads(json.dumps(msgspec.to_builtins(document, enc_hook=_number, str_keys=True), allow_nan=False))
+    builtin = readable(msgspec.to_builtins(document, enc_hook=_plain_value, str_keys=True))
+    return json.loads(json.dumps(builtin, allow_nan=False))
 
 
-def _number(value: Any) -> Any:
-    """Returns a number of NumPy's as Python's."""
+def _plain_value(value: Any) -> Any:
+    """Returns a number of NumPy's as Python's, and a Text as its English words."""
+    if isinstance(value, str):
+        return said(value, "en")
     if hasattr(value, "item"):
         return value.item()
     raise NotImplementedError(type(value).__name__)
@@ -216,54 +256,3 @@ def sections(summary: Mapping[str, Any]) -> list[AnalysisSection]:
 def section_of(name: str, document: Any) -> AnalysisSection:
     """Returns one document as a section."""
     return AnalysisSection(name, analysis(name), [document])
-
-
-# -- its files --
-
-
-def write_document(name: str, document: Any, file: Path, *, language: str, force: bool) -> None:
-    """Writes a document as the file's ending says: `.json`, `.md`, and where the analysis has them `.csv` and `.svg`.
-
-    Raises `ConfigurationError` for any other ending, an existing file without `force`, or a file that cannot be
-    written.
-    """
-    section = section_of(name, document)
-    made = dict(_writers(section, language))
-    write = made.get(file.suffix.lower())
-    if write is None:
-        raise ConfigurationError(Text("--to {}: must end in one of {}", file, list(made)))
-    refuse_existing(file, force=force)
-    with written_whole(file) as temporary:
-        temporary.write_text(write(), encoding="utf-8", errors="backslashreplace", newline="")
-
-
-def _writers(section: AnalysisSection, language: str) -> Iterator[tuple[str, Callable[[], str]]]:
-    [document] = section.documents
-    rows = section.of.rows(document)
-    if type(section.of).charts is not Analysis.charts:
-        yield ".svg", lambda: _svg(section, language)
-    if rows:
-        yield ".csv", lambda: _csv(rows)
-    yield ".md", lambda: f"{markdown_sheet(section.sheet(), language)}\n"
-    yield ".json", lambda: json.dumps(plain(document), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
-
-
-def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    written = io.StringIO(newline="")
-    write_rows(written, list(rows[0]), (list(row.values()) for row in rows))
-    return written.getvalue()
-
-
-_WIDTH = 520
-
-
-def _svg(section: AnalysisSection, language: str) -> str:
-    """Draws its first chart for a paper: white background, no interaction."""
-    import altair
-    import vl_convert
-
-    drawn = [*section.charts(ChartStyle((), language)), altair.Chart({"values": []}).mark_point()]
-    specification = drawn[0].properties(width=_WIDTH).to_dict(validate=False)
-    configuration = {"background": "white", "view": {"stroke": None}, "line": {"strokeWidth": 1.5}}
-    made: str = vl_convert.vegalite_to_svg({**specification, "config": configuration})
-    return made

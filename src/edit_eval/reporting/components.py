@@ -21,7 +21,11 @@ _WHERE: dict[Kind, str] = {
     "judge": "reward_model: type",
     "protocol": "protocol: type",
     "analysis": "edit-eval NAME RUN",
+    "verb": "edit-eval NAME",
+    "option": "edit-eval COMMAND --...",
+    "driver": "execution: driver",
     "tracker": "trackers: [NAME]",
+    "control": "evaluation: more_controls: [NAME]",
 }
 """Where each kind is named."""
 PRESET_FACTS = {
@@ -42,8 +46,8 @@ _WORDS: dict[Kind, str] = {kind: word.partition(" ")[2] for kind, word in WORDS.
 
 
 def components_document() -> dict[str, Any]:
-    """Returns `{"benchmarks": [...], "edit_models": [...], "judges": [...], "protocols": [...],
-    "analyses": [...], "trackers": [...], "configurations": [...], "problems": [...]}`.
+    """Returns `{"benchmarks": [...], "edit_models": [...], ..., "configurations": [...], "problems": [...]}`: a list
+    for each kind, by its plural.
 
     Each component has name, class path, origin, summary, what is known about its data, and why it cannot be used; a
     protocol of others also `certificate` (`published.certificates.Certificate`); a configuration has name, path and
@@ -59,7 +63,7 @@ def components_document() -> dict[str, Any]:
 def print_components(console: Console | None = None) -> None:
     """Prints the groups and the configurations known by name, a line for each entry."""
     console = console or stdout_console()
-    entries = {kind: known(kind) for kind in KINDS}
+    entries = {kind: some for kind in KINDS if (some := known(kind))}
     files = shipped()
     width = max(len(entry.name) for some in entries.values() for entry in some)
     for kind, some in entries.items():
@@ -149,6 +153,8 @@ def _print(description: Description, console: Console) -> None:
         print_beside(
             console, "  ", Styled(Text("Its parameters can only be shown where it can be imported."), style="dim")
         )
+    elif description.kind == "verb":
+        print_beside(console, "  ", Styled(Text("`edit-eval {} --help` shows its flags.", description.name)))
     elif not description.parameters:
         print_beside(console, "  ", Styled(Text("It has no parameters.")))
     for parameter in description.parameters:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from edit_eval.records import Activity, Results, Status
+from edit_eval.records import Activity, Results, Spent, Status
 from edit_eval.reporting import formats
 from edit_eval.reporting.names import NAMES
 from edit_eval.reporting.table import Column, Table
 from edit_eval.statistics.timing import SHOWN, tokens
-from edit_eval.text import Text
+from edit_eval.text import Text, counted
 
 Row = Mapping[str, Any]
 _DEVICE: Column[Row] = Column(Text("Device"), lambda row: row["device"], "name")
@@ -164,6 +164,18 @@ def device_failures_table(failures: Sequence[Row]) -> Table[Row]:
     )
 
 
+def spent_words(spent: Sequence[Spent]) -> Iterator[str]:
+    """Yields what a run has spent, in all and by model: `nano: 1.34 USD for 10 requests, computed`."""
+    if len(spent) > 1:
+        yield Text("{:,.2f} USD in all", sum(one.usd for one in spent))
+    for one in spent:
+        how = Text("as told by its provider") if one.told else Text("computed from its price")
+        more = Text("; at most {:,.2f} more were under way when a start was killed", one.feared) if one.feared else ""
+        name = one.model.partition(":")[2]
+        requests = counted(one.attempts, "request")
+        yield Text("{}: {:,.4f} USD for {}, {}{}", name, one.usd, requests, how, more)
+
+
 # -- sums --
 
 
@@ -196,6 +208,8 @@ def costs(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
         "answers": len(answer_seconds),
         "seconds_per_answer": statistics.median(answer_seconds) if answer_seconds else None,
         "tokens": [asdict(one) for one in tokens(results)],
+        "spent": [asdict(one) for one in results.spent],
+        "spent_words": list(spent_words(results.spent)),
     }
 
 

@@ -54,6 +54,13 @@ def bracketed(ends: Sequence[float] | None, digits: int = 2) -> str:
     return NOTHING if ends is None else f"[{', '.join(score(end, digits) for end in ends)}]"
 
 
+def file_size(count: int) -> str:
+    """Formats a size in bytes: `3.4 KiB`; from 10 MiB on, as memory is shown."""
+    if count >= 10 << 20:
+        return memory(count)
+    return f"{count / 2**20:.1f} MiB" if count >= 1 << 20 else f"{count / 2**10:.1f} KiB" if count else "0"
+
+
 def turned(ends: Sequence[float] | None, sign: float) -> list[float] | None:
     """The interval of a - b as that of b - a, if `sign` is -1."""
     return None if ends is None else sorted(sign * end for end in ends)

@@ -69,6 +69,11 @@ def name_of(kind: str, name: str) -> str:
     return NAMES[kind].get(name, name)
 
 
+def control_name(kind: str) -> str:
+    """Returns what tables call a kind of control; a package's by its own name."""
+    return NAMES["control"].get(kind) or Text("Control: {}", kind)
+
+
 def short_category(category: str) -> str:
     """Returns a category in one word, where there is no room for its title."""
     name = canonical(category)

@@ -139,7 +139,7 @@ def control_lines(summary: Mapping[str, Any]) -> list[Text]:
             ends = formats.bracketed(beside["ci95"], digits)
             interval = Text(", difference {}", ends) if beside["ci95"] else ""
             control, edits = (formats.score(beside[name], digits) for name in ("control", "edits"))
-            parts.append(Text("{} ({} against {}{})", _CONTROLS[kind], control, edits, interval))
+            parts.append(Text("{} ({} against {}{})", _CONTROLS.get(kind, kind), control, edits, interval))
         lines.append(
             Text(
                 "{} does not put controls last: no edit model is shown to score better than {}. Either "

@@ -9,7 +9,7 @@ from typing import Any
 
 from edit_eval.reporting import formats
 from edit_eval.reporting.entries import ControlRow, Entry, category_names, link, to_part
-from edit_eval.reporting.names import NAMES, name_of, scale_words, score_name, short_category
+from edit_eval.reporting.names import NAMES, control_name, name_of, scale_words, score_name, short_category
 from edit_eval.reporting.table import Column, Table, Words
 from edit_eval.statistics.failures import FailureGroup
 from edit_eval.text import Text, joined
@@ -129,7 +129,7 @@ SCORE: Column[Figures] = Column(
 ITEM = replace(SCORE, title=Text("Item"))
 EDIT_MODEL: Column[Figures] = Column(
     Text("Edit model"),
-    lambda row: NAMES["control"][row.control] if row.control else row.part.edit_model,
+    lambda row: control_name(row.control) if row.control else row.part.edit_model,
     "name",
     to=Figures.to,
 )

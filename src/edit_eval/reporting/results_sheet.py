@@ -31,7 +31,7 @@ def _results(summary: Mapping[str, Any]) -> Iterator[Line | Table[Any]]:
     parts = entries(summary["results"])
     enough, *rest = coverage_words(summary)
     look: Look = "strong" if formats.is_complete(summary["coverage"]) else "problem"
-    yield Line(joined(rest, " "), "", enough + (" " if rest else ""), look)
+    yield Line(joined(rest, " "), "", Text("{} ", enough) if rest else enough, look)
     yield from (Line(line, "strong") for line in verdict_lines(summary))
     for refused in refusals(summary):
         yield Line(Text("{} refused {} of {} edits: {}.", *refused.values()))

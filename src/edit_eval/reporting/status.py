@@ -31,10 +31,11 @@ from edit_eval.records import (
     Reading,
     Results,
     Sample,
+    Spent,
     Status,
     model_title,
 )
-from edit_eval.reporting.costs import recorded_command
+from edit_eval.reporting.costs import recorded_command, spent_words
 from edit_eval.reporting.formats import decimals, duration
 from edit_eval.reporting.formats import score as score_text
 from edit_eval.reporting.language import worded
@@ -113,6 +114,7 @@ def _document(results: Results, live: Live | None) -> dict[str, Any]:
         "folder": folder,
         **{name: {"total": of.total(), **_by_status(of)} for name, of in statuses.items()},
         "tokens": [asdict(one) for one in tokens(results)],
+        "spent": [asdict(one) for one in results.spent],
         "scores": [asdict(mean) for mean in means_so_far(results.judgements, results.scoring)],
         "live": None if live is None else asdict(live),
         "categories": _categories(results.judgements),
@@ -225,6 +227,8 @@ def _facts(document: dict[str, Any]) -> Iterable[tuple[str, str]]:
         yield Text("at work"), one_line(directory.holder())
     for one in document["tokens"]:
         yield Text("tokens"), token_words(one["judge"], one["read"], one["written"], one["cost"])
+    for line in spent_words(tuple(Spent(**one) for one in document["spent"])):
+        yield Text("spent"), line
 
 
 def _starts(document: dict[str, Any], *, at_work: bool) -> str:

@@ -114,9 +114,13 @@ def padded(text: str, cells: int) -> str:
 
 
 def readable(document: Any) -> Any:
-    """Returns a document (dicts, lists, sets, text, numbers) ready for JSON, with text that UTF-8 can encode."""
+    """Returns a document (dicts, lists, sets, text, numbers) ready for JSON, with text that UTF-8 can encode.
+
+    A sentence that it can encode stays a `Text`, which may be said in another language.
+    """
     if isinstance(document, str):
-        return document.encode("utf-8", "replace").decode("utf-8")
+        encoded = document.encode("utf-8", "replace").decode("utf-8")
+        return document if encoded == document else encoded
     if isinstance(document, dict):
         return {readable(key): readable(value) for key, value in document.items()}
     if isinstance(document, list | tuple):

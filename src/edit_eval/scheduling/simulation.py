@@ -229,7 +229,7 @@ def _never(task: Task) -> bool:
 
 MOST_SIMULATED = 5_000
 """Number of tasks; simulating this many takes a quarter of a second."""
-SIMULATING = 1e-4
+SIMULATING = 2e-4
 """Processor seconds that simulating one task takes, roughly, the copy of the work included."""
 NOTHING = Elapsed()
 

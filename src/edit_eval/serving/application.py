@@ -565,12 +565,13 @@ class ServiceGuard(Guard):
         return self.app.state
 
     def tokens(self, scope: Scope, headers: Mapping[str, str]) -> Iterable[str]:
-        return [*super().tokens(scope, headers), headers.get("x-edit-eval-token", ""), scope["path"].split("/", 2)[1]]
+        first = scope["path"].removeprefix("/").partition("/")[0]
+        return [*super().tokens(scope, headers), headers.get("x-edit-eval-token", ""), first]
 
     async def pass_on(self, scope: Scope, receive: Any, send: Any) -> None:
-        _, first, *rest = scope["path"].split("/", 2)
+        first, _, rest = scope["path"].removeprefix("/").partition("/")
         if self.token and self.is_token(first):
-            scope["path"] = f"/{rest[0]}" if rest else "/"
+            scope["path"] = f"/{rest}"
             scope["raw_path"] = scope["path"].encode()
         await super().pass_on(scope, receive, send)
 

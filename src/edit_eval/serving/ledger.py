@@ -33,11 +33,12 @@ from edit_eval.records import CONTROL, Edit, Picture, Sample, Status
 from edit_eval.scheduling.tasks import Task, Work
 from edit_eval.serving.pictures import Sent
 from edit_eval.serving.submissions import Submission
-from edit_eval.store.cells import Shown
 from edit_eval.store.examined import take_passports
-from edit_eval.store.matrix import CONTROL_OF, Matrix
+from edit_eval.store.matrix import Matrix
 from edit_eval.store.recall import edit_record
 from edit_eval.store.run_directory import CannotWrite, RunDirectory, is_marked
+from edit_eval.store.subjects.contract import Shown
+from edit_eval.store.subjects.controls import CONTROL_OF
 from edit_eval.text import Text
 
 MOST_PAIRS = 20_000
@@ -88,7 +89,10 @@ class Ledger:
         self._syncs: threading.Thread | None = None
         self._refused: CannotWrite | None = None  # the error of the last sync
         self._closed = False
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RunDirectoryError(Text("{}: cannot be written ({})", folder, error.strerror or error)) from error
         if strange := [path.name for path in self.volumes() if not is_marked(path)]:
             raise RunDirectoryError(Text("{} is no folder of a service ({}); name another one", folder, strange[0]))
         self._begin()

@@ -46,7 +46,7 @@ def read_native(body: bytes, root: Path | None) -> Given:
         asked = ScoreRequest.model_validate_json(body).pairs
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        raise BadRequest(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+        raise BadRequest(": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))) from error
     pictures = SentPictures(root)
     return Given([_pair(pictures, one, place) for place, one in enumerate(asked)], meta=[one.id for one in asked])
 

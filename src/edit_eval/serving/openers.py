@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import queue
 import signal
@@ -11,9 +12,10 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -23,6 +25,10 @@ from edit_eval.serving.opening import LONGEST_ANSWER, SECONDS, Opened, Order, re
 
 MOST_OPENERS = 4
 TOO_LONG = "it took more processor time than a request of its size may"
+STANDSTILL = 20.0
+"""Seconds without any processor time after which an opener that has not answered is given up: on a machine that is busy
+it gets some, so it has been stopped, or waits for a disk that does not answer."""
+LOOKED_EVERY = 2.0
 PICTURE_SECONDS = 60.0
 """Time for one picture, most of which may be spent waiting for others."""
 _HEADROOM = 1 << 20
@@ -35,6 +41,10 @@ class NoOpener(Exception):
 
 class Late(Exception):
     """Not opened before the client's patience was over."""
+
+
+class StoodStill(OSError):
+    """An opener has done nothing for `STANDSTILL` seconds."""
 
 
 class Openers:
@@ -113,15 +123,17 @@ class Openers:
                 try:
                     opened, data = ending.ask(order, body, until)
                 except (OSError, ValueError, EOFError) as error:
-                    if late := isinstance(error, TimeoutError):
+                    late, stood = isinstance(error, TimeoutError), isinstance(error, StoodStill)
+                    if late or stood:
                         ending.kill()
                     why = self._forget(ending)
                     if self._closed:
                         raise NoOpener from None
                     if late:
                         raise Late from None
-                    if last or why == TOO_LONG:
+                    if last or stood or why == TOO_LONG:
                         self.ended += 1
+                        why = f"it stood still for {STANDSTILL:.0f} s" if stood else why
                         raise BadRequest(f"refused: the process that opened it has ended ({why})") from error
                 except BaseException:  # it would take what is said next for the rest of this
                     ending.kill()
@@ -173,11 +185,12 @@ class _Opener:
             except BaseException:
                 ours.close()
                 raise
-        self._socket, self._file = ours, ours.makefile("rwb")
+        self._socket = _Watched(ours, self.process.pid)
+        self._file: io.BufferedRWPair = io.BufferedRWPair(self._socket, self._socket, 1 << 16)
 
     def ask(self, order: Order, body: bytearray, until: float) -> tuple[Opened, list[bytes]]:
         """Sends an order; returns the answer, and then empties `body`. Raises `OSError`, `EOFError`, `ValueError`."""
-        self._socket.settimeout(max(0.1, until - time.monotonic()))
+        self._socket.begin(until)
         send(self._file, msgspec.msgpack.encode(order), [body])
         opened: Opened | None = received(self._file, Opened, LONGEST_ANSWER + _HEADROOM)
         if opened is None:
@@ -205,3 +218,57 @@ class _Opener:
         if over == -signal.SIGXCPU:
             return TOO_LONG
         return signal.Signals(-over).name if over < 0 else f"exit code {over}"
+
+
+class _Watched(io.RawIOBase):
+    """The socket of an opener: it is waited for as long as the opener does something, and time is left."""
+
+    def __init__(self, ours: socket.socket, process: int) -> None:
+        super().__init__()
+        self._socket, self._process = ours, process
+        self.begin(0.0)
+
+    def begin(self, until: float) -> None:
+        """Starts to wait, at most `until` (by `time.monotonic`)."""
+        self._until, self._since, self._used = until, time.monotonic(), -1
+
+    def readable(self) -> bool:
+        return True
+
+    def writable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Raises `TimeoutError` when time is over, `StoodStill`, and other `OSError`."""
+        return self._patiently(self._socket.recv_into, buffer)
+
+    def write(self, data: Any) -> int:
+        """Raises what `readinto` does."""
+        return self._patiently(self._socket.send, data)
+
+    def close(self) -> None:
+        if not self.closed:
+            self._socket.close()
+        super().close()
+
+    def _patiently(self, do: Callable[[Any], int], data: Any) -> int:
+        while True:
+            self._socket.settimeout(min(LOOKED_EVERY, max(0.1, self._until - time.monotonic())))
+            try:
+                return do(data)
+            except TimeoutError:
+                now = time.monotonic()
+                if now > self._until:
+                    raise
+                if (used := _processor_time(self._process)) is None or used != self._used:
+                    self._used, self._since = used or 0, now
+                elif now - self._since > STANDSTILL:
+                    raise StoodStill from None
+
+
+def _processor_time(process: int) -> int | None:
+    """Returns the nanoseconds of processor time that a process has had; None where that cannot be known."""
+    try:
+        return int(Path(f"/proc/{process}/schedstat").read_text().split()[0])
+    except (OSError, ValueError, IndexError):  # elsewhere than on Linux
+        return None

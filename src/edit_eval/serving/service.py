@@ -403,8 +403,9 @@ class Service:
             ticket = self._abandoned.popleft()
             if self._by_number.get(ticket.number) is ticket:
                 self._forget(ticket)
-                for cell in self.ledger.matrix.cells.cells_of_edit(ticket.number):  # release tasks that wait for these
-                    self.work.settle(settled(self.ledger.matrix, cell))
+                matrix = self.ledger.matrix
+                for cell in matrix.cells.cells_of_subject(ticket.number):  # release tasks that wait for these
+                    self.work.settle(settled(matrix, cell))
         if self._closing.is_set() and not self.waiting and not self._late:
             self.work.kept.clear()
             return True

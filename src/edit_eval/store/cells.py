@@ -1,9 +1,9 @@
 """Cells: their numbers, which are all that scheduling needs, and their keys; and what an edit model is told.
 
 A cell is one question to one judge about one edit, or about two, in one reading of one repeat. Cells that differ only
-in question and reading form one judgement; the two orders of showing a battle's edits are two questions. Edits are
-numbered by (edit model, edit seed, sample), followed by controls and then battles; judgements by (edit, judge, repeat);
-cells by (judgement, reading, question).
+in question and reading form one judgement; two orders of showing two edits are two questions. Subjects are numbered:
+edits by (edit model, edit seed, sample), then those of other kinds (`store/subjects`); judgements by (subject, judge,
+repeat); cells by (judgement, reading, question).
 
 A key is a digest of everything that determines an edit's pixels, or a judge's reply. Where and how something ran
 (device, batch size, library versions) is recorded, never hashed. Neither are the names that a configuration gives its
@@ -13,18 +13,17 @@ models, nor the way replies are read: stored replies can be read again without a
 from __future__ import annotations
 
 import json
-import re
 from array import array
 from collections.abc import Sequence
-from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
 
-from edit_eval.config.identity import Identity, canonical_json, digest, digest_of_text
-from edit_eval.experiment import Battle, Control, Experiment
-from edit_eval.judges.answers import quoted
+from edit_eval.config.identity import Identity, digest, digest_of_text
+from edit_eval.experiment import Experiment
 from edit_eval.protocols.asked import SampleQuestion
-from edit_eval.records import DECLINED, EDIT_LOST, NO_EDIT, Judgement, Sample, Scale, Status, Told
+from edit_eval.records import Sample
+from edit_eval.store.subjects.contract import Kind, Subject
+from edit_eval.store.subjects.kinds import EDITS, KINDS
 
 NO_EDIT_AS_HIGH = 1 << 40
 """In an experiment that grows, the first number of a cell."""
@@ -33,8 +32,7 @@ NO_EDIT_AS_HIGH = 1 << 40
 class JudgementPlace(NamedTuple):
     """The place of a judgement."""
 
-    edit: int
-    """Or control, or battle."""
+    subject: int
     judge: int
     repeat: int
 
@@ -54,16 +52,18 @@ class Cells:
         self._experiment = experiment
         self._samples = len(experiment.samples)
         self.edits = len(experiment.edit_models) * experiment.edit_seeds * self._samples
-        """Number of edits made by edit models; the numbers after them are controls."""
-        self.controls = range(self.edits, self.edits + len(experiment.controls))
-        """Numbers of all controls."""
-        self.battles = range(self.controls.stop, self.controls.stop + len(experiment.battles))
-        """Numbers of all battles."""
-        self.everything = self.battles.stop
+        """Number of edits made by edit models; the numbers after them are of other subjects."""
+        self._others: list[Subject] = []
+        self._of_kind = {EDITS.name: range(self.edits)}
+        for kind in KINDS.values():
+            if kind is not EDITS:
+                begin = self.everything
+                self._others += kind.unfold(experiment)
+                self._of_kind[kind.name] = range(begin, self.everything)
         self.answers_from = NO_EDIT_AS_HIGH if experiment.grows else self.everything
         """First number of a cell where edits and cells share one sequence of numbers."""
         self._asked = [experiment.asked[judge.name] for judge in experiment.judges]
-        self._judgement_edit, self._judgement_judge = array("q"), array("q")
+        self._judgement_subject, self._judgement_judge = array("q"), array("q")
         self._judgement_repeat = array("q")
         self._first_judgement, self._first_cell = array("q", [0]), array("q", [0])
         self._cell_judgement = array("q")
@@ -73,34 +73,30 @@ class Cells:
         """How often each judge is asked again."""
         before = accumulate((self.repeats[judge] for judge in self.judges_of_one), initial=0)
         self._place = dict(zip(self.judges_of_one, before, strict=False))
-        controlled = [n for n, judge in enumerate(experiment.judges) if judge.sees_controls]
         for edit in range(self.edits):
             self._unfold(edit, self.judges_of_one)
-        rewriting = [n for n, judge in enumerate(experiment.judges) if judge.before_edits]
-        for edit in self.controls:
-            self._unfold(edit, rewriting if self.control(edit).is_rewrite else controlled, 1)
-        for edit in self.battles:
-            self._unfold(edit, self.battle(edit).judges)
+        for number, subject in enumerate(self._others, self.edits):
+            self._unfold(number, subject.judges, 0 if KINDS[subject.kind].repeated else 1)
 
-    def _unfold(self, edit: int, judges: Sequence[int], repeats: int = 0) -> None:
-        sample, readings = self.sample(edit), self._experiment.readings
+    def _unfold(self, subject: int, judges: Sequence[int], repeats: int = 0) -> None:
+        sample, readings = self.sample(subject), self._experiment.readings
         for judge in judges:
             count = len(self._asked[judge][sample]) * readings
             for repeat in range(repeats or self.repeats[judge]):
-                number = len(self._judgement_edit)
-                self._judgement_edit.append(edit)
+                number = len(self._judgement_subject)
+                self._judgement_subject.append(subject)
                 self._judgement_judge.append(judge)
                 self._judgement_repeat.append(repeat)
                 self._cell_judgement.extend([number] * count)
                 self._first_cell.append(self._first_cell[-1] + count)
-        self._first_judgement.append(len(self._judgement_edit))
+        self._first_judgement.append(len(self._judgement_subject))
 
     def grow(self) -> None:
         """Adds the edit of a new sample (see `Experiment.grows`)."""
+        assert not self._others
         self._samples += 1
         self.edits += 1
-        self.everything += 1
-        self.controls = self.battles = range(self.edits, self.edits)
+        self._of_kind = {name: range(self.edits, self.edits) for name in KINDS} | {EDITS.name: range(self.edits)}
         self._unfold(self.edits - 1, self.judges_of_one)
 
     def __len__(self) -> int:
@@ -110,36 +106,43 @@ class Cells:
     @property
     def judgements(self) -> int:
         """Number of judgements, controls included."""
-        return len(self._judgement_edit)
+        return len(self._judgement_subject)
 
-    # -- edits --
+    # -- subjects --
 
-    def sample(self, edit: int) -> int:
-        """Returns the position of the sample of an edit, a control or a battle."""
-        if edit < self.edits:
-            return edit % self._samples
-        return self.control(edit).sample if edit in self.controls else self.battle(edit).sample
+    @property
+    def everything(self) -> int:
+        """Number of all subjects."""
+        return self.edits + len(self._others)
 
-    def battle(self, edit: int) -> Battle:
-        """Returns which edits are compared."""
-        return self._experiment.battles[edit - self.battles.start]
+    def of_kind(self, name: str) -> range:
+        """Returns the numbers of all subjects of a kind."""
+        return self._of_kind[name]
 
-    def fighters(self, edit: int) -> tuple[int, int]:
-        """Returns the numbers of a battle's edits."""
-        of = self.battle(edit)
-        return self.edit(of.edit_model, of.edit_seed, of.sample), self.edit(of.other, of.edit_seed, of.sample)
+    def kind(self, number: int) -> Kind:
+        """Returns the kind of a subject."""
+        return EDITS if number < self.edits else KINDS[self._others[number - self.edits].kind]
 
-    def rewrite(self, sample: int) -> int:
-        """Returns the control that represents a sample before its edit is made."""
-        return self._rewrites[sample]
+    def subject(self, number: int) -> Subject:
+        """Returns the subject with a number."""
+        if number < self.edits:
+            model, edit_seed, sample = self.edit_parts(number)
+            return Subject(EDITS.name, sample, model, seed=edit_seed)
+        return self._others[number - self.edits]
 
-    @cached_property
-    def _rewrites(self) -> dict[int, int]:
-        return {self.control(edit).sample: edit for edit in self.controls if self.control(edit).is_rewrite}
+    def sample(self, number: int) -> int:
+        """Returns the position of a subject's sample."""
+        return number % self._samples if number < self.edits else self._others[number - self.edits].sample
 
-    def control(self, edit: int) -> Control:
-        """Returns what is judged in place of an edit."""
-        return self._experiment.controls[edit - self.edits]
+    def edit_seed(self, number: int) -> int:
+        """Returns the edit seed of a subject; 0 for what is no edit's."""
+        if number < self.edits:
+            return number // self._samples % self._experiment.edit_seeds
+        return self._others[number - self.edits].seed
+
+    def edits_of(self, number: int) -> tuple[int, ...]:
+        """Returns the edits that a subject is about."""
+        return self.kind(number).edits(self, number)
 
     def edit(self, model: int, edit_seed: int, sample: int) -> int:
         """Returns the number of an edit; arguments count from 0, in the order of the configuration and the samples."""
@@ -152,9 +155,13 @@ class Cells:
 
     # -- judgements --
 
-    def judgements_of(self, edit: int) -> range:
-        """Returns the numbers of all judgements of an edit."""
-        return range(self._first_judgement[edit], self._first_judgement[edit + 1])
+    def judgements_of(self, subject: int) -> range:
+        """Returns the numbers of all judgements of a subject."""
+        return range(self._first_judgement[subject], self._first_judgement[subject + 1])
+
+    def first_judgement(self, subject: int) -> int:
+        """Returns the number of the first judgement of a subject, or of those behind all subjects."""
+        return self._first_judgement[subject]
 
     def judgement(self, edit: int, judge: int, repeat: int) -> int:
         """Returns the number of a judgement of an edit made by a model."""
@@ -165,22 +172,22 @@ class Cells:
         return JudgementPlace(*self.parts(judgement))
 
     def parts(self, judgement: int) -> tuple[int, int, int]:
-        """Returns edit, judge and repeat as a plain tuple: a named one takes several times as long to make."""
-        return self._judgement_edit[judgement], self._judgement_judge[judgement], self._judgement_repeat[judgement]
+        """Returns subject, judge and repeat as a plain tuple: a named one takes several times as long to make."""
+        return self._judgement_subject[judgement], self._judgement_judge[judgement], self._judgement_repeat[judgement]
 
     # -- cells --
 
     def asked(self, judgement: int) -> tuple[SampleQuestion, ...]:
         """Returns the questions of a judgement."""
-        return self._asked[self._judgement_judge[judgement]][self.sample(self._judgement_edit[judgement])]
+        return self._asked[self._judgement_judge[judgement]][self.sample(self._judgement_subject[judgement])]
 
     def cells_of(self, judgement: int) -> range:
         """Returns the numbers of all cells of a judgement."""
         return range(self._first_cell[judgement], self._first_cell[judgement + 1])
 
-    def cells_of_edit(self, edit: int) -> range:
-        """Returns the numbers of all cells about an edit."""
-        of = self.judgements_of(edit)
+    def cells_of_subject(self, subject: int) -> range:
+        """Returns the numbers of all cells about a subject."""
+        of = self.judgements_of(subject)
         return range(self._first_cell[of.start], self._first_cell[of.stop])
 
     def judgement_of(self, cell: int) -> int:
@@ -216,27 +223,12 @@ class Cells:
         return found
 
 
-class Shown(NamedTuple):
-    """A picture shown to an edit model or a judge."""
-
-    path: str
-    """Path of its file; relative to the run directory for an edit."""
-    digest: str = ""
-    """SHA-256 of the file's bytes."""
-    pixels: str = ""
-    """For an edit: the digest of its pixels."""
-    blank: bool = False
-    """True if a grey picture of the same size is shown instead."""
-
-    @property
-    def known_by(self) -> str:
-        """The picture's part of a key."""
-        return f"blank like {self.digest}" if self.blank else self.pixels or self.digest
-
-
 SCHEMA = 2  # part of every key; raised when the meaning of a key changes
 REPEAT_STRIDE = 1_000_000
 """Reading r of repeat p is sampled with the seed r + 1,000,000 p, so repeats share no seeds."""
+
+EDIT_SEED_STRIDE = 1_000_000
+"""Distance between the seeds of a sample's edits with `edit_seeds` > 1: larger than any benchmark."""
 
 _quoted = json.encoder.encode_basestring  # a text in canonical JSON
 
@@ -249,15 +241,6 @@ def edit_key(model: Identity, sources: Sequence[str], instruction: str, seed: in
     """
     shown = ",".join(map(_quoted, sources))
     return digest_of_text(f'["edit",{SCHEMA},"{model.digest}",[{shown}],{_quoted(instruction)},{seed}]')
-
-
-def recipe(judge: Identity, asked: Sequence[str], before: str, template: str, instruction: str) -> str:
-    """Returns the text that replaces the instruction in the key of an edit told what a judge says.
-
-    `asked` are the digests of the judge's questions, `before` the key of the edit it is shown (empty for none). The
-    judge's words are in no key, since they are known only after the previous edit is made.
-    """
-    return canonical_json(["told", judge.digest, list(asked), before, template, instruction])
 
 
 def reply_key(judge: Identity, asked: str, edit: str, seed: int) -> str:
@@ -274,35 +257,11 @@ def replay_key(judge: Identity, address: Sequence[object]) -> str:
     return digest(["replay", SCHEMA, judge.digest, *address])
 
 
-_BEFORE = "the edit that it follows {}: "
+def seed_of_edit(model: Identity, edit_seed: int, sample: Sample) -> int:
+    """Returns the seed that an edit is made with."""
+    return model.seed + sample.index + edit_seed * EDIT_SEED_STRIDE
 
 
-def instruction_of(template: str, said: Judgement, sample: Sample) -> str:
-    """Fills the template with the judge's reason, or else its answer, and the sample's own instruction.
-
-    In one pass, so that braces in the judge's words stay. The judge's thinking before its answer is left out.
-    """
-    words = {"critique": said.reason or quoted(said.answer), "instruction": sample.instruction}
-    return re.sub(r"\{(critique|instruction)\}", lambda slot: words[slot[1]].strip(), template)
-
-
-def not_told(told: Told, scale: Scale, said: Judgement) -> tuple[Status, str]:
-    """Returns the status of an edit that gets no critique, and why; `ok` if it gets one.
-
-    `scale` is that of the judge's headline. Without the previous edit, or a critique of it, the edit cannot be made; if
-    the judge is content with the previous one, it is `skipped`.
-    """
-    if said.status is Status.SKIPPED:
-        return said.status, said.reason
-    if said.status in NO_EDIT:
-        failed, refused = (_BEFORE.format(was) for was in ("failed", "was refused"))
-        reason = said.reason.removeprefix(failed).removeprefix(refused)
-        return said.status, (refused if said.status in DECLINED else failed) + reason
-    if said.status is not Status.OK:
-        return EDIT_LOST[0], f"{told.judge} gave no critique: {said.reason}"
-    if told.stop is not None and said.score is not None:
-        up = 1 if scale.higher_is_better else -1
-        if up * said.score >= up * told.stop:
-            why = f"{told.judge} gives the edit before {said.score:g}, which is good enough: it is kept"
-            return Status.SKIPPED, why
-    return Status.OK, ""
+def sources_of(sample: Sample) -> list[str]:
+    """Returns the digests of a sample's own source pictures."""
+    return [picture.digest for name, picture in sample.pictures.items() if name.startswith("source")]

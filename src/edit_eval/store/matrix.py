@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
 from edit_eval.config.identity import Identity
-from edit_eval.experiment import CONTROLS, Experiment
-from edit_eval.protocols.asked import AskedJudge, asked_digest
+from edit_eval.experiment import Experiment
+from edit_eval.protocols.asked import AskedJudge
 from edit_eval.protocols.contract import Question, in_order, turn_named
 from edit_eval.protocols.judging import (
     JudgedScores,
@@ -22,29 +21,23 @@ from edit_eval.protocols.judging import (
     score,
     unasked,
 )
-from edit_eval.records import CONTROL, DECLINED, Edit, Judgement, Reading, Reply, Sample, Status, Told
-from edit_eval.statistics.battles import tables_of, votes_of
-from edit_eval.statistics.preferences import told_apart
+from edit_eval.records import DECLINED, Edit, Judgement, Reading, Reply, Sample, Status
 from edit_eval.store.cells import (
     REPEAT_STRIDE,
     Cells,
-    Shown,
     edit_key,
-    instruction_of,
-    not_told,
-    recipe,
     replay_key,
     reply_key,
+    seed_of_edit,
+    sources_of,
 )
 from edit_eval.store.journal import no_garbage
 from edit_eval.store.references import References
+from edit_eval.store.subjects.battles import Design
+from edit_eval.store.subjects.contract import Shown
+from edit_eval.store.subjects.critiques import Critiques
+from edit_eval.store.subjects.kinds import KINDS
 from edit_eval.text import Text
-
-EDIT_SEED_STRIDE = 1_000_000
-"""Distance between the seeds of a sample's edits with `edit_seeds` > 1: larger than any benchmark."""
-
-CONTROL_OF = "control_of"
-"""In an experiment that grows, the fact of a control sample that names the sample it controls."""
 
 SHORT = 64
 """Most characters of a reply that is likely to recur."""
@@ -68,6 +61,8 @@ class Matrix:
         self.samples, self.edit_models, self.judges = experiment.samples, experiment.edit_models, experiment.judges
         with no_garbage():
             self.cells = Cells(experiment)
+            self.critiques = Critiques(self)
+            """Which edits are told what a judge said."""
             self.edit_keys = self._edit_keys()
             self.replies: list[list[Reply]] = [[] for _ in range(len(self.cells))]
         self._readings: list[Reading | None] = [None] * len(self.cells)
@@ -81,9 +76,9 @@ class Matrix:
         self._alike: dict[tuple[object, ...], tuple[JudgedScores, ByReading]] = {}
         self.aside: dict[str, dict[tuple[object, ...], list[Reply]]] = {}
         """Replies about pictures that do not exist at the moment, by key and address."""
-        self.rounds = 1
-        """Rounds of battles asked so far. Battles of later rounds have numbers, and are ignored otherwise."""
         self.references = References(self)
+        self.design = Design(self)
+        """Which battles are asked so far."""
 
     # -- edits --
 
@@ -97,34 +92,25 @@ class Matrix:
             if sample.follows and not sample.fault:
                 later.append(number)
                 continue
-            if told := self.told(number):
-                keys[number] = self._told_key(number, told, keys)
+            if told := self.critiques.how(number):
+                keys[number] = self.critiques.key(number, told, keys)
                 continue
-            keys[number] = edit_key(model, _sources(sample), sample.instruction, self._seed(model, edit_seed, sample))
+            keys[number] = edit_key(
+                model, sources_of(sample), sample.instruction, seed_of_edit(model, edit_seed, sample)
+            )
         while later:  # a key contains that of the edit it follows, so those come first
             left = []
             for number in later:
                 model, edit_seed, sample = self.edit_parts(number)
                 origin = keys[number - number % len(self.samples) + before[number % len(self.samples)]]
                 if origin:
-                    sources = [origin, *_sources(sample)]
-                    keys[number] = edit_key(model, sources, sample.instruction, self._seed(model, edit_seed, sample))
+                    sources = [origin, *sources_of(sample)]
+                    keys[number] = edit_key(model, sources, sample.instruction, seed_of_edit(model, edit_seed, sample))
                 else:
                     left.append(number)
             assert len(left) < len(later), "samples that follow each other in a circle have a fault"
             later = left
         return keys
-
-    def _told_key(self, number: int, told: Told, keys: Sequence[str]) -> str:
-        """Computes the key of an edit told a judge's words; `keys` has those of earlier edit models."""
-        model, edit_seed, sample = self.edit_parts(number)
-        judge = next(judge for judge in self.judges if judge.name == told.judge)
-        asked = [one.digest(0) for one in self.experiment.asked[judge.name][number % len(self.samples)]]
-        before = self.before(number)
-        known = "" if before is None else keys[before]
-        sources = [known] if told.source == "last" else _sources(sample)
-        stands = recipe(judge.model, asked, known, told.template, sample.instruction)
-        return edit_key(model, sources, stands, self._seed(model, edit_seed, sample))
 
     @cached_property
     def edits(self) -> list[Edit]:
@@ -138,7 +124,7 @@ class Matrix:
             key=self.edit_keys[number],
             sample_id=sample.id,
             edit_model=model.name,
-            seed=self._seed(model, edit_seed, sample),
+            seed=seed_of_edit(model, edit_seed, sample),
             edit_seed=edit_seed,
             status=SKIPPED if sample.fault else PENDING,
             reason=sample.fault,
@@ -150,7 +136,7 @@ class Matrix:
         self.cells.grow()
         number = self.cells.edits - 1
         model, edit_seed, _ = self.edit_parts(number)
-        key = edit_key(model, _sources(sample), sample.instruction, self._seed(model, edit_seed, sample))
+        key = edit_key(model, sources_of(sample), sample.instruction, seed_of_edit(model, edit_seed, sample))
         self.edit_keys.append(key)
         self.edits.append(self.new_edit(number))
         new = len(self.cells) - len(self.replies)
@@ -165,12 +151,9 @@ class Matrix:
         model, edit_seed, sample = self.cells.edit_parts(number)
         return self.edit_models[model], edit_seed, self.samples[sample]
 
-    def _seed(self, model: Identity, edit_seed: int, sample: Sample) -> int:
-        return model.seed + sample.index + edit_seed * EDIT_SEED_STRIDE
-
-    def sample_of(self, edit: int) -> Sample:
-        """Returns the sample of an edit, a control or a battle."""
-        return self.samples[self.cells.sample(edit)]
+    def sample_of(self, subject: int) -> Sample:
+        """Returns the sample of a subject."""
+        return self.samples[self.cells.sample(subject)]
 
     def predecessor(self, edit: int) -> int | None:
         """Returns the edit used as this one's source; None if the sample has its own source."""
@@ -178,82 +161,10 @@ class Matrix:
         other = self.experiment.predecessors.get(position)
         return None if other is None else edit - position + other
 
-    # -- edits that are told what a judge said --
-
-    def told(self, edit: int) -> Told | None:
-        """Returns how an edit gets its instruction from a judge; None if it uses the sample's."""
-        return self.experiment.told.get(self.edit_models[self.cells.edit_parts(edit)[0]].name)
-
-    def before(self, edit: int) -> int | None:
-        """Returns the edit of the previous round; None in the first."""
-        told = self.told(edit) if self.experiment.told else None
-        if told is None or not told.before:
-            return None
-        _, edit_seed, sample = self.cells.edit_parts(edit)
-        return self.cells.edit(self.experiment.places[told.before], edit_seed, sample)
-
     def made_from(self, edit: int) -> int | None:
         """Returns the edit that the edit model starts from; None if it starts from the sample's own source."""
-        told = self.told(edit) if self.experiment.told else None
-        return self.before(edit) if told and told.source == "last" else self.predecessor(edit)
-
-    def critique(self, edit: int) -> int | None:
-        """Returns the judgement whose words an edit is told; None if it is told the sample's instruction."""
-        told = self.told(edit) if self.experiment.told else None
-        if told is None or self.sample_of(edit).fault:
-            return None
-        judge = next(place for place, judge in enumerate(self.judges) if judge.name == told.judge)
-        before = self.before(edit)
-        about = self.cells.rewrite(self.cells.sample(edit)) if before is None else before
-        return next(n for n in self.cells.judgements_of(about) if self.cells.parts(n)[1:] == (judge, 0))
-
-    @cached_property
-    def _told_of(self) -> dict[int, list[int]]:
-        """The edits told the words of a judgement, by the judgement's number."""
-        found: dict[int, list[int]] = {}
-        for edit in range(self.cells.edits) if self.experiment.told else ():
-            if (critique := self.critique(edit)) is not None:
-                found.setdefault(critique, []).append(edit)
-        return found
-
-    def told_of(self, judgement: int) -> list[int]:
-        """Returns the edits told the words of a judgement, in order."""
-        return self._told_of.get(judgement, [])
-
-    def behind(self, edit: int) -> list[int]:
-        """Returns the edits told what a judge says about this one."""
-        if not self.experiment.told:
-            return []
-        return [one for judgement in self.cells.judgements_of(edit) for one in self.told_of(judgement)]
-
-    def tell(self, edit: int) -> list[int]:
-        """Gives an edit the instruction built from its critique, once the critique is final.
-
-        An edit made with another instruction becomes pending again. Returns the edits that end here without being made,
-        this one first: without a critique it fails, and so do those that depend on it; if the critic is content with
-        the previous edit, that one is kept.
-        """
-        told, critique = self.told(edit), self.critique(edit)
-        if told is None or critique is None:
-            return []
-        said, mine = self.judgement(critique), self.edits[edit]
-        if said.status is PENDING:
-            return []
-        judge = next(judge for judge in self.judges if judge.name == told.judge)
-        status, reason = not_told(told, judge.scoring.scale, said)
-        if status is OK:
-            instruction = instruction_of(told.template, said, self.sample_of(edit))
-            if mine.instruction != instruction:
-                self.set_edit(edit, replace(self.new_edit(edit), instruction=instruction))
-            return []
-        if (mine.status, mine.reason) != (status, reason):
-            self.set_edit(edit, replace(self.new_edit(edit), status=status, reason=reason))
-        return [edit, *(ended for one in self.behind(edit) for ended in self.tell(one))]
-
-    def tell_all(self) -> None:
-        """Calls `tell` for every edit, earlier rounds first."""
-        for edit in range(self.cells.edits) if self.experiment.told else ():
-            self.tell(edit)
+        told = self.critiques.how(edit) if self.critiques.any else None
+        return self.critiques.before(edit) if told and told.source == "last" else self.predecessor(edit)
 
     def picture(self, number: int) -> Edit:
         """Returns the edit whose picture an edit has: of an earlier round, if it was kept."""
@@ -268,94 +179,55 @@ class Matrix:
             was, key=edit.key, edit_model=edit.edit_model, reason=edit.reason, seconds=0.0, made_in=was.edit_model
         )
 
-    def made_by(self, edit: int) -> int:
-        """Returns the edit whose picture is judged: the edit itself, the first of a battle, or for a control the edit
-        of its own or another sample.
-
-        A control is judged together with the first edit model's edit of its sample, and so waits for that edit.
-        """
-        if edit < self.cells.edits:
-            return edit
-        if edit in self.cells.battles:
-            return self.cells.fighters(edit)[0]
-        control = self.cells.control(edit)
-        return self.cells.edit(0, 0, control.sample if control.other is None else control.other)
-
     def sources(self, edit: int) -> dict[str, Shown]:
         """Returns the pictures given to the edit model, by name, in order."""
-        found = {name: shown for name, shown in self._given(edit).items() if name.startswith("source")}
+        found = {name: shown for name, shown in self.given(edit).items() if name.startswith("source")}
         before = self.made_from(edit)
         if before is not None and before != self.predecessor(edit):
-            found["source"] = _shown(self.picture(before))
+            found["source"] = Shown.of(self.picture(before))
         return found
 
-    def _given(self, edit: int) -> dict[str, Shown]:
+    def given(self, subject: int) -> dict[str, Shown]:
         """Returns a sample's pictures, the source first; with those of earlier turns and rounds if judges see them."""
-        own = {name: Shown(picture.path, picture.digest) for name, picture in self.sample_of(edit).pictures.items()}
-        before = self.predecessor(edit) if edit < self.cells.edits else None
+        own = {name: Shown(picture.path, picture.digest) for name, picture in self.sample_of(subject).pictures.items()}
+        is_edit, sample = subject < self.cells.edits, self.cells.sample(subject)
+        before = self.predecessor(subject) if is_edit else None
         if before is not None:
-            own = {"source": _shown(self.edits[before]), **own}
+            own = {"source": Shown.of(self.edits[before]), **own}
         if not self.experiment.shows_earlier or "source" not in own:
             return own
-        first, last = self.experiment.first_of(self.cells.sample(edit)).pictures["source"], self.last(edit)
-        was = own["source"] if last is None else _shown(self.picture(last))
-        turns = self.experiment.turns_before(edit % len(self.samples)) if edit < self.cells.edits else ()
-        at = edit - edit % len(self.samples)
-        earlier = {turn_named(turn): _shown(self.edits[at + one]) for turn, one in enumerate(turns, 1)}
+        first, last = self.experiment.first_of(sample).pictures["source"], self.last(subject)
+        was = own["source"] if last is None else Shown.of(self.picture(last))
+        turns = self.experiment.turns_before(sample) if is_edit else ()
+        earlier = {turn_named(turn): Shown.of(self.edits[subject - sample + one]) for turn, one in enumerate(turns, 1)}
         return {**own, **earlier, "first": Shown(first.path, first.digest), "last": was}
 
-    def last(self, edit: int) -> int | None:
-        """Returns the edit of the previous turn or round; None in the first, and for controls and battles."""
-        if edit >= self.cells.edits:
+    def last(self, subject: int) -> int | None:
+        """Returns the edit of the previous turn or round; None in the first, and for what is no single edit."""
+        if subject >= self.cells.edits:
             return None
-        before = self.before(edit)
-        return self.predecessor(edit) if before is None else before
+        before = self.critiques.before(subject)
+        return self.predecessor(subject) if before is None else before
 
-    def pictures(self, edit: int) -> dict[str, Shown]:
-        """Returns all pictures that a question about an edit, a control or a battle can show; no `edit` if not made."""
-        shown = self._given(edit)
-        if edit in self.cells.battles:
-            fighting = zip(("edit", "other"), map(self.picture, self.cells.fighters(edit)), strict=True)
-            return {**shown, **{name: _shown(one) for name, one in fighting if one.status is OK}}
-        if edit < self.cells.edits or self.cells.control(edit).kind == "shuffled":
-            made = self.picture(self.made_by(edit))
-            return {**shown, "edit": _shown(made)} if made.status is OK else shown
-        if self.cells.control(edit).is_rewrite:
-            return shown
-        return {**shown, "edit": shown["source"]._replace(blank=self.cells.control(edit).kind == "blank")}
+    # -- subjects --
 
-    def shown_edits(self, edit: int) -> tuple[int, ...]:
-        """Returns the edits whose pictures a question about an edit, a control or a battle can show, the earlier turn
-        or round first; in place of a kept one, the edit that it refers to."""
-        if edit >= self.cells.edits:
-            if edit in self.cells.battles:
-                first, second = self.cells.fighters(edit)
-                return self.references.edit(first), self.references.edit(second)
-            return () if self.cells.control(edit).other is None else (self.made_by(edit),)
-        before = self.last(edit) if self.experiment.shows_earlier else self.predecessor(edit)
-        made = self.references.edit(edit)
-        return (made,) if before is None else (self.references.edit(before), made)
+    def pictures(self, subject: int) -> dict[str, Shown]:
+        """Returns all pictures that a question about a subject can show, by name; no `edit` if that was not made."""
+        return self.cells.kind(subject).pictures(self, subject)
 
-    def is_there(self, edit: int) -> bool:
+    def shown_edits(self, subject: int) -> tuple[int, ...]:
+        """Returns the edits whose pictures a question about a subject can show, the earlier turn or round first; in
+        place of a kept one, the edit that it refers to."""
+        return self.cells.kind(subject).shown(self, subject)
+
+    def is_there(self, subject: int) -> bool:
         """True if the picture to judge, and all those shown with it, exist."""
-        return all(self.edits[one].status is OK for one in self.shown_edits(edit))
+        return all(self.edits[one].status is OK for one in self.shown_edits(subject))
 
-    def edit_model_name(self, edit: int) -> str:
-        """Returns the edit model's name: of a battle's first edit, and for a control, `control:` and its kind."""
-        if edit in self.cells.controls:
-            return f"{CONTROL}{self.cells.control(edit).kind}"
-        if self.experiment.grows and (kind := self.experiment.control_kind(self.sample_of(edit))):
-            return f"{CONTROL}{kind}"
-        return self.edit_models[self.cells.edit_parts(self.made_by(edit))[0]].name
-
-    def is_control(self, edit: int) -> bool:
-        """True for a control, and for what is judged before there is an edit."""
-        grows = self.experiment.grows
-        return edit in self.cells.controls or (grows and bool(self.experiment.control_kind(self.sample_of(edit))))
-
-    def other_name(self, edit: int) -> str:
-        """Returns the edit model of a battle's second edit; empty for everything else."""
-        return self.edit_models[self.cells.battle(edit).other].name if edit in self.cells.battles else ""
+    def names_of(self, subject: int) -> tuple[str, str]:
+        """Returns the edit model under which a subject stands, `control:` and its kind if it is none's; and the edit
+        model of a second edit, if it is of two."""
+        return self.cells.kind(subject).names(self, subject)
 
     # -- cells --
 
@@ -363,14 +235,11 @@ class Matrix:
         """Returns a cell's place by name: sample, edit model, edit seed, judge, repeat, question, reading, and for a
         battle the other edit model."""
         judgement, reading, question = self.cells.cell(cell)
-        edit, judge, repeat = self.cells.parts(judgement)
+        number, judge, repeat = self.cells.parts(judgement)
         name = self.cells.asked(judgement)[question].question.name
-        about = self.sample_of(edit).id, self.edit_model_name(edit), self.seed_of(edit)
-        return *about, self.judges[judge].name, repeat, name, reading, self.other_name(edit)
-
-    def seed_of(self, edit: int) -> int:
-        """Returns the edit seed of an edit or a battle; 0 for a control."""
-        return 0 if edit in self.cells.controls else self.cells.edit_parts(self.made_by(edit))[1]
+        edit_model, other = self.names_of(number)
+        about = self.sample_of(number).id, edit_model, self.cells.edit_seed(number)
+        return *about, self.judges[judge].name, repeat, name, reading, other
 
     def judge_of(self, cell: int) -> AskedJudge:
         """Returns the judge of a cell."""
@@ -414,12 +283,7 @@ class Matrix:
             pixels = self.edits[edit].pixels if asked.shows_edit else ""
             return reply_key(model, asked.digest(reading), pixels, reading + REPEAT_STRIDE * repeat)
         pictures = {name: shown.known_by for name, shown in self.pictures(edit).items()}
-        if edit in self.cells.battles:
-            return reply_key(model, asked_digest(self.question(cell), pictures), "", self.seed(cell))
-        about = asked.digest(reading)
-        if asked.varies:
-            about = asked_digest(self.question(cell), {**pictures, "edit": "edit"})
-        return reply_key(model, about, pictures.get("edit", "") if asked.shows_edit else "", self.seed(cell))
+        return reply_key(model, *self.cells.kind(edit).in_key(self, cell, asked, pictures), self.seed(cell))
 
     def can_be_asked(self, cell: int) -> bool:
         """True if its picture exists, the questions before it are answered and do not rule it out, and no other
@@ -481,7 +345,7 @@ class Matrix:
         Replies set aside that are about this very picture count again: returns the judgements settled by them.
         """
         about = self.shown_with(number)
-        cells = [cell for one in about for cell in self.cells.cells_of_edit(one)]
+        cells = [cell for one in about for cell in self.cells.cells_of_subject(one)]
         for cell in cells:  # before anything is cleared: keys depend on the earlier picture and replies
             if self.replies[cell]:
                 self.aside.setdefault(self.key(cell), {})[self.address(cell)] = list(self.replies[cell])
@@ -500,11 +364,11 @@ class Matrix:
         return [one for one in every if one.status is OK]
 
     def shown_with(self, edit: int) -> list[int]:
-        """Returns all edits, controls and battles whose questions can show an edit's picture, itself first."""
+        """Returns all subjects whose questions can show an edit's picture, itself first."""
         found: dict[int, None] = {}
         for one in self.references.with_picture(edit):
-            rounds = self.behind(one) if self.experiment.shows_earlier else ()
-            also = *self.followers(one), *rounds, *self._shuffled.get(one, ()), *self._battles.get(one, ())
+            rounds = self.critiques.behind(one) if self.experiment.shows_earlier else ()
+            also = *self.followers(one), *rounds, *self._others_of.get(one, ())
             found |= dict.fromkeys((one, *also))
         return list(found)
 
@@ -515,8 +379,8 @@ class Matrix:
 
     def fail_followers(self, edit: int) -> list[int]:
         """Fails all edits that depend, directly or not, on one that was not made; returns them."""
-        if self.experiment.told:
-            return [ended for one in self.behind(edit) for ended in self.tell(one)]
+        if self.critiques.any:
+            return [ended for one in self.critiques.behind(edit) for ended in self.critiques.tell(one)]
         found, status = [edit], self.edits[edit].status
         for failed in found:
             for one in self.followers(failed):
@@ -535,21 +399,12 @@ class Matrix:
         return found
 
     @cached_property
-    def _shuffled(self) -> dict[int, list[int]]:
-        """The controls that show another sample's edit, by the number of that edit."""
+    def _others_of(self) -> dict[int, list[int]]:
+        """The subjects behind the edits that are about an edit, by the edit's number."""
         found: dict[int, list[int]] = {}
-        for control in self.cells.controls:
-            if self.cells.control(control).other is not None:
-                found.setdefault(self.made_by(control), []).append(control)
-        return found
-
-    @cached_property
-    def _battles(self) -> dict[int, list[int]]:
-        """The battles that an edit is in, by the edit's number."""
-        found: dict[int, list[int]] = {}
-        for battle in self.cells.battles:
-            for edit in self.cells.fighters(battle):
-                found.setdefault(edit, []).append(battle)
+        for number in range(self.cells.edits, self.cells.everything):
+            for edit in self.cells.edits_of(number):
+                found.setdefault(edit, []).append(number)
         return found
 
     def take_from_aside(self, cell: int) -> None:
@@ -582,12 +437,20 @@ class Matrix:
         return self.references.judgement(judgement) == judgement
 
     def is_pending(self, judgement: int) -> bool:
-        """True if a judgement is not final yet."""
-        return self.judgement(judgement).status is PENDING
+        """True if a judgement is not final yet. Unlike `judgement`, it makes none to say so."""
+        asked = self.references.judgement(judgement)
+        if asked is None or self._settled[asked] is not None:
+            return False
+        subject, judge, _ = self.cells.parts(asked)
+        if not self.experiment.is_asked(self.judges[judge].name, self.sample_of(subject)):
+            return False
+        absent = self._absent(subject, self.cells.cells_of(asked))
+        return absent is not None and absent[0] is PENDING
 
     def _judge(self, number: int) -> Judgement:
-        edit, judge_number, repeat = self.cells.parts(number)
-        judge, sample = self.judges[judge_number], self.sample_of(edit)
+        about, judge_number, repeat = self.cells.parts(number)
+        judge, sample = self.judges[judge_number], self.sample_of(about)
+        edit_model, other = self.names_of(about)
         asked = [one.question for one in self.cells.asked(number)]
         cells = self.cells.cells_of(number)
         by_reading: ByReading = ()
@@ -597,7 +460,7 @@ class Matrix:
                 Text("outside of the share about which {} is asked", judge.name),
             )
         else:
-            absent = self._absent(edit, cells)
+            absent = self._absent(about, cells)
         if absent:
             status, reason = absent
             scored = JudgedScores({}, dict.fromkeys(applying(judge.protocol, asked), absent), frozenset(), {})
@@ -610,9 +473,9 @@ class Matrix:
         return Judgement(
             sample_id=sample.id,
             category=sample.category,
-            edit_model=self.edit_model_name(edit),
+            edit_model=edit_model,
             judge=judge.name,
-            edit_seed=self.seed_of(edit),
+            edit_seed=self.cells.edit_seed(about),
             repeat=repeat,
             headline=headline,
             status=status,
@@ -625,8 +488,8 @@ class Matrix:
             seconds=sum([reply.seconds for reply in replies]),
             device=replies[-1].device if replies else "",
             tokens=(sum([reply.tokens[0] for reply in replies]), sum([reply.tokens[1] for reply in replies])),
-            other=self.other_name(edit),
-            counts=judge.name not in self.experiment.critics and not self.is_control(edit),
+            other=other,
+            counts=self._counts(judge, about),
         )
 
     def _score(
@@ -645,6 +508,12 @@ class Matrix:
             self._alike[alike] = found
         return found
 
+    def _counts(self, judge: AskedJudge, subject: int) -> bool:
+        """True if coverage and means count what a judge says of a subject."""
+        if judge.name in self.experiment.critics or not self.cells.kind(subject).counts:
+            return False
+        return not (self.experiment.grows and self.experiment.control_kind(self.sample_of(subject)))
+
     def _absent(self, edit: int, cells: range) -> tuple[Status, str] | None:
         """Returns why there is nothing to score, or nothing yet; None if there is."""
         absent = [self.edits[one] for one in reversed(self.shown_edits(edit)) if self.edits[one].status is not OK]
@@ -656,109 +525,37 @@ class Matrix:
                 return PENDING, self.reading(cell).reason
         return None
 
+    def rows(self, kind: str) -> Iterator[Judgement]:
+        """Yields every judgement of a kind of subject that is to be judged by now."""
+        return KINDS[kind].rows(self)
+
     def judgements(self) -> Iterator[Judgement]:
         """Yields every judgement of an edit, by edit model, edit seed, judge, repeat, sample."""
-        for model in range(len(self.edit_models)):
-            for edit_seed in range(self.experiment.edit_seeds):
-                for judge in self.cells.judges_of_one:
-                    for repeat in range(self.cells.repeats[judge]):
-                        for sample in range(len(self.samples)):
-                            one = self.samples[sample]
-                            if self.experiment.control_kind(one) or one.id in self.experiment.beside:
-                                continue
-                            edit = self.cells.edit(model, edit_seed, sample)
-                            yield self.judgement(self.cells.judgement(edit, judge, repeat))
+        return self.rows("edit")
 
-    def controls(self) -> Iterator[Judgement]:
-        """Yields every judgement of a control; in an experiment that grows, under the sample that it controls."""
-        for control in self.cells.controls:
-            if not self.cells.control(control).is_rewrite:
-                yield from map(self.judgement, self.cells.judgements_of(control))
-        if not self.experiment.grows:
-            return
-        there = {sample.id for sample in self.samples}
-        for number, sample in enumerate(self.samples):
-            of = str(sample.facts.get(CONTROL_OF, ""))
-            if self.experiment.control_kind(sample) in CONTROLS and of in there:
-                for judgement in self.cells.judgements_of(number):
-                    yield replace(self.judgement(judgement), sample_id=of)
-
-    def rewrites(self) -> Iterator[Judgement]:
-        """Yields every judgement made before the edit."""
-        for control in self.cells.controls:
-            if self.cells.control(control).is_rewrite:
-                yield from map(self.judgement, self.cells.judgements_of(control))
-
-    def battles_of(self, sample: int) -> list[int]:
-        """Returns the numbers of a sample's battles, by the sample's position."""
-        return [battle for battle in self._battles_by_sample.get(sample, []) if self.references.is_battle(battle)]
-
-    @cached_property
-    def _battles_by_sample(self) -> dict[int, list[int]]:
-        found: dict[int, list[int]] = {}
-        for battle in self.open_battles:
-            found.setdefault(self.cells.sample(battle), []).append(battle)
-        return found
-
-    def battles(self) -> Iterator[Judgement]:
-        """Yields every judgement of a battle."""
-        for battle in filter(self.references.is_battle, self.open_battles):
-            yield from map(self.judgement, self.cells.judgements_of(battle))
-
-    # -- rounds of battles, for an adaptive design --
+    def is_open(self, subject: int) -> bool:
+        """True if a subject is to be judged by now: not a battle of a later round."""
+        return subject < self._open
 
     @property
-    def open_battles(self) -> range:
-        """Numbers of the battles of the rounds so far."""
-        battles = self.cells.battles
-        if self.experiment.looks == 1:
-            return battles
-        count = bisect_right(self.experiment.battles, self.rounds - 1, key=lambda battle: battle.round)
-        return battles[:count]
+    def _open(self) -> int:
+        """First number of what is not to be judged yet."""
+        return self.design.open.stop
 
-    def is_open(self, edit: int) -> bool:
-        """True if an edit, a control or a battle is to be judged: all but battles of later rounds."""
-        return edit < self.open_battles.stop
+    @property
+    def rounds(self) -> int:
+        """Rounds of battles asked so far."""
+        return self.design.rounds
 
     def look(self) -> bool:
-        """Opens the rounds of battles that the replies so far call for; True if that is more rounds than before.
-
-        A round opens once all earlier ones are final and some edit models cannot be told apart yet. This depends on
-        replies alone, so that a resumed or reread run has the same rounds.
-        """
-        before = self.rounds
-        self._open(1)
-        while (
-            self.rounds < self.experiment.looks
-            and not any(one.status is PENDING for one in self.battles())
-            and any(map(self._cannot_tell, self.judges))
-        ):
-            self._open(self.rounds + 1)
-        return self.rounds > before
-
-    def _open(self, rounds: int) -> None:
-        self.rounds = rounds
-        vars(self).pop("_battles_by_sample", None)
-
-    def _cannot_tell(self, judge: AskedJudge) -> bool:
-        """True if a judge has rounds left, and its strengths do not tell all edit models apart."""
-        if not judge.of_two or (looks := judge.scoring.looks) <= self.rounds:
-            return False
-        its = [one for one in self.battles() if one.judge == judge.name]
-        votes = votes_of(its, judge.scoring.headline, self.samples)
-        tables = tables_of(one.scoring.scales for one in self.judges if one.of_two)
-        return not told_apart(votes, [model.name for model in self.edit_models], tables, looks)
+        """Opens the rounds of battles that the replies so far call for; True if that is more rounds than before."""
+        return self.design.look()
 
     @property
     def pending(self) -> int:
         """Number of judgements still pending, controls included."""
-        closed = range(self.open_battles.stop, self.cells.battles.stop)
-        count = self.cells.judgements_of(closed[0]).start if closed else self.cells.judgements
+        count = self.cells.first_judgement(self._open)
         return sum(self.is_pending(number) for number in range(count) if self.is_own(number))
-
-
-def _shown(edit: Edit) -> Shown:
-    return Shown(edit.image, pixels=edit.pixels)
 
 
 def _words(by_reading: Sequence[Mapping[str, Reading]]) -> str:
@@ -768,8 +565,3 @@ def _words(by_reading: Sequence[Mapping[str, Reading]]) -> str:
             if one.reason:
                 return one.reason
     return ""
-
-
-def _sources(sample: Sample) -> list[str]:
-    """Returns the digests of a sample's own source pictures."""
-    return [picture.digest for name, picture in sample.pictures.items() if name.startswith("source")]

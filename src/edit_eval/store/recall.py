@@ -115,7 +115,7 @@ def recall(
     for number in (n for n, edit in recalled.items() if edit.status in NO_EDIT):
         matrix.fail_followers(number)
     _recall_replies(matrix, replies, retry)
-    matrix.tell_all()
+    matrix.critiques.tell_all()
     if matrix.references.possible:
         _recall_about_kept(matrix, retry)
     for number in range(matrix.cells.judgements):
@@ -187,7 +187,7 @@ def _recall_about_kept(matrix: Matrix, retry: Callable[[Status], bool]) -> None:
     """Gives the cells that show a kept edit their replies: which edits are kept is known only by the other replies."""
     cells = matrix.cells
     kept = {one for one in range(cells.edits) if matrix.references.edit(one) != one}
-    about = [one for one in cells.battles if not kept.isdisjoint(cells.fighters(one))]
+    about = [one for one in cells.of_kind("battle") if not kept.isdisjoint(cells.edits_of(one))]
     judgements = [n for one in (*sorted(kept), *about) for n in cells.judgements_of(one) if matrix.is_own(n)]
     given = []
     for cell in (cell for judgement in judgements for cell in cells.cells_of(judgement)):
@@ -205,7 +205,7 @@ def _forget(matrix: Matrix, cells: Iterable[int], retry: Callable[[Status], bool
         if status in (OK, PENDING) or not matrix.replies[cell]:
             continue
         # An edit needs its critique: retrying lost edits means asking for the critique again.
-        tells = matrix.told_of(matrix.cells.judgement_of(cell))
+        tells = matrix.critiques.told(matrix.cells.judgement_of(cell))
         if retry(status) or (tells and retry(EDIT_LOST[0])):
             matrix.forget_replies(cell)
 
@@ -271,8 +271,9 @@ def where_of(address: tuple[object, ...]) -> Record:
 def edit_record(edit: Edit) -> Record:
     """Returns an edit as a line of the journal."""
     record = {name: getattr(edit, name) for name in Edit.__dataclass_fields__ if name != "made_in"}
-    if not edit.instruction:
-        del record["instruction"]
+    for name in ("instruction", "own_size"):
+        if not any(record[name]):
+            del record[name]
     return {**record, "status": edit.status.value, "flags": list(edit.flags)}
 
 

@@ -30,6 +30,7 @@ class References:
         self._matrix, experiment = matrix, matrix.experiment
         places = experiment.places
         self._next = {places[told.before]: places[name] for name, told in experiment.told.items() if told.before}
+        self._battles = matrix.cells.of_kind("battle")  # none in an experiment that grows
         self.possible = bool(self._next)
         """False if the experiment has no rounds, so that nothing refers to anything."""
 
@@ -47,7 +48,7 @@ class References:
         """Returns the edit whose picture an edit has: one of an earlier round if it is kept, else the edit itself."""
         matrix = self._matrix
         while self.possible and matrix.edits[number].status is SKIPPED and not matrix.sample_of(number).fault:
-            before = matrix.before(number)
+            before = matrix.critiques.before(number)
             if before is None:
                 break
             number = before
@@ -69,7 +70,7 @@ class References:
         """False if both edits of a battle are one: then there is none."""
         if not self.possible:
             return True
-        first, second = map(self.edit, self._matrix.cells.fighters(battle))
+        first, second = map(self.edit, self._matrix.cells.edits_of(battle))
         return first != second
 
     def judgement(self, number: int) -> int | None:
@@ -79,7 +80,7 @@ class References:
             return number
         cells = self._matrix.cells
         subject, judge, repeat = cells.parts(number)
-        if subject in cells.battles:
+        if subject in self._battles:
             return self._of_battle(number)
         if subject >= cells.edits or (made := self.edit(subject)) == subject:
             return number
@@ -93,7 +94,7 @@ class References:
             return
         cells = self._matrix.cells
         subject, judge, repeat = cells.parts(number)
-        if subject in cells.battles:
+        if subject in self._battles:
             alike = self._alike(number)
         elif subject < cells.edits:
             alike = [cells.judgement(one, judge, repeat) for one in self.with_picture(self.edit(subject))]
@@ -105,7 +106,7 @@ class References:
         """Returns a judgement in whose place another one is `asked`: that one, at no cost; None for no battle."""
         matrix = self._matrix
         subject, _, repeat = matrix.cells.parts(number)
-        edit_model, other = matrix.edit_model_name(subject), matrix.other_name(subject)
+        edit_model, other = matrix.names_of(subject)
         if asked is not None:
             was = matrix.judgement(asked)
             made_in = f"{was.edit_model} : {was.other}" if was.other else was.edit_model
@@ -118,7 +119,7 @@ class References:
             edit_model=edit_model,
             other=other,
             judge=judge.name,
-            edit_seed=matrix.seed_of(subject),
+            edit_seed=matrix.cells.edit_seed(subject),
             repeat=repeat,
             headline=judge.scoring.headline,
             status=SKIPPED,
@@ -140,7 +141,7 @@ class References:
         """Returns all judgements of battles between the two pictures of this one, in order."""
         cells = self._matrix.cells
         battle, judge, repeat = cells.parts(number)
-        first, second = (self.with_picture(self.edit(one)) for one in cells.fighters(battle))
+        first, second = (self.with_picture(self.edit(one)) for one in cells.edits_of(battle))
         if len(first) == len(second) == 1:
             return [number]
         return sorted(
@@ -157,6 +158,7 @@ class References:
     def _between(self) -> dict[tuple[int, int], list[int]]:
         """The battles between two edits."""
         found: dict[tuple[int, int], list[int]] = {}
-        for battle in self._matrix.cells.battles:
-            found.setdefault(self._matrix.cells.fighters(battle), []).append(battle)
+        for battle in self._battles:
+            first, second = self._matrix.cells.edits_of(battle)
+            found.setdefault((first, second), []).append(battle)
         return found

@@ -354,7 +354,7 @@ def reuse(source: RunDirectory, directory: RunDirectory, matrix: Matrix) -> str:
         matrix.set_edit(number, edit)
         taken += 1
     judged = _reuse_replies(source, directory, matrix)
-    matrix.tell_all()
+    matrix.critiques.tell_all()
     directory.sync()
     return Text("{}: {} and {} are reused", source.path, counted(taken, "edit"), counted(judged, "judgement"))
 

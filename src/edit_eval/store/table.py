@@ -25,6 +25,7 @@ from edit_eval.store.journal import Tail, no_garbage
 from edit_eval.store.matrix import OK, PENDING, SKIPPED, Matrix
 from edit_eval.store.recall import ReplyLine, is_there, recall, recall_run
 from edit_eval.store.run_directory import RunDirectory
+from edit_eval.store.subjects.kinds import KINDS
 from edit_eval.text import Text, counted
 
 HEAD = 64 << 10
@@ -53,17 +54,9 @@ class JudgementTable:
     # -- rows --
 
     def rows(self, *kinds: str) -> Iterator[Judgement]:
-        """Yields every row, or those of these kinds: of edits, controls and battles, and of what was asked before there
-        was an edit (`rewriting`)."""
-        of = self._matrix
-        for kind, some in (
-            ("edit", of.judgements),
-            ("control", of.controls),
-            ("battle", of.battles),
-            ("rewriting", of.rewrites),
-        ):
-            if not kinds or kind in kinds:
-                yield from some()
+        """Yields every row, or those of these kinds (`store/subjects`), kind by kind."""
+        for kind in kinds or KINDS:
+            yield from self._matrix.rows(kind)
 
     def by_kind(self) -> dict[str, list[Judgement]]:
         """Returns the rows by kind; those of edits that do not count, a critic's, as `critique`."""
@@ -168,8 +161,8 @@ class LiveTable(JudgementTable):
                 model, edit_seed, sample = matrix.edit_parts(number)
                 own = replace(edit, sample_id=sample.id, edit_model=model.name, edit_seed=edit_seed)
                 matrix.set_edit(number, own)
-                for told in matrix.behind(number):
-                    matrix.tell(told)
+                for told in matrix.critiques.behind(number):
+                    matrix.critiques.tell(told)
                 also = matrix.fail_followers(number) if own.status in NO_EDIT else []
                 yield from (matrix.sample_of(one).id for one in (*matrix.shown_with(number), *also))
 
@@ -189,8 +182,8 @@ class LiveTable(JudgementTable):
                 matrix.forget_replies(cell)
             if line.ask >= len(matrix.replies[cell]):
                 matrix.add_reply(cell, line.reply)
-            for told in matrix.told_of(judgement):
-                matrix.tell(told)
+            for told in matrix.critiques.told(judgement):
+                matrix.critiques.tell(told)
             yield line.sample
         del self._waiting[:-MOST_WAITING]
 
@@ -219,7 +212,7 @@ class LiveTable(JudgementTable):
             every = [matrix.judgement(one) for one in matrix.cells.judgements_of(number)]
             edits.append((matrix.shown_edit(number), [one for one in every if one.judge not in critics]))
             critiques += [one for one in every if one.judge in critics and not one.made_in]
-        battles = [one for battle in matrix.battles_of(place) for one in matrix.cells.judgements_of(battle)]
+        battles = [one for battle in matrix.design.of_sample(place) for one in matrix.cells.judgements_of(battle)]
         return OfSample(matrix.samples[place], edits, [matrix.judgement(one) for one in battles], critiques)
 
     def edit_of_key(self, key: str) -> Edit | None:

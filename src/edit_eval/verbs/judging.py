@@ -12,16 +12,15 @@ from edit_eval.command_line import (
     Config,
     Force,
     Markdown,
-    Passports,
     RunDir,
     RunFolder,
     answer,
     answer_with,
+    answered_instead,
     end_if_short,
     verb,
     words,
 )
-from edit_eval.errors import ConfigurationError
 from edit_eval.reporting.language import said, spoken
 from edit_eval.text import Text
 
@@ -52,81 +51,17 @@ def agreement(
         tuple[str, str] | None,
         typer.Option(metavar="OLD NEW", help="Map scores of judge OLD to those of judge NEW."),
     ] = None,
-    to: Annotated[
-        Path | None, typer.Option(metavar="FILE.json", help="With --bridge: write it, for `report --as`.")
-    ] = None,
     score: Annotated[str | None, typer.Option(metavar="NAME", help="Use this score instead of the headline.")] = None,
     markdown: Markdown = None,
-    force: Force = False,
 ) -> None:
     """How well judges agree with themselves, each other and people, and how often they give no score."""
     from edit_eval.reporting.agreement import agreement_sheet
     from edit_eval.run import Run
 
-    if to is not None and bridge is None:
-        raise ConfigurationError(Text("--to {}: it writes a bridge; give `--bridge OLD NEW`", to))
     made, *others = [Run(run) for run in runs]
     document = made.agreement(people, score, others=others, bridge=bridge)
-    if to is not None and bridge is not None:
-        from edit_eval.bridging import write_bridge
-
-        write_bridge([made, *others], *bridge, to, score=score, force=force)
+    answered_instead("agreement", runs=[made, *others], bridge=bridge, score=score)
     answer_with(lambda: document, agreement_sheet(document), spoken(made.language), markdown)
-
-
-@verb(judging, short_help="Edit models of several runs, ranked by one judge.")
-def leaderboard(
-    runs: Annotated[
-        list[str],
-        typer.Argument(metavar="RUN...", help="Runs of the same samples by the same judge; pushed: hub:OWNER/NAME."),
-    ],
-    *,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE|FOLDER", help="Also write a page (.html), .md or .json; a folder: all, for the Hub."
-        ),
-    ] = None,
-    passports: Passports = None,
-    force: Force = False,
-) -> None:
-    """Edit models of several runs beside each other: means and ranks, strengths, coverage, passports.
-
-    Runs with other samples, another judge or another protocol are refused.
-    """
-    from edit_eval.passports import passport_folder
-    from edit_eval.reporting.leaderboard import leaderboard_sheet
-    from edit_eval.reporting.page.leaderboard import write_leaderboard
-    from edit_eval.reporting.table import print_sheet
-    from edit_eval.reporting.terminal_text import readable
-    from edit_eval.run import leaderboard as leaderboard_of
-    from edit_eval.run import standing_of
-
-    made = [standing_of(run, passports or passport_folder()) for run in runs]
-    board, language = leaderboard_of(made), spoken(made[0].language)
-    if out is not None:
-        write_leaderboard(board, out, language=language, force=force)
-    answer(lambda: readable(board.document()), lambda: print_sheet(leaderboard_sheet(board), language=language))
-
-
-@verb(judging, short_help="What others' result files come to, without what is no score.")
-def reanalyse(
-    files: Annotated[
-        list[Path],
-        typer.Argument(metavar="PATH...", help="Result files or folders: GEdit, ImgEdit, KRIS, lmms-eval, evalscope."),
-    ],
-    *,
-    rows: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="ImgEdit's basic_edit.json, if it is not beside its results.")
-    ] = None,
-) -> None:
-    """What others' result files come to: their number as they count it, and without what is no score, with bounds."""
-    from edit_eval.reanalysis import reanalyse as found_in
-    from edit_eval.reanalysis import reanalysis_sheet
-    from edit_eval.reporting.table import print_sheet
-
-    documents = found_in(files, rows)
-    answer(lambda: documents, lambda: print_sheet(reanalysis_sheet(documents)))
 
 
 @verb(judging, short_help="Examine a judge with edits of known quality.")

@@ -3,7 +3,8 @@
 A stranger needs no token to open connections. So there are never more than `most_connections`, and what comes above
 waits to be accepted (`server.py`), as honest clients can; to make room, the connection that has been silent for longest
 is closed, be it one that never sent a whole head, or one whose last answer lies back. The head of a request must come
-`WITHIN` seconds; its body is `bodies.py`'s.
+in `WITHIN` seconds; its body is `bodies.py`'s; and who takes nothing of an answer for `TAKEN_WITHIN` seconds is given
+up, as is who sends more than `MOST_PIPELINED` requests without waiting for answers.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from uvicorn.server import ServerState
 
 WITHIN = 10.0
 """Seconds in which the whole head of a request must arrive."""
+TAKEN_WITHIN = 30.0
+"""Seconds in which some of an answer that waits to be taken must be."""
 SILENT_SECONDS = 1.0
 """Seconds after which a silent connection may be closed to make room for another."""
 MOST_CONNECTIONS = 4096
@@ -27,6 +30,8 @@ RESERVE = 256
 MOST_DESCRIPTORS = 65_536
 MOST_HEAD = 1 << 20
 """Most bytes of a request's head."""
+MOST_PIPELINED = 4
+"""Most requests of one connection that may wait behind another: else a few connections could keep everybody waiting."""
 
 
 def raise_descriptor_limit() -> None:
@@ -74,6 +79,7 @@ class Silence(asyncio.Protocol):
     _timer: asyncio.TimerHandle | None = None
     _idle = False
     """True if it is silent between two requests."""
+    _taking: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
         """Starts to wait for a head."""
@@ -95,10 +101,35 @@ class Silence(asyncio.Protocol):
         if self.cycle is None or self.cycle.response_complete:
             self._be_silent(self.timeout_keep_alive, idle=True)
 
+    def pause_writing(self) -> None:
+        """Starts to wait for the client to take what is written."""
+        super().pause_writing()
+        self._look_again(self.transport.get_write_buffer_size())
+
+    def resume_writing(self) -> None:
+        """Stops waiting for it."""
+        self._stop_looking()
+        super().resume_writing()
+
     def connection_lost(self, exc: Exception | None) -> None:
         """Stops waiting."""
         self._speak()
+        self._stop_looking()
         super().connection_lost(exc)
+
+    def _look_again(self, left: int) -> None:
+        self._taking = self.loop.call_later(TAKEN_WITHIN, self._see_what_is_taken, left)
+
+    def _see_what_is_taken(self, before: int) -> None:
+        if (left := self.transport.get_write_buffer_size()) < before:
+            self._look_again(left)
+        else:
+            self.give_up()
+
+    def _stop_looking(self) -> None:
+        if self._taking is not None:
+            self._taking.cancel()
+            self._taking = None
 
     def _be_silent(self, seconds: float, idle: bool = False) -> None:
         self._speak()
@@ -141,6 +172,8 @@ def fast_connection() -> type[asyncio.Protocol]:
 
         def on_headers_complete(self) -> None:
             self._head, self._in_head = 0, False
+            if len(self.pipeline) >= MOST_PIPELINED:
+                raise ValueError("too many requests at once")  # the parser ends the connection
             super().on_headers_complete()
 
         def on_message_complete(self) -> None:

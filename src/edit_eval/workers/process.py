@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from edit_eval.errors import ModelError
 from edit_eval.judges.contract import AnswerForm
-from edit_eval.pictures import CopyLimits, check_edit, formats, keep_small_copy, own_copy, write_png
+from edit_eval.pictures import OWN_SIZE, CopyLimits, check_edit, formats, keep_small_copy, own_copy, write_png
 from edit_eval.privacy import secrets_of
 from edit_eval.records import Reply, Status
 from edit_eval.workers.failures import kind_of, lacking, one_line
@@ -398,8 +398,9 @@ class Worker:
                 if self._out == NO_PIPE:  # a fork of the model's that returned from there, too
                     os._exit(0)
             except BaseException as error:
-                self._failed(task, error)
+                self._failed({**task, **self._charged()}, error)
                 continue
+            task = {**task, **self._charged()}
             computed = (task, asked, done, time.monotonic() - begin)
         if computed is not None:
             self._finished.put(computed)
@@ -414,8 +415,14 @@ class Worker:
             error=one_line(error),
             trace=trace,
             kind=kind or kind_of(error),
+            **({"charged": task["charged"]} if "charged" in task else {}),
             memory={**memory(), **room()},
         )
+
+    def _charged(self) -> Message:
+        """Returns what the model has been charged for since this thread last asked, if it counts that."""
+        charged: Message = getattr(self._model, "charged", dict)()
+        return {"charged": charged} if charged else {}
 
     def _edit(self, task: Message, request: EditRequest) -> Any:
         sent, place = 0.0, (0, 0)
@@ -478,7 +485,8 @@ class Worker:
             except BaseException as error:
                 self._failed(task, error)
                 continue
-            self.send(event="done", task=task["task"], results=results, seconds=seconds, memory=memory())
+            charged: Message = {"charged": task["charged"]} if "charged" in task else {}
+            self.send(event="done", task=task["task"], results=results, seconds=seconds, memory=memory(), **charged)
 
     def _write_edit(self, task: Message, source: Any, edited: Any) -> Message:
         flags = check_edit(edited, source)
@@ -495,6 +503,7 @@ class Worker:
             "height": file.height,
             "file_bytes": file.bytes,
             "flags": list(flags),
+            **({"own_size": list(edited.info[OWN_SIZE])} if OWN_SIZE in edited.info else {}),
         }
 
 

@@ -11,6 +11,7 @@ A task to judge: `requests`, a list of `system`, `user`, `form`, `question`, `se
     `path`, `digest`    a file, and the SHA-256 of its bytes; empty if unknown
     `path`, `pixels`    the file of an edit, and the digest of its pixels when it was reported
     `blank_like`        either of these: a grey picture of its size
+    `made_of`, `maker`  either of these: what a class of this path (`ControlPicture`) makes of it
 """
 
 from __future__ import annotations
@@ -206,8 +207,8 @@ def _key(view: Message) -> str:
 
 
 def _file(picture: Message) -> File:
-    """Returns the file of a picture, or the one whose size a blank picture has."""
-    picture = picture.get("blank_like", picture)
+    """Returns the file of a picture, or the one that a control is made of."""
+    picture = picture.get("blank_like") or picture.get("made_of") or picture
     return File(picture["path"], picture.get("digest", ""), picture.get("pixels", ""))
 
 
@@ -234,4 +235,21 @@ def _shown(opened: Mapping[File, Opened], view: Message) -> Opened:
     picture, *others = pictures
     sizes = iter([other.size for other in others])
     steps = [("like", *next(sizes)) if step[0] == "like" else step for step in view["steps"]]
+    if "maker" in view:
+        picture = _made_of(picture, view["maker"])
     return with_steps(blank(picture.size) if "blank_like" in view else picture, steps)
+
+
+def _made_of(source: Image, maker: str) -> Image:
+    """Returns what the `ControlPicture` of this class path makes of a source. Raises `PictureError` if it fails."""
+    try:
+        return _maker(maker).picture(source.copy()).convert("RGB")  # type: ignore[no-any-return]
+    except Exception as error:  # a class of somebody else's
+        raise PictureError(f"the control {maker} cannot be made: {one_line(error)}") from error
+
+
+@lru_cache(maxsize=64)
+def _maker(class_path: str) -> Any:
+    from edit_eval.workers.model_class import find_class
+
+    return find_class(class_path, [])()

@@ -156,6 +156,9 @@ def test_the_bound_is_all_work_a_load_a_device_and_one_of_the_judge() -> None:
     timing = durations(layout)
     assert lower_bound(layout, 100, timing) == pytest.approx((400 + 50 + 4 * LOAD + JUDGE_LOAD) / 4)
     assert lower_bound(layout, 100, timing, swap=False) == pytest.approx((400 + 50 + 4 * LOAD) / 4)
+    judge = next(model.key for model in layout if model.kind == "judge")
+    usual, further = (lower_bound(layout, 100, timing, controls={judge: 8}, more_controls=n) for n in (0, 3))
+    assert further - usual == pytest.approx(usual - lower_bound(layout, 100, timing)), "three more, as many again"
     assert lower_bound(layout, 100, timing, edit_seeds=2, repeats=3) == pytest.approx(
         (800 + 300 + 4 * LOAD + JUDGE_LOAD) / 4
     )

@@ -86,13 +86,13 @@ def came_to(matrix: Matrix) -> list[tuple[Any, ...]]:
         reason = "" if one.status is Status.PENDING else one.reason
         return *about, one.status, reason, dict(one.scores), dict(one.missing), readings
 
-    return [told(one) for one in (*matrix.judgements(), *matrix.controls(), *matrix.rewrites())]
+    return [told(one) for one in (*matrix.judgements(), *matrix.rows("control"), *matrix.rows("rewriting"))]
 
 
 def is_as_told(matrix: Matrix) -> None:
     """Every edit was made by what its critique says."""
     before = list(matrix.edits)
-    matrix.tell_all()
+    matrix.critiques.tell_all()
     assert matrix.edits == before
 
 

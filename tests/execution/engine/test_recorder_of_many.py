@@ -297,9 +297,9 @@ def test_controls_are_judged_with_what_they_are_made_of(tmp_path: Path) -> None:
     }
     assert desk.work.finished
     assert [j.score for j in desk.matrix.judgements()] == [8.0] * 3
-    assert [j.score for j in desk.matrix.controls()] == [2.0] * 3
+    assert [j.score for j in desk.matrix.rows("control")] == [2.0] * 3
     recalled = again(desk, controlled())
-    assert list(recalled.controls()) == list(desk.matrix.controls())
+    assert list(recalled.rows("control")) == list(desk.matrix.rows("control"))
     assert again(desk, controlled(controls=0)).pending == 0, "without them all else is as it was"
 
 
@@ -311,7 +311,7 @@ def test_shuffled_waits_for_the_other_s_edit_and_ends_with_it(tmp_path: Path) ->
     assert kinds == ["painter", "control:source", "control:blank"]
     desk.fail()
     desk.finish_all()
-    assert [(j.edit_model, j.status.value) for j in desk.matrix.controls()] == [
+    assert [(j.edit_model, j.status.value) for j in desk.matrix.rows("control")] == [
         ("control:source", "ok"),
         ("control:blank", "ok"),
         ("control:shuffled", "edit_failed"),
@@ -327,7 +327,7 @@ def test_controls_do_not_come_where_the_edit_beside_them_failed_sooner_than_else
     kinds = [desk.matrix.address(task.units[0])[1] for task in desk.ready if not is_edit(task)]
     assert kinds == ["control:source", "control:blank"]
     desk.finish_all()
-    assert [j.status.value for j in desk.matrix.controls()] == ["ok"] * 3
+    assert [j.status.value for j in desk.matrix.rows("control")] == ["ok"] * 3
 
 
 def test_a_damaged_picture_takes_the_control_along_that_shows_it(tmp_path: Path) -> None:
@@ -343,4 +343,4 @@ def test_a_damaged_picture_takes_the_control_along_that_shows_it(tmp_path: Path)
     desk.make()
     desk.finish_all()
     assert desk.said() == ["ok", "ok"]
-    assert [j.status.value for j in desk.matrix.controls()] == ["ok"] * 3
+    assert [j.status.value for j in desk.matrix.rows("control")] == ["ok"] * 3

@@ -15,6 +15,7 @@ from edit_eval.records import Reply, Status
 from edit_eval.scheduling.batches import cut_batches
 from edit_eval.scheduling.tasks import PILOT, Task, Work
 from edit_eval.store.matrix import Matrix
+from edit_eval.store.subjects.controls import Controls
 from small_matrix import Asking, ask, asked_judge, comparing_judge, small_matrix, small_samples
 
 
@@ -257,7 +258,7 @@ def test_a_batch_is_of_one_question_and_one_reading_and_waits_for_the_earlier_on
     assert named == [(of, question, reading) for reading in range(2) for question in "abc" for of in batches]
     last = matrix.cells.everything
     for task in work.of("judge"):
-        edits = [matrix.cells.judged(matrix.cells.judgement_of(unit)).edit for unit in task.units]
+        edits = [matrix.cells.judged(matrix.cells.judgement_of(unit)).subject for unit in task.units]
         before = [last + cell for unit in task.units for cell in matrix.cells.before(unit).values()]
         assert work.waits[task.number] == [*edits, *before]
 
@@ -297,7 +298,7 @@ def test_battles_are_asked_in_batches_of_one_order_and_wait_for_both_edits() -> 
     for task in work.of("judge"):
         battles = [matrix.cells.parts(matrix.cells.judgement_of(cell))[0] for cell in task.units]
         assert len({matrix.address(cell)[5] for cell in task.units}) == 1
-        assert {*work.waits[task.number]} == {edit for one in battles for edit in matrix.cells.fighters(one)}
+        assert {*work.waits[task.number]} == {edit for one in battles for edit in matrix.cells.edits_of(one)}
         assert not task.control
     assert {len(task.units) for task in work.of("judge")} == {1, 2}, "three battles a sample, batches of two"
     waits = {edit for task in work.of("judge") if task.phase == PILOT for edit in work.waits[task.number]}
@@ -311,12 +312,12 @@ def test_battles_are_asked_in_batches_of_one_order_and_wait_for_both_edits() -> 
 def test_controls_have_batches_of_their_own_that_wait_for_the_edit_beside_and_for_the_other_s() -> None:
     matrix = small_matrix(6, controls=3)
     alone, work = filled(small_matrix(6)), filled(matrix)
-    behind = matrix.cells.cells_of_edit(matrix.cells.edits).start
+    behind = matrix.cells.cells_of_subject(matrix.cells.edits).start
     edits = [t.units for t in work.of("judge") if t.units[0] < behind]
     assert edits == [t.units for t in alone.of("judge")], "nobody has other company because of them"
     controls = [t for t in work.of("judge") if t.units[0] >= behind]
     about = [(matrix.address(t.units[0])[0], matrix.address(t.units[0])[1], work.waits[t.number]) for t in controls]
-    others = {c.sample: c.other for c in matrix.experiment.controls if c.kind == "shuffled"}
+    others = {c.sample: c.other for c in Controls().unfold(matrix.experiment) if c.shows == "shuffled"}
     assert about == [
         (f"s{n}", f"control:{kind}", [others[n], n] if kind == "shuffled" else [n])
         for n in range(3)

@@ -373,7 +373,7 @@ def test_controls_have_a_count_of_their_own(tmp_path: Path) -> None:
     answers = {"00000_物理_hard": "Score: 1.000"}
     run = SimulatedRun(tmp_path, count=6, controls=2, edit_models=("one", "two"), answers=answers)
     display = watch(run)
-    controls = len(list(run.matrix.controls()))
+    controls = len(list(run.matrix.rows("control")))
     assert controls == 6, "of two samples the source, a blank, and another's edit"
     (row,) = (row for row in display.of(Assignment)[0].rows if row.kind == "judge")
     assert (row.count, row.questions, row.controls) == (12, 18, 6)
@@ -389,7 +389,7 @@ def test_a_control_whose_edit_fails_has_come_to_its_end(tmp_path: Path) -> None:
     fates = {f"{n:05d}_物理_hard": Fate(1, "failed", "no") for n in range(3)}
     run = SimulatedRun(tmp_path, count=6, controls=6, fates=fates)
     last = watch(run, only_the_end=True).snapshots[-1]
-    lost = sum(control.status is Status.EDIT_FAILED for control in run.matrix.controls())
+    lost = sum(control.status is Status.EDIT_FAILED for control in run.matrix.rows("control"))
     assert lost == 3, "those that were to show such an edit"
     assert (last.controls.settled, last.controls.total, last.controls.ok) == (18, 18, 15)
     assert last.controls.failed == 0

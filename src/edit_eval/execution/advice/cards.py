@@ -31,6 +31,7 @@ SAID: Mapping[str, Callable[[str], str]] = {
     "sources": lambda said: Text("sources: {}", said),
     "prompt_rewriting": lambda said: Text("prompt rewriting: {}", said),
     "pictures": lambda said: Text("tokens per picture: {}", said),
+    "leaves": lambda said: Text("leaves this machine: {}", said),
     "thinking": lambda said: Text("thinking: {}", said),
 }
 

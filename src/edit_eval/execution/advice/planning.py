@@ -27,6 +27,7 @@ from edit_eval.execution.advice.prediction import (
     simulate,
     too_short,
 )
+from edit_eval.execution.advice.prices import cost_words, prices_of
 from edit_eval.execution.choices import Choices, Room, choose
 from edit_eval.execution.contract import Gpu, Machine
 from edit_eval.execution.machine.devices import LocalMachine
@@ -38,6 +39,7 @@ from edit_eval.scheduling.batches import cut_batches
 from edit_eval.scheduling.estimates import roughly
 from edit_eval.scheduling.tasks import Model
 from edit_eval.statistics.timing import cost_of, token_words, tokens
+from edit_eval.store.subjects.controls import CONTROLS
 from edit_eval.text import Text, counted
 
 SCHEDULES = ("pull", "round_robin", "batch_sync")
@@ -292,6 +294,7 @@ def make_plan(
         Text("{}: some questions are asked only after an answer; this plan asks all of them", name)
         for name in sorted(at_most)
     ]
+    notes += cost_words(prices_of(configuration), _paid_work(configuration, len(categories), questions or {}, fought))
     notes += _tokens(configuration, seen, len(categories), fought) if seen is not None else []
     if first != fought and seen is not None:
         notes += [
@@ -317,6 +320,7 @@ def make_plan(
         "edit_seeds": evaluation.edit_seeds,
         "repeats": evaluation.repeats,
         "controls": controls,
+        "more_controls": len(evaluation.more_controls),
         "battles": {f"judge:{name}": of for name, of in fought.items()},
         "columns": {
             one.name: f"edit:{waiting[one.name].edit_model if one.name in waiting else one.name}" for one in columns
@@ -432,6 +436,28 @@ def _battles(configuration: Configuration, battles: Sequence[Pairs]) -> int:
     return sum(map(len, battles)) * configuration.evaluation.edit_seeds * configuration.evaluation.repeats
 
 
+def _paid_work(
+    configuration: Configuration,
+    samples: int,
+    questions: Mapping[str, float],
+    battles: Mapping[str, Sequence[Pairs]],
+) -> dict[str, tuple[int, int]]:
+    """Returns how many edits each model makes and questions each judge is asked, and how many about controls."""
+    evaluation = configuration.evaluation
+    columns, _ = columns_of(configuration, [Identity(name, "", "") for name in configuration.edit_models])
+    edits = samples * evaluation.edit_seeds
+    share = len(columns) / max(1, len(configuration.edit_models))
+    work = {f"edit:{name}": (round(edits * share), 0) for name in configuration.edit_models}
+    for name in configuration.judges:
+        each = questions.get(name, 1.0) * evaluation.readings
+        asked = edits * len(columns) * evaluation.repeats
+        if name in battles:
+            asked = _battles(configuration, battles[name])
+        about = 3 * min(evaluation.controls, samples) if _has_controls(configuration, f"judge:{name}") else 0
+        work[f"judge:{name}"] = round(asked * each), round(about * each)
+    return work
+
+
 def _tokens(
     configuration: Configuration, seen: Results, samples: int, battles: Mapping[str, Sequence[Pairs]]
 ) -> list[str]:
@@ -442,7 +468,8 @@ def _tokens(
     for one in tokens(seen):
         if one.judge in configuration.judges:
             critic = configuration.rounds is not None and one.judge == configuration.rounds.critic
-            judgements = pairs * (1 if critic else evaluation.repeats) + 3 * min(evaluation.controls, samples)
+            kinds = len(CONTROLS) + len(evaluation.more_controls)
+            judgements = pairs * (1 if critic else evaluation.repeats) + kinds * min(evaluation.controls, samples)
             if one.judge in battles:
                 judgements = _battles(configuration, battles[one.judge])
             if one.judge in configuration.rewrite:

@@ -13,7 +13,6 @@ from typing import Any
 from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.advice.cards import asked
-from edit_eval.experiment import CONTROLS
 from edit_eval.judges.judge_table import published
 from edit_eval.records import Activity, Results, Status, Told
 from edit_eval.scheduling.batches import cut_batches, first_samples, spread
@@ -23,6 +22,7 @@ from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.simulation import Simulation, Timing
 from edit_eval.scheduling.tasks import PILOT, Model, Task, Work
 from edit_eval.store.journal import no_garbage
+from edit_eval.store.subjects.controls import CONTROLS
 from edit_eval.text import Text
 
 PROMPT_TOKENS = 2 * 1024 + 1300
@@ -76,9 +76,9 @@ def durations_of(
     for key, section in configuration.models.items():
         times = readings * (questions or {}).get(section.name, 1.0) if key.startswith("judge:") else 1.0
         duration = _seen(key, seen, readings) or _known(section, times)
-        if duration is None and key.startswith("edit:") and (said := asked(section, configuration.folder, "duration")):
+        if duration is None and (said := asked(section, configuration.folder, "duration")):
             load, unit, source = said
-            duration = Duration(load, unit, source, published=True)
+            duration = Duration(load, times * unit, source, published=True)
         if duration is None:
             raise ConfigurationError(
                 Text(
@@ -231,6 +231,7 @@ def lower_bound(
     edit_seeds: int = 1,
     repeats: int = 1,
     controls: Mapping[str, int] | None = None,
+    more_controls: int = 0,
     battles: Mapping[str, Sequence[Pairs]] | None = None,
     columns: Mapping[str, str] | None = None,
     told: Mapping[str, Told] | None = None,
@@ -254,7 +255,7 @@ def lower_bound(
             again = (
                 1 if model.name in {how.judge for how in (told or {}).values()} else repeats
             )  # a critic is asked once
-            units = edits * len(columns) * again + _kinds(samples) * min(asked, samples)
+            units = edits * len(columns) * again + (_kinds(samples) + more_controls) * min(asked, samples)
             if model.name in _rewriters(told or {}):
                 units = samples
             if fought is not None:
@@ -283,6 +284,7 @@ def simulate(
     edit_seeds: int = 1,
     repeats: int = 1,
     controls: Mapping[str, int] | None = None,
+    more_controls: int = 0,
     battles: Mapping[str, Sequence[Pairs]] | None = None,
     columns: Mapping[str, str] | None = None,
     told: Mapping[str, Told] | None = None,
@@ -295,12 +297,13 @@ def simulate(
     """Runs the scheduler on simulated devices. `categories` has the category of each sample, in order.
 
     `batches[judge]` has the batch of each sample; without it, batches of `batch_size` are cut from `categories`. A
-    pilot that would be the whole run is left out, as in a real run. `controls` has, by judge (its key), the number of
-    samples with controls: the source, a grey picture, another sample's edit. `battles` has, by judge (its key) that
-    compares, which edit models' edits of each sample it is shown; it is shown no single edits. `columns` has the key
-    of the edit model that makes each column of edits, and `told` the columns that wait for a judge's answer, as if no
-    round were stopped early. `capacity` is how many tasks a replica of a model (its key) computes at a time, if more
-    than one. At most `load_concurrency` replicas load at once on each `host` of devices.
+    pilot that would be the whole run is left out, as in a real run. `controls` has, by judge (its key), the number
+    of samples with controls: the source, a grey picture, another sample's edit, and `more_controls`. `battles` has,
+    by judge (its key) that compares, which edit models' edits of each sample it is shown; it is shown no single
+    edits. `columns` has the key of the edit model that makes each column of edits, and `told` the columns that wait
+    for a judge's answer, as if no round were stopped early. `capacity` is how many tasks a replica of a model (its
+    key) computes at a time, if more than one. At most `load_concurrency` replicas load at once on each `host` of
+    devices.
     """
     work, estimates = Work(), Estimates()
     count = len(categories)
@@ -378,7 +381,7 @@ def simulate(
                 work.add(key, [pair[0] for pair in pairs], after=after, phase=phase)
     for judge in of_one:
         size = max(Counter(batches[judge.name]).values(), default=1)
-        for shown in _controls(categories, (controls or {}).get(judge.key, 0), size):
+        for shown in _controls(categories, (controls or {}).get(judge.key, 0), size, more_controls):
             # They wait for the first edit model's edits: their own sample's, and those that they show.
             edits = {edit for of_one in shown for edit in of_one}
             phase = max(phases[edit] for edit in edits)
@@ -391,6 +394,7 @@ def simulate(
         edit_seeds=edit_seeds,
         repeats=repeats,
         controls=controls,
+        more_controls=more_controls,
         battles=battles,
         columns=columns,
         told=told,
@@ -438,12 +442,12 @@ def _kinds(samples: int) -> int:
     return len(CONTROLS) - (samples < 2)
 
 
-def _controls(categories: Sequence[str], samples: int, size: int) -> Iterator[list[tuple[int, ...]]]:
+def _controls(categories: Sequence[str], samples: int, size: int, more: int) -> Iterator[list[tuple[int, ...]]]:
     """Yields batches of at most `size` controls, each as the samples whose edits it waits for, its own first.
 
     They are of the same samples as in a run (`Experiment.controls`), in the same batches (`workload.fill_work`).
     """
-    for kind in CONTROLS[: _kinds(len(categories))]:
+    for kind in (*CONTROLS[: _kinds(len(categories))], *("made",) * more):
         members: dict[str, list[tuple[int, ...]]] = {}
         for index in spread(categories, samples):
             other = ((index + 1) % len(categories),) if kind == "shuffled" else ()

@@ -20,8 +20,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import IO
+from typing import IO, Self
 
+from edit_eval.config.schema import Configuration
 from edit_eval.execution.contract import FLEET, Event, WorkerSpecification
 from edit_eval.execution.engine.conversation import Conversation
 from edit_eval.execution.machine.devices import LocalMachine, environment_for
@@ -29,6 +30,8 @@ from edit_eval.execution.machine.environments import worker_command
 from edit_eval.execution.machine.space import SHORT_OF
 from edit_eval.privacy import hide_secrets
 from edit_eval.workers.messages import Message, MessageStream, encode
+
+REGISTERED = {"local": "LocalDriver"}
 
 LAST_BYTES = 1 << 16  # size of a log's tail in which its last line is looked for
 CLOSE_SECONDS = 5.0  # how long killed processes may take to end
@@ -87,13 +90,21 @@ class Process:
 
 
 class LocalDriver:
-    """Starts workers on this machine, with these variables (default: those of this process)."""
+    """Starts workers on this machine.
+
+    With these variables, by default those of this process.
+    """
 
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
         self._environment = dict(os.environ if environment is None else environment)
         self._processes: dict[int, Process] = {}
         self._events: list[Event] = []
         self._began = 0.0
+
+    @classmethod
+    def of(cls, configuration: Configuration) -> Self:
+        """Returns this machine; the configuration has nothing to say of it."""
+        return cls()
 
     @functools.cached_property
     def _selector(self) -> selectors.BaseSelector:

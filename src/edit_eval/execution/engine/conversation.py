@@ -66,12 +66,19 @@ def _has(fields: Mapping[str, Check], found: Any) -> bool:
     return isinstance(found, dict) and all(check(found.get(name)) for name, check in fields.items())
 
 
+def _charge(value: Any) -> bool:
+    """What a task cost: of an edit dollars and attempts, of a judge the attempts that came to nothing."""
+    edited = _has({"usd": _seconds, "told": _flag, "attempts": _count}, value)
+    return edited or _has({"lost": _count}, value)
+
+
 EDITED: Mapping[str, Check] = {
     "pixels": _text,
     "width": _count,
     "height": _count,
     "file_bytes": _count,
     "flags": _list(_text),
+    "own_size": _perhaps(lambda value: isinstance(value, list) and len(value) == 2 and all(map(_count, value))),
 }
 ANSWERED: Mapping[str, Check] = {
     "text": _text,
@@ -102,8 +109,21 @@ EVENTS: Mapping[str, Mapping[str, Check]] = {
     },
     "started": {"task": _count},
     "step": {"task": _count, "step": _whole, "steps": _whole},
-    "done": {"task": _count, "results": lambda value: isinstance(value, list), "seconds": _seconds, "memory": _MEMORY},
-    "failed": {"task": _count, "error": _text, "trace": _text, "kind": _text, "memory": _MEMORY},
+    "done": {
+        "task": _count,
+        "results": lambda value: isinstance(value, list),
+        "seconds": _seconds,
+        "memory": _MEMORY,
+        "charged": _perhaps(_charge),
+    },
+    "failed": {
+        "task": _count,
+        "error": _text,
+        "trace": _text,
+        "kind": _text,
+        "memory": _MEMORY,
+        "charged": _perhaps(_charge),
+    },
     "ended": {"memory": _MEMORY},
 }
 """Fields that each message of a worker must have; it may have others."""

@@ -30,6 +30,7 @@ from edit_eval.execution.contract import (
     WorkerSpecification,
 )
 from edit_eval.execution.engine.blame import FIRST_TICKET, SLOT_FAILURES, Blame, ReadingAgain
+from edit_eval.execution.engine.purse import Purse
 from edit_eval.execution.machine.environments import with_install_line
 from edit_eval.records import model_title
 from edit_eval.scheduling.fleet import Command, Replica, ReplicaState
@@ -86,6 +87,7 @@ class Engine:
         observer: Observer = lambda replica, what, message: None,
         users: Users = lambda devices: (),
         more: More = lambda: False,
+        purse: Purse | None = None,
         poll_seconds: float = LOOK_EVERY,
     ) -> None:
         self._driver, self._policy, self._work = driver, policy, work
@@ -94,6 +96,9 @@ class Engine:
         self._interruption, self._observe, self._more = interruption, observer, more
         self._poll_seconds = poll_seconds
         self._simulated = poll_seconds == float("inf")  # without interruptions or silent workers
+        self._purse = purse or Purse({}, None, (), records.event)
+        self._held: list[tuple[RunningWorker, Task, dict[str, Any]]] = []  # orders that could pass the limit of costs
+        self._spent_out = ""
         self._workers: dict[int, RunningWorker] = {}
         self._of: dict[int, RunningWorker] = {}  # replica number -> its worker
         self._started = 0
@@ -141,6 +146,8 @@ class Engine:
                     self._do(self._policy.look())
                 elif not events:
                     self._guard_progress()
+                if self._held:
+                    self._order_what_was_held()
                 if self._unsynced:
                     self._records.sync()
                     self._unsynced = False
@@ -158,6 +165,8 @@ class Engine:
                 self._records.sync()
 
     def _end_or_explain(self) -> None:
+        if self._spent_out:
+            raise Stopped(self._spent_out)
         if self._draining:
             raise KeyboardInterrupt
         if not self._work.finished:
@@ -208,7 +217,8 @@ class Engine:
             if worker.killed:
                 continue
             # A task in hand that never began counts as well: a suspended process (SIGSTOP) begins none.
-            if worker.loaded and worker.replica.hands and silent > limits.timeout:
+            waits = {task.number for _, task, _ in self._held}
+            if worker.loaded and worker.replica.hands.keys() - waits and silent > limits.timeout:
                 self._kill(worker, f"no step for {limits.timeout:g} s")
             # A prepared worker waits for its device, however long that takes.
             elif (
@@ -244,6 +254,8 @@ class Engine:
                 continue
             worker = self._of[replica.number]
             if verb == "load":
+                if not self._purse.loads(replica.model.key):
+                    raise Stopped(self._purse.words)
                 worker.loading_since, worker.last_sign = self._now, self._awake
                 self._driver.submit(worker.number, {"do": "load", "offload": worker.specification.offload})
                 self._watch.replica(replica, "loading", {})
@@ -253,13 +265,35 @@ class Engine:
                 self._tasks[task.number] = (worker, task)
                 if not worker.running and next(iter(replica.hands)) == task.number:
                     worker.last_sign = self._awake  # it was idle until now, so its silence begins here
-                self._driver.submit(worker.number, self._records.order(task))
+                self._order(worker, task, self._records.order(task))
             else:
                 worker.stopping, worker.since, worker.last_sign = True, self._now, self._awake
                 if worker.loaded:
                     self._driver.submit(worker.number, {"do": "stop"})
                 else:  # it has nothing to finish, and an unneeded load may take minutes
                     self._driver.kill(worker.number)
+
+    def _order(self, worker: RunningWorker, task: Task, order: dict[str, Any]) -> None:
+        """Orders a task, unless it could pass the limit of costs: then it waits for what is under way."""
+        if self._spent_out or not self._purse.takes(task, order):
+            self._held.append((worker, task, order))
+        else:
+            self._driver.submit(worker.number, order)
+
+    def _order_what_was_held(self) -> None:
+        """Orders what fits by now; if nothing under way can make room for the rest, begins nothing more."""
+        held, self._held = self._held, []
+        for worker, task, order in held:
+            if task.number in self._tasks and worker.number in self._workers:
+                self._order(worker, task, order)
+        if self._held and not self._purse.waiting:
+            if not self._spent_out:
+                self._spent_out = self._purse.words
+                self._watch.note(self._spent_out)
+            held, self._held = self._held, []
+            for worker, task, _ in held:
+                self._return(worker.replica, task)
+            self._do(self._policy.drain())
 
     def _prepare(self, replica: Replica) -> None:
         self._started += 1
@@ -360,6 +394,7 @@ class Engine:
     def _done(self, worker: RunningWorker, message: dict[str, Any]) -> None:
         seconds = float(message["seconds"])
         task = self._take(worker, message["task"], seconds)
+        self._purse.settle(task, message)
         self._records.done(task, message, "+".join(worker.replica.place))
         self._answered(worker.replica)
         self._do(self._policy.done(worker.replica, task, seconds))
@@ -374,6 +409,7 @@ class Engine:
     def _failed(self, worker: RunningWorker, message: Mapping[str, Any]) -> None:
         began = worker.running.get(message["task"], self._now)
         task = self._take(worker, message["task"], self._now - began)
+        self._purse.settle(task, message)
         reason, kind = str(message["error"]), str(message["kind"])
         if kind == "disk":
             self._return(worker.replica, task)
@@ -448,9 +484,12 @@ class Engine:
         for number, task in list(replica.hands.items()):
             if number in guilty:
                 self._take(worker, number, self._now - worker.running.get(number, self._now))
+                self._purse.fear(task)
                 self._charge(worker.replica, task, reason)
                 self._policy.lost(replica, task)
             else:
+                if number in worker.running:  # nobody's fault, and perhaps charged
+                    self._purse.fear(task)
                 self._return(replica, task)
         self._records.event("died", replica=replica.name, reason=reason)
         if dropped:
@@ -468,6 +507,7 @@ class Engine:
 
     def _return(self, replica: Replica, task: Task) -> None:
         """Puts a task that had not begun back into the queue, at no charge."""
+        self._purse.free(task)
         self._tasks.pop(task.number, None)
         replica.hands.pop(task.number, None)
         self._policy.give_back(task)

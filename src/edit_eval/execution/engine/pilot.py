@@ -70,7 +70,7 @@ def _cells(matrix: Matrix, position: int, edit_models: Sequence[int], judges: Se
 
 
 def _first_battle(matrix: Matrix, position: int, judge: int) -> int | None:
-    for battle in matrix.battles_of(position):
+    for battle in matrix.design.of_sample(position):
         if all(matrix.edits[one].status in (Status.OK, Status.PENDING) for one in matrix.shown_edits(battle)):
             for number in matrix.cells.judgements_of(battle):
                 if matrix.cells.parts(number)[1] == judge:
@@ -84,7 +84,8 @@ def models_at_work(matrix: Matrix) -> set[str]:
     for number in range(matrix.cells.judgements):
         edit, judge, _ = matrix.cells.parts(number)
         key = f"judge:{matrix.judges[judge].name}"
-        if edit not in matrix.cells.controls and key not in found and matrix.judgement(number).status is Status.OK:
+        counts = matrix.cells.kind(edit).counts
+        if counts and key not in found and matrix.judgement(number).status is Status.OK:
             found.add(key)
     return found
 

@@ -11,16 +11,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, NamedTuple, Protocol
 
-from edit_eval.execution.engine.workload import edit_needs, edit_of, is_left, is_to_come, settled, waited_for
+from edit_eval.execution.engine.workload import about, edit_needs, is_left, is_to_come, settled, waited_for
 from edit_eval.pictures import size_of_run
 from edit_eval.protocols.contract import View
 from edit_eval.records import NO_EDIT, Edit, Judgement, Reply, Status
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.tasks import Task, Work
-from edit_eval.store.cells import Shown
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.recall import ADDRESS, altered_pictures, edit_record, where_of
 from edit_eval.store.run_directory import RunDirectory
+from edit_eval.store.subjects.contract import Shown
 
 ASK_STRIDE = 1000
 """Distance of the seeds of repeated askings, so that a judge that samples its answers draws another one. Larger than
@@ -139,7 +139,7 @@ class Recorder:
 
     def _request(self, cell: int) -> dict[str, Any]:
         matrix = self._matrix
-        number, judge = edit_of(self._matrix, cell), matrix.judge_of(cell)
+        number, judge = about(self._matrix, cell), matrix.judge_of(cell)
         again = bool(matrix.replies[cell]) and matrix.reading(cell).status is Status.PENDING
         question, pictures = matrix.question(cell, again=again), matrix.pictures(number)
         views = () if judge.replays else question.shows
@@ -170,6 +170,8 @@ class Recorder:
             return {"path": os.path.abspath(self._directory.path / shown.path), "pixels": shown.pixels}
         # A user's own benchmark may have no digest of a file's bytes.
         file = {"path": os.path.abspath(shown.path), "digest": shown.digest if len(shown.digest) == 64 else ""}
+        if shown.maker:
+            return {"made_of": file, "maker": shown.maker}
         return {"blank_like": file} if shown.blank else file
 
     # -- results --
@@ -259,6 +261,7 @@ class Recorder:
             height=result["height"],
             file_bytes=result["file_bytes"],
             flags=tuple(result["flags"]),
+            own_size=(*(result.get("own_size") or (0, 0)),),
             seconds=round(seconds, 4),
             device=device,
         )
@@ -267,7 +270,9 @@ class Recorder:
     def _keep_edit(self, number: int, edit: Edit) -> None:
         self._directory.append("edits", {**edit_record(edit), "at": time.time()})
         judged, ended = self._matrix.set_edit(number, edit), [number]
-        for told in self._matrix.behind(number) if edit.status is Status.OK else ():  # earlier answers about it count
+        for told in (
+            self._matrix.critiques.behind(number) if edit.status is Status.OK else ()
+        ):  # earlier answers about it count
             self._tell(told, self._work.phase)
         if edit.status in NO_EDIT:
             ended += self._matrix.fail_followers(number)
@@ -294,7 +299,7 @@ class Recorder:
     def _about(self, number: int) -> list[int]:
         """Returns the cells that can show an edit's picture."""
         shown = filter(self._matrix.is_open, self._matrix.shown_with(number))
-        return [cell for edit in shown for cell in self._matrix.cells.cells_of_edit(edit)]
+        return [cell for edit in shown for cell in self._matrix.cells.cells_of_subject(edit)]
 
     def _answered(self, put: Put, task: Task, reply: Reply, result: dict[str, Any]) -> None:
         matrix, (cell, key, ask) = self._matrix, put
@@ -332,7 +337,7 @@ class Recorder:
             return
         for one in matrix.cells.after(cell) if matrix.aside else ():
             matrix.take_from_aside(one)  # an answer to the very words asked now counts
-        for told in matrix.told_of(matrix.cells.judgement_of(cell)):
+        for told in matrix.critiques.told(matrix.cells.judgement_of(cell)):
             self._tell(told, task.phase)
         for one in (cell, *matrix.cells.after(cell)):
             if not is_left(matrix, one):  # if it gave no answer, those that needed it get none
@@ -346,7 +351,7 @@ class Recorder:
         """Applies a judge's answer to the edit that it instructs, or ends that edit if none is to be made."""
         before = self._matrix.edits[number].status
         made = [c for c in self._about(number) if not is_left(self._matrix, c)] if before is Status.OK else []
-        ended = self._matrix.tell(number)
+        ended = self._matrix.critiques.tell(number)
         if ended:
             self._tell_ended(ended, self._judgements_of(ended))
         elif before is not Status.PENDING and self._matrix.edits[number].status is Status.PENDING:
@@ -361,7 +366,7 @@ class Recorder:
 
         `known` has the edits found damaged before the task was ordered; one found since is no second damage.
         """
-        edits = self._matrix.shown_edits(edit_of(self._matrix, cell))
+        edits = self._matrix.shown_edits(about(self._matrix, cell))
         images = {number: self._matrix.edits[number].image or self._damaged[number].image for number in edits}
         for number in [number for number, image in images.items() if image in reason] or edits:
             is_there = self._matrix.edits[number].status is Status.OK

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 
 from edit_eval.execution.engine.pilot import PilotCells
 from edit_eval.records import Status
 from edit_eval.scheduling.tasks import PILOT, Work
 from edit_eval.store.matrix import Matrix
+from edit_eval.store.subjects.contract import Kind
+from edit_eval.store.subjects.kinds import EDITS, KINDS
 
 
 def settled(matrix: Matrix, cell: int) -> int:
@@ -35,19 +37,21 @@ def fill_work(
 
     With `mine`, positions of samples, only those are done: the others are another shard's, and no batch mixes them.
 
-    A batch waits for the edits that it is about, and for the cells whose replies its questions need. A batch of
-    controls waits for its samples' edits by the first edit model, so that no device loads a judge for controls alone.
-    A batch of battles waits for both edits of each.
+    A batch waits for the edits that its subjects wait for, and for the cells whose replies its questions need.
     """
     work.answers_from = settled(matrix, 0)
     made_with = matrix.experiment.made_with
     phases = _phases(matrix) if by_category else [0] * len(matrix.samples)
-    asked = [batch for judge in range(len(matrix.judges)) for batch in _batches(matrix, judge, batches)]
-    controls = [batch for judge in range(len(matrix.judges)) for batch in _of_controls(matrix, judge, batches)]
+    asked, beside = list[list[int]](), list[list[int]]()  # what counts may be part of a pilot, what does not comes last
+    for judge in range(len(matrix.judges)):
+        asked += _batches(matrix, judge, batches)
+        for kind in KINDS.values():
+            if kind is not EDITS:
+                (asked if kind.counts else beside).extend(_of_kind(matrix, kind, judge, batches))
     if mine is not None:
-        asked, controls = (
-            [cells for cells in some if matrix.cells.sample(edit_of(matrix, cells[0])) in mine]
-            for some in (asked, controls)
+        asked, beside = (
+            [cells for cells in some if matrix.cells.sample(about(matrix, cells[0])) in mine]
+            for some in (asked, beside)
         )
     early = {
         cell
@@ -55,7 +59,7 @@ def fill_work(
         if any(matrix.cells.judgement_of(c) in pilot.judgements for c in cells)
         for cell in cells
     }
-    shown = {edit for cell in early for edit in matrix.shown_edits(edit_of(matrix, cell))}
+    shown = {edit for cell in early for edit in matrix.shown_edits(about(matrix, cell))}
     first = pilot.edits | {edit for edit in shown if _is_pending(matrix, edit)}
     first |= {origin for edit in first for origin in _origins(matrix, edit)}
 
@@ -75,12 +79,11 @@ def fill_work(
             f"judge:{matrix.judge_of(cells[0]).name}",
             cells,
         )
-        for cells in (*asked, *controls)
+        for cells in (*asked, *beside)
     ]
     for its_phase, model, units in sorted([*edits, *judging], key=lambda task: task[0]):
         waits = _edit_waits if model.startswith("edit:") else _cell_waits
-        about = edit_of(matrix, units[0]) if model.startswith("judge:") else -1
-        control = about in matrix.cells.controls and not matrix.cells.control(about).is_rewrite
+        control = model.startswith("judge:") and matrix.cells.kind(about(matrix, units[0])).by_the_way
         work.add(model, units, after=waits(matrix, units), phase=its_phase, control=control)
 
 
@@ -100,7 +103,7 @@ def _phases(matrix: Matrix) -> list[int]:
 def edit_needs(matrix: Matrix, edit: int) -> list[int]:
     """Returns what an edit waits for, in the numbers of `Work`: the edit it is made from, and the answers that
     instruct it."""
-    before, critique = matrix.made_from(edit), matrix.critique(edit)
+    before, critique = matrix.made_from(edit), matrix.critiques.of(edit)
     cells = matrix.cells.cells_of(critique) if critique is not None else ()
     return [*([] if before is None else [before]), *(settled(matrix, cell) for cell in cells)]
 
@@ -124,25 +127,22 @@ def _cell_waits(matrix: Matrix, cells: Sequence[int]) -> list[int]:
 
 
 def waited_for(matrix: Matrix, cell: int) -> tuple[int, ...]:
-    """Returns the edits that come before a cell: those that it shows and, for a control, also the edit that it stands
-    beside."""
-    edit = edit_of(matrix, cell)
-    if edit not in matrix.cells.controls or matrix.cells.control(edit).is_rewrite:
-        return matrix.shown_edits(edit)
-    return (*matrix.shown_edits(edit), matrix.cells.edit(0, 0, matrix.cells.sample(edit)))
+    """Returns the edits that come before a cell."""
+    number = about(matrix, cell)
+    return matrix.cells.kind(number).waits_for(matrix, number)
 
 
 def is_left(matrix: Matrix, cell: int) -> bool:
     """True if a cell is still to be answered, or its edit is still to come; never in place of another one."""
-    if not matrix.is_there(edit_of(matrix, cell)):
+    if not matrix.is_there(about(matrix, cell)):
         return _may_be_asked(matrix, cell)
     if not matrix.is_own(matrix.cells.judgement_of(cell)):
         return False
     return matrix.reading(cell).status is Status.PENDING
 
 
-def edit_of(matrix: Matrix, cell: int) -> int:
-    """Returns the number of the edit, control or battle that a cell is about."""
+def about(matrix: Matrix, cell: int) -> int:
+    """Returns the number of the subject that a cell is about."""
     return matrix.cells.parts(matrix.cells.judgement_of(cell))[0]
 
 
@@ -159,13 +159,12 @@ def _is_pending(matrix: Matrix, edit: int) -> bool:
 
 
 def _batches(matrix: Matrix, judge: int, batches: Mapping[str, Sequence[int]]) -> list[list[int]]:
-    """Returns the cells a judge is asked together, in the order of edit models, edit seeds, repeats and readings."""
+    """Returns the cells about edits that a judge is asked together, in the order of edit models, edit seeds, repeats
+    and readings."""
     of_sample, experiment = batches[matrix.judges[judge].name], matrix.experiment
-    asked = []
-    if matrix.judges[judge].of_two:
-        return _of_battles(matrix, judge, of_sample)
-    if matrix.judges[judge].before_edits:
-        return []
+    asked = list[list[int]]()
+    if judge not in matrix.cells.judges_of_one:
+        return asked
     for model, edit_seed, repeat, reading in product(
         range(len(matrix.edit_models)),
         range(experiment.edit_seeds),
@@ -192,41 +191,21 @@ def _shared(matrix: Matrix, cell: int) -> tuple[int, int]:
     return question, matrix.cells.sample(matrix.cells.parts(judgement)[0])
 
 
-def _of_battles(matrix: Matrix, judge: int, of_sample: Sequence[int]) -> list[list[int]]:
-    """Returns the same for battles: those of samples that share a batch, in the samples' order, cut to its size."""
-    size = max(Counter(of_sample).values(), default=1)
-    members: dict[tuple[int, int, int, int, int, str], list[int]] = {}
-    for battle in matrix.open_battles:
-        batch, fought = of_sample[matrix.sample_of(battle).index], matrix.cells.battle(battle)
-        for number in matrix.cells.judgements_of(battle):
-            if (of := matrix.cells.judged(number)).judge != judge:
-                continue
-            questions = matrix.cells.asked(number)
-            for place, cell in enumerate(matrix.cells.cells_of(number)):
-                reading, question = divmod(place, len(questions))
-                name = questions[question].question.name
-                members.setdefault((fought.round, batch, fought.edit_seed, of.repeat, reading, name), []).append(cell)
-    cut = [cells[n : n + size] for cells in members.values() for n in range(0, len(cells), size)]
-    return [left for cells in cut for left in _whatis_left(matrix, cells)]
-
-
-def _of_controls(matrix: Matrix, judge: int, batches: Mapping[str, Sequence[int]]) -> list[list[int]]:
-    """Returns the same for controls, which have batches of their own, so that no edit's answer depends on them. A
-    control that an edit waits for shares a batch only with the samples that the edit would."""
+def _of_kind(matrix: Matrix, kind: Kind, judge: int, batches: Mapping[str, Sequence[int]]) -> list[list[int]]:
+    """Returns the same for another kind of subject: those that may keep each other company, cut to a batch's size."""
     of_sample = batches[matrix.judges[judge].name]
     size = max(Counter(of_sample).values(), default=1)
-    members: dict[tuple[str, str, int, str | int], list[int]] = {}
-    for control in matrix.cells.controls:
-        for number in matrix.cells.judgements_of(control):
-            if matrix.cells.parts(number)[1] != judge:
+    members: dict[tuple[Hashable, int, int, str], list[int]] = {}
+    for number in kind.open(matrix):
+        for judgement in matrix.cells.judgements_of(number):
+            _, its_judge, repeat = matrix.cells.parts(judgement)
+            if its_judge != judge:
                 continue
-            questions = matrix.cells.asked(number)
-            sample, of = matrix.sample_of(control), matrix.cells.control(control)
-            company = of_sample[sample.index] if of.is_rewrite else sample.category
-            for place, cell in enumerate(matrix.cells.cells_of(number)):
+            company, questions = kind.company(matrix, number, of_sample), matrix.cells.asked(judgement)
+            for place, cell in enumerate(matrix.cells.cells_of(judgement)):
                 reading, question = divmod(place, len(questions))
-                about = of.kind, questions[question].question.name, reading, company
-                members.setdefault(about, []).append(cell)
+                name = questions[question].question.name
+                members.setdefault((company, repeat, reading, name), []).append(cell)
     cut = [cells[n : n + size] for cells in members.values() for n in range(0, len(cells), size)]
     return [left for cells in cut for left in _whatis_left(matrix, cells)]
 
@@ -243,6 +222,6 @@ def _whatis_left(matrix: Matrix, cells: list[int]) -> list[list[int]]:
 
 def _may_be_asked(matrix: Matrix, cell: int) -> bool:
     """True if there is, or will be, something to ask about, and no other judgement is asked for in its place."""
-    edits = matrix.shown_edits(edit_of(matrix, cell))
+    edits = matrix.shown_edits(about(matrix, cell))
     to_come = all(matrix.edits[edit].status in (Status.OK, Status.PENDING) for edit in edits)
     return to_come and matrix.is_own(matrix.cells.judgement_of(cell))

@@ -215,6 +215,7 @@ def _edit(edit: Edit, pictures: PictureAddresses) -> dict[str, Any]:
     return {
         "model": edit.edit_model,
         **_fields(edit, "edit_seed seed status reason width height seconds device flags made_in"),
+        **({"own_size": list(edit.own_size)} if any(edit.own_size) else {}),
         "picture": picture or {"missing": "no_edit"},
         **({"instruction": edit.instruction} if edit.instruction else {}),
     }

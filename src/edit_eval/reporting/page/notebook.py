@@ -24,7 +24,6 @@ from edit_eval.reporting.analyses import section_of
 from edit_eval.reporting.comparison_tables import columns_table, pairs_table
 from edit_eval.reporting.entries import Entry, controls_are_off, controls_of, entries, headlines
 from edit_eval.reporting.language import said, spoken
-from edit_eval.reporting.leaderboard import leaderboard_sheet
 from edit_eval.reporting.names import judgement_status, named_score
 from edit_eval.reporting.page.gallery import PageFiles, thumbnails
 from edit_eval.reporting.page.html import notebook_sheet, notebook_table
@@ -38,7 +37,6 @@ from edit_eval.reporting.terminal_text import one_line, whole_words
 from edit_eval.reporting.verdict import comparison_lines, ranked, verdict_lines, verdicts
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.means import MeanScore
-from edit_eval.store.leaderboard import Leaderboard
 from edit_eval.text import Text, joined
 
 SAMPLES, MODELS, ROWS, LINES = 6, 4, 40, 8
@@ -125,11 +123,6 @@ def comparison_html(comparison: Comparison) -> str:
         sheet += [pairs_table(pairs[:ROWS])] if pairs else []
     sheet += [Line(note, "quiet") for note in comparison.notes[:LINES]]
     return str(notebook_sheet(sheet, spoken(), _short))
-
-
-def leaderboard_html(board: Leaderboard) -> str:
-    """Returns every judge's table."""
-    return str(notebook_sheet(leaderboard_sheet(board), spoken(), _short))
 
 
 def means_html(means: Sequence[MeanScore]) -> str:

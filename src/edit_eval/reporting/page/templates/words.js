@@ -226,6 +226,7 @@ function facts(sample, edit) {
     ...flags,
     edit.made_in ? say('li', FLAGS.kept, [], { class: 'unscored' }) : null,
     edit.width ? make('li', {}, `${edit.width} × ${edit.height}`) : null,
+    edit.own_size ? say('li', "it came as {} × {}", edit.own_size) : null,
     say('li', "seed {}", [edit.seed]),
     edit.seconds ? say('li', "{} s", [edit.seconds.toFixed(1)]) : null,
     edit.device ? make('li', {}, edit.device) : null,

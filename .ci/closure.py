@@ -1,0 +1,72 @@
+"""What a module is closed over: every file of edit_eval that it imports, directly or not, and their lines.
+
+    python .ci/closure.py [MODULE] [--list]
+
+Imports inside functions count; those for a type checker alone do not. `edit_eval.evaluation` by default: what somebody
+must hold in mind who follows `evaluate` wherever it leads. Packages' own empty files are left out.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+SOURCE = Path(__file__).parents[1] / "src"
+
+
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Yields all statements beneath a node but those under `if TYPE_CHECKING`."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
+            for other in child.orelse:
+                yield other
+                yield from statements(other)
+            continue
+        yield child
+        yield from statements(child)
+
+
+def file_of(module: str) -> Path | None:
+    """Returns the file of a module of ours; None for a package, a name in a module, and others' modules."""
+    path = SOURCE / f"{module.replace('.', '/')}.py"
+    return path if path.is_file() else None
+
+
+def imported(path: Path) -> set[str]:
+    """Returns the modules of ours that a file imports."""
+    found = set[str]()
+    for node in statements(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return {one for one in found if one.startswith("edit_eval") and file_of(one)}
+
+
+def closure(module: str) -> list[Path]:
+    """Returns the files that a module is closed over, its own among them."""
+    seen, left = set[str](), [module]
+    while left:
+        one = left.pop()
+        if one not in seen:
+            seen.add(one)
+            path = file_of(one)
+            left += imported(path) if path else ()
+    return sorted(path for one in seen if (path := file_of(one)))
+
+
+def main() -> None:
+    """Prints how many files and lines there are."""
+    names = [one for one in sys.argv[1:] if not one.startswith("--")] or ["edit_eval.evaluation"]
+    for module in names:
+        files = closure(module)
+        lines = sum(path.read_text("utf-8").count("\n") for path in files)
+        print(f"{module}: {len(files)} files, {lines:,} lines")
+        if "--list" in sys.argv:
+            print("\n".join(f"  {path.relative_to(SOURCE)}" for path in files))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,28 @@
+"""`edit-eval lost RUN`: a verb. It prints what has no score, in the form that `--sample-ids` takes."""
+
+from typing import Annotated, ClassVar
+
+import typer
+
+from edit_eval import Run, Verb
+from edit_eval.command_line import RunFolder, answer
+
+
+class Lost(Verb):
+    """List the samples that have no score.
+
+    They are printed with commas between them, so that `edit-eval run CONFIG --sample-ids "$(edit-eval lost RUN)"` runs
+    them alone.
+    """
+
+    about: ClassVar = {"group": "To evaluate"}
+
+    @staticmethod
+    def call(
+        run: RunFolder,
+        judge: Annotated[str, typer.Option(metavar="NAME", help="Only those that this judge has not scored.")] = "",
+    ) -> None:
+        """`answer` prints the first with `--json`, and calls the second without."""
+        judged = [one for one in Run(run).results.judgements if judge in ("", one.judge)]
+        lost = sorted({one.sample_id for one in judged if one.score is None})
+        answer(lambda: lost, lambda: print(",".join(lost)))

@@ -1,0 +1,114 @@
+"""What a run spends on models that somebody else runs: counted as it goes, and never more than `max_cost`.
+
+Before a task is ordered, the most that it can cost is written down as `reserved`; what it did cost follows as
+`charged`. A task that does not fit beside all that is reserved waits until others have cost less than was feared; when
+nothing is reserved any more and it still does not fit, the run ends. What is still reserved when a start is killed may
+have been charged, and counts in full.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from edit_eval.execution.contract import Price
+from edit_eval.records import Spent
+from edit_eval.scheduling.tasks import Task
+from edit_eval.text import Text
+
+ROUNDING = 1e-9
+"""Dollars below which two sums are the same."""
+
+
+class Purse:
+    """Counts in US dollars."""
+
+    def __init__(
+        self,
+        prices: Mapping[str, Price],
+        limit: float | None,
+        before: Iterable[Spent],
+        record: Callable[..., None],
+        note: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        """`prices` by the model's key; `before`: what earlier starts have spent; `record` writes an event, `note` tells
+        people."""
+        self._note = note
+        self._prices, self._limit, self._record = prices, limit, record
+        self._reserved: dict[int, float] = {}
+        self._orders: dict[int, Mapping[str, Any]] = {}
+        self._dearest: dict[str, float] = {}
+        self.spent = sum(one.usd + one.feared for one in before)
+        """Dollars so far, without what is reserved."""
+        self._told = self.spent
+
+    @property
+    def waiting(self) -> bool:
+        """True while something under way may turn out cheaper than was feared."""
+        return bool(self._reserved)
+
+    def takes(self, task: Task, order: Mapping[str, Any]) -> bool:
+        """Reserves what the task can cost at most; False, and nothing is reserved, if that could pass the limit."""
+        price = self._prices.get(task.model)
+        if price is None:
+            return True
+        most = max(price.most_of(order), self._dearest.get(task.model, 0.0))
+        if not self._fits(most):
+            return False
+        self._reserved[task.number], self._orders[task.number] = most, order
+        self._record("reserved", task=task.number, model=task.model, usd=most)
+        return True
+
+    def loads(self, model: str) -> bool:
+        """Counts what it costs to try out a judge's server; False if that could pass the limit."""
+        price = self._prices.get(model)
+        if price is None or not price.load:
+            return True
+        if not self._fits(price.load):
+            return False
+        self._charge(None, model, price.load, told=False, attempts=1)
+        return True
+
+    def settle(self, task: Task, message: Mapping[str, Any]) -> None:
+        """Counts what a task that has ended did cost."""
+        reserved = self._reserved.pop(task.number, None)
+        if reserved is None:
+            return
+        price, order = self._prices[task.model], self._orders.pop(task.number)
+        usd, told, attempts = price.cost_of(order, message)
+        self._dearest[task.model] = max(self._dearest.get(task.model, 0.0), usd)
+        self._charge(task.number, task.model, usd, told=told, attempts=attempts)
+
+    def fear(self, task: Task) -> None:
+        """Counts a task whose worker has died in the middle as dear as it could be."""
+        if (reserved := self._reserved.pop(task.number, None)) is not None:
+            del self._orders[task.number]
+            self._charge(task.number, task.model, reserved, told=False, attempts=1)
+
+    def free(self, task: Task) -> None:
+        """A task has not begun, and costs nothing."""
+        if self._reserved.pop(task.number, None) is not None:
+            del self._orders[task.number]
+            self._charge(task.number, task.model, 0.0, told=False, attempts=0)
+
+    @property
+    def words(self) -> str:
+        """Says why the run ends."""
+        return Text(
+            "max_cost: the next request could pass {:,.2f} USD, of which {:,.4f} are spent; all finished work is kept: "
+            "raise max_cost and run the same command to go on",
+            self._limit or 0.0,
+            self.spent,
+        )
+
+    def _fits(self, usd: float) -> bool:
+        return self._limit is None or self.spent + sum(self._reserved.values()) + usd <= self._limit + ROUNDING
+
+    def _charge(self, task: int | None, model: str, usd: float, *, told: bool, attempts: int) -> None:
+        self.spent += usd
+        step = self._limit / 10 if self._limit else max(1.0, self._told)
+        if self.spent >= self._told + step - ROUNDING:
+            self._told = self.spent
+            of = Text(" of {:,.2f}", self._limit) if self._limit else ""
+            self._note(Text("spent: {:,.2f}{} USD", self.spent, of))
+        self._record("charged", task=task, model=model, usd=usd, told=told, attempts=attempts)

@@ -1,0 +1,655 @@
+"""How editors that cannot be downloaded are asked, by their makers' own interfaces: one row a provider.
+
+Facts are from the pages named in each row, read on its date. What a page does not say is not sent, and `notes` says so.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from edit_eval.edit_models.image_servers import Dialect
+
+Document = Any
+"""An answer, parsed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What one edit is asked for, before it takes a provider's form."""
+
+    model: str
+    instruction: str
+    pictures: Sequence[bytes]
+    """PNGs, the source first."""
+    seed: int | None
+    shape: str
+    """`3:2` or `1216x832`, as the provider takes shapes; empty: it is not told."""
+    resolution: str
+    """`1K`, `2K`, ...; empty: the provider's own."""
+
+    @property
+    def urls(self) -> list[str]:
+        """The pictures as data URLs."""
+        return [f"data:image/png;base64,{one}" for one in self.base64]
+
+    @property
+    def base64(self) -> list[str]:
+        """The pictures in base64."""
+        return [base64.b64encode(one).decode("ascii") for one in self.pictures]
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height that are asked for."""
+        width, height = self.shape.split("x")
+        return int(width), int(height)
+
+
+def at(document: Document, *path: str | int) -> Any:
+    """Returns what is at a path of keys and places; None if there is nothing."""
+    for step in path:
+        try:
+            document = document[step]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return document
+
+
+def text_at(document: Document, *path: str | int) -> str:
+    """The same as text; empty if there is none."""
+    found = at(document, *path)
+    return found if isinstance(found, str) else ""
+
+
+def number_at(document: Document, *path: str | int) -> float | None:
+    """The same as a number that is 0 or more; None if there is none."""
+    found = at(document, *path)
+    fits = isinstance(found, (int, float)) and not isinstance(found, bool) and 0 <= found < float("inf")
+    return float(found) if fits else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Provider:
+    """One provider: how it is asked, and what its answers mean."""
+
+    company: str
+    """Who gets pictures and instructions."""
+    hosts_others: bool = False
+    """True if it passes them on to the maker of each model, a second company."""
+    address: str
+    key: str
+    """Environment variable with the key."""
+    header: tuple[str, str] = ("Authorization", "Bearer {}")
+    path: str
+    """`{model}` is the model's name."""
+    body: Callable[[Asked], dict[str, Any]]
+    form: bool = False
+    """True if the body is a form, whose pictures are the field `image[]`."""
+    extra: tuple[str, ...] = ()
+    """Where in the body `call` goes."""
+    seed: bool = False
+    pictures: int | None = None
+    """Most pictures of an edit; None: it depends on the model."""
+    shape: Dialect | None = None
+    """Shapes that it can be asked for; None: it follows the source by itself."""
+    resolutions: tuple[str, ...] = ()
+    """Names of sizes it takes; the first is asked for by default. Empty: it takes none."""
+    picture: Callable[[Document], str]
+    """The picture in an answer: base64, a data URL or an address; empty if there is none. Never a draft."""
+    refusals: tuple[str, ...] = ()
+    """Words of errors and of endings that are refusals."""
+    ending: Callable[[Document], str] = lambda document: ""
+    """Why an answer has no picture, in the provider's words."""
+    poll: Callable[[Document], str] | None = None
+    """The address at which a task that was taken is asked for; None: the answer is the picture."""
+    waiting: Callable[[Document], bool] = lambda document: False
+    """True while it is not done."""
+    task_hosts: tuple[str, ...] = ()
+    """Where a task may be asked for with the key, beside the provider's address."""
+    hosts: tuple[str, ...] = ()
+    """Where its pictures are fetched, without the key."""
+    cost: Callable[[Document], float | None] = lambda document: None
+    """US dollars, where the answer tells them."""
+    tokens: Callable[[Document], tuple[float, float, float, float] | None] = lambda document: None
+    """Tokens of text and pictures read, and of text and pictures written, where the answer counts them."""
+    account: str = ""
+    """A path that costs nothing and shows that key and address are right; empty if none is documented."""
+    notes: tuple[str, ...] = ()
+    """What cannot be switched off, or is not known."""
+    training: str = ""
+    """Keys whose requests may be trained on."""
+    revision: str = "1"
+    """Part of every key; it changes with what is sent."""
+    source: str
+    date: str = "2026-11-24"
+
+
+RATIOS = ((1, 1), (2, 3), (3, 2), (3, 4), (4, 3), (4, 5), (5, 4), (9, 16), (16, 9), (21, 9))
+_NAMED = Dialect(fields={}, size="{}:{}", sizes=RATIOS, source="Gemini's guide to image generation: aspectRatio")
+
+GEMINI_REFUSALS = (
+    "IMAGE_SAFETY",
+    "IMAGE_PROHIBITED_CONTENT",
+    "IMAGE_RECITATION",
+    "SAFETY",
+    "PROHIBITED_CONTENT",
+    "RECITATION",
+    "BLOCKLIST",
+    "SPII",
+    "MODEL_ARMOR",
+    "JAILBREAK",
+)
+"""google-genai 3.4.0 `FinishReason` and `BlockedReason`."""
+
+
+def _gemini_body(asked: Asked) -> dict[str, Any]:
+    shown = [{"inlineData": {"mimeType": "image/png", "data": one}} for one in asked.base64]
+    image = {"aspectRatio": asked.shape, "imageSize": asked.resolution}
+    settings: dict[str, Any] = {
+        "responseModalities": ["TEXT", "IMAGE"],
+        "imageConfig": {name: value for name, value in image.items() if value},
+    }
+    if asked.seed is not None:
+        settings["seed"] = asked.seed
+    return {
+        "contents": [{"role": "user", "parts": [*shown, {"text": asked.instruction}]}],
+        "generationConfig": settings,
+    }
+
+
+def _gemini_picture(document: Document) -> str:
+    """Returns the last picture that is no thought: those are drafts."""
+    parts = at(document, "candidates", 0, "content", "parts")
+    found = [
+        text_at(part, "inlineData", "data")
+        for part in (parts if isinstance(parts, list) else [])
+        if at(part, "thought") is not True and text_at(part, "inlineData", "data")
+    ]
+    return found[-1] if found else ""
+
+
+def _gemini_ending(document: Document) -> str:
+    return text_at(document, "promptFeedback", "blockReason") or text_at(document, "candidates", 0, "finishReason")
+
+
+def _gemini_tokens(document: Document) -> tuple[float, float, float, float] | None:
+    """Returns the counts; what is written and is no picture are thoughts and text."""
+    said = at(document, "usageMetadata")
+    read, every = number_at(said, "promptTokenCount"), number_at(said, "totalTokenCount")
+    details = at(said, "candidatesTokensDetails")
+    kinds = details if isinstance(details, list) else []
+    shown = sum(number_at(one, "tokenCount") or 0.0 for one in kinds if text_at(one, "modality") == "IMAGE")
+    return None if read is None or every is None else (read, 0.0, max(0.0, every - read - shown), shown)
+
+
+def _openai_form(asked: Asked) -> dict[str, Any]:
+    fields = {"model": asked.model, "prompt": asked.instruction, "n": "1", "output_format": "png"}
+    return {**fields, "size": asked.shape} if asked.shape else fields
+
+
+def _openai_tokens(document: Document) -> tuple[float, float, float, float] | None:
+    usage = at(document, "usage")
+    written = number_at(usage, "output_tokens")
+    details = at(usage, "input_tokens_details")
+    text, shown = number_at(details, "text_tokens"), number_at(details, "image_tokens")
+    return None if written is None or text is None or shown is None else (text, shown, 0.0, written)
+
+
+def _first_data(document: Document) -> str:
+    """Returns the last of `data`, in base64 or at an address: one was asked for, so any before it are drafts."""
+    data = at(document, "data")
+    item = data[-1] if isinstance(data, list) and data else None
+    return text_at(item, "b64_json") or text_at(item, "url")
+
+
+def _openrouter_body(asked: Asked) -> dict[str, Any]:
+    shown = [{"type": "image_url", "image_url": {"url": one}} for one in asked.urls]
+    image = {"aspect_ratio": asked.shape, "image_size": asked.resolution}
+    body: dict[str, Any] = {
+        "model": asked.model,
+        "modalities": ["image", "text"],
+        "messages": [{"role": "user", "content": [*shown, {"type": "text", "text": asked.instruction}]}],
+        "image_config": {name: value for name, value in image.items() if value},
+        "usage": {"include": True},
+    }
+    return body if asked.seed is None else {**body, "seed": asked.seed}
+
+
+def _openrouter_picture(document: Document) -> str:
+    images = at(document, "choices", 0, "message", "images")
+    return text_at(images[-1], "image_url", "url") if isinstance(images, list) and images else ""
+
+
+def _openrouter_ending(document: Document) -> str:
+    choice = at(document, "choices", 0)
+    return text_at(choice, "native_finish_reason") or text_at(choice, "finish_reason")
+
+
+def _fal_body(asked: Asked) -> dict[str, Any]:
+    body: dict[str, Any] = {
+        "prompt": asked.instruction,
+        "image_urls": asked.urls,
+        "num_images": 1,
+        "sync_mode": True,
+        "output_format": "png",
+    }
+    if ":" in asked.shape:
+        body |= {"aspect_ratio": asked.shape}
+    elif asked.shape:
+        width, height = asked.size
+        body |= {"image_size": {"width": width, "height": height}}
+    if asked.resolution:
+        body |= {"resolution": asked.resolution}
+    return body if asked.seed is None else {**body, "seed": asked.seed}
+
+
+def _fal_picture(document: Document) -> str:
+    flagged = at(document, "has_nsfw_concepts")
+    if isinstance(flagged, list) and True in flagged:  # what comes is black
+        return ""
+    images = at(document, "images")
+    return text_at(images[-1], "url") if isinstance(images, list) and images else text_at(document, "image", "url")
+
+
+def _fal_ending(document: Document) -> str:
+    flagged = at(document, "has_nsfw_concepts")
+    return "has_nsfw_concepts" if isinstance(flagged, list) and True in flagged else ""
+
+
+def _flux_body(asked: Asked) -> dict[str, Any]:
+    shown = {f"input_image{'' if place == 1 else f'_{place}'}": one for place, one in enumerate(asked.base64, start=1)}
+    body: dict[str, Any] = {"prompt": asked.instruction, **shown, "output_format": "png"}
+    if ":" in asked.shape:
+        body |= {"aspect_ratio": asked.shape}
+    elif asked.shape:
+        body["width"], body["height"] = asked.size
+    if "kontext" in asked.model or "flex" in asked.model:  # the others have no such switch
+        body["prompt_upsampling"] = False
+    return body if asked.seed is None else {**body, "seed": asked.seed}
+
+
+def _cents(document: Document) -> float | None:
+    cents = number_at(document, "cost")
+    return None if cents is None else cents / 100
+
+
+def _ark_body(asked: Asked) -> dict[str, Any]:
+    urls = asked.urls
+    return {
+        "model": asked.model,
+        "prompt": asked.instruction,
+        "image": urls if len(urls) > 1 else urls[0],
+        "size": asked.shape or asked.resolution,
+        "response_format": "b64_json",
+        "watermark": False,
+        "sequential_image_generation": "disabled",
+    }
+
+
+def _dashscope_body(asked: Asked) -> dict[str, Any]:
+    shown = [{"image": one} for one in asked.urls]
+    settings: dict[str, Any] = {"n": 1, "prompt_extend": False, "watermark": False}
+    if asked.shape:
+        settings["size"] = asked.shape.replace("x", "*")
+    if asked.seed is not None:
+        settings["seed"] = asked.seed % 2**31
+    return {
+        "model": asked.model,
+        "input": {"messages": [{"role": "user", "content": [*shown, {"text": asked.instruction}]}]},
+        "parameters": settings,
+    }
+
+
+def _dashscope_picture(document: Document) -> str:
+    content = at(document, "output", "choices", 0, "message", "content")
+    found = [text_at(one, "image") for one in content] if isinstance(content, list) else []
+    return next((one for one in reversed(found) if one), "")
+
+
+def _xai_body(asked: Asked) -> dict[str, Any]:
+    shown = [{"url": one, "type": "image_url"} for one in asked.urls]
+    body: dict[str, Any] = {"model": asked.model, "prompt": asked.instruction, "n": 1, "response_format": "b64_json"}
+    body |= {"image": shown[0]} if len(shown) == 1 else {"images": shown}
+    if asked.shape:
+        body["aspect_ratio"] = asked.shape
+    return {**body, "resolution": asked.resolution} if asked.resolution else body
+
+
+REPLICATE_PICTURES = (("nano-banana", "image_input"), ("kontext", "input_image"), ("flux-2", "input_images"))
+"""What models call their pictures (pages of their input schemas); all others: `image`."""
+
+
+def _replicate_body(asked: Asked) -> dict[str, Any]:
+    name = next((name for part, name in REPLICATE_PICTURES if part in asked.model), "image")
+    urls: Any = asked.urls
+    if name == "input_image" or (name == "image" and len(urls) == 1 and "edit-plus" not in asked.model):
+        urls = urls[0]
+    given: dict[str, Any] = {"prompt": asked.instruction, name: urls, "output_format": "png"}
+    given["aspect_ratio"] = "match_input_image"
+    if asked.resolution:
+        given["resolution"] = asked.resolution
+    return {"input": given if asked.seed is None else {**given, "seed": asked.seed % 2**31}}
+
+
+def _replicate_picture(document: Document) -> str:
+    output = at(document, "output")
+    return output if isinstance(output, str) else text_at(output, -1)
+
+
+PROVIDERS: Mapping[str, Provider] = {
+    "openai": Provider(
+        company="OpenAI",
+        address="https://api.openai.com/v1",
+        key="OPENAI_API_KEY",
+        path="/images/edits",
+        form=True,
+        body=_openai_form,
+        pictures=16,
+        shape=Dialect(
+            fields={},
+            fewest=655_360,
+            most=1_572_864,
+            longest=3840,
+            ratio=3.0,
+            source="OpenAI's guide to image generation: multiples of 16, 655,360 to 8,294,400 pixels, 1:3 to 3:1. Up "
+            "to 1536 x 1024 is asked for: beyond it a picture costs more",
+        ),
+        picture=_first_data,
+        refusals=("moderation_blocked", "content_policy_violation"),
+        tokens=_openai_tokens,
+        account="/models/{model}",
+        source="developers.openai.com: images/edits, models; openai 3.54.0",
+    ),
+    "gemini": Provider(
+        company="Google",
+        address="https://generativelanguage.googleapis.com/v1beta",
+        key="GEMINI_API_KEY",
+        header=("x-goog-api-key", "{}"),
+        path="/models/{model}:generateContent",
+        body=_gemini_body,
+        extra=("generationConfig",),
+        seed=True,
+        pictures=14,
+        shape=_NAMED,
+        resolutions=("1K", "2K", "4K", "512"),
+        picture=_gemini_picture,
+        refusals=GEMINI_REFUSALS,
+        ending=_gemini_ending,
+        tokens=_gemini_tokens,
+        account="/models/{model}",
+        notes=("the watermark SynthID cannot be switched off", "its seed is a best effort"),
+        training="requests with a free key may be used for training",
+        source="ai.google.dev: image generation, pricing; google-genai 3.4.0",
+    ),
+    "openrouter": Provider(
+        company="OpenRouter",
+        hosts_others=True,
+        address="https://openrouter.ai/api/v1",
+        key="OPENROUTER_API_KEY",
+        path="/chat/completions",
+        body=_openrouter_body,
+        seed=False,
+        shape=_NAMED,
+        resolutions=("1K", "2K", "4K"),
+        picture=_openrouter_picture,
+        refusals=("content_filter", *GEMINI_REFUSALS),
+        ending=_openrouter_ending,
+        cost=lambda document: number_at(document, "usage", "cost"),
+        account="/key",
+        notes=("which host makes an edit is OpenRouter's choice",),
+        training="free models may be trained on what is sent",
+        source="openrouter.ai: image generation, usage accounting",
+    ),
+    "fal": Provider(
+        company="fal",
+        hosts_others=True,
+        address="https://fal.run",
+        key="FAL_KEY",
+        header=("Authorization", "Key {}"),
+        path="/{model}",
+        body=_fal_body,
+        seed=True,
+        shape=_NAMED,
+        picture=_fal_picture,
+        refusals=("content_policy_violation", "has_nsfw_concepts"),
+        ending=_fal_ending,
+        hosts=("fal.media", "*.fal.media"),
+        source="fal.ai: nano-banana-2/edit and flux-2-pro/edit, errors; fal-client 1.0.3",
+    ),
+    "bfl": Provider(
+        company="Black Forest Labs",
+        address="https://api.bfl.ai/v1",
+        key="BFL_API_KEY",
+        header=("x-key", "{}"),
+        path="/{model}",
+        body=_flux_body,
+        seed=True,
+        pictures=8,
+        shape=Dialect(
+            fields={}, fewest=64 * 64, most=4_194_304, longest=4096, source="docs.bfl.ai: multiples of 16, up to 4 MP"
+        ),
+        picture=lambda document: text_at(document, "result", "sample"),
+        refusals=("Request Moderated", "Content Moderated"),
+        ending=lambda document: text_at(document, "status"),
+        poll=lambda document: text_at(document, "polling_url"),
+        waiting=lambda document: text_at(document, "status") in ("Pending", "Queued", "Processing", ""),
+        task_hosts=("*.bfl.ai",),
+        hosts=("*.bfl.ai", "*.bfl.ml", "*.blob.core.windows.net"),
+        cost=_cents,
+        account="/credits",
+        notes=("whether FLUX.2 [pro] and [max] rewrite the instruction is not documented",),
+        source="docs.bfl.ai: flux-2-pro, get_result, errors",
+    ),
+    "ark": Provider(
+        company="ByteDance",
+        address="https://ark.ap-southeast.bytepluses.com/api/v3",
+        key="ARK_API_KEY",
+        path="/images/generations",
+        body=_ark_body,
+        pictures=10,
+        shape=Dialect(
+            fields={},
+            fewest=3_686_400,
+            most=4_194_304,
+            longest=4096,
+            ratio=16.0,
+            source="ModelArk: 3,686,400 to 16,777,216 pixels from Seedream 4.5 on, 1:16 to 16:1; up to 2K is asked for",
+        ),
+        picture=_first_data,
+        refusals=("SensitiveContentDetected",),
+        hosts=("*.volces.com", "*.bytepluses.com", "*.byteimg.com"),
+        source="docs.byteplus.com/ModelArk: image generation; error codes second-hand",
+    ),
+    "dashscope": Provider(
+        company="Alibaba Cloud",
+        address="https://dashscope-intl.aliyuncs.com/api/v1",
+        key="DASHSCOPE_API_KEY",
+        path="/services/aigc/multimodal-generation/generation",
+        body=_dashscope_body,
+        extra=("parameters",),
+        seed=True,
+        pictures=3,
+        shape=Dialect(
+            fields={}, fewest=512 * 512, most=2048 * 2048, longest=2048, source="Model Studio: 512 to 2048 a side"
+        ),
+        picture=_dashscope_picture,
+        refusals=("DataInspectionFailed", "data_inspection_failed"),
+        ending=lambda document: text_at(document, "code"),
+        hosts=("*.aliyuncs.com",),
+        source="alibabacloud.com/help/model-studio: qwen-image-edit; dashscope 2.0.2",
+    ),
+    "xai": Provider(
+        company="xAI",
+        address="https://api.x.ai/v1",
+        key="XAI_API_KEY",
+        path="/images/edits",
+        body=_xai_body,
+        pictures=3,
+        shape=_NAMED,
+        resolutions=("1k", "2k"),
+        picture=_first_data,
+        refusals=("content_moderation", "content moderation", "content-moderation"),
+        hosts=("*.x.ai",),
+        account="/models",
+        notes=("it takes no seed",),
+        source="docs.x.ai: image editing (JSON, up to 3 pictures); xai-sdk 1.21.0; the refusal's code is second-hand",
+    ),
+    "replicate": Provider(
+        company="Replicate",
+        hosts_others=True,
+        address="https://api.replicate.com/v1",
+        key="REPLICATE_API_TOKEN",
+        path="/models/{model}/predictions",
+        body=_replicate_body,
+        extra=("input",),
+        seed=True,
+        picture=_replicate_picture,
+        refusals=("E005", "flagged as sensitive", "NSFW content detected"),
+        ending=lambda document: text_at(document, "error") or text_at(document, "status"),
+        poll=lambda document: text_at(document, "urls", "get"),
+        waiting=lambda document: text_at(document, "status") in ("starting", "processing", ""),
+        hosts=("replicate.delivery", "*.replicate.delivery"),
+        account="/account",
+        source="replicate.com/docs: predictions, rate limits; input schemas of each model",
+    ),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClosedModel:
+    """A model of a provider: what it costs, and where it differs from the provider's row."""
+
+    model: str
+    """`openai/gpt-image-2`; `*` stands for anything."""
+    usd: Mapping[str, float] = field(default_factory=dict)
+    """Dollars of an edit, by resolution; `""` for any."""
+    most: float | None = None
+    """The most that one edit can cost, if that is above `usd`."""
+    tokens: tuple[float, float, float, float] | None = None
+    """Dollars of a million tokens: of text and pictures read, of text and pictures written."""
+    seed: bool | None = None
+    pictures: int | None = None
+    shape: Dialect | None = None
+    resolutions: tuple[str, ...] | None = None
+    ends: str = ""
+    """The day on which it is switched off."""
+    note: str = ""
+    source: str
+    date: str = "2026-11-24"
+
+
+_FIXED = Dialect(
+    fields={}, sizes=((1024, 1024), (1536, 1024), (1024, 1536)), source="openai 3.54.0: the standard sizes"
+)
+_KONTEXT = Dialect(fields={}, size="{}:{}", sizes=RATIOS[:-1], source="docs.bfl.ai: aspect_ratio from 3:7 to 7:3")
+_FLUX_ON_FAL = Dialect(fields={}, fewest=512 * 512, most=1_048_576, longest=2048, source="fal.ai: image_size")
+_OLD_SEEDREAM = Dialect(fields={}, fewest=921_600, most=4_194_304, longest=4096, ratio=16.0, source="ModelArk: 4.0")
+_LITELLM = "litellm 1.106.2's table of prices"
+_TOLD = "openrouter.ai; it tells what each edit cost"
+_BFL = "docs.bfl.ai: pricing; it tells what each edit cost"
+
+CLOSED_MODELS: tuple[ClosedModel, ...] = (
+    ClosedModel(
+        model="openai/gpt-image-1.5*",
+        usd={"": 0.20},
+        most=0.34,
+        tokens=(5.0, 8.0, 10.0, 32.0),
+        shape=_FIXED,
+        ends="2026-12-01",
+        note="`quality` in `call` decides most of its price",
+        source=f"{_LITELLM}; 6,240 tokens of a picture of 1536 x 1024 at high quality",
+    ),
+    ClosedModel(
+        model="openai/gpt-image-*",
+        usd={"": 0.19},
+        most=0.34,
+        tokens=(5.0, 8.0, 10.0, 30.0),
+        note="`quality` in `call` decides most of its price",
+        source=f"{_LITELLM}; 6,240 tokens of a picture of 1536 x 1024 at high quality",
+    ),
+    ClosedModel(
+        model="gemini/gemini-3-pro-image*",
+        usd={"1K": 0.134, "2K": 0.134, "4K": 0.24},
+        most=0.30,
+        tokens=(2.0, 2.0, 12.0, 120.0),
+        resolutions=("1K", "2K", "4K"),
+        source=f"{_LITELLM}; what is read and thought comes on top, at the price of Gemini 3 Pro",
+    ),
+    ClosedModel(
+        model="gemini/gemini-3.1-flash-image*",
+        usd={"512": 0.045, "1K": 0.067, "2K": 0.101, "4K": 0.151},
+        most=0.18,
+        tokens=(0.5, 0.5, 3.0, 60.0),
+        source=f"{_LITELLM}; what is read and thought comes on top, at the price of Gemini 3 Flash",
+    ),
+    ClosedModel(model="gemini/gemini-nano-banana-2.1*", usd={"1K": 0.034}, most=0.08, source=_LITELLM),
+    ClosedModel(model="gemini/gemini-3.1-flash-lite-image*", usd={"1K": 0.034}, most=0.08, source=_LITELLM),
+    ClosedModel(
+        model="gemini/gemini-2.5-flash-image*",
+        usd={"": 0.039},
+        most=0.05,
+        tokens=(0.3, 0.3, 2.5, 30.0),
+        resolutions=(),
+        ends="2027-03-15",
+        source=_LITELLM,
+    ),
+    ClosedModel(
+        model="openrouter/google/gemini-3-pro-image*",
+        usd={"": 0.14},
+        most=0.30,
+        source="openrouter.ai; it tells the cost",
+    ),
+    ClosedModel(model="openrouter/google/gemini-*", usd={"": 0.07}, most=0.18, source=_TOLD),
+    ClosedModel(
+        model="fal/fal-ai/nano-banana-2/edit",
+        usd={"1K": 0.08, "2K": 0.12, "4K": 0.16},
+        resolutions=("1K", "2K", "4K"),
+        source="fal.ai: nano-banana-2/edit",
+    ),
+    ClosedModel(
+        model="fal/fal-ai/nano-banana-pro/edit",
+        usd={"1K": 0.15, "2K": 0.15, "4K": 0.30},
+        seed=False,
+        resolutions=("1K", "2K", "4K"),
+        source="fal.ai: nano-banana-pro/edit",
+    ),
+    ClosedModel(
+        model="fal/fal-ai/flux-2-pro/edit",
+        usd={"": 0.045},
+        most=0.09,
+        shape=_FLUX_ON_FAL,
+        source="fal.ai: 0.03 and 0.015 for each further megapixel read or written",
+    ),
+    ClosedModel(model="bfl/flux-2-pro*", usd={"": 0.045}, most=0.12, source=_BFL),
+    ClosedModel(model="bfl/flux-2-max*", usd={"": 0.07}, most=0.20, source=_BFL),
+    ClosedModel(
+        model="bfl/flux-2-flex*",
+        usd={"": 0.05},
+        most=0.20,
+        pictures=10,
+        source=_BFL,
+    ),
+    ClosedModel(model="bfl/flux-kontext-pro*", usd={"": 0.04}, pictures=1, shape=_KONTEXT, source=_LITELLM),
+    ClosedModel(model="bfl/flux-kontext-max*", usd={"": 0.08}, pictures=1, shape=_KONTEXT, source=_LITELLM),
+    ClosedModel(model="ark/seedream-5-0-pro*", usd={"": 0.12}, source="second-hand"),
+    ClosedModel(model="ark/seedream-5-0-flash*", usd={"": 0.018}, source="second-hand"),
+    ClosedModel(model="ark/seedream-5-0*", usd={"": 0.035}, source="second-hand"),
+    ClosedModel(model="ark/seedream-4-5*", usd={"": 0.045}, source="second-hand"),
+    ClosedModel(model="ark/seedream-4-0*", usd={"": 0.035}, shape=_OLD_SEEDREAM, source="second-hand"),
+    ClosedModel(model="dashscope/qwen-image-edit-plus*", usd={"": 0.03}, source="second-hand"),
+    ClosedModel(model="dashscope/qwen-image-edit-max*", usd={"": 0.075}, source="second-hand"),
+    ClosedModel(model="dashscope/qwen-image-2.0-pro*", usd={"": 0.075}, source="second-hand"),
+    ClosedModel(
+        model="xai/grok-imagine-image-quality*", usd={"": 0.06}, source=f"{_LITELLM}; a picture read costs, too"
+    ),
+    ClosedModel(model="xai/grok-imagine-image-2.0*", usd={"": 0.07}, source=f"{_LITELLM}; a picture read costs, too"),
+    ClosedModel(model="xai/grok-imagine-image*", usd={"": 0.022}, source=f"{_LITELLM}; a picture read costs, too"),
+    ClosedModel(model="replicate/google/nano-banana*", seed=False, source="replicate.com: its input schema"),
+    ClosedModel(model="replicate/black-forest-labs/flux-2-*", pictures=8, source="replicate.com: its input schema"),
+    ClosedModel(
+        model="replicate/black-forest-labs/flux-kontext-*", pictures=1, source="replicate.com: its input schema"
+    ),
+)
+"""The first that fits counts. A model that is not here works, too; its price is then what `edit_price` says."""

@@ -1,0 +1,235 @@
+"""Ranks the edit models of several runs; runs that may not be compared are refused with a one-line error.
+
+All runs must have the same samples with the same instructions, and the same judges with the same protocol. Scores of
+single edits become the columns of a comparison. Battles are fitted together: an edit model in two runs links them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from edit_eval.errors import ConfigurationError
+from edit_eval.records import Edit, Judgement, Results
+from edit_eval.statistics.battles import battles_by_judge, tables_of
+from edit_eval.statistics.columns import ScoreColumn, differences
+from edit_eval.statistics.comparison import ColumnSummary, compare
+from edit_eval.statistics.families import Correction
+from edit_eval.store.comparable import Made, Note, comparable_columns, judge_identity, look, run_names
+from edit_eval.text import Text
+
+DESIGN = ("pairs", "rounds", "anchor", "seed")
+"""Parameters of a protocol that decide which edits meet, but not what is asked: strengths do not depend on them."""
+
+
+class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
+    """The edit models of several runs beside each other."""
+
+    schema: int = 1
+    runs: list[str]
+    samples: int
+    columns: list[ColumnSummary]
+    """By judges of single edits, with their ranks."""
+    family: Correction | None
+    """What those ranks are corrected for; None without columns."""
+    battles: dict[str, Any]
+    """From judges that compare: as `battles` in a run's summary, over all runs."""
+    passports: dict[str, Any]
+    """Each judge's passport, as in a summary's `judges`; per run, if they differ."""
+    notes: list[str]
+
+    @property
+    def judges(self) -> list[str]:
+        """The judges of single edits, in order."""
+        return [*dict.fromkeys(column.judge for column in self.columns)]
+
+
+def leaderboard(runs: Sequence[Made]) -> Leaderboard:
+    """Ranks the edit models of the runs. Raises `ConfigurationError`, naming what differs, if they are incomparable."""
+    names = run_names([run.results.directory for run in runs])
+    _refuse_other_samples(runs, names)
+    scoring = [bool(run.experiment.judges_of_one) for run in runs]
+    shared, called = _battle_judges(runs), _called(runs, names)
+    if any(scoring) and not (shared and not all(scoring)):
+        columns, notes = comparable_columns(runs)
+        scored = _scored(columns, runs, called)
+        if len(columns) > len(scored) == len({column.judge for column in scored}):
+            raise ConfigurationError(Text("{: and } have the same edit model alone: there is nothing to rank", names))
+        comparison = compare(scored, notes=notes)
+    elif shared:
+        comparison = None
+    else:
+        raise ConfigurationError(
+            Text(
+                "{: and }: their judges compare two edits, and none is the same and asked alike in all of them: other "
+                "models, revisions, parameters or protocols",
+                names,
+            )
+        )
+    tables = tables_of(runs[0].results.scoring[judges[0]].scales for judges in shared)
+    battles = {judges[0]: _fitted(runs, names, judges, called, tables) for judges in shared}
+    lines = _passports(runs, names, [*(comparison.judges if comparison else ()), *battles])
+    own = [note for note in comparison.notes if not _of_a_passport(note)] if comparison else []
+    known = [{name for judges in shared for name in judges[place : place + 1]} for place in range(len(runs))]
+    own += [
+        Text("{}: judge {} compares two edits, and is left out: not every run has it, asked alike", name, judge.name)
+        for name, run, kept in zip(names, runs, known, strict=True)
+        for judge in run.experiment.judges
+        if judge.of_two and judge.name not in kept
+    ]
+    samples = sum(not sample.fault for sample in runs[0].results.samples)
+    return Leaderboard(
+        runs=list(names),
+        samples=samples,
+        columns=list(comparison.columns) if comparison else [],
+        family=comparison.correction if comparison else None,
+        battles=battles,
+        passports=lines,
+        notes=own,
+    )
+
+
+def _of_a_passport(note: str) -> bool:
+    return isinstance(note, Note) and note.kind in ("passport", "passport_of_run")
+
+
+def _refuse_other_samples(runs: Sequence[Made], names: Sequence[str]) -> None:
+    first = {sample.id: look(sample) for sample in runs[0].results.samples}
+    for name, run in zip(names[1:], runs[1:], strict=True):
+        other = {sample.id: look(sample) for sample in run.results.samples}
+        if other != first:
+            both = sum(first.get(one) == seen for one, seen in other.items())
+            raise ConfigurationError(
+                Text(
+                    "{} and {} have other samples ({} and {}, of which {} are the same): a leaderboard is of one set; "
+                    "`edit-eval compare` takes what two runs have in common",
+                    names[0],
+                    name,
+                    len(first),
+                    len(other),
+                    both,
+                )
+            )
+
+
+def _asked_alike(run: Made, judge: Any) -> dict[str, object]:
+    """Returns what must be equal of a judge that compares: everything but which edits meet."""
+    found = judge_identity(run, judge)
+    protocol = found["protocol"]
+    assert isinstance(protocol, dict)
+    return {**found, "protocol": {key: value for key, value in protocol.items() if key not in DESIGN}}
+
+
+def _battle_judges(runs: Sequence[Made]) -> list[tuple[str, ...]]:
+    """Returns the comparing judges that all runs have, each by its name in every run."""
+    of_runs = [
+        {judge.name: _asked_alike(run, judge) for judge in run.experiment.judges if judge.of_two} for run in runs
+    ]
+    shared = []
+    for name, identity in of_runs[0].items():
+        equal = [[other for other, that in of.items() if not differences(identity, that)] for of in of_runs]
+        if all(equal):
+            shared.append(tuple(name if name in others else others[0] for others in equal))
+    return shared
+
+
+def _called(runs: Sequence[Made], names: Sequence[str]) -> list[dict[str, str]]:
+    """Returns for each run the name of its columns here. A column that several runs have is one if it was made alike;
+    another one of the same name gets its run's name as a prefix."""
+    called: dict[tuple[str, int], str] = {}
+    found = []
+    for run_name, run in zip(names, runs, strict=True):
+        here: dict[str, str] = {}
+        seen: Counter[str] = Counter()
+        for model in run.experiment.edit_models:
+            maker = run.experiment.makers[model.name]
+            free = model.name if model.name not in called.values() else f"{run_name}/{model.name}"
+            here[model.name] = called.setdefault((maker, seen[maker]), free)  # two names in one run stay two
+            seen[maker] += 1
+        found.append(here)
+    return found
+
+
+def _scored(
+    columns: Sequence[ScoreColumn], runs: Sequence[Made], called: Sequence[Mapping[str, str]]
+) -> list[ScoreColumn]:
+    """Returns the columns by their names here; of one that several runs have, that with the most scores."""
+    places = {run.results.directory: place for place, run in enumerate(runs)}
+    found: dict[tuple[str, str], ScoreColumn] = {}
+    for column in columns:
+        name = called[places[column.run]][column.edit_model]
+        known = found.get((column.judge, name))
+        if known is None or _count(column) > _count(known):
+            found[column.judge, name] = replace(column, name=name)
+    return list(found.values())
+
+
+def _count(column: ScoreColumn) -> int:
+    return sum(score is not None for score in column.scores.values())
+
+
+def _fitted(
+    runs: Sequence[Made],
+    names: Sequence[str],
+    judges: Sequence[str],
+    called: Sequence[Mapping[str, str]],
+    tables: int,
+) -> dict[str, Any]:
+    """Fits the battles of all runs by one judge together, one of so many tables; returns `scores` and `coverage`."""
+    edits: dict[tuple[str, str, int], Edit] = {}
+    battles: dict[tuple[object, ...], Judgement] = {}
+    for here, run, judge in zip(called, runs, judges, strict=True):
+        for edit in run.results.edits:
+            one = replace(edit, edit_model=here[edit.edit_model])
+            edits.setdefault((one.sample_id, one.edit_model, one.edit_seed), one)
+        for battle in run.results.battles:
+            if battle.judge == judge:
+                both = here[battle.edit_model], here[battle.other]
+                about = battle.sample_id, frozenset(both), battle.edit_seed, battle.repeat
+                made = replace(battle, judge=judges[0], edit_model=both[0], other=both[1])
+                if about not in battles or not battles[about].scores:  # prefer one with an outcome
+                    battles[about] = made
+    first = runs[0].results
+    looks = max(run.results.scoring[judge].looks for run, judge in zip(runs, judges, strict=True))
+    together = Results(
+        name=", ".join(names),
+        directory=first.directory,
+        samples=first.samples,
+        edits=tuple(edits.values()),
+        judgements=(),
+        edit_models=tuple(dict.fromkeys(name for here in called for name in here.values())),
+        judges=(),
+        scoring={judges[0]: replace(first.scoring[judges[0]], looks=looks)},
+        battles=tuple(battles.values()),
+        battle_judges=(judges[0],),
+        rounds=looks,
+    )
+    of_judge, scores = battles_by_judge(together, tables=tables)[judges[0]]
+    for found in scores.values():
+        if len(runs) > 1 and found["strengths"][0]["no_ci95"] == "not_connected":
+            raise ConfigurationError(
+                Text(
+                    "{: and }, by {}: edit models of different runs never met, neither each other nor one that is in "
+                    "both: run one edit model in all of them",
+                    names,
+                    judges[0],
+                )
+            )
+    decided = sum(bool(one.scores) for one in of_judge)
+    return {"coverage": {"scored": decided, "total": len(of_judge)}, "scores": scores}
+
+
+def _passports(runs: Sequence[Made], names: Sequence[str], judges: Sequence[str]) -> dict[str, Any]:
+    """Returns each judge's passport, once if it is the same in all runs, otherwise per run."""
+    found: dict[str, Any] = {}
+    for judge in judges:
+        of = {name: run.examined[judge] for name, run in zip(names, runs, strict=True) if judge in run.examined}
+        if len({one.line for one in of.values()}) == 1:
+            found[judge] = next(iter(of.values())).as_plain()
+        else:
+            found |= {f"{judge} ({name})": one.as_plain() for name, one in of.items()}
+    return found

@@ -1,0 +1,107 @@
+"""The document of an analysis as files: JSON, a page, Markdown, CSV, a drawing; or a folder with all of them."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from markupsafe import Markup
+
+from edit_eval.errors import ConfigurationError
+from edit_eval.new_files import refuse_existing, write_rows, written_whole
+from edit_eval.reporting.analyses import Analysis, AnalysisSection, ChartStyle, plain, section_of
+from edit_eval.reporting.language import said
+from edit_eval.reporting.page.html import page_sheet
+from edit_eval.reporting.page.page import asset, digest_of
+from edit_eval.reporting.page.rendering import template_environment
+from edit_eval.reporting.table import markdown_sheet
+from edit_eval.text import Text
+
+
+def write_document(name: str, document: Any, target: Path, *, language: str, force: bool) -> None:
+    """Writes a document as the file's ending says: `.json`, `.md`, `.html`, and where the analysis has them `.csv` and
+    `.svg`. A folder, which is a name without an ending, gets all of them and can be pushed to the Hub as a data set.
+
+    Raises `ConfigurationError` for any other ending, an existing file without `force`, or a file that cannot be
+    written.
+    """
+    section = section_of(name, document)
+    made = dict(_writers(section, language))
+    if not target.suffix:
+        files = {target / f"{name}{ending}": write for ending, write in made.items() if ending not in (".md", ".html")}
+        files |= {target / "index.html": made[".html"], target / "README.md": lambda: _card(section)}
+    elif target.suffix.lower() in made:
+        files = {target: made[target.suffix.lower()]}
+    else:
+        raise ConfigurationError(Text("--to {}: name a folder, or a file that ends in {: or }", target, list(made)))
+    for file in files:
+        refuse_existing(file, force=force)
+    texts = {file: write() for file, write in files.items()}
+    for file, text in texts.items():
+        with written_whole(file) as temporary:
+            temporary.write_text(text, encoding="utf-8", errors="backslashreplace", newline="")
+
+
+def _writers(section: AnalysisSection, language: str) -> Iterator[tuple[str, Callable[[], str]]]:
+    [document] = section.documents
+    rows = section.of.rows(document)
+    if type(section.of).charts is not Analysis.charts:
+        yield ".svg", lambda: _svg(section, language)
+    if rows:
+        yield ".csv", lambda: _csv(rows)
+    yield ".html", lambda: _page(section, language)
+    yield ".md", lambda: f"{markdown_sheet(section.sheet(), language)}\n"
+    yield ".json", lambda: json.dumps(plain(document), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+
+
+def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    written = io.StringIO(newline="")
+    write_rows(written, list(rows[0]), (list(row.values()) for row in rows))
+    return written.getvalue()
+
+
+_WIDTH = 520
+
+
+def _svg(section: AnalysisSection, language: str) -> str:
+    """Draws its first chart for a paper: white background, no interaction."""
+    import altair
+    import vl_convert
+
+    drawn = [*section.charts(ChartStyle((), language)), altair.Chart({"values": []}).mark_point()]
+    specification = drawn[0].properties(width=_WIDTH).to_dict(validate=False)
+    configuration = {"background": "white", "view": {"stroke": None}, "line": {"strokeWidth": 1.5}}
+    made: str = vl_convert.vegalite_to_svg({**specification, "config": configuration})
+    return made
+
+
+def _page(section: AnalysisSection, language: str) -> str:
+    style = "\n".join(asset(name) for name in ("page.css", "audit.css"))
+    [(heading, sheet)] = section.parts
+    made: str = (
+        template_environment(autoescape=True, language=language)
+        .get_template("analysis.html.j2")
+        .render(
+            language=language,
+            title=said(section.title, language),
+            heading=said(heading, language),
+            style=Markup(style),
+            policy=f"default-src 'none'; style-src {digest_of(style)}",
+            sheet=page_sheet(sheet, language),
+        )
+    )
+    return made
+
+
+def _card(section: AnalysisSection) -> str:
+    """Returns the README.md of a data set on the Hub."""
+    tags = ["edit-eval", "image-editing", section.name]
+    title = said(section.title, "en")
+    front = {"pretty_name": title, "license": "unknown", "tags": tags}
+    [(_, sheet)] = section.parts
+    text = markdown_sheet(sheet, "en")
+    return f"---\n{yaml.safe_dump(front, sort_keys=False).rstrip()}\n---\n\n# {title}\n\n{text}\n"

@@ -1,0 +1,120 @@
+"""What can be judged: subjects, each of a kind. A kind is one file beside this one, and a line in `kinds.py`.
+
+A kind says which subjects an experiment has of it, who judges them, what they show, what they wait for, their part of a
+key, whether coverage counts them, and what they are called. Nothing else in the store or the engine asks for one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from edit_eval.protocols.asked import SampleQuestion, asked_digest
+from edit_eval.records import Edit, Judgement
+
+if TYPE_CHECKING:
+    from edit_eval.experiment import Experiment
+    from edit_eval.store.cells import Cells
+    from edit_eval.store.matrix import Matrix
+
+
+class Subject(NamedTuple):
+    """Something that is judged. Samples, columns and judges are meant by their places in the experiment."""
+
+    kind: str
+    sample: int
+    column: int = 0
+    other: int | None = None
+    """A second column, or for a control the sample whose edit is shown."""
+    seed: int = 0
+    round: int = 0
+    shows: str = ""
+    """Which control."""
+    judges: tuple[int, ...] = ()
+    """Who is asked about it."""
+
+
+class Shown(NamedTuple):
+    """A picture shown to an edit model or a judge."""
+
+    path: str
+    """Path of its file; relative to the run directory for an edit."""
+    digest: str = ""
+    """SHA-256 of the file's bytes."""
+    pixels: str = ""
+    """For an edit: the digest of its pixels."""
+    blank: bool = False
+    """True if a grey picture of the same size is shown instead."""
+    maker: str = ""
+    """The class path of a `ControlPicture` whose picture of it is shown instead."""
+    made: str = ""
+    """What identifies that class."""
+
+    @classmethod
+    def of(cls, edit: Edit) -> Shown:
+        """Returns the picture of an edit."""
+        return cls(edit.image, pixels=edit.pixels)
+
+    @property
+    def known_by(self) -> str:
+        """The picture's part of a key."""
+        if self.made:
+            return f"{self.made} of {self.digest}"
+        return f"blank like {self.digest}" if self.blank else self.pixels or self.digest
+
+
+class Kind:
+    """A kind of subject. Its methods take the number of one."""
+
+    name: str
+    counts = True
+    """Whether coverage and means count it."""
+    by_the_way = False
+    """True if no device loads a judge for its sake alone."""
+    repeated = True
+    """Whether judges are asked as often as `evaluation.repeats` says; else once."""
+
+    def unfold(self, experiment: Experiment) -> Iterable[Subject]:
+        """Returns all subjects of this kind that an experiment has, in order."""
+        raise NotImplementedError
+
+    def edits(self, cells: Cells, number: int) -> tuple[int, ...]:
+        """Returns the edits that it is about, whether they were made or kept."""
+        return ()
+
+    def shown(self, matrix: Matrix, number: int) -> tuple[int, ...]:
+        """Returns the edits whose pictures a question about it can show; in place of a kept one, the edit it is."""
+        return tuple(map(matrix.references.edit, self.edits(matrix.cells, number)))
+
+    def waits_for(self, matrix: Matrix, number: int) -> tuple[int, ...]:
+        """Returns the edits that come before it."""
+        return self.shown(matrix, number)
+
+    def pictures(self, matrix: Matrix, number: int) -> dict[str, Shown]:
+        """Returns all pictures that a question about it can show, by name; no `edit` if that was not made."""
+        raise NotImplementedError
+
+    def in_key(self, matrix: Matrix, cell: int, asked: SampleQuestion, pictures: Mapping[str, str]) -> tuple[str, str]:
+        """Returns its part of the key of a cell: the digest of what is asked, and the pixels it is asked about."""
+        about = asked.digest(matrix.cells.cell(cell).reading)
+        if asked.varies:
+            about = asked_digest(matrix.question(cell), {**pictures, "edit": "edit"})
+        return about, pictures.get("edit", "") if asked.shows_edit else ""
+
+    def names(self, matrix: Matrix, number: int) -> tuple[str, str]:
+        """Returns the edit model under which it stands, and the other one if it is of two."""
+        raise NotImplementedError
+
+    def company(self, matrix: Matrix, number: int, batch_of: Sequence[int]) -> Hashable:
+        """Returns what subjects of this kind must share to be asked about in one batch; `batch_of` has the batch of
+        each sample's edits, by the sample's index."""
+        raise NotImplementedError
+
+    def open(self, matrix: Matrix) -> range:
+        """Returns the numbers of those that are to be judged by now."""
+        return matrix.cells.of_kind(self.name)
+
+    def rows(self, matrix: Matrix) -> Iterator[Judgement]:
+        """Yields every judgement of this kind."""
+        for number in self.open(matrix):
+            yield from map(matrix.judgement, matrix.cells.judgements_of(number))

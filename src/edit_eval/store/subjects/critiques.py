@@ -1,0 +1,162 @@
+"""Edits that are told a critique: a column that gets what a judge said of the edit before, or made of the instruction.
+
+Such an edit waits for a judgement as a follower waits for an edit. Its instruction is in its record, what it is made of
+in its key: the judge's words are in no key, since they are known only after the edit before is made.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from edit_eval.config.identity import Identity, canonical_json
+from edit_eval.judges.answers import quoted
+from edit_eval.records import DECLINED, EDIT_LOST, NO_EDIT, Judgement, Sample, Scale, Status, Told
+from edit_eval.store.cells import edit_key, seed_of_edit, sources_of
+
+if TYPE_CHECKING:
+    from edit_eval.store.matrix import Matrix
+
+OK, PENDING = Status.OK, Status.PENDING
+
+
+class Critiques:
+    """Which edits of a matrix are told which judgement, and what becomes of them."""
+
+    def __init__(self, matrix: Matrix) -> None:
+        self._matrix = matrix
+        self.any = bool(matrix.experiment.told)
+        """False if no edit is told anything."""
+
+    def key(self, number: int, told: Told, keys: Sequence[str]) -> str:
+        """Computes the key of an edit told a judge's words; `keys` has those of earlier edit models."""
+        model, edit_seed, sample = self._matrix.edit_parts(number)
+        judge = next(judge for judge in self._matrix.judges if judge.name == told.judge)
+        asked = [one.digest(0) for one in self._matrix.experiment.asked[judge.name][number % len(self._matrix.samples)]]
+        before = self.before(number)
+        known = "" if before is None else keys[before]
+        sources = [known] if told.source == "last" else sources_of(sample)
+        stands = recipe(judge.model, asked, known, told.template, sample.instruction)
+        return edit_key(model, sources, stands, seed_of_edit(model, edit_seed, sample))
+
+    def how(self, edit: int) -> Told | None:
+        """Returns how an edit gets its instruction from a judge; None if it uses the sample's."""
+        return self._matrix.experiment.told.get(self._matrix.edit_models[self._matrix.cells.edit_parts(edit)[0]].name)
+
+    def before(self, edit: int) -> int | None:
+        """Returns the edit of the previous round; None in the first."""
+        told = self.how(edit) if self.any else None
+        if told is None or not told.before:
+            return None
+        _, edit_seed, sample = self._matrix.cells.edit_parts(edit)
+        return self._matrix.cells.edit(self._matrix.experiment.places[told.before], edit_seed, sample)
+
+    def of(self, edit: int) -> int | None:
+        """Returns the judgement whose words an edit is told; None if it is told the sample's instruction."""
+        told = self.how(edit) if self.any else None
+        if told is None or self._matrix.sample_of(edit).fault:
+            return None
+        judge = next(place for place, judge in enumerate(self._matrix.judges) if judge.name == told.judge)
+        before = self.before(edit)
+        about = self._rewritings[self._matrix.cells.sample(edit)] if before is None else before
+        return next(n for n in self._matrix.cells.judgements_of(about) if self._matrix.cells.parts(n)[1:] == (judge, 0))
+
+    @cached_property
+    def _rewritings(self) -> dict[int, int]:
+        """What stands for a sample before its edit is made, by the sample's position."""
+        cells = self._matrix.cells
+        return {cells.sample(number): number for number in cells.of_kind("rewriting")}
+
+    @cached_property
+    def _told_of(self) -> dict[int, list[int]]:
+        """The edits told the words of a judgement, by the judgement's number."""
+        found: dict[int, list[int]] = {}
+        for edit in range(self._matrix.cells.edits) if self.any else ():
+            if (critique := self.of(edit)) is not None:
+                found.setdefault(critique, []).append(edit)
+        return found
+
+    def told(self, judgement: int) -> list[int]:
+        """Returns the edits told the words of a judgement, in order."""
+        return self._told_of.get(judgement, [])
+
+    def behind(self, edit: int) -> list[int]:
+        """Returns the edits told what a judge says about this one."""
+        if not self.any:
+            return []
+        return [one for judgement in self._matrix.cells.judgements_of(edit) for one in self.told(judgement)]
+
+    def tell(self, edit: int) -> list[int]:
+        """Gives an edit the instruction built from its critique, once the critique is final.
+
+        An edit made with another instruction becomes pending again. Returns the edits that end here without being made,
+        this one first: without a critique it fails, and so do those that depend on it; if the critic is content with
+        the previous edit, that one is kept.
+        """
+        told, critique = self.how(edit), self.of(edit)
+        if told is None or critique is None:
+            return []
+        said, mine = self._matrix.judgement(critique), self._matrix.edits[edit]
+        if said.status is PENDING:
+            return []
+        judge = next(judge for judge in self._matrix.judges if judge.name == told.judge)
+        status, reason = not_told(told, judge.scoring.scale, said)
+        if status is OK:
+            instruction = instruction_of(told.template, said, self._matrix.sample_of(edit))
+            if mine.instruction != instruction:
+                self._matrix.set_edit(edit, replace(self._matrix.new_edit(edit), instruction=instruction))
+            return []
+        if (mine.status, mine.reason) != (status, reason):
+            self._matrix.set_edit(edit, replace(self._matrix.new_edit(edit), status=status, reason=reason))
+        return [edit, *(ended for one in self.behind(edit) for ended in self.tell(one))]
+
+    def tell_all(self) -> None:
+        """Calls `tell` for every edit, earlier rounds first."""
+        for edit in range(self._matrix.cells.edits) if self.any else ():
+            self.tell(edit)
+
+
+def recipe(judge: Identity, asked: Sequence[str], before: str, template: str, instruction: str) -> str:
+    """Returns the text that replaces the instruction in the key of an edit told what a judge says.
+
+    `asked` are the digests of the judge's questions, `before` the key of the edit it is shown (empty for none). The
+    judge's words are in no key, since they are known only after the previous edit is made.
+    """
+    return canonical_json(["told", judge.digest, list(asked), before, template, instruction])
+
+
+_BEFORE = "the edit that it follows {}: "
+
+
+def instruction_of(template: str, said: Judgement, sample: Sample) -> str:
+    """Fills the template with the judge's reason, or else its answer, and the sample's own instruction.
+
+    In one pass, so that braces in the judge's words stay. The judge's thinking before its answer is left out.
+    """
+    words = {"critique": said.reason or quoted(said.answer), "instruction": sample.instruction}
+    return re.sub(r"\{(critique|instruction)\}", lambda slot: words[slot[1]].strip(), template)
+
+
+def not_told(told: Told, scale: Scale, said: Judgement) -> tuple[Status, str]:
+    """Returns the status of an edit that gets no critique, and why; `ok` if it gets one.
+
+    `scale` is that of the judge's headline. Without the previous edit, or a critique of it, the edit cannot be made; if
+    the judge is content with the previous one, it is `skipped`.
+    """
+    if said.status is Status.SKIPPED:
+        return said.status, said.reason
+    if said.status in NO_EDIT:
+        failed, refused = (_BEFORE.format(was) for was in ("failed", "was refused"))
+        reason = said.reason.removeprefix(failed).removeprefix(refused)
+        return said.status, (refused if said.status in DECLINED else failed) + reason
+    if said.status is not Status.OK:
+        return EDIT_LOST[0], f"{told.judge} gave no critique: {said.reason}"
+    if told.stop is not None and said.score is not None:
+        up = 1 if scale.higher_is_better else -1
+        if up * said.score >= up * told.stop:
+            why = f"{told.judge} gives the edit before {said.score:g}, which is good enough: it is kept"
+            return Status.SKIPPED, why
+    return Status.OK, ""

@@ -1,0 +1,36 @@
+"""Rewritings: what a judge makes of an instruction, before there is an edit. Columns are told it (`told`)."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from edit_eval.records import CONTROL, REWRITE
+from edit_eval.store.subjects.contract import Kind, Shown, Subject
+
+if TYPE_CHECKING:
+    from edit_eval.experiment import Experiment
+    from edit_eval.store.matrix import Matrix
+
+
+class Rewritings(Kind):
+    """Each good sample once, without an edit and without a number. One shares a batch only with the samples that its
+    edit would: the edit waits for it."""
+
+    name = "rewriting"
+    counts = False
+    repeated = False
+
+    def unfold(self, experiment: Experiment) -> Iterable[Subject]:
+        judges = tuple(place for place, judge in enumerate(experiment.judges) if judge.before_edits)
+        for number in experiment.standing_alone if judges else ():
+            yield Subject(self.name, number, judges=judges)
+
+    def pictures(self, matrix: Matrix, number: int) -> dict[str, Shown]:
+        return matrix.given(number)
+
+    def names(self, matrix: Matrix, number: int) -> tuple[str, str]:
+        return f"{CONTROL}{REWRITE}", ""
+
+    def company(self, matrix: Matrix, number: int, batch_of: Sequence[int]) -> Hashable:
+        return batch_of[matrix.sample_of(number).index]

@@ -1,0 +1,41 @@
+"""What a command is that comes by the door: ours among the guests, and those of packages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+
+class Verb:
+    """The contract. A class's docstring is its help: the first line in `edit-eval --help`, all of it in its own.
+
+    Its parameters are typer's: an `Annotated[..., typer.Argument(...)]` or `typer.Option(...)` each. Those that verbs
+    share are in `edit_eval.command_line`: `Config`, `RunFolder`, `RunDir`, `Force`, `Markdown`, and `options: Options`
+    for the flags that filter and replace. It prints through `answer`, so that `--json` has one document.
+    """
+
+    about: ClassVar[Mapping[str, str]] = {}
+    """`group`: the heading below which `edit-eval --help` lists it, as a literal; by default that of the analyses."""
+    call: Callable[..., None]
+    """What it does: a static method. Errors are `ConfigurationError`s, one line; `end_if_short` ends it with code 3."""
+
+
+class VerbOption:
+    """The contract of what is added to a verb of the core: `option.VERB.NAME` of the register.
+
+    Its nested dataclass `Parameters` becomes flags of that verb, as those of an analysis do. `VERB` is one that asks:
+    `report` (about a `run`), `compare` (which has a `comparison`), `agreement` (about `runs`, with its own flags).
+    """
+
+    @dataclass(frozen=True)
+    class Parameters:
+        """No flags."""
+
+    def before(self, parameters: Any, **given: Any) -> bool:
+        """Is asked before the verb does anything; True if it has answered in the verb's place."""
+        return False
+
+    def reasons(self, parameters: Any, **given: Any) -> Sequence[str]:
+        """Returns why the verb ends with 3, a line each, when it has answered; empty if nothing is wrong."""
+        return ()

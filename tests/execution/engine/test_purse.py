@@ -1,0 +1,100 @@
+"""What is reserved before it is ordered, what is charged after, and that the limit holds whatever happens."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from edit_eval.execution.contract import Price
+from edit_eval.execution.engine.purse import Purse
+from edit_eval.scheduling.tasks import Task
+from edit_eval.store.run_directory import spent_in
+
+EDIT = {"kind": "edit"}
+QUESTION = {"kind": "judge", "requests": [{"system": "", "user": "x" * 800, "pictures": [1, 2]}]}
+
+
+def task(number: int, model: str = "edit:api") -> Task:
+    return Task(number, model, (number,))
+
+
+def purse(events: list[dict[str, Any]], limit: float | None, *prices: Price, start: int = 1) -> Purse:
+    def record(name: str, **fields: Any) -> None:
+        events.append({"event": name, "start": start, **fields})
+
+    named = {"edit:api": prices[0], **({"judge:asked": prices[1]} if len(prices) > 1 else {})}
+    return Purse(named, limit, spent_in(events), record)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_limit_holds_under_concurrency_and_kills(seed: int) -> None:
+    """Many starts, each killed at a random moment, with what was really charged beside it."""
+    draw = random.Random(seed)
+    events: list[dict[str, Any]] = []
+    really, limit, price = 0.0, 2.0, Price(usual=0.04, most=0.12)
+    for start in range(1, 8):
+        mine, under_way = purse(events, limit, price, start=start), dict[int, Task]()
+        for number in range(draw.randrange(30)):
+            one = task(number)
+            if mine.takes(one, EDIT):
+                under_way[number] = one
+            if len(under_way) > 4 or not mine.takes(task(-1), EDIT):
+                for done in list(under_way.values())[: draw.randrange(1, 4)]:
+                    cost = draw.choice((0.0, 0.04, 0.08, 0.12))
+                    really += cost
+                    mine.settle(done, {"charged": {"usd": cost, "told": True, "attempts": 1}})
+                    del under_way[done.number]
+            else:
+                mine.free(task(-1))
+        really += sum(draw.choice((0.0, 0.04, 0.12)) for _ in under_way)  # killed: some were charged
+        assert really <= limit + 1e-9
+    (spent,) = spent_in(events)
+    assert spent.usd + spent.feared >= really - 1e-9
+
+
+def test_what_does_not_fit_waits_for_what_is_under_way() -> None:
+    events: list[dict[str, Any]] = []
+    mine = purse(events, 0.2, Price(usual=0.05, most=0.1))
+    assert mine.takes(task(1), EDIT)
+    assert mine.takes(task(2), EDIT)
+    assert not mine.takes(task(3), EDIT)
+    assert mine.waiting
+    mine.settle(task(1), {"charged": {"usd": 0.05, "told": False, "attempts": 1}})
+    assert not mine.takes(task(3), EDIT)
+    mine.settle(task(2), {"charged": {"usd": 0.05, "told": False, "attempts": 1}})
+    assert mine.takes(task(3), EDIT)
+    assert spent_in(events)[0].usd == pytest.approx(0.1)
+    assert spent_in(events)[0].feared == pytest.approx(0.1)
+
+
+def test_an_edit_that_was_dearer_than_its_price_raises_what_the_next_reserves() -> None:
+    mine = purse([], 1.0, Price(usual=0.1, most=0.1))
+    mine.takes(task(1), EDIT)
+    mine.settle(task(1), {"charged": {"usd": 0.7, "told": True, "attempts": 1}})
+    assert not mine.takes(task(2), EDIT)
+
+
+def test_a_judge_is_charged_its_tokens_and_what_came_to_nothing() -> None:
+    price = Price(read=2.0, written=10.0, longest=512, attempts=6, load=0.01)
+    most = (800 + 10_000 + 200) * 2e-6 + 512 * 1e-5
+    assert price.most_of(QUESTION) == pytest.approx(6 * most)
+    answered = price.cost_of(QUESTION, {"results": [{"text": "7", "tokens": [2000, 3]}], "charged": {"lost": 1}})
+    assert answered == (pytest.approx(most + 2000 * 2e-6 + 3 * 1e-5), False, 2)
+    uncounted = price.cost_of(QUESTION, {"results": [{"text": "7"}], "charged": {"lost": 0}})
+    assert uncounted == (pytest.approx(most), False, 1)
+    events: list[dict[str, Any]] = []
+    mine = purse(events, 0.02, Price(), price)
+    assert mine.loads("judge:asked")
+    assert mine.loads("judge:asked")
+    assert not mine.loads("judge:asked")
+    assert spent_in(events)[0].usd == pytest.approx(0.02)
+
+
+def test_models_without_a_price_cost_nothing() -> None:
+    events: list[dict[str, Any]] = []
+    mine = purse(events, 0.0, Price())
+    assert mine.takes(task(1, "edit:local"), EDIT)
+    assert mine.loads("edit:local")
+    assert not events

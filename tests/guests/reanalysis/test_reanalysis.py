@@ -1,0 +1,381 @@
+"""Others' result files, small ones in the form in which their scripts write them, and what their scripts make of them.
+
+The numbers were given once, outside of this project, by calculate_statistics.py of stepfun-ai/Step1X-Edit@570eba6,
+step1_get_avgscore.py and step2_typescore.py of PKU-YuanGroup/ImgEdit@547185d, summarize.py of
+ByteDance-Seed/Bagel@056b5fd (eval/gen/kris), and the aggregations of EvolvingLMMs-Lab/lmms-eval@75571cf.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import random
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from command_lines import Command, caller
+from edit_eval.errors import ConfigurationError
+from edit_eval.guests.reanalysis.files import COUNTED, GEDIT_GROUPS, KEPT, reanalyse
+from edit_eval.published.kris import PLACES, questions_of
+
+GEDIT_COLUMNS = (
+    *("source_image", "edited_image", "instruction", "sementics_score", "quality_score"),
+    *("intersection_exist", "instruction_language"),
+)
+IMGEDIT_TYPES = ("replace", "add", "style")
+
+
+def write_gedit(folder: Path) -> None:
+    """Zeros for SC where people are edited, as if a filter had answered; others are the judge's."""
+    draw = random.Random("gedit")
+    for group in GEDIT_GROUPS:
+        rows = []
+        for number in range(6):
+            for language in ("en", "cn"):
+                filtered = group == "ps_human" and number < 4
+                where = f"/results/mine/fullset/{group}/{language}/{number:02d}ab"
+                numbers = (0 if filtered else draw.randint(1, 9), draw.randint(0 if number == 5 else 1, 9))
+                rows.append([f"{where}_SRCIMG.png", f"{where}.png", "Add it, please", *numbers, True, language])
+        with open(folder / f"mine_{group}_gpt_score.csv", "w", newline="") as file:
+            csv.writer(file).writerows([GEDIT_COLUMNS, *rows])
+
+
+def write_imgedit(folder: Path, errors: bool = False) -> None:
+    draw = random.Random("imgedit")
+    types = {str(key): {"id": f"{key}.jpg", "edit_type": draw.choice(IMGEDIT_TYPES)} for key in range(1, 25)}
+    lines = ("Prompt Compliance: {}", "Visual Naturalness: {}", "Physical & Detail Integrity: {}")
+    replies: dict[str, Any] = {}
+    for key in types:
+        said = [line.format(draw.randint(1, 5)) for line in lines]
+        if draw.random() < 0.2:
+            said[draw.randrange(3)] = "Visual Naturalness: 4/5"
+        if draw.random() < 0.1:
+            said = ["I cannot help with that."]
+        replies[key] = "Brief reasoning: it is done.\n" + "\n".join(said)
+    if errors:
+        replies["3"] = {"error": "Connection error."}
+    (folder / "result.json").write_text(json.dumps(replies))
+    (folder / "basic_edit.json").write_text(json.dumps(types))
+
+
+def write_kris(folder: Path) -> None:
+    draw = random.Random("kris")
+    for kind in PLACES:
+        rows = {}
+        for key in range(1, 4):
+            knows = "knowledge" in questions_of(kind)
+            names = ["consistency_score", "quality_score", "instruction_score", *(["knowledge_score"] if knows else [])]
+            rows[str(key)] = {name: draw.randint(1, 5) for name in names}
+            if knows and draw.random() < 0.3:
+                rows[str(key)]["knowledge_score"] = draw.choice([0, None])
+        (folder / kind).mkdir()
+        (folder / kind / "metrics.json").write_text(json.dumps(rows))
+
+
+def lmms_rows() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """GEdit's and ImgEdit's lines, some of them the zeros of a failure."""
+    draw = random.Random("lmms")
+    gedit, imgedit = [], []
+    for number in range(20):
+        about = {"key": f"k{number}", "task_type": draw.choice(GEDIT_GROUPS), "instruction_language": "en"}
+        failed = draw.random() < 0.3
+        sc, pq = (0.0, 0.0) if failed else (float(draw.randint(0, 9)), float(draw.randint(1, 9)))
+        scores = {"semantics": sc, "quality": pq, "overall": math.sqrt(sc * pq)}
+        gedit.append({f"gedit_bench_{name}_score": {**about, "score": score} for name, score in scores.items()})
+        edited = {"key": str(number), "edit_type": draw.choice(IMGEDIT_TYPES)}
+        three = [0.0] * 3 if failed else [float(draw.randint(1, 5)) for _ in range(3)]
+        line = {f"imgedit_score{place}": {**edited, "score": one} for place, one in enumerate(three, 1)}
+        imgedit.append({**line, "imgedit_avg_score": {**edited, "score": sum(three) / 3}})
+    return gedit, imgedit
+
+
+def lmms_kris_rows() -> list[dict[str, Any]]:
+    """A number that is not there, or is not asked, is -1 and not valid."""
+    draw = random.Random("lmms kris")
+    names = ("consistency", "quality", "instruction", "knowledge")
+    rows = []
+    for number, kind in enumerate(PLACES):
+        asked = names if "knowledge" in questions_of(kind) else names[:3]
+        scores = {name: draw.choice([None, 1, 2, 3, 4, 5]) if name in asked else None for name in names}
+        there = [score for score in scores.values() if score is not None]
+        packed = {f"{name}_score": score for name, score in scores.items()}
+        packed["overall_avg"] = sum(there) / len(there) if there else None
+        about = {"key": f"{kind}_{number}", "category": kind, "image_id": str(number)}
+        rows.append(
+            {
+                f"kris_bench_{name}": {**about, "score": -1.0 if score is None else score, "valid": score is not None}
+                for name, score in packed.items()
+            }
+        )
+    return rows
+
+
+def write_lmms_eval(folder: Path) -> None:
+    for name, rows in zip(("gedit_bench", "imgedit", "kris_bench"), (*lmms_rows(), lmms_kris_rows()), strict=True):
+        lines = (json.dumps({"doc_id": number, "target": "Add it.", **row}) for number, row in enumerate(rows))
+        (folder / f"20261101_120000_samples_{name}.jsonl").write_text("\n".join(lines))
+
+
+def write_evalscope(folder: Path) -> None:
+    reviews = folder / "reviews" / "mine"
+    reviews.mkdir(parents=True)
+    given = [("success", 8, 4), ("parse_error", None, None), ("success", 0, 9)]
+    lines = []
+    for index, (status, sc, pq) in enumerate(given):
+        value = {} if sc is None else {"semantic_consistency": sc, "perceptual_similarity": pq}
+        metadata = {"key": f"k{index}", "task_type": "text_change", "instruction_language": "en"}
+        score = {"value": value, "status": status}
+        lines.append({"index": index, "sample_score": {"score": score, "sample_metadata": metadata}})
+    (reviews / "gedit_text_change.jsonl").write_text("\n".join(map(json.dumps, lines)))
+
+
+WRITERS = {
+    **{"gedit": write_gedit, "imgedit": write_imgedit, "kris": write_kris},
+    **{"lmms": write_lmms_eval, "evalscope": write_evalscope},
+}
+
+
+def written(name: str, folder: Path) -> Path:
+    place = folder / name / "mine"
+    place.mkdir(parents=True)
+    WRITERS[name](place)
+    return place
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Command:
+    return caller(monkeypatch, capfd)
+
+
+def published(document: Mapping[str, Any]) -> dict[str, float]:
+    counted = next(one for one in document["results"] if one["judge"] == COUNTED)
+    return {name: found["value"] for name, found in counted["published"].items()}
+
+
+def headline(document: Mapping[str, Any], judge: str) -> Mapping[str, Any]:
+    found = next(one for one in document["results"] if one["judge"] == judge)
+    return found["scores"][found["headline"]]
+
+
+def test_what_the_authors_scripts_make_of_them(tmp_path: Path) -> None:
+    documents = reanalyse([written(name, tmp_path) for name in ("gedit", "imgedit", "kris", "lmms")])
+    found = {f"{one['form']} {one['language']}": published(one) for one in documents}
+    assert found.keys() == THEIRS.keys()
+    for name, theirs in THEIRS.items():
+        assert found[name] == pytest.approx(theirs, abs=1e-9), name
+
+
+def test_what_zeros_hide(tmp_path: Path) -> None:
+    english, chinese = reanalyse([written("gedit", tmp_path)])
+    assert (english["language"], chinese["language"]) == ("en", "zh")
+    (zeros,) = english["zeros"]
+    assert zeros["rows"] == 66
+    assert zeros["categories"]["ps_human"] == {"doubtful": 4, "rows": 6}
+    counted, kept = headline(english, COUNTED), headline(english, KEPT)
+    assert (counted["n"], kept["n"]) == (66, 66 - zeros["doubtful"])
+    assert counted["mean"] == pytest.approx(published(english)["G_O"])
+    assert kept["worst_case_mean"] == pytest.approx(counted["mean"]), "if every zero is an answer"
+    assert counted["mean"] < kept["mean"] < kept["best_case_mean"]
+    assert kept["ci95"][0] < kept["mean"] < kept["ci95"][1]
+    assert any("540 of the 606" in note for note in english["notes"])
+
+
+def test_each_form_says_what_is_no_score(tmp_path: Path) -> None:
+    by_form = {one["form"]: one for one in reanalyse([written(name, tmp_path) for name in WRITERS])}
+    gedit, imgedit = lmms_rows()
+    failures = sum(not row["gedit_bench_quality_score"]["score"] for row in gedit)
+    assert 0 < failures == by_form["gedit, lmms-eval"]["zeros"][0]["doubtful"], "an SC of 0 beside a PQ is an answer"
+    of_imgedit = [row["imgedit_avg_score"]["score"] for row in imgedit if row["imgedit_avg_score"]["score"]]
+    document = by_form["imgedit, lmms-eval"]
+    assert document["zeros"][0]["doubtful"] == len(imgedit) - len(of_imgedit)
+    assert headline(document, KEPT)["n"] == len(of_imgedit)
+    assert headline(document, KEPT)["min"] >= 1
+    document = by_form["gedit, evalscope"]
+    assert published(document) == pytest.approx({"O": math.sqrt(32) / 2, "SC": 4, "PQ": 6.5})
+    assert (headline(document, KEPT)["n"], document["zeros"][0]["counted"]) == (2, 0)
+    assert document["zeros"][0]["reasons"] == ["its status is parse_error"]
+    document = by_form["kris, lmms-eval"]
+    short = [row for row in lmms_kris_rows() if not row["kris_bench_quality_score"]["valid"]]
+    assert document["zeros"][0]["doubtful"] >= len(short) > 0, "an edit counts there with the numbers that it has"
+    document = by_form["kris"]
+    assert document["zeros"][0]["doubtful"] > 0
+    lowest = min(one["scores"]["KP"]["min"] for one in document["results"] if one["judge"] == COUNTED)
+    assert lowest == -25, "a number that a reply lacks"
+    kept = next(one for one in document["results"] if one["judge"] == KEPT)
+    assert kept["scores"]["KP"]["min"] >= 0
+    document = by_form["imgedit"]
+    assert document["zeros"][0]["rows"] == 24
+    assert headline(document, COUNTED)["n"] > headline(document, KEPT)["n"]
+
+
+def test_what_stops_the_authors_script_and_what_cannot_be_read(tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    write_imgedit(folder, errors=True)
+    (document,) = reanalyse([folder])
+    assert published(document) == {"Overall": None}
+    (folder / "basic_edit.json").rename(tmp_path / "basic_edit.json")
+    with pytest.raises(ConfigurationError, match="name it by --rows"):
+        reanalyse([folder])
+    assert reanalyse([folder], tmp_path / "basic_edit.json")[0]["zeros"] == document["zeros"]
+    (folder / "result.json").write_text('{"1": ')
+    with pytest.raises(ConfigurationError, match=r"result\.json is not valid JSON"):
+        reanalyse([folder])
+    (folder / "result.json").unlink()
+    with pytest.raises(ConfigurationError, match="no results in a known form"):
+        reanalyse([folder])
+    with pytest.raises(ConfigurationError, match="does not exist"):
+        reanalyse([tmp_path / "none"])
+
+
+def test_the_verb_and_two_models_beside_each_other(tmp_path: Path, command: Command) -> None:
+    paths = [str(written("kris", tmp_path / name)) for name in "ab"]
+    for path in (tmp_path / "b").rglob("metrics.json"):
+        path.write_text(path.read_text().replace("5", "4"))
+    ended = command("reanalyse", *paths)
+    assert ended.code == 0
+    assert "mine (1)" in ended.out
+    assert "mine (2)" in ended.out
+    document = command("reanalyse", *paths, "--json").document
+    assert [one["edit_model"] for one in document[0]["zeros"]] == ["mine (1)", "mine (2)"]
+    assert command("reanalyse", str(tmp_path / "none")).code == 2
+
+
+THEIRS: dict[str, dict[str, float]] = {
+    "gedit en": {"G_O": 4.514973989772919, "G_SC": 5.121212121212121, "G_PQ": 4.848484848484849},
+    "gedit zh": {"G_O": 3.9235966335758903, "G_SC": 4.257575757575758, "G_PQ": 4.863636363636363},
+    "imgedit en": {"Overall": 2.84},
+    "kris en": {
+        "Overall": 46.951219512195124,
+        "factual": 47.56944444444444,
+        "conceptual": 45.604395604395606,
+        "procedural": 48.80952380952381,
+    },
+    "gedit, lmms-eval en": {"O": 3.5317999440395957, "SC": 3.8, "PQ": 4.1},
+    "imgedit, lmms-eval en": {"avg_score": 2.283333333333333},
+    "kris, lmms-eval en": {"overall_avg": 49.79166666666666},
+}
+
+
+def only(folder: Path) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """The one document of a folder with one edit model, and what it has of rows counted and kept."""
+    (document,) = reanalyse([folder])
+    counted, kept = document["results"]
+    assert (counted["judge"], kept["judge"]) == (COUNTED, KEPT)
+    assert not counted["certificate"]["certified"]
+    return document, counted, kept
+
+
+def dumped(file: Path, content: Any) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(content), "utf-8")
+
+
+def test_i2ebench(tmp_path: Path) -> None:
+    """As summary.py: any verdict with a yes is one, all others are none, over the rows that are there."""
+    verdicts = {"Counting": ["Yes", "no", "I'm sorry, I cannot."], "Replacement": ["yes.", "Yes"], "Lowlight": ["-"]}
+    for dimension, said in verdicts.items():
+        rows = {str(n): {"image": f"{n}.jpg", "final_judgement": one, "gt": "?"} for n, one in enumerate(said)}
+        dumped(tmp_path / "EditEval_ori" / dimension / "mine.json", rows)
+    document, counted, kept = only(tmp_path)
+    assert document["form"] == "i2ebench, EditEval_ori"
+    assert counted["published"]["Counting"]["value"] == 0.3333
+    assert counted["published"]["Replacement"]["value"] == 1
+    assert counted["scores"]["accuracy"]["mean"] == pytest.approx((100 / 3 + 100) / 2)
+    assert kept["scores"]["accuracy"]["mean"] == pytest.approx((50 + 100) / 2)
+    assert document["zeros"][0]["reasons"] == ["the verdict is neither yes nor no"]
+    assert "835 of the 840 edits" in str(document["notes"])
+
+
+def test_genai_bench(tmp_path: Path) -> None:
+    votes = [("[[A>B]]", True), ("[[B>A]]", False), (None, False), ("", False)]
+    rows = [
+        {"idx": n, "source_prompt": f"{n}", "human_vote": "leftvote", "model_vote": vote, "correct": correct}
+        for n, (vote, correct) in enumerate(votes)
+    ]
+    dumped(tmp_path / "image_edition" / "judge" / "pairwise.json", rows)
+    dumped(tmp_path / "image_generation" / "judge" / "pairwise.json", rows)
+    _, counted, kept = only(tmp_path)
+    assert counted["published"]["Accuracy"]["value"] == counted["scores"]["accuracy"]["mean"] == 25
+    assert kept["scores"]["accuracy"]["mean"] == 50
+
+
+def test_viescores_own_answers(tmp_path: Path) -> None:
+    folder = tmp_path / "results_gpt_0shot" / "ImagenHub_Text-Guided_IE" / "mine"
+    sides = {
+        "SC": {"sample_1_1.jpg": [4, 9], "sample_2_1.jpg": [3], "sample_3_1.jpg": "no", "sample_4_1.jpg": [9, 9]},
+        "PQ": {"sample_1_1.jpg": [9, 16], "sample_2_1.jpg": [3, 3], "sample_3_1.jpg": [9, 9], "sample_4_1.jpg": [16]},
+    }
+    for side, scores in sides.items():
+        guess = {"sample_2_1.jpg": "guess_if_cannot_parse | Hm."}
+        dumped(
+            folder / f"{side}.json",
+            {key: {"score": one, "reasoning": guess.get(key, "")} for key, one in scores.items()},
+        )
+    document, counted, kept = only(tmp_path)
+    assert document["form"] == "viescore, gpt_0shot"
+    assert counted["scores"]["O"]["mean"] == pytest.approx((6 + 3) / 2)
+    assert kept["scores"]["O"]["mean"] == 6
+    assert document["zeros"][0]["doubtful"] == 3
+
+
+def test_wiseedit_in_both_languages(tmp_path: Path) -> None:
+    """The mean of each metric is rounded; a row that lacks a number in one language is in no mean of either."""
+    columns = [f"{name}_score_{of}" for name in ("IF", "DP", "VQ", "KF", "CF") for of in ("cn", "en")]
+    for subset, task in (("Awareness_1", "KF"), ("Interpretation_1", "KF"), ("Imagination_2", "CF")):
+        rows = []
+        for idx, numbers in enumerate([(8, 4), (3, 3), (9, 0)]):
+            said = {name: numbers[name.endswith("en")] for name in columns if name[:2] in ("IF", "DP", "VQ", task)}
+            rows.append([idx, *(said.get(name, "") for name in columns)])
+        (tmp_path / "mine").mkdir(exist_ok=True)
+        with open(tmp_path / "mine" / f"score_{subset}.csv", "w", newline="") as file:
+            csv.writer(file).writerows([["idx", *columns], *rows])
+    documents = {one["language"]: one for one in reanalyse([tmp_path])}
+    for language, mean in (("en", (4 + 3) / 2), ("zh", (8 + 3) / 2)):
+        counted, kept = documents[language]["results"]
+        on_hundred = (mean - 1) / 9 * 100
+        assert counted["published"]["Basic Overall"]["value"] == pytest.approx(round(on_hundred, 1))
+        assert kept["scores"]["AVG"]["mean"] == pytest.approx(on_hundred)
+    assert documents["zh"]["zeros"][0]["reasons"] == ["a number is missing in the other language"]
+
+
+def test_omnicontext(tmp_path: Path) -> None:
+    for kind, lines in {
+        "multi": [(4, 9, ""), (3, 3, "guess_if_cannot_parse | x")],
+        "scene": [(11, 11, ""), (9, 4, "")],
+    }.items():
+        folder = tmp_path / "mine" / "gpt4dot1" / kind
+        folder.mkdir(parents=True)
+        text = [
+            json.dumps(
+                {
+                    "key": f"{kind}{n}",
+                    "instruction_language": "en",
+                    "PF_score": a,
+                    "SC_score": b,
+                    "PF_score_reason": why,
+                }
+            )
+            for n, (a, b, why) in enumerate(lines)
+        ]
+        (folder / "score.jsonl").write_text("\n".join(text))
+    document, counted, kept = only(tmp_path)
+    assert document["results"][0]["edit_model"] == "mine"
+    assert counted["published"]["Overall"]["value"] == pytest.approx((4.5 + 8.5) / 2)
+    assert kept["scores"]["O"]["mean"] == 6
+
+
+def test_picabench(tmp_path: Path) -> None:
+    def item(*answers: tuple[str, bool]) -> dict[str, Any]:
+        asked = [{"model_answer": said, "is_correct": right} for said, right in answers]
+        return {"physics_law": "Local", "annotated_qa_pairs": asked}
+
+    items = [item(("Yes", True), ("no.", False)), item(("Error: all", False)), {"physics_law": "Local"}]
+    dumped(tmp_path / "mine" / "meta_info_gpt_output_1024_crop_box.json", items)
+    _, counted, kept = only(tmp_path)
+    assert counted["published"]["Overall"]["value"] == counted["scores"]["accuracy"]["mean"] == 25
+    assert kept["scores"]["accuracy"]["mean"] == 50
