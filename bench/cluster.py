@@ -4,15 +4,16 @@
 
 `tasks_a_second_local`, `_ray`: quick judgements a second on eight replicas, by the local driver and through Ray, in
 turns, `ROUNDS` times; `rate_ratio`: the latter over the former. `engine_cpu_ms_local`, `_ray_8`, `_ray_64`, `_ray_256`:
-processor time of the engine's process per task, as the slope between a short and a long run; the workers are real up to
-8 replicas. The best round of each figure counts, since other load only adds time. For 64 and 256, one process that
+processor time of the engine's process per task, as the slope between a short and a long run; `engine_ratio`: `_ray_8`
+over `_local`. The workers are real up to 8 replicas. The best round of each figure counts, since other load only adds time. For 64 and 256, one process that
 answers at once replaces all machines (`tests/imagined_cluster.py`), since so many interpreters would not fit here.
 `seconds_to_go_on`: from a machine's death until its tasks are given to others, by the records; `_stopped`: from the
 moment it stops answering without dying. `plan_ratio`: time to plan a million samples (with `--check` a tenth) on 125
 machines of 8 GPUs over that for 1,000 GPUs.
 
-`--check` exits with 1 if the engine's or the plan's processor time is worse than promised. The rates are only shown:
-they are slopes of wall time, and with other load on two cores one of them came out at -1,895.
+`--check` exits with 1 if a ratio of processor times (`engine_ratio`, `plan_ratio`) is worse than promised. Milliseconds
+are only shown, since they are the machine's: the same tree took 0.8 on one and 1.2 on another. So are the rates: they are
+slopes of wall time, and with other load on two cores one of them came out at -1,895.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from ray_machines import WAITS, Machines, soon  # noqa: E402
 
 SHORT, LONG = 60, 360
 ROUNDS = 2
-ENGINE_CPU_MS, PLAN_RATIO = 1.0, 1.15
+ENGINE_RATIO, PLAN_RATIO = 2.0, 1.15
 """Promised upper limits."""
 
 
@@ -172,6 +173,7 @@ def main() -> None:
         for driver, place in (("local", ""), ("ray", "_8")):
             figures[f"engine_cpu_ms_{driver}{place}"] = min(cpu for cpu, _ in rounds[driver])
             figures[f"tasks_a_second_{driver}"] = max(rate for _, rate in rounds[driver])
+        figures["engine_ratio"] = figures["engine_cpu_ms_ray_8"] / figures["engine_cpu_ms_local"]
         figures["rate_ratio"] = figures["tasks_a_second_ray"] / figures["tasks_a_second_local"]
         if not arguments.check:
             figures["seconds_to_go_on"] = time_to_go_on(Path(name, "death"), cluster, Machines.kill)
@@ -185,7 +187,7 @@ def main() -> None:
         for name, value in figures.items():
             print(f"{name}: {value:.3f}")
     if arguments.check:
-        sys.exit(figures["engine_cpu_ms_ray_8"] > ENGINE_CPU_MS or figures["plan_ratio"] > PLAN_RATIO)
+        sys.exit(figures["engine_ratio"] > ENGINE_RATIO or figures["plan_ratio"] > PLAN_RATIO)
 
 
 if __name__ == "__main__":
