@@ -5,15 +5,15 @@
 `tasks_a_second_local`, `_ray`: quick judgements a second on eight replicas, by the local driver and through Ray, in
 turns, `ROUNDS` times; `rate_ratio`: the latter over the former. `engine_cpu_ms_local`, `_ray_8`, `_ray_64`, `_ray_256`:
 processor time of the engine's process per task, as the slope between a short and a long run; `engine_ratio`: `_ray_8`
-over `_local`. The workers are real up to 8 replicas. The best round of each figure counts, since other load only adds time. For 64 and 256, one process that
-answers at once replaces all machines (`tests/imagined_cluster.py`), since so many interpreters would not fit here.
-`seconds_to_go_on`: from a machine's death until its tasks are given to others, by the records; `_stopped`: from the
-moment it stops answering without dying. `plan_ratio`: time to plan a million samples (with `--check` a tenth) on 125
-machines of 8 GPUs over that for 1,000 GPUs.
+over `_local`. The workers are real up to 8 replicas. The best round of each figure counts, since other load only adds
+time. For 64 and 256, one process that answers at once replaces all machines (`tests/imagined_cluster.py`), since so
+many interpreters would not fit here. `seconds_to_go_on`: from a machine's death until its tasks are given to others, by
+the records; `_stopped`: from the moment it stops answering without dying. `plan_ratio`: time to plan a million samples
+(with `--check` a tenth) on 125 machines of 8 GPUs over that for 1,000 GPUs.
 
 `--check` exits with 1 if a ratio of processor times (`engine_ratio`, `plan_ratio`) is worse than promised. Milliseconds
-are only shown, since they are the machine's: the same tree took 0.8 on one and 1.2 on another. So are the rates: they are
-slopes of wall time, and with other load on two cores one of them came out at -1,895.
+are only shown, since they are the machine's: the same tree took 0.8 on one and 1.2 on another. So are the rates: they
+are slopes of wall time, and with other load on two cores one of them came out at -1,895.
 """
 
 from __future__ import annotations
