@@ -23,10 +23,31 @@ def weights(votes):
     return np.array([len(votes) / len(met) / met[frozenset(vote[1:3])] for vote in votes])
 
 
+def got_everything(votes, models):
+    """The pairs of which the first got all against the second, directly or by way of others, and never the reverse."""
+    beats = np.eye(len(models), dtype=int)
+    for _, left, right, share in votes:
+        beats[models.index(left), models.index(right)] |= share > 0
+        beats[models.index(right), models.index(left)] |= share < 1
+    reached = np.linalg.matrix_power(beats, len(models)) > 0
+    return {(a, b) for i, a in enumerate(models) for j, b in enumerate(models) if reached[i, j] and not reached[j, i]}
+
+
+def one_tie_more(votes):
+    """A tie, of an average vote's weight, between every two models that met."""
+    return [("", *sorted(pair), 0.5) for pair in sorted({frozenset(vote[1:3]) for vote in votes}, key=sorted)]
+
+
 def strengths(votes, models):
-    """Maximum likelihood: the log-odds of left against right are the difference of strengths; their mean is 0."""
+    """Maximum likelihood: the log-odds of left against right are the difference of strengths; their mean is 0.
+
+    Where some model has none, `one_tie_more` are behind the votes.
+    """
+    more = one_tie_more(votes) if got_everything(votes, models) else []
+    weight = weights(votes)
+    weight, votes = np.append(weight, np.full(len(more), weight.mean())), [*votes, *more]
     signs = np.array([[(left == model) - (right == model) for model in models] for _, left, right, _ in votes], float)
-    shares, weight = np.array([vote[3] for vote in votes]), weights(votes)
+    shares = np.array([vote[3] for vote in votes])
 
     def less_likely(free):
         apart = signs[:, 1:] @ free
@@ -56,7 +77,9 @@ def compared(votes, models):
     known = weight * q * (1 - q)
     information = sum(k * np.outer(x, x) for k, x in zip(known, signs, strict=True))
     inverse = linalg.pinvh(information)
-    images = sorted({vote[0] for vote in votes})
+    everything = got_everything(votes, models)
+    votes = [*votes, *(one_tie_more(votes) if everything else [])]
+    images = sorted({vote[0] for vote in votes} - {""})
     of_image = [np.array([vote[0] == image for vote in votes]) for image in images]
     rows = []
     for a, b in combinations(range(len(models)), 2):
@@ -65,8 +88,8 @@ def compared(votes, models):
         reach = signs @ inverse @ contrast
         u = np.array([(weight * (shares - q) * reach)[of].sum() for of in of_image])
         knows = np.array([(known * reach**2)[of].sum() for of in of_image])
-        share = knows / (contrast @ inverse @ contrast)
-        assert abs(share.sum() - 1) < 1e-8
+        assert everything or abs(knows.sum() / (contrast @ inverse @ contrast) - 1) < 1e-8
+        share = knows / knows.sum()
         u, share = u[share > 1e-12], share[share > 1e-12]
         # P of Bell and McCaffrey under independent values of which an image has as many as it knows.
         count = len(share)
@@ -78,6 +101,8 @@ def compared(votes, models):
         square = (u**2 / (1 - share)).sum() * max(1.0, (share**2).sum() / whole)
         error, difference = np.sqrt(square), found[a] - found[b]
         p = 2 * stats.t.sf(abs(difference) / error, freedom)
+        if {(models[a], models[b]), (models[b], models[a])} & everything:
+            p = 2 / 2 ** len({vote[0] for vote in votes if {*vote[1:3]} == {models[a], models[b]}} - {""})
         rows.append(
             {"pair": (models[a], models[b]), "difference": difference, "error": error, "freedom": freedom, "p": p}
         )

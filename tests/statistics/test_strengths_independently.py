@@ -21,11 +21,12 @@ def drawn(seed: int, sizes: list[int], apart: float, design: str, ties: float) -
         for _ in range(size):
             cycle = chance.permutation(len(MODELS))
             pairs = list(zip(cycle, np.roll(cycle, -1), strict=True))
-            if design == "all":
+            if design.startswith("all"):
                 pairs = [(x, y) for x in range(len(MODELS)) for y in range(x)]
             for x, y in pairs:
                 for left, right in ((x, y), (y, x)):
-                    lead = quality[left] - quality[right] + 0.3
+                    wins = 60 if design.endswith("wins") else 0
+                    lead = quality[left] - quality[right] + 0.3 + wins * (int(left == 4) - int(right == 4))
                     won = float(chance.random() < 1 / (1 + np.exp(-lead)))
                     share = 0.5 if chance.random() < ties else won
                     found.append((str(image), MODELS[left], MODELS[right], share))
@@ -38,6 +39,8 @@ DESIGNS = [
     (3, [9, 6, 5, 4, 3, 3, 2, 2, 1, 1, 1, 1, 1], 0.5, "cycle", 0.3),
     (4, [2] * 20, 1.0, "all", 0.6),
     (5, [1] * 60, 0.8, "cycle", 0.0),
+    (6, [1] * 20, 0.4, "all, the last wins", 0.0),
+    (7, [2, 1] * 12, 0.3, "cycle, the last wins", 0.0),
 ]
 
 
