@@ -191,24 +191,25 @@ def _verb(on: typer.Typer, name: str, cls: Any, shown: Mapping[str, Any]) -> Non
 def _analysis_verb(on: typer.Typer, name: str, cls: Any, shown: Mapping[str, Any]) -> None:
     """Makes an analysis a verb: its parameters are flags, their docstrings the help."""
     flags, read = _flags(cls)
+    several = cls.sources.several
 
     def call(sources: Any, to: Path | None, force: bool, **given: Any) -> None:
         from edit_eval.reporting.analyses import plain, section_of
         from edit_eval.reporting.table import print_sheet
         from edit_eval.run import analyse
 
-        made = analyse(name, *(sources if cls.sources.several else [sources]), **read(given))
+        made = analyse(name, *(sources if several else [sources]), **read(given))
         document, language = made.document, spoken(made.language)
         if to is not None:
             from edit_eval.reporting.page.documents import write_document
 
-            write_document(name, document, to, language=language, force=force)
+            write_document(name, document, to, records=made.records, language=language, force=force)
         answer(lambda: plain(document), lambda: print_sheet(section_of(name, document).sheet(), language=language))
 
     to = typer.Option("--to", metavar="FILE|FOLDER", help="Also write it: .html, .md, .json, .csv, .svg; folder: all.")
     about = typer.Argument(metavar=cls.sources.metavar, help=cls.sources.help, autocompletion=_runs)
     own = [
-        _keyword("sources", Annotated[list[str] if cls.sources.several else str, about]),
+        _keyword("sources", Annotated[list[str] if several else str, about]),
         *flags,
         _keyword("to", Annotated[Path | None, to], None),
         _keyword("force", Force, False),

@@ -68,8 +68,8 @@ class ShownAgreement(dict[str, Any]):
 class Analysed:
     """The document of an analysis, with its fields as attributes; shown in a notebook as its verb prints it."""
 
-    def __init__(self, name: str, document: Any, language: str) -> None:
-        self.name, self.document, self.language = name, document, language
+    def __init__(self, name: str, document: Any, records: Any, language: str) -> None:
+        self.name, self.document, self.records, self.language = name, document, records, language
 
     def __getattr__(self, field: str) -> Any:
         return getattr(self.document, field)
@@ -278,13 +278,14 @@ class Run:
         chosen = beside_choices(self.results)
         return ShownAgreement({**document, "people": against, "bridge": over} | ({"choices": chosen} if chosen else {}))
 
-    def analysis(self, name: str, **parameters: Any) -> Analysed:
+    def analysis(self, name: str, *, others: Sequence[str | Path | Run] = (), **parameters: Any) -> Analysed:
         """Computes an analysis of the run: `run.analysis("best-of", select="hasty", report="colour")`.
 
-        `edit-eval list` names all, `edit-eval describe NAME` lists their parameters. Raises `ConfigurationError` for
-        other names and parameters, and for what this run cannot answer.
+        `others` are further runs, for an analysis that reads several as one. `edit-eval list` names all, `edit-eval
+        describe NAME` lists their parameters. Raises `ConfigurationError` for other names and parameters, and for what
+        this run cannot answer.
         """
-        return analyse(name, self, **parameters)
+        return analyse(name, self, *others, **parameters)
 
     @property
     def records(self) -> RunRecords:
@@ -404,8 +405,15 @@ def analyse(name: str, *sources: Any, **parameters: Any) -> Analysed:
     `edit-eval list` names all, `edit-eval describe NAME` lists their parameters. Raises `ConfigurationError` for other
     names and parameters, and for what these sources cannot answer.
     """
-    document, opened = computed(name, sources, lambda one: _opened(one).records, parameters)
-    return Analysed(name, document, getattr(opened[0], "language", ""))
+
+    def read(some: Sequence[Any]) -> RunRecords:
+        first, *others = map(_opened, some)
+        joint = joined([first, *others]) if others else first.results
+        return RunRecords(joint, first.votes.counted(first.results.samples), first.language)
+
+    document, records = computed(name, sources, read, parameters)
+    first = records[0] if isinstance(records, list) else records
+    return Analysed(name, document, records, getattr(first, "language", ""))
 
 
 def compare(

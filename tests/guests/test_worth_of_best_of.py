@@ -262,7 +262,7 @@ def test_what_is_drawn_is_what_was_found(tmp_path: Path) -> None:
     assert f"{gained:+.2f}" in markdown_sheet(best_of_sheet(found), "en")
     written = {}
     for ending in ("csv", "svg", "md", "json"):
-        write_document("best-of", found, tmp_path / f"curve.{ending}", language="en", force=False)
+        write_document("best-of", found, tmp_path / f"curve.{ending}", records=None, language="en", force=False)
         written[ending] = (tmp_path / f"curve.{ending}").read_text("utf-8")
     lines = written["csv"].splitlines()
     assert len(lines) == 3

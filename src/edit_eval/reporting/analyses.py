@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
 import msgspec
@@ -40,6 +41,16 @@ class RunRecords:
 
 
 @dataclass(frozen=True)
+class SampleGroup:
+    """Samples that an analysis tells together: the gallery can be filtered by them."""
+
+    key: str
+    """Its name in the page's address (`entries.link(group=...)`): letters, digits, `-`."""
+    label: Text
+    sample_ids: Sequence[str]
+
+
+@dataclass(frozen=True)
 class ChartStyle:
     """What a chart must know of the page that it is drawn for."""
 
@@ -59,6 +70,12 @@ class Sources:
     help: str = "A run directory."
     several: bool = False
     """True for one or more; `compute` is then given a list."""
+    as_one: bool = False
+    """True for several runs that are read as one: `compute` is then given the records of them all, the edit models of
+    each, and judges that are asked alike as one judge."""
+
+
+RUNS_AS_ONE = Sources("RUN...", "A run; further runs are read with it, as one.", several=True, as_one=True)
 
 
 class Analysis(Generic[Document]):
@@ -121,6 +138,14 @@ class Analysis(Generic[Document]):
         """Returns Altair charts of one run's documents; empty for none."""
         return ()
 
+    def groups(self, document: Document) -> Sequence[SampleGroup]:
+        """Returns groups of samples that the gallery can be filtered by, linked by `entries.link(group=KEY)`."""
+        return ()
+
+    def write(self, document: Document, records: RunRecords, folder: Path) -> None:
+        """Writes a folder of its own for `--to FOLDER`, whole or not at all."""
+        raise NotImplementedError
+
     def rows(self, document: Document) -> Sequence[Mapping[str, Any]]:
         """Returns the rows of its CSV, all with the same keys; empty for no CSV."""
         return ()
@@ -133,11 +158,11 @@ def analysis(name: str) -> Analysis[Any]:
 
 
 def computed(
-    name: str, sources: Sequence[Any], read: Callable[[Any], RunRecords], given: Mapping[str, Any]
-) -> tuple[Any, Sequence[Any]]:
-    """Computes one document of an analysis; returns it, and what its sources were opened as.
+    name: str, sources: Sequence[Any], read: Callable[[Sequence[Any]], RunRecords], given: Mapping[str, Any]
+) -> tuple[Any, Any]:
+    """Computes one document of an analysis; returns it, and what it was computed of.
 
-    `read` opens a run, and `given` are the parameters by name. Raises `ConfigurationError`, also for unknown ones.
+    `read` opens runs, as one; `given` are the parameters by name. Raises `ConfigurationError`, also for unknown ones.
     """
     of, known = analysis(name), names_of(named("analysis", name))
     for unknown in given:
@@ -153,9 +178,13 @@ def computed(
         ) from None
     if not of.sources.several and len(sources) != 1:
         raise ConfigurationError(Text("{} is about one {}, and {} are given", name, of.sources.metavar, len(sources)))
-    own = type(of).opened is not Analysis.opened
-    opened = [of.opened(one, parameters) if own else read(one) for one in sources]
-    return of.compute(opened if of.sources.several else opened[0], parameters), opened
+    if of.sources.as_one:
+        records: Any = read(sources)
+    else:
+        own = type(of).opened is not Analysis.opened
+        opened = [of.opened(one, parameters) if own else read([one]) for one in sources]
+        records = opened if of.sources.several else opened[0]
+    return of.compute(records, parameters), records
 
 
 def analysed(results: Results, votes: Sequence[Vote] = ()) -> dict[str, Any]:

@@ -198,7 +198,7 @@ def judges_without_sight(summary: Mapping[str, Any]) -> list[tuple[str, list[tup
 # -- links to samples: the fragment of the page's address, read and written by its scripts (`templates/address.js`) --
 
 KEYS = (
-    *("model", "judge", "score", "min", "max", "status", "outcome", "category", "difficulty", "tag", "search"),
+    *("model", "judge", "score", "min", "max", "status", "outcome", "category", "difficulty", "tag", "group", "search"),
     *("differ", "by", "wrong", "bar", "sort", "view", "page"),
     *("sample", "left", "right", "way", "zoom", "at"),
 )
@@ -206,7 +206,8 @@ KEYS = (
 
 `model` and `judge` are names; `score` is one of the judge's scores, by default its headline; `min` and `max` bound it.
 `status` is a status of the records or `unscored`; `outcome` is that of a battle (`preferred`, `tie`, `contradiction`,
-`missing`); `category`, `difficulty` and `tag` are the benchmark's. `differ` (`models` or `judges`) keeps samples whose
+`missing`); `category`, `difficulty` and `tag` are the benchmark's, and a `group` is an analysis's
+(`Analysis.groups`). `differ` (`models` or `judges`) keeps samples whose
 scores are `by` or more apart; `wrong` keeps those that `all` edit models got wrong, `none`, or `only:NAME`: an edit is
 wrong if it was not made, or its score is on the worse side of `bar` (by default the middle of the scale, or the mean of
 all on an open scale). `sort` is `benchmark`, `worst`, `best`, `models` or `answers`; `view` is how cards are drawn, and

@@ -41,7 +41,8 @@ class Correction:
     looks: int = 1
     """How often the same question may have been put to growing data."""
     alpha: float = ALPHA
-    method: Literal["holm"] = "holm"
+    method: Literal["holm", "largest"] = "holm"
+    """`largest`: by what the largest of all comes to by chance (`overlapping`)."""
 
     def document(self) -> dict[str, Any]:
         """Returns plain data for JSON."""
@@ -60,6 +61,8 @@ class Correction:
 
     def of_tests(self) -> Text:
         """Says what corrected p-values are corrected for: a part of a sentence."""
+        if self.method == "largest":
+            return Text("what the largest of {} comes to by chance", counted(self.tests, "slice"))
         return Text("Holm over {}", counted(self.tests, "test"))
 
     def words(self) -> Text:

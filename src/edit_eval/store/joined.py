@@ -145,7 +145,8 @@ def _take_edits(edits: dict[str, dict[tuple[str, int], Edit]], results: Results,
         for address, edit in made.items():
             if address not in of_model or not of_model[address].pixels:
                 made_in = labels[edit.made_in] if edit.made_in else ""  # an earlier column
-                of_model[address] = replace(edit, edit_model=label, made_in=made_in)
+                image = os.path.abspath(os.path.join(results.directory, edit.image)) if edit.image else ""
+                of_model[address] = replace(edit, edit_model=label, made_in=made_in, image=image)
         labels[model] = label
     return labels
 

@@ -51,7 +51,7 @@ def test_models_of_two_runs_are_linked_by_the_one_that_both_have(runs: list[Run]
     assert of["coverage"] == {"scored": 16, "total": 16}
     for language, title in (("en", "Leaderboard"), ("zh", said(Text("Leaderboard"), "zh"))):
         place = tmp_path / language
-        write_document("leaderboard", board.document, place, language=language, force=False)
+        write_document("leaderboard", board.document, place, records=None, language=language, force=False)
         page = (place / "index.html").read_text("utf-8")
         assert title in page
         assert "careless" in page
@@ -61,9 +61,9 @@ def test_models_of_two_runs_are_linked_by_the_one_that_both_have(runs: list[Run]
         assert any("careless" in line and line.startswith("|") for line in card.splitlines())
     assert "careless" in board._repr_html_()
     with pytest.raises(ConfigurationError, match="already exists"):
-        write_document("leaderboard", board.document, tmp_path / "en", language="en", force=False)
+        write_document("leaderboard", board.document, tmp_path / "en", records=None, language="en", force=False)
     with pytest.raises(ConfigurationError, match="or a file that ends in"):
-        write_document("leaderboard", board.document, tmp_path / "x.pdf", language="en", force=False)
+        write_document("leaderboard", board.document, tmp_path / "x.pdf", records=None, language="en", force=False)
 
 
 def test_what_may_not_be_compared_is_refused_in_a_line(runs: list[Run], tmp_path: Path) -> None:

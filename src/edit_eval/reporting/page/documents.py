@@ -22,15 +22,20 @@ from edit_eval.reporting.table import markdown_sheet
 from edit_eval.text import Text
 
 
-def write_document(name: str, document: Any, target: Path, *, language: str, force: bool) -> None:
+def write_document(name: str, document: Any, target: Path, *, records: Any, language: str, force: bool) -> None:
     """Writes a document as the file's ending says: `.json`, `.md`, `.html`, and where the analysis has them `.csv` and
-    `.svg`. A folder, which is a name without an ending, gets all of them and can be pushed to the Hub as a data set.
+    `.svg`. A folder, which is a name without an ending, gets all of them, or what the analysis writes of the `records`
+    that the document was computed of; it can be pushed to the Hub as a data set.
 
     Raises `ConfigurationError` for any other ending, an existing file without `force`, or a file that cannot be
     written.
     """
     section = section_of(name, document)
     made = dict(_writers(section, language))
+    if not target.suffix and type(section.of).write is not Analysis.write:
+        refuse_existing(target, force=force)
+        section.of.write(document, records, target)
+        return
     if not target.suffix:
         files = {target / f"{name}{ending}": write for ending, write in made.items() if ending not in (".md", ".html")}
         files |= {target / "index.html": made[".html"], target / "README.md": lambda: _card(section)}

@@ -34,6 +34,7 @@ from edit_eval import __version__
 from edit_eval.pictures import CopyLimits, size_of_run, write_durably
 from edit_eval.records import Results, Status
 from edit_eval.reporting import formats
+from edit_eval.reporting.analyses import sections
 from edit_eval.reporting.entries import Entry, link, to_part
 from edit_eval.reporting.language import catalogue, said, said_own
 from edit_eval.reporting.names import NAMES, name_of, scale_words, score_name
@@ -130,6 +131,7 @@ def _parts(
         "chinese": chinese_of(closed(*_SCRIPTS, more=served.script if served else "")),
         "charts": drawn,
         "reasons": _reasons(results),
+        "groups": _groups(summary),
         **gallery(results, summary, pictures),
     }
     if served:
@@ -139,6 +141,16 @@ def _parts(
     if isinstance(pictures, PageFiles):
         yield from _thumbnails(pictures, size or size_of_run(results.samples, results.edits))
     yield end
+
+
+def _groups(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns by its key each group of samples that an analysis tells: its label in each language, and their ids."""
+    return {
+        group.key: {"label": both(partial(said, group.label)), "samples": list(group.sample_ids)}
+        for one in sections(summary)
+        for document in one.documents
+        for group in one.of.groups(document)
+    }
 
 
 def _reasons(results: Results) -> dict[str, str]:

@@ -2,7 +2,7 @@
 // of `KEYS` in entries.py, in its order; defaults are left out.
 const FILTERS = {
   model: 'edit_model', judge: 'judge', score: 'score', min: 'lowest', max: 'highest', status: 'status', outcome: 'outcome', category: 'category',
-  difficulty: 'difficulty', tag: 'tag', search: 'search', differ: 'differ', by: 'by', wrong: 'wrong', bar: 'bar', sort: 'sort', view: 'view',
+  difficulty: 'difficulty', tag: 'tag', group: 'group', search: 'search', differ: 'differ', by: 'by', wrong: 'wrong', bar: 'bar', sort: 'sort', view: 'view',
 };
 const DEFAULTS = { sort: 'benchmark', view: 'beside' };
 const WAIT = 250; // milliseconds after typing or zooming: browsers limit how often an address may change

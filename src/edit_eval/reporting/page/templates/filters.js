@@ -51,6 +51,7 @@ function fillFilters() {
   options('category', distinct(data.samples.map((sample) => sample.category)), (name) => nameOf('category', name));
   options('difficulty', distinct(data.samples.map((sample) => sample.difficulty)), (name) => nameOf('difficulty', name));
   options('tag', byFrequency(data.samples.flatMap((sample) => sample.tags)), itself);
+  options('group', Object.keys(data.groups), (key) => data.groups[key].label);
   fillStatuses(statusesOf(data.samples));
   options('edit_model', data.edit_models, itself);
   options('judge', data.judges, itself);
@@ -153,6 +154,7 @@ function chosenSamples(wanted) {
     if (wanted.category && sample.category !== wanted.category) continue;
     if (wanted.difficulty && sample.difficulty !== wanted.difficulty) continue;
     if (wanted.tag && !sample.tags.includes(wanted.tag)) continue;
+    if (wanted.group && !data.groups[wanted.group].samples.includes(sample.id)) continue;
     if (wanted.outcome && !cameTo(sample, wanted.outcome)) continue;
     if (wanted.search && !textOf(sample).includes(wanted.search)) continue;
     const rest = chosenOf(sample, wanted);

@@ -1,0 +1,123 @@
+"""How many of a judge's preferences are wrong by its own noise: the share whose sign another look would turn.
+
+The margin that is seen is a true margin and noise of a known size. How large true margins are is learned from all
+margins of the run: their distribution is taken to be symmetric (which of two edits is the first means nothing), with
+its peak at 0, a mixture of normal distributions of many widths, fitted by EM. A pair's chance of being wrong is then
+the share of its posterior on the other side of 0, the local false sign rate (Stephens, Biostatistics 18, 2017). Being
+chosen for a large margin is allowed for by that, since the chance is given the margin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from edit_eval.statistics.intervals import FloatArray, IntArray, student_quantile
+
+STEPS, FURTHER_STEPS, WIDTHS = 3000, 100, 12
+"""Of EM from nothing, and from the fit to all images; widths of the mixture besides 0."""
+CELLS = 200
+"""Margins that differ by less than this part of the largest are one to the fit."""
+DRAWS = 200
+"""Times that source images are drawn anew for the interval."""
+
+
+@dataclass(frozen=True)
+class Noise:
+    """How far one answer of a judge lies from its mean answer about the same edit."""
+
+    sd: float
+    """Standard deviation, in points."""
+    freedom: float
+    """Degrees of freedom of that estimate; infinite if it is taken as known."""
+    source: str
+    """`repeats` or `passport`."""
+
+    def reach(self, errors: FloatArray) -> FloatArray:
+        """Returns the margin beyond which noise of these standard errors is ruled out at .05, two-sided."""
+        factor = student_quantile(0.975, self.freedom) if np.isfinite(self.freedom) else 1.959963984540054
+        return factor * errors
+
+
+class _Margins:
+    """Margins and their standard errors, alike ones counted together: the sign of a margin means nothing."""
+
+    def __init__(self, margins: FloatArray, errors: FloatArray) -> None:
+        sizes, errors = np.abs(margins), np.maximum(errors, 1e-12)
+        largest = max(float(sizes.max(initial=0.0)), float(errors.max(initial=0.0)))
+        kinds = np.stack([np.round(sizes / largest * CELLS), np.round(np.log(errors) * 100)], axis=1)
+        _, first, self.cell = np.unique(kinds, axis=0, return_index=True, return_inverse=True)
+        self.cell = self.cell.ravel()
+        self._sizes, self._errors = sizes[first], errors[first]
+        least = max(float(errors.min()) / 10, largest / 1000)
+        self.widths = np.concatenate([[0.0], np.geomspace(least, 2 * largest, WIDTHS)])
+
+    def weights(
+        self, of_pairs: FloatArray | None = None, factor: float = 1.0, start: FloatArray | None = None
+    ) -> FloatArray:
+        """Returns the weights of the widths by maximum likelihood, from `start`, if given.
+
+        `of_pairs`: how often each pair counts; `factor`: of all standard errors.
+        """
+        counts = np.bincount(self.cell, weights=of_pairs, minlength=len(self._sizes)).astype(np.float64)
+        spread = np.sqrt(self.widths[None, :] ** 2 + (factor * self._errors)[:, None] ** 2)
+        logarithm = -0.5 * (self._sizes[:, None] / spread) ** 2 - np.log(spread)
+        likelihood = np.exp(logarithm - logarithm.max(1, keepdims=True))
+        weights = np.full(len(self.widths), 1 / len(self.widths)) if start is None else start
+        for _ in range(STEPS if start is None else FURTHER_STEPS):
+            weights = weights * ((counts / (likelihood @ weights)) @ likelihood) / counts.sum()
+        return weights
+
+
+def _rates(margins: FloatArray, errors: FloatArray, widths: FloatArray, weights: FloatArray) -> FloatArray:
+    from scipy.special import ndtr
+
+    errors = np.maximum(errors, 1e-12)
+    spread = np.sqrt(widths[None, :] ** 2 + errors[:, None] ** 2)
+    density = (
+        np.exp(-0.5 * ((margins[:, None] / spread) ** 2 - (margins / spread.max(1))[:, None] ** 2)) / spread * weights
+    )
+    shrunk = widths[None, :] ** 2 / spread**2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = np.abs(margins)[:, None] * np.sqrt(shrunk) / errors[:, None]
+    wrong = np.where(widths[None, :] > 0, ndtr(-z), 0.5)
+    total = density.sum(1)
+    rates: FloatArray = (density * wrong).sum(1) / np.where(total > 0, total, 1)
+    return rates
+
+
+@dataclass(frozen=True)
+class ExpectedWrong:
+    """The share of chosen pairs that a judge's noise turned."""
+
+    share: float
+    ci95: list[float]
+    """Of the share in these pairs: what is not known of the noise and of the distribution of margins, and chance."""
+
+
+def expected_wrong(
+    margins: FloatArray, errors: FloatArray, clusters: IntArray, chosen: Sequence[int], noise: Noise, *, seed: int = 0
+) -> ExpectedWrong:
+    """Returns the expected share of wrong pairs among those `chosen`, with its interval.
+
+    `margins`: of all pairs of edits of a sample, with their standard errors by the noise, and their source images. The
+    interval: source images are drawn anew with what is fitted to them, the noise's variance from its chi-square; in
+    each draw every chosen pair is wrong or not by its own chance.
+    """
+    picked = np.asarray(chosen, dtype=np.int64)
+    random = np.random.default_rng(seed)
+    every = _Margins(margins, errors)
+    fitted = every.weights()
+    share = float(_rates(margins[picked], errors[picked], every.widths, fitted).mean())
+    images = int(clusters.max(initial=-1)) + 1
+    drawn = []
+    for _ in range(DRAWS):
+        factor = np.sqrt(noise.freedom / random.chisquare(noise.freedom)) if np.isfinite(noise.freedom) else 1.0
+        often = np.bincount(random.integers(0, images, images), minlength=images).astype(np.float64)
+        weights = every.weights(often[clusters], factor, fitted)
+        rates = _rates(margins[picked], factor * errors[picked], every.widths, weights)
+        drawn.append(float((random.random(len(picked)) < rates).mean()))
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    return ExpectedWrong(share, [float(low), float(high)])

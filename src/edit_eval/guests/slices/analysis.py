@@ -1,0 +1,133 @@
+"""`edit-eval slices`, and its section of every report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from edit_eval.errors import ConfigurationError
+from edit_eval.guests.slices.found import LEAST, Slices, enough_images, slices
+from edit_eval.guests.slices.sheet import group_key, slice_name, slices_sheet, title_of
+from edit_eval.reporting.analyses import RUNS_AS_ONE, Analysis, ChartStyle, RunRecords, SampleGroup
+from edit_eval.reporting.table import Sheet
+from edit_eval.statistics.columns import columns_of
+from edit_eval.statistics.intervals import FEWEST_CLUSTERS
+from edit_eval.statistics.series import gain
+from edit_eval.text import Text
+
+
+class SlicesAnalysis(Analysis[Slices]):
+    """Where an edit model does better or worse than elsewhere.
+
+    By itself, or against another edit model, of this run or of another one: by category, tags, language, what the
+    instruction asks for, what source and edit look like, and what measures say. Corrected for all slices looked at.
+    """
+
+    @dataclass(frozen=True)
+    class Parameters:
+        edit_model: str | None = field(default=None, metadata={"metavar": "NAME"})
+        """Whose slices. Default: the only edit model, or the one with the best mean."""
+        against: str | None = field(default=None, metadata={"metavar": "NAME"})
+        """Another edit model, to look at the differences; `none` for none. Default: the second best."""
+        judge: str | None = field(default=None, metadata={"metavar": "JUDGE"})
+        """By whose scores. Default: the first judge."""
+        score: str | None = field(default=None, metadata={"metavar": "NAME"})
+        """Which of its scores. Default: its headline."""
+        combined: bool = False
+        """Look at every two attributes together, too: finds more, less surely."""
+        labels_only: bool = False
+        """Open no picture: leave out brightness, colours, sharpness, shape and the share of pixels changed."""
+        least: int = LEAST
+        """Samples that a slice must have."""
+
+    title = Text("Where it wins and loses")
+    chart_title = Text("Against all other samples")
+    document: ClassVar[type[Slices]] = Slices
+    sources = RUNS_AS_ONE
+    caption = Text("Dot: how much better than elsewhere. Line: interval that holds for all slices together.")
+
+    def wanted(self, records: RunRecords) -> Sequence[Parameters]:
+        """One section for each judge, without opening a picture; the verb looks at pictures, too."""
+        found = []
+        for judge in records.results.judges:
+            chosen = self._chosen(records, self.Parameters(judge=judge, labels_only=True))
+            if enough_images(records.results, judge):
+                found.append(chosen)
+        return found
+
+    def compute(self, records: RunRecords, parameters: Parameters) -> Slices:
+        """Raises `ConfigurationError` for names that are not in the run, and for too few source images."""
+        chosen = self._chosen(records, parameters)
+        return slices(
+            records.results,
+            chosen.edit_model or "",
+            "" if chosen.against in (None, "none") else chosen.against,
+            chosen.judge or "",
+            chosen.score,
+            least=chosen.least,
+            combined=chosen.combined,
+            pictures=not chosen.labels_only,
+        )
+
+    def _chosen(self, records: RunRecords, parameters: Parameters) -> Parameters:
+        """Fills in what is not given: the first judge, its best edit model, the second best."""
+        results = records.results
+        if not results.judges:
+            raise ConfigurationError(Text("{} has no judge that scores one edit at a time", results.name))
+        if parameters.least < FEWEST_CLUSTERS:
+            raise ConfigurationError(Text("--least {}: must be at least {}", parameters.least, FEWEST_CLUSTERS))
+        judge = parameters.judge or results.judges[0]
+        order = self._best_first(records, judge, parameters.score)
+        model = parameters.edit_model or next((one for one in order if one != parameters.against), "")
+        other = parameters.against or next((one for one in order if one != model), None)
+        return self.Parameters(
+            model, other, judge, parameters.score, parameters.combined, parameters.labels_only, parameters.least
+        )
+
+    @staticmethod
+    def _best_first(records: RunRecords, judge: str, score: str | None) -> list[str]:
+        results = records.results
+        if judge not in results.judges:
+            return list(results.edit_models)  # `compute` says so
+        known = {}
+        for column in columns_of(results, {name: {} for name in results.judges}, score=score):
+            values = [value for value in column.scores.values() if value is not None]
+            if column.judge == judge and values:
+                known[column.edit_model] = gain(column.scale) * sum(values) / len(values)
+        return sorted(known, key=lambda name: -known[name]) or list(results.edit_models)
+
+    def heading(self, document: Slices) -> Text:
+        return title_of(document)
+
+    def sheet(self, document: Slices) -> Sheet:
+        return slices_sheet(document)
+
+    def charts(self, documents: Sequence[Slices], style: ChartStyle) -> Sequence[Any]:
+        from edit_eval.guests.slices.chart import slices_charts  # only a page needs it
+
+        return slices_charts(documents, style)
+
+    def groups(self, document: Slices) -> Sequence[SampleGroup]:
+        return [
+            SampleGroup(group_key(document, one), slice_name(one), one.ids) for one in (*document.worst, *document.best)
+        ]
+
+    def rows(self, document: Slices) -> Sequence[dict[str, Any]]:
+        return [
+            {
+                "slice": " and ".join(f"{part.attribute}: {part.value}" for part in one.conditions),
+                "samples": one.samples,
+                "of": one.of,
+                "images": one.images,
+                "mean": one.mean,
+                "elsewhere": one.elsewhere,
+                "difference": one.difference,
+                "low": one.ci95[0] if one.ci95 else None,
+                "high": one.ci95[1] if one.ci95 else None,
+                "p_adjusted": one.p_adjusted,
+                "shown": one.shown or "",
+                "examples": " ".join(one.examples),
+            }
+            for one in (*document.worst, *document.best)
+        ]

@@ -1,0 +1,64 @@
+"""The slices that differ most, with their intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+
+from edit_eval.guests.slices.found import Slices
+from edit_eval.guests.slices.sheet import slice_name, title_of
+from edit_eval.reporting import formats
+from edit_eval.reporting.analyses import ChartStyle
+from edit_eval.reporting.formats import signed, signed_span
+from edit_eval.reporting.language import said
+from edit_eval.reporting.page.drawings import AnyChart, chart_of_rows, chart_title
+from edit_eval.reporting.terminal_text import one_line
+from edit_eval.text import Text
+
+_LINE = 22
+
+
+def slices_charts(documents: Sequence[Slices], style: ChartStyle) -> list[AnyChart]:
+    """Draws a chart for each document that has slices: the worst above, the best below."""
+    drawn = [one for one in documents if one.best or one.worst]
+    charts = [_chart(one, style.language) for one in drawn]
+    titles = [chart_title(one_line(said(title_of(one), style.language))) for one in drawn]
+    return [one.properties(title=title) if len(drawn) > 1 else one for one, title in zip(charts, titles, strict=True)]
+
+
+def _chart(document: Slices, language: str) -> AnyChart:
+    every = [*document.worst, *reversed(document.best)]
+    digits = formats.decimals(document.scale, max(abs(one.mean) for one in every))
+    rows: list[dict[str, Any]] = [
+        {
+            "slice": one_line(said(slice_name(one), language)),
+            "difference": one.difference,
+            "low": one.ci95[0] if one.ci95 else None,
+            "high": one.ci95[1] if one.ci95 else None,
+            "label": signed(one.difference, digits),
+            "span": signed_span(one.ci95, digits),
+            "samples": one.samples,
+            "shown": one.shown is not None,
+        }
+        for one in every
+    ]
+    names = [row["slice"] for row in rows]
+    base = chart_of_rows(rows, "slice", names, _LINE).encode(
+        opacity=alt.condition("datum.shown", alt.value(1), alt.value(0.45)),
+        tooltip=[
+            alt.Tooltip("slice:N", title=" "),
+            alt.Tooltip("label:N", title=said(Text("Better by"), language)),
+            alt.Tooltip("span:N", title=said(Text("Interval"), language)),
+            alt.Tooltip("samples:Q", title=said(Text("Samples"), language)),
+        ],
+    )
+    title = said(Text("better than elsewhere by"), language)
+    zero = alt.Chart({"values": [{"at": 0}]}).mark_rule(strokeWidth=1, strokeDash=[3, 3])
+    chart: AnyChart = alt.layer(
+        zero.encode(x=alt.X("at:Q")),
+        base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title=title), x2=alt.X2("high:Q")),
+        base.mark_point(size=64, filled=True).encode(x=alt.X("difference:Q")),
+    )
+    return chart
