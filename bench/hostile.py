@@ -32,18 +32,19 @@ from edit_eval.reporting.people_differences import sentences
 from edit_eval.reporting.remarks import drift_lines
 from edit_eval.reporting.strengths import battle_sheet
 from edit_eval.reporting.table import Line
-from edit_eval.reporting.verdict import comparison_lines, preferences
+from edit_eval.reporting.verdict import answer_lines
 from edit_eval.serving.watch import judge_has_changed, judged_twice
 from edit_eval.statistics.audit.findings import findings_of
 from edit_eval.statistics.audit.measure import Anchor, Measure, share
 from edit_eval.statistics.audit.ways import better_of
 from edit_eval.statistics.battles import BACKWARD, FORWARD, battles_by_judge, together, votes_of
 from edit_eval.statistics.calibration import Pairs, translated
-from edit_eval.statistics.comparison import compare_models
+from edit_eval.statistics.comparison import compare_models, verdict_on_models
 from edit_eval.statistics.drift import JudgedTwice
 from edit_eval.statistics.people import Vote
 from edit_eval.statistics.preferences import told_apart
 from edit_eval.statistics.summary import votes_document
+from edit_eval.statistics.verdict import Known
 from edit_eval.store.examined import Examined, JudgedAnchors
 
 DOCS = Path(__file__).resolve().parents[1] / "docs" / "trust.md"
@@ -276,8 +277,7 @@ def printed(results: Results) -> tuple[Mapping[str, Any], list[str]]:
     for of in document["battles"].values():
         if len(of["scores"]) > 1:
             of["together"] = together(results, results.battles, list(of["scores"]))
-    lines = [str(one.sentence()) for one in preferences(document)]
-    lines += [] if compared is None else [str(line) for line in comparison_lines(compared)]
+    lines = [str(line) for line in answer_lines(verdict_on_models(results, compared, Known(battles=document["battles"])))]
     return document, [*lines, *(str(part.words) for part in battle_sheet(document) if isinstance(part, Line))]
 
 
@@ -296,7 +296,7 @@ def someone_is_better(results: Results) -> bool:
     rows += compared["columns"]
     pairs += [pair["outcome"]["better"] for pair in compared["pairs"]]
     ranked = any(row["rank"] not in (None, 1) for row in rows)
-    claimed = any(CLAIMS.search(line) and "not clearly" not in line for line in lines)
+    claimed = any(CLAIMS.search(line) and not re.search("not clearly|No winner", line) for line in lines)
     assert not claimed or ranked or any(pairs), lines
     return ranked or any(pairs)
 

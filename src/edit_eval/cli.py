@@ -14,6 +14,7 @@ import typer
 
 from edit_eval.command_line import (
     Config,
+    Full,
     Markdown,
     Options,
     Passports,
@@ -54,14 +55,14 @@ def _print_what_is_there(run_dir: Path | None) -> None:
             print_json(Run(run_dir).summary)
 
 
-def _print_numbers(run: Any, *, drawn: bool = True) -> None:
+def _print_numbers(run: Any, *, drawn: bool = True, full: bool = False) -> None:
     def show() -> None:
         from edit_eval.reporting.agreement import agreement_sheet
         from edit_eval.reporting.results_sheet import print_summary
         from edit_eval.reporting.table import print_sheet
         from edit_eval.reporting.terminal_text import stdout_console
 
-        print_summary(run.summary, stdout_console(), language=spoken(run.language))
+        print_summary(run.summary, stdout_console(), language=spoken(run.language), full=full)
         if "agreement" in run.summary:
             print()
             print_sheet(agreement_sheet(run.summary["agreement"]), language=spoken(run.language))
@@ -240,7 +241,7 @@ def plan(
 
 
 @verb(evaluating)
-def report(run: RunFolder) -> None:
+def report(run: RunFolder, full: Full = False) -> None:
     """Write the report again from the records; for an audit, its page."""
     from edit_eval.auditing import drawn_again
     from edit_eval.run import Run
@@ -255,9 +256,9 @@ def report(run: RunFolder) -> None:
     try:
         made.draw()
     except NotDrawn:
-        _print_numbers(made, drawn=False)
+        _print_numbers(made, drawn=False, full=full)
         raise
-    _print_numbers(made)
+    _print_numbers(made, full=full)
 
 
 @verb(evaluating, short_help="Compare runs, or the edit models of one run.")
@@ -287,6 +288,7 @@ def compare(
         typer.Option(metavar="FILE", help="People's scores or votes on some edits: what they would say of all."),
     ] = None,
     passports: Passports = None,
+    full: Full = False,
 ) -> None:
     """Paired differences with intervals, corrected p-values and ranks with ties, between runs or models of one run."""
     from edit_eval.passports import passport_folder
@@ -306,7 +308,7 @@ def compare(
         made, score=score, detect=detect, margin=margin, allow_unscored=allow_unscored, people=people
     )
     language = spoken(made[0].language)
-    answer(lambda: comparison_document(comparison), lambda: print_comparison(comparison, language=language))
+    answer(lambda: comparison_document(comparison), lambda: print_comparison(comparison, language=language, full=full))
     lines = gate_lines(comparison.gate) if fail_if_worse else []
     wrong = reasons("compare", comparison=comparison)
     for line in (*lines, *wrong):
@@ -326,6 +328,7 @@ def gate(
         float | None, typer.Option(metavar="SHARE", help="Leave out unscored samples, up to this share.")
     ] = None,
     markdown: Markdown = None,
+    full: Full = False,
     *,
     options: Options,
 ) -> None:
@@ -344,7 +347,7 @@ def gate(
         tell=say,
         **options,
     )
-    answer_with(lambda: gated_document(found), gate_sheet(found), spoken(found.baseline.language), markdown)
+    answer_with(lambda: gated_document(found), gate_sheet(found, full=full), spoken(found.baseline.language), markdown)
     end_if_short(not found.passed)
 
 

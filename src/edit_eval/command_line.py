@@ -531,6 +531,7 @@ RunDir = Annotated[
 Passports = Annotated[
     Path | None, typer.Option("--passports", metavar="DIR", help="Folder of judges' passports. Default: your cache.")
 ]
+Full = Annotated[bool, typer.Option("--full", help="Also print what the verdict rests on.")]
 Markdown = Annotated[Path | None, typer.Option("--markdown", metavar="FILE", help="Also write it as Markdown.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")]
 

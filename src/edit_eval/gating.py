@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Unpack
 
+from msgspec import structs
+
 from edit_eval.config.loading import LoadingOptions, load_configuration
 from edit_eval.config.placement import PLACEMENT_KEYS
 from edit_eval.config.schema import Configuration
@@ -24,8 +26,10 @@ from edit_eval.reporting.comparison import comparison_document, gate_lines, note
 from edit_eval.reporting.comparison_tables import columns_table, failures_table, pairs_table
 from edit_eval.reporting.progress.live import progress_of
 from edit_eval.reporting.table import Line, Table
+from edit_eval.reporting.verdict import of_comparison, verdict_sheet
 from edit_eval.run import Run, compare
 from edit_eval.statistics.comparison import Comparison
+from edit_eval.statistics.verdict import Verdict
 from edit_eval.store.comparable import Note
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.text import Text
@@ -50,6 +54,12 @@ class Gated:
     def passed(self) -> bool:
         """True if the candidate may replace the baseline."""
         return self.comparison.gate.passed and not self.faults
+
+    @property
+    def verdict(self) -> Verdict:
+        """That of the comparison; the faults count in its gate."""
+        found = of_comparison(self.comparison)
+        return structs.replace(found, gate=found.gate and structs.replace(found.gate, passed=self.passed))
 
 
 def gate(
@@ -178,16 +188,10 @@ def _blind(runs: Sequence[Run]) -> list[str]:
 # -- the result of `edit-eval gate` as a sheet: on the terminal, and as Markdown for a pull request --
 
 
-def gate_sheet(gated: Gated) -> list[Line | Table[Any]]:
-    """Returns the answer, the reasons, and the numbers by each judge."""
-    comparison, margin = gated.comparison, gated.comparison.gate.margin or 0.0
-    points = Text("{:g} point", margin, plural="{:g} points")
-    verdict = (
-        Text("Passed: the candidate is shown to be less than {} worse than the baseline.", points)
-        if gated.passed
-        else Text("Not passed: the candidate is not shown to be less than {} worse than the baseline.", points)
-    )
-    sheet: list[Line | Table[Any]] = [Line(verdict, "strong" if gated.passed else "problem")]
+def gate_sheet(gated: Gated, *, full: bool = False) -> list[Line | Table[Any]]:
+    """Returns the verdict (`full` with what it rests on), the reasons, and the numbers by each judge."""
+    comparison = gated.comparison
+    sheet: list[Line | Table[Any]] = [*verdict_sheet(gated.verdict, full=full)]
     sheet += [Line(line, "problem") for line in gated.faults]
     sheet += [Line(line) for line in gate_lines(comparison.gate)]
     names = {column.name: column.name for column in comparison.columns}

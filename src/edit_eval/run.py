@@ -18,7 +18,7 @@ from edit_eval.records import FAILED, Ending, Judgement, Results, Status
 from edit_eval.reporting.analyses import RunRecords, computed, summary_of
 from edit_eval.reporting.language import said, spoken
 from edit_eval.reporting.scores import frame
-from edit_eval.reporting.verdict import comparison_lines, verdict_lines
+from edit_eval.reporting.verdict import answer_lines, of_comparison, verdict_of
 from edit_eval.statistics.agreement import beside_choices, bridge_document, people_agreement
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.means import MeanScore, chosen, means, the_mean
@@ -87,7 +87,7 @@ class ShownComparison(Comparison):
     """A comparison; prints who wins, and is shown with its tables in a notebook."""
 
     def __repr__(self) -> str:
-        return "\n".join(map(said, comparison_lines(self)))
+        return "\n".join(map(said, answer_lines(of_comparison(self))))
 
     def _repr_html_(self) -> str:
         from edit_eval.reporting.page.notebook import comparison_html
@@ -239,8 +239,8 @@ class Run:
 
     @property
     def verdict(self) -> str:
-        """Who wins by each judge and how certainly, a line each, as in the report; for one edit model its score."""
-        return "\n".join(said(line, spoken(self.language)) for line in verdict_lines(self.summary))
+        """Who is better and by how much, as in the report; for one edit model its score."""
+        return "\n".join(said(line, spoken(self.language)) for line in answer_lines(verdict_of(self.summary)))
 
     def mean(self, edit_model: str | None = None, judge: str | None = None, score: str | None = None) -> float:
         """Returns the mean of one edit model by one judge; if no `score` is named, of that judge's headline.

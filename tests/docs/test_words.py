@@ -38,7 +38,8 @@ def test_no_phrase_that_is_gone_comes_back() -> None:
 
 @pytest.mark.skipif(not (HOUSE / "docs").is_dir(), reason="not a checkout")
 def test_the_glossary_has_fifteen_words_at_most_each_with_its_chinese() -> None:
-    rows = re.findall(r"^\| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", (HOUSE / "docs/glossary.md").read_text("utf-8"), re.M)
+    words = (HOUSE / "docs/glossary.md").read_text("utf-8").partition("## Verdicts")[0]
+    rows = re.findall(r"^\| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", words, re.M)
     terms = [row for row in rows if row[0] not in ("word", "---")]
     assert 10 <= len(terms) <= 15
     assert [term for term, _, _ in terms] == sorted(term for term, _, _ in terms)

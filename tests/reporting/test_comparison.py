@@ -331,7 +331,8 @@ def test_nothing_is_wider_than_80_columns() -> None:
     ]
     text = printed(compare(columns, detect=0.01, notes=["很长的说明" * 30]))
     assert max(cell_len(line) for line in text.splitlines()) <= 80
-    assert "…" not in text.split("the samples that differ most")[0], "no number is cut off"
+    tables = text.split("judged by", 1)[1]  # in the drawing above them long names are cut
+    assert "…" not in tables.split("the samples that differ most")[0], "no number is cut off"
 
 
 def test_chinese_names_do_not_shift_the_numbers() -> None:

@@ -18,8 +18,31 @@ from reporting.reported_runs import HOSTILE, build_run
 from reporting.reports import Elements, Report
 
 ALLOWED = {
-    *["div", "p", "strong", "br", "small", "em", "ul", "li", "table", "thead", "tbody", "tr", "th", "td", "img", "code"]
+    *[
+        "div",
+        "p",
+        "strong",
+        "br",
+        "small",
+        "em",
+        "ul",
+        "li",
+        "table",
+        "thead",
+        "tbody",
+        "tr",
+        "th",
+        "td",
+        "img",
+        "code",
+    ],
+    *["svg", "circle", "line", "rect", "text", "title", "details", "summary"],
 }
+DRAWN = {
+    *["class", "width", "height", "role", "aria-label", "font-size", "x", "y", "x1", "x2", "y1", "y2", "cx", "cy", "r"],
+    *["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "opacity", "text-anchor"],
+}
+"""Attributes of the verdict's drawing."""
 
 
 def shown(results: Results, language: str = "en") -> str:
@@ -70,7 +93,7 @@ def test_nothing_that_data_says_is_an_element(hostile: Report) -> None:
     for language in ("en", "zh"):
         made = shown(replace(hostile.results, notes=(HOSTILE, "\x1b[2J\u202eturned")), language)
         assert {tag for tag, _ in Elements(made).all} <= ALLOWED
-        assert {name for _, values in Elements(made).all for name in values} <= {"style", "src", "alt"}
+        assert {name for _, values in Elements(made).all for name in values} <= {"style", "src", "alt", *DRAWN}
         assert "\x1b" not in made
         assert "\u202e" not in made
     reason = f"{HOSTILE} is no run"

@@ -26,6 +26,7 @@ from edit_eval.statistics.comparison import compare_models
 from edit_eval.statistics.failures import failures
 from edit_eval.statistics.means import means
 from edit_eval.statistics.summary import summarise
+from edit_eval.statistics.verdict import Advice, Verdict
 from reporting.reported_runs import HOSTILE, build_run, rescored
 from reporting.reports import Report, headline, report_on
 
@@ -176,7 +177,8 @@ def test_numbers_may_be_missing_anywhere() -> None:
     scale = {"lowest": None, "highest": None, "higher_is_better": True, "mean_over": "samples"}
     block = {**nothing, **dict.fromkeys(numbers), "scale": scale, "n": 0, "sample_mean": mean, "category_mean": mean}
     entry = {"edit_model": "m", "judge": "j", "headline": "score", "scores": {"score": block}, **nothing}
-    summary = {"schema": 2, "status": "complete", "results": [entry], **nothing}
+    verdict = Verdict("no_answer", "", ("m",), (), (Advice("retry", 1, ("edit_failed",)),), 0).document()
+    summary = {"schema": 2, "status": "complete", "results": [entry], "verdict": verdict, **nothing}
     assert "0 of 0 scored." in printed(summary)
 
 

@@ -1,16 +1,28 @@
-"""Who wins, in a sentence that can be quoted."""
+"""Who is better, in a sentence that can be quoted, and what to do next; the same on every display."""
 
 from __future__ import annotations
 
+import html
+import io
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from edit_eval.records import Results, Scale, Scoring, Status
 from edit_eval.reporting import language as spoken
-from edit_eval.reporting.verdict import verdict_lines, verdicts
+from edit_eval.reporting import verdict as verdict_module
+from edit_eval.reporting.analyses import summary_of
+from edit_eval.reporting.comparison import print_comparison
+from edit_eval.reporting.page.files import write_report
+from edit_eval.reporting.page.notebook import comparison_html, notebook_html
+from edit_eval.reporting.results_sheet import print_summary
+from edit_eval.reporting.verdict import answer_lines, doubt_lines, next_lines, paragraph, verdict_of
+from edit_eval.statistics.comparison import compare_models
 from edit_eval.statistics.summary import summarise
+from reporting.readings import READINGS, Reading
 from reporting.reported_runs import build_run, rescored, unscored
 
 MODELS = ("a", "b", "c")
@@ -38,8 +50,11 @@ def scored(results: Results, gains: dict[str, float], *, lower: bool = False) ->
 
 
 def said(results: Results, language: str = "en") -> str:
-    [line] = verdict_lines(summarise(results))
-    return spoken.said(line, language)
+    return " ".join(spoken.said(line, language) for line in answer_lines(verdict_of(summarise(results))))
+
+
+def then(results: Results) -> list[str]:
+    return list(next_lines(verdict_of(summarise(results))))
 
 
 @pytest.mark.parametrize("lower", [False, True])
@@ -48,26 +63,35 @@ def test_the_best_is_held_against_all_others(drawn: Results, lower: bool) -> Non
     found = summarise(results)
     of_b = next(pair for pair in found["comparison"]["pairs"] if (pair["a"], pair["b"]) == ("b", "c"))
     low, high = sorted(abs(end) for end in of_b["ci95"])
-    by = f"{abs(of_b['difference']):.2f} [{low:.2f}, {high:.2f}]"
     scale = "from 0 to 10, lower is better" if lower else "out of 10"
-    assert said(results).startswith(f"c is better than both others; b comes next, {by} behind ({scale}). ")
-    assert f"c 优于其余两个模型；其次是 b，落后 {by} 分" in said(results, "zh")
-    two = replace(results, edit_models=("a", "c"))
-    two = replace(
-        two,
-        **{name: tuple(one for one in getattr(two, name) if one.edit_model != "b") for name in ("edits", "judgements")},
-    )
-    assert said(two).startswith("c is better than a by 1.00 [")
-    [verdict] = verdicts(found)
-    assert [column.name for column in verdict.columns] == ["c", "b", "a"]
+    by = f"{abs(of_b['difference']):.2f} ({scale}; 95% interval {low:.2f} to {high:.2f})"
+    assert said(results) == f"c is better than both others; next is b, {by} behind."
+    assert then(results) == ["Nothing: this is settled."]
+    assert said(results, "zh").startswith("c 优于")
+    two = without(results, "b")
+    assert said(two).startswith("c is better than a, by 1.00 (")
 
 
-def test_what_no_test_separates_is_said_to_be_so(drawn: Results) -> None:
+def without(results: Results, name: str) -> Results:
+    kept = {of: tuple(one for one in getattr(results, of) if one.edit_model != name) for of in ("edits", "judgements")}
+    return replace(results, edit_models=tuple(one for one in results.edit_models if one != name), **kept)
+
+
+def test_what_no_test_separates_has_no_winner(drawn: Results) -> None:
     results = scored(drawn, {"a": 0.0, "b": 0.05, "c": -0.8})
-    assert said(results).startswith("b leads: it is better than c, and cannot be told from a. ")
-    same = scored(drawn, dict.fromkeys(MODELS, 0.0))
-    same = replace(same, judgements=tuple(rescored(one, 4.0) for one in same.judgements))
-    assert said(same) == "a, b and c have the same scores."
+    assert said(results) == "No winner: b is ahead, but may be no better than a; it is better than c."
+    close = without(results, "c")
+    assert said(close) == "No winner: b is ahead of a by 0.05 (out of 10), which may be chance."
+    [pair] = summarise(close)["comparison"]["pairs"]
+    more = pair["settled_by"] - 30
+    assert then(close) == [
+        f"About {round(more, -1)} more pictures would settle a lead like this four times in five, if it is real."
+    ]
+    same = replace(drawn, judgements=tuple(rescored(one, 4.0) for one in drawn.judgements))
+    assert said(same) == "No winner: a and b and c have the same score on each of 30 pictures."
+    alike = {"a": 4.0, "b": 5.0, "c": 3.0}
+    flat = replace(drawn, judgements=tuple(rescored(one, alike[one.edit_model]) for one in drawn.judgements))
+    assert "on every picture alike" in said(without(flat, "c"))
 
 
 def test_few_images_and_missing_scores_are_named(drawn: Results) -> None:
@@ -78,69 +102,139 @@ def test_few_images_and_missing_scores_are_named(drawn: Results) -> None:
         edits=tuple(one for one in drawn.edits if one.sample_id in few),
         judgements=tuple(one for one in drawn.judgements if one.sample_id in few),
     )
-    assert said(scored(small, {"a": 0.0, "b": 0.3, "c": 0.0})).startswith(
-        "No winner yet: b leads, but 5 pictures are too few to tell. "
-    )
+    small = scored(small, {"a": 0.0, "b": 0.3, "c": 0.0})
+    assert said(small).startswith("No winner: b is ahead, but 5 pictures are too few to tell it from ")
+    assert then(small)[0].startswith("Add pictures: with fewer than 6 ")
     results = scored(drawn, {"a": 0.0, "b": 0.0, "c": 0.4})
     gone = [sample.id for sample in drawn.samples[:3]]
     holes = tuple(
         unscored(one, Status.UNPARSEABLE) if one.sample_id in gone and one.edit_model == "c" else one
         for one in results.judgements
     )
-    assert said(replace(results, judgements=holes)).count("(missing scores could reverse this)") == 1
+    holey = replace(results, judgements=holes)
+    assert said(holey).count("missing scores could reverse this") == 1
+    assert then(holey)[0].endswith("give the same command with `--retry unparseable`.")
 
 
-def test_the_next_best_is_named_with_what_the_pictures_say(drawn: Results) -> None:
-    """Wins by picture, what unseen pictures would undo, and how many would settle it; it changes no outcome."""
+def test_what_it_rests_on_is_told_apart_from_the_answer(drawn: Results) -> None:
     ahead = scored(drawn, {"a": -0.05, "b": 0.0, "c": 0.95})
-    pair = next(one for one in verdicts(summarise(ahead))[0].pairs if {one.a, one.b} == {"b", "c"})
-    lead, wins = abs(pair.difference or 0.0), pair.by_image
-    assert sorted([wins.wins, wins.losses]) == [0, 30]
-    assert wins.p_adjusted == pytest.approx(2 * 3 * 0.5**30, rel=1), "by Holm over three pairs"
-    assert pair.tipping_share == pytest.approx(lead / (10 + lead))
-    assert pair.ruled_out_share == pytest.approx(1 - 0.05 ** (1 / 30))
+    verdict = verdict_of(summarise(ahead))
+    contest = verdict.opinions[0].contests[0]
+    assert (contest.wins, contest.losses) == (30, 0)
+    assert contest.sign_p == pytest.approx(2 * 3 * 0.5**30, rel=1), "by Holm over three pairs"
+    assert contest.tipping_share == pytest.approx((contest.difference or 0) / (10 + (contest.difference or 0)))
+    assert contest.ruled_out_share == pytest.approx(1 - 0.05 ** (1 / 30))
+    [rests] = paragraph(verdict)
     for words in (
-        "c does better than b on 30 of 30 pictures, worse on 0",
-        "if 9% of all pictures were of a kind not among these",
-        "more than 10%",
+        "c does better on 30 of 30 pictures",
+        "if 9% of all pictures",
+        "up to 10% of all",
+        "Holm over 3 tests",
     ):
-        assert words in said(ahead)
-    assert "p = 1" not in said(ahead)
-    close = scored(drawn, {"a": 0.0, "b": 0.05, "c": -0.8})
-    pair = next(one for one in verdicts(summarise(close))[0].pairs if {one.a, one.b} == {"a", "b"})
-    assert pair.better is None
-    assert f"b leads a by 0.05; it does better on {max(pair.by_image.wins, pair.by_image.losses)} of 30" in said(close)
-    assert f"about {round((pair.settled_by or 0) - 30, -1)} more pictures like these would show it" in said(close)
-    alike = replace(
-        drawn, judgements=tuple(rescored(one, 5.0 if one.edit_model == "b" else 4.0) for one in drawn.judgements)
-    )
-    assert "b leads a by 1.00 on every picture, so there is no spread" in said(alike)
+        assert words in rests
+    assert not any("Holm" in line or " p " in line for line in answer_lines(verdict))
 
 
-def test_who_leads_by_a_few_pictures_is_said_to_be_worse_on_the_others(drawn: Results) -> None:
-    """Or a test that speaks against the leader would be read as one for it."""
-    few = {sample.id for sample in drawn.samples[:5]}
-
-    def score(model: str, sample: str) -> float:
-        return {"a": 0.0, "b": 5.0, "c": 9.0 if sample in few else 4.5}[model]
-
-    judgements = tuple(rescored(one, score(one.edit_model, one.sample_id)) for one in drawn.judgements)
-    sentence = said(replace(drawn, judgements=judgements))
-    assert "it does better on 5 of 30 pictures, worse on 25 (sign test, p 0." in sentence
-
-
-def test_one_model_has_its_score_coverage_and_controls(tmp_path: Path) -> None:
+def test_one_model_has_its_score(tmp_path: Path) -> None:
     results = build_run(tmp_path, samples=10, size=(16, 12))
     block = summarise(results)["results"][0]["scores"]["score"]
     low, high = block["ci95"]
-    score = f"qwen_image_edit scores {block['mean']:.2f} [{low:.2f}, {high:.2f}] (out of 10) with qwen3_vl"
-    assert said(results) == f"{score}; all 10 are scored."
-    off = replace(results, configuration={**results.configuration, "evaluation": {"min_coverage": 1.0, "controls": 0}})
-    assert said(off) == f"{score}; all 10 are scored; no controls were judged."
-    assert said(off, "zh").endswith("10 个全部已评分；未评对照。")
+    assert said(results) == (
+        f"qwen_image_edit scores {block['mean']:.2f} (out of 10; 95% interval {low:.2f} to {high:.2f}) with "
+        "qwen3_vl; there is no other model to compare it with."
+    )
 
 
-def test_each_judge_has_its_own_sentence(tmp_path: Path) -> None:
-    results = build_run(tmp_path, samples=10, edit_models=("a", "b"), judges=("strict", "kind"), size=(16, 12))
-    lines = verdict_lines(summarise(results))
-    assert [line.split(":")[0] for line in lines] == ["strict", "kind"]
+def test_judges_that_agree_are_one_line_and_those_that_do_not_are_the_line(tmp_path: Path) -> None:
+    both = build_run(tmp_path, samples=30, edit_models=("a", "b"), judges=("strict", "kind"), size=(16, 12))
+    places = {sample.id: sample.index for sample in both.samples}
+
+    def judged(gains: dict[str, float]) -> Results:
+        found = tuple(
+            rescored(
+                one,
+                5
+                + (one.edit_model == "b") * (gains[one.judge] + 0.3 * (places[one.sample_id] % 3 - 1))
+                + 0.1 * (places[one.sample_id] % (5 if one.judge == "strict" else 7)),
+            )
+            for one in both.judgements
+        )
+        return replace(both, judgements=found)
+
+    assert said(judged({"strict": 1.0, "kind": 0.9})).endswith("; both judges agree.")
+    apart = judged({"strict": 1.0, "kind": -0.9})
+    assert said(apart) == "The judges disagree: strict says b is better; kind says a is better."
+    assert "edit-eval view" in then(apart)[0]
+    copied = {(one.edit_model, one.sample_id): one.scores["score"] for one in apart.judgements if one.judge == "strict"}
+    shifted = replace(
+        apart,
+        judgements=tuple(
+            rescored(one, copied[one.edit_model, one.sample_id] + 1.2) if one.judge == "kind" else one
+            for one in apart.judgements
+        ),
+    )
+    verdict = verdict_of(summarise(shifted))
+    assert doubt_lines(verdict) == [
+        "kind is left out: its score of every edit is that of strict, +1.20. That is one judge, not two."
+    ]
+    assert said(shifted).startswith("b is better than a, by ")
+
+
+def test_models_that_make_the_same_pictures_are_named(drawn: Results) -> None:
+    twins = replace(
+        drawn, edits=tuple(replace(one, pixels=f"{one.sample_id}{one.edit_model == 'c'}") for one in drawn.edits)
+    )
+    assert doubt_lines(verdict_of(summarise(twins))) == [
+        "a and b made exactly the same picture in 30 of 30 cases: are they two models?"
+    ]
+
+
+@pytest.mark.parametrize("reading", READINGS, ids=lambda one: one.name)
+def test_the_runs_that_are_read_come_to_what_they_should(reading: Reading, tmp_path: Path) -> None:
+    _, summary = reading.build(tmp_path)
+    verdict = verdict_of(summary)
+    assert verdict.kind == reading.kind
+    assert verdict.next
+    for language in ("en", "zh"):
+        assert all(spoken.said(line, language) for line in (*answer_lines(verdict), *next_lines(verdict)))
+
+
+def test_every_display_that_names_a_winner_shows_the_same_verdict(drawn: Results, tmp_path: Path) -> None:
+    """Terminal, page (which is the live view, too), Markdown, notebook and comparison; the card has its own test."""
+    results = scored(without(drawn, "b"), {"a": 0.0, "c": 1.0})
+    summary = summary_of(results)
+    [answer] = answer_lines(verdict_of(summary))
+    [advice, *_] = next_lines(verdict_of(summary))
+    terminal = Console(width=400, record=True, file=io.StringIO())
+    print_summary(summary, terminal)
+    write_report(results, summary, tmp_path / "report")
+    compared = compare_models(results)
+    assert compared is not None
+    of_two = Console(width=400, record=True, file=io.StringIO())
+    print_comparison(compared, of_two)
+    displays = {
+        "terminal": terminal.export_text(),
+        "compare": of_two.export_text(),
+        "page": html.unescape((tmp_path / "report/index.html").read_text("utf-8")),
+        "markdown": (tmp_path / "report/report.md").read_text("utf-8").replace("\\", ""),
+        "notebook": html.unescape(notebook_html(results, summary, tmp_path / "index.html", language="en")),
+        "comparison in a notebook": html.unescape(comparison_html(compared)),
+    }
+    for name, shown in displays.items():
+        assert str(answer) in shown, name
+        assert str(advice) in shown, name
+    drawing = (tmp_path / "report/verdict.svg").read_text("utf-8")
+    assert drawing.count("<title>") == 30, "a dot a picture"
+    assert displays["page"].count('class="dot') >= 30
+    assert "verdict.svg" in displays["markdown"]
+    assert "<svg" in displays["notebook"]
+
+
+def test_nobody_else_words_who_is_better() -> None:
+    """Displays outside of the verdict's own words have no sentence of a winner."""
+    source = Path(verdict_module.__file__).parents[1]
+    winner = re.compile(r"(?i)No winner|is better than \{|\{\} wins")
+    own = {"verdict.py", "strengths.py"}
+    rooms = ("reporting", "viewer", "verbs", "sharing")
+    texts = [path for room in rooms for kind in ("*.py", "*.j2", "*.js") for path in (source / room).rglob(kind)]
+    assert not [path.name for path in texts if path.name not in own and winner.search(path.read_text("utf-8"))]

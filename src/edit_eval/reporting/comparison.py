@@ -34,7 +34,7 @@ from edit_eval.reporting.terminal_text import (
     readable,
     stdout_console,
 )
-from edit_eval.reporting.verdict import comparison_sentence
+from edit_eval.reporting.verdict import of_comparison, verdict_sheet
 from edit_eval.statistics.comparison import ColumnSummary, Comparison, Pair
 from edit_eval.statistics.gate import Candidate, Gate, Reason
 from edit_eval.statistics.power import POWER
@@ -47,13 +47,17 @@ SAMPLES_SHOWN = (5, 3)
 """Number of samples that differ most printed for an only pair, or for each of several; `--json` has more."""
 
 
-def print_comparison(comparison: Comparison, console: Console | None = None, *, language: str = "en") -> None:
-    """Prints for each judge the columns with their ranks, every pair, the categories, the samples that differ most.
+def print_comparison(
+    comparison: Comparison, console: Console | None = None, *, language: str = "en", full: bool = False
+) -> None:
+    """Prints the verdict (`full` with what it rests on), and for each judge the columns with their ranks, every pair,
+    the categories, the samples that differ most.
 
     In English or Chinese; text from the records, such as values in which edit models differ, stays as it is.
     """
     console = console or stdout_console()
     letters = {name: letter(place) for place, name in enumerate(dict.fromkeys(c.name for c in comparison.columns))}
+    print_sheet([*verdict_sheet(of_comparison(comparison), full=full), Line()], console, language)
     for number, judge in enumerate(comparison.judges):
         of_judge = [pair for pair in comparison.pairs if pair.judge == judge]
         first = next(column.name for column in comparison.columns if column.judge == judge)
@@ -154,7 +158,6 @@ def _of_judge(
     columns = [column for column in comparison.columns if column.judge == judge]
     pairs = [pair for pair in comparison.pairs if pair.judge == judge]
     yield Line(Text("judged by {}", judge), "strong")
-    yield Line(comparison_sentence(columns, pairs), "strong")
     yield from _scale(columns[0])
     for note in comparison.notes if first else ():
         yield Line(note_words(note), head=Text("note: "), head_look="problem")

@@ -18,21 +18,22 @@ from edit_eval.reporting.remarks import footnotes, no_interval, passport_lines, 
 from edit_eval.reporting.result_tables import EDIT_MODEL, categories_table, items_table, results_table
 from edit_eval.reporting.strengths import battle_sheet
 from edit_eval.reporting.table import Line, Look, Table, print_sheet
-from edit_eval.reporting.verdict import verdict_lines
+from edit_eval.reporting.verdict import verdict_of, verdict_sheet
 from edit_eval.text import Text, joined
 
 
-def print_summary(summary: Mapping[str, Any], console: Console, *, language: str = "en") -> None:
-    """Prints coverage, the results of every (edit model, judge), their categories, and the use of time and memory."""
-    print_sheet(_results(summary), console, language)
+def print_summary(summary: Mapping[str, Any], console: Console, *, language: str = "en", full: bool = False) -> None:
+    """Prints coverage, the verdict (`full` with what it rests on), the results of every (edit model, judge), their
+    categories, and the use of time and memory."""
+    print_sheet(_results(summary, full=full), console, language)
 
 
-def _results(summary: Mapping[str, Any]) -> Iterator[Line | Table[Any]]:
+def _results(summary: Mapping[str, Any], *, full: bool) -> Iterator[Line | Table[Any]]:
     parts = entries(summary["results"])
     enough, *rest = coverage_words(summary)
     look: Look = "strong" if formats.is_complete(summary["coverage"]) else "problem"
     yield Line(joined(rest, " "), "", Text("{} ", enough) if rest else enough, look)
-    yield from (Line(line, "strong") for line in verdict_lines(summary))
+    yield from verdict_sheet(verdict_of(summary), full=full)
     for refused in refusals(summary):
         yield Line(Text("{} refused {} of {} edits: {}.", *refused.values()))
     yield from (Line(Text("note: {}", note), "problem") for note in summary.get("notes") or ())

@@ -126,15 +126,21 @@ def _shown(difference: Row) -> list[tuple[str, str]]:
 
 def nothing_known(found: Row) -> Text | None:
     """Says what a judge does that prefers nobody, or too seldom; None if something is known of its preferences."""
-    doubt, outcomes, contradictions = found["strengths"][0]["no_ci95"], found["outcomes"], found["contradictions"]
+    outcomes, contradictions = found["outcomes"], found["contradictions"]
     decided = found["battles"] - outcomes[Fought.MISSING]
-    ties, count, first = outcomes[Fought.TIE], contradictions["count"], contradictions["first"]
+    doubt = found["strengths"][0]["no_ci95"]
+    return doubt_words(doubt, decided, outcomes[Fought.TIE], contradictions["count"], contradictions["first"])
+
+
+def doubt_words(doubt: str | None, decided: int, ties: int, count: int, first: int) -> Text | None:
+    """Says the same from the doubt about the strengths, the battles with an outcome, of these the ties and the `count`
+    of contradictions, and in how many of them the edit shown `first` was taken."""
     if doubt == "few_images":
         return Text("No winner yet: battles on fewer than six source images are too few to tell")
     if doubt == "few_preferences":
         preferred = decided - ties - count
         return Text("It prefers an edit in {} of {} battles only, too few to tell", preferred, decided)
-    if doubt in NAMES["no_ci95"]:
+    if doubt is not None and doubt in NAMES["no_ci95"]:
         return Text("No winner yet: {}", NAMES["no_ci95"][doubt])
     if doubt != "no_preference":
         return None

@@ -1,337 +1,367 @@
-"""Who wins, and how sure that is: a quotable sentence for each judge, from the numbers of `compare`.
+"""The verdict in words: one plain line, what to do next, and a referee's paragraph, from `statistics.verdict` alone.
 
-Page, Markdown and terminal show the same sentence. No sentence is about several judges together.
+Terminal, page, live view, Markdown, notebook, gate's log and card show the same `Verdict`, in these words.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
-
-from pydantic import TypeAdapter
 
 from edit_eval.reporting import formats
 from edit_eval.reporting.comparison_tables import digits_of
-from edit_eval.reporting.entries import Entry, entries, headlines
-from edit_eval.reporting.names import scale_words
-from edit_eval.reporting.remarks import passport_lines
-from edit_eval.reporting.strengths import by_strength, nothing_known
-from edit_eval.statistics.battles import Fought
-from edit_eval.statistics.comparison import ColumnSummary, Comparison, Pair
-from edit_eval.statistics.series import gain
+from edit_eval.reporting.names import judgement_status, scale_words
+from edit_eval.reporting.strengths import doubt_words
+from edit_eval.reporting.table import Line
+from edit_eval.reporting.verdict_drawing import characters
+from edit_eval.statistics.comparison import Comparison
+from edit_eval.statistics.families import Correction
+from edit_eval.statistics.verdict import Advice, Contest, Opinion, Verdict
 from edit_eval.text import Text, joined
 
-_COLUMNS, _PAIRS = TypeAdapter(list[ColumnSummary]), TypeAdapter(list[Pair])
-
-
-_FAR = 100
-"""If settling a lead would take this many times the present pictures or more, no number is given."""
 _MOST_NAMES = 3
 """Names that a sentence has room for; more are counted."""
-_ALIKE: Mapping[str, Callable[[object, object], Text]] = {
-    "fails_more": lambda best, others: Text("{} is better than {}, with fewer failed edits", best, others),
-    "trade": lambda best, others: Text("{} and {} are a trade: one scores better, and fails more", best, others),
-    "equal": lambda best, others: Text("{} and {} are equal within the margin", best, others),
-    "identical": lambda best, others: Text("{} and {} have the same scores", best, others),
-    "not_comparable": lambda best, others: Text("{} and {} have no scored sample in common", best, others),
-}
-"""Further sentences about the best one and others, in order."""
-_CONTROLS = {
-    "last": Text("the judge puts all controls last"),
-    "not_last": Text("the judge does not put all controls last"),
-    "unknown": Text("too few controls to tell whether the judge sees edits"),
-    "off": Text("no controls were judged"),
-}
+_WON = ("better", "fails_more")
+ADVICE_SHOWN = 2
+"""Things to do next that are shown; the first is the most useful one."""
 
 
-@dataclass(frozen=True)
-class JudgeVerdict:
-    """One judge's verdict on all edit models."""
+def verdict_of(summary: Mapping[str, Any]) -> Verdict:
+    """Returns the verdict of a summary."""
+    return Verdict.of(summary["verdict"])
 
-    judge: str
-    parts: tuple[Entry, ...]
-    """Its headline, an entry for each edit model."""
-    columns: tuple[ColumnSummary, ...]
-    """By rank, and within a rank the best mean first. Empty with one edit model, or if nothing can be tested."""
-    pairs: tuple[Pair, ...]
-    sees: str | None
-    """Whether it puts the controls last: `last`, `not_last`, `unknown`; `off` if controls were turned off, None if
-    the judge has none."""
-    examined: Mapping[str, Any]
-    """The summary's `judges` with this one alone; empty if no audit could examine it."""
 
-    def sentence(self) -> Text:
-        """Returns `A is better than B by 0.80 [0.40, 1.20] (out of 10). A does better than ...`: headline and rest."""
-        parts = [one for one in (self.headline(), self.rest()) if one]
-        return Text("{:. }.", parts) if self.columns else Text("{:; }.", parts)
+def of_comparison(comparison: Comparison) -> Verdict:
+    """Returns the verdict of a comparison that is made."""
+    assert comparison.verdict is not None
+    return comparison.verdict
 
-    def headline(self) -> Text:
-        """Says who wins and by how much, winner first; with one edit model, its score and interval. No full stop."""
-        if self.columns:
-            return compared(self.columns, self.pairs)
-        return joined([self._score(part) for part in self.parts])
 
-    def rest(self) -> Text:
-        """Says on how many pictures; with one edit model, its coverage, and where the judge puts the controls."""
-        if self.columns:
-            return joined(_on_pictures(self.columns, self.pairs))
-        return joined([*(covered(part) for part in self.parts), *filter(None, [self.controls()])])
+def digits(opinion: Opinion) -> int:
+    """Returns the digits after the point for all numbers of one judge."""
+    return 2 if opinion.fights else digits_of(opinion.scale, [one.mean for one in opinion.standings])
 
-    @property
-    def first(self) -> str:
-        """The best edit model; empty if there is no other."""
-        return self.columns[0].name if self.columns else ""
 
-    def wins(self) -> bool:
-        """True if the first is better than every other."""
-        return all(
-            _kind(_pair(self.pairs, self.columns[0], one), self.columns[0].name) in _WON for one in self.columns[1:]
+def verdict_sheet(verdict: Verdict, *, full: bool = False, drawn: bool = True) -> list[Line]:
+    """Returns the answer, the drawing in characters, what to do next, and if `full` what it rests on."""
+    sheet = [Line(line, "strong") for line in answer_lines(verdict)]
+    sheet += [Line(line, "wrong") for line in doubt_lines(verdict)]
+    if drawn and (picture := characters(verdict, digits)):
+        sheet += [Line(), *picture, Line()]
+    sheet += [Line(line, head=Text("Next: "), head_look="strong") for line in next_lines(verdict)[:ADVICE_SHOWN]]
+    if full:
+        sheet += [Line(), *(Line(line, "quiet") for line in paragraph(verdict))]
+    return sheet
+
+
+def answer_lines(verdict: Verdict) -> list[Text]:
+    """Returns the answer, of a gate the gate's first: a sentence each."""
+    found = [Text("{:. }.", [answer(verdict)])]
+    if verdict.gate is None or verdict.gate.margin is None:
+        return found
+    points = Text("{:g} point", verdict.gate.margin, plural="{:g} points")
+    fields = points, verdict.gate.first, _listed(verdict.gate.others)
+    if verdict.gate.passed:
+        return [Text("Passed: {2} is shown to be less than {0} worse than {1}.", *fields), *found]
+    return [Text("Not passed: {2} is not shown to be less than {0} worse than {1}.", *fields), *found]
+
+
+def answer(verdict: Verdict) -> Text:
+    """Says who is better and by how much, in the fixed words of docs/glossary.md; without a full stop."""
+    return _JOINT.get(verdict.kind, _agreeing)(verdict)
+
+
+def doubt_lines(verdict: Verdict) -> list[Text]:
+    """Says which judges have no say and why, and which models made the same pictures: a sentence each."""
+    unfit = [] if verdict.kind == "judge_unfit" else [one.judge for one in verdict.opinions if one.sees == "not_last"]
+    lines = [
+        Text("{} is left out: it scores pictures that are no edits (the controls) as high as edits.", judge)
+        for judge in unfit
+    ]
+    lines += [
+        Text(
+            "{} is left out: its score of every edit is that of {}, {}. That is one judge, not two.",
+            one.judge,
+            one.repeats,
+            formats.signed(one.shift, digits(one)),
         )
-
-    def controls(self) -> str:
-        """Returns `the judge puts all controls last`; empty for a judge without controls."""
-        return _CONTROLS[self.sees] if self.sees else ""
-
-    def passport(self) -> list[Text]:
-        """Returns the lines about its passport (see `remarks.passport_lines`)."""
-        return passport_lines({"judges": self.examined})
-
-    def _score(self, part: Entry) -> Text:
-        mean, ends = part.overall["mean"], part.overall["ci95"]
-        if mean is None:
-            return Text("{} has no mean score with {}", part.edit_model, self.judge)
-        score = f"{part.number(mean)} {formats.bracketed(ends, part.digits)}" if ends else part.number(mean)
-        return Text("{} scores {} ({}) with {}", part.edit_model, score, scale_words(part.scale), self.judge)
-
-
-def covered(part: Entry) -> Text:
-    """Says how many of its samples have a score."""
-    scored, total = part.coverage["scored"], part.coverage["total"]
-    complete = formats.is_complete(part.coverage)
-    return Text("all {} are scored", total) if complete else Text("{} of {} are scored", scored, total)
-
-
-def verdicts(summary: Mapping[str, Any]) -> list[JudgeVerdict]:
-    """Returns a verdict for each judge of a summary, in its order."""
-    parts = headlines(entries(summary["results"]))
-    comparison = summary.get("comparison") or {"columns": (), "pairs": ()}
-    columns = _COLUMNS.validate_python(comparison["columns"])
-    pairs = _PAIRS.validate_python(comparison["pairs"])
-    return [
-        JudgeVerdict(
-            judge=judge,
-            parts=tuple(part for part in parts if part.judge == judge),
-            columns=tuple(ranked([column for column in columns if column.judge == judge])),
-            pairs=tuple(pair for pair in pairs if pair.judge == judge),
-            sees=_sees(summary, judge),
-            examined={name: of for name, of in (summary.get("judges") or {}).items() if name == judge},
+        if one.shift
+        else Text(
+            "{} is left out: it gives every edit the same score as {}. That is one judge, not two.",
+            one.judge,
+            one.repeats,
         )
-        for judge in dict.fromkeys(part.judge for part in parts)
+        for one in verdict.opinions
+        if one.repeats
+    ]
+    return lines + [
+        Text(
+            "{} and {} made exactly the same picture in {} of {} cases: are they two models?",
+            same.a,
+            same.b,
+            same.count,
+            same.total,
+        )
+        for same in verdict.same_pictures
     ]
 
 
-def verdict_lines(summary: Mapping[str, Any]) -> list[Text]:
-    """Returns the sentence of each judge; with several judges, headed by its name."""
-    found = {one.judge: one.sentence() for one in verdicts(summary)}
-    found |= {one.judge: one.sentence() for one in preferences(summary)}
-    if len(found) == 1:
-        return [*found.values()]
-    return [Text("{}: {}", judge, sentence) for judge, sentence in found.items()]
+def next_lines(verdict: Verdict) -> list[Text]:
+    """Says what to do next, the most useful first: a sentence each."""
+    return [_ADVICE[one.kind](one) for one in verdict.next]
 
 
-def comparison_lines(comparison: Comparison) -> list[Text]:
-    """Says who wins by each judge of a comparison, a line each."""
-    found = []
-    for judge in comparison.judges:
-        columns = ranked([column for column in comparison.columns if column.judge == judge])
-        pairs = [pair for pair in comparison.pairs if pair.judge == judge]
-        sentence = comparison_sentence(columns, pairs)
-        found.append(sentence if len(comparison.judges) == 1 else Text("{}: {}", judge, sentence))
-    return found
+# -- the answer --
 
 
-@dataclass(frozen=True)
-class Preference:
-    """The preference of a judge that is shown two edits at a time."""
-
-    judge: str
-    first: str = ""
-    """The strongest edit model; empty if nothing is known."""
-    doubted: tuple[str, ...] = ()
-    """Edit models to which it is not shown to be preferred."""
-    others: tuple[str, ...] = ()
-    won: int = 0
-    lost: int = 0
-    battles: int = 0
-    """Battles of the first that have an outcome."""
-    unknown: Text | None = None
-    """Why nothing is known."""
-
-    def wins(self) -> bool:
-        """True if the first is preferred to every other."""
-        return bool(self.first) and not self.doubted
-
-    def headline(self) -> Text:
-        """Says who is preferred, without a full stop."""
-        if self.unknown:
-            return self.unknown
-        if self.doubted:
-            unsure = _listed(self.doubted)
-            return Text("No winner yet: {} leads, but is not clearly preferred to {}", self.first, unsure)
-        others = self.others[0] if len(self.others) == 1 else Text("all {} others", len(self.others))
-        return Text("{} is preferred to {}", self.first, others)
-
-    def rest(self) -> Text | None:
-        """Says in how many battles, without a full stop; None if nothing is known."""
-        if self.unknown:
-            return None
-        return Text("{} won {} of its {} battles and lost {}", self.first, self.won, self.battles, self.lost)
-
-    def sentence(self) -> Text:
-        """Returns headline and rest."""
-        return Text("{:. }.", [part for part in (self.headline(), self.rest()) if part])
+def _agreeing(verdict: Verdict) -> Text:
+    """Words what one judge says, or several that say the same."""
+    counted = verdict.counted
+    if not counted:
+        return Text("No answer: nothing has been judged")
+    words = _OF_JUDGE[verdict.kind](counted[0], verdict)
+    if len(counted) == 1:
+        return words
+    every = Text("both judges") if len(counted) == 2 else Text("all {} judges", len(counted))
+    others = [_short(one) for one in counted[1:]]
+    if verdict.kind == "alone" or not all(others):
+        return joined(_OF_JUDGE[one.kind](one, verdict) for one in counted)
+    return Text("{}; {} agree", words, every)
 
 
-def preferences(summary: Mapping[str, Any]) -> list[Preference]:
-    """Returns a preference for each judge that compares, by its headline; none for one without battles to tell of."""
-    found = []
-    for judge, of in (summary.get("battles") or {}).items():
-        scored = next(iter(of["scores"].values()))
-        if unknown := nothing_known(scored):
-            found.append(Preference(judge, unknown=unknown))
-        if unknown or any(row["strength"] is None for row in scored["strengths"]):
-            continue
-        first, *others = (row["edit_model"] for row in by_strength(scored["strengths"]))
-        shown = {one["b"] if first == one["a"] else one["a"] for one in scored["differences"] if one["better"] == first}
-        its = [(pair, pair["a"] == first) for pair in scored["pairs"] if first in (pair["a"], pair["b"])]
-        found.append(
-            Preference(
-                judge,
-                first,
-                tuple(other for other in others if other not in shown),
-                tuple(others),
-                won=sum(pair[Fought.FIRST if ours else Fought.SECOND] for pair, ours in its),
-                lost=sum(pair[Fought.SECOND if ours else Fought.FIRST] for pair, ours in its),
-                battles=sum(pair[came] for pair, _ in its for came in Fought if came is not Fought.MISSING),
-            )
-        )
-    return found
+def _short(opinion: Opinion) -> str:
+    return opinion.judge if opinion.contests or opinion.kind == "no_answer" else ""
 
 
-def joint_headline(found: Sequence[JudgeVerdict | Preference]) -> Text:
-    """Sums up what several judges say, each for itself: no number is over several of them."""
-    if not all(one.first for one in found):
-        return joined([one.headline() for one in found])
-    first: dict[str, list[str]] = {}
-    for one in found:
-        first.setdefault(one.first, []).append(one.judge)
-    if len(first) > 1:
-        leads = [Text("{} leads with {}", name, _listed(judges)) for name, judges in first.items()]
-        return Text("The judges disagree: {}", joined(leads, ", "))
-    [name], sure = first, sum(one.wins() for one in found)
-    every = Text("both judges") if len(found) == 2 else Text("all {} judges", len(found))
-    if sure == len(found):
-        return Text("{} is first with {}, and better than every other model", name, every)
-    if not sure:
-        return Text("No winner yet: {} is first with {}, but no judge can tell it from every other model", name, every)
-    return Text("{} is first with {}; {} of them can tell it from every other model", name, every, sure)
+def _better(opinion: Opinion, verdict: Verdict) -> Text:
+    if opinion.fights:
+        return _preferred(opinion)
+    beaten, first = opinion.contests, opinion.first
+    nearest = beaten[0]
+    if len(beaten) > 1:
+        others = Text("both others") if len(beaten) == 2 else Text("all {} others", len(beaten))
+        return Text("{} is better than {}; next is {}, {} behind", first, others, nearest.other, _by(opinion, nearest))
+    words = Text("{} is better than {}, by {}", first, nearest.other, _by(opinion, nearest))
+    if nearest.fails_more == nearest.other:
+        own, other, total = nearest.failed
+        return Text("{}; {} also fails more: {} of {} edits against {}", words, nearest.other, other, total, own)
+    return words
 
 
-def comparison_sentence(columns: Sequence[ColumnSummary], pairs: Sequence[Pair]) -> Text:
-    """Returns the sentence of one judge of a comparison, and one on the first against the next (see `_on_pictures`)."""
-    columns = ranked(columns)
-    both = compared(columns, pairs), joined(_on_pictures(columns, pairs))
-    return Text("{:. }.", [part for part in both if part])
-
-
-def ranked(columns: Sequence[ColumnSummary]) -> list[ColumnSummary]:
-    """Sorts columns by rank, and within a rank by mean, the best first; those without a rank come last."""
-
-    def place(column: ColumnSummary) -> tuple[float, bool, float]:
-        mean, rank = column.mean, math.inf if column.rank is None else column.rank
-        return rank, mean is None, -gain(column.scale) * (mean or 0.0)
-
-    return sorted(columns, key=place)
-
-
-_WON = ("better", "fails_more")
-
-
-def compared(columns: Sequence[ColumnSummary], pairs: Sequence[Pair]) -> Text:
-    """Compares the first of the ranked columns with all others, without a full stop."""
-    best, others = columns[0].name, columns[1:]
-    found: dict[str, list[str]] = {}
-    for other in others:
-        found.setdefault(_kind(_pair(pairs, columns[0], other), best), []).append(other.name)
-    beaten, unsure = found.get("better", []), found.get("cannot_be_told", [])
-    parts = [_leads(columns, pairs, unsure)] if unsure and not beaten else []
-    if beaten:
-        scale = scale_words(columns[0].scale)
-        by = _ahead(pairs, columns, beaten)
-        if len(beaten) == 1 and not unsure:
-            parts.append(Text("{} is better than {} by {} ({})", best, beaten[0], by, scale))
-        elif len(beaten) == len(others):
-            parts.append(
-                Text(
-                    "{} is better than {}; {} comes next, {} behind ({})",
-                    best,
-                    Text("both others") if len(others) == 2 else Text("all {} others", len(others)),
-                    beaten[0],
-                    by,
-                    scale,
-                )
-            )
-        else:
-            parts.append(Text("{} is better than {}", best, _listed(beaten)))
-    if beaten and unsure:
-        parts = [
-            Text(
-                "{} leads: it is better than {}, and cannot be told from {}",
-                best,
-                *(_listed(some) for some in (beaten, unsure)),
-            )
-        ]
-    for kind, alike in _ALIKE.items():
-        if kind in found:
-            first, last = _halves(best, found[kind])
-            parts.append(alike(first, last) if kind != "fails_more" else alike(best, _listed(found[kind])))
-    return joined(parts)
-
-
-def _leads(columns: Sequence[ColumnSummary], pairs: Sequence[Pair], unsure: Sequence[str]) -> Text:
-    """Says who leads if none is shown to be worse."""
-    best, other = columns[0], columns[1]
-    pair = _pair(pairs, best, other)
-    few = pair.outcome.why in ("few_images", "too_uneven")
-    lead, scale = _lead(pair, best.name), scale_words(best.scale)
-    if len(columns) > 2:
-        return (
-            Text("No winner yet: {} leads, but {} pictures are too few to tell", best.name, pair.clusters)
-            if few
-            else Text("No winner yet: {} leads, but cannot be told from {}", best.name, _listed(unsure))
-        )
-    if round(lead, _digits(columns)) <= 0:
-        return Text("No winner: {} and {} cannot be told apart on {} pictures", best.name, other.name, pair.clusters)
-    by = formats.score(lead, _digits(columns))
-    if few:
+def _preferred(opinion: Opinion) -> Text:
+    fights, contests = opinion.fights, opinion.contests
+    assert fights is not None
+    counts = fights.won, fights.of, fights.lost
+    unsure = [one.other for one in contests if one.kind not in _WON]
+    if unsure:
         return Text(
-            "No winner yet: {} leads {} by {} ({}), but {} pictures are too few to tell",
-            best.name,
-            other.name,
-            by,
-            scale,
-            pair.clusters,
+            "No winner: {} is ahead, but may be no better than {}: it won {} of its {} battles and lost {}",
+            opinion.first,
+            _listed(unsure),
+            *counts,
         )
+    others = contests[0].other if len(contests) == 1 else Text("all {} others", len(contests))
+    return Text("{} is preferred to {}: it won {} of its {} battles and lost {}", opinion.first, others, *counts)
+
+
+def _ahead(opinion: Opinion, verdict: Verdict) -> Text:
+    if opinion.fights:
+        return _preferred(opinion)
+    first, nearest = opinion.first, opinion.contests[0]
+    unsure = [one for one in opinion.contests if one.kind not in _WON]
+    beaten = [one.other for one in opinion.contests if one.kind in _WON]
+    few = all(one.no_ci95 in ("few_images", "too_uneven", "one_image") for one in unsure)
+    if len(opinion.contests) == 1:
+        lead = Text("No winner: {} is ahead of {} by {}", first, nearest.other, _plain(opinion, nearest))
+        if nearest.no_ci95 == "no_spread":
+            return Text("{} on every picture alike, which leaves nothing to test", lead)
+        if few:
+            return Text("{}, but {} pictures are too few to tell", lead, nearest.images)
+        if nearest.shown_alone:
+            return Text("{}, which may be chance, with {} comparisons made at once", lead, verdict.tests)
+        return Text("{}, which may be chance", lead)
+    names = _listed([one.other for one in unsure])
+    if len(unsure) == len(opinion.contests) > _MOST_NAMES:
+        names = Text("any of the {} others", len(unsure))
+    if few:
+        lead = Text(
+            "No winner: {} is ahead, but {} pictures are too few to tell it from {}", first, unsure[0].images, names
+        )
+    else:
+        lead = Text("No winner: {} is ahead, but may be no better than {}", first, names)
+    return Text("{}; it is better than {}", lead, _listed(beaten)) if beaten else lead
+
+
+def _equal(opinion: Opinion, verdict: Verdict) -> Text:
+    margin = next(f"{one.margin:g}" for one in opinion.contests if one.margin is not None)
+    names = _listed([one.other for one in opinion.contests])
+    return Text("{} and {} are equal within {} ({})", opinion.first, names, margin, scale_words(opinion.scale))
+
+
+def _fails_more(opinion: Opinion, verdict: Verdict) -> Text:
+    names = _listed([one.other for one in opinion.contests])
+    own, other, total = opinion.contests[0].failed
     return Text(
-        "No winner yet: {} leads {} by {} ({}), which {} pictures cannot settle",
-        best.name,
-        other.name,
-        by,
-        scale,
-        pair.clusters,
+        "{0} is better than {1}, because {2} fails more: {3} of {5} edits against {4}; their scores do not "
+        "differ clearly",
+        opinion.first,
+        names,
+        opinion.contests[0].other,
+        other,
+        own,
+        total,
     )
+
+
+def _trade(opinion: Opinion, verdict: Verdict) -> Text:
+    one = next(one for one in opinion.contests if one.kind == "trade")
+    better, worse = (opinion.first, one.other) if one.scores_better else (one.other, opinion.first)
+    most, fewest = max(one.failed[:2]), min(one.failed[:2])
+    return Text(
+        "No winner: {0} scores better than {1}, by {2}, but fails more: {3} of {5} edits against {4}",
+        better,
+        worse,
+        _by(opinion, one) if one.scores_better else _by(opinion, one, turned=True),
+        most,
+        fewest,
+        one.failed[2],
+    )
+
+
+def _alone(opinion: Opinion, verdict: Verdict) -> Text:
+    [one] = opinion.standings
+    places, scale = digits(opinion), scale_words(opinion.scale)
+    mean = formats.score(one.mean, places)
+    if one.ci95 is None or None in one.ci95:
+        return Text(
+            "{} scores {} ({}) with {}; there is no other model to compare it with",
+            one.name,
+            mean,
+            scale,
+            opinion.judge,
+        )
+    low, high = (formats.score(end, places) for end in one.ci95)
+    return Text(
+        "{} scores {} ({}; 95% interval {} to {}) with {}; there is no other model to compare it with",
+        one.name,
+        mean,
+        scale,
+        low,
+        high,
+        opinion.judge,
+    )
+
+
+def _not_comparable(opinion: Opinion, verdict: Verdict) -> Text:
+    names = [one.name for one in opinion.standings]
+    return Text("No answer: no picture is scored for both {} and {}", names[0], _listed(names[1:]))
+
+
+def _no_answer(opinion: Opinion, verdict: Verdict) -> Text:
+    if opinion.fights and opinion.fights.doubt:
+        found = opinion.fights
+        words = doubt_words(found.doubt, found.battles, found.ties, found.contradictions, found.chose_first)
+        if words:
+            return words
+    if all(one.mean is None for one in opinion.standings):
+        return Text("No answer: {} has given no score", opinion.judge)
+    if not opinion.contests:
+        names = [one.name for one in opinion.standings]
+        return Text(
+            "No answer: the scores of {} and {} cannot be held against each other", names[0], _listed(names[1:])
+        )
+    others = _listed([one.other for one in opinion.contests])
+    first, nearest = opinion.standings[0].name, opinion.contests[0]
+    if nearest.identical:
+        return Text("No winner: {} and {} have the same score on each of {} pictures", first, others, nearest.images)
+    return Text("No winner: {} and {} score the same on average, on {} pictures", first, others, nearest.images)
+
+
+_OF_JUDGE: Mapping[str, Callable[[Opinion, Verdict], Text]] = {
+    "better": _better,
+    "ahead": _ahead,
+    "equal": _equal,
+    "fails_more": _fails_more,
+    "trade": _trade,
+    "alone": _alone,
+    "not_comparable": _not_comparable,
+    "no_answer": _no_answer,
+}
+
+
+def _disagreeing(verdict: Verdict) -> Text:
+    return Text("The judges disagree: {:; }", [_of_one(one, verdict) for one in verdict.counted])
+
+
+def _of_one(opinion: Opinion, verdict: Verdict) -> Text:
+    """Says in a few words what one of several judges comes to."""
+    first, judge = opinion.first, opinion.judge
+    if opinion.kind in _WON:
+        return Text("{} says {} is better", judge, first)
+    if opinion.kind == "ahead":
+        return Text("{} has {} ahead, which may be chance", judge, first)
+    if opinion.kind == "trade":
+        return Text("{} says {} scores better, but fails more", judge, first)
+    if opinion.kind == "equal":
+        return Text("{} says they are equal", judge)
+    return Text("{} sees no difference", judge)
+
+
+def _mixed(verdict: Verdict) -> Text:
+    """Words a lead that all judges see, and some show."""
+    counted = verdict.counted
+    if verdict.agreed:
+        return _agreeing(verdict)
+    shown = [one.judge for one in counted if one.kind in _WON]
+    unsure = [one.judge for one in counted if one.kind not in _WON]
+    if not shown:
+        return Text("No winner: {:; }", [_of_one(one, verdict) for one in counted])
+    return Text(
+        "Not settled: {} is better with {}; with {} that may be chance", verdict.first, _listed(shown), _listed(unsure)
+    )
+
+
+def _unfit(verdict: Verdict) -> Text:
+    judges = [one.judge for one in verdict.opinions if one.sees == "not_last"]
+    return Text(
+        "No answer: the scores of {} mean nothing, because it scores pictures that are no edits (the controls) as high "
+        "as edits",
+        _listed(judges),
+    )
+
+
+_JOINT: Mapping[str, Callable[[Verdict], Text]] = {
+    "judges_disagree": _disagreeing,
+    "judge_unfit": _unfit,
+    "better": lambda verdict: _agreeing(verdict),
+    "ahead": _mixed,
+    "trade": lambda verdict: _agreeing(verdict) if verdict.agreed else _disagreeing(verdict),
+}
+
+
+def _by(opinion: Opinion, one: Contest, *, turned: bool = False) -> Text:
+    """Returns `0.80 (out of 10; 95% interval 0.40 to 1.20)`."""
+    if one.ci95 is None or one.difference is None:
+        return _plain(opinion, one)
+    places, sign = digits(opinion), -1.0 if turned else 1.0
+    low, high = (formats.score(end, places) for end in formats.turned(one.ci95, sign) or ())
+    words = Text(
+        "{} ({}; 95% interval {} to {})",
+        formats.score(sign * one.difference, places),
+        scale_words(opinion.scale),
+        low,
+        high,
+    )
+    return Text("{}, though missing scores could reverse this", words) if one.holds is False else words
+
+
+def _plain(opinion: Opinion, one: Contest) -> Text:
+    """Returns `0.80 (out of 10)`; never 0."""
+    places = digits(opinion)
+    by = formats.score(abs(one.difference or 0.0), places)
+    if not float(by):
+        by = Text("less than {}", f"{10**-places:.{places}f}")
+    return Text("{} ({})", by, scale_words(opinion.scale))
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -341,101 +371,103 @@ def _listed(names: Sequence[str]) -> str:
     return Text("{} and {}", names[:-1], names[-1]) if len(names) > 1 else names[0]
 
 
-def _halves(best: str, names: Sequence[str]) -> tuple[object, str]:
-    """Splits the names at the `and` of the sentence."""
-    return ([best, *names[:-1]], names[-1]) if len(names) <= _MOST_NAMES else (best, _listed(names))
+# -- what to do next --
 
 
-def _pair(pairs: Sequence[Pair], one: ColumnSummary, other: ColumnSummary) -> Pair:
-    return next(pair for pair in pairs if {pair.a, pair.b} == {one.name, other.name})
+def _more(advice: Advice) -> Text:
+    count = round(advice.count, min(0, 2 - len(str(advice.count))))
+    return Text("About {} more pictures would settle a lead like this four times in five, if it is real.", count)
 
 
-def _lead(pair: Pair, best: str) -> float:
-    """Returns the points in favour of the best, whichever way its scale goes."""
-    return gain(pair.scale) * (1 if pair.a == best else -1) * (pair.difference or 0.0)
+_ADVICE: Mapping[str, Callable[[Advice], Text]] = {
+    "finish": lambda one: Text("The run is not finished: give the same command again."),
+    "other_judge": lambda one: Text(
+        "Look at what {} answers, and take another judge; do not use its scores.", _listed(one.names)
+    ),
+    "failed_audit": lambda one: Text("{} failed its audit: take another judge.", _listed(one.names)),
+    "retry": lambda one: Text(
+        "{} scores are missing ({}): give the same command with `--retry {}`.",
+        one.count,
+        [judgement_status(status) for status in one.names],
+        ",".join(one.names),
+    ),
+    "more": _more,
+    "enough": lambda one: Text(
+        "Add pictures: with fewer than {} nothing can be tested, and 20 or more are better.", one.count
+    ),
+    "look": lambda one: Text(
+        "Look at the pictures on which the judges differ most, and mark who is right: `edit-eval view RUN`."
+    ),
+    "weigh": lambda one: Text("Decide what a failed edit costs you; that settles it, more pictures do not."),
+    "choose": lambda one: Text("More pictures will hardly change this: choose by speed, price or licence."),
+    "compare": lambda one: Text("Add a second edit model to the configuration, and the two are compared."),
+    "same_samples": lambda one: Text("Have the same samples edited by both and judged."),
+    "audit": lambda one: Text(
+        "Nobody has tested the judge {} yet: `edit-eval audit CONFIG` shows how far to trust it.", _listed(one.names)
+    ),
+    "controls": lambda one: Text(
+        "Nothing shows yet that {} tells edits from controls: set more of them (`evaluation.controls`).",
+        _listed(one.names),
+    ),
+    "nothing": lambda one: Text("Nothing: this is settled."),
+}
 
 
-def _kind(pair: Pair, best: str) -> str:
-    found = pair.outcome
-    if found.better not in (None, best):  # each of three may be worse than another
-        return "cannot_be_told"
-    return found.why if found.why in _ALIKE else found.kind
+# -- the referee's paragraph --
 
 
-def _on_pictures(columns: Sequence[ColumnSummary], pairs: Sequence[Pair]) -> list[Text]:
-    """Says on how many pictures the first beats the next, and what would undo its lead, or settle an unproven one.
+def paragraph(verdict: Verdict) -> list[Text]:
+    """Returns for each judge on what its answer rests: test and correction, robustness, failures; a paragraph each."""
+    lines = []
+    for one in verdict.opinions:
+        sentences = [*_rests(one, verdict)]
+        if sentences:
+            words = Text("{:. }.", sentences)
+            lines.append(words if len(verdict.opinions) == 1 else Text("{}: {}", one.judge, words))
+    return lines
 
-    Empty if the next does not score lower on what both have.
-    """
-    best, other = (column.name for column in columns[:2])
-    pair = _pair(pairs, columns[0], columns[1])
-    lead, images = _lead(pair, best), pair.by_image
-    if round(lead, _digits(columns)) <= 0:
-        return []
-    by = formats.score(lead, _digits(columns))
-    found = []
-    if pair.no_ci95 == "no_spread":
-        return [
-            Text("{} leads {} by {} on every picture, so there is no spread to make an interval of", best, other, by)
-        ]
-    leads = pair.scores_better != best and len(columns) > 2  # of two the headline has it
-    if leads:
-        found.append(Text("{} leads {} by {}", best, other, by))
-    wins, losses = (images.wins, images.losses) if pair.a == best else (images.losses, images.wins)
-    count, p = wins + images.ties + losses, images.p_adjusted
-    tested: str = ""
-    if p is not None and p < 1:
-        written = formats.p_value(p)
-        alone = p == images.p
-        tested = Text(" (sign test, p {})", written) if alone else Text(" (sign test, adjusted p {})", written)
-    found.append(
-        Text("it does better on {} of {} pictures, worse on {}{}", wins, count, losses, tested)
-        if leads
-        else Text(
-            "{} does better than {} on {} of {} pictures, worse on {}{}", best, other, wins, count, losses, tested
+
+def _rests(opinion: Opinion, verdict: Verdict) -> Iterator[Text]:
+    one, places = opinion.next, digits(opinion)
+    if one is None or opinion.fights or one.difference is None:
+        return
+    pair = opinion.standings[0].name, one.other
+    by = formats.signed(one.difference, places)
+    if one.ci95 is None:
+        yield Text("{} less {}: mean difference {} on {} pictures, without an interval", *pair, by, one.images)
+    else:
+        yield Text(
+            "{} less {}: mean difference {} {} on {} pictures, 95% interval clustered on the source image, p {}, "
+            "adjusted {} ({})",
+            *pair,
+            by,
+            formats.signed_span(one.ci95, places),
+            one.images,
+            formats.p_value(one.p),
+            formats.p_value(one.p_adjusted),
+            Correction(verdict.tests).of_tests(),
         )
-    )
-    if pair.scores_better == best and pair.tipping_share is not None and pair.ruled_out_share is not None:
-        share, ruled_out = formats.share(pair.tipping_share, 1), formats.share(pair.ruled_out_share, 1)
-        found.append(
-            Text(
-                "that lead would be gone if {} of all pictures were of a kind not among these and each a "
-                "total loss; {} pictures rule out more than {} with 95% confidence",
-                share,
-                count,
-                ruled_out,
-            )
+    counts = one.wins, one.images, one.losses
+    if one.sign_p is None:
+        yield Text("{} does better on {} of {} pictures and worse on {}", pair[0], *counts)
+    else:
+        yield Text(
+            "{} does better on {} of {} pictures and worse on {}; counted alone, without how much, that gives p {} "
+            "(sign test), which shows less than the mean and decides nothing here",
+            pair[0],
+            *counts,
+            formats.p_value(one.sign_p),
         )
-    elif pair.scores_better is None and pair.settled_by is not None and count < pair.settled_by < _FAR * count:
-        more = pair.settled_by - count
-        found.append(
-            Text(
-                "if the lead is really that large, about {} more pictures like these would show it four times in five",
-                round(more, min(0, 2 - len(str(more)))),
-            )
+    if one.scores_better and one.tipping_share is not None and one.ruled_out_share is not None:
+        tipping, seen = formats.share(one.tipping_share, 1), formats.share(one.ruled_out_share, 1)
+        yield Text(
+            "The lead would be gone if {0} of all pictures were of a kind that is not among these and {1} failed them "
+            "all; {2} pictures can miss a kind that makes up to {3} of all",
+            tipping,
+            pair[0],
+            one.images,
+            seen,
         )
-    return found
-
-
-def _ahead(pairs: Sequence[Pair], columns: Sequence[ColumnSummary], beaten: Sequence[str]) -> str:
-    """Returns `0.80 [0.40, 1.20]`: how far the first of the beaten is behind, and whether all of that would hold."""
-    best, digits = columns[0], _digits(columns)
-    found = {one.name: _pair(pairs, best, one) for one in columns[1:] if one.name in beaten}
-    pair, sign = found[beaten[0]], 1.0 if _lead(found[beaten[0]], best.name) == found[beaten[0]].difference else -1.0
-    by = formats.score(_lead(pair, best.name), digits)
-    if pair.ci95:
-        by += f" {formats.bracketed(formats.turned(pair.ci95, sign), digits)}"
-    holds = all(one.outcome.holds for one in found.values())
-    return by if holds else Text("{} (missing scores could reverse this)", by)
-
-
-def _digits(columns: Sequence[ColumnSummary]) -> int:
-    return digits_of(columns[0].scale, [column.mean for column in columns])
-
-
-def _sees(summary: Mapping[str, Any], judge: str) -> str | None:
-    controls = summary.get("controls") or {}
-    found = (controls.get("judges") or {}).get(judge)
-    if found is not None:
-        return {True: "last", False: "not_last", None: "unknown"}[found["last"]]
-    return "off" if controls.get("samples") == 0 else None
+    own, other, total = one.failed
+    if own or other:
+        yield Text("Of {} edits that both tried {} failed for {} and {} for {}", total, own, pair[0], other, pair[1])

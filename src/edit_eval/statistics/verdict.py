@@ -56,6 +56,8 @@ class Dot(msgspec.Struct, frozen=True):
     sample: str
     difference: float
     """In points, above 0 where the first one is better."""
+    better: str
+    """Who is better there; empty if neither is."""
 
 
 class Contest(msgspec.Struct, frozen=True):
@@ -80,6 +82,8 @@ class Contest(msgspec.Struct, frozen=True):
     """False if missing scores could reverse what is said."""
     failed: tuple[int, int, int]
     """Edits that failed for the first and for the other, and how many both tried."""
+    fails_more: str
+    """Who is shown to fail more; empty if nobody is."""
     images: int
     wins: int
     losses: int
@@ -164,6 +168,7 @@ class Advice(msgspec.Struct, frozen=True):
     kind: Literal[
         "finish",
         "other_judge",
+        "failed_audit",
         "retry",
         "more",
         "enough",
@@ -221,6 +226,11 @@ class Verdict(msgspec.Struct, frozen=True):
     def counted(self) -> tuple[Opinion, ...]:
         """The opinions that have a say; all of them if none does."""
         return tuple(one for one in self.opinions if one.counts) or self.opinions
+
+    @property
+    def drawn(self) -> tuple[Opinion, ...]:
+        """Those that are worth a drawing: none if no judge has a say."""
+        return () if self.kind == "judge_unfit" else self.counted
 
     @property
     def agreed(self) -> bool:
@@ -409,6 +419,7 @@ def _contest(best: str, other: str, pair: Pair) -> Contest:
         scores_worse=pair.scores_better == other,
         holds=found.holds,
         failed=((failures.a, failures.b) if forward else (failures.b, failures.a)) + (failures.total,),
+        fails_more=pair.fails_more or "",
         images=pair.clusters,
         wins=images.wins if forward else images.losses,
         losses=images.losses if forward else images.wins,
@@ -437,11 +448,12 @@ def _kind(best: ColumnSummary, contests: Sequence[Contest], *, alone: bool) -> K
 
 def _dots(a: ScoreColumn, b: ScoreColumn) -> tuple[Dot, ...]:
     """Returns a's gain over b on each sample that is scored in both, the largest first."""
-    found = [
-        Dot(sample, gain(a.scale) * (score - other))
-        for sample, score in a.scores.items()
-        if score is not None and (other := b.scores.get(sample)) is not None
-    ]
+    found = []
+    for sample, score in a.scores.items():
+        other = b.scores.get(sample)
+        if score is not None and other is not None:
+            by = gain(a.scale) * (score - other)
+            found.append(Dot(sample, by, a.name if by > 0 else b.name if by < 0 else ""))
     found.sort(key=lambda one: (-one.difference, one.sample))
     if len(found) <= MOST_DOTS:
         return tuple(found)
@@ -531,6 +543,7 @@ def _of_battles(first: str, other: str, shown: bool, scored: Mapping[str, Any]) 
         scores_worse=False,
         holds=None,
         failed=(0, 0, 0),
+        fails_more="",
         images=0,
         wins=0,
         losses=0,
@@ -610,7 +623,10 @@ def _more(counted: Sequence[Opinion]) -> Iterable[Advice]:
 
 
 def _for_trust(opinions: Sequence[Opinion]) -> Iterable[Advice]:
-    doubted = tuple(one.judge for one in opinions if one.examined not in (None, "passed"))
+    failed = tuple(one.judge for one in opinions if one.examined == "failed")
+    if failed:
+        yield Advice("failed_audit", names=failed)
+    doubted = tuple(one.judge for one in opinions if one.examined not in (None, "passed", "failed"))
     if doubted:
         yield Advice("audit", names=doubted)
     unseen = tuple(one.judge for one in opinions if one.sees in ("off", "unknown"))

@@ -77,7 +77,7 @@ def test_each_battle_is_seen_with_both_answers_and_is_found_by_what_came_of_it(
     assert tab.locator(".tile .won").all_inner_texts()[2:4] == ["won 1, lost 0", "won 0, lost 1"]
     assert tab.locator("#battles table").count() == 2, "strengths, with points as others define them; won and lost"
     [headline] = tab.locator("h1").all_inner_texts()
-    assert headline == "No winner yet: battles on fewer than six source images are too few to tell"
+    assert headline == "No winner yet: battles on fewer than six source images are too few to tell."
     assert tab.locator(".standings tbody th").all_inner_texts() == ["first", "second"]
     assert tab.locator(".look-title").all_inner_texts()[0] == "Contradictions"
     begins = tab.evaluate("document.getElementById('gallery').getBoundingClientRect().top + scrollY")

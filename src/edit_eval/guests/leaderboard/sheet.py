@@ -11,7 +11,7 @@ from edit_eval.reporting.names import score_line
 from edit_eval.reporting.remarks import passport_lines
 from edit_eval.reporting.strengths import battle_sheet
 from edit_eval.reporting.table import Line, Sheet, Table
-from edit_eval.reporting.verdict import ranked
+from edit_eval.statistics.verdict import ranked
 from edit_eval.text import Text
 
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import yaml
 
 from edit_eval.records import LANGUAGES, Results
-from edit_eval.reporting.comparison_tables import columns_table, pairs_table
+from edit_eval.reporting.comparison_tables import columns_table, compared, pairs_table
 from edit_eval.reporting.entries import controls_of, entries
-from edit_eval.reporting.language import said
 from edit_eval.reporting.result_tables import SCORE, results_table
 from edit_eval.reporting.strengths import battle_sheet
 from edit_eval.reporting.table import Table, card_table, inline, markdown_sheet
-from edit_eval.reporting.verdict import JudgeVerdict, verdict_lines, verdicts
+from edit_eval.reporting.verdict import verdict_of, verdict_sheet
+from edit_eval.statistics.comparison import ColumnSummary, Pair
 
 MARK = "edit-eval"
 """Tag that marks a data set as one of ours."""
@@ -51,9 +51,10 @@ def card(
         f"**{coverage['scored']} of {coverage['total']} scored**"
         + ("." if coverage["reached"] else ", which is fewer than the run asked for."),
         "",
-        *(f"{said(line, 'en')}\n" for line in verdict_lines(summary)),
+        markdown_sheet(verdict_sheet(verdict_of(summary), full=True, drawn=False), "en"),
+        "",
         *([card_table(results_table(rows, controls, group=several and SCORE))] if rows else []),
-        *(f"\n{card_table(one)}" for judged in verdicts(summary) for one in _comparison(judged)),
+        *(f"\n{card_table(one)}" for _, columns, pairs in compared(summary) for one in _comparison(columns, pairs)),
         markdown_sheet(battle_sheet(summary), "en"),
         "",
         *(f"- Judge {inline(name)}: {inline(about['line'])}" for name, about in summary["judges"].items()),
@@ -90,8 +91,8 @@ def card(
     return "\n".join(lines) + "\n"
 
 
-def _comparison(judged: JudgeVerdict) -> list[Table[Any]]:
-    return [columns_table(judged.columns), pairs_table(judged.pairs)] if judged.columns else []
+def _comparison(columns: Sequence[ColumnSummary], pairs: Sequence[Pair]) -> list[Table[Any]]:
+    return [columns_table(columns), pairs_table(pairs)]
 
 
 def _type(results: Results) -> str:

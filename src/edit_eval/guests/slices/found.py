@@ -30,7 +30,7 @@ LISTED = 5
 """Slices listed at each end, and pictures named of each."""
 
 
-class Condition(msgspec.Struct, frozen=True):
+class Condition(msgspec.Struct, frozen=True, order=True):
     """What the samples of a slice have in common: a value of an attribute."""
 
     attribute: str

@@ -29,6 +29,7 @@ from edit_eval.pictures import CopyLimits
 from edit_eval.records import LANGUAGES, Results
 from edit_eval.reporting import formats
 from edit_eval.reporting.analyses import summary_of
+from edit_eval.reporting.comparison_tables import compared
 from edit_eval.reporting.language import said
 from edit_eval.reporting.names import name_of, scale_words, score_name
 from edit_eval.reporting.page.gallery import PageFiles, thumbnail
@@ -39,12 +40,13 @@ from edit_eval.reporting.remarks import passport_lines, wrong_lines
 from edit_eval.reporting.results_sheet import coverage_words
 from edit_eval.reporting.scores import write_replies, write_scores
 from edit_eval.reporting.table import inline, markdown_sheet, markdown_table
-from edit_eval.reporting.verdict import verdict_lines, verdicts
+from edit_eval.reporting.verdict import digits, verdict_of, verdict_sheet
+from edit_eval.reporting.verdict_drawing import drawing
 from edit_eval.text import Text
 
 
 def write_report(results: Results, summary: Mapping[str, Any], folder: Path, *, language: str = "en") -> None:
-    """Writes the five files of a report into `folder`, created if needed. The same input gives the same bytes.
+    """Writes the files of a report into `folder`, created if needed. The same input gives the same bytes.
 
     `summary` is the result of `analyses.summary_of`. `language` (`en` or `zh`) is that of the Markdown, and
     the one in which the page opens; the page holds both. Raises `OSError` if a file cannot be written, and
@@ -66,6 +68,8 @@ def write_tables(results: Results, summary: Mapping[str, Any], folder: Path, *, 
         "replies.jsonl": lambda file: write_replies(results, file),
         "report.md": lambda file: file.write(markdown(results, summary, language)),
     }
+    if drawn := verdict_drawing(summary, language):
+        contents["verdict.svg"] = lambda file: file.write(f"{drawn}\n")
     for name, write in contents.items():
         with whole(folder / name) as file:
             write(file)
@@ -132,6 +136,12 @@ def draw(results: Results, summary: Mapping[str, Any], run: Path, *, language: s
 # -- Markdown --
 
 
+def verdict_drawing(summary: Mapping[str, Any], language: str) -> str:
+    """Returns the verdict's drawing as a file of SVG, by the first judge that has a say; empty with nothing to draw."""
+    found = verdict_of(summary).drawn
+    return str(drawing(found[0], digits(found[0]), language, standalone=True)) if found else ""
+
+
 def markdown(results: Results, summary: Mapping[str, Any], language: str) -> str:
     """Returns the whole document. Names and reasons from the records are escaped, so they cannot act as markup."""
     environment = template_environment(autoescape=False, language=language)
@@ -151,8 +161,9 @@ def markdown(results: Results, summary: Mapping[str, Any], language: str) -> str
     return environment.get_template("report.md.j2").render(
         **told_of(results, summary),
         coverage=coverage_words(summary),
-        verdict=verdict_lines(summary),
-        verdicts=verdicts(summary),
+        verdict=markdown_sheet(verdict_sheet(verdict_of(summary), full=True, drawn=False), language),
+        drawn=bool(verdict_drawing(summary, language)),
+        compared=compared(summary),
         wrong=wrong_lines(summary),
         examined=passport_lines(summary),
         people=people,

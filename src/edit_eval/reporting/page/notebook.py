@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
+from markupsafe import Markup
 
 from edit_eval.benchmarks.known_sources import with_known_sources
 from edit_eval.pictures import CopyLimits
@@ -21,7 +22,7 @@ from edit_eval.records import Edit, Judgement, Results, Sample, Status
 from edit_eval.reporting import formats
 from edit_eval.reporting.agreement import agreement_sheet
 from edit_eval.reporting.analyses import section_of
-from edit_eval.reporting.comparison_tables import columns_table, pairs_table
+from edit_eval.reporting.comparison_tables import columns_table, compared, pairs_table
 from edit_eval.reporting.entries import Entry, controls_are_off, controls_of, entries, headlines
 from edit_eval.reporting.language import said, spoken
 from edit_eval.reporting.names import judgement_status, named_score
@@ -34,9 +35,11 @@ from edit_eval.reporting.results_sheet import coverage_words
 from edit_eval.reporting.strengths import battle_sheet
 from edit_eval.reporting.table import Column, Line, Table
 from edit_eval.reporting.terminal_text import one_line, whole_words
-from edit_eval.reporting.verdict import comparison_lines, ranked, verdict_lines, verdicts
+from edit_eval.reporting.verdict import digits, of_comparison, paragraph, verdict_of, verdict_sheet
+from edit_eval.reporting.verdict_drawing import drawing
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.means import MeanScore
+from edit_eval.statistics.verdict import Verdict, ranked
 from edit_eval.text import Text, joined
 
 SAMPLES, MODELS, ROWS, LINES = 6, 4, 40, 8
@@ -84,7 +87,7 @@ def notebook_html(results: Results, summary: Mapping[str, Any], page: Path, *, l
         examined=passport_lines(summary),
         wrong=wrong_lines(summary),
         controls_are_off=controls_are_off(summary),
-        verdicts=verdict_lines(summary),
+        verdict=_verdict(verdict_of(summary), language),
         footnotes=[
             *filter(None, [no_interval([part.overall for part in headlines(entries(summary["results"]))])]),
             *footnotes(summary),
@@ -105,24 +108,35 @@ def notebook_html(results: Results, summary: Mapping[str, Any], page: Path, *, l
     )
 
 
+def _verdict(verdict: Verdict, language: str) -> Markup:
+    """Returns the answer, the drawing by the first judge that has a say, and what to do next."""
+    found = verdict.drawn
+    drawn = drawing(found[0], digits(found[0]), language) if found else Markup("")
+    sheet = notebook_sheet(verdict_sheet(verdict, drawn=False), language, _short)
+    rests = notebook_sheet([Line(line) for line in paragraph(verdict)], language, one_line)
+    words = said(Text("On what this rests"), language)
+    folded = Markup("<details><summary>{}</summary>{}</details>").format(words, rests) if found else Markup("")
+    return Markup("<div>{}{}{}</div>").format(sheet, drawn, folded)
+
+
 def _comparisons(summary: Mapping[str, Any]) -> Iterator[Table[Any]]:
-    """Yields the tables of ranks and pairs by each judge, shortened."""
-    for one in verdicts(summary)[:LINES]:
-        if one.columns:
-            yield columns_table(one.columns[:ROWS])
-            yield pairs_table(one.pairs[:ROWS])
+    """Yields the table of pairs by each judge, shortened."""
+    for _, columns, pairs in compared(summary)[:LINES]:
+        if len(columns) > 1:
+            yield pairs_table(pairs[:ROWS])
 
 
 def comparison_html(comparison: Comparison) -> str:
     """Returns who wins by each judge, the ranks, the pairs, and the notes."""
-    sheet: list[Line | Table[Any]] = [Line(line, "strong") for line in comparison_lines(comparison)]
+    sheet: list[Line | Table[Any]] = []
     for judge in comparison.judges:
         columns = ranked([column for column in comparison.columns if column.judge == judge])
         pairs = [pair for pair in comparison.pairs if pair.judge == judge]
         sheet += [Line(judge), columns_table(columns[:ROWS])]
         sheet += [pairs_table(pairs[:ROWS])] if pairs else []
     sheet += [Line(note, "quiet") for note in comparison.notes[:LINES]]
-    return str(notebook_sheet(sheet, spoken(), _short))
+    verdict = _verdict(of_comparison(comparison), spoken())
+    return str(Markup("{}{}").format(verdict, notebook_sheet(sheet, spoken(), _short)))
 
 
 def means_html(means: Sequence[MeanScore]) -> str:

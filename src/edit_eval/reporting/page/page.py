@@ -208,7 +208,7 @@ def _document(
             policy=policy(style, (early, script, drawing), served=served is not None),
             served=served,
             title=title,
-            **verdict_told(results, told["summary"]),
+            **verdict_told(results, told["summary"], language),
             made=_made(drawn),
             chart_titles={**TITLES, **{one.name: one.of.chart_title or one.title for one in told["sections"]}},
             histogram_hint=histogram_hint,

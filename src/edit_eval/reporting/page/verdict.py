@@ -5,31 +5,76 @@ All numbers come from the summary (`comparison`, `extremes`, `failures`), and ea
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import islice, zip_longest
 from typing import Any
 
-from edit_eval.records import JUDGE_FAILED, NO_EDIT, Results, Sample, Scale, Status
+from markupsafe import Markup
+
+from edit_eval.records import JUDGE_FAILED, NO_EDIT, Results, Sample, Status
 from edit_eval.reporting import formats
 from edit_eval.reporting.comparison import failure_remarks, note_words
-from edit_eval.reporting.comparison_tables import columns_table, digits_of, pairs_table
-from edit_eval.reporting.entries import Entry, edit_side, link, to_failures
+from edit_eval.reporting.comparison_tables import columns_table, compared, digits_of, pairs_table
+from edit_eval.reporting.entries import Entry, edit_side, entries, headlines, link, to_failures
 from edit_eval.reporting.formats import signed
 from edit_eval.reporting.names import name_of
 from edit_eval.reporting.people_differences import explanation, pair_lines, people_in, sentences
-from edit_eval.reporting.remarks import wrong_lines
+from edit_eval.reporting.remarks import passport_lines, wrong_lines
 from edit_eval.reporting.result_tables import INTERVAL, MEAN, SCORED, Figures
 from edit_eval.reporting.strengths import by_strength
 from edit_eval.reporting.strengths import ends as bounds
-from edit_eval.reporting.table import Column, Strip, Table, both
-from edit_eval.reporting.verdict import JudgeVerdict, Preference, joint_headline, preferences, verdicts
+from edit_eval.reporting.table import Column, Table, both
+from edit_eval.reporting.verdict import answer_lines, digits, doubt_lines, next_lines, paragraph, verdict_of
+from edit_eval.reporting.verdict_drawing import drawing, has_dots
 from edit_eval.statistics.battles import Fought, fought
-from edit_eval.statistics.comparison import Pair
+from edit_eval.statistics.comparison import ColumnSummary, Pair
 from edit_eval.statistics.families import Correction
+from edit_eval.statistics.verdict import Opinion
 from edit_eval.text import Text
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """What one judge says of all edit models."""
+
+    judge: str
+    parts: Sequence[Entry]
+    """Its headline, an entry for each edit model."""
+    columns: Sequence[ColumnSummary]
+    """By rank; empty with one edit model, or if nothing can be tested."""
+    pairs: Sequence[Pair]
+    sees: str | None
+    """See `statistics.verdict.Opinion`."""
+    passport: Sequence[Text]
+
+
+_CONTROLS = {
+    "last": Text("the judge scores edits above controls, as it should"),
+    "not_last": Text("the judge does not score edits above controls"),
+    "unknown": Text("too few controls to tell whether the judge sees edits"),
+    "off": Text("no controls were judged"),
+}
+
+
+def _judged(summary: Mapping[str, Any]) -> list[_Judged]:
+    """Returns what each judge says, in the summary's order."""
+    parts = headlines(entries(summary["results"]))
+    tested = {judge: (columns, pairs) for judge, columns, pairs in compared(summary)}
+    opinions = {one.judge: one for one in verdict_of(summary).opinions}
+    examined = summary.get("judges") or {}
+    nothing: tuple[list[ColumnSummary], list[Pair]] = [], []
+    return [
+        _Judged(
+            judge,
+            [part for part in parts if part.judge == judge],
+            *tested.get(judge, nothing),
+            opinions[judge].sees if judge in opinions else None,
+            passport_lines({"judges": {name: of for name, of in examined.items() if name == judge}}),
+        )
+        for judge in dict.fromkeys(part.judge for part in parts)
+    ]
+
 
 # -- every edit model in one list, by rank, with the results of each judge side by side; and who is ahead of whom --
 
@@ -60,9 +105,7 @@ class _Ranked:
         return sum(found.get(status.value, 0) for status in JUDGE_FAILED)
 
 
-def standings_table(
-    found: Sequence[JudgeVerdict], summary: Mapping[str, Any], edit_models: Sequence[str]
-) -> Table[_Ranked]:
+def standings_table(found: Sequence[_Judged], summary: Mapping[str, Any], edit_models: Sequence[str]) -> Table[_Ranked]:
     """Returns a table with a row for each edit model, in the order of the first judge: for each judge rank, mean,
     interval and coverage; for one that compares, rank, strength and interval."""
     edits = {one["edit_model"]: one for one in summary.get("edits") or ()}
@@ -123,24 +166,11 @@ def _failed_at_all(title: Text, count: Callable[[_Ranked], int], statuses: Seque
     )
 
 
-def _ranked(one: JudgeVerdict, rows: Sequence[_Ranked], *, over: bool) -> list[Column[_Ranked]]:
+def _ranked(one: _Judged, rows: Sequence[_Ranked], *, over: bool) -> list[Column[_Ranked]]:
     judge, head = one.judge, one.judge if over else ""
-    blocks = [row.parts[judge].overall for row in rows if judge in row.parts]
-    ends = [end for block in blocks for end in (*(block["ci95"] or ()), block["mean"]) if end is not None]
-    low, high = _ends(ends, one.parts[0].scale)
-    share = partial(_share, low, high)
-    digits = one.parts[0].digits
-    axis = Text("from {} to {}", formats.score(low, digits), formats.score(high, digits))
 
     def of(row: _Ranked) -> Figures | None:
         return Figures(row.parts[judge], row.parts[judge].overall) if judge in row.parts else None
-
-    def strip(row: _Ranked) -> Strip | None:
-        found = of(row)
-        if found is None or not found.block["ci95"]:
-            return None
-        from_, to_ = map(share, found.block["ci95"])
-        return Strip(from_, share(found.block["mean"]), to_, row.place)
 
     def incomplete(row: _Ranked) -> bool:
         return (found := of(row)) is not None and not found.complete
@@ -151,29 +181,16 @@ def _ranked(one: JudgeVerdict, rows: Sequence[_Ranked], *, over: bool) -> list[C
     return [
         replace(rank, when=lambda row: row.ranks, over=head),
         MEAN.of(of, over=head),
-        INTERVAL.of(of, strip=strip, over=head, **{} if over else {"title": axis}),
-        INTERVAL.of(of, look="quiet", when=lambda _: not over),
+        INTERVAL.of(of, look="quiet", over=head),
         SCORED.of(of, when=lambda row: not over or incomplete(row), over=head),
     ]
 
 
 def _of_battles(judge: str, rows: Sequence[_Ranked], *, over: bool) -> list[Column[_Ranked]]:
     head = judge if over else ""
-    known = [row.strengths[judge] for row in rows if judge in row.strengths]
-    ends = [end for one in known for end in (*(one["ci95"] or ()), one["strength"]) if end is not None]
-    low, high = _ends(ends, Scale())
-    axis = Text("from {} to {}", signed(low), signed(high))
 
     def of(row: _Ranked) -> Mapping[str, Any] | None:
         return row.strengths.get(judge)
-
-    def strip(row: _Ranked) -> Strip | None:
-        one = of(row)
-        if one is None or one["strength"] is None or not one["ci95"]:
-            return None
-        from_, to_ = (edge if end is None else end for end, edge in zip(one["ci95"], (low, high), strict=True))
-        share = partial(_share, low, high)
-        return Strip(share(from_), share(one["strength"]), share(to_), row.place)
 
     def rank(row: _Ranked) -> str:
         one = of(row)
@@ -189,30 +206,15 @@ def _of_battles(judge: str, rows: Sequence[_Ranked], *, over: bool) -> list[Colu
     def interval(row: _Ranked) -> str:
         return bounds(one["ci95"]) if (one := of(row)) else ""
 
-    between: Column[_Ranked] = Column(Text("95% interval"), interval, over=head)
     return [
         Column(Text("Rank"), rank, "word", look="quiet", over=head),
         Column(Text("Strength"), strength, look="strong", over=head),
-        replace(between, strip=strip, title=between.title if over else axis),
-        replace(between, look="quiet", when=lambda _: not over),
+        Column(Text("95% interval"), interval, look="quiet", over=head),
         Column(Text("Share of votes"), share, when=lambda _: not over),
     ]
 
 
-def _ends(values: Sequence[float], scale: Scale) -> tuple[float, float]:
-    """Returns the ends of a strip's axis: a little beyond its values, never beyond the scale."""
-    low, high = min(values, default=0.0), max(values, default=1.0)
-    margin = (high - low) * 0.04 or 1.0
-    lowest = -math.inf if scale.lowest is None else scale.lowest
-    highest = math.inf if scale.highest is None else scale.highest
-    return max(low - margin, lowest), min(high + margin, highest)
-
-
-def _share(low: float, high: float, value: float) -> float:
-    return (value - low) / (high - low)
-
-
-def matrix_table(one: JudgeVerdict, places: Mapping[str, int], *, several: bool) -> Table[str]:
+def matrix_table(one: _Judged, places: Mapping[str, int], *, several: bool) -> Table[str]:
     """Returns how far each edit model is ahead of each other one by one judge: the row minus the column."""
     by_names = {(pair.a, pair.b): pair for pair in one.pairs} | {(pair.b, pair.a): pair for pair in one.pairs}
     digits = digits_of(one.columns[0].scale, [column.mean for column in one.columns])
@@ -249,6 +251,27 @@ def matrix_table(one: JudgeVerdict, places: Mapping[str, int], *, several: bool)
         label=Text("Differences by {}", one.judge),
         style="matrix-of-pairs",
     )
+
+
+_DRAWN = 2
+"""Judges whose drawing is shown."""
+_DOTS = Text("A dot is a picture, the bar below the mean with its 95% interval. Click a dot to see the two edits.")
+_STRIPS = Text("A dot is a mean, the bar its 95% interval. Who is better is tested picture by picture, not by eye.")
+
+
+def _drawing(
+    opinion: Opinion, places: Mapping[str, int], pictures: _Pictures, language: str
+) -> tuple[str, Text, Markup]:
+    """Returns the judge's name if there are several, and its drawing; a dot leads to its pair."""
+    first, other = opinion.standings[0].name, opinion.standings[1].name
+
+    def to(sample: str) -> str:
+        left, right = (edit_side(name, 0, several=pictures.several) for name in (first, other))
+        return link(judge=opinion.judge, sort="models", sample=sample, left=left, right=right)
+
+    drawn = drawing(opinion, digits(opinion), language, link=to, places=lambda name: places.get(name, 0))
+    explained = _DOTS if has_dots(opinion) else _STRIPS
+    return opinion.judge if pictures.judges > 1 else "", explained, drawn
 
 
 _LOOKS = 4
@@ -311,26 +334,30 @@ class _Pictures:
 _SOURCE = Side("source")
 
 
-def verdict_told(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
+def verdict_told(results: Results, summary: Mapping[str, Any], language: str = "en") -> dict[str, Any]:
     """Returns the template's variables: who wins, the list of all models, the pairs, `triage`, and notes on them."""
     pictures = _Pictures(
         {sample.id: sample for sample in results.samples},
         any(edit.edit_seed for edit in results.edits),
         len(results.judges) + len(results.battle_judges),
     )
-    found = verdicts(summary)
+    found, verdict = _judged(summary), verdict_of(summary)
     comparison = summary["comparison"] or {}
-    compared = preferences(summary)
-    said: list[JudgeVerdict | Preference] = [*found, *compared]
-    several = len(said) > 1
+    several = len(verdict.opinions) > 1
     places = {name: place for place, name in enumerate(results.edit_models)}
+    answer, *gate = reversed(answer_lines(verdict))
     return {
-        "headline": joint_headline(said) if several else said[0].headline() if said else None,
-        "said": [(one.judge, one.sentence()) for one in said] if several else [],
-        "rest": Text("{:. }.", [said[0].rest()]) if len(said) == 1 and said[0].first and said[0].rest() else None,
+        "answer": answer,
+        "gate": gate,
+        "doubts": doubt_lines(verdict),
+        "next": next_lines(verdict),
+        "rests": paragraph(verdict),
+        "drawings": [
+            _drawing(one, places, pictures, language) for one in verdict.drawn[:_DRAWN] if len(one.standings) > 1
+        ],
         "verdicts": [_of_judge(one, several, pictures, places) for one in found],
         "standings": standings_table(found, summary, results.edit_models)
-        if said and len(results.edit_models) > 1
+        if verdict.opinions and len(results.edit_models) > 1
         else None,
         "pairs": sum(len(one.pairs) for one in found),
         "triage": _triage(found, results, summary, pictures),
@@ -350,13 +377,13 @@ def _families(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return of_scores + [of for of in of_battles if of["tests"]]
 
 
-def _of_judge(one: JudgeVerdict, several: bool, pictures: _Pictures, places: Mapping[str, int]) -> dict[str, Any]:
+def _of_judge(one: _Judged, several: bool, pictures: _Pictures, places: Mapping[str, int]) -> dict[str, Any]:
     names = {column.name: column.name for column in one.columns}
     return {
         "judge": one.judge,
-        "controls": one.controls() if one.sees and (one.columns or not several) else None,  # else in the sentence
+        "controls": _CONTROLS[one.sees] if one.sees else None,
         "sees": one.sees,
-        "passport": one.passport(),
+        "passport": one.passport,
         "matrix": matrix_table(one, places, several=pictures.several) if len(one.columns) > 2 else None,
         "pairs": [
             replace(columns_table(one.columns), label=Text("Rank by {}", one.judge)),
@@ -380,9 +407,7 @@ def _people(summary: Mapping[str, Any]) -> dict[str, Any] | None:
     }
 
 
-def _triage(
-    found: Sequence[JudgeVerdict], results: Results, summary: Mapping[str, Any], pictures: _Pictures
-) -> list[Look]:
+def _triage(found: Sequence[_Judged], results: Results, summary: Mapping[str, Any], pictures: _Pictures) -> list[Look]:
     """Returns samples to look at first: the most telling one of each kind, then the next, each sample once."""
     digits = {one.judge: one.parts[0].digits for one in found}
     of_judges = [_worst(one, summary, pictures) for one in found], [_disputed(one, pictures) for one in found]
@@ -404,7 +429,7 @@ def _triage(
     return sorted(list(shown.values())[:_LOOKS], key=lambda look: order.index(look.title))
 
 
-def _worst(one: JudgeVerdict, summary: Mapping[str, Any], pictures: _Pictures) -> Iterator[Look]:
+def _worst(one: _Judged, summary: Mapping[str, Any], pictures: _Pictures) -> Iterator[Look]:
     every = link(judge=one.judge, sort="worst")
     for found in summary["extremes"]["worst"].get(one.judge, ()):
         score = "", formats.score(found["score"], one.parts[0].digits)
@@ -412,7 +437,7 @@ def _worst(one: JudgeVerdict, summary: Mapping[str, Any], pictures: _Pictures) -
         yield pictures.look(Text("Worst scores"), every, found["sample_id"], (_SOURCE, edit), one.judge)
 
 
-def _disputed(one: JudgeVerdict, pictures: _Pictures) -> Iterator[Look]:
+def _disputed(one: _Judged, pictures: _Pictures) -> Iterator[Look]:
     """Yields the samples on which two models are furthest apart."""
     digits, every = one.parts[0].digits, link(judge=one.judge, sort="models")
     largest = [(pair, sample) for pair in one.pairs for sample in pair.largest]

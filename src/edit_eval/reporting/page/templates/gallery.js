@@ -131,9 +131,6 @@ function sideFrame(sample, side) {
 }
 
 function startVerdict() {
-  // On a narrow screen the sentences of three judges or more would fill the screen.
-  const said = document.querySelector('.each-judge:has(div:nth-child(3))');
-  if (said && matchMedia('(max-width: 1000px)').matches) said.open = false;
   const samples = new Map(data.samples.map((sample) => [sample.id, sample]));
   for (const place of document.querySelectorAll('.look-pictures')) {
     const sample = samples.get(place.dataset.sample);
