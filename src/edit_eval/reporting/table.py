@@ -176,7 +176,9 @@ def markdown_table(table: Table[Any], language: str) -> str:
 def markdown_sheet(sheet: Sheet, language: str) -> str:
     """Returns a sheet's sentences, each a paragraph, and tables."""
     drawn = (
-        markdown_table(part, language) if isinstance(part, Table) else inline(in_language(part.words, language))
+        markdown_table(part, language)
+        if isinstance(part, Table)
+        else inline(in_language(part.head, language) + in_language(part.words, language))
         for part in sheet
         if part != Line()
     )

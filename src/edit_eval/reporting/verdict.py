@@ -386,10 +386,11 @@ _ADVICE: Mapping[str, Callable[[Advice], Text]] = {
     ),
     "failed_audit": lambda one: Text("{} failed its audit: take another judge.", _listed(one.names)),
     "retry": lambda one: Text(
-        "{} scores are missing ({}): give the same command with `--retry {}`.",
+        "{} score is missing ({}): give the same command with `--retry {}`.",
         one.count,
         [judgement_status(status) for status in one.names],
         ",".join(one.names),
+        plural="{} scores are missing ({}): give the same command with `--retry {}`.",
     ),
     "more": _more,
     "enough": lambda one: Text(

@@ -154,7 +154,7 @@ def test_one_page_has_all_pictures_in_it(made: Results, tmp_path: Path, browser:
 
 def test_a_folder_has_them_beside_the_page(made: Results, tmp_path: Path, browser: Any) -> None:
     folder = sent(made, tmp_path, "report", side=64)
-    names = ["index.html", "pictures", "replies.jsonl", "report.md", "scores.csv", "summary.json"]
+    names = ["index.html", "pictures", "replies.jsonl", "report.md", "scores.csv", "summary.json", "verdict.svg"]
     assert sorted(path.name for path in folder.iterdir()) == names
     assert len(list((folder / "pictures").iterdir())) == 18
     assert json.loads((folder / "summary.json").read_text())["results"]
@@ -228,7 +228,11 @@ GOLDEN = """\
 
 **Coverage: 2 of 3 scored.** Not scored: 1 judge refused. Below the required coverage of 100%.
 
-model_a scores 7.00 (out of 10) with judge; 2 of 3 are scored.
+model_a scores 7.00 (out of 10) with judge; there is no other model to compare it with.
+
+Next: 1 score is missing (judge refused): give the same command with \\`--retry refused\\`.
+
+Next: Add a second edit model to the configuration, and the two are compared.
 
 Worth knowing:
 
