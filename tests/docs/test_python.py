@@ -63,7 +63,7 @@ def test_own_pictures_come_to_a_verdict(own_pictures: tuple[dict[str, Any], list
     assert careful > hasty + 1
     assert names["pair"].better == "careful"
     picture = run._repr_html_()
-    assert "<strong>careful is better than hasty by 2.35" in picture
+    assert "<strong>careful is better than hasty, by 2.35 (out of 10; 95% interval 1.78 to 2.92).</strong>" in picture
     assert "27/28" in picture
     assert picture.count("<img") == 3 * 6
     assert run.page.is_file()
