@@ -16,7 +16,7 @@ from acceleration.last_layer import use_last_layer_for_noise
 from acceleration.modulation_tables import MODES, use_modulation_tables
 from acceleration.real_rotary import use_real_rotary
 from acceleration.regional_compile import compile_blocks
-from acceleration.shared_prefix import SharedPrefix
+from acceleration.shared_prefix import SharedPrefix, name_of_cache
 from acceleration.single_frame_vae import use_single_frame_convolutions
 from acceleration.source_cache import remember_sources
 from edit_eval.edit_models.qwen_image_edit import QwenImageEdit
@@ -126,7 +126,8 @@ class AcceleratedQwen3VL(Qwen3VL):
         order = torch.where(place < shared, place + padding[:, None], behind)
         self._model.model.rope_deltas = None  # from the previous batch; `generate` would continue from them
         read = self._model(input_ids=unpadded[:1, :shared], use_cache=True, logits_to_keep=1)
-        read.past_key_values.batch_repeat_interleave(rows)
+        cache = name_of_cache(read)
+        read[cache].batch_repeat_interleave(rows)
         self._model.model.rope_deltas = None
         moved = {name: inputs[name].gather(1, order) for name in PER_TOKEN if name in inputs}
-        return {**moved, "past_key_values": read.past_key_values}
+        return {**moved, cache: read[cache]}

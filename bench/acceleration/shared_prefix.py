@@ -11,9 +11,15 @@ edits. The arithmetic is the same in blocks of other sizes: equal up to rounding
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from acceleration.source_cache import equal
+
+
+def name_of_cache(given: Mapping[str, Any]) -> str:
+    """Returns what keys and values are called in arguments or in an output: since transformers 5.24 `cache`."""
+    return "cache" if "cache" in given else "past_key_values"
 
 
 class SharedPrefix:
@@ -48,10 +54,11 @@ class SharedPrefix:
         embeddings: Any = keywords.get("inputs_embeds")
         positions: Any = keywords.get("position_ids")
         mask: Any = keywords.get("attention_mask")
+        cache = name_of_cache(keywords)
         if (
             embeddings is None
             or positions is None
-            or keywords.get("past_key_values") is not None
+            or keywords.get(cache) is not None
             or (mask is not None and mask.ndim != 2)
             or not 0 < length < embeddings.shape[1]
         ):
@@ -71,7 +78,7 @@ class SharedPrefix:
             self._prefix = None  # frees its memory first
             read = self._read_on(*arguments, **first)
             kept = tuple(None if part is None else part.clone() for part in key)
-            self._prefix = (kept, read.hidden_states[-1], read.past_key_values)
+            self._prefix = (kept, read.hidden_states[-1], read[name_of_cache(read)])
         _, states, keys_and_values = self._prefix
         if surplus := keys_and_values.get_seq_length() - length:  # added by the last prompt
             keys_and_values.crop(-surplus)
@@ -80,7 +87,7 @@ class SharedPrefix:
             "inputs_embeds": embeddings[:, length:],
             "position_ids": positions[..., length:],
             "attention_mask": mask,
-            "past_key_values": keys_and_values,
+            cache: keys_and_values,
         }
         result = self._read_on(*arguments, **rest)
         states = torch.cat([states, result.hidden_states[-1]], dim=1)

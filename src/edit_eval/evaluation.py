@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
+from edit_eval.arena import joining
 from edit_eval.benchmarks.known_sources import remember_sources
 from edit_eval.config.loading import LoadingOptions, load_configuration
 from edit_eval.config.schema import Configuration
@@ -96,8 +97,8 @@ def evaluate(
     # What is asked for.
     altered = verify_sources(configuration) if verify else ""
     data = load_samples(configuration, spectator)
-    experiment = Experiment.of(configuration, data)
-    tell(*experiment.notes)
+    experiment, arena = joining(Experiment.of(configuration, data), configuration)
+    tell(*experiment.notes, *(arena.notes if arena else ()))
 
     # What is there already.
     place = find_place(run_dir, configuration.name, experiment, again, reuse_from)
@@ -108,8 +109,9 @@ def evaluate(
             run = Run(directory.path)
             tell(*place.notes(directory, experiment))
             matrix, noticed = place.recall(directory, experiment, again, verify=verify)
+            lent = arena.lend(directory, matrix) if arena else ""
             left = what_is_left(JudgementTable(matrix)) if part is None else ""  # a shard's own part is told later
-            tell(altered, *noticed, left)
+            tell(altered, *noticed, lent, left)
 
             # Do the rest. A finished run that is requested once more is not touched, down to its files' times.
             pending = bool(matrix.pending)

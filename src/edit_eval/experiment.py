@@ -74,6 +74,8 @@ class Experiment:
     and they are in no number."""
     told: Mapping[str, Told] = field(default_factory=dict)
     """For each column that is told a judge's words, how, by the column's name. A column comes after those it needs."""
+    stored: Mapping[str, str] = field(default_factory=dict)
+    """For each column that is taken over from an earlier run, with its battles, that run."""
     language: str = "en"
     edit_seeds: int = 1
     repeats: int = 1
@@ -139,7 +141,7 @@ class Experiment:
         for one in configuration.judges.values():
             _refuse_probabilities(made, one, folder)
         for judge in judges:
-            if judge.of_two and len(made.edit_models) < 2:
+            if judge.of_two and len(made.edit_models) < 2 and not getattr(judge.protocol, "stored", None):
                 raise ConfigurationError(
                     Text(
                         "{} compares the edits of two models, and there is one; add another to edit_models", judge.name
@@ -156,12 +158,10 @@ class Experiment:
         """
         judges = []
         for one in plain["judges"]:
-            section = ProtocolSection.model_validate(one["protocol"])
-            folder, texts = Path(one["folder"]), {**one["texts"]}
+            section, texts = ProtocolSection.model_validate(one["protocol"]), {**one["texts"]}
             flags = {key: bool(one[key]) for key in ("measures", "replays")}
-            judges.append(
-                AskedJudge(_identity_of(one), section, texts, make_protocol(section, folder, texts)[0], **flags)
-            )
+            protocol, _ = make_protocol(section, Path(one["folder"]), texts)
+            judges.append(AskedJudge(_identity_of(one), section, texts, protocol, **flags))
         how_often: dict[str, Any] = {
             key: int(plain[key]) for key in ("edit_seeds", "repeats", "readings", "control_samples")
         }
@@ -175,6 +175,7 @@ class Experiment:
             grows=bool(plain.get("grows", False)),
             beside=frozenset(map(str, plain.get("beside", ()))),
             told={name: msgspec.convert(one, Told) for name, one in plain.get("told", {}).items()},
+            stored={str(name): str(run) for name, run in plain.get("stored", {}).items()},
             more_controls=msgspec.convert(plain.get("more_controls", {}), dict[str, tuple[str, str]]),
             **how_often,
         )
@@ -192,6 +193,7 @@ class Experiment:
             **({"grows": True} if self.grows else {}),
             **({"beside": sorted(self.beside)} if self.beside else {}),
             **({"told": {name: asdict(one) for name, one in self.told.items()}} if self.told else {}),
+            **({"stored": dict(self.stored)} if self.stored else {}),
             "edit_models": [asdict(model) for model in self.edit_models],
             "judges": [
                 {
@@ -253,7 +255,7 @@ class Experiment:
         return next((tag.removeprefix(CONTROL) for tag in sample.tags if tag.startswith(CONTROL)), "")
 
     def is_asked(self, judge: str, sample: Sample) -> bool:
-        """True if a judge is asked about a sample's edit; in an experiment that grows it may be asked about a share."""
+        """True if a judge is asked about a sample's edit; where samples are added it may be about a share."""
         return sample.id not in self.beside and not (self.grows and f"{UNASKED}{judge}" in sample.tags)
 
     @cached_property
@@ -405,13 +407,10 @@ class Experiment:
             for judge in self.judges
         ]
         often = (self.edit_seeds, self.repeats, self.readings, self.control_samples)
-        return self.edit_models, judges, self.language, often, self.told, self.beside, self.more_controls
+        return self.edit_models, judges, self.language, often, self.told, self.stored, self.beside, self.more_controls
 
     def differences(self, other: Experiment) -> list[str]:
-        """Returns changes for people, one entry each: `edit model qwen_image_edit: num_inference_steps 50 -> 15`.
-
-        `other` is the new experiment.
-        """
+        """Returns changes for people to the `other`, new one: `edit model a: num_inference_steps 50 -> 15`, ..."""
         found: list[str] = []
         for role, were, are in (
             (Text("edit model"), self.edit_models, other.edit_models),

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, Unpack
 
+from edit_eval.arena import joining
 from edit_eval.config.components import import_class
 from edit_eval.config.identity import Identity
 from edit_eval.config.loading import LoadingOptions, load_configuration
@@ -79,6 +80,7 @@ def plan(
     categories = chosen = questions = None
     at_most: frozenset[str] = frozenset()
     sizes: list[Text] = []
+    comparing = _comparing(configuration)
     samples_of: Sequence[Sample] = [
         Sample(id=str(number), index=number, pictures={}, instruction="") for number in range(samples or 0)
     ]
@@ -88,17 +90,20 @@ def plan(
     if samples is None or Path(benchmark.parameters.get("data_path", "")).exists():
         everything = load_samples(configuration, progress_of(configuration))
         categories = [sample.category for sample in everything.samples]
-        experiment = Experiment.of(configuration, everything)
+        experiment, arena = joining(Experiment.of(configuration, everything), configuration)
+        sizes += arena.notes if arena else ()
         samples_of = [sample for sample in experiment.samples if not sample.fault]
         models = experiment.edit_models  # battles depend on their identities
         chosen, questions = [sample.index for sample in samples_of], experiment.questions_a_pair
         at_most = experiment.may_ask_less
-        sizes = [] if margin is None else [size.told(margin) for size in margin_sizes(experiment, margin)]
+        comparing = {judge.name: judge.protocol for judge in experiment.judges if judge.of_two}
+        sizes += [] if margin is None else [size.told(margin) for size in margin_sizes(experiment, margin)]
+    elif any(getattr(protocol, "stored", None) for protocol in comparing.values()):
+        raise ConfigurationError(Text("protocol.pairs.stored: `plan` needs the benchmark's file, to see who meets"))
     elif margin is not None:
         raise ConfigurationError(Text("--margin needs the benchmark's file, to see how many source images there are"))
     battles = {
-        name: [rounds_of(protocol, sample, models) for sample in samples_of]
-        for name, protocol in _comparing(configuration).items()
+        name: [rounds_of(protocol, sample, models) for sample in samples_of] for name, protocol in comparing.items()
     }
     made = make_plan(
         configuration,

@@ -30,6 +30,7 @@ from edit_eval.store.joined import joined, judges_apart
 from edit_eval.store.provenance import mixed_environments
 from edit_eval.store.run_directory import RunDirectory, of_ledger
 from edit_eval.store.run_folders import damaged, recorded
+from edit_eval.store.stored import read_stored
 from edit_eval.store.table import JudgementTable, open_table
 from edit_eval.store.votes import Votes, read_votes
 from edit_eval.text import Text
@@ -165,6 +166,8 @@ class Run:
         timeline = directory.timeline()
         found = table.by_kind()
         judgements = tuple(found["edit"])
+        scoring = {judge.name: judge.scoring for judge in experiment.judges}
+        stored, turns = read_stored(self.path, table.samples, scoring) if experiment.stored else ((), {})
         return Results(
             name=self.path.resolve().name,
             directory=str(self.path),
@@ -174,10 +177,12 @@ class Run:
             judgements=judgements,
             edit_models=tuple(model.name for model in experiment.edit_models),
             judges=tuple(judge.name for judge in experiment.judges_of_one),
-            scoring={judge.name: judge.scoring for judge in experiment.judges},
+            scoring=scoring,
             controls=tuple(found["control"]),
             battles=tuple(found["battle"]),
             battle_judges=tuple(judge.name for judge in experiment.judges if judge.of_two),
+            stored=stored,
+            joined=turns,
             told=experiment.told,
             critiques=(*(one for one in found["critique"] if one.status is not Status.SKIPPED), *found["rewriting"]),
             rounds=table.rounds,

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from combinations import planted
-from combinations.drawing import Draw, configuration, judges, legal, written
+from combinations.drawing import Draw, configuration, judges, legal, there_before, written
 from combinations.in_place import Ended, command, interrupted, killed, without_processes
 from combinations.oracle import Expected
 
@@ -74,6 +74,10 @@ def starts(draw: Draw, folder: Path) -> Iterator[Start]:
     """The commands of a draw in turn; the last one ends it."""
     path, run, way = prepared(draw, folder), folder / "run", draw["way"]
     words: tuple[str | Path, ...] = ("run", path, "--run-dir", run)
+    if draw["arena"] == "stored":
+        there = folder / "arena.yaml"
+        there.write_text(json.dumps(configuration(there_before(draw), folder)), "utf-8")
+        yield Start(("run", there, "--run-dir", folder / "arena"))
     if way in ("kill", "interrupt"):
         yield Start(words, way, int(TASKS * planted.share(draw["salt"], "when")))
     elif way in ("reuse", "added"):

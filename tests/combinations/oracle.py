@@ -278,7 +278,7 @@ class Expected:
                 (a, b, sample)
                 for a, b in itertools.combinations(self.columns, 2)
                 for sample in self.samples
-                if self.draw["arena"] == "all" or "m0" in (a, b)
+                if self.meets(a, b, sample)
             )
         )
         for a, b, sample in pairs:
@@ -286,6 +286,19 @@ class Expected:
                 if self.fights(a, b, sample, seed):
                     found[Battle(a, b, sample, seed, repeat)] = self.outcome(Battle(a, b, sample, seed, repeat))
         return found
+
+    def meets(self, a: str, b: str, sample: str) -> bool:
+        """Whether the design has two columns' edits of a sample meet. Of those that are stored only the new one meets
+        others, those that lack no edit of the sample; a bad sample has its battles, as everywhere."""
+        if self.draw["arena"] == "stored":
+            whole = all(self.edit(b, sample, seed).status in ("ok", "skipped") for seed in self.seeds)
+            return a == self.columns[0] and whole
+        return self.draw["arena"] == "all" or "m0" in (a, b)
+
+    def stored(self) -> dict[Battle, tuple[str, str]]:
+        """What the battles come to that were fought in an earlier run."""
+        there = itertools.combinations(self.columns[1:] if self.draw["arena"] == "stored" else (), 2)
+        return self.battles((a, b, sample) for a, b in there for sample in self.samples)
 
     def fights(self, a: str, b: str, sample: str, seed: int) -> bool:
         """Whether two columns' edits of a sample meet: turns after the first do not, nor does an edit meet itself."""

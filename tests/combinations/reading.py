@@ -290,8 +290,10 @@ class Readers(TrainingReadings):
         )
         of = theirs["scores"]["overall"]
         by_pair: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-        for battle, (outcome, _) in self.battles.items():
+        stored = self.want.stored()
+        for battle, (outcome, _) in (*self.battles.items(), *stored.items()):
             by_pair[battle.a, battle.b][outcome] += 1
+        self.check("battles: stored", "", len(stored), of.get("stored", {"battles": 0})["battles"])
         got = {(one["a"], one["b"]): {name: one[name] for name in OUTCOMES if one[name]} for one in of["pairs"]}
         self.check(
             "battles: pairs",
@@ -590,11 +592,12 @@ class Readers(TrainingReadings):
             self.check("leaderboard: ranks are those of compare", "", getattr(self, "rank", {}), theirs)
         if "arena" in self.want.judges:
             board, own = said["battles"]["arena"], self.summary["battles"]["arena"]
-            decided = sum(outcome != "missing" for outcome, _ in self.battles.values())
+            every = [*self.battles.values(), *self.want.stored().values()]
+            decided = sum(outcome != "missing" for outcome, _ in every)
             self.check(
                 "leaderboard: battles",
                 "",
-                f"{decided}/{len(self.battles)}",
+                f"{decided}/{len(every)}",
                 f"{board['coverage']['scored']}/{board['coverage']['total']}",
             )
             strengths = [

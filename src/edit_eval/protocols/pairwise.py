@@ -41,22 +41,49 @@ _SCALE = Scale(lowest=0.0, highest=1.0)
 
 
 @dataclass(frozen=True)
+class Stored:
+    """The battles of a run that is there: new edit models meet the edits of its models, which do not meet again."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    stored: str
+    """The run: its folder, or `hub:OWNER/NAME@COMMIT` for one that was pushed."""
+    opponents: int | None = None
+    """How many of its edits each new edit meets, of edit models chosen at random for each sample; by default all."""
+    interval: float | None = None
+    """In place of `opponents`: as many as it takes for an interval of so many Elo points to either side."""
+    edit_models: list[str] = field(default_factory=list)
+    """The run's edit models. Filled in when the run is read."""
+    without: dict[str, list[str]] = field(default_factory=dict)
+    """For each of them, the samples of which it has no edit. Filled in when the run is read."""
+    digest: str = ""
+    """Digest of what the run came to. Filled in when it is read."""
+
+    def __post_init__(self) -> None:
+        if self.opponents is not None and self.opponents < 1:
+            raise ValueError(f"pairs: opponents {self.opponents} is not 1 or more")
+        if self.interval is not None and not self.interval > 0:
+            raise ValueError(f"pairs: interval {self.interval:g} is not more than 0")
+
+
+@dataclass(frozen=True)
 class Meetings:
     """Which edits meet."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
-    pairs: Design = "all"
+    pairs: Design | Stored = "all"
     """Which edits meet: `all`, every two; `cycles`, of each sample a random cycle through the edit models, which
     takes far fewer; `anchor`, each edit model against one; `extended`, cycles, of which the next round is asked
-    only while some edit models cannot be told apart."""
+    only while some edit models cannot be told apart; `{stored: RUN}`, each against those of a run that is there, whose
+    battles are taken over."""
     rounds: int = 1
     """How many `cycles` a sample has, or with `extended` may have at most. More of them later ask only what is
     new."""
     anchor: str = ""
     """With `pairs: anchor`: the name of that edit model."""
     seed: int = 0
-    """Of the random cycles."""
+    """Of the random choices."""
 
     def __post_init__(self) -> None:
         if self.rounds < 1:
@@ -77,7 +104,14 @@ class Meeting:
     def battles(self, sample: Sample, models: Sequence[Identity]) -> Sequence[Places]:
         """Returns the pairs of the design, in all its rounds."""
         ours = self._meetings
+        if isinstance(ours.pairs, Stored):
+            return met_by_new(ours.pairs, sample, models, ours.seed)
         return met(ours.pairs, sample, models, anchor=ours.anchor, rounds=ours.rounds, seed=ours.seed)
+
+    @property
+    def stored(self) -> Stored | None:
+        """The run whose battles are taken over, if there is one."""
+        return self._meetings.pairs if isinstance(self._meetings.pairs, Stored) else None
 
     def rounds(self, sample: Sample, models: Sequence[Identity]) -> Sequence[Sequence[Places]]:
         """Returns the pairs by round, if the design is extended."""
@@ -113,6 +147,26 @@ def met(
     if design == "all":
         return list(combinations(range(count), 2))
     return [two for its in rounds_of_cycles(sample, models, rounds, seed) for two in its]
+
+
+def met_by_new(stored: Stored, sample: Sample, models: Sequence[Identity], seed: int) -> list[Places]:
+    """Returns which edits of a stored run's models those of the new models meet: `opponents` of them, each new model
+    others, drawn at random; of models that have an edit of the sample."""
+    theirs = {*stored.edit_models}
+    there = [
+        n for n, one in enumerate(models) if one.name in theirs and sample.id not in stored.without.get(one.name, ())
+    ]
+    found = []
+    for number, new in enumerate(models):
+        if new.name in theirs:
+            continue
+
+        def drawn(place: int, new: Identity = new) -> str:
+            of = f"{models[place].digest}\n{models[place].seed}"
+            return digest_of_text(f"{seed}\n{sample.id}\n{new.digest}\n{new.seed}\n{of}")
+
+        found += [(number, other) for other in sorted(there, key=drawn)[: stored.opponents]]
+    return found
 
 
 def rounds_of_cycles(sample: Sample, models: Sequence[Identity], rounds: int, seed: int) -> list[list[Places]]:

@@ -231,6 +231,13 @@ def _lines(found: Mapping[str, Any]) -> Iterator[Text]:
         counted(contradictions["count"], "contradiction"),
         formats.rate({**contradictions, "total": decided}),
     )
+    if stored := found.get("stored"):
+        yield Text(
+            "{} of {} are taken over: the strengths of its edit models are as there, with the mean 0, and are held for "
+            "those that join.",
+            counted(stored["battles"], "battle"),
+            stored["run"],
+        )
     if looks := found.get("looks"):
         yield Text(
             "{} of at most {} rounds are asked: after each the strengths are looked at, so every interval is at "

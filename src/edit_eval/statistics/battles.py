@@ -14,6 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -144,11 +145,14 @@ def battles_by_judge(
     by_judge: dict[str, list[Judgement]] = defaultdict(list)
     for one in results.battles:
         by_judge[one.judge].append(one)
+    stored: dict[str, list[Judgement]] = defaultdict(list)
+    for one in results.stored:
+        stored[one.judge].append(one)
     return {
         judge: (
             by_judge[judge],
             {
-                score: _come_to(results, by_judge[judge], score, tables, results.scoring[judge].looks)
+                score: _come_to(results, by_judge[judge], stored[judge], score, tables, results.scoring[judge].looks)
                 for score in sorted(
                     results.scoring[judge].scales, key=lambda name: name != results.scoring[judge].headline
                 )
@@ -164,16 +168,32 @@ def together(results: Results, battles: Sequence[Judgement], scores: Sequence[st
     Intervals are clustered on source images, so that several answers about one picture are not several pictures.
     """
     votes = []
+    judges = {one.judge for one in battles}
+    every = [*battles, *(one for one in results.stored if one.judge in judges)]
     for score in scores:
-        its = votes_of(battles, score, results.samples)
+        its = votes_of(every, score, results.samples)
         votes += [replace(one, weight=1 / len(its)) for one in its]
     looks = max((results.scoring[one.judge].looks for one in battles[:1]), default=1)
     tables = tables_of(results.scoring[judge].scales for judge in results.battle_judges)
-    found = preferences(votes, results.edit_models, taken_in={one.rater for one in votes}, tables=tables, looks=looks)
+    found = preferences(
+        votes,
+        results.edit_models,
+        taken_in={one.rater for one in votes},
+        tables=tables,
+        looks=looks,
+        joined=results.joined,
+    )
     return {name: found[name] for name in ("strengths", "differences", "family")}
 
 
-def _come_to(results: Results, battles: Sequence[Judgement], score: str, tables: int, looks: int) -> dict[str, Any]:
+def _come_to(
+    results: Results,
+    battles: Sequence[Judgement],
+    stored: Sequence[Judgement],
+    score: str,
+    tables: int,
+    looks: int,
+) -> dict[str, Any]:
     """Returns the results of a judge's battles by one of its scores: `strengths`, `differences`, `family` and
     `davidson` of `preferences`;
 
@@ -182,9 +202,10 @@ def _come_to(results: Results, battles: Sequence[Judgement], score: str, tables:
     clustered on source images (`failures.failure_interval`); `pairs`, for every two models `a` and `b` the number of
     each outcome, as seen from `a`; `with_failures`, the strengths with failed edits counted as lost, without ranks,
     None if none failed; `looks` of a design that is extended: `rounds` that were asked, `of` how many at most, and
-    `level`, that of its intervals.
+    `level`, that of its intervals; `stored`, where battles of an earlier `run` are taken over, how many: they are in
+    strengths, differences and `pairs`, and the models that `joined` are estimated with theirs held.
     """
-    votes = votes_of(battles, score, results.samples)
+    votes = votes_of([*battles, *stored], score, results.samples)
     edits = {(one.sample_id, one.edit_model, one.edit_seed): one.status for one in results.edits}
     lost = lost_for_want_of_an_edit(battles, edits, results.samples)
     outcomes = Counter[Fought]()
@@ -204,8 +225,11 @@ def _come_to(results: Results, battles: Sequence[Judgement], score: str, tables:
         if came is Fought.MISSING:
             status, _ = one.outcome(score) or (one.status, "")
             missing[status.value] += 1
+    for one in stored:
+        pairs[one.edit_model, one.other][fought(one, score)] += 1
     decided = sum(outcomes.values()) - outcomes[Fought.MISSING]
-    found = preferences(votes, results.edit_models, taken_in={one.rater for one in votes}, tables=tables, looks=looks)
+    rated = partial(preferences, edit_models=results.edit_models, looks=looks, joined=results.joined)
+    found = rated(votes, taken_in={one.rater for one in votes}, tables=tables)
     return {
         **{name: found[name] for name in ("strengths", "differences", "family", "davidson")},
         "answers": found["votes"],
@@ -230,12 +254,11 @@ def _come_to(results: Results, battles: Sequence[Judgement], score: str, tables:
         ],
         "with_failures": [
             {name: value for name, value in row.items() if name != "rank"}
-            for row in preferences(
-                [*votes, *lost], results.edit_models, taken_in={one.rater for one in lost}, looks=looks
-            )["strengths"]
+            for row in rated([*votes, *lost], taken_in={one.rater for one in lost})["strengths"]
         ]
         if lost
         else None,
+        **({"stored": {"run": stored[0].made_in, "battles": len(stored)}} if stored else {}),
         **({"looks": {"rounds": min(results.rounds, looks), "of": looks, "level": level(looks)}} if looks > 1 else {}),
     }
 
@@ -279,7 +302,8 @@ def others_may_read(battles: Sequence[Judgement]) -> int:
     out of a word or another word for a label.
     """
     read = (one for battle in battles for reading in battle.readings for one in reading.values())
-    return sum(not one.values and "{" in one.text for one in read)
+    unseen = sum(bool(one.made_in) and one.status in JUDGE_FAILED for one in battles)  # stored without its words
+    return unseen + sum(not one.values and "{" in one.text for one in read)
 
 
 Outcome = tuple[str, str, float]

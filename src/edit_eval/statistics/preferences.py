@@ -13,6 +13,10 @@ A model that lost everything, or won everything, against the others has no finit
 would have with one tie more between every two models that met, and no interval except one that is open on one side
 against those that it met: of G images won by the same model, its share is above .025 ** (1 / G).
 
+A model may *join* others whose strengths are known already. Theirs are estimated by the votes among themselves alone,
+and held for the one that joins: a two-step estimate (Murphy and Topel, JBES 3, 1985). Its error has both parts, what
+its own votes leave open and what theirs did, image by image, as both are about the same source images.
+
 Also computed is Davidson's model (JASA 65, 1970), in which a tie is an outcome of its own, with the advantage of being
 shown on the left. A penalty on strengths with mean 0 keeps it finite, so that no model's name or place plays a part.
 """
@@ -25,6 +29,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import combinations
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -64,6 +69,9 @@ ELO = 400 / math.log(10), 1000.0
 """Points of Elo's scale per logit, and its origin: another view of the same strengths."""
 
 
+NOBODY: Mapping[str, int] = MappingProxyType({})
+
+
 def told_apart(votes: Sequence[Vote], edit_models: Sequence[str], tables: int, looks: int) -> bool:
     """True if every two edit models are told apart, corrected for all pairs, tables and looks (`FamilyOfTests`)."""
     return fit_strengths(votes, edit_models, tables=tables, looks=looks).family.told_apart()
@@ -82,6 +90,7 @@ def preferences(
     resamples: int = 1_000,
     tables: int = 1,
     looks: int = 1,
+    joined: Mapping[str, int] = NOBODY,
 ) -> dict[str, Any]:
     """Computes strengths with intervals, wins of every pair, habits of raters, and their agreement; plain data.
 
@@ -98,14 +107,14 @@ def preferences(
     strengths. Intervals are clustered on source images and on raters at once. A rater who always takes one side is
     `set_apart`, and in no number, unless he is `taken_in`. If the number of votes was open, and they were looked at up
     to `looks` times to decide it, all intervals are at `level(looks)`: `ci95` holds the truth in 95 of 100 whenever it
-    ended.
+    ended. `joined`: see `fit_strengths`; strengths then have the mean 0 over the models that were there first.
     """
     raters = _raters(votes)
     apart = one_sided(votes) - set(taken_in)
     raters = [{**rater, "set_apart": rater["rater"] in apart} for rater in raters]
     of_all = [vote for vote in votes if vote.rater not in apart]
     counted = [vote for vote in of_all if vote.choice in SHARES]
-    fit = fit_strengths(counted, edit_models, tables=tables, looks=looks)
+    fit = fit_strengths(counted, edit_models, tables=tables, looks=looks, joined=joined)
     fits, all_ties = fit.doubt not in NO_FIT, all(vote.tie == 1 for vote in counted)  # odds of a tie without bound
     tests = zip(fit.family.tests, fit.family.adjusted(), fit.family.better(), strict=True)
     return {
@@ -119,7 +128,7 @@ def preferences(
                 "strength": (strength := fit.strength(place)),
                 "elo": None if strength is None else ELO[1] + ELO[0] * strength,
                 "share": fit.share(place),
-                "ci95": fit.interval(_unit(len(edit_models), place)),
+                "ci95": fit.interval(fit.alone(place)),
                 "no_ci95": fit.doubt_of(place),
                 "rank": fit.ranks[model],
             }
@@ -160,6 +169,8 @@ class Fit:
     on how many images; 0 if the two never met."""
     tables: int = 1
     looks: int = 1
+    turns: tuple[int, ...] = ()
+    """For each edit model 0, or in which turn it joined those before; empty if none did."""
 
     @property
     def confidence(self) -> float:
@@ -187,6 +198,14 @@ class Fit:
             return None
         return self.errors.of(float(contrast @ self.strengths), contrast)
 
+    def alone(self, place: int) -> FloatArray:
+        """Returns the contrast that is one strength: its distance from the mean, of those that did not join."""
+        found = _unit(len(self.edit_models), place)
+        if not any(self.turns):
+            return found
+        first = np.array(self.turns) == 0
+        return np.asarray(found - first / first.sum())
+
     def interval(self, contrast: FloatArray) -> list[float] | None:
         """Returns the interval of a contrast of strengths, at `confidence`; None if there is none."""
         found = None if self.doubt else self.estimate(contrast)
@@ -194,7 +213,7 @@ class Fit:
 
     def doubt_of(self, place: int) -> str | None:
         """Returns why a strength has no interval; None if it has one."""
-        found = self.estimate(_unit(len(self.edit_models), place))
+        found = self.estimate(self.alone(place))
         return self.doubt or (None if found is None else found.doubt)
 
     def between(self, a: int, b: int) -> list[float | None] | None:
@@ -250,7 +269,7 @@ class Errors:
     """What images, and raters, add to the errors of strengths."""
 
     inverse: FloatArray
-    """Of the information: models x models."""
+    """Of the information: models x models. Where models joined, of the derivatives of what is solved, turned over."""
     scores: FloatArray
     """Of each image, the sum of its votes' derivatives: images x models."""
     information: FloatArray
@@ -258,12 +277,16 @@ class Errors:
     raters: int
     added: FloatArray
     """Covariance that differences between raters add to that of images; zeros for one rater."""
+    learns: tuple[FloatArray, FloatArray]
+    """For each pair, 1 if its votes say something of the first one, and of the second one: 0 for one that is held."""
 
     def of(self, value: float, contrast: FloatArray) -> Estimate:
         """Estimates a contrast: the error by images as that of any mean, and what raters add."""
         reach = self.inverse @ contrast
         a, b = np.triu_indices(len(reach), 1)
-        found = linear_estimate(value, self.scores @ reach, self.information @ (reach[a] - reach[b]) ** 2)
+        first, second = self.learns
+        known = self.information @ (first * reach[a] - second * reach[b]) ** 2
+        found = linear_estimate(value, self.scores @ reach, known)
         if self.raters < 2 or found.doubt:
             return found
         own = found.standard_error**2
@@ -276,7 +299,14 @@ class Errors:
         )
 
 
-def fit_strengths(votes: Sequence[Vote], edit_models: Sequence[str], *, tables: int = 1, looks: int = 1) -> Fit:
+def fit_strengths(
+    votes: Sequence[Vote],
+    edit_models: Sequence[str],
+    *,
+    tables: int = 1,
+    looks: int = 1,
+    joined: Mapping[str, int] = NOBODY,
+) -> Fit:
     """Fits strengths by maximum likelihood to weighted votes, every two models counting alike.
 
     With w_i a vote's weight, y_i the left one's share, q_i = 1 / (1 + exp(s_r - s_l)), x_i the vector with 1 for the
@@ -295,45 +325,113 @@ def fit_strengths(votes: Sequence[Vote], edit_models: Sequence[str], *, tables: 
     says something (`few_preferences`); no strength if none has (`no_preference`): a judge that contradicts itself on
     every pair is not known to find all alike. Tests are corrected over all pairs, `tables`
     and `looks` (`FamilyOfTests`).
+
+    `joined` maps models to the turn in which each joined those before it, from 1. A vote then says something only of
+    the later one of its two, and x_i has a 0 for the other; the strengths of a turn are solved with those before it
+    held, every two that met in it counting alike; and I has a row for each model of its own votes,
+
+        I = sum_i w_i q_i (1 - q_i) x_i d_i',  d_i with 1 and -1 for both,
+
+    with (I^+)' in place of I^+. Without `joined` x_i is d_i. What holds of a fit must hold of each of its turns.
     """
     models = tuple(edit_models)
-    count = len(models)
-    found = partial(Fit, models, tables=tables, looks=looks)
+    turns = np.array([joined.get(model, 0) for model in models])
+    found = partial(Fit, models, tables=tables, looks=looks, turns=tuple(turns.tolist()) if turns.any() else ())
     if not votes:
         return found("no_votes")
     place = {model: number for number, model in enumerate(models)}
     left = np.array([place[vote.left] for vote in votes])
     right = np.array([place[vote.right] for vote in votes])
     shares = np.array([vote.left_gets for vote in votes])
+    given = np.array([vote.weight for vote in votes])
     images = cluster_codes([vote.group for vote in votes])
     raters = cluster_codes([vote.rater for vote in votes])
-    weights = _alike(left, right, np.array([vote.weight for vote in votes]), count)
-    if not _reached(left, right, np.full(len(left), 0.5), count).all():
-        return found("not_connected")
-    telling = _telling(left, right, weights * (shares - 0.5), images, count)
-    if not telling:
-        return found("no_preference")
-    beats = _reached(left, right, shares, count)
-    total, won = _table(left, right, shares, weights, count)
-    bounded = not beats.all()
-    if not bounded:
-        strengths, information = newton(total, won)
-        bounded = bool(np.abs(strengths).max() > LARGEST_STRENGTH)
-    if bounded:
-        # One tie more between every two models that met keeps the strengths finite.
-        met = (total > 0) * float(np.mean(weights))
-        strengths, information = newton(total + met, won + met / 2)
+    when = np.maximum(turns[left], turns[right])
+    strengths, weights = np.zeros(len(models)), np.zeros(len(votes))
+    doubts: list[str | None] = []
+    beats, ties, bounded = np.eye(len(models), dtype=bool), np.zeros((len(models), len(models))), False
+    for turn in range(int(turns.max()) + 1):
+        mine = when == turn
+        if not mine.any():
+            if (turns == turn).any():
+                return found("not_connected")
+            continue
+        one = _Turn(turn, turns, left[mine], right[mine], shares[mine], given[mine], images[mine])
+        if doubt := one.nothing:
+            return found(doubt)
+        strengths = one.strengths(strengths)
+        weights[mine] = one.weights
+        upto = when <= turn
+        got = _reached(left[upto], right[upto], shares[upto], len(models))
+        its = np.outer(turns == turn, turns <= turn)
+        beats |= got & (its | its.T)
+        bounded |= one.bounded
+        ties += one.ties
+        doubts.append(one.doubt)
     expected = 1 / (1 + np.exp(-(strengths[left] - strengths[right])))
-    inverse = np.asarray(np.linalg.pinv(information), np.float64)
     residuals, known = weights * (shares - expected), weights * expected * (1 - expected)
-    errors = _errors(left, right, residuals, known, images, raters, inverse)
+    chances = 1 / (1 + np.exp(strengths[None, :] - strengths[:, None]))
+    errors = _errors(left, right, residuals, known, images, raters, turns, ties * chances * (1 - chances))
     found = partial(found, strengths=strengths, errors=errors)
-    if int(images.max()) + 1 < FEWEST_CLUSTERS:
+    if "few_images" in doubts:
         return found("few_images")
     if not bounded:
-        return found(None if telling >= FEWEST_CLUSTERS else "few_preferences")
+        return found(next(filter(None, doubts), None))
+    count = len(models)
     apart = [(a, b) for a in range(count) for b in range(count) if beats[a, b] and not beats[b, a]]
     return found(UNBOUNDED, above={(a, b): len(np.unique(images[_met(left, right, a, b)])) for a, b in apart})
+
+
+class _Turn:
+    """The votes on models that joined in one turn, among themselves and with those before; in turn 0 the first ones."""
+
+    def __init__(
+        self,
+        turn: int,
+        turns: IntArray,
+        left: IntArray,
+        right: IntArray,
+        shares: FloatArray,
+        weights: FloatArray,
+        images: IntArray,
+    ) -> None:
+        count = len(turns)
+        self.free = turns == turn
+        self.weights = _alike(left, right, weights, count)
+        # Whoever is held is one that all others can be reached from, as its strength is known.
+        held = np.flatnonzero(turns < turn)
+        one = np.where(turns < turn, held[0] if len(held) else 0, np.arange(count))
+        there = np.flatnonzero(turns <= turn)
+        linked = _reached(one[left], one[right], np.full(len(left), 0.5), count)
+        telling = _telling(left, right, self.weights * (shares - 0.5), images, count)
+        self.nothing: str | None = None
+        """Why there are no strengths."""
+        if not linked[np.ix_(one[there], one[there])].all():
+            self.nothing = "not_connected"
+        elif not telling:
+            self.nothing = "no_preference"
+        few = int(np.unique(images).size) < FEWEST_CLUSTERS
+        self.doubt = "few_images" if few else None if telling >= FEWEST_CLUSTERS else "few_preferences"
+        """Why strengths have no interval."""
+        got = _reached(one[left], one[right], shares, count)[np.ix_(one, one)]
+        self.bounded = not got[np.ix_(there, there)].all()
+        """True if strengths had no bound without a tie more."""
+        self._table = _table(left, right, shares, self.weights, count)
+        self.ties = np.zeros((count, count))
+        """Weight of the ties that keep strengths finite."""
+
+    def strengths(self, held: FloatArray) -> FloatArray:
+        """Returns all strengths so far, those before this turn as they were."""
+        (total, won), free = self._table, np.flatnonzero(self.free)
+        found = held
+        if not self.bounded:
+            found, _ = newton(total, won, held, free)
+            self.bounded = bool(np.abs(found).max() > LARGEST_STRENGTH)
+        if self.bounded:
+            # One tie more between every two models that met keeps the strengths finite.
+            self.ties = np.where(total > 0, float(np.mean(self.weights)), 0.0)
+            found, _ = newton(total + self.ties, won + self.ties / 2, held, free)
+        return found
 
 
 def _telling(left: IntArray, right: IntArray, leanings: FloatArray, images: IntArray, count: int) -> int:
@@ -352,13 +450,22 @@ def _errors(
     known: FloatArray,
     images: IntArray,
     raters: IntArray,
-    inverse: FloatArray,
+    turns: IntArray,
+    ties: FloatArray,
 ) -> Errors:
-    """Sums by image what votes add to the errors, `residuals`, and what is `known` by them."""
-    count, groups = len(inverse), int(images.max()) + 1
+    """Sums by image what votes add to the errors, `residuals`, and what is `known` by them; `ties`: of every two, what
+    is as good as known of them, where strengths would have no bound."""
+    count, groups = len(turns), int(images.max()) + 1
+    of_left, of_right = (turns[left] >= turns[right]).astype(float), (turns[right] >= turns[left]).astype(float)
+    together = ties.copy()
+    np.add.at(together, (left, right), known)
+    np.add.at(together, (right, left), known)
+    together *= turns[:, None] >= turns[None, :]
+    slopes = np.diag(together.sum(axis=1)) - together  # of what is solved, by each strength
+    inverse = np.asarray(np.linalg.pinv(slopes).T, np.float64)
     scores = np.zeros((groups, count))
-    np.add.at(scores, (images, left), residuals)
-    np.add.at(scores, (images, right), -residuals)
+    np.add.at(scores, (images, left), residuals * of_left)
+    np.add.at(scores, (images, right), -residuals * of_right)
     a, b = np.triu_indices(count, 1)
     pairs = np.zeros((count, count), dtype=np.int64)
     pairs[a, b] = pairs[b, a] = np.arange(len(a))
@@ -366,10 +473,11 @@ def _errors(
     information = np.asarray(cells.reshape(groups, len(a)), np.float64)
     persons, added = int(raters.max()) + 1, np.zeros((count, count))
     if persons > 1:
-        influence = residuals[:, None] * (inverse[left] - inverse[right])
+        influence = residuals[:, None] * (of_left[:, None] * inverse[left] - of_right[:, None] * inverse[right])
         # The cells of image and rater are in both sums.
         added = _clustered(influence, raters) - _clustered(influence, raters * groups + images)
-    return Errors(inverse, scores, information, persons, added)
+    learns = (turns[a] >= turns[b]).astype(float), (turns[b] >= turns[a]).astype(float)
+    return Errors(inverse, scores, information, persons, added, learns)
 
 
 def _met(left: IntArray, right: IntArray, a: int, b: int) -> BoolArray:
@@ -459,20 +567,28 @@ def _table(
     return np.asarray(total + total.T, np.float64), np.asarray(won + (total.T - won.T), np.float64)
 
 
-def newton(total: FloatArray, won: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Returns the maximum likelihood strengths of a table, their mean 0, and the information about them."""
-    strengths = np.zeros(len(total))
+def newton(
+    total: FloatArray, won: FloatArray, held: FloatArray | None = None, free: IntArray | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Returns the maximum likelihood strengths of a table, their mean 0, and the information about them.
+
+    With `free` only these are estimated, and all others `held`; if all with votes are free, the mean is 0 over them.
+    """
+    strengths = np.zeros(len(total)) if held is None else held.copy()
+    places = np.arange(len(total)) if free is None else free
     information = np.zeros_like(total)
     for _ in range(50):
         expected = 1 / (1 + np.exp(strengths[None, :] - strengths[:, None]))
         curvature = total * expected * (1 - expected)
-        information = np.diag(curvature.sum(axis=1)) - curvature
-        step = np.linalg.pinv(information) @ (won - total * expected).sum(axis=1)
+        information = (np.diag(curvature.sum(axis=1)) - curvature)[np.ix_(places, places)]
+        step = np.linalg.pinv(information) @ (won - total * expected).sum(axis=1)[places]
         step *= min(1.0, 2.0 / max(1e-12, float(np.abs(step).max())))
-        strengths = strengths + step
+        strengths[places] += step
         if np.abs(step).max() < 1e-9 or np.abs(strengths).max() > 2 * LARGEST_STRENGTH:
             break
-    return strengths - strengths.mean(), information
+    if not np.delete(total[places], places, axis=1).any():  # nothing outside says where they lie
+        strengths[places] -= strengths[places].mean()
+    return strengths, information
 
 
 def _clustered(scores: FloatArray, clusters: IntArray) -> FloatArray:

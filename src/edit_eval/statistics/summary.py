@@ -146,10 +146,11 @@ def summarise(results: Results, *, min_coverage: float = 1.0, votes: Sequence[Vo
             "coverage": _covered(of, min_coverage),
             "scores": scores,
             **({"together": together(results, of, list(scores))} if len(scores) > 1 else {}),
-            "as_others_rate": as_others_rate(of, list(scores)),
-            **({"others_may_read": unread} if (unread := others_may_read(of)) else {}),
+            "as_others_rate": as_others_rate(every_battle, list(scores)),
+            **({"others_may_read": unread} if (unread := others_may_read(every_battle)) else {}),
         }
         for judge, (of, scores) in battles_by_judge(results).items()
+        for every_battle in [[*of, *(one for one in results.stored if one.judge == judge)]]
     }
     document = {
         "schema": SCHEMA,

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from edit_eval.benchmarks.contract import canonical
+from edit_eval.config.identity import digest
 from edit_eval.config.schema import without_secrets
 from edit_eval.errors import ConfigurationError
 from edit_eval.experiment import Experiment
@@ -64,6 +65,8 @@ NOTES: Mapping[str, Callable[..., Text]] = {
     ),
 }
 _DIGITS_SHOWN = 12
+DESIGN = ("pairs", "rounds", "anchor", "seed")
+"""Parameters of a protocol that decide which edits meet, but not what is asked: strengths do not depend on them."""
 
 
 class Note(str):
@@ -282,6 +285,23 @@ def judge_identity(run: Made, judge: AskedJudge) -> dict[str, object]:
         "judge": without_secrets(of_model),
         "protocol": protocol,
         **({} if "language" in protocol else {"language": run.experiment.language}),  # said once
+    }
+
+
+def asked_alike(run: Made, judge: AskedJudge) -> dict[str, object]:
+    """Returns what must be equal of a judge that compares: everything but which edits meet, its wording included."""
+    found = judge_identity(run, judge)
+    protocol = found["protocol"]
+    assert isinstance(protocol, dict)
+    asked = run.experiment.asked[judge.name]
+    told = {
+        sample.id: [(one.question.name, one.digest(0)[:_DIGITS_SHOWN]) for one in of]
+        for sample, of in zip(run.experiment.samples, asked, strict=True)
+    }
+    return {
+        **found,
+        "protocol": {key: value for key, value in protocol.items() if key not in DESIGN},
+        "wording": digest(sorted(told.items())),
     }
 
 

@@ -21,7 +21,7 @@ from edit_eval.protocols.judging import (
     score,
     unasked,
 )
-from edit_eval.records import DECLINED, Edit, Judgement, Reading, Reply, Sample, Status
+from edit_eval.records import DECLINED, EDIT_LOST, Edit, Judgement, Reading, Reply, Sample, Status
 from edit_eval.store.cells import (
     REPEAT_STRIDE,
     Cells,
@@ -89,6 +89,10 @@ class Matrix:
         later = []
         for number in range(self.cells.edits):
             model, edit_seed, sample = self.edit_parts(number)
+            if model.name in self.experiment.stored:  # of another run, where rounds of one edit model are columns
+                stands = f"stored as {model.name}\n{sample.instruction}"
+                keys[number] = edit_key(model, sources_of(sample), stands, seed_of_edit(model, edit_seed, sample))
+                continue
             if sample.follows and not sample.fault:
                 later.append(number)
                 continue
@@ -118,16 +122,20 @@ class Matrix:
         return [self.new_edit(number) for number in range(self.cells.edits)]
 
     def new_edit(self, number: int) -> Edit:
-        """Returns an edit in its initial state: pending, or skipped if its sample has a fault."""
+        """Returns an edit in its initial state: pending, or skipped if its sample has a fault. Nobody makes one that an
+        earlier run has stored: there it is, or it has failed."""
         model, edit_seed, sample = self.edit_parts(number)
+        status, reason = (SKIPPED, sample.fault) if sample.fault else (PENDING, "")
+        if not sample.fault and (run := self.experiment.stored.get(model.name)):
+            status, reason = EDIT_LOST[0], f"{run} has no edit of it"
         return Edit(
             key=self.edit_keys[number],
             sample_id=sample.id,
             edit_model=model.name,
             seed=seed_of_edit(model, edit_seed, sample),
             edit_seed=edit_seed,
-            status=SKIPPED if sample.fault else PENDING,
-            reason=sample.fault,
+            status=status,
+            reason=reason,
         )
 
     def grow(self, sample: Sample) -> int:

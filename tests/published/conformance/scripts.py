@@ -2,11 +2,11 @@
 
     EDIT_EVAL_AUTHORS=FOLDER python tests/published/conformance/scripts.py [PROTOCOL ...]
 
-makes the rows anew. FOLDER holds a checkout of each repository of `REPOSITORIES` as OWNER+NAME at that commit; nothing
-of theirs is part of this project. Their parsers, loops and means run as they are; only what would ask a server, load a
-model or open a picture is replaced by the replies of a set. A number that is `STOPS` does not exist: their script ends
-with an error, or asks for ever. One that is `GUESSES` has a random number in it; `guessed` has what it comes to if
-each guess is `GUESS`.
+makes the rows anew (GEdit-Bench v2's script needs the package json_repair). FOLDER holds a checkout of each repository
+of `REPOSITORIES` as OWNER+NAME at that commit; nothing of theirs is part of this project. Their parsers, loops and
+means run as they are; only what would ask a server, load a model or open a picture is replaced by the replies of a
+set. A number that is `STOPS` does not exist: their script ends with an error, or asks for ever. One that is `GUESSES`
+has a random number in it; `guessed` has what it comes to if each guess is `GUESS`.
 """
 
 from __future__ import annotations

@@ -96,9 +96,12 @@ def number(value: Any) -> float | str:
 
 
 def numbers_of(names: list[str], of: Callable[[], Mapping[str, Any]]) -> Numbers:
-    """Returns what a script comes to by name; all `STOPS` if it ends with an error."""
+    """Returns what a script comes to by name; all `STOPS` if it ends with an error, but for a package that is not
+    here: that says nothing of the script."""
     try:
         found = of()
+    except ImportError:
+        raise
     except (Exception, Endless, SystemExit):
         return dict.fromkeys(names, STOPS)
     return {name: number(found[name]) if name in found and found[name] is not None else STOPS for name in names}

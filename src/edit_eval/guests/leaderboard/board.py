@@ -19,11 +19,8 @@ from edit_eval.statistics.battles import battles_by_judge, tables_of
 from edit_eval.statistics.columns import ScoreColumn, differences
 from edit_eval.statistics.comparison import ColumnSummary, compare
 from edit_eval.statistics.families import Correction
-from edit_eval.store.comparable import Made, Note, comparable_columns, judge_identity, look, run_names
+from edit_eval.store.comparable import Made, Note, asked_alike, comparable_columns, look, run_names
 from edit_eval.text import Text
-
-DESIGN = ("pairs", "rounds", "anchor", "seed")
-"""Parameters of a protocol that decide which edits meet, but not what is asked: strengths do not depend on them."""
 
 
 class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,19 +113,9 @@ def _refuse_other_samples(runs: Sequence[Made], names: Sequence[str]) -> None:
             )
 
 
-def _asked_alike(run: Made, judge: Any) -> dict[str, object]:
-    """Returns what must be equal of a judge that compares: everything but which edits meet."""
-    found = judge_identity(run, judge)
-    protocol = found["protocol"]
-    assert isinstance(protocol, dict)
-    return {**found, "protocol": {key: value for key, value in protocol.items() if key not in DESIGN}}
-
-
 def _battle_judges(runs: Sequence[Made]) -> list[tuple[str, ...]]:
     """Returns the comparing judges that all runs have, each by its name in every run."""
-    of_runs = [
-        {judge.name: _asked_alike(run, judge) for judge in run.experiment.judges if judge.of_two} for run in runs
-    ]
+    of_runs = [{judge.name: asked_alike(run, judge) for judge in run.experiment.judges if judge.of_two} for run in runs]
     shared = []
     for name, identity in of_runs[0].items():
         equal = [[other for other, that in of.items() if not differences(identity, that)] for of in of_runs]
@@ -186,7 +173,7 @@ def _fitted(
         for edit in run.results.edits:
             one = replace(edit, edit_model=here[edit.edit_model])
             edits.setdefault((one.sample_id, one.edit_model, one.edit_seed), one)
-        for battle in run.results.battles:
+        for battle in (*run.results.battles, *run.results.stored):
             if battle.judge == judge:
                 both = here[battle.edit_model], here[battle.other]
                 about = battle.sample_id, frozenset(both), battle.edit_seed, battle.repeat
@@ -206,6 +193,7 @@ def _fitted(
         scoring={judges[0]: replace(first.scoring[judges[0]], looks=looks)},
         battles=tuple(battles.values()),
         battle_judges=(judges[0],),
+        joined=_joined(runs, called),
         rounds=looks,
     )
     of_judge, scores = battles_by_judge(together, tables=tables)[judges[0]]
@@ -221,6 +209,16 @@ def _fitted(
             )
     decided = sum(bool(one.scores) for one in of_judge)
     return {"coverage": {"scored": decided, "total": len(of_judge)}, "scores": scores}
+
+
+def _joined(runs: Sequence[Made], called: Sequence[Mapping[str, str]]) -> dict[str, int]:
+    """Returns who joined others, and when: where a run has a model that it was there first, it was."""
+    turns: dict[str, int] = {}
+    for here, run in zip(called, runs, strict=True):
+        for model, name in here.items():
+            turn = run.results.joined.get(model, 0)
+            turns[name] = min(turns.get(name, turn), turn)
+    return {name: turn for name, turn in turns.items() if turn}
 
 
 def _passports(runs: Sequence[Made], names: Sequence[str], judges: Sequence[str]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from edit_eval.guests.pairs.chosen import JudgeOfPairs, PreferencePairs
 from edit_eval.reporting import formats
@@ -25,7 +25,7 @@ def pairs_sheet(document: PreferencePairs) -> Sheet:
         Column(Text("Noise"), lambda row: None if row.noise_sd is None else formats.score(row.noise_sd)),
         Column(Text("Known from"), _source, "word"),
         Column(Text("Wrong"), lambda row: None if row.wrong is None else formats.share(row.wrong, 1), look="strong"),
-        Column(Text("95% interval"), _interval),
+        Column(Text("95% interval"), lambda row: _shares(row.wrong_ci95)),
     ]
     table = Table(columns, document.judges, label=Text("Preference pairs"))
     return [Line(found, "strong"), table, *(Line(line, "quiet") for line in _lines(document))]
@@ -36,11 +36,8 @@ def _source(row: JudgeOfPairs) -> Text:
     return known.get(row.noise_from, Text("not known"))
 
 
-def _interval(row: JudgeOfPairs) -> str | None:
-    if row.wrong_ci95 is None:
-        return None
-    low, high = (formats.share(end, 1) for end in row.wrong_ci95)
-    return f"{low}–{high}"
+def _shares(ends: Sequence[float] | None) -> str | None:
+    return None if ends is None else "–".join(formats.share(end, 1) for end in ends)
 
 
 def _lines(document: PreferencePairs) -> Iterator[Text]:

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval.errors import ConfigurationError, EditEvalError, Stopped
-from edit_eval.guests.leaderboard.standing import FILE, standing
 from edit_eval.guests.push.card import MARK, card
 from edit_eval.guests.push.rows import Written, write_rows
 from edit_eval.records import Results
 from edit_eval.run import Run
 from edit_eval.store.run_directory import RunDirectory
+from edit_eval.store.standing import FILE, standing
 from edit_eval.text import Text
 
 _NAME = re.compile(r"[\w.-]{1,96}/[\w.-]{1,96}", re.ASCII)

@@ -81,7 +81,7 @@ class _Edit(msgspec.Struct):
     status: Status
 
 
-class _Judged(msgspec.Struct):
+class StandingRow(msgspec.Struct):
     """A judgement, or a battle (which has `other` and `answers`)."""
 
     sample: str
@@ -114,12 +114,14 @@ class _File(msgspec.Struct):
     judges: list[_Judge]
     samples: list[_Sample]
     edits: list[_Edit]
-    judgements: list[_Judged]
-    battles: list[_Judged]
+    judgements: list[StandingRow]
+    battles: list[StandingRow]
     examined: dict[str, _Examined]
     notes: list[str]
     makers: dict[str, str] = {}
     """For each column a digest of what makes its edits; in files of older versions that of the edit model."""
+    joined: dict[str, Count] = {}
+    """For each edit model that came to others whose battles were stored, in which turn."""
 
 
 class _Schema(msgspec.Struct):
@@ -215,8 +217,9 @@ def standing(run: Made) -> dict[str, Any]:
             }
             for one in results.edits
         ],
-        "judgements": [_judged(one) for one in results.judgements],
-        "battles": [_judged(one) for one in results.battles],
+        "judgements": [judged(one) for one in results.judgements],
+        "battles": [judged(one) for one in (*results.battles, *results.stored)],
+        **({"joined": dict(results.joined)} if results.joined else {}),
         "examined": {
             judge: {
                 "language": one.language,
@@ -230,7 +233,8 @@ def standing(run: Made) -> dict[str, Any]:
     }
 
 
-def _judged(one: Judgement) -> dict[str, Any]:
+def judged(one: Judgement) -> dict[str, Any]:
+    """Returns a judgement, or a battle, as plain data."""
     missing = {name: status for name, (status, _) in one.missing.items()}
     found: dict[str, Any] = {
         "sample": one.sample_id,
@@ -352,12 +356,13 @@ def _made(file: _File, name: str) -> Standing:
         directory=name,
         samples=samples,
         edits=edits,
-        judgements=tuple(_judgement(one, categories, scoring[one.judge]) for one in file.judgements),
+        judgements=tuple(as_judgement(one, categories, scoring[one.judge]) for one in file.judgements),
         edit_models=models,
         judges=of_one,
         scoring=scoring,
-        battles=tuple(_judgement(one, categories, scoring[one.judge]) for one in file.battles),
+        battles=tuple(as_judgement(one, categories, scoring[one.judge]) for one in file.battles),
         battle_judges=tuple(judge.name for judge in file.judges if judge.of_two),
+        joined=file.joined,
         rounds=file.rounds,
         notes=tuple(file.notes),
     )
@@ -398,7 +403,8 @@ def _refuse_other_cells(what: str, cells: Iterable[tuple[object, ...]], axes: tu
         raise ValueError(f"{what} of what the run has not got")
 
 
-def _judgement(one: _Judged, categories: Mapping[str, str], scoring: Scoring) -> Judgement:
+def as_judgement(one: StandingRow, categories: Mapping[str, str], scoring: Scoring) -> Judgement:
+    """Reads `judged` back, without words. Raises `ValueError` or `KeyError` for what no run can have."""
     for name, score in one.scores.items():
         if not scoring.scales[name].holds(score):
             raise ValueError(f"{name} of {one.sample} is {score:g}, outside of its scale")
