@@ -277,7 +277,8 @@ def printed(results: Results) -> tuple[Mapping[str, Any], list[str]]:
     for of in document["battles"].values():
         if len(of["scores"]) > 1:
             of["together"] = together(results, results.battles, list(of["scores"]))
-    lines = [str(line) for line in answer_lines(verdict_on_models(results, compared, Known(battles=document["battles"])))]
+    found = verdict_on_models(results, compared, Known(battles=document["battles"]))
+    lines = [str(line) for line in answer_lines(found)]
     return document, [*lines, *(str(part.words) for part in battle_sheet(document) if isinstance(part, Line))]
 
 
