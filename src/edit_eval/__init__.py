@@ -51,7 +51,7 @@ if TYPE_CHECKING:
         Scoring,
         Status,
     )
-    from edit_eval.reporting.analyses import RUNS_AS_ONE, Analysis, ChartStyle, RunRecords, SampleGroup, Sources
+    from edit_eval.reporting.analyses import Analysis, ChartStyle, RunRecords, SampleGroup, Sources
     from edit_eval.reporting.table import Column, Line, Table
     from edit_eval.run import Run, analyse, compare
     from edit_eval.serving.scoring import Scored, score, score_table
@@ -73,7 +73,7 @@ _PLACES = {
     "serving.scoring": ("score", "score_table", "Scored"),
     "statistics.means": ("MeanScore",),
     "statistics.comparison": ("Comparison",),
-    "reporting.analyses": ("RUNS_AS_ONE", "Analysis", "ChartStyle", "RunRecords", "SampleGroup", "Sources"),
+    "reporting.analyses": ("Analysis", "ChartStyle", "RunRecords", "SampleGroup", "Sources"),
     "reporting.table": ("Column", "Line", "Table"),
     "text": ("Text",),
     "trackers.contract": ("Tracker",),
@@ -95,7 +95,6 @@ _PLACES = {
 _MODULES = {name: module for module, names in _PLACES.items() for name in names}
 
 __all__ = [
-    "RUNS_AS_ONE",
     "Analysis",
     "Audit",
     "Benchmark",
