@@ -104,10 +104,9 @@ CERTIFICATES: Mapping[str, Certificate] = {
     "structeditbench": Certificate(
         "zhuole1025/Structured-Visuals",
         "c8cc9f41261af5accaa9fd591daf87f1fd2671d3",
-        _DAY,
+        "2026-11-28",
         42,
         281,
-        Text("they crop each picture to one of forty shapes first, which is not done here"),
     ),
     "unireditbench": Certificate("Maplebb/UniREditBench", "a7015c5c2d17aecb1a5af4af1b234c357d86cc7d", _DAY, 42, 84),
     "viescore": Certificate(

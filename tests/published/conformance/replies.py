@@ -416,6 +416,17 @@ def _structeditbench() -> Iterator[Set]:
             yield found
 
 
+def sizes_of_pictures() -> Iterator[tuple[int, int]]:
+    """Yields sizes in pixels: of every shape, some as exact as a picture can be, some beside the middle of two."""
+    draw = random.Random("sizes of pictures")
+    yield from ((1, 1), (1, 40), (40, 1), (1024, 1024), (512, 2048), (2048, 512), (1023, 1025), (3000, 70))
+    for number in range(71):
+        height = draw.randint(16, 1600)
+        yield draw.randint(16, 1600), height
+        width = max(1, round(height * (0.25 + number / 70 * 3.75)) + draw.randint(-1, 1))
+        yield width, height
+
+
 def _msebench() -> Iterator[Set]:
     def edits(draw: Draw) -> list[Edit]:
         return [
