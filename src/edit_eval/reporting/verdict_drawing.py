@@ -317,13 +317,16 @@ def _several(opinion: Opinion, digits: int) -> Iterator[Line]:
     if len(known) < 2:
         return
     axis = strips_axis(known)
-    widest = min(_LONGEST, max(cell_len(one.name) for one in known))
+    widest = max(cell_len(one.name) for one in known)
+    beside = widest <= _LONGEST
     for one in known:
         ends = one.ci95
         whole = None if ends is None or None in ends else (ends[0] or 0.0, ends[1] or 0.0)
-        name = _cut(one.name)
-        head = name + "\N{NO-BREAK SPACE}" * max(0, widest - cell_len(name)) + "\N{NO-BREAK SPACE}" * 2
-        yield Line("".join(_interval(axis, whole, one.mean)) + f" {formats.score(one.mean, digits)}", head=head)
+        if not beside:
+            yield Line(one.name)
+        head = one.name + "\N{NO-BREAK SPACE}" * (widest - cell_len(one.name)) if beside else ""
+        bar = "".join(_interval(axis, whole, one.mean))
+        yield Line(f"{bar} {formats.score(one.mean, digits)}", head=head + "\N{NO-BREAK SPACE}" * 2)
     low, high = formats.score(axis.low, digits), formats.score(axis.high, digits)
     yield Line(Text("from {} to {}", low, high), "quiet")
 
