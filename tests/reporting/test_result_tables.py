@@ -51,7 +51,9 @@ def test_a_figure_that_is_added_in_one_line_is_in_all_five(several: Report, monk
         assert [one for one in ("Twice the mean", *numbers) if one not in words] == [], medium
 
 
-def test_a_column_of_pairs_is_in_all_five_and_one_of_ranks_in_all_but_the_notebook(several: Report, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_column_of_pairs_is_in_all_five_and_one_of_ranks_in_all_but_the_notebook(
+    several: Report, monkeypatch: pytest.MonkeyPatch
+) -> None:
     added = Column(Text("Thrice n"), lambda row: f"{3 * row.pair.n}!")
     monkeypatch.setattr(comparison_tables, "PAIRS", (*comparison_tables.PAIRS, added))
     ranked = Column(Text("Thrice scored"), lambda row: f"{3 * row.column.scored}?")
