@@ -200,13 +200,13 @@ def _ahead(opinion: Opinion, verdict: Verdict) -> Text:
 def _equal(opinion: Opinion, verdict: Verdict) -> Text:
     margin = next(f"{one.margin:g}" for one in opinion.contests if one.margin is not None)
     names = _listed([one.other for one in opinion.contests])
-    if len(opinion.contests) == 1 and opinion.contests[0].ci95 is not None:
-        nearest, places = opinion.contests[0], digits(opinion)
+    nearest, places = opinion.contests[0], digits(opinion)
+    if len(opinion.contests) == 1 and (ci95 := nearest.ci95) is not None:
         return Text(
             "{} and {} are equal within {} ({}): they differ by {}, 95% interval {} to {}",
             *(opinion.first, names, margin, scale_words(opinion.scale)),
             formats.score(nearest.difference, places),
-            *(formats.score(end, places) for end in nearest.ci95),
+            *(formats.score(end, places) for end in ci95),
         )
     return Text("{} and {} are equal within {} ({})", opinion.first, names, margin, scale_words(opinion.scale))
 

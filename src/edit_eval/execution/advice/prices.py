@@ -66,7 +66,7 @@ def expected_cost(prices: Mapping[str, Price], work: Mapping[str, tuple[int, int
 
     `work` is as for `cost_words`.
     """
-    paid = [_dollars(prices[key], *counts) for key, counts in work.items() if key in prices and sum(counts)]
+    paid = [_dollars(prices[key], *counts) for key, counts in work.items() if key in prices and any(counts)]
     return sum(paid) if paid else None
 
 
