@@ -87,9 +87,8 @@ def test_what_no_test_separates_has_no_winner(drawn: Results) -> None:
     )
     [pair] = summarise(close)["comparison"]["pairs"]
     more = pair["settled_by"] - 30
-    assert then(close) == [
-        f"About {round(more, -1)} more pictures would settle a lead like this four times in five, if it is real."
-    ]
+    told = f"Add about {round(more, -1)} pictures: if the lead is real, the chance to show it is then 80%."
+    assert then(close) == [told]
     same = replace(drawn, judgements=tuple(rescored(one, 4.0) for one in drawn.judgements))
     assert said(same) == "No winner: a and b and c have the same score on each of 30 pictures."
     alike = {"a": 4.0, "b": 5.0, "c": 3.0}

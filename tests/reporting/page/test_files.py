@@ -230,7 +230,7 @@ GOLDEN = """\
 
 model_a scores 7.00 (out of 10) with judge; there is no other model to compare it with.
 
-Next: 1 score is missing (judge refused): give the same command with \\`--retry refused\\`.
+Next: 1 score is missing (judge refused): repeat the edit-eval run command with --retry refused.
 
 Next: Add a second edit model to the configuration, and the two are compared.
 
