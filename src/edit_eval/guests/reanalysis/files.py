@@ -21,10 +21,11 @@ COUNTED = "as counted there"
 KEPT = "doubtful rows left out"
 SIZES = {
     **{"gedit": 606, "imgedit": 737, "kris": 1267, "wiseedit": 1220, "omnicontext": 400, "picabench": 900},
+    **{"risebench": 360, "unireditbench": 2700, "structeditbench": 1714, "msebench": 100},
     **{"i2ebench": 840, "genai-bench": 919, "viescore": 179},
 }
 """Number of edits of each benchmark, for GEdit in one language, for I2EBench of the judged dimensions, for GenAI-Bench
-and VIEScore those that are edits."""
+and VIEScore those that are edits, for MSE-Bench sessions."""
 
 
 def reanalyse(paths: Sequence[Path], rows: Path | None = None) -> list[dict[str, Any]]:

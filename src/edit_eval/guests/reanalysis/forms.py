@@ -22,6 +22,13 @@ The formats, their authors, and how they record failures:
   one in either language leaves both.
 * `TASK/score.jsonl`: OmniContext (VectorSpaceLab/OmniGen2@0f72fa9, omnicontext/). An unreadable answer is guessed.
 * `*_gpt_output_*.json`: PICABench (Andrew0613/PICABench@0514acd, PicaEval_gpt.py). An answer that never came is wrong.
+* `MODEL_judge.xlsx`: RISEBench (PhoenixZ810/RISEBench@5f22651, gpt_eval.py), where an edit with a reply that has no
+  score is no success and has no `score`; UniREditBench (Maplebb/UniREditBench@a7015c5, eval/gpt_eval_uniredit.py),
+  where it is in neither mean. A missing edit stops both.
+* `RESULTS.json`, a list of sessions: MSE-Bench (ByteDance-Seed/VINCIE@30fcf36, evaluation/compute_score.py). A session
+  that the judge did not answer about stops it.
+* `processed_dataset/*.arrow`: StructEditBench (zhuole1025/Structured-Visuals@c8cc9f4, *_scoring.py). An answer that
+  never came is a wrong one.
 """
 
 from __future__ import annotations
@@ -29,6 +36,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,11 +45,14 @@ from edit_eval.guests.reanalysis.rows import (
     NO_ROW,
     FileRow,
     Found,
+    arrow_rows,
+    begins_like,
     csv_rows,
     json_lines,
     json_list,
     json_object,
     number_of,
+    workbook_rows,
 )
 from edit_eval.published.imgedit import authors_numbers
 from edit_eval.published.kris import LEVELS, PLACES, questions_of
@@ -484,11 +495,138 @@ def _of_picabench(number: int, item: Mapping[str, Any]) -> FileRow | None:
     return FileRow(f"{number:05d}", str(item.get("physics_law", "unknown")), {"accuracy": right}, doubt)
 
 
+_CALLED = {"Reasoning": "reasoning", "ApprConsistency": "consistency", "VisualPlausibility": "plausibility"}
+_ON_FIVE = Scale(lowest=1, highest=5)
+
+
+def _risebench(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
+    for file in files:
+        table = workbook_rows(file) if file.name.endswith("_judge.xlsx") else []
+        if not {"score", "complete", "match_log", *_CALLED} <= {name for row in table for name in row}:
+            continue
+        form = "unireditbench" if all({"name", "idx"} <= {*row} for row in table) else "risebench"
+        found = [_of_risebench(row, form) for row in table]
+        theirs: dict[str, float | str] = {}
+        for name, score in {"Accuracy": "accuracy", "Score": "score"}.items():
+            numbers = [row.scores[score] for row in found if score in row.scores]
+            theirs[name] = sum(numbers) / len(numbers) if numbers else "no reply can be read"
+        scales = {"accuracy": Scale(lowest=0, highest=1), **dict.fromkeys(("score", *_CALLED.values()), _ON_FIVE)}
+        counted = {name: _reaching(scale, name, found) for name, scale in scales.items()}
+        yield Found(form, file.name.removesuffix("_judge.xlsx"), "en", found, scales, counted, theirs)
+
+
+def _of_risebench(row: Mapping[str, str], form: str) -> FileRow:
+    named, kind = row.get("index", ""), row.get("category", "")
+    if form == "unireditbench":
+        named, kind = f"{row['name']}_{row['idx']}", row["name"]
+    columns = {"accuracy": "complete", "score": "score", **{score: column for column, score in _CALLED.items()}}
+    numbers = {score: number_of(row.get(column)) for score, column in columns.items()}
+    scores = {score: number for score, number in numbers.items() if number is not None}
+    outside = any(not 1 <= scores[name] <= 5 for name in _CALLED.values() if name in scores)
+    doubt = "a number is none from 1 to 5" if outside else ""
+    if row.get("match_log") != "succeed":
+        doubt = "a reply has no score, or never came"
+    return FileRow(named, kind, scores, doubt, row.get("image") or row.get("original_image_path", ""))
+
+
+def _reaching(scale: Scale, name: str, rows: Sequence[FileRow]) -> Scale:
+    """Returns a scale that also holds the numbers of all rows."""
+    seen = [row.scores[name] for row in rows if name in row.scores]
+    return replace(scale, lowest=min([scale.lowest or 0.0, *seen]), highest=max([scale.highest or 0.0, *seen]))
+
+
+_TURNS = (5, 4, 3, 2, 1)  # the last first: it is the headline
+
+
+def _msebench(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
+    for file in files:
+        if file.suffix != ".json" or not begins_like(file, rb'\[\s*\{\s*"(turn1|error|empty)":'):
+            continue
+        sessions = json_list(file)
+        found = [_of_session(f"{number:03d}", session) for number, session in enumerate(sessions)]
+        names = [f"{name} {turn}" for turn in _TURNS for name in ("Success", "Overall")]
+        theirs: dict[str, float | str] = {
+            name: sum(row.scores.get(name, 0.0) for row in found) / len(found) for name in names
+        }
+        if stops := next(filter(None, map(_stops_at, sessions)), ""):
+            theirs = dict.fromkeys(names, f"the authors' script stops at a session with {stops}")
+        scales = {name: Scale(lowest=0, highest=1 if name.startswith("Success") else 10) for name in names}
+        counted = {name: _reaching(scale, name, found) for name, scale in scales.items()}
+        yield Found("msebench", file.stem, "en", found, scales, counted, theirs)
+
+
+def _stops_at(session: Mapping[str, Any]) -> str:
+    """Returns what in a session has no number to their script; empty if all of it has."""
+    if "error" in session:
+        return "an error"
+    turns = [one for one in session.values() if isinstance(one, dict)]
+    products = [
+        math.prod(number_of(one.get(name)) or 0.0 for name in ("prompt_following", "consistency")) for one in turns
+    ]
+    return "a negative number" if any(product < 0 for product in products) else ""
+
+
+def _of_session(named: str, session: Mapping[str, Any]) -> FileRow:
+    """Reads what each turn adds to the means; one behind a turn that failed was not judged, and adds 0."""
+    turns = {turn: one for turn in _TURNS if isinstance(one := session.get(f"turn{turn}"), dict)}
+    if "error" in session or not turns:
+        return FileRow(named, "session", {}, "the judge did not answer")
+    scores, whole = {}, True
+    for turn in _TURNS:
+        one = turns.get(turn, {"prompt_following": 0, "consistency": 0})
+        both = [number_of(one.get(name)) for name in ("prompt_following", "consistency")]
+        whole = whole and all(number is not None and 0 <= number <= 10 for number in both)
+        scores[f"Success {turn}"] = float(bool(one.get("all")))
+        scores[f"Overall {turn}"] = math.sqrt(max(0.0, math.prod(number or 0.0 for number in both)))
+    return FileRow(named, "session", scores, "" if whole else "a turn lacks its two numbers from 0 to 10")
+
+
+_SHARES = {"accuracy": "accuracy", "editing": "editing_accuracy", "maintain": "maintain_accuracy"}
+_NO_ANSWER = ("Missing result", "Error occurred", "Error: All ")
+"""How an answer begins that never came."""
+
+
+def _structeditbench(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
+    together: dict[Path, list[Path]] = {}
+    for file in files:
+        if file.suffix == ".arrow" and file.parent.name == "processed_dataset":
+            together.setdefault(file.parent, []).append(file)
+    for parts in together.values():
+        table = [row for part in parts for row in arrow_rows(part, r"category|.*_accuracy|.*_list")]
+        every = dict.fromkeys(name for row in table for name in row)
+        asked = [name.removesuffix("_accuracy") for name in every if name.endswith("_accuracy")]
+        for model in (one for one in asked if f"{one}_editing_accuracy" in every):
+            there = [(f"{n:05d}", row) for n, row in enumerate(table) if row.get(f"{model}_accuracy") is not None]
+            found = [_of_struct(named, row, model) for named, row in there]
+            theirs: dict[str, float | str] = {
+                name.capitalize(): sum(row.scores[score] for row in found) / len(found)
+                for name, score in {"overall": "accuracy", "editing": "editing", "maintain": "maintain"}.items()
+            }
+            scales = dict.fromkeys(_SHARES, Scale(lowest=0, highest=100))
+            yield Found("structeditbench", model.removesuffix("_qwen"), "en", found, scales, scales, theirs)
+
+
+def _of_struct(named: str, row: Mapping[str, Any], model: str) -> FileRow:
+    scores = {score: float(row[f"{model}_{column}"]) for score, column in _SHARES.items()}
+    answers = [str(one.get("answer", "")) for one in row.get(f"{model}_list") or ()]
+    lacking = not answers or any(answer.startswith(_NO_ANSWER) for answer in answers)
+    return FileRow(named, str(row.get("category", "")), scores, "an answer never came" if lacking else "")
+
+
 READERS: tuple[Callable[[Sequence[Path], Path | None], Iterable[Found]], ...] = (
-    *(_gedit, _imgedit, _kris, _wiseedit, _omnicontext, _picabench),
+    *(_gedit, _imgedit, _kris, _wiseedit, _omnicontext, _picabench, _risebench, _msebench, _structeditbench),
     *(_lmms_eval, _evalscope, _i2ebench, _genai_bench, _viescore),
 )
 FORMS = (
-    *("GEdit-Bench", "ImgEdit-Bench", "KRIS-Bench", "WiseEdit", "OmniContext", "PICABench", "lmms-eval", "evalscope"),
-    *("I2EBench", "GenAI-Bench", "VIEScore"),
+    *(
+        "GEdit-Bench",
+        "ImgEdit-Bench",
+        "KRIS-Bench",
+        "RISEBench",
+        "UniREditBench",
+        "WiseEdit",
+        "OmniContext",
+        "PICABench",
+    ),
+    *("StructEditBench", "MSE-Bench", "lmms-eval", "evalscope", "I2EBench", "GenAI-Bench", "VIEScore"),
 )
