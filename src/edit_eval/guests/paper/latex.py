@@ -6,7 +6,7 @@ import re
 import textwrap
 from collections.abc import Iterable
 
-from edit_eval.guests.paper.references import Reference
+from edit_eval.guests.paper.references import REFERENCES, Reference
 from edit_eval.reporting.terminal_text import one_line
 
 _WIDTH = 100
@@ -38,10 +38,12 @@ _SPECIAL = {
     "…": r"\ldots{}",
     "·": r"\textperiodcentered{}",
 }
-_ESCAPED = re.compile("|".join(map(re.escape, _SPECIAL)))
-_LIGATURE = re.compile(r"(?<=-)-|(?<=[?!])`|(?<=')'|(?<=,),")
-"""What LaTeX would make another character of: `--` is a dash."""
-_CITED = re.compile("\ue000([a-z0-9,-]+)\ue001")
+_MINUS = r"(?<![\w.-])-(?=\d)"
+_LIGATURES = "-(?=-)|'(?=')"
+"""What LaTeX would make another character of together with the next: `--` is a dash."""
+_ESCAPED = re.compile(f"{'|'.join(map(re.escape, _SPECIAL))}|(?P<minus>{_MINUS})|{_LIGATURES}")
+_CITED = re.compile(r"\[\[cite:([a-z0-9,]+)\]\]")
+_KEYS = {one.key for one in REFERENCES}
 _LATIN = 0x17F
 """The last character that every LaTeX prints as it is; beyond it there is XeLaTeX."""
 
@@ -49,13 +51,23 @@ _LATIN = 0x17F
 def citation(references: Iterable[Reference]) -> str:
     """Returns what `escaped` makes a `\\cite` of, behind a word; empty for none."""
     keys = ",".join(one.key for one in references)
-    return f"\ue000{keys}\ue001" if keys else ""
+    return f"[[cite:{keys}]]" if keys else ""
 
 
 def escaped(text: str) -> str:
-    """Returns text for LaTeX on one line: its special characters, and what would become a ligature, as they are."""
-    line = one_line(text.replace("\ue000", " \ue002")) if "\ue000" in text else one_line(text)
-    return line
+    """Returns text on one line for LaTeX: special characters and ligatures as they are written, citations as `\\cite`."""
+    made = _ESCAPED.sub(_written, one_line(text))
+    return _CITED.sub(lambda found: _cite(found[1].split(",")), made)
+
+
+def _written(found: re.Match[str]) -> str:
+    return "$-$" if found["minus"] else _SPECIAL.get(found[0], found[0] + "{}")
+
+
+def _cite(keys: Iterable[str]) -> str:
+    """Only of keys that there are: a marker may also stand in somebody's name for a model."""
+    known = ",".join(key for key in keys if key in _KEYS)
+    return f"~\\cite{{{known}}}" if known else ""
 
 
 def wrapped(text: str) -> str:

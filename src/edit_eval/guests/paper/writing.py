@@ -1,0 +1,117 @@
+"""The folder of a paper: every file at once, or none."""
+
+from __future__ import annotations
+
+import io
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from edit_eval import __version__
+from edit_eval.guests.paper.document import Paper
+from edit_eval.guests.paper.figure import figure_pdf, figure_svg
+from edit_eval.guests.paper.latex import escaped, is_latin, wrapped
+from edit_eval.guests.paper.references import bibtex
+from edit_eval.guests.paper.table import table_tex
+from edit_eval.guests.paper.words import figure_caption, methods, results, things
+from edit_eval.new_files import write_rows, written_whole
+from edit_eval.reporting.language import said
+from edit_eval.reporting.terminal_text import one_line
+from edit_eval.text import Text
+
+
+def write_paper(paper: Paper, folder: Path) -> None:
+    """Writes the folder. Raises `ConfigurationError` if it cannot be written, or the figure lacks a letter."""
+    svg = figure_svg(paper)
+    texts = {
+        "table.tex": table_tex(paper),
+        "figure.svg": svg,
+        "results.txt": _paragraphs(results(paper), paper.language),
+        "methods.txt": _paragraphs(methods(paper), paper.language),
+        "numbers.csv": _csv(list(rows(paper))),
+        "references.bib": bibtex(things(paper)),
+    }
+    latin = all(is_latin(text) for name, text in texts.items() if name in ("table.tex", "results.txt", "methods.txt"))
+    head = "".join(f"% {line}\n" for line in _remarks(paper, latin=latin))
+    texts |= {"table.tex": head + texts["table.tex"], "paper.tex": head + _whole(paper, latin=latin)}
+    with written_whole(folder) as temporary:
+        temporary.mkdir()
+        for name, text in texts.items():
+            (temporary / name).write_text(text, encoding="utf-8", errors="backslashreplace", newline="")
+        (temporary / "figure.pdf").write_bytes(figure_pdf(svg))
+        if folder.is_dir():
+            shutil.rmtree(folder)
+
+
+def rows(paper: Paper) -> Iterator[dict[str, Any]]:
+    """Yields the numbers of each edit model by each judge, with all their digits."""
+    for table in paper.tables:
+        for row in table.rows:
+            yield {
+                "judge": table.judge,
+                "score": table.score,
+                "edit_model": row.name,
+                "rank": row.rank,
+                "mark": row.mark,
+                "scored": row.scored,
+                "total": row.total,
+                "images": row.images,
+                "mean": row.mean,
+                "ci95_low": row.ci95 and row.ci95[0],
+                "ci95_high": row.ci95 and row.ci95[1],
+                "behind": row.behind,
+                "behind_low": row.behind_ci95 and row.behind_ci95[0],
+                "behind_high": row.behind_ci95 and row.behind_ci95[1],
+                "p": row.p,
+                "p_adjusted": row.p_adjusted,
+                "failed": row.failed,
+                "tried": row.tried,
+            }
+
+
+def _csv(made: Sequence[Mapping[str, Any]]) -> str:
+    written = io.StringIO(newline="")
+    write_rows(written, list(made[0]), (list(row.values()) for row in made))
+    return written.getvalue()
+
+
+def _paragraphs(texts: Sequence[Text], language: str) -> str:
+    return "\n\n".join(wrapped(escaped(said(one, language))) for one in texts) + "\n"
+
+
+def _remarks(paper: Paper, *, latin: bool) -> Iterator[str]:
+    """Yields what whoever opens the file should know; English, as LaTeX is."""
+    yield f"Made by edit-eval {__version__} of {one_line(', '.join(paper.runs))}. Needs \\usepackage{{booktabs}}."
+    if not latin:
+        yield "Its letters need XeLaTeX and ctex: compile with `xelatex`."
+    for note in paper.notes:
+        yield one_line(f"Note: {str.__str__(note)}")
+
+
+def _whole(paper: Paper, *, latin: bool) -> str:
+    """Returns a document that has everything in it, to look at."""
+    letters = [] if latin else [rf"\usepackage{'' if paper.language == 'zh' else '[scheme=plain]'}{{ctex}}"]
+    titles = [escaped(said(title, paper.language)) for title in (Text("Results"), Text("Methods"))]
+    words = wrapped(" ".join(escaped(said(line, paper.language)) for line in figure_caption(paper)))
+    lines = [
+        r"\documentclass{article}",
+        *letters,
+        r"\usepackage{booktabs,graphicx,url}",
+        r"\begin{document}",
+        f"\\section*{{{titles[0]}}}",
+        r"\input{results.txt}",
+        r"\input{table}",
+        r"\begin{figure}[tb]",
+        r"\centering",
+        r"\includegraphics[width=\linewidth]{figure.pdf}",
+        f"\\caption{{{words}}}",
+        r"\label{fig:edit-eval}",
+        r"\end{figure}",
+        f"\\section*{{{titles[1]}}}",
+        r"\input{methods.txt}",
+        r"\bibliographystyle{plain}",
+        r"\bibliography{references}",
+        r"\end{document}",
+    ]
+    return "\n".join(lines) + "\n"
