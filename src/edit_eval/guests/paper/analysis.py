@@ -21,10 +21,10 @@ from edit_eval.text import Text
 
 
 class PaperAnalysis(Analysis[Paper]):
-    """Table, figure, results and methods of a paper, in LaTeX.
+    """The table, figure, results and methods of a paper, for LaTeX.
 
-    `--to FOLDER` writes `table.tex`, `figure.pdf` and `.svg`, `results.txt` and `methods.txt` (for LaTeX), `numbers.csv`,
-    `references.bib`, and `paper.tex`, which has them all. Runs of other samples, judges or protocols are refused.
+    `--to FOLDER` writes table.tex, figure.pdf and .svg, results.txt, methods.txt, numbers.csv, references.bib, and
+    paper.tex with all of them. Runs of other samples, judges or protocols are refused.
     """
 
     @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from edit_eval.benchmarks.contract import canonical
 from edit_eval.config.identity import Identity
 from edit_eval.errors import ConfigurationError
 from edit_eval.protocols.asked import AskedJudge
@@ -20,12 +21,13 @@ from edit_eval.reporting.verdict import digits, of_comparison, verdict_of
 from edit_eval.run import Run, compare
 from edit_eval.statistics.columns import ScoreColumn
 from edit_eval.statistics.families import Correction
-from edit_eval.statistics.verdict import Opinion, Placing, Verdict
+from edit_eval.statistics.verdict import Contest, Opinion, Placing, Verdict
 from edit_eval.store.comparable import comparable_columns, refuse_other_samples, run_names
 from edit_eval.text import Text
 
-Mark = Literal["best", "level", ""]
-"""`best`; `level`: not shown to be worse than the best, by the ranks; empty for all others."""
+Mark = Literal["best", "level", "worse", ""]
+"""`best`; `level`: nobody is shown to be better, by the ranks, and so not the best; `worse`: somebody is; empty where
+nothing is known, and where a judge has no say."""
 _WEIGHTS = ("model_name", "model", "path", "folder")
 """Parameters that say which weights, or which edits, the likeliest first."""
 _DIGEST = 12
@@ -186,30 +188,32 @@ def _table(
 
 def _row(opinion: Opinion, one: Placing, column: ScoreColumn | None, failed: tuple[int, int]) -> Row:
     contest = next((contest for contest in opinion.contests if contest.other == one.name), None)
-    images = column and len({column.clusters[s] for s, score in column.scores.items() if score is not None})
+    scored = [] if column is None else [sample for sample, score in column.scores.items() if score is not None]
     return Row(
         name=one.name,
         scored=one.scored,
         total=one.total,
-        images=images,
+        images=None if column is None else len({column.image(sample) for sample in scored}),
         mean=one.mean,
         ci95=one.ci95,
         rank=one.rank,
-        mark=_mark(opinion, one),
-        behind=contest and contest.difference,
-        behind_ci95=contest and contest.ci95,
-        p=contest and contest.p,
-        p_adjusted=contest and contest.p_adjusted,
+        mark=_mark(opinion, one, contest),
+        behind=contest.difference if contest else None,
+        behind_ci95=contest.ci95 if contest else None,
+        p=contest.p if contest else None,
+        p_adjusted=contest.p_adjusted if contest else None,
         failed=failed[0],
         tried=failed[1],
     )
 
 
-def _mark(opinion: Opinion, one: Placing) -> Mark:
-    """A rank of 1 says that nobody is shown to be better."""
-    if not (opinion.counts and opinion.contests and opinion.first) or one.rank != 1:
+def _mark(opinion: Opinion, one: Placing, contest: Contest | None) -> Mark:
+    if not (opinion.counts and opinion.contests and opinion.first) or one.rank is None:
         return ""
-    return "best" if one.name == opinion.first else "level"
+    if one.name == opinion.first:
+        return "best"
+    beaten = contest is not None and contest.kind in ("better", "fails_more")
+    return "level" if one.rank == 1 and not beaten else "worse"
 
 
 def _failures(runs: Sequence[Run], columns: Sequence[ScoreColumn]) -> dict[str, tuple[int, int]]:
@@ -295,13 +299,19 @@ def _short(revision: str) -> str:
 
 def _judge(judge: AskedJudge, run: Run) -> NamedJudge:
     prompts = judge.section.parameters.get("prompts")
-    texts = judge.texts.values() if isinstance(judge.texts, Mapping) else ()
-    versions = dict.fromkeys(str(one["version"]) for one in texts if isinstance(one, Mapping) and one.get("version"))
-    wording = ", ".join(versions) or (prompts if isinstance(prompts, str) else "")
+    whose = prompts if isinstance(prompts, str) else ""
     examined = run.examined.get(judge.name)
     return NamedJudge(
         model=_named(judge.model, judge.name),
         protocol=judge.protocol_name,
-        wording=wording,
+        wording=", ".join(_rubrics(judge, run)) or whose,
         passport=examined.line if examined else "",
     )
+
+
+def _rubrics(judge: AskedJudge, run: Run) -> list[str]:
+    """Returns the versions of those rubrics that the samples' categories have, each once."""
+    texts = {name: one for name, one in judge.texts.items() if isinstance(one, Mapping) and "version" in one}
+    categories = dict.fromkeys(canonical(sample.category) for sample in run.results.samples)
+    used = dict.fromkeys(name if name in texts else "general" for name in categories)
+    return list(dict.fromkeys(str(texts[name]["version"]) for name in used if name in texts))

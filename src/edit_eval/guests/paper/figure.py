@@ -13,7 +13,7 @@ import vl_convert
 from markupsafe import Markup
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.guests.paper.document import JudgeTable, Mark, Paper, Row
+from edit_eval.guests.paper.document import JudgeTable, Mark, Paper
 from edit_eval.reporting.language import said
 from edit_eval.reporting.names import scale_words
 from edit_eval.reporting.terminal_text import one_line
@@ -25,7 +25,8 @@ WIDTH = 397
 _ROW, _HEAD, _FOOT, _LEGEND = 17, 16, 32, 18
 _SIZE = 8.5
 _MOST_NAME = 150.0
-_GAP = 22.0
+_EDGE, _GAP = 4.0, 22.0
+_TICKS = 7
 _ACCENT, _INK, _QUIET, _RULE = "#0b5cad", "#222222", "#666666", "#cccccc"
 LETTERS = "Liberation Sans, Arimo, Arial, Helvetica, sans-serif"
 HAN = f"Noto Sans CJK SC, Source Han Sans SC, {LETTERS}"
@@ -93,12 +94,12 @@ def _part(table: JudgeTable, top: float, language: str, *, titled: bool) -> tupl
     rows = [row for row in table.rows if row.mean is not None]
     head = top + (_HEAD if titled else 4)
     bottom = head + _ROW * len(rows)
-    names = min(_MOST_NAME, max(_long(row.name) for row in rows))
+    names = _EDGE + min(_MOST_NAME, max(_long(row.name) for row in rows))
     left = names + 10
     compared = any(row.behind is not None for row in rows)
-    width = (WIDTH - left - _GAP - 6) / 2 if compared else WIDTH - left - 6
+    width = (WIDTH - left - _GAP - _EDGE) / 2 if compared else WIDTH - left - _EDGE
     means = _Panel(left, width, _ruler([end for row in rows for end in (row.mean, *(row.ci95 or ()))]))
-    parts = [_words(said(table.judge, language), 0, top + 11, weight="bold")] if titled else []
+    parts = [_words(said(table.judge, language), _EDGE, top + 11, weight="bold")] if titled else []
     unit = Text("strength") if table.compares else scale_words(table.scale)
     parts += _axis(means, head, bottom, said(Text("mean, {}", unit), language))
     panels = [means]
@@ -125,12 +126,16 @@ def _drawn(
     panel: _Panel, y: float, value: float | None, interval: Sequence[float | None] | None, mark: Mark
 ) -> Iterator[Markup]:
     """Yields interval and point; an open end goes to the edge."""
-    colour = _ACCENT if mark else _QUIET
+    colour = _colour(mark)
     if interval is not None:
         low, high = (edge if end is None else end for end, edge in zip(interval, _edges(panel), strict=True))
         yield _line(panel.at(low), y, panel.at(high), y, colour, 1.4)
     if value is not None:
         yield _point(panel.at(value), y, colour, hollow=mark == "level")
+
+
+def _colour(mark: Mark) -> str:
+    return _ACCENT if mark in ("best", "level") else _QUIET
 
 
 def _edges(panel: _Panel) -> tuple[float, float]:
@@ -145,7 +150,7 @@ def _point(x: float, y: float, colour: str, *, hollow: bool) -> Markup:
 
 
 def _axis(panel: _Panel, top: float, bottom: float, title: str) -> Iterator[Markup]:
-    for tick in panel.ruler.ticks():
+    for tick in panel.ruler.ticks(_TICKS):
         x = panel.at(tick)
         yield _line(x, top, x, bottom, _RULE, 0.5)
         yield _words(f"{tick:g}".replace("-", "−"), x, bottom + 11, anchor="middle", fill=_QUIET)
@@ -157,23 +162,24 @@ def _legend(marks: set[Mark], top: float, language: str) -> Iterator[Markup]:
     meanings: Sequence[tuple[Mark, Text]] = (
         ("best", Text("the best")),
         ("level", Text("not shown to be worse")),
-        ("", Text("shown to be worse, or not tested")),
+        ("worse", Text("shown to be worse")),
+        ("", Text("not ranked")),
     )
     if "best" not in marks:
         return
-    x = 4.0
+    x = _EDGE + 4
     for mark, meaning in meanings:
         if mark in marks:
             words = said(meaning, language)
-            yield _point(x, top + 7, _ACCENT if mark else _QUIET, hollow=mark == "level")
+            yield _point(x, top + 7, _colour(mark), hollow=mark == "level")
             yield _words(words, x + 7, top + 10, fill=_QUIET)
             x += _long(words) + 24
 
 
 def _line(x1: float, y1: float, x2: float, y2: float, colour: str, width: float) -> Markup:
-    return Markup(
-        '<line x1="{:.2f}" y1="{:.2f}" x2="{:.2f}" y2="{:.2f}" stroke="{}" stroke-width="{}"/>'
-    ).format(x1, y1, x2, y2, colour, width)
+    return Markup('<line x1="{:.2f}" y1="{:.2f}" x2="{:.2f}" y2="{:.2f}" stroke="{}" stroke-width="{}"/>').format(
+        x1, y1, x2, y2, colour, width
+    )
 
 
 def _words(text: str, x: float, y: float, *, anchor: str = "start", fill: str = _INK, weight: str = "") -> Markup:

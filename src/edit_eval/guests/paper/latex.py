@@ -55,7 +55,7 @@ def citation(references: Iterable[Reference]) -> str:
 
 
 def escaped(text: str) -> str:
-    """Returns text on one line for LaTeX: special characters and ligatures as they are written, citations as `\\cite`."""
+    """Returns text on one line as LaTeX has it: special characters, ligatures broken, and what is cited."""
     made = _ESCAPED.sub(_written, one_line(text))
     return _CITED.sub(lambda found: _cite(found[1].split(",")), made)
 

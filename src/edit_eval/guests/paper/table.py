@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from edit_eval.guests.paper.columns import PaperColumn, columns_of
 from edit_eval.guests.paper.document import JudgeTable, Paper, Row
 from edit_eval.guests.paper.latex import escaped, wrapped
-from edit_eval.guests.paper.words import caption, points_of
+from edit_eval.guests.paper.words import caption, paragraph_of, points_of
 from edit_eval.reporting.formats import NOTHING
 from edit_eval.reporting.language import said
 from edit_eval.text import Text
@@ -18,12 +18,13 @@ def table_tex(paper: Paper) -> str:
     columns = columns_of(paper.columns, paper.tables)
     heads = [escaped(said(_title(column, paper), paper.language)) for column in columns]
     aligned = "".join("l" if column.is_name else "r" for column in columns)
-    words = wrapped(" ".join(escaped(said(line, paper.language)) for line in caption(paper)))
+    words = wrapped(escaped(said(paragraph_of(caption(paper)), paper.language)))
     lines = [
         r"\begin{table}[tb]",
         r"\centering",
         f"\\caption{{{words}}}",
         r"\label{tab:edit-eval}",
+        r"\smallskip",
         f"\\begin{{tabular}}{{@{{}}{aligned}@{{}}}}",
         r"\toprule",
         f"{' & '.join(heads)} \\\\",

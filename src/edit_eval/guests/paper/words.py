@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from edit_eval.guests.paper.document import JudgeTable, NamedJudge, NamedModel, Paper, Setting, without_folder
@@ -24,12 +24,12 @@ def caption(paper: Paper) -> list[Text]:
     """Returns the sentences above the table."""
     rows = [row for table in paper.tables for row in table.rows]
     samples = counted(paper.setting.samples, "instruction"), counted(paper.setting.images, "source image")
-    lines = [Text("Scores by {: and }, of {} for {}.", [_with_scale(table) for table in paper.tables], *samples)]
+    lines = [Text("Scores by {: and }: {} on {}.", [_with_scale(table) for table in paper.tables], *samples)]
     marks = {row.mark for row in rows}
     if "best" in marks:
         lines.append(Text("Bold: the best."))
     if "level" in marks:
-        lines.append(Text("{}: not shown to be worse than the best{}.", DAGGER, _corrected(paper)))
+        lines.append(_level(paper))
     if {"interval", "behind"} & {*paper.columns}:
         lines.append(Text("Brackets: 95% intervals, clustered on the source image."))
     if "behind" in paper.columns and any(row.behind is not None for row in rows):
@@ -37,10 +37,18 @@ def caption(paper: Paper) -> list[Text]:
     return [*lines, *doubt_lines(paper.verdict)]
 
 
-def _corrected(paper: Paper) -> Text:
-    """Returns in parentheses what tests are corrected for; empty for a single one."""
+def paragraph_of(sentences: Sequence[Text]) -> Text:
+    """Returns sentences one after another."""
+    return joined(sentences, " ")
+
+
+def _level(paper: Paper) -> Text:
+    """Says what the dagger means, and by which correction if there is more than one test."""
     families = dict.fromkeys(table.family for table in paper.tables if table.family and table.family.tests > 1)
-    return Text(" ({:; })", [family.of_tests() for family in families]) if families else Text("")
+    if not families:
+        return Text("{}: not shown to be worse than the best.", DAGGER)
+    corrections = [family.of_tests() for family in families]
+    return Text("{}: not shown to be worse than the best ({:; }).", DAGGER, corrections)
 
 
 def figure_caption(paper: Paper) -> list[Text]:
@@ -63,8 +71,7 @@ def points_of(table: JudgeTable) -> Text:
 
 def results(paper: Paper) -> list[Text]:
     """Returns paragraphs: the verdict's answer with its doubts, and what it rests on, in the verdict's own words."""
-    first = joined([*answer_lines(paper.verdict), *doubt_lines(paper.verdict)], " ")
-    return [first, *paragraph(paper.verdict)]
+    return [paragraph_of([*answer_lines(paper.verdict), *doubt_lines(paper.verdict)]), *paragraph(paper.verdict)]
 
 
 def things(paper: Paper) -> list[Reference]:
@@ -84,10 +91,10 @@ def things(paper: Paper) -> list[Reference]:
 def methods(paper: Paper) -> list[Text]:
     """Returns a paragraph each on benchmark, edit models, judges, statistics and versions."""
     found = [_benchmark(paper.setting), _models(paper), *(_judge(one, paper) for one in paper.judges)]
-    found += [joined(_statistics(paper), " ")]
+    found += [paragraph_of(list(_statistics(paper)))]
     versions = [Text("{} {}", name, version) for name, version in paper.setting.versions.items()]
     machines = [Text("on {: and }", paper.setting.gpus)] if paper.setting.gpus else []
-    return [*found, Text("Versions: {}.", joined([*versions, *machines], ", "))] if versions else found
+    return [*found, Text("Made with {:, }.", [*versions, *machines])] if versions else found
 
 
 def _of_benchmark(setting: Setting) -> list[Reference]:
@@ -156,14 +163,15 @@ def _judge(judge: NamedJudge, paper: Paper) -> Text:
     protocol = Text("protocol {}{}", judge.protocol, citation(cited(f"protocol:{judge.protocol}")))
     if judge.wording:
         protocol = Text("{} ({})", protocol, judge.wording)
-    setting, often = paper.setting, []
+    setting = paper.setting
+    often: list[str] = []
     if setting.repeats > 1:
         often.append(Text("asked {} times", setting.repeats))
     if setting.readings > 1:
         often.append(Text("in {} readings", setting.readings))
     if judge.passport:
         often.append(judge.passport)
-    return Text("Judge: {}; {}; {:; }.", _model(judge.model), protocol, [points_of(table), *often])
+    return Text("Judged by {}; {}; {:; }.", _model(judge.model), protocol, [points_of(table), *often])
 
 
 def _of_methods(paper: Paper) -> list[Reference]:

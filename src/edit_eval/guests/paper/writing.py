@@ -14,7 +14,7 @@ from edit_eval.guests.paper.figure import figure_pdf, figure_svg
 from edit_eval.guests.paper.latex import escaped, is_latin, wrapped
 from edit_eval.guests.paper.references import bibtex
 from edit_eval.guests.paper.table import table_tex
-from edit_eval.guests.paper.words import figure_caption, methods, results, things
+from edit_eval.guests.paper.words import figure_caption, methods, paragraph_of, results, things
 from edit_eval.new_files import write_rows, written_whole
 from edit_eval.reporting.language import said
 from edit_eval.reporting.terminal_text import one_line
@@ -93,11 +93,13 @@ def _whole(paper: Paper, *, latin: bool) -> str:
     """Returns a document that has everything in it, to look at."""
     letters = [] if latin else [rf"\usepackage{'' if paper.language == 'zh' else '[scheme=plain]'}{{ctex}}"]
     titles = [escaped(said(title, paper.language)) for title in (Text("Results"), Text("Methods"))]
-    words = wrapped(" ".join(escaped(said(line, paper.language)) for line in figure_caption(paper)))
+    words = wrapped(escaped(said(paragraph_of(figure_caption(paper)), paper.language)))
     lines = [
+        r"\ifdefined\pdfminorversion\pdfminorversion=7\fi",
         r"\documentclass{article}",
         *letters,
         r"\usepackage{booktabs,graphicx,url}",
+        r"\setlength{\emergencystretch}{3em}",
         r"\begin{document}",
         f"\\section*{{{titles[0]}}}",
         r"\input{results.txt}",
