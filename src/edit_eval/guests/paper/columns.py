@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError
-from edit_eval.guests.paper.document import JudgeTable, Row
+from edit_eval.guests.paper.document import JudgeTable, PaperRow
 from edit_eval.reporting import formats
 from edit_eval.reporting.formats import NOTHING
 from edit_eval.text import Text
@@ -20,7 +20,7 @@ class PaperColumn:
     key: str
     """Its name in `--columns`."""
     title: Text
-    shows: Callable[[JudgeTable, Row], str]
+    shows: Callable[[JudgeTable, PaperRow], str]
     by_default: bool = True
     is_name: bool = False
     """True for words, which are aligned left."""
@@ -28,31 +28,40 @@ class PaperColumn:
     """True for the one that is bold for the best."""
 
 
-def _interval(table: JudgeTable, row: Row) -> str:
-    if row.ci95 is None or row.ci95 == (None, None):
+def _interval(table: JudgeTable, row: PaperRow) -> str:
+    ci95 = row.placing.ci95
+    if ci95 is None or ci95 == (None, None):
         return NOTHING
-    low, high = row.ci95
-    beyond = "−∞" if low is None else formats.score(low, table.digits), formats.score(high, table.digits)
-    return f"[{beyond[0]}, {'∞' if high is None else beyond[1]}]"
+    low, high = (None if end is None else formats.score(end, table.digits) for end in ci95)
+    return f"[{low or '−∞'}, {high or '∞'}]"
 
 
-def _behind(table: JudgeTable, row: Row) -> str:
-    by = formats.score(row.behind, table.digits)
-    return by if row.behind_ci95 is None else f"{by} {formats.bracketed(row.behind_ci95, table.digits)}"
+def _behind(table: JudgeTable, row: PaperRow) -> str:
+    contest, digits = row.contest, table.digits
+    if contest is None or contest.difference is None:
+        return NOTHING
+    by = formats.score(contest.difference, digits)
+    return by if contest.ci95 is None else f"{by} {formats.bracketed(contest.ci95, digits)}"
 
 
 COLUMNS: tuple[PaperColumn, ...] = (
-    PaperColumn("model", Text("Model"), lambda table, row: row.name, is_name=True),
-    PaperColumn("n", Text("Scored"), lambda table, row: f"{row.scored}/{row.total}"),
+    PaperColumn("model", Text("Model"), lambda table, row: row.placing.name, is_name=True),
+    PaperColumn("n", Text("Scored"), lambda table, row: f"{row.placing.scored}/{row.placing.total}"),
     PaperColumn("images", Text("Images"), lambda table, row: str(row.images or NOTHING), by_default=False),
-    PaperColumn("score", Text("Score"), lambda table, row: formats.score(row.mean, table.digits), marked=True),
+    PaperColumn("score", Text("Score"), lambda table, row: formats.score(row.placing.mean, table.digits), marked=True),
     PaperColumn("interval", Text("95% interval"), _interval),
     PaperColumn("behind", Text("Behind the best"), _behind),
-    PaperColumn("p", Text("p"), lambda table, row: formats.p_value(row.p), by_default=False),
-    PaperColumn("p_adjusted", Text("p adj."), lambda table, row: formats.p_value(row.p_adjusted), by_default=False),
-    PaperColumn("rank", Text("Rank"), lambda table, row: formats.rank(row.rank), by_default=False),
+    PaperColumn("p", Text("p"), lambda table, row: _p(row, "p"), by_default=False),
+    PaperColumn("p_adjusted", Text("p adj."), lambda table, row: _p(row, "p_adjusted"), by_default=False),
+    PaperColumn("rank", Text("Rank"), lambda table, row: formats.rank(row.placing.rank), by_default=False),
     PaperColumn("failed", Text("Failed"), lambda table, row: f"{row.failed}/{row.tried}"),
 )
+
+
+def _p(row: PaperRow, name: str) -> str:
+    return formats.p_value(getattr(row.contest, name, None))
+
+
 _BY_KEY = {one.key: one for one in COLUMNS}
 
 

@@ -34,24 +34,15 @@ _DIGEST = 12
 """Characters of a digest that tell it from others."""
 
 
-class Row(msgspec.Struct, frozen=True):
-    """An edit model by one judge. Scores are in the judge's points, differences in points by which it is worse."""
+class PaperRow(msgspec.Struct, frozen=True):
+    """An edit model by one judge, as the verdict has it."""
 
-    name: str
-    scored: int
-    total: int
+    placing: Placing
+    contest: Contest | None
+    """The first against this one: its `difference` is how far this one is behind. None for the first."""
+    mark: Mark
     images: int | None
     """Source images of the scored samples; None for a judge that compares."""
-    mean: float | None
-    """A strength in logits, for a judge that compares."""
-    ci95: tuple[float | None, float | None] | None
-    rank: int | None
-    mark: Mark
-    behind: float | None
-    """By how much it is worse than the first, on the samples that both have; None for the first."""
-    behind_ci95: tuple[float, float] | None
-    p: float | None
-    p_adjusted: float | None
     failed: int
     """Edits that failed, of those `tried`."""
     tried: int
@@ -70,7 +61,7 @@ class JudgeTable(msgspec.Struct, frozen=True):
     digits: int
     family: Correction | None
     """What ranks and p are corrected for; None with one edit model."""
-    rows: list[Row]
+    rows: list[PaperRow]
 
 
 class NamedModel(msgspec.Struct, frozen=True):
@@ -186,25 +177,11 @@ def _table(
     return JudgeTable(judge, headline, opinion.scale, compares, opinion.counts, digits(opinion), family, rows)
 
 
-def _row(opinion: Opinion, one: Placing, column: ScoreColumn | None, failed: tuple[int, int]) -> Row:
+def _row(opinion: Opinion, one: Placing, column: ScoreColumn | None, failed: tuple[int, int]) -> PaperRow:
     contest = next((contest for contest in opinion.contests if contest.other == one.name), None)
     scored = [] if column is None else [sample for sample, score in column.scores.items() if score is not None]
-    return Row(
-        name=one.name,
-        scored=one.scored,
-        total=one.total,
-        images=None if column is None else len({column.image(sample) for sample in scored}),
-        mean=one.mean,
-        ci95=one.ci95,
-        rank=one.rank,
-        mark=_mark(opinion, one, contest),
-        behind=contest.difference if contest else None,
-        behind_ci95=contest.ci95 if contest else None,
-        p=contest.p if contest else None,
-        p_adjusted=contest.p_adjusted if contest else None,
-        failed=failed[0],
-        tried=failed[1],
-    )
+    images = None if column is None else len({column.image(sample) for sample in scored})
+    return PaperRow(one, contest, _mark(opinion, one, contest), images, *failed)
 
 
 def _mark(opinion: Opinion, one: Placing, contest: Contest | None) -> Mark:
@@ -237,7 +214,7 @@ def _setting(runs: Sequence[Run]) -> Setting:
     given: Mapping[str, Any] = section if isinstance(section, Mapping) else {}
     used = [sample for sample in results.samples if not sample.fault]
     return Setting(
-        benchmark=str(given.get("type") or given.get("class_path") or ""),
+        benchmark=without_folder(str(given.get("type") or given.get("class_path") or "")),
         data=Path(str(given.get("data_path") or "")).name,
         source=str(results.about.get("source", "")),
         licence=str(results.about.get("licence", "")),

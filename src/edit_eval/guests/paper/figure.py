@@ -67,8 +67,10 @@ def figure_svg(paper: Paper) -> str:
 
     Raises `ConfigurationError` if no font here has a letter of it.
     """
-    tables = [table for table in paper.tables if any(row.mean is not None for row in table.rows)]
-    _refuse_without_letters([row.name for table in tables for row in table.rows] + [one.judge for one in tables])
+    tables = [table for table in paper.tables if any(row.placing.mean is not None for row in table.rows)]
+    _refuse_without_letters(
+        [row.placing.name for table in tables for row in table.rows] + [one.judge for one in tables]
+    )
     parts: list[Markup] = []
     top = 0.0
     for table in tables:
@@ -91,30 +93,31 @@ def figure_pdf(svg: str) -> bytes:
 
 
 def _part(table: JudgeTable, top: float, language: str, *, titled: bool) -> tuple[list[Markup], float]:
-    rows = [row for row in table.rows if row.mean is not None]
+    rows = [row for row in table.rows if row.placing.mean is not None]
     head = top + (_HEAD if titled else 4)
     bottom = head + _ROW * len(rows)
-    names = _EDGE + min(_MOST_NAME, max(_long(row.name) for row in rows))
+    names = _EDGE + min(_MOST_NAME, max(_long(row.placing.name) for row in rows))
     left = names + 10
-    compared = any(row.behind is not None for row in rows)
+    compared = any(row.contest for row in rows)
     width = (WIDTH - left - _GAP - _EDGE) / 2 if compared else WIDTH - left - _EDGE
-    means = _Panel(left, width, _ruler([end for row in rows for end in (row.mean, *(row.ci95 or ()))]))
+    means = _Panel(left, width, _ruler([end for row in rows for end in (row.placing.mean, *(row.placing.ci95 or ()))]))
     parts = [_words(said(table.judge, language), _EDGE, top + 11, weight="bold")] if titled else []
     unit = Text("strength") if table.compares else scale_words(table.scale)
     parts += _axis(means, head, bottom, said(Text("mean, {}", unit), language))
     panels = [means]
     if compared:
-        ends = [end for row in rows for end in (0.0, row.behind, *(row.behind_ci95 or ()))]
+        its = [row.contest for row in rows if row.contest]
+        ends = [end for one in its for end in (0.0, one.difference, *(one.ci95 or ()))]
         behind = _Panel(means.right + _GAP, width, _ruler(ends))
         parts += _axis(behind, head, bottom, said(Text("behind the best"), language))
         parts.append(_line(behind.at(0), head, behind.at(0), bottom, _QUIET, 1.0))
         panels.append(behind)
     for place, row in enumerate(rows):
         y = head + _ROW * (place + 0.5)
-        parts.append(_words(_cut(row.name), names, y + 3, anchor="end"))
-        parts += _drawn(means, y, row.mean, row.ci95, row.mark)
-        if compared:
-            parts += _drawn(panels[1], y, row.behind, row.behind_ci95, row.mark)
+        parts.append(_words(_cut(row.placing.name), names, y + 3, anchor="end"))
+        parts += _drawn(means, y, row.placing.mean, row.placing.ci95, row.mark)
+        if row.contest:
+            parts += _drawn(panels[1], y, row.contest.difference, row.contest.ci95, row.mark)
     return parts, bottom + _FOOT - top
 
 

@@ -6,7 +6,7 @@ import re
 import textwrap
 from collections.abc import Iterable
 
-from edit_eval.guests.paper.references import REFERENCES, Reference
+from edit_eval.guests.paper.references import REFERENCES, BibliographyEntry
 from edit_eval.reporting.terminal_text import one_line
 
 _WIDTH = 100
@@ -41,14 +41,16 @@ _SPECIAL = {
 _MINUS = r"(?<![\w.-])-(?=\d)"
 _LIGATURES = "-(?=-)|'(?=')"
 """What LaTeX would make another character of together with the next: `--` is a dash."""
-_ESCAPED = re.compile(f"{'|'.join(map(re.escape, _SPECIAL))}|(?P<minus>{_MINUS})|{_LIGATURES}")
+_BREAK = r"/(?=[^\W\d])"
+"""Where a path, or the name of weights, may go on in the next line."""
+_ESCAPED = re.compile(f"{'|'.join(map(re.escape, _SPECIAL))}|(?P<minus>{_MINUS})|(?P<slash>{_BREAK})|{_LIGATURES}")
 _CITED = re.compile(r"\[\[cite:([a-z0-9,]+)\]\]")
 _KEYS = {one.key for one in REFERENCES}
 _LATIN = 0x17F
 """The last character that every LaTeX prints as it is; beyond it there is XeLaTeX."""
 
 
-def citation(references: Iterable[Reference]) -> str:
+def citation(references: Iterable[BibliographyEntry]) -> str:
     """Returns what `escaped` makes a `\\cite` of, behind a word; empty for none."""
     keys = ",".join(one.key for one in references)
     return f"[[cite:{keys}]]" if keys else ""
@@ -61,7 +63,9 @@ def escaped(text: str) -> str:
 
 
 def _written(found: re.Match[str]) -> str:
-    return "$-$" if found["minus"] else _SPECIAL.get(found[0], found[0] + "{}")
+    if found["minus"]:
+        return "$-$"
+    return r"/\allowbreak{}" if found["slash"] else _SPECIAL.get(found[0], found[0] + "{}")
 
 
 def _cite(keys: Iterable[str]) -> str:

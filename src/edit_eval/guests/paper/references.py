@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Reference:
+class BibliographyEntry:
     """An entry of a bibliography."""
 
     key: str
@@ -34,9 +34,9 @@ class Reference:
     """Name of the benchmark, as its authors write it."""
 
 
-REFERENCES: tuple[Reference, ...] = (
+REFERENCES: tuple[BibliographyEntry, ...] = (
     # -- benchmarks and protocols --
-    Reference(
+    BibliographyEntry(
         "liu2025step1x",
         ("benchmark:gedit", "weights:Step1X-Edit"),
         "Liu, Shiyu and Han, Yucheng and Xing, Peng and Yin, Fukun and Wang, Rui and Cheng, Wei and others",
@@ -46,7 +46,7 @@ REFERENCES: tuple[Reference, ...] = (
         arxiv="2504.17761",
         called="GEdit-Bench",
     ),
-    Reference(
+    BibliographyEntry(
         "ku2023viescore",
         ("protocol:viescore",),
         "Ku, Max and Jiang, Dongfu and Wei, Cong and Yue, Xiang and Chen, Wenhu",
@@ -55,7 +55,7 @@ REFERENCES: tuple[Reference, ...] = (
         "github.com/TIGER-AI-Lab/VIEScore at 2cbea4e, README.md",
         arxiv="2312.14867",
     ),
-    Reference(
+    BibliographyEntry(
         "ye2025imgedit",
         ("benchmark:imgedit", "protocol:imgedit"),
         "Ye, Yang and He, Xianyi and Li, Zongjian and Lin, Bin and Yuan, Shenghai and Yan, Zhiyuan and Hou, Bohan and "
@@ -66,7 +66,7 @@ REFERENCES: tuple[Reference, ...] = (
         arxiv="2505.20275",
         called="ImgEdit-Bench",
     ),
-    Reference(
+    BibliographyEntry(
         "wu2025kris",
         ("benchmark:kris", "protocol:kris"),
         "Wu, Yongliang and Li, Zonghui and Hu, Xinting and Ye, Xinyu and Zeng, Xianfang and Yu, Gang and Zhu, Wenbo "
@@ -77,7 +77,7 @@ REFERENCES: tuple[Reference, ...] = (
         arxiv="2505.16707",
         called="KRIS-Bench",
     ),
-    Reference(
+    BibliographyEntry(
         "zhang2023magicbrush",
         ("benchmark:magicbrush", "protocol:magicbrush"),
         "Zhang, Kai and Mo, Lingbo and Chen, Wenhu and Sun, Huan and Su, Yu",
@@ -87,7 +87,7 @@ REFERENCES: tuple[Reference, ...] = (
         place="Advances in Neural Information Processing Systems",
         called="MagicBrush",
     ),
-    Reference(
+    BibliographyEntry(
         "zhao2025risebench",
         ("benchmark:risebench", "protocol:risebench"),
         "Zhao, Xiangyu and Zhang, Peiyuan and Tang, Kexian and Li, Hao and Zhang, Zicheng and Zhai, Guangtao and Yan, "
@@ -98,7 +98,7 @@ REFERENCES: tuple[Reference, ...] = (
         arxiv="2504.02826",
         called="RISEBench",
     ),
-    Reference(
+    BibliographyEntry(
         "han2025unireditbench",
         ("benchmark:unireditbench", "protocol:unireditbench"),
         "Han, Feng and Wang, Yibin and Li, Chenglin and Liang, Zheming and Wang, Dianyi and Jiao, Yang and Wei, "
@@ -109,7 +109,7 @@ REFERENCES: tuple[Reference, ...] = (
         arxiv="2511.01295",
         called="UniREditBench",
     ),
-    Reference(
+    BibliographyEntry(
         "wu2025omnigen2",
         ("benchmark:omnicontext", "protocol:omnicontext", "weights:OmniGen2"),
         "Wu, Chenyuan and Zheng, Pengfei and Yan, Ruiran and Xiao, Shitao and Luo, Xin and Wang, Yueze and others",
@@ -119,7 +119,7 @@ REFERENCES: tuple[Reference, ...] = (
         arxiv="2506.18871",
         called="OmniContext",
     ),
-    Reference(
+    BibliographyEntry(
         "pu2025picabench",
         ("benchmark:picabench", "protocol:picabench"),
         "Pu, Yuandong and Zhuo, Le and Han, Songhao and Xing, Jinbo and Zhu, Kaiwen and Cao, Shuo and Fu, Bin and Liu, "
@@ -130,7 +130,7 @@ REFERENCES: tuple[Reference, ...] = (
         arxiv="2510.17681",
         called="PICABench",
     ),
-    Reference(
+    BibliographyEntry(
         "zhuo2025structbench",
         ("benchmark:structeditbench", "protocol:structeditbench"),
         "Zhuo, Le and Han, Songhao and Pu, Yuandong and Qiu, Boxiang and Paul, Sayak and Liao, Yue and Liu, Yihao and "
@@ -141,7 +141,7 @@ REFERENCES: tuple[Reference, ...] = (
         arxiv="2510.05091",
         called="StructEditBench",
     ),
-    Reference(
+    BibliographyEntry(
         "qu2025vincie",
         ("benchmark:msebench", "protocol:msebench"),
         "Qu, Leigang and Cheng, Feng and Yang, Ziyan and Zhao, Qi and Lin, Shanchuan and Shi, Yichun and Li, Yicong "
@@ -152,7 +152,7 @@ REFERENCES: tuple[Reference, ...] = (
         arxiv="2506.10941",
         called="MSE-Bench",
     ),
-    Reference(
+    BibliographyEntry(
         "pan2025wiseedit",
         ("benchmark:wiseedit", "protocol:wiseedit"),
         "Pan, Kaihang and Chen, Weile and Qiu, Haiyi and Yu, Qifan and Bu, Wendong and Wang, Zehan and Zhu, Yun and "
@@ -163,7 +163,7 @@ REFERENCES: tuple[Reference, ...] = (
         arxiv="2512.00387",
         called="WiseEdit",
     ),
-    Reference(
+    BibliographyEntry(
         "li2026genarena",
         ("protocol:genarena",),
         "Li, Ruihang and Qu, Leigang and Zhang, Jingxu and Gui, Dongnan and Xu, Mengde and Zhang, Xiaosong and Hu, Han "
@@ -174,7 +174,7 @@ REFERENCES: tuple[Reference, ...] = (
         arxiv="2602.06013",
     ),
     # -- edit models --
-    Reference(
+    BibliographyEntry(
         "wu2025qwenimage",
         ("weights:Qwen-Image-Edit",),
         "Wu, Chenfei and Li, Jiahao and Zhou, Jingren and Lin, Junyang and Gao, Kaiyuan and Yan, Kun and others",
@@ -183,7 +183,7 @@ REFERENCES: tuple[Reference, ...] = (
         "github.com/QwenLM/Qwen-Image at 6b5e1f5, README.md",
         arxiv="2508.02324",
     ),
-    Reference(
+    BibliographyEntry(
         "blackforestlabs2025kontext",
         ("weights:FLUX.1-Kontext",),
         "{Black Forest Labs} and Batifol, Stephen and Blattmann, Andreas and Boesel, Frederic and Consul, Saksham and "
@@ -193,7 +193,7 @@ REFERENCES: tuple[Reference, ...] = (
         "github.com/black-forest-labs/flux at 802fb47, README.md",
         arxiv="2506.15742",
     ),
-    Reference(
+    BibliographyEntry(
         "blackforestlabs2025flux2",
         ("weights:FLUX.2-",),
         "{Black Forest Labs}",
@@ -202,7 +202,7 @@ REFERENCES: tuple[Reference, ...] = (
         "github.com/black-forest-labs/flux2 at ab7cca6, README.md",
         url="https://bfl.ai/blog/flux-2",
     ),
-    Reference(
+    BibliographyEntry(
         "firered2026",
         ("weights:FireRed-Image-Edit",),
         "{Super Intelligence Team}",
@@ -211,7 +211,7 @@ REFERENCES: tuple[Reference, ...] = (
         "github.com/FireRedTeam/FireRed-Image-Edit at 456d010, README.md",
         arxiv="2602.13344",
     ),
-    Reference(
+    BibliographyEntry(
         "longcat2025",
         ("weights:LongCat-Image",),
         "{Meituan LongCat Team} and Ma, Hanghang and Tan, Haoxian and Huang, Jiale and Wu, Junqiang and others",
@@ -220,7 +220,7 @@ REFERENCES: tuple[Reference, ...] = (
         "github.com/meituan-longcat/LongCat-Image at af39f67, README.md",
         arxiv="2512.07584",
     ),
-    Reference(
+    BibliographyEntry(
         "brooks2022instructpix2pix",
         ("weights:instruct-pix2pix",),
         "Brooks, Tim and Holynski, Aleksander and Efros, Alexei A.",
@@ -230,7 +230,7 @@ REFERENCES: tuple[Reference, ...] = (
         arxiv="2211.09800",
     ),
     # -- judges --
-    Reference(
+    BibliographyEntry(
         "qwen2026qwen35",
         ("weights:Qwen3.5-",),
         "{Qwen Team}",
@@ -239,7 +239,7 @@ REFERENCES: tuple[Reference, ...] = (
         "github.com/QwenLM/Qwen3.5 at 7e103ae, README.md",
         url="https://qwen.ai/blog?id=qwen3.5",
     ),
-    Reference(
+    BibliographyEntry(
         "bai2025qwen3vl",
         ("weights:Qwen3-VL",),
         "Bai, Shuai and Cai, Yuxuan and Chen, Ruizhe and Chen, Keqin and Chen, Xionghui and Cheng, Zesen and others",
@@ -248,7 +248,7 @@ REFERENCES: tuple[Reference, ...] = (
         "github.com/QwenLM/Qwen3-VL at 9658872, README.md",
         arxiv="2511.21631",
     ),
-    Reference(
+    BibliographyEntry(
         "bai2025qwen25vl",
         ("weights:Qwen2.5-VL",),
         "Bai, Shuai and Chen, Keqin and Liu, Xuejing and Wang, Jialin and Ge, Wenbin and Song, Sibo and others",
@@ -258,7 +258,7 @@ REFERENCES: tuple[Reference, ...] = (
         arxiv="2502.13923",
     ),
     # -- methods: as docs/trust.md names them --
-    Reference(
+    BibliographyEntry(
         "bell2002bias",
         ("method:cr2",),
         "Bell, Robert M. and McCaffrey, Daniel F.",
@@ -268,7 +268,7 @@ REFERENCES: tuple[Reference, ...] = (
         place="Survey Methodology",
         detail="volume = {28}, number = {2}, pages = {169--181}",
     ),
-    Reference(
+    BibliographyEntry(
         "hall1992removal",
         ("method:hall",),
         "Hall, Peter",
@@ -278,7 +278,7 @@ REFERENCES: tuple[Reference, ...] = (
         place="Journal of the Royal Statistical Society, Series B",
         detail="volume = {54}, number = {1}, pages = {221--228}",
     ),
-    Reference(
+    BibliographyEntry(
         "holm1979simple",
         ("method:holm",),
         "Holm, Sture",
@@ -288,7 +288,7 @@ REFERENCES: tuple[Reference, ...] = (
         place="Scandinavian Journal of Statistics",
         detail="volume = {6}, number = {2}, pages = {65--70}",
     ),
-    Reference(
+    BibliographyEntry(
         "bradley1952rank",
         ("method:bradley-terry",),
         "Bradley, Ralph Allan and Terry, Milton E.",
@@ -301,7 +301,7 @@ REFERENCES: tuple[Reference, ...] = (
 )
 
 
-def cited(*things: str) -> list[Reference]:
+def cited(*things: str) -> list[BibliographyEntry]:
     """Returns the entries for what is named, each once, in their order: `benchmark:gedit`, `weights:Qwen/Qwen3-VL-8B`.
 
     Weights are known by how the last part of their name begins, whoever keeps them and in whatever capitals.
@@ -309,7 +309,7 @@ def cited(*things: str) -> list[Reference]:
     return list(dict.fromkeys(one for thing in things for one in REFERENCES if _is_of(one, thing)))
 
 
-def _is_of(reference: Reference, thing: str) -> bool:
+def _is_of(reference: BibliographyEntry, thing: str) -> bool:
     kind, _, name = thing.partition(":")
     if kind != "weights":
         return thing in reference.of
@@ -319,12 +319,12 @@ def _is_of(reference: Reference, thing: str) -> bool:
     )
 
 
-def bibtex(references: Iterable[Reference]) -> str:
+def bibtex(references: Iterable[BibliographyEntry]) -> str:
     """Returns a file of entries for BibTeX."""
     return "\n".join(map(_entry, references))
 
 
-def _entry(one: Reference) -> str:
+def _entry(one: BibliographyEntry) -> str:
     kind = "misc" if one.arxiv or one.url else "inproceedings" if "Advances" in one.place else "article"
     where = "booktitle" if kind == "inproceedings" else "journal"
     fields = [f"author = {{{one.authors}}}", f"title = {{{one.title}}}", f"year = {{{one.year}}}"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from edit_eval.guests.paper.columns import PaperColumn, columns_of
-from edit_eval.guests.paper.document import JudgeTable, Paper, Row
+from edit_eval.guests.paper.document import JudgeTable, Paper, PaperRow
 from edit_eval.guests.paper.latex import escaped, wrapped
 from edit_eval.guests.paper.words import caption, paragraph_of, points_of
 from edit_eval.reporting.formats import NOTHING
@@ -52,7 +52,7 @@ def _body(paper: Paper, columns: list[PaperColumn]) -> Iterator[str]:
             yield f"{' & '.join(_cell(column, table, row) for column in columns)} \\\\"
 
 
-def _cell(column: PaperColumn, table: JudgeTable, row: Row) -> str:
+def _cell(column: PaperColumn, table: JudgeTable, row: PaperRow) -> str:
     words = column.shows(table, row)
     written = "--" if words == NOTHING else escaped(words)
     if column.marked and row.mark == "best":

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from edit_eval.guests.paper.document import JudgeTable, NamedJudge, NamedModel, Paper, Setting, without_folder
+from edit_eval.guests.paper.document import JudgeTable, NamedJudge, NamedModel, Paper, PaperRow, Setting, without_folder
 from edit_eval.guests.paper.latex import citation
-from edit_eval.guests.paper.references import Reference, cited
+from edit_eval.guests.paper.references import BibliographyEntry, cited
 from edit_eval.reporting.names import scale_words
 from edit_eval.reporting.verdict import answer_lines, doubt_lines, paragraph
 from edit_eval.text import Text, counted, joined
@@ -30,11 +30,16 @@ def caption(paper: Paper) -> list[Text]:
         lines.append(Text("Bold: the best."))
     if "level" in marks:
         lines.append(_level(paper))
-    if {"interval", "behind"} & {*paper.columns}:
+    if _has_brackets(paper, rows):
         lines.append(Text("Brackets: 95% intervals, clustered on the source image."))
-    if "behind" in paper.columns and any(row.behind is not None for row in rows):
+    if "behind" in paper.columns and any(row.contest for row in rows):
         lines.append(Text("Behind the best: the paired difference, on the samples that both have."))
     return [*lines, *doubt_lines(paper.verdict)]
+
+
+def _has_brackets(paper: Paper, rows: Sequence[PaperRow]) -> bool:
+    own = "interval" in paper.columns and any(row.placing.ci95 for row in rows)
+    return own or ("behind" in paper.columns and any(row.contest and row.contest.ci95 for row in rows))
 
 
 def paragraph_of(sentences: Sequence[Text]) -> Text:
@@ -54,7 +59,7 @@ def _level(paper: Paper) -> Text:
 def figure_caption(paper: Paper) -> list[Text]:
     """Returns the sentences below the figure."""
     lines = [Text("Left: means with 95% intervals."), Text("Right: the paired difference to the best.")]
-    compared = any(row.behind is not None for table in paper.tables for row in table.rows)
+    compared = any(row.contest for table in paper.tables for row in table.rows)
     return lines if compared else [Text("Means with 95% intervals.")]
 
 
@@ -74,7 +79,7 @@ def results(paper: Paper) -> list[Text]:
     return [paragraph_of([*answer_lines(paper.verdict), *doubt_lines(paper.verdict)]), *paragraph(paper.verdict)]
 
 
-def things(paper: Paper) -> list[Reference]:
+def things(paper: Paper) -> list[BibliographyEntry]:
     """Returns what the methods cite."""
     return list(
         dict.fromkeys(
@@ -97,11 +102,11 @@ def methods(paper: Paper) -> list[Text]:
     return [*found, Text("Made with {:, }.", [*versions, *machines])] if versions else found
 
 
-def _of_benchmark(setting: Setting) -> list[Reference]:
+def _of_benchmark(setting: Setting) -> list[BibliographyEntry]:
     return cited(f"benchmark:{setting.benchmark}")
 
 
-def _of_judge(judge: NamedJudge) -> list[Reference]:
+def _of_judge(judge: NamedJudge) -> list[BibliographyEntry]:
     return cited(f"protocol:{judge.protocol}", f"weights:{judge.model.weights}")
 
 
@@ -174,7 +179,7 @@ def _judge(judge: NamedJudge, paper: Paper) -> Text:
     return Text("Judged by {}; {}; {:; }.", _model(judge.model), protocol, [points_of(table), *often])
 
 
-def _of_methods(paper: Paper) -> list[Reference]:
+def _of_methods(paper: Paper) -> list[BibliographyEntry]:
     compares = [table.compares for table in paper.tables]
     means = ["method:cr2", "method:hall"] if not all(compares) else []
     strengths = ["method:bradley-terry"] if any(compares) else []

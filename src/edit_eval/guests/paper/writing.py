@@ -51,23 +51,22 @@ def rows(paper: Paper) -> Iterator[dict[str, Any]]:
             yield {
                 "judge": table.judge,
                 "score": table.score,
-                "edit_model": row.name,
-                "rank": row.rank,
-                "mark": row.mark,
-                "scored": row.scored,
-                "total": row.total,
-                "images": row.images,
-                "mean": row.mean,
-                "ci95_low": row.ci95 and row.ci95[0],
-                "ci95_high": row.ci95 and row.ci95[1],
-                "behind": row.behind,
-                "behind_low": row.behind_ci95 and row.behind_ci95[0],
-                "behind_high": row.behind_ci95 and row.behind_ci95[1],
-                "p": row.p,
-                "p_adjusted": row.p_adjusted,
-                "failed": row.failed,
-                "tried": row.tried,
+                **_fields(row.placing, ("name", "rank", "scored", "total", "mean", "ci95")),
+                **_fields(row, ("mark", "images", "failed", "tried")),
+                **_fields(row.contest, ("difference", "ci95", "p", "p_adjusted"), "behind_"),
             }
+
+
+def _fields(of: Any, names: Sequence[str], before: str = "") -> dict[str, Any]:
+    """Returns fields by their names, all of them None where there is nothing; an interval becomes two."""
+    found: dict[str, Any] = {}
+    for name in names:
+        value = getattr(of, name, None)
+        if name == "ci95":
+            found |= dict(zip((f"{before}low", f"{before}high"), value or (None, None), strict=True))
+        else:
+            found[before + name] = value
+    return found
 
 
 def _csv(made: Sequence[Mapping[str, Any]]) -> str:
