@@ -39,7 +39,7 @@ _SPECIAL = {
     "·": r"\textperiodcentered{}",
 }
 _MINUS = r"(?<![\w.-])-(?=\d)"
-_LIGATURES = "-(?=-)|'(?=')"
+_LIGATURES = "-(?=-)|'(?=')|[?!](?=`)"
 """What LaTeX would make another character of together with the next: `--` is a dash."""
 _BREAK = r"/(?=[^\W\d])"
 """Where a path, or the name of weights, may go on in the next line."""
