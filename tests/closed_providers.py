@@ -7,6 +7,7 @@ Each answers in the form that its pages document; what happens is decided by a w
     WAIT      a 429 with the wait in a header       BODY      a 429 with the wait in its body
     GONE      the first address has expired         HALF      the first answer is cut off in the middle
     BUSY      the first answer is a 503             BROKE     the account has no credit
+    LIMIT     a judge's answer is cut off           STOPS     a judge's answer ends for another reason
 
 Anything else is a picture of 1024 pixels a side, in the shape asked for. Providers with tasks let each be asked for
 once before it is done. `bill` has what each answer cost, `asked` what came in. Standard library and Pillow only.
@@ -53,6 +54,23 @@ SPENT = {
     "replicate": 0.04,
 }
 """What an edit by the others really costs."""
+JUDGES = {
+    "gemini-4": (1.5, 7.5),
+    "gemini-3.8-flash": (0.75, 3.75),
+    "gemini-3.5-flash-lite": (0.3, 2.5),
+    "gemini-3.1-pro": (2.0, 12.0),
+    "gemini-2.5-flash": (0.3, 2.5),
+    "claude-opus-5-5": (4.0, 20.0),
+    "claude-opus": (5.0, 25.0),
+    "claude-sonnet": (2.0, 10.0),
+    "claude-haiku-5": (0.1, 0.5),
+    "claude-haiku-4": (1.0, 5.0),
+    "gpt-6.1-sol": (2.0, 10.0),
+    "gpt-6-luna": (0.1, 0.5),
+    "gpt-5.4-mini": (0.75, 4.5),
+    "gpt": (2.0, 10.0),
+}
+"""What a million tokens cost that judges read and write, by the beginning of their names."""
 JUDGE = (2.0, 10.0)
 """What a million tokens cost that the judge at `openai` reads and writes."""
 
@@ -229,6 +247,9 @@ class _Handler(BaseHTTPRequestHandler):
         if provider == "openai":
             error = {"message": "You exceeded your current quota", "code": "insufficient_quota", "type": "x"}
             return self.give({"error": error}, 429)
+        if provider == "anthropic":
+            message = "Your credit balance is too low to access the Anthropic API."
+            return self.give({"type": "error", "error": {"type": "invalid_request_error", "message": message}}, 400)
         if provider == "gemini":
             details = [{"@type": "QuotaFailure", "violations": [{"quotaId": "GenerateRequestsPerDayPerProject"}]}]
             error = {"code": 429, "message": "quota", "status": "RESOURCE_EXHAUSTED", "details": details}
@@ -250,11 +271,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def openai(self, body: Any, word: str, first: bool) -> None:
         if self.path.endswith("/chat/completions"):
-            usage = {"prompt_tokens": 1500, "completion_tokens": 4}
-            with self.owner.lock:
-                self.owner.bill.append(("judge", (1500 * JUDGE[0] + 4 * JUDGE[1]) / 1e6))
-            message = {"role": "assistant", "content": "Score: 7"}
-            return self.give({"choices": [{"finish_reason": "stop", "message": message}], "usage": usage})
+            return self.openai_judge(body, word, first)
         if word in ("REFUSE", "BLOCK"):
             error = {"message": "Your request was rejected by the safety system req_7", "code": "moderation_blocked"}
             return self.give({"error": error}, 400)
@@ -267,38 +284,122 @@ class _Handler(BaseHTTPRequestHandler):
         document = {"created": 1, "data": [*drafts, {"b64_json": _packed((width, height))}], "usage": usage}
         self.give(document, half=word == "HALF" and first)
 
-    def layer(self, provider: str, body: Any) -> None:
-        """A judge behind a layer of the chat protocol; thoughts take 300 tokens of the limit, where there are any."""
-        model, limit = body["model"], body.get("max_tokens") or body.get("max_completion_tokens") or 10_000
+    def openai_judge(self, body: Any, word: str, first: bool) -> None:
+        """Chat completions."""
+        model, effort = body["model"], body.get("reasoning_effort", "none")
         refused = ""
-        if provider == "gemini":
-            known = {"model", "messages", "max_tokens", "temperature", "seed", "reasoning_effort", "response_format"}
-            refused = next((f"Unknown name {name}: Cannot find field." for name in body if name not in known), "")
-            thinks = body.get("reasoning_effort") != "none"
-            if body.get("reasoning_effort") == "none" and model.startswith("gemini-3"):
-                refused = "reasoning_effort none is not supported"
-        else:
-            kind = (body.get("thinking") or {}).get("type")
-            if "temperature" in body and re.search(r"opus-(4-[78]|5)|sonnet-5", model):
-                refused = "`temperature` is deprecated for this model."
-            if kind == "disabled" and "opus-5-5" in model:
-                refused = '"thinking.type.disabled" is not supported for this model.'
-            thinks = kind == "adaptive" or (kind is None and re.search(r"(opus|sonnet)-5", model) is not None)
+        if "max_tokens" in body and model != "gpt":
+            refused = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
+        if "temperature" in body and effort != "none":
+            refused = "Unsupported value: 'temperature' does not support 0 with this model."
+        if effort == "none" and model.startswith("gpt-6.1-sol"):
+            refused = "Unsupported value: 'reasoning_effort' does not support 'none' with this model."
         if refused:
-            return self.give([{"error": {"code": 400, "message": refused}}], 400)
+            return self.give({"error": {"message": refused, "code": "unsupported_value"}}, 400)
         message: dict[str, Any] = {"role": "assistant", "content": "Score: 7"}
-        ended = {"finish_reason": "stop", "message": message}
-        if thinks and limit <= 300:
-            ended = {"finish_reason": "length", "message": {"role": "assistant"}}
-        usage = {"prompt_tokens": 1500, "completion_tokens": 304 if thinks else 4}
-        self.give({"choices": [ended], "usage": usage, "model": model})
+        form, why = (body.get("response_format") or {}).get("json_schema"), "stop"
+        if form:
+            message["content"] = json.dumps(_instance(form["schema"]))
+        limit, thinks = body.get("max_completion_tokens") or body.get("max_tokens") or 9999, effort != "none"
+        if word == "REFUSE":
+            message |= {"content": None, "refusal": "I cannot judge it."}
+        elif word == "BLOCK":
+            message, why = {"role": "assistant", "content": "Score: 9"}, "content_filter"
+        elif word == "LIMIT" or (thinks and limit <= 300):
+            message, why = {"role": "assistant", "content": "Score: 1" if word == "LIMIT" else ""}, "length"
+        usage = {"prompt_tokens": 1500, "completion_tokens": self.judged(model, 300 * thinks)}
+        choices = [{"finish_reason": why, "message": message}]
+        self.give({"choices": choices, "usage": usage, "model": model}, half=word == "HALF" and first)
+
+    def judged(self, model: str, thought: int) -> int:
+        """Writes what a question costs on the bill; returns the tokens written, thoughts included."""
+        read, written = next(prices for name, prices in JUDGES.items() if model.startswith(name))
+        with self.owner.lock:
+            self.owner.bill.append(("judge", (1500 * read + (4 + thought) * written) / 1e6))
+        return 4 + thought
 
     def anthropic(self, body: Any, word: str, first: bool) -> None:
-        self.layer("anthropic", body)
+        """Messages."""
+        model, kind = body["model"], (body.get("thinking") or {}).get("type")
+        known = {"model", "messages", "system", "max_tokens", "temperature", "thinking", "output_config"}
+        refused = next((f"{name}: Extra inputs are not permitted" for name in body if name not in known), "")
+        if self.headers.get("anthropic-version") != "2023-06-01" or "max_tokens" not in body:
+            refused = "anthropic-version: header is required"
+        if "temperature" in body and re.search(r"opus-(4-[78]|5)|(sonnet|haiku)-5", model):
+            refused = "`temperature` is deprecated for this model."
+        if kind == "disabled" and re.search(r"opus-5-5|sonnet-5-5", model):
+            refused = '"thinking.type.disabled" is not supported for this model.'
+        if kind == "enabled" and re.search(r"opus-(4-[78]|5)|(sonnet|haiku)-5", model):
+            refused = '"thinking.type.enabled" is not supported for this model.'
+        if kind == "enabled" and not 1024 <= body["thinking"]["budget_tokens"] < body["max_tokens"]:
+            refused = "`max_tokens` must be greater than `thinking.budget_tokens`"
+        if kind == "adaptive" and "4-5" in model:
+            refused = "adaptive thinking is not supported on this model"
+        if kind in ("enabled", "adaptive") and "temperature" in body:
+            refused = "`temperature` may only be set to 1 when thinking is enabled"
+        form = (body.get("output_config") or {}).get("format")
+        if form and re.search(r'"(minimum|maximum|minItems|maxItems)": \d', json.dumps(form)):
+            refused = "output_config.format.schema: for 'number' type, properties maximum, minimum are not supported"
+        if refused:
+            return self.give({"type": "error", "error": {"type": "invalid_request_error", "message": refused}}, 400)
+        thinks = kind in ("adaptive", "enabled") or (
+            kind is None and re.search(r"(opus|sonnet|haiku)-5", model) is not None
+        )
+        content: list[dict[str, Any]] = [{"type": "thinking", "thinking": "", "signature": "s"}] * thinks
+        text = json.dumps(_instance(form["schema"])) if form else "Score: 7"
+        ended: dict[str, Any] = {"stop_reason": "end_turn", "stop_details": None}
+        if word in ("REFUSE", "BLOCK"):  # what was written before it is sent along
+            details = {"type": "refusal", "category": "general_harms", "explanation": "Not this one."}
+            ended, text = {"stop_reason": "refusal", "stop_details": details}, "Score: 9" if word == "REFUSE" else ""
+        elif word == "STOPS":
+            ended = {"stop_reason": "pause_turn"}
+        elif word == "LIMIT" or (thinks and body["max_tokens"] <= 300):
+            ended, text = {"stop_reason": "max_tokens"}, "Score: 1" if word == "LIMIT" else ""
+        content += [{"type": "text", "text": text}] * bool(text)
+        usage = {"input_tokens": 1000, "cache_read_input_tokens": 500, "cache_creation_input_tokens": 0}
+        usage["output_tokens"] = self.judged(model, 300 * thinks)
+        document = {"type": "message", "model": model, "content": content, "usage": usage, **ended}
+        self.give(document, half=word == "HALF" and first)
+
+    def gemini_judge(self, body: Any, word: str, first: bool) -> None:
+        """generateContent, for words."""
+        model, settings = self.path.rpartition("/")[2].partition(":")[0], body["generationConfig"]
+        thinking = settings.get("thinkingConfig") or {}
+        known = {"maxOutputTokens", "temperature", "seed", "thinkingConfig", "responseMimeType", "responseJsonSchema"}
+        refused = next((f"Unknown name {name}: Cannot find field." for name in settings if name not in known), "")
+        refused = next(
+            (f"Unknown name {name}" for name in body if not re.match("contents|system|generation", name)), refused
+        )
+        if thinking.get("thinkingLevel") == "MINIMAL" and re.match("gemini-(3.[178]-(pro|flash$)|4)", model):
+            refused = "Thinking level MINIMAL is not supported for this model."
+        if "thinkingBudget" in thinking and not model.startswith("gemini-2"):
+            refused = "Please use thinking_level."
+        if "thinkingLevel" in thinking and model.startswith("gemini-2"):
+            refused = "Thinking level is not supported for this model."
+        if refused:
+            return self.give({"error": {"code": 400, "message": refused, "status": "INVALID_ARGUMENT"}}, 400)
+        usage: dict[str, Any] = {"promptTokenCount": 1500}
+        if word == "BLOCK":
+            self.judged(model, -4)
+            return self.give({"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}, "usageMetadata": usage})
+        thinks = thinking.get("thinkingBudget", 1) != 0 and thinking.get("thinkingLevel") != "MINIMAL"
+        schema = settings.get("responseJsonSchema")
+        text, why = json.dumps(_instance(schema)) if schema else "Score: 7", "STOP"
+        if word == "REFUSE":
+            text, why = "Score: 9", "SAFETY"
+        elif word == "STOPS":
+            why = "OTHER"
+        elif word == "LIMIT" or (thinks and settings.get("maxOutputTokens", 9999) <= 300):
+            text, why = "Score: 1" if word == "LIMIT" else "", "MAX_TOKENS"
+        parts = [{"text": "Let me see. Score: 3", "thought": True}] * thinks + [{"text": text}] * bool(text)
+        usage |= {"candidatesTokenCount": 4, "thoughtsTokenCount": self.judged(model, 300 * thinks) - 4}
+        candidate = {"content": {"role": "model", "parts": parts}, "finishReason": why}
+        document = {"candidates": [candidate], "usageMetadata": usage, "modelVersion": f"{model}-001"}
+        self.give(document, half=word == "HALF" and first)
 
     def gemini(self, body: Any, word: str, first: bool) -> None:
-        if self.path.endswith("/chat/completions"):
-            return self.layer("gemini", body)
+        if "responseModalities" not in body["generationConfig"]:
+            return self.gemini_judge(body, word, first)
         usage: dict[str, Any] = {"promptTokenCount": 300, "totalTokenCount": 300}
         if word == "BLOCK":
             return self.give({"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}, "usageMetadata": usage})
@@ -395,7 +496,18 @@ class _Handler(BaseHTTPRequestHandler):
         self.give({"output": {"choices": [choice]}}, half=word == "HALF" and first)
 
 
-_WORDS = ("REFUSE", "BLOCK", "ALONE", "DRAFT", "WAIT", "BODY", "GONE", "HALF", "BUSY", "BROKE")
+_WORDS = ("REFUSE", "BLOCK", "ALONE", "DRAFT", "WAIT", "BODY", "GONE", "HALF", "BUSY", "BROKE", "LIMIT", "STOPS")
+
+
+def _instance(schema: Any) -> Any:
+    """Something that fits a JSON schema."""
+    if "enum" in schema:
+        return schema["enum"][0]
+    if schema.get("type") == "object":
+        return {name: _instance(one) for name, one in schema["properties"].items()}
+    if schema.get("type") == "array":
+        return [_instance(schema["items"])]
+    return {"string": "fine", "boolean": True}.get(schema.get("type"), 7)
 
 
 def _packed(size: tuple[int, int], colour: tuple[int, int, int] = (10, 120, 200)) -> str:

@@ -86,13 +86,13 @@ def made(tmp_path: Path) -> Run:
     return evaluate(asked(tmp_path), run_dir=tmp_path / "run", passports=tmp_path / "mine", report=False)
 
 
-def test_a_judge_without_a_passport_is_unexamined(made: Run) -> None:
+def test_a_judge_without_a_passport_is_not_audited(made: Run) -> None:
     assert made.summary["judges"] == {
-        "testing": {"line": "unexamined", "language": "en", "passport": None, "anchors": None}
+        "testing": {"line": "not audited", "language": "en", "passport": None, "anchors": None}
     }
-    assert "Judge testing: unexamined\n" in printed(made)
+    assert "Judge testing: not audited\n" in printed(made)
     assert "评审 testing：未经检验\n" in printed(made, "zh")
-    assert compare_runs([made, made]).notes[-1] == "judge testing: unexamined"
+    assert compare_runs([made, made]).notes[-1] == "judge testing: not audited"
 
 
 def test_a_finished_run_takes_a_passport_that_came_later_and_keeps_it(made: Run, tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_a_finished_run_takes_a_passport_that_came_later_and_keeps_it(made: Run,
     examined(made, tmp_path / "mine")
     again = evaluate(asked(tmp_path), run_dir=tmp_path / "run", passports=tmp_path / "mine")
     shutil.rmtree(tmp_path / "mine")
-    line = "examined 2026-11-21: passed (words)"
+    line = "audited 2026-11-21: passed (words)"
     for run in (again, Run(again.path)):
         assert run.summary["judges"]["testing"]["line"] == line
         assert f"Judge testing: {line}\n" in printed(run)
@@ -115,8 +115,8 @@ def test_a_finished_run_takes_a_passport_that_came_later_and_keeps_it(made: Run,
 def test_of_another_language_the_line_says_for_which_it_is_missing(made: Run, tmp_path: Path) -> None:
     examined(made, made.path / "passports", language="zh", measures={})
     run = Run(made.path)
-    assert run.summary["judges"]["testing"]["line"] == "examined 2026-11-21: passed; unexamined for English"
-    assert "Judge testing: examined 2026-11-21: passed; unexamined for English\n" in printed(run)
+    assert run.summary["judges"]["testing"]["line"] == "audited 2026-11-21: passed; not audited for English"
+    assert "Judge testing: audited 2026-11-21: passed; not audited for English\n" in printed(run)
     assert "评审 testing：2026-11-21 检验：通过；英文未经检验\n" in printed(run, "zh")
     assert run.summary["judges"]["testing"]["passport"]["this_language"] is False
     with pytest.raises(ConfigurationError, match="no judge of this run has a passport in the run's language"):
@@ -128,11 +128,11 @@ def test_compare_says_of_each_run_what_it_knows_of_the_judge(made: Run, tmp_path
     examined(made, copy.path / "passports", measures={})
     notes = compare_runs([made, copy]).notes
     assert [*notes[-2:]] == [
-        "judge testing, in run: unexamined",
-        "judge testing, in copy: examined 2026-11-21: passed",
+        "judge testing, in run: not audited",
+        "judge testing, in copy: audited 2026-11-21: passed",
     ]
     known = [Run(run.path, copy.path / "passports") for run in (made, copy)]
-    assert compare_runs(known).notes[-1] == "judge testing: examined 2026-11-21: passed"
+    assert compare_runs(known).notes[-1] == "judge testing: audited 2026-11-21: passed"
 
 
 def test_what_is_no_passport_is_none(made: Run, tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def test_anchors_are_judged_again_in_a_run_of_their_own(
     inner = Run(run.path / "anchors" / "0" / "0000")
     anchors = run.examined["testing"].passport.anchors
     assert {one.id for one in inner.results.samples} == {one.sample for one in anchors}
-    assert compare_runs([run, Run(run.path)]).notes[-1] == "judge testing: examined 2026-11-21: passed"
+    assert compare_runs([run, Run(run.path)]).notes[-1] == "judge testing: audited 2026-11-21: passed"
 
 
 def test_a_drift_is_said_and_compare_ends_with_3(
@@ -214,12 +214,12 @@ def test_a_drift_is_said_and_compare_ends_with_3(
 
 def test_two_audits_of_the_same_scenes_tell_a_drift_too(anchored: Run, tmp_path: Path) -> None:
     old = Run(Path(shutil.copytree(anchored.path, tmp_path / "old")))
-    assert list(compare_runs([old, anchored]).notes) == ["judge testing: examined 2026-11-21: passed"]
+    assert list(compare_runs([old, anchored]).notes) == ["judge testing: audited 2026-11-21: passed"]
     rescored(old, 5.6)
     runs = [Run(old.path), anchored]
     assert "judge testing has drifted between old and run" in compare_runs(runs).notes[-1]
     examined(old, old.path / "passports", measures={}, anchors=anchors_of(tmp_path / "ladder"), benchmark={"seed": 6})
-    assert list(compare_runs([Run(old.path), anchored]).notes) == ["judge testing: examined 2026-11-21: passed"]
+    assert list(compare_runs([Run(old.path), anchored]).notes) == ["judge testing: audited 2026-11-21: passed"]
 
 
 def test_anchors_that_this_version_draws_otherwise_say_nothing(anchored: Run, tmp_path: Path) -> None:

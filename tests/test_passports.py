@@ -154,15 +154,15 @@ def test_of_another_language_it_says_so(tmp_path: Path) -> None:
     passports.write(english, tmp_path)
     found = passports.read(tmp_path, judge("zh"), "zh")
     assert found == english
-    assert passports.line(found, "zh") == "examined 2026-11-21: passed; unexamined for Chinese"
-    assert passports.line(found, "en") == "examined 2026-11-21: passed"
+    assert passports.line(found, "zh") == "audited 2026-11-21: passed; not audited for Chinese"
+    assert passports.line(found, "en") == "audited 2026-11-21: passed"
     passports.write(passport(judge("zh"), "zh"), tmp_path)
     assert passports.read(tmp_path, judge("zh"), "zh") == passport(judge("zh"), "zh")
 
 
 def test_the_line_names_what_it_did_not_pass() -> None:
-    assert passports.line(passport(judge()), "en") == "examined 2026-11-21: limited (words, order (causal))"
-    assert passports.line(None, "en") == "unexamined"
+    assert passports.line(passport(judge()), "en") == "audited 2026-11-21: limited (words, order (causal))"
+    assert passports.line(None, "en") == "not audited"
 
 
 @pytest.mark.parametrize("damage", ["{", "[]", '{"schema": 99}', "null", '{"schema": 1}'])
@@ -220,14 +220,14 @@ def test_one_that_was_changed_by_hand_is_seen(tmp_path: Path) -> None:
     found = passports.read(tmp_path, judge(), "en")
     assert found is not None
     assert (found.verdict, found.measures, found.tries) == ("edited", {}, ())
-    assert passports.line(found, "en") == "unexamined: its passport was changed by hand"
+    assert passports.line(found, "en") == "not audited: its passport was changed by hand"
     again = passports.write(found, tmp_path / "copies")
     assert passports.read_file(again) == found
 
 
 def test_its_line_says_what_it_rests_on_and_how_often_it_was_tried() -> None:
     tried = passport(judge(), verdict="passed", measures={}, categories={}, tries=(Try(7, 40, 512, "passed"),))
-    assert passports.line(tried, "en") == "examined 2026-11-21: passed; 40 scenes a category, 512 pixels, seed 7"
+    assert passports.line(tried, "en") == "audited 2026-11-21: passed; 40 scenes a category, 512 pixels, seed 7"
     again = replace(tried, tries=(Try(3, 40, 512, "failed"), *tried.tries))
     assert passports.line(again, "en").endswith("seed 7, try 2 after failed")
 

@@ -16,8 +16,8 @@ FACE = """
 Analysis Audit Benchmark BenchmarkError ChartStyle Column Comparison ConfigurationError ControlPicture Edit
 EditEvalError EditModel EditRequest Judge JudgeRequest Judgement Line LoadError MeanScore Missing ModelError NotDrawn
 Picture PictureError Protocol Question Reading Refused Reply Results Run RunDirectoryError RunInterrupted RunRecords
-Sample SampleGroup Scale Score Scored Scoring Sources Spectator Status Stopped Table Text Tracker Unscored Verb View __version__
-analyse audit compare evaluate score score_table
+Sample SampleGroup Scale Score Scored Scoring Sources Spectator Status Stopped Table Text Tracker Unscored Verb View
+__version__ analyse audit compare evaluate score score_table
 """
 HEAVY = {"torch", "pyarrow", "pandas", "matplotlib", "transformers", "diffusers", "ray", "openai", "fastapi", "IPython"}
 

@@ -359,17 +359,17 @@ def _all(folder: Path) -> Iterator[Passport]:
 def line(passport: Passport | None, language: str) -> str:
     """Returns a line for readers about a judge that is asked about instructions in that language.
 
-    `examined 2026-11-21: passed; unexamined for Chinese`, or `unexamined`.
+    `audited 2026-11-21: passed; not audited for Chinese`, or `not audited`.
     """
     if passport is None:
-        return "unexamined"
+        return "not audited"
     if passport.verdict == EDITED:
-        return Text("unexamined: its passport was changed by hand")
-    said = Text("examined {}: {}", passport.date, passport.verdict)
+        return Text("not audited: its passport was changed by hand")
+    said = Text("audited {}: {}", passport.date, passport.verdict)
     if passport.failed:
         said += Text(" ({})", [name.replace("_", " ") for name in passport.failed])
     if passport.basis:
         said += Text("; {}", passport.basis)
     if passport.subject.language != language:
-        said += Text("; unexamined for {}", _LANGUAGES.get(language, language))
+        said += Text("; not audited for {}", _LANGUAGES.get(language, language))
     return said

@@ -104,7 +104,7 @@ def test_a_package_brings_a_benchmark_a_protocol_a_judge_and_a_measure(site: Pat
     assert headlines["blank", "measured"] == "change"
     page = (tmp_path / "run" / "report" / "report.md").read_text("utf-8")
     assert "measured" in page
-    assert "blank leads copy" in page
+    assert "mine has blank ahead" in page
     [pair] = [
         one
         for one in json.loads(typed(site, tmp_path, "compare", "run", "--json").stdout)["pairs"]

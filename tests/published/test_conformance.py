@@ -25,6 +25,7 @@ from PIL import Image
 from edit_eval.config.components import registered
 from edit_eval.guests.metrics.beside.picture_metrics import PictureMetrics
 from edit_eval.judges.contract import JudgeRequest
+from edit_eval.pictures import with_steps
 from edit_eval.protocols.contract import Missing
 from edit_eval.protocols.numbers import Numbers
 from edit_eval.published.certificates import CERTIFICATES, certificate_of
@@ -37,7 +38,7 @@ from edit_eval.published.omnicontext import OmniContextScores
 from edit_eval.published.pairs import GEditBenchV2, GenArena
 from edit_eval.published.picabench import PICAEval
 from edit_eval.published.risebench import RISEBenchScores
-from edit_eval.published.structeditbench import StructScore
+from edit_eval.published.structeditbench import COVERED, StructScore
 from edit_eval.published.unireditbench import UniREditBenchScores
 from edit_eval.published.wiseedit import WiseEditScores
 from edit_eval.records import Judgement, Reply, Status
@@ -248,6 +249,17 @@ def test_the_distances_of_pictures_are_the_authors(place: int) -> None:
     for name, number in one["numbers"].items():
         found = ours(asking, name, of)
         assert found == number if isinstance(number, str) else found == pytest.approx(number, abs=DIGITS["magicbrush"])
+
+
+@pytest.mark.parametrize("row", rows("structeditbench")["pictures"], ids=lambda row: "{}x{}".format(*row))
+def test_structeditbench_shows_a_picture_as_the_authors_do(row: list[int]) -> None:
+    """Scaled to which size and cut where is theirs; each pixel is held."""
+    width, height, scaled_width, scaled_height, *box = row
+    picture = Image.frombytes("RGB", (width, height), random.Random(width).randbytes(3 * width * height))
+    scaled = picture.resize((scaled_width, scaled_height), Image.Resampling.LANCZOS)
+    expected = scaled.crop((box[0], box[1], box[2], box[3]))
+    shown = with_steps(picture, COVERED)
+    assert (shown.size, shown.tobytes()) == (expected.size, expected.tobytes())
 
 
 @pytest.mark.parametrize("protocol", CERTIFICATES)

@@ -21,7 +21,7 @@ from edit_eval.statistics.summary import known
 from reporting.reported_runs import build_run, rescored, unscored
 
 PASSED = {
-    "line": "examined 2026-11-20: passed",
+    "line": "audited 2026-11-20: passed",
     "language": "en",
     "passport": {
         "date": "2026-11-20",

@@ -399,7 +399,7 @@ def test_letters_go_on_after_z() -> None:
 
 
 def test_notes_are_said_in_both_languages_and_records_as_they_are() -> None:
-    values = {"run": "night", "judge": "strict", "pending": 3, "total": 12, "sizes": "x 1, y 2", "line": "unexamined"}
+    values = {"run": "night", "judge": "strict", "pending": 3, "total": 12, "sizes": "x 1, y 2", "line": "not audited"}
     values |= {"first": "day", "mean": "+0.80", "spread": "0.90", "noise": "0.10", "p": "<0.0001"}
     notes = [Note(kind, **values, passport=None, language="en") for kind in NOTES]
     comparison = compare([column("a", drawn(2)), column("b", drawn(3))], notes=[*notes, "x: 2 damaged lines"])

@@ -62,7 +62,7 @@ def test_coverage_comes_first(incomplete: Report) -> None:
     coverage = incomplete.summary["coverage"]
     assert first.startswith(f"{coverage['scored']} of 30 scored. Not scored: ")
     assert "2 not done yet" in first
-    assert "Below the required coverage of 100%." in first
+    assert "Not final: 100% must be scored." in first
 
 
 @pytest.mark.parametrize(
@@ -300,7 +300,7 @@ def test_controls_are_rows_atop_the_results(tmp_path: Path) -> None:
     assert [line.split("|")[1].strip() for line in written if line.startswith("| 对照")] == [
         "对照：原图",
         "对照：灰图",
-        "对照：他图",
+        "对照：另一张图",
     ]
 
 

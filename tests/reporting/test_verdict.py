@@ -66,7 +66,7 @@ def test_the_best_is_held_against_all_others(drawn: Results, lower: bool) -> Non
     scale = "from 0 to 10, lower is better" if lower else "out of 10"
     by = f"{abs(of_b['difference']):.2f} ({scale}; 95% interval {low:.2f} to {high:.2f})"
     assert said(results) == f"c is better than both others; next is b, {by} behind."
-    assert then(results) == ["Nothing: this is settled."]
+    assert then(results) == ["Nothing, this is settled."]
     assert said(results, "zh").startswith("c 优于")
     two = without(results, "b")
     assert said(two).startswith("c is better than a, by 1.00 (")
@@ -81,12 +81,14 @@ def test_what_no_test_separates_has_no_winner(drawn: Results) -> None:
     results = scored(drawn, {"a": 0.0, "b": 0.05, "c": -0.8})
     assert said(results) == "No winner: b is ahead, but may be no better than a; it is better than c."
     close = without(results, "c")
-    assert said(close) == "No winner: b is ahead of a by 0.05 (out of 10), which may be chance."
+    assert (
+        said(close)
+        == "No winner: b is ahead of a by 0.05 (out of 10; 95% interval -0.06 to 0.16), which may be chance."
+    )
     [pair] = summarise(close)["comparison"]["pairs"]
     more = pair["settled_by"] - 30
-    assert then(close) == [
-        f"About {round(more, -1)} more pictures would settle a lead like this four times in five, if it is real."
-    ]
+    told = f"Add about {round(more, -1)} pictures: if the lead is real, the chance to show it is then 80%."
+    assert then(close) == [told]
     same = replace(drawn, judgements=tuple(rescored(one, 4.0) for one in drawn.judgements))
     assert said(same) == "No winner: a and b and c have the same score on each of 30 pictures."
     alike = {"a": 4.0, "b": 5.0, "c": 3.0}
@@ -113,7 +115,7 @@ def test_few_images_and_missing_scores_are_named(drawn: Results) -> None:
     )
     holey = replace(results, judgements=holes)
     assert said(holey).count("missing scores could reverse this") == 1
-    assert then(holey)[0].endswith("give the same command with `--retry unparseable`.")
+    assert then(holey)[0].endswith("repeat the edit-eval run command with --retry unparseable.")
 
 
 def test_what_it_rests_on_is_told_apart_from_the_answer(drawn: Results) -> None:

@@ -40,7 +40,7 @@ def test_a_table_has_the_scores_of_its_run(pairs: Path, monkeypatch: pytest.Monk
     found = score_table(pairs, judge="scene_judge", devices="cpu:1", progress="none")
     assert [one.score for one in found] == json.loads(pairs.with_name("scores.json").read_text())
     assert {(one.status, one.passport, one.error, one.scale.highest) for one in found} == {
-        (Status.OK, "unexamined", None, 10.0)
+        (Status.OK, "not audited", None, 10.0)
     }
 
 

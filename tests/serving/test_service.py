@@ -110,7 +110,7 @@ def test_answers_say_which_instrument_gave_them(served: Served) -> None:
     heard = served.post("/v1/score", json.dumps({"pairs": [pair(3)]}).encode())
     known = served.get("/v1/identity").document
     assert heard.document["identity"] == known["digest"]
-    assert heard.document["passports"] == {"redness": "unexamined"}
+    assert heard.document["passports"] == {"redness": "not audited"}
     assert known["judges"]["redness"]["scales"]["score"]["highest"] == 10
     assert "/v1/score" in served.get("/openapi.json").document["paths"]
     health = served.get("/health").document

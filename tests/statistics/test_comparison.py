@@ -383,14 +383,14 @@ CASES = {
         {},
         Outcome("fails_more", "a", failures="tie"),
         "B fails more",
-        "a is better than b, with fewer failed edits",
+        "a is better than b, because b fails more",
     ),
     "trade": (
         failing(column("b", drawn(3, 2.0)), range(20)),
         {},
         Outcome("trade", failures="trade"),
         "trade",
-        "are a trade",
+        "b scores better than a, by 1.92",
     ),
     "tie": (column("b", drawn(3)), {}, Outcome("cannot_be_told"), "tie", "No winner"),
     "equal": (
@@ -398,7 +398,7 @@ CASES = {
         {"margin": 0.5},
         Outcome("equal", holds=True, margin=0.5),
         "equal ±0.5",
-        "are equal within the margin",
+        "Passed, because a and b are equal within 0.5",
     ),
     "not within so small a margin": (ALIKE, {"margin": 0.001}, Outcome("cannot_be_told"), "tie", "No winner"),
     "identical": (
@@ -406,7 +406,7 @@ CASES = {
         {"margin": 0.5},
         Outcome("cannot_be_told", why="identical"),
         "same on 90",
-        "have the same scores",
+        "have the same score on each of 90",
     ),
     "few images": (
         column("b", [1, 2, 1]),
@@ -427,7 +427,7 @@ CASES = {
         {},
         Outcome("not_comparable"),
         "no test",
-        "have no scored sample in common",
+        "no picture is scored for both a and b",
     ),
 }
 

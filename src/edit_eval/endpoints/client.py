@@ -73,6 +73,7 @@ _PORTS = {"http": 80, "https": 443}
 _BEFORE_ANY_WORK = (400, 401, 402, 403, 404, 405, 413, 415, 422, 429, 503, 529)  # nothing is charged for these
 _SPENT = "insufficient_quota"  # OpenAI's code of a 429 that waiting does not cure
 _OF_THE_DAY = "PerDay"  # in Gemini's name of the quota that a 429 is about
+_OF_THE_ACCOUNT = ("API_KEY_INVALID", "credit balance is too low")  # Gemini's and Anthropic's 400 for a key, a credit
 
 NOT_IN_THE_KEY: dict[str, bool] = {"in_key": False}
 """Metadata of a field that affects where and how often requests are sent, and so no answer."""
@@ -150,15 +151,17 @@ class Client:
         *,
         address: str = "",
         header: tuple[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
         paid: bool = False,
     ) -> None:
         """`whose`: `judge` or `edit model`, for errors; `longest`: the most bytes that an answer may have.
 
         `address`: where it is without a `base_url`; `header`: the name of the header for the key, and its form, where
-        they are not OpenAI's; `paid`: an attempt that may have been charged is followed by one more at most.
+        they are not OpenAI's, and `headers` further ones beside it; `paid`: an attempt that may have been charged is
+        followed by one more at most.
         """
         self._canary_seconds = canary_seconds
-        self._address, self._header, self._paid = address, header, paid
+        self._address, self._header, self._headers, self._paid = address, header, headers or {}, paid
         self.served, self.whose, self._canary, self._longest = served, whose, canary, longest
         self.gate = Throttle(served.concurrency)
         self.address = ""
@@ -215,7 +218,7 @@ class Client:
         if self._header is not None:
             name, form = self._header
             headers = {name: form.format(self._key)} if self._key else {}
-            headers |= {"content-type": "application/json", "accept": "application/json"}
+            headers |= {"content-type": "application/json", "accept": "application/json", **self._headers}
         self._http, self._post = http, Posting(self.openai, self._longest, direct=direct, headers=headers)
         self.address = address_of(str(self.openai.base_url))
         self._loop = asyncio.new_event_loop()
@@ -309,6 +312,7 @@ class Client:
         if status == 402 or (status == 429 and any(word in text for word in (_SPENT, _OF_THE_DAY))):
             failure.again = failure.busy = False
         failure.account = status in (401, 402, 403) or (status == 429 and not failure.again)
+        failure.account |= status == 400 and any(words in text for words in _OF_THE_ACCOUNT)
         return failure
 
     async def get(self, path: str, hosts: Sequence[str] = ()) -> str:
@@ -583,9 +587,18 @@ class Client:
 
     async def _listed(self) -> list[str]:
         try:
+            if self._header is not None:
+                return _names(plain(await asyncio.wait_for(self.get("/models"), self.served.attempt_timeout)))
             return await asyncio.wait_for(listed_models(self.openai), self.served.attempt_timeout)
         except Exception:
             return []
+
+
+def _names(listed: Any) -> list[str]:
+    """Returns the names in Anthropic's or Google's list of models."""
+    entries = (listed.get("data") or listed.get("models") or []) if isinstance(listed, dict) else []
+    named = [one.get("id") or one.get("name") for one in entries if isinstance(one, dict)]
+    return [name.removeprefix("models/") for name in named if isinstance(name, str)]
 
 
 def _reason(error: BaseException) -> str:

@@ -1,4 +1,5 @@
-"""A server as a judge: any that speaks the OpenAI chat protocol (vLLM, SGLang, llama.cpp, Ollama, OpenAI, ...).
+"""A server as a judge: any that speaks the OpenAI chat protocol (vLLM, SGLang, llama.cpp, Ollama, OpenAI, ...), and
+with `api` OpenAI's own, Anthropic's and Google's, each in its own words (`edit_eval.judges.chat_interfaces`).
 
 How errors of a server are handled: `edit_eval.endpoints.client`. The canary is a request for one token about a picture
 of one colour, also sent once at the start. What the server supports beyond the protocol (constraining an answer to a
@@ -13,14 +14,15 @@ from __future__ import annotations
 import base64
 import contextlib
 import inspect
+import json
 import math
 import re
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from edit_eval.endpoints.client import (
@@ -37,9 +39,10 @@ from edit_eval.endpoints.client import (
 from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.errors import LoadError
 from edit_eval.judges.answers import tokens_given
+from edit_eval.judges.chat_interfaces import CHAT_COMPLETIONS, Chat, Completion
 from edit_eval.judges.chat_probe import LOGPROBS_ROAD, ONE_WORD, Fields, Probe, WayOfAsking
 from edit_eval.judges.chat_servers import Decision, wording
-from edit_eval.judges.closed_judges import MAKERS, address_of_maker, judge_of
+from edit_eval.judges.closed_judges import MAKERS, address_of_maker, cards_of_makers, judge_of, way_of
 from edit_eval.judges.contract import PROBABILITIES, AnswerForm, JudgeRequest
 from edit_eval.judges.generation import seed_of
 from edit_eval.pictures import pixel_digest
@@ -52,25 +55,12 @@ if TYPE_CHECKING:
 
 REGISTERED = {"chat_endpoint": "ChatEndpoint"}
 
-Message = dict[str, Any]
-
-TAKEN_BY_CALL = ("model", "messages", "max_tokens", "temperature", "stream", "n", "timeout", "extra_headers")
-
-ENDINGS = {
-    "length": Status.CUT_OFF,  # OpenAI, and all servers of its protocol
-    "model_length": Status.CUT_OFF,  # Mistral: the model's own limit
-    "abort": Status.CUT_OFF,  # vLLM and SGLang: the server gave up on the request, and returns what it had
-    "content_filter": Status.REFUSED,  # OpenAI, Azure: withheld, completely or from some point on
-}
-"""`finish_reason` -> the status of an answer that did not end normally."""
-
 LONGEST_ANSWER = 512
 """Most tokens that `max_tokens: auto` allows."""
 PROBES, PROBE_TOKENS = 8, (1500, 16)
 """Most requests that are tried out when a judge is loaded, and the most tokens that one reads and writes."""
-
-THOUGHTS = ("reasoning_content", "reasoning")
-"""Where servers put thoughts: SGLang, transformers, llama.cpp and older vLLM; vLLM 0.33."""
+PROBE_ROOM = 1024
+"""Most tokens of a thought about such a request."""
 
 _CONTROL_TOKEN = re.compile(r"<\|(?=[^|<>]{1,40}\|>)")
 
@@ -100,7 +90,8 @@ class ChatEndpoint:
         """Above 0 answers are drawn, and a `seed` of its own goes along with each request. null sends none, for models
         that accept none."""
         call: dict[str, Any] = field(default_factory=dict)
-        """Further keywords of the request: `seed`, `response_format`, `max_completion_tokens`, `extra_body`, ..."""
+        """Further keywords of the request: `seed`, `response_format`, `max_completion_tokens`, `extra_body`, ...; with
+        `api: anthropic` or `gemini` fields as the maker names them."""
         thinking: Literal["on", "off"] | None = None
         """Whether the model thinks before it answers; null: as the server has it. Where probabilities are read it does
         not."""
@@ -112,8 +103,8 @@ class ChatEndpoint:
         the server's, by SGLang's `/v1/decisions` or the `/v1/systemone` of vLLM, SGLang and transformers."""
 
         api: Literal["openai", "gemini", "anthropic"] | None = field(default=None, metadata={"in_key": "if given"})
-        """The maker's own service: its address and key's variable, the fields that its present models take, and the
-        least thinking there is, unless `thinking` says otherwise (`judges/closed_judges.py` has the table)."""
+        """The maker's own service, in its own words: its address and key's variable, the fields that its present models
+        take, and the least thinking there is, unless `thinking` says otherwise."""
         price: list[float] | None = field(default=None, metadata=NOT_IN_THE_KEY)
         """What a million tokens cost, `[READ, WRITTEN]` (`[0.2, 0.8]`): `status`, `plan --from` and the report then say
         the cost beside the tokens. Not part of a key."""
@@ -123,28 +114,43 @@ class ChatEndpoint:
                 len(self.price) == 2 and all(math.isfinite(one) and one >= 0 for one in self.price)
             ):
                 raise ValueError("price: it takes two numbers, for a million tokens read and for a million written")
+            interface = MAKERS[self.api].interface if self.api else CHAT_COMPLETIONS
             if self.api is not None:
                 maker = MAKERS[self.api]
-                self.base_url = self.base_url or ("" if self.serve is not None else address_of_maker(self.api))
+                if self.serve is not None:
+                    raise ValueError("serve: the maker serves the model; leave out one of the two")
+                self.base_url = self.base_url or address_of_maker(self.api)
                 if self.api_key_env == "OPENAI_API_KEY":
                     self.api_key_env = maker.key
                 if self.thinking == "off" and judge_of(self.api, self.model).off is None:
                     raise ValueError(f"thinking: {self.model} has no switch that turns it off; leave this out")
             if self.thinking_tokens < 1:
                 raise ValueError(f"thinking_tokens: {self.thinking_tokens} is too few")
-            if clash := sorted(set(self.call) & set(TAKEN_BY_CALL)):
+            if clash := sorted(set(self.call) & set(interface.taken)):
                 raise ValueError(f"call: {', '.join(clash)} cannot be set there")
+            if self.max_tokens is None and interface.limited:
+                raise ValueError("max_tokens: this maker takes no question without a limit")
             super().__post_init__()
 
     def __init__(self, parameters: Parameters) -> None:
         self.parameters = parameters
         self._row = judge_of(parameters.api, parameters.model) if parameters.api else None
+        self._maker = MAKERS[parameters.api] if parameters.api else None
         self.capacity = parameters.concurrency
-        self.client = Client(parameters, "judge", lambda: self._asked(self._canary(ONE_WORD, 1, {})))
+        self._interface = self._maker.interface if self._maker else CHAT_COMPLETIONS
+        self.client = Client(
+            parameters,
+            "judge",
+            lambda: self._asked(self._canary(ONE_WORD, 1, {})),
+            header=self._interface.header,
+            headers=self._interface.headers,
+        )
         self._probe = Probe(
             self.client,
             lambda text, tokens, fields: self._asked(self._canary(text, tokens, fields)),
             lambda row, labels: self._posted(row, ONE_WORD, [_one_colour()], labels),
+            # Where a thought comes first, the first token is not the answer's.
+            interface=replace(self._interface, logprobs={}) if self._row and self._row.off is None else self._interface,
             road=parameters.probabilities,
             thinking=None if parameters.thinking is None or self._row else parameters.thinking == "on",
             thinking_tokens=parameters.thinking_tokens,
@@ -160,8 +166,8 @@ class ChatEndpoint:
         """
         digest = folders.digest_if_local(parameters.model) if parameters.serve else ""
         asked = "" if parameters.probabilities == LOGPROBS_ROAD else wording(parameters.probabilities)
-        row = judge_of(parameters.api, parameters.model).revision if parameters.api else ""
-        return f"{digest} {asked} {row}".strip()
+        way = way_of(parameters.api, parameters.model) if parameters.api else ""
+        return f"{digest} {asked} {way}".strip()
 
     @staticmethod
     def duration(parameters: Parameters) -> tuple[float, float, str] | None:
@@ -172,7 +178,18 @@ class ChatEndpoint:
     def card(parameters: Parameters) -> dict[str, str]:
         """Returns who gets what, unless it stays on this machine."""
         host = host_elsewhere(parameters)
-        return {"leaves": f"pictures and questions, for {host}"} if host else {}
+        if not parameters.api:
+            return {"leaves": f"pictures and questions, for {host}"} if host else {}
+        maker, row = MAKERS[parameters.api], judge_of(parameters.api, parameters.model)
+        told = [f"pictures and questions, for {maker.company} ({host})"] * bool(host)
+        told += [maker.training] * bool(maker.training)
+        told += [f"it is switched off on {row.ends}"] * bool(row.ends)
+        return {"leaves": "; ".join(told), "source": f"{row.source} ({row.date})"}
+
+    @staticmethod
+    def presets() -> list[dict[str, str]]:
+        """Returns a card for each family of the makers' models."""
+        return cards_of_makers()
 
     @staticmethod
     def prices(parameters: Parameters) -> dict[str, Any] | None:
@@ -186,12 +203,13 @@ class ChatEndpoint:
         if row is not None and parameters.thinking is None:
             thought = row.room
         read, written = price
+        tried = PROBE_TOKENS[1] + (min(thought, PROBE_ROOM) if row is not None else 0)
         return {
             "read": read,
             "written": written,
             "longest": limit + thought,
             "attempts": parameters.retries + 1,
-            "load": PROBES * (PROBE_TOKENS[0] * read + PROBE_TOKENS[1] * written) / 1e6,
+            "load": PROBES * (PROBE_TOKENS[0] * read + tried * written) / 1e6,
             "date": "" if parameters.price or row is None else row.date,
             "source": "price" if parameters.price or row is None else row.source,
         }
@@ -214,6 +232,9 @@ class ChatEndpoint:
         starts our own server on the GPUs among `devices`.
         """
         self._refuse_unknown_keywords()
+        if self._maker and not self.client.has_key and self.parameters.base_url == self._maker.address:
+            variable = self.parameters.api_key_env
+            raise LoadError(f"{variable} is not set: it takes {self._maker.company}'s key", final=True)
         self.client.serve(devices, server)
         (answer,) = self.client.first(self._asked(self._canary(ONE_WORD, 1, {})))
         self._probe.forget()
@@ -224,7 +245,8 @@ class ChatEndpoint:
             self.client.close()
             raise
         self._know(answer)
-        if serves := self.client.serves():
+        serves = "" if self._row else self.client.serves()
+        if serves:
             self._about["serves"] = serves
 
     def examine(self, request: JudgeRequest) -> str | Reply:
@@ -241,10 +263,13 @@ class ChatEndpoint:
         return answer
 
     def _know(self, answer: Completion | None) -> None:
-        names = ("model", "system_fingerprint")
-        said = {name: self.client.clean(str(answer.document.get(name) or "")) for name in names} if answer else {}
-        sent = {"thinking": f"sent: {dict(self._row.switch(self.parameters.thinking))}"} if self._row else {}
-        self._about = {**self.client.about(), **said, **self._probe.found, **sent}
+        names = self._interface.says.items() if answer else ()
+        said = {name: self.client.clean(str(answer.document.get(key) or "")) for name, key in names} if answer else {}
+        self._about = {**self.client.about(), **said, **self._probe.found}
+        if self._row is not None:
+            switch = self._row.switch(self.parameters.thinking, self.parameters.thinking_tokens)
+            self._about["interface"] = self._interface.name
+            self._about["thinking"] = f"sent: {json.dumps(switch)}" if switch else "nothing sent"
 
     def close(self) -> None:
         """Closes the connections; cancels a request in progress."""
@@ -257,7 +282,7 @@ class ChatEndpoint:
     def judge(self, requests: Sequence[JudgeRequest]) -> list[str | Reply]:
         """Answers a batch, with one request per question, all at the same time.
 
-        An answer that the server ended (`ENDINGS`) is a `Reply` that says so.
+        An answer that the server withheld or cut off is a `Reply` that says so.
 
         May be called from several threads at once. Raises `ModelError` for a request that failed for good, and
         `LoadError` if the server itself no longer answers.
@@ -267,6 +292,8 @@ class ChatEndpoint:
     # -- requests --
 
     def _refuse_unknown_keywords(self) -> None:
+        if self._interface.header is not None:
+            return
         from openai.resources.chat import AsyncCompletions
 
         known = inspect.signature(AsyncCompletions.create).parameters
@@ -285,42 +312,49 @@ class ChatEndpoint:
 
         return ask
 
-    def _body(self, request: JudgeRequest, more: Fields) -> Message:
+    def _body(self, request: JudgeRequest, more: Fields) -> dict[str, Any]:
         p, pictures = self.parameters, list(request.pictures.values())
         if request.form == PROBABILITIES:  # nothing is sampled, and some servers would scale by the temperature first
-            body = self._chat(request.system, request.user, pictures, p.max_tokens and 1, more)
-            return {**body, "temperature": 0.0} if p.temperature and "temperature" in body else body
+            temperature = p.temperature and 0.0
+            return self._chat(request.system, request.user, pictures, p.max_tokens and 1, more, temperature, "off")
         limit = tokens_given(request.form) if p.max_tokens == "auto" else p.max_tokens
         if limit is not None and p.thinking == "on":
             limit += p.thinking_tokens
-        body = self._chat(request.system, request.user, pictures, limit, more)
-        drawn = p.temperature and (self._row is None or self._row.temperature)
-        return {"seed": seed_of(request), **body} if drawn else body
+        seed = seed_of(request) if p.temperature else None
+        return self._chat(request.system, request.user, pictures, limit, more, p.temperature, p.thinking, seed)
 
-    def _canary(self, text: str, tokens: int, more: Fields) -> Message:
-        return self._chat("", text, [_one_colour()], self.parameters.max_tokens and tokens, more)
+    def _canary(self, text: str, tokens: int, more: Fields) -> dict[str, Any]:
+        p = self.parameters
+        pictures, thinking = [_one_colour()], None if p.thinking == "on" else p.thinking  # there is nothing to think of
+        return self._chat("", text, pictures, p.max_tokens and tokens, more, p.temperature, thinking, room=PROBE_ROOM)
 
-    def _chat(self, system: str, user: str, pictures: Sequence[Image], max_tokens: int | None, more: Fields) -> Message:
-        parts: list[Message] = [
-            {"type": "image_url", "image_url": {"url": self._urls.of(picture)}} for picture in pictures
-        ]
-        parts.append({"type": "text", "text": _plain(user)})
-        messages: list[Message] = [{"role": "user", "content": parts}]
-        if system:
-            messages.insert(0, {"role": "system", "content": _plain(system)})
+    def _chat(
+        self,
+        system: str,
+        user: str,
+        pictures: Sequence[Image],
+        limit: int | None,
+        more: Fields,
+        temperature: float | None,
+        thinking: str | None,
+        seed: int | None = None,
+        room: int | None = None,
+    ) -> dict[str, Any]:
         call = self.parameters.call
-        body: Message = {"model": self.parameters.model, "messages": messages, **call}
-        if more:  # the user's `call` takes precedence
-            own = {name: value for name, value in more.items() if name not in call}
-            body["extra_body"] = {**own, **call.get("extra_body", {})}
-        if max_tokens is not None:
-            body["max_tokens"] = max_tokens
-        if self.parameters.temperature is not None:
-            body["temperature"] = self.parameters.temperature
-        if self._row is None:
-            return body
-        own = {**call, **call.get("extra_body", {})}
-        return self._row.fitted(body, self.parameters.thinking, own)
+        chat = Chat(
+            model=self.parameters.model,
+            system=_plain(system),
+            user=_plain(user),
+            pictures=[self._urls.of(picture) for picture in pictures],
+            limit=limit,
+            temperature=temperature,
+            seed=seed,
+            settings=more,
+            call=call,
+        )
+        if self._row is not None:
+            chat = self._row.fitted(chat, thinking, self.parameters.thinking_tokens, room)
+        return self._interface.body(chat)
 
     def _posted(self, row: Decision, text: str, pictures: Sequence[Image], labels: Sequence[str]) -> Ask[Any]:
         urls = [self._urls.of(picture) for picture in pictures]
@@ -334,11 +368,9 @@ class ChatEndpoint:
 
     # -- replies --
 
-    def _asked(self, body: Message) -> Ask[Completion]:
-        sent = {**body, **body.get("extra_body", {})}
-        for name in ("extra_body", "extra_query"):
-            sent.pop(name, None)
-        posted = self.client.posted("/chat/completions", sent, query=body.get("extra_query"))
+    def _asked(self, body: dict[str, Any]) -> Ask[Completion]:
+        path = self._interface.path.format(model=self.parameters.model)
+        posted = self.client.posted(path, body, query=self.parameters.call.get("extra_query"))
 
         async def ask(client: Any) -> Completion:
             return self._completion(await posted(client))
@@ -348,23 +380,19 @@ class ChatEndpoint:
     def _completion(self, text: str) -> Completion:
         """Parses what a server sent with a status of success."""
         document = plain(text)
-        if isinstance(document, dict) and isinstance(choices := document.get("choices"), list) and choices:
-            choice = choices[0] if isinstance(choices[0], dict) else {}
-            if isinstance(message := choice.get("message"), dict):
-                return Completion(document, message, str(choice.get("finish_reason")), choice.get("logprobs"))
-        raise self.client.of_another_kind(document, text, "a chat completion")
+        completion = self._interface.read(document) if isinstance(document, dict) else None
+        if completion is None:
+            raise self.client.of_another_kind(document, text, "a chat completion")
+        if completion.failure:
+            raise Failure(f"the judge's server gave no answer: {self.client.excerpt(completion.failure)}", once=True)
+        return completion
 
     def _reply(self, completion: Completion) -> str | Reply:
-        content = completion.message.get("content")
-        refusal = "" if content else completion.message.get("refusal") or ""
-        if isinstance(content, list):  # text may also come in parts
-            content = "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
-        text = self.client.clean(str(content or refusal))
-        if not text and (thought := next((t for name in THOUGHTS if (t := completion.message.get(name))), "")):
+        text = self.client.clean(completion.text or completion.refusal)
+        if not text and completion.thought:
             # Everything that came, as a model would write it without such a server: none of it is taken for an answer.
-            text = f"<think>{self.client.clean(str(thought))}"
-        ended = Status.REFUSED if refusal else ENDINGS.get(completion.finish_reason, Status.OK)
-        tokens = completion.tokens
+            text = f"<think>{self.client.clean(completion.thought)}"
+        ended, tokens = completion.ended, completion.tokens
         return text if ended is Status.OK and not any(tokens) else Reply(text=text, ended=ended, tokens=tokens)
 
     def _distribution(self, completion: Completion, plan: WayOfAsking, request: JudgeRequest) -> Reply:
@@ -372,7 +400,7 @@ class ChatEndpoint:
         said = self._reply(completion)
         text, ended = (said, Status.OK) if isinstance(said, str) else (said.text, said.ended)
         if ended is Status.REFUSED:
-            return Reply(text=text, ended=ended)
+            return Reply(text=text, ended=ended, tokens=completion.tokens)
         try:
             values = plan.values(completion.entries, request.labels) if completion.entries else {}
         except (ValueError, KeyError, TypeError) as error:
@@ -392,33 +420,6 @@ class ChatEndpoint:
             return Reply(values=values, normalised=normalised)
 
         return ask
-
-
-@dataclass(frozen=True)
-class Completion:
-    """A server's answer as plain data."""
-
-    document: Message
-    message: Message
-    """Message of the first choice."""
-    finish_reason: str
-    logprobs: Any = None
-
-    @property
-    def tokens(self) -> tuple[int, int]:
-        """Tokens read and written, as counted by the server; zeros if it does not say."""
-        usage = self.document.get("usage")
-        said = [usage.get(name) for name in ("prompt_tokens", "completion_tokens")] if isinstance(usage, dict) else []
-        read, written = (one if type(one) is int and one > 0 else 0 for one in said or (0, 0))
-        return read, written
-
-    @property
-    def entries(self) -> list[Any]:
-        """The most probable first tokens, or those requested: `token` and `logprob` each; may be empty."""
-        content = self.logprobs.get("content") if isinstance(self.logprobs, Mapping) else None
-        first = content[0] if isinstance(content, list) and content else None
-        entries = first.get("top_logprobs") if isinstance(first, Mapping) else None
-        return entries if isinstance(entries, list) else []
 
 
 def _form(request: JudgeRequest) -> AnswerForm:

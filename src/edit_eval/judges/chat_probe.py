@@ -13,25 +13,13 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from edit_eval.endpoints.client import Ask, Client, Failure, plain
 from edit_eval.errors import LoadError
-from edit_eval.judges.chat_servers import (
-    DECISIONS,
-    LOGPROBS,
-    SCHEMAS,
-    THINKING,
-    THINKING_BUDGETS,
-    TOKEN_IDS,
-    Decision,
-    Way,
-)
+from edit_eval.judges.chat_interfaces import ChatInterface, Completion
+from edit_eval.judges.chat_servers import TOKEN_IDS, Decision, Way
 from edit_eval.judges.contract import PROBABILITIES, AnswerForm
-
-if TYPE_CHECKING:
-    from edit_eval.judges.chat_endpoint import Completion
-
 
 LOGPROBS_ROAD = "logprobs"
 FEW, MOST_IDS = 64, 128
@@ -48,7 +36,7 @@ HELD: Mapping[str, Any] = {
 ONE_WORD = "Answer with one word: is this a picture?"
 
 Fields = Mapping[str, Any]
-Chat = Callable[[str, int, Fields], Ask["Completion"]]
+Chat = Callable[[str, int, Fields], Ask[Completion]]
 """Text, limit on the answer's tokens, further fields -> a request about the picture."""
 
 
@@ -81,12 +69,15 @@ class Probe:
         chat: Chat,
         decide: Callable[[Decision, Sequence[str]], Ask[Any]],
         *,
+        interface: ChatInterface,
         road: str,
         thinking: bool | None,
         thinking_tokens: int,
     ) -> None:
-        """`decide` asks on a path of `DECISIONS` about the picture; `road` is how probabilities are requested."""
+        """`decide` asks on a path of the interface's `decisions` about the picture; `road` is how probabilities are
+        requested."""
         self._client, self._chat, self._decide, self._road = client, chat, decide, road
+        self._interface, self._kinds = interface, (LOGPROBS_ROAD, *interface.decisions)
         self._thinking, self._thinking_tokens = thinking, thinking_tokens
         self.found: dict[str, str] = {}
         """Findings for `about`."""
@@ -114,7 +105,7 @@ class Probe:
             self._switch(False)
             self._schema()
             if form.form != PROBABILITIES:
-                kinds = [kind for kind in (LOGPROBS_ROAD, *DECISIONS) if self._can(kind)]
+                kinds = [kind for kind in self._kinds if self._can(kind)]
                 self.found["probabilities"] = ", ".join(kinds) or "none"
 
     def _made(self, form: AnswerForm) -> WayOfAsking:
@@ -138,7 +129,7 @@ class Probe:
     def _switch(self, on: bool) -> Fields | None:
         """Returns the fields that switch thinking; None if the server has no switch."""
         if on not in self._switches:
-            ways = ((name, way.asks(on)) for name, way in THINKING.items())
+            ways = ((name, way.asks(on)) for name, way in self._interface.thinking.items())
             taken = ((name, fields) for name, fields in ways if self._tried(ONE_WORD, 1, fields) is not None)
             name, self._switches[on] = next(taken, ("no switch", None))
             self.found["thinking"] = name
@@ -152,7 +143,7 @@ class Probe:
                 return {}
             text = "thinking: this server has no switch for it; leave it out, or set it with `call`"
             raise LoadError(text, final=True)
-        for name, way in THINKING_BUDGETS.items() if on else ():
+        for name, way in self._interface.budgets.items() if on else ():
             budget = way.asks(self._thinking_tokens)
             if self._tried(ONE_WORD, 1, {**fields, **budget}) is not None:
                 self.found["thinking"] += f", {name}"
@@ -164,7 +155,7 @@ class Probe:
     def _schema(self) -> Way | None:
         if self._schema_way is None:
             off = self._switch(False) or {}
-            holds = ((name, way) for name, way in SCHEMAS.items() if self._holds(way, off))
+            holds = ((name, way) for name, way in self._interface.schemas.items() if self._holds(way, off))
             name, way = next(holds, ("not held", None))
             self.found["schema"], self._schema_way = name, (way,)
         return self._schema_way[0]
@@ -172,7 +163,7 @@ class Probe:
     def _holds(self, way: Way, off: Fields) -> bool:
         answer = self._tried(ONE_WORD, FEW, {**off, **way.asks(HELD)})
         try:
-            return answer is not None and json.loads(str(answer.message.get("content"))) == {"answer": "held"}
+            return answer is not None and json.loads(answer.text) == {"answer": "held"}
         except (ValueError, RecursionError):
             return False
 
@@ -193,7 +184,7 @@ class Probe:
         found = self._by_logprobs(labels) if road == LOGPROBS_ROAD else self._by_decision(road, labels)
         if isinstance(found, tuple):
             return found
-        others = [kind for kind in (LOGPROBS_ROAD, *DECISIONS) if kind != road and self._can(kind)]
+        others = [kind for kind in self._kinds if kind != road and self._can(kind)]
         remedy = f"write `probabilities: {others[0]}`" if others else "let the judge write its answer"
         raise LoadError(f"this server gives no probabilities through {road} ({found}); {remedy}", final=True)
 
@@ -212,8 +203,8 @@ class Probe:
             raise LoadError(str(error), final=True) from None
         off = self._switch(False) or {}
         every = [one for its in (ids or {}).values() for one in its]
-        why = "it ignores the fields"
-        for name, way in LOGPROBS.items():
+        why = "it ignores the fields" if self._interface.logprobs else "this model has no way to them"
+        for name, way in self._interface.logprobs.items():
             by_id = name == TOKEN_IDS
             if by_id and not 0 < len(every) <= MOST_IDS:
                 continue
@@ -233,6 +224,8 @@ class Probe:
 
     def _tokens(self, labels: Sequence[str]) -> Tokens | None:
         """Returns the tokens of the labels, if the server reveals them (vLLM, SGLang: `POST /tokenize`)."""
+        if not self._interface.tokenizes:
+            return None
         for text in texts_to_tokenise(labels):
             if text in self._tokenised:
                 continue
@@ -246,8 +239,8 @@ class Probe:
         return self._tokenised
 
     def _by_decision(self, kind: str, labels: tuple[str, ...]) -> tuple[WayOfAsking, str] | str:
-        why = ""
-        for name, row in DECISIONS[kind].items():
+        why = "it has no such path"
+        for name, row in self._interface.decisions.get(kind, {}).items():
             got = self._client.tried(self._decide(row, labels))
             if isinstance(got, Failure):
                 why = str(got)

@@ -27,13 +27,35 @@ class Way:
     """With `SLOT`."""
     values: Mapping[bool, Any] = field(default_factory=dict)
     """Values for true and false, if they are not booleans."""
+    without: tuple[str, ...] = ()
+    """Keywords of a JSON schema that are refused, and left out."""
     source: str
 
     def asks(self, value: object = None) -> dict[str, Any]:
         """Returns the fields with `value` in their slot."""
         if self.values and isinstance(value, bool):
             value = self.values[value]
+        if self.without:
+            value = _schema_without(value, self.without)
         return {name: _filled(inner, value) for name, inner in self.fields.items()}
+
+
+def _schema_without(schema: object, keywords: tuple[str, ...]) -> Any:
+    """Returns a JSON schema without these keywords; a property may bear the name of one."""
+    if isinstance(schema, list):
+        return [_schema_without(one, keywords) for one in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    named = ("properties", "$defs", "definitions")
+    return {
+        name: {key: _schema_without(inner, keywords) for key, inner in value.items()}
+        if name in named and isinstance(value, Mapping)
+        else value
+        if name in ("enum", "const", "default")
+        else _schema_without(value, keywords)
+        for name, value in schema.items()
+        if name not in keywords
+    }
 
 
 def _filled(row: Any, value: object) -> Any:

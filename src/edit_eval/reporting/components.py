@@ -37,6 +37,10 @@ PRESET_FACTS = {
     "tokens of a picture": "tokens",
     "thinking": "thinking",
     "needs": "environment",
+    "USD an edit": "edit_price",
+    "USD for a million tokens read and written": "token_price",
+    "temperature": "temperature",
+    "ends on": "ends",
 }
 """Facts printed about a model known by name, and the keys that hold them."""
 _WORDS: dict[Kind, str] = {kind: word.partition(" ")[2] for kind, word in WORDS.items()}
@@ -180,7 +184,7 @@ def _print(description: Description, console: Console) -> None:
         of_type = Text(
             "Families that differ, by the `model_type` of their weights; others are used as the library has them:"
         )
-        print_beside(console, "  ", Styled(of_type if description.kind == "judge" else knows, style="dim"))
+        print_beside(console, "  ", Styled(of_type if description.name == "transformers" else knows, style="dim"))
     for preset in description.presets:
         line = Styled(one_line(preset["model_name"]), style="cyan").append("  ")
         facts = [_fact(name, preset[key]) for name, key in PRESET_FACTS.items() if preset.get(key)]

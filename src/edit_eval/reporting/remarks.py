@@ -21,14 +21,14 @@ NAMED = 4
 
 
 def passport_line(examined: Mapping[str, Any]) -> Text:
-    """Returns `examined 2026-11-21: passed; unexamined for Chinese`, or `unexamined`, for one of the judges."""
+    """Returns `audited 2026-11-21: passed; not audited for Chinese`, or `not audited`, for one of the judges."""
     found = examined["passport"]
     if found is None:
-        return Text("unexamined")
+        return Text("not audited")
     if found["verdict"] == EDITED:
-        return Text("unexamined: its passport was changed by hand")
+        return Text("not audited: its passport was changed by hand")
     verdict = name_of("verdict", found["verdict"])
-    line = Text("examined {}: {}", found["date"], verdict)
+    line = Text("audited {}: {}", found["date"], verdict)
     if found["failed"]:
         line += Text(" ({})", _named(found["failed"]))
     if found["basis"]:
@@ -43,7 +43,7 @@ def passport_line(examined: Mapping[str, Any]) -> Text:
         line += Text(", try {} after {}", len(earlier) + 1, earlier)
     if not found["this_language"]:
         name = name_of("language", examined["language"])
-        line += Text("; unexamined for {}", name)
+        line += Text("; not audited for {}", name)
     return line
 
 
@@ -142,8 +142,7 @@ def control_lines(summary: Mapping[str, Any]) -> list[Text]:
             parts.append(Text("{} ({} against {}{})", _CONTROLS.get(kind, kind), control, edits, interval))
         lines.append(
             Text(
-                "{} does not put controls last: no edit model is shown to score better than {}. Either "
-                "it cannot see edits, or the edits are worthless.",
+                "{} does not put controls last: no edit model is shown to score better than {}.",
                 judge,
                 parts,
             )

@@ -10,7 +10,7 @@ from typing import Any
 
 from edit_eval.reporting import formats
 from edit_eval.reporting.comparison_tables import digits_of
-from edit_eval.reporting.names import judgement_status, scale_words
+from edit_eval.reporting.names import NAMES, scale_words
 from edit_eval.reporting.strengths import doubt_words
 from edit_eval.reporting.table import Line
 from edit_eval.reporting.verdict_drawing import characters
@@ -59,6 +59,8 @@ def answer_lines(verdict: Verdict) -> list[Text]:
     found = [Text("{:. }.", [answer(verdict)])]
     if verdict.gate is None or verdict.gate.margin is None:
         return found
+    if verdict.gate.passed and verdict.kind == "equal":
+        return [Text("Passed, because {}.", answer(verdict))]
     points = Text("{:g} point", verdict.gate.margin, plural="{:g} points")
     fields = points, verdict.gate.first, _listed(verdict.gate.others)
     if verdict.gate.passed:
@@ -75,7 +77,7 @@ def doubt_lines(verdict: Verdict) -> list[Text]:
     """Says which judges have no say and why, and which models made the same pictures: a sentence each."""
     unfit = [] if verdict.kind == "judge_unfit" else [one.judge for one in verdict.opinions if one.sees == "not_last"]
     lines = [
-        Text("{} is left out: it scores pictures that are no edits (the controls) as high as edits.", judge)
+        Text("{} is left out: it does not clearly score edits above pictures that are no edits (the controls).", judge)
         for judge in unfit
     ]
     lines += [
@@ -172,7 +174,7 @@ def _ahead(opinion: Opinion, verdict: Verdict) -> Text:
     beaten = [one.other for one in opinion.contests if one.kind in _WON]
     few = all(one.no_ci95 in ("few_images", "too_uneven", "one_image") for one in unsure)
     if len(opinion.contests) == 1:
-        lead = Text("No winner: {} is ahead of {} by {}", first, nearest.other, _plain(opinion, nearest))
+        lead = Text("No winner: {} is ahead of {} by {}", first, nearest.other, _by(opinion, nearest))
         if nearest.no_ci95 == "no_spread":
             return Text("{} on every picture alike, which leaves nothing to test", lead)
         if few:
@@ -181,8 +183,11 @@ def _ahead(opinion: Opinion, verdict: Verdict) -> Text:
             return Text("{}, which may be chance, with {} comparisons made at once", lead, verdict.tests)
         return Text("{}, which may be chance", lead)
     names = _listed([one.other for one in unsure])
-    if len(unsure) == len(opinion.contests) > _MOST_NAMES:
-        names = Text("any of the {} others", len(unsure))
+    if len(unsure) == len(opinion.contests) > _MOST_NAMES and not few:
+        return Text(
+            "No winner: {} is ahead, by {} over {}, but is not shown to be better than a single one of the {} others",
+            *(first, _plain(opinion, nearest), nearest.other, len(unsure)),
+        )
     if few:
         lead = Text(
             "No winner: {} is ahead, but {} pictures are too few to tell it from {}", first, unsure[0].images, names
@@ -195,6 +200,14 @@ def _ahead(opinion: Opinion, verdict: Verdict) -> Text:
 def _equal(opinion: Opinion, verdict: Verdict) -> Text:
     margin = next(f"{one.margin:g}" for one in opinion.contests if one.margin is not None)
     names = _listed([one.other for one in opinion.contests])
+    nearest, places = opinion.contests[0], digits(opinion)
+    if len(opinion.contests) == 1 and (ci95 := nearest.ci95) is not None:
+        return Text(
+            "{} and {} are equal within {} ({}): they differ by {}, 95% interval {} to {}",
+            *(opinion.first, names, margin, scale_words(opinion.scale)),
+            formats.score(nearest.difference, places),
+            *(formats.score(end, places) for end in ci95),
+        )
     return Text("{} and {} are equal within {} ({})", opinion.first, names, margin, scale_words(opinion.scale))
 
 
@@ -324,8 +337,8 @@ def _mixed(verdict: Verdict) -> Text:
 def _unfit(verdict: Verdict) -> Text:
     judges = [one.judge for one in verdict.opinions if one.sees == "not_last"]
     return Text(
-        "No answer: the scores of {} mean nothing, because it scores pictures that are no edits (the controls) as high "
-        "as edits",
+        "No answer: {} does not clearly score edits above pictures that are no edits (the controls): either it cannot "
+        "see what was asked for, or the edits are worthless",
         _listed(judges),
     )
 
@@ -376,41 +389,43 @@ def _listed(names: Sequence[str]) -> str:
 
 def _more(advice: Advice) -> Text:
     count = round(advice.count, min(0, 2 - len(str(advice.count))))
-    return Text("About {} more pictures would settle a lead like this four times in five, if it is real.", count)
+    return Text("Add about {} pictures: if the lead is real, the chance to show it is then 80%.", count)
 
 
 _ADVICE: Mapping[str, Callable[[Advice], Text]] = {
-    "finish": lambda one: Text("The run is not finished: give the same command again."),
+    "finish": lambda one: Text("The run is not finished: repeat the edit-eval run command."),
     "other_judge": lambda one: Text(
-        "Look at what {} answers, and take another judge; do not use its scores.", _listed(one.names)
+        "Do not use these scores. Look at some edits and at what {} answers, and take another judge if the edits are "
+        "good.",
+        _listed(one.names),
     ),
     "failed_audit": lambda one: Text("{} failed its audit: take another judge.", _listed(one.names)),
     "retry": lambda one: Text(
-        "{} score is missing ({}): give the same command with `--retry {}`.",
+        "{} score is missing ({}): repeat the edit-eval run command with --retry {}.",
         one.count,
-        [judgement_status(status) for status in one.names],
+        [NAMES["status"][status] for status in one.names],
         ",".join(one.names),
-        plural="{} scores are missing ({}): give the same command with `--retry {}`.",
+        plural="{} scores are missing ({}): repeat the edit-eval run command with --retry {}.",
     ),
     "more": _more,
     "enough": lambda one: Text(
         "Add pictures: with fewer than {} nothing can be tested, and 20 or more are better.", one.count
     ),
     "look": lambda one: Text(
-        "Look at the pictures on which the judges differ most, and mark who is right: `edit-eval view RUN`."
+        "Look at the pictures on which the judges differ most, and mark which judge is right (edit-eval view)."
     ),
     "weigh": lambda one: Text("Decide what a failed edit costs you; that settles it, more pictures do not."),
     "choose": lambda one: Text("More pictures will hardly change this: choose by speed, price or licence."),
     "compare": lambda one: Text("Add a second edit model to the configuration, and the two are compared."),
     "same_samples": lambda one: Text("Have the same samples edited by both and judged."),
     "audit": lambda one: Text(
-        "Nobody has tested the judge {} yet: `edit-eval audit CONFIG` shows how far to trust it.", _listed(one.names)
+        "Nobody has tested the judge {} yet: edit-eval audit shows how far to trust it.", _listed(one.names)
     ),
     "controls": lambda one: Text(
-        "Nothing shows yet that {} tells edits from controls: set more of them (`evaluation.controls`).",
+        "Nothing shows yet that {} tells edits from pictures that are none: set more controls (evaluation.controls).",
         _listed(one.names),
     ),
-    "nothing": lambda one: Text("Nothing: this is settled."),
+    "nothing": lambda one: Text("Nothing, this is settled."),
 }
 
 

@@ -66,17 +66,15 @@ class Ruler:
         return [round(place * step, 12) for place in range(first, last + 1)]
 
 
-def differences_axis(opinion: Opinion) -> Ruler:
-    """Returns the axis of the paired differences: zero, all dots, interval and margin are on it."""
-    one = opinion.next
-    ends = [*(one.ci95 or ())] if one else []
-    ends += [sign * one.margin for sign in (-1, 1)] if one and one.margin is not None else []
-    return Ruler.of([0.0, *ends, *(dot.difference for dot in opinion.dots)])
-
-
-def has_dots(opinion: Opinion) -> bool:
-    """True if there is a drawing of two."""
-    return len(opinion.contests) == 1 and len(opinion.dots) > 1
+def differences_axis(opinions: Sequence[Opinion]) -> Ruler:
+    """Returns the axis of paired differences: zero, all dots, intervals and margins are on it."""
+    ends = [0.0]
+    for opinion in opinions:
+        one = opinion.next
+        ends += [*(one.ci95 or ())] if one else []
+        ends += [sign * one.margin for sign in (-1, 1)] if one and one.margin is not None else []
+        ends += [dot.difference for dot in opinion.dots]
+    return Ruler.of(ends)
 
 
 def drawing(
@@ -87,20 +85,28 @@ def drawing(
     link: Callable[[str], str] | None = None,
     places: Callable[[str], int] | None = None,
     standalone: bool = False,
+    beside: Sequence[Opinion] = (),
 ) -> Markup:
     """Returns the drawing as SVG: of two models their paired differences, of more an interval each; empty without.
 
-    `link` gives a sample's address, `places` a model's colour on the page (`series-N`); `standalone` for a file.
+    `link` gives a sample's address, `places` a model's colour on the page (`series-N`); `standalone` for a file. Of two
+    models, the axis is one for all opinions drawn `beside` each other on one scale.
     """
-    if has_dots(opinion):
-        return _paired(opinion, digits, language, link, places, standalone=standalone)
+    if opinion.of_two:
+        axis = differences_axis(_on_one_axis(opinion, beside))
+        return _paired(opinion, axis, digits, language, link, places, standalone=standalone)
     if len(opinion.standings) > 1:
         return strips(opinion, digits, language, places=places, standalone=standalone)
     return Markup("")
 
 
+def _on_one_axis(opinion: Opinion, beside: Sequence[Opinion]) -> list[Opinion]:
+    return [opinion, *(one for one in beside if one.of_two and one.scale == opinion.scale)]
+
+
 def _paired(
     opinion: Opinion,
+    axis: Ruler,
     digits: int,
     language: str,
     link: Callable[[str], str] | None,
@@ -108,7 +114,7 @@ def _paired(
     *,
     standalone: bool,
 ) -> Markup:
-    contest, axis = opinion.contests[0], differences_axis(opinion)
+    contest = opinion.contests[0]
     first, other = opinion.standings[0].name, contest.other
     bottom = _TOP + _DOTS
     parts: list[Markup] = []
@@ -119,6 +125,14 @@ def _paired(
                 '<rect class="margin" x="{:.2f}%" y="{}" width="{:.2f}%" height="{}" '
                 'opacity=".12" fill="currentColor"/>'
             ).format(100 * left, _TOP, 100 * (right - left), _DOTS + 26)
+        )
+        follows, shown = _followed(
+            Text("margin ±{:g}", contest.margin), language, "data-words", when=places is not None
+        )
+        parts.append(
+            Markup(
+                '<text x="{:.2f}%" y="{}" text-anchor="middle"{} fill="currentColor" opacity=".75">{}</text>'
+            ).format(50 * (left + right), _TOP - 10, follows, shown)
         )
     parts.append(_rule(axis.percent(0.0), _TOP - 4, bottom + 30, dashed=False))
     heads = (
@@ -252,7 +266,7 @@ def _series(places: Callable[[str], int] | None, name: str) -> Markup:
 def _told(opinion: Opinion, digits: int) -> Text:
     """Returns what the drawing shows, for who cannot see it."""
     one = opinion.next
-    if one is not None and has_dots(opinion):
+    if one is not None and opinion.of_two:
         fields = opinion.standings[0].name, one.other, one.wins, one.images, one.losses
         return Text("{} against {}: better on {} of {} pictures, worse on {}", *fields)
     return joined(f"{one.name} {formats.score(one.mean, digits)}" for one in opinion.standings)
@@ -287,15 +301,15 @@ def characters(verdict: Verdict, digits: Callable[[Opinion], int]) -> list[Line]
     shown = verdict.drawn if verdict.kind == "judges_disagree" else verdict.drawn[:1]
     lines: list[Line] = []
     for one in shown:
-        drawn = [*_two(one, digits(one))] if has_dots(one) else [*_several(one, digits(one))]
+        drawn = [*_two(one, digits(one), shown)] if one.of_two else [*_several(one, digits(one))]
         if drawn and len(shown) > 1:
             lines.append(Line(Text("judged by {}", one.judge), "quiet"))
         lines += drawn
     return lines
 
 
-def _two(opinion: Opinion, digits: int) -> Iterator[Line]:
-    contest, axis = opinion.contests[0], differences_axis(opinion)
+def _two(opinion: Opinion, digits: int, beside: Sequence[Opinion]) -> Iterator[Line]:
+    contest, axis = opinion.contests[0], differences_axis(_on_one_axis(opinion, beside))
     place = partial(_cell, axis)
     counts = [0] * CELLS
     for dot in opinion.dots:
@@ -309,7 +323,8 @@ def _two(opinion: Opinion, digits: int) -> Iterator[Line]:
     yield Line(f"{''.join(bars)} {ends[1]}", head=f"{ends[0]} ")
     mean = "".join(_interval(axis, contest.ci95, contest.difference, 0.0))
     yield Line(mean, head="\N{NO-BREAK SPACE}" * (len(ends[0]) + 1))
-    yield Line(Text("left: {} better, right: {} better; a bar is how many pictures", contest.other, first), "quiet")
+    words = Text("left of │: {} better; right: {} better; a higher bar: more pictures", contest.other, first)
+    yield Line(words, "quiet")
 
 
 def _several(opinion: Opinion, digits: int) -> Iterator[Line]:
@@ -317,13 +332,16 @@ def _several(opinion: Opinion, digits: int) -> Iterator[Line]:
     if len(known) < 2:
         return
     axis = strips_axis(known)
-    widest = min(_LONGEST, max(cell_len(one.name) for one in known))
+    widest = max(cell_len(one.name) for one in known)
+    beside = widest <= _LONGEST
     for one in known:
         ends = one.ci95
         whole = None if ends is None or None in ends else (ends[0] or 0.0, ends[1] or 0.0)
-        name = _cut(one.name)
-        head = name + "\N{NO-BREAK SPACE}" * max(0, widest - cell_len(name)) + "\N{NO-BREAK SPACE}" * 2
-        yield Line("".join(_interval(axis, whole, one.mean)) + f" {formats.score(one.mean, digits)}", head=head)
+        if not beside:
+            yield Line(one.name)
+        head = one.name + "\N{NO-BREAK SPACE}" * (widest - cell_len(one.name)) if beside else ""
+        bar = "".join(_interval(axis, whole, one.mean))
+        yield Line(f"{bar} {formats.score(one.mean, digits)}", head=head + "\N{NO-BREAK SPACE}" * 2)
     low, high = formats.score(axis.low, digits), formats.score(axis.high, digits)
     yield Line(Text("from {} to {}", low, high), "quiet")
 

@@ -61,7 +61,7 @@ class Scored:
     """Status of each missing score."""
     scale: Scale
     passport: str
-    """The judge's passport: `examined 2026-11-21: passed`, `unexamined`; empty for one that only measures."""
+    """The judge's passport: `audited 2026-11-21: passed`, `not audited`; empty for one that only measures."""
     run: str
     """The run directory, with all questions and replies."""
 

@@ -67,14 +67,13 @@ class Correction:
 
     def words(self) -> Text:
         """Says what a rank is, and what it was corrected for, as a sentence."""
-        beside = [counted(self.tests, "pair")]
+        beside = [counted(self.tests, "comparison")] if self.tests > 1 else []
         beside += [counted(self.tables, "table")] if self.tables > 1 else []
         beside += [counted(self.looks, "look")] if self.looks > 1 else []
-        return Text(
-            "A rank is 1 + how many are shown to be better, corrected for {: and } (Holm, .05 together); who shares "
-            "one is not told apart, and who has none is too little known.",
-            beside,
-        )
+        shared = Text("Models that share a rank are not shown to differ.")
+        if not beside:
+            return shared
+        return shared + Text(" Corrected for making {: and } at once (Holm).", beside)
 
 
 @dataclass(frozen=True)

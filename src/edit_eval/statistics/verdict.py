@@ -143,7 +143,7 @@ class Opinion(msgspec.Struct, frozen=True):
     sees: Sees | None = None
     """None if the judge has no controls."""
     examined: str | None = None
-    """How its audit ended: `passed`, `failed`, ..., `unexamined`; None for what no audit can examine."""
+    """How its audit ended: `passed`, `failed`, ..., `not_audited`; None for what no audit can examine."""
     repeats: str = ""
     """Another judge with the same score for every edit, or one that differs always by the same; empty if there is none.
     Such a judge is not counted a second time."""
@@ -160,6 +160,25 @@ class Opinion(msgspec.Struct, frozen=True):
     def next(self) -> Contest | None:
         """The first against the next."""
         return self.contests[0] if self.contests else None
+
+    @property
+    def of_two(self) -> bool:
+        """True if two are compared picture by picture."""
+        return len(self.contests) == 1 and len(self.dots) > 1
+
+    def turned(self) -> Opinion:
+        """Returns the same of two with the other one first: differences change their sign, what is shown does not."""
+        contest, (first, other) = self.contests[0], self.standings
+        turned = msgspec.structs.replace(
+            contest,
+            other=first.name,
+            difference=None if contest.difference is None else -contest.difference,
+            ci95=None if contest.ci95 is None else (-contest.ci95[1], -contest.ci95[0]),
+            wins=contest.losses,
+            losses=contest.wins,
+        )
+        dots = tuple(msgspec.structs.replace(dot, difference=-dot.difference) for dot in reversed(self.dots))
+        return msgspec.structs.replace(self, contests=(turned,), standings=(other, first), dots=dots)
 
 
 class Advice(msgspec.Struct, frozen=True):
@@ -229,8 +248,10 @@ class Verdict(msgspec.Struct, frozen=True):
 
     @property
     def drawn(self) -> tuple[Opinion, ...]:
-        """Those that are worth a drawing: none if no judge has a say."""
-        return () if self.kind == "judge_unfit" else self.counted
+        """Those that are worth a drawing, none if no judge has a say; of two the same one is on the right in all."""
+        shown = () if self.kind == "judge_unfit" else self.counted
+        right = next((one.standings[0].name for one in shown if one.of_two), "")
+        return tuple(one.turned() if one.of_two and one.standings[0].name != right else one for one in shown)
 
     @property
     def agreed(self) -> bool:
@@ -274,7 +295,7 @@ def known_of(document: Mapping[str, Any], results: Sequence[Results]) -> Known:
             if judge in controls or (off and judge in document["judges"])
         },
         examined={
-            judge: one["passport"]["verdict"] if one["passport"] else "unexamined"
+            judge: one["passport"]["verdict"] if one["passport"] else "not_audited"
             for judge, one in document["judges"].items()
         },
         complete=document["status"] == "complete",

@@ -47,7 +47,7 @@ class Examined:
 
     @property
     def line(self) -> str:
-        """`examined 2026-11-21: passed`, or `unexamined`."""
+        """`audited 2026-11-21: passed`, or `not audited`."""
         return passports.line(self.passport, self.language)
 
     @property

@@ -11,15 +11,18 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from edit_eval.command_line import Config, Force, Options, answer, end_if_short, say, verb, wants_json
-from edit_eval.errors import ConfigurationError
+from edit_eval.errors import ConfigurationError, EditEvalError
 from edit_eval.reporting.language import said
-from edit_eval.text import Text
+from edit_eval.text import Text, counted
 
 if TYPE_CHECKING:
     from edit_eval.benchmarks.table import NoColumn
     from edit_eval.starting import Kind, ModelDraft, Pictures, Started
 
 T = TypeVar("T")
+
+FIRST_TRY = 2
+"""Samples of each category that `init` proposes for a first run where models are paid."""
 
 starting = typer.Typer()
 config = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Show what a configuration amounts to.")
@@ -177,12 +180,17 @@ def _say_and_check(made: Started) -> None:
     table = made.pictures.template if made.pictures and empty else None
     findings = [] if table else examine(made.file)
     stops = any(finding.stops for finding in findings)
-    next_ = f"edit-eval {'doctor' if stops or table else 'run'} {shlex.quote(str(made.file))}"
+    whole, first = (None, None) if stops or table else _costs(made.file)
+    named = shlex.quote(str(made.file))
+    next_ = f"edit-eval {'doctor' if stops or table else 'run'} {named}"
+    if first is not None:
+        next_ += f" --limit {FIRST_TRY}"
     document: dict[str, Any] = {
         "written": [str(path) for path in (*made.others, made.file)],
         "fill_in": str(table) if table else None,
         "findings": [finding.as_plain() for finding in findings],
         "next": next_,
+        **({} if first is None else {"cost_usd": {"first": first, "whole": whole}}),
     }
 
     def show() -> None:
@@ -196,9 +204,30 @@ def _say_and_check(made: Started) -> None:
         else:
             print(said(Text("Fix that, then type:") if stops else Text("Now type:")))
         print(f"  {next_}")
+        if first is not None:
+            of = Text(
+                "That is a first try, {} of each category: about {:,.2f} USD.", counted(FIRST_TRY, "sample"), first
+            )
+            print(said(of))
+            print(said(Text("All of it, about {:,.2f} USD:", whole)))
+            print(f"  edit-eval run {named}")
 
     answer(lambda: document, show)
     end_if_short(stops)
+
+
+def _costs(file: Path) -> tuple[float | None, float | None]:
+    """Returns what a run and a first try of it cost in US dollars; None, None without paid models, or if unknown."""
+    from edit_eval.config.loading import load_configuration
+    from edit_eval.execution.advice.prices import prices_of
+    from edit_eval.preparation import plan
+
+    try:
+        if not prices_of(load_configuration(file)):
+            return None, None
+        return plan(file).cost, plan(file, limit=FIRST_TRY).cost
+    except EditEvalError:  # whoever runs it is told why
+        return None, None
 
 
 @verb(config, name="show", short_help="Print a configuration with all that it extends.")

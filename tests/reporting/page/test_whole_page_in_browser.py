@@ -22,6 +22,7 @@ from source_texts import templates
 
 MODELS, JUDGES = ("alpha", "beta", "gamma"), ("harsh", "mild")
 SAMPLES = 27
+IDS = {sample_id(n) for n in range(27)}
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
@@ -119,7 +120,7 @@ DRAWN = "() => [...document.querySelectorAll('.chart-body')].every((one) => one.
 
 
 def strangers(tab: Any, known: set[str]) -> list[tuple[str, str]]:
-    return [(number, place) for number, place in tab.evaluate(WALK) if number not in known]
+    return [(number, place) for number, place in tab.evaluate(WALK) if number not in known and place not in IDS]
 
 
 def test_every_number_is_one_of_the_summary_or_of_compare(

@@ -27,7 +27,7 @@ from edit_eval.execution.advice.prediction import (
     simulate,
     too_short,
 )
-from edit_eval.execution.advice.prices import cost_words, prices_of
+from edit_eval.execution.advice.prices import cost_words, expected_cost, prices_of
 from edit_eval.execution.choices import Choices, Room, choose
 from edit_eval.execution.contract import Gpu, Machine
 from edit_eval.execution.machine.devices import LocalMachine
@@ -188,6 +188,8 @@ class Plan:
     """Free GiB on each GPU, if given."""
     sizes: tuple[ClusterSize, ...] = ()
     """With `--nodes`: the same on fewer machines, beside all of them."""
+    cost: float | None = None
+    """US dollars for paid models, without retries; None if there are none."""
 
     @property
     def cheapest(self) -> int | None:
@@ -210,6 +212,7 @@ class Plan:
             "samples": self.samples,
             "devices": self.devices,
             "gpu_memory_gib": self.gpu_memory,
+            **({} if self.cost is None else {"cost_usd": self.cost}),
             **(
                 {
                     "sizes": [size.as_plain() for size in self.sizes],
@@ -294,7 +297,8 @@ def make_plan(
         Text("{}: some questions are asked only after an answer; this plan asks all of them", name)
         for name in sorted(at_most)
     ]
-    notes += cost_words(prices_of(configuration), _paid_work(configuration, len(categories), questions or {}, fought))
+    paid = prices_of(configuration), _paid_work(configuration, len(categories), questions or {}, fought)
+    notes += cost_words(*paid)
     notes += _tokens(configuration, seen, len(categories), fought) if seen is not None else []
     if first != fought and seen is not None:
         notes += [
@@ -361,6 +365,7 @@ def make_plan(
     best = next((k for k, seconds in possible.items() if seconds <= 1.001 * shortest), None)
     devices = len({d for model in models for place in model.places for d in place})
     plan = Plan(tuple(made), best, ways.index(own), len(categories), devices, durations, tuple(notes), gpu_memory)
+    plan = replace(plan, cost=expected_cost(*paid))
     if cluster is None:
         return plan
     mine, sizes = made[ways.index(own)].prediction, []

@@ -61,28 +61,40 @@ def refuse_unbounded(configuration: Configuration, priced: Collection[str], *, s
             )
 
 
+def expected_cost(prices: Mapping[str, Price], work: Mapping[str, tuple[int, int]]) -> float | None:
+    """Returns US dollars for work by the table of prices, without retries; None if none of it is paid.
+
+    `work` is as for `cost_words`.
+    """
+    paid = [_dollars(prices[key], *counts) for key, counts in work.items() if key in prices and any(counts)]
+    return sum(paid) if paid else None
+
+
+def _dollars(price: Price, count: int, controls: int) -> float:
+    if price.usual is not None:
+        return count * price.usual
+    return (count + controls) * (TYPICAL[0] * price.read + TYPICAL[1] * price.written) / 1e6
+
+
 def cost_words(prices: Mapping[str, Price], work: Mapping[str, tuple[int, int]]) -> Sequence[str]:
     """Returns what work costs by the table of prices, without retries: a line a model, then all together.
 
     `work` has, by the model's key, its edits or questions, and how many more are about controls.
     """
-    lines, whole = list[str](), 0.0
+    lines, whole = list[str](), expected_cost(prices, work)
     for key, (count, controls) in work.items():
         price, name = prices.get(key), key.partition(":")[2]
         if price is None or not count + controls:
             continue
+        usd = _dollars(price, count, controls)
         if price.usual is not None:
-            usd = count * price.usual
             of = price.date or price.source
             lines.append(
                 Text("{}: {} at {:.4g} USD ({}): {:,.2f} USD", name, counted(count, "edit"), price.usual, of, usd)
             )
         else:
-            each = (TYPICAL[0] * price.read + TYPICAL[1] * price.written) / 1e6
-            usd = (count + controls) * each
             beside = Text(" and {} about controls", controls) if controls else ""
             told = Text("{:g} and {:g} USD for a million tokens read and written", price.read, price.written)
             asked = counted(count, "question")
             lines.append(Text("{}: {}{} at {}: about {:,.2f} USD", name, asked, beside, told, usd))
-        whole += usd
-    return [*lines, Text("cost: about {:,.2f} USD in all, without retries", whole)] if lines else []
+    return lines if whole is None else [*lines, Text("cost: about {:,.2f} USD in all, without retries", whole)]

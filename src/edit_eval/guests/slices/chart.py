@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 
 from edit_eval.guests.slices.found import Slices
-from edit_eval.guests.slices.sheet import slice_name, title_of
+from edit_eval.guests.slices.sheet import slice_name
 from edit_eval.reporting import formats
 from edit_eval.reporting.analyses import ChartStyle
 from edit_eval.reporting.formats import signed, signed_span
@@ -24,7 +24,7 @@ def slices_charts(documents: Sequence[Slices], style: ChartStyle) -> list[AnyCha
     """Draws a chart for each document that has slices: the worst above, the best below."""
     drawn = [one for one in documents if one.best or one.worst]
     charts = [_chart(one, style.language) for one in drawn]
-    titles = [chart_title(one_line(said(title_of(one), style.language))) for one in drawn]
+    titles = [chart_title(said(Text("judged by {}", one.judge), style.language)) for one in drawn]
     return [one.properties(title=title) if len(drawn) > 1 else one for one, title in zip(charts, titles, strict=True)]
 
 

@@ -26,7 +26,7 @@ from edit_eval.reporting.strengths import by_strength
 from edit_eval.reporting.strengths import ends as bounds
 from edit_eval.reporting.table import Column, Table, both
 from edit_eval.reporting.verdict import answer_lines, digits, doubt_lines, next_lines, paragraph, verdict_of
-from edit_eval.reporting.verdict_drawing import drawing, has_dots
+from edit_eval.reporting.verdict_drawing import drawing
 from edit_eval.statistics.battles import Fought, fought
 from edit_eval.statistics.comparison import ColumnSummary, Pair
 from edit_eval.statistics.families import Correction
@@ -260,7 +260,7 @@ _STRIPS = Text("A dot is a mean, the bar its 95% interval. Who is better is test
 
 
 def _drawing(
-    opinion: Opinion, places: Mapping[str, int], pictures: _Pictures, language: str
+    opinion: Opinion, beside: Sequence[Opinion], places: Mapping[str, int], pictures: _Pictures, language: str
 ) -> tuple[str, Text, Markup]:
     """Returns the judge's name if there are several, and its drawing; a dot leads to its pair."""
     first, other = opinion.standings[0].name, opinion.standings[1].name
@@ -269,8 +269,8 @@ def _drawing(
         left, right = (edit_side(name, 0, several=pictures.several) for name in (first, other))
         return link(judge=opinion.judge, sort="models", sample=sample, left=left, right=right)
 
-    drawn = drawing(opinion, digits(opinion), language, link=to, places=lambda name: places.get(name, 0))
-    explained = _DOTS if has_dots(opinion) else _STRIPS
+    drawn = drawing(opinion, digits(opinion), language, link=to, places=lambda name: places.get(name, 0), beside=beside)
+    explained = _DOTS if opinion.of_two else _STRIPS
     return opinion.judge if pictures.judges > 1 else "", explained, drawn
 
 
@@ -346,15 +346,14 @@ def verdict_told(results: Results, summary: Mapping[str, Any], language: str = "
     several = len(verdict.opinions) > 1
     places = {name: place for place, name in enumerate(results.edit_models)}
     answer, *gate = reversed(answer_lines(verdict))
+    drawn = verdict.drawn[:_DRAWN]
     return {
         "answer": answer,
         "gate": gate,
         "doubts": doubt_lines(verdict),
         "next": next_lines(verdict),
         "rests": paragraph(verdict),
-        "drawings": [
-            _drawing(one, places, pictures, language) for one in verdict.drawn[:_DRAWN] if len(one.standings) > 1
-        ],
+        "drawings": [_drawing(one, drawn, places, pictures, language) for one in drawn if len(one.standings) > 1],
         "verdicts": [_of_judge(one, several, pictures, places) for one in found],
         "standings": standings_table(found, summary, results.edit_models)
         if verdict.opinions and len(results.edit_models) > 1
@@ -434,7 +433,7 @@ def _worst(one: _Judged, summary: Mapping[str, Any], pictures: _Pictures) -> Ite
     for found in summary["extremes"]["worst"].get(one.judge, ()):
         score = "", formats.score(found["score"], one.parts[0].digits)
         edit = pictures.edit(found["edit_model"], found["edit_seed"], (score,))
-        yield pictures.look(Text("Worst scores"), every, found["sample_id"], (_SOURCE, edit), one.judge)
+        yield pictures.look(Text("Lowest score"), every, found["sample_id"], (_SOURCE, edit), one.judge)
 
 
 def _disputed(one: _Judged, pictures: _Pictures) -> Iterator[Look]:

@@ -201,8 +201,8 @@ class Api:
         return [
             {
                 "model_name": one.model,
-                "card": ", ".join(f"{price:g} USD{f' at {size}' if size else ''}" for size, price in one.usd.items())
-                or "price not in our table",
+                "edit_price": ", ".join(f"{price:g}{f' ({size})' if size else ''}" for size, price in one.usd.items()),
+                "ends": one.ends,
                 "source": f"{one.source} ({one.date})",
             }
             for one in CLOSED_MODELS
