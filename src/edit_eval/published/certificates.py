@@ -32,6 +32,8 @@ class Certificate:
     """Numbers over these, those included that do not exist because a script stops or guesses."""
     beside: str = ""
     """What differs on purpose, or is not covered."""
+    without: tuple[str, ...] = ()
+    """Names of numbers that are not certified."""
 
     @property
     def words(self) -> Text:
@@ -82,6 +84,7 @@ CERTIFICATES: Mapping[str, Certificate] = {
         12,
         24,
         Text("L1 and L2; CLIP-I, DINO and CLIP-T have the same mean, but their models were not run"),
+        without=("CLIP-I or DINO", "CLIP-T"),
     ),
     "msebench": Certificate("ByteDance-Seed/VINCIE", "30fcf3694c246494bf51093ec12c35d9e255c855", _DAY, 64, 640),
     "omnicontext": Certificate(
@@ -95,9 +98,9 @@ CERTIFICATES: Mapping[str, Certificate] = {
     "picabench": Certificate(
         "Andrew0613/PICABench",
         "0514acddffccce9612cafc528a3334881af9a72c",
-        _DAY,
-        41,
-        175,
+        _LATER,
+        44,
+        190,
         Text("what is cut out may be a pixel larger or smaller than theirs"),
     ),
     "risebench": Certificate("PhoenixZ810/RISEBench", "5f226519b25c005bb32fb83864bbd1845ab85c23", _DAY, 42, 84),
@@ -139,7 +142,25 @@ def certificate_of(name: str, protocol: Any) -> dict[str, Any]:
         return {"certified": False, "why": Text("no script of its authors was held against it")}
     if not getattr(protocol, "is_official", True):
         return {"certified": False, "why": Text("the judge was not asked in the authors' words (`prompts: official`)")}
+    if unlike := getattr(protocol, "unlike_theirs", ""):
+        return {"certified": False, "why": unlike}
     return {"certified": True, **vars(certificate)}
+
+
+def certificate_of_points(arena: str, judge: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Returns what may be said of the points of an arena (`geditbench_v2`, `genarena`) from a judge's preferences.
+
+    Preferences by any protocol can be rated by its formula. `judge` is the judge's part of `battles` in the summary.
+    """
+    if judge["protocol"] == arena and "certificate" in judge:
+        found: Mapping[str, Any] = judge["certificate"]
+        return found
+    return {"certified": False, "why": Text("the judge was asked by the protocol `{}`", judge["protocol"])}
+
+
+def is_certified(of: Mapping[str, Any], number: str) -> bool:
+    """True if a number of this name is, by what `certificate_of` returns."""
+    return bool(of.get("certified")) and number not in of.get("without", ())
 
 
 def said(of: Mapping[str, Any]) -> Text:

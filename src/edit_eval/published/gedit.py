@@ -285,6 +285,8 @@ class VIEScore:
         edit = View(picture="edit", steps=steps)
         self._shows = {"SC": (View(picture="source"), edit), "PQ": (edit,)}
         self.is_official = parameters.prompts == "official"
+        own = parameters.edit_size == "own"
+        self.unlike_theirs = Text("the edit is shown at its own size (`edit_size: own`)") if own else ""
         sides = partial(_sides if self.is_official else _sides_of_ours, parameters.guess_seed)
         self.published: Mapping[str, Callable[[Sequence[Judgement]], float]] = {
             f"G_{name}": partial(_published, name, sides) for name in (*GIVES, self.headline)

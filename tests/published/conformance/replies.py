@@ -489,7 +489,13 @@ def _picabench() -> Iterator[Set]:
             found.append({"id": f"{number:05d}", "category": law, "said": asked})
         return found
 
-    yield from Maker("picabench", lambda *_: YES_OR_NO, lambda question: ("Yes", "No"), edits).sets()
+    maker = Maker("picabench", lambda *_: YES_OR_NO, lambda question: ("Yes", "No"), edits)
+    yield from maker.sets()
+    for number in range(3):
+        found = maker._set("the other laws", partial(maker._any_or_clean, 0.2 * number))
+        for edit, law in zip(found["edits"], ("Global", "Light_Source_Effects", "Refraction", "Global"), strict=False):
+            edit["category"] = law
+        yield found
 
 
 def _viescore() -> Iterator[Set]:
