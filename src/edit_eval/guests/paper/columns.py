@@ -85,6 +85,7 @@ def chosen(words: str | None) -> list[str]:
 
 
 def columns_of(keys: Iterable[str], tables: Sequence[JudgeTable]) -> list[PaperColumn]:
-    """Returns columns by their keys; differences are left out where nobody stands behind another."""
-    compared = any(len(table.rows) > 1 for table in tables)
-    return [_BY_KEY[key] for key in keys if compared or key not in ("behind", "p", "p_adjusted", "rank")]
+    """Returns columns by their keys, those that have nothing to show of any row left out."""
+    rows = [(table, row) for table in tables for row in table.rows]
+    columns = [_BY_KEY[key] for key in keys]
+    return [column for column in columns if any(column.shows(*one) != NOTHING for one in rows)]

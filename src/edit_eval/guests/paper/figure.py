@@ -77,8 +77,9 @@ def figure_svg(paper: Paper) -> str:
         drawn, height = _part(table, top, paper.language, titled=len(tables) > 1)
         parts += drawn
         top += height
-    parts += _legend({row.mark for table in tables for row in table.rows}, top, paper.language)
-    height = top + _LEGEND
+    legend = [*_legend({row.mark for table in tables for row in table.rows}, top, paper.language)]
+    parts += legend
+    height = top + (_LEGEND if legend else 0)
     return str(
         Markup(
             '<svg xmlns="http://www.w3.org/2000/svg" width="{0}" height="{1:.0f}" viewBox="0 0 {0} {1:.0f}" '
@@ -102,8 +103,8 @@ def _part(table: JudgeTable, top: float, language: str, *, titled: bool) -> tupl
     width = (WIDTH - left - _GAP - _EDGE) / 2 if compared else WIDTH - left - _EDGE
     means = _Panel(left, width, _ruler([end for row in rows for end in (row.placing.mean, *(row.placing.ci95 or ()))]))
     parts = [_words(said(table.judge, language), _EDGE, top + 11, weight="bold")] if titled else []
-    unit = Text("strength") if table.compares else scale_words(table.scale)
-    parts += _axis(means, head, bottom, said(Text("mean, {}", unit), language))
+    unit = Text("strength") if table.compares else Text("mean, {}", scale_words(table.scale))
+    parts += _axis(means, head, bottom, said(unit, language))
     panels = [means]
     if compared:
         its = [row.contest for row in rows if row.contest]

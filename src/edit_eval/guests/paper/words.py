@@ -58,9 +58,10 @@ def _level(paper: Paper) -> Text:
 
 def figure_caption(paper: Paper) -> list[Text]:
     """Returns the sentences below the figure."""
-    lines = [Text("Left: means with 95% intervals."), Text("Right: the paired difference to the best.")]
-    compared = any(row.contest for table in paper.tables for row in table.rows)
-    return lines if compared else [Text("Means with 95% intervals.")]
+    rows = [row for table in paper.tables for row in table.rows]
+    if any(row.contest for row in rows):
+        return [Text("Left: scores with 95% intervals."), Text("Right: the paired difference to the best.")]
+    return [Text("Scores with 95% intervals.") if any(row.placing.ci95 for row in rows) else Text("Scores.")]
 
 
 def _with_scale(table: JudgeTable) -> Text:
@@ -176,7 +177,7 @@ def _judge(judge: NamedJudge, paper: Paper) -> Text:
         often.append(Text("in {} readings", setting.readings))
     if judge.passport:
         often.append(judge.passport)
-    return Text("Judged by {}; {}; {:; }.", _model(judge.model), protocol, [points_of(table), *often])
+    return Text("The judge {}; {}; {:; }.", _model(judge.model), protocol, [points_of(table), *often])
 
 
 def _of_methods(paper: Paper) -> list[BibliographyEntry]:
@@ -209,6 +210,6 @@ def _statistics(paper: Paper) -> Iterator[Text]:
         )
     for family in dict.fromkeys(table.family for table in paper.tables if table.family):
         if family.tests > 1:
-            yield Text("p are adjusted by {}{}.", family.of_tests(), citation(cited("method:holm")))
-            yield family.words()
+            cite = citation(cited("method:holm"))
+            yield Text("Marks and ranks rest on p adjusted by {}{}.", family.of_tests(), cite)
     yield Text("A failed edit has no score: it is counted, not averaged.")
