@@ -22,7 +22,7 @@ from edit_eval.guests.paper import figure
 from edit_eval.guests.paper.document import NamedModel, Paper
 from edit_eval.guests.paper.latex import citation, escaped
 from edit_eval.guests.paper.references import REFERENCES, bibtex, cited
-from edit_eval.guests.paper.words import methods, things
+from edit_eval.guests.paper.words import methods, results, things
 from edit_eval.reporting.analyses import plain
 from edit_eval.reporting.language import said
 from edit_eval.reporting.page.documents import write_document
@@ -152,12 +152,11 @@ def test_the_table_marks_whom_the_tests_do_not_tell_apart(paper: Paper, tmp_path
     assert f"Holm over {paper.verdict.tests} tests" in " ".join(text.split())
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_the_sentence_is_the_verdicts(run: Run, tmp_path: Path, language: str) -> None:
-    document = analyse("paper", run, language=language).document
-    text = "".join((written(document, tmp_path) / "results.txt").read_text("utf-8").split())
+def test_the_sentence_is_the_verdicts(run: Run, paper: Paper, tmp_path: Path) -> None:
     [line] = answer_lines(verdict_of(run.summary))
-    assert text.startswith("".join(escaped(said(line, language)).split()))
+    text = " ".join((written(paper, tmp_path) / "results.txt").read_text("utf-8").split())
+    assert text.startswith(escaped(line))
+    assert said(results(paper)[0], "zh").startswith(said(line, "zh"))
 
 
 def test_a_judge_without_a_say_marks_nobody(run: Run) -> None:
@@ -370,6 +369,8 @@ def test_every_entry_of_the_bibliography_compiles(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not which("xelatex"), reason="xelatex is missing")
 def test_chinese_is_for_xelatex(run: Run, tmp_path: Path) -> None:
+    if figure._picture("没") == figure._picture("\ue0ff"):
+        pytest.skip("a Chinese font is missing")
     place = written(analyse("paper", run, language="zh").document, tmp_path)
     text = (place / "paper.tex").read_text("utf-8")
     assert "% Its letters need XeLaTeX" in text

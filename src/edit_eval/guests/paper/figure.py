@@ -44,6 +44,8 @@ _WIDTHS = {
 }
 """Of letters, in ems; all others are like digits."""
 _OF_LETTER = {letter: width for letters, width in _WIDTHS.items() for letter in letters}
+_CARRIED = "\u024f"
+"""The last of the Latin letters, all of which Liberation Sans has."""
 _NO_LETTER = "\ue0ff"
 """A character that no font has."""
 
@@ -68,9 +70,6 @@ def figure_svg(paper: Paper) -> str:
     Raises `ConfigurationError` if no font here has a letter of it.
     """
     tables = [table for table in paper.tables if any(row.placing.mean is not None for row in table.rows)]
-    _refuse_without_letters(
-        [row.placing.name for table in tables for row in table.rows] + [one.judge for one in tables]
-    )
     parts: list[Markup] = []
     top = 0.0
     for table in tables:
@@ -78,14 +77,13 @@ def figure_svg(paper: Paper) -> str:
         parts += drawn
         top += height
     legend = [*_legend({row.mark for table in tables for row in table.rows}, top, paper.language)]
-    parts += legend
     height = top + (_LEGEND if legend else 0)
-    return str(
-        Markup(
-            '<svg xmlns="http://www.w3.org/2000/svg" width="{0}" height="{1:.0f}" viewBox="0 0 {0} {1:.0f}" '
-            'font-family="{2}" font-size="{3}" fill="{4}">\n{5}\n</svg>\n'
-        ).format(WIDTH, height, LETTERS, _SIZE, _INK, Markup("\n").join(parts))
-    )
+    svg = Markup(
+        '<svg xmlns="http://www.w3.org/2000/svg" width="{0}" height="{1:.0f}" viewBox="0 0 {0} {1:.0f}" '
+        'font-family="{2}" font-size="{3}" fill="{4}">\n{5}\n</svg>\n'
+    ).format(WIDTH, height, LETTERS, _SIZE, _INK, Markup("\n").join(parts + legend))
+    _refuse_without_letters(svg)
+    return str(svg)
 
 
 def figure_pdf(svg: str) -> bytes:
@@ -224,15 +222,15 @@ def _cut(name: str) -> str:
     return f"{kept}…"
 
 
-def _refuse_without_letters(names: Sequence[str]) -> None:
+def _refuse_without_letters(drawing: str) -> None:
     """Raises `ConfigurationError` for a letter that would be drawn as an empty box."""
-    unusual = sorted({letter for name in names for letter in one_line(name) if letter > "\u024f"})
+    unusual = sorted({letter for letter in drawing if letter > _CARRIED and letter not in "−…"})
     box = _picture(_NO_LETTER) if unusual else b""
     if missing := [letter for letter in unusual if _picture(letter) == box]:
         raise ConfigurationError(
             Text(
                 "no font on this machine has {: }, so the figure would have empty boxes: install one (Debian: `apt-get "
-                "install fonts-noto-cjk`), or name the edit models otherwise",
+                "install fonts-noto-cjk`), or do without: other names of edit models, `--language en`",
                 missing,
             )
         )
