@@ -62,7 +62,7 @@ def test_coverage_comes_first(incomplete: Report) -> None:
     coverage = incomplete.summary["coverage"]
     assert first.startswith(f"{coverage['scored']} of 30 scored. Not scored: ")
     assert "2 not done yet" in first
-    assert "Not final: 100% must be scored." in first
+    assert "Less than the 100% asked for." in first
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ def coverage_words(summary: Mapping[str, Any]) -> list[Text]:
     if again := coverage.get("asked_again"):
         words.append(Text("{} of {} scores came only when asked again.", again, coverage["scored"]))
     if not coverage.get("reached", True):
-        words.append(Text("Not final: {} must be scored.", formats.share(coverage["required"], 1)))
+        words.append(Text("Less than the {} asked for.", formats.share(coverage["required"], 1)))
     if summary.get("status") != "complete":
         words.append(Text("This run is not finished. The numbers cover what is done so far."))
     return words
