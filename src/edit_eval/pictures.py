@@ -247,14 +247,15 @@ def with_steps(image: Image.Image, steps: Iterable[Sequence[str | int]]) -> Imag
     """Returns an RGB picture after each of `steps`, in order; the picture itself if there are none.
 
     `("longest", side)`: its longer side scaled down to that many pixels, the other in proportion, rounded; never
-    enlarged. `("fit", side)`: the same, but enlarged if it is smaller. `("like", width, height)`: scaled to that size,
-    ignoring its aspect ratio. `("crop", left, top, right, bottom)`: that part, in pixels, the last two excluded.
-    `("clip", left, top, right, bottom)`: as much of that part as is within the picture. `("cover", width, height)`:
-    scaled in proportion, up or down, until it just covers that size, and cut to it around its middle; of several sizes
-    (`"cover", width, height, width, height, ...`) the one nearest in shape, width / height of a size being rounded to
-    two decimals, and the first of two as near. `("jpeg", quality)`: encoded by Pillow as a JPEG of that quality (1 to
-    95) and decoded again. Scaling uses Lanczos' filter. Raises `PictureError` for an empty part, a crop that reaches
-    outside the picture, sizes that are none, and an unknown step.
+    enlarged. `("fit", side)`: the same, but enlarged if it is smaller. `("thumbnail", side)`: the same as `longest`,
+    but by Pillow's `thumbnail`, which is bicubic. `("like", width, height)`: scaled to that size, ignoring its aspect
+    ratio. `("crop", left, top, right, bottom)`: that part, in pixels, the last two excluded. `("clip", left, top,
+    right, bottom)`: as much of that part as is within the picture. `("cover", width, height)`: scaled in proportion, up
+    or down, until it just covers that size, and cut to it around its middle; of several sizes (`"cover", width, height,
+    width, height, ...`) the one nearest in shape, width / height of a size being rounded to two decimals, and the first
+    of two as near. `("jpeg", quality)`: encoded by Pillow as a JPEG of that quality (1 to 95) and decoded again. All
+    other scaling uses Lanczos' filter. Raises `PictureError` for an empty part, a crop that reaches outside the
+    picture, sizes that are none, and an unknown step.
     """
     for name, *numbers in steps:
         if name not in _STEPS:
@@ -412,6 +413,14 @@ def _longest(image: Image.Image, side: int) -> Image.Image:
     return image if 0 < max(image.size) <= side else _fit(image, side)
 
 
+def _thumbnail(image: Image.Image, side: int) -> Image.Image:
+    if side < 1:
+        raise PictureError(Text("the longest side of a view is 1 pixel or more, not {}", side))
+    small = image.copy()
+    small.thumbnail((side, side))
+    return small
+
+
 def _fit(image: Image.Image, side: int) -> Image.Image:
     if side < 1:
         raise PictureError(Text("the longest side of a view is 1 pixel or more, not {}", side))
@@ -470,7 +479,7 @@ def _jpeg(image: Image.Image, quality: int) -> Image.Image:
 
 
 _STEPS: dict[str, Callable[..., Image.Image]] = {
-    **{"longest": _longest, "fit": _fit, "like": _like},
+    **{"longest": _longest, "fit": _fit, "thumbnail": _thumbnail, "like": _like},
     **{"crop": _crop, "clip": _clip, "cover": _cover, "jpeg": _jpeg},
 }
 
