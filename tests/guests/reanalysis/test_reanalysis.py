@@ -293,6 +293,11 @@ def test_i2ebench(tmp_path: Path) -> None:
     assert kept["scores"]["accuracy"]["mean"] == pytest.approx((50 + 100) / 2)
     assert document["zeros"][0]["reasons"] == ["the verdict is neither yes nor no"]
     assert "835 of the 840 edits" in str(document["notes"])
+    (tmp_path / "EditEval_ori").rename(tmp_path / "EditEval_ori_3nd")
+    document, counted, _ = only(tmp_path)
+    assert document["form"] == "i2ebench round 3, EditEval_ori_3nd"
+    assert counted["published"]["Counting"]["value"] == 0.3333
+    assert not document["notes"]
 
 
 def test_genai_bench(tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ The formats, their authors, and how they record failures:
 * `reviews/MODEL/gedit_SUBSET.jsonl`: evalscope (modelscope/evalscope@fde259d, api/metric/scorer.py). A `status`;
   unusable rows are left out.
 * `EditEval*/DIMENSION/MODEL.json`: I2EBench (cocoshe/I2EBench@7de50e3, eval_scripts/summary.py), the dimensions that a
-  model judges. A verdict without a yes counts as no; an edit that is missing has no row.
+  model judges. A verdict without a yes counts as no; an edit that is missing has no row. `EditEval*_2nd` to `_5nd` are
+  later rounds.
 * `results/TASK/JUDGE/pairwise.json`: GenAI-Bench (TIGER-AI-Lab/GenAI-Bench@f0b0334, show_results.py), where judges are
   held against people's votes. A reply without a vote counts as a wrong one.
 * `results_JUDGE/ImagenHub_*/MODEL/SC.json` and `PQ.json`: VIEScore (TIGER-AI-Lab/VIEScore@2cbea4e,
@@ -329,7 +330,9 @@ def _i2ebench(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
             marks = [row.scores["accuracy"] for row in found if row.category == part.parent.name]
             theirs[part.parent.name] = round(sum(marks) / len(marks) / 100, 4)
         scale = {"accuracy": Scale(lowest=0, highest=100, mean_over="categories")}
-        yield Found(f"i2ebench, {suite}", name, "en", found, scale, scale, theirs)
+        later = re.search(r"_(\d)nd$", suite)  # an edit of the edit before; of how many samples is not said
+        form = f"i2ebench round {later[1]}" if later else "i2ebench"
+        yield Found(f"{form}, {suite}", name, "en", found, scale, scale, theirs)
 
 
 def _of_verdict(dimension: str, key: str, one: Mapping[str, Any]) -> FileRow:
