@@ -185,7 +185,18 @@ def test_the_methods_say_what_was_asked_of_whom(run: Run, paper: Paper) -> None:
 
 def test_what_is_published_is_named_and_cited_with_its_licence(paper: Paper) -> None:
     setting = msgspec.structs.replace(paper.setting, benchmark="gedit", licence="MIT")
-    model = NamedModel("ours", "black-forest-labs/FLUX.1-Kontext-dev", "", {"guidance_scale": 2.5, "steps": 28}, 7)
+    model = NamedModel(
+        "ours",
+        "black-forest-labs/FLUX.1-Kontext-dev",
+        "",
+        {
+            "guidance_scale": 2.5,
+            "steps": 28,
+            "base_url": "http://secret.example:8000/v1",
+            "lora": "/home/me/lora.safetensors",
+        },
+        7,
+    )
     judge = msgspec.structs.replace(
         paper.judges[0],
         protocol="viescore",
@@ -195,7 +206,10 @@ def test_what_is_published_is_named_and_cited_with_its_licence(paper: Paper) -> 
     found = msgspec.structs.replace(paper, setting=setting, edit_models=[model], judges=[judge])
     text = " ".join(map(str, methods(found)))
     assert "GEdit-Bench[[cite:liu2025step1x]]. Licence: MIT." in text
-    assert "FLUX.1-Kontext-dev[[cite:blackforestlabs2025kontext]], with steps 28, guidance_scale 2.5" in text
+    assert "FLUX.1-Kontext-dev[[cite:blackforestlabs2025kontext]], with steps 28, guidance_scale 2.5, lora " in text
+    assert "lora lora.safetensors" in text
+    assert "secret" not in text
+    assert "/home" not in text
     assert "(seed 7)" in text
     assert "viescore[[cite:ku2023viescore]]" in text
     assert "examined 2026-11-21: passed" in text
@@ -222,6 +236,9 @@ def test_columns_are_picked_in_their_order(run: Run, tmp_path: Path) -> None:
         analyse("paper", run, columns="n,n")
     with pytest.raises(ConfigurationError, match="names no column"):
         analyse("paper", run, columns=",")
+    with pytest.raises(ConfigurationError, match="depth"):
+        analyse("paper", run, score="depth")
+    assert plain(analyse("paper", run, score="score").document.tables) == plain(analyse("paper", run).document.tables)
     with pytest.raises(ConfigurationError, match="must be en or zh"):
         analyse("paper", run, language="fr")
 

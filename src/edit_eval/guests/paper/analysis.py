@@ -31,6 +31,8 @@ class PaperAnalysis(Analysis[Paper]):
     class Parameters:
         columns: str | None = field(default=None, metadata={"metavar": "A,B"})
         """Columns of the table: model, n, images, score, interval, behind, p, p_adjusted, rank, failed."""
+        score: str | None = field(default=None, metadata={"metavar": "NAME"})
+        """Use this score instead of the headline."""
         language: str = field(default="en", metadata={"metavar": "en|zh"})
         """Language of the files."""
         passports: Path | None = None
@@ -50,7 +52,7 @@ class PaperAnalysis(Analysis[Paper]):
         """Raises `ConfigurationError` for unknown columns and languages, and for runs that no one table may have."""
         if parameters.language not in LANGUAGES:
             raise ConfigurationError(Text("--language {}: must be {: or }", parameters.language, LANGUAGES))
-        return paper(records, chosen(parameters.columns), parameters.language)
+        return paper(records, chosen(parameters.columns), parameters.language, parameters.score)
 
     def sheet(self, document: Paper) -> Sheet:
         return paper_sheet(document)

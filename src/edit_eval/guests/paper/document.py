@@ -14,6 +14,7 @@ import msgspec
 
 from edit_eval.benchmarks.contract import canonical
 from edit_eval.config.identity import Identity
+from edit_eval.config.schema import SECRET_SHOWN, without_secrets
 from edit_eval.errors import ConfigurationError
 from edit_eval.protocols.asked import AskedJudge
 from edit_eval.records import Scale
@@ -30,6 +31,7 @@ Mark = Literal["best", "level", "worse", ""]
 nothing is known, and where a judge has no say."""
 _WEIGHTS = ("model_name", "model", "path", "folder")
 """Parameters that say which weights, or which edits, the likeliest first."""
+_NOTHING: tuple[Any, ...] = (None, "", [], {}, (), SECRET_SHOWN)
 _DIGEST = 12
 """Characters of a digest that tell it from others."""
 
@@ -124,8 +126,8 @@ class Paper(msgspec.Struct, frozen=True, kw_only=True):
     notes: list[str]
 
 
-def paper(runs: Sequence[Run], columns: Sequence[str], language: str) -> Paper:
-    """Arranges runs as a paper shows them.
+def paper(runs: Sequence[Run], columns: Sequence[str], language: str, score: str | None = None) -> Paper:
+    """Arranges runs as a paper shows them, by the headlines of their judges or by the `score` of that name.
 
     Raises `ConfigurationError` for runs that may not stand in one table: of other samples, or of which `compare`
     refuses the judges or what they were asked; and if nothing is scored.
@@ -133,7 +135,8 @@ def paper(runs: Sequence[Run], columns: Sequence[str], language: str) -> Paper:
     names = run_names([run.results.directory for run in runs])
     if len(runs) > 1:
         refuse_other_samples(runs, names)
-        comparison = compare(runs)
+    if len(runs) > 1 or score is not None:
+        comparison = compare(runs, score=score)
         verdict, notes = of_comparison(comparison), list(comparison.notes)
     else:
         verdict, notes = verdict_of(runs[0].summary), list(runs[0].results.notes)
@@ -141,7 +144,7 @@ def paper(runs: Sequence[Run], columns: Sequence[str], language: str) -> Paper:
         raise ConfigurationError(
             Text("{: and }: nothing is scored, so there is no table; `edit-eval status {}` says why", names, names[0])
         )
-    scored = comparable_columns(runs)[0] if all(run.experiment.judges_of_one for run in runs) else []
+    scored = comparable_columns(runs, score)[0] if all(run.experiment.judges_of_one for run in runs) else []
     failures = _failures(runs, scored)
     by_names = {(one.judge, one.name): one for one in scored}
     judges = {judge.name: judge for judge in runs[0].experiment.judges}
@@ -166,7 +169,7 @@ def _table(
     run: Run,
 ) -> JudgeTable:
     judge, compares = opinion.judge, opinion.fights is not None
-    headline = run.results.scoring[judge].headline
+    headline = next((one.score for (of, _), one in columns.items() if of == judge), "")
     family = None
     if compares:
         [(headline, of), *_] = run.summary["battles"][judge]["scores"].items()
@@ -256,7 +259,8 @@ def _edit_models(runs: Sequence[Run], columns: Sequence[ScoreColumn]) -> Iterato
 
 
 def _named(model: Identity, name: str) -> NamedModel:
-    parameters = {key: value for key, value in model.parameters.items() if value not in (None, "", [], {}, ())}
+    given = without_secrets(dict(model.parameters))
+    parameters = {key: value for key, value in given.items() if value not in _NOTHING}
     key = next((one for one in _WEIGHTS if isinstance(parameters.get(one), str)), "")
     weights = without_folder(str(parameters.pop(key))) if key else ""
     own = parameters.pop("revision", "")

@@ -161,7 +161,9 @@ def _plain(value: Any) -> str:
         return f"{value:g}"
     if isinstance(value, list | tuple):
         return " ".join(filter(None, map(_plain, value)))
-    return without_folder(str(value)) if isinstance(value, int | str) else ""
+    if not isinstance(value, int | str) or "://" in str(value):  # whose machine it was is nobody's business
+        return ""
+    return without_folder(str(value))
 
 
 def _judge(judge: NamedJudge, paper: Paper) -> Text:
