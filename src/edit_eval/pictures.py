@@ -333,6 +333,37 @@ def write_png(image: Image.Image, path: str | os.PathLike[str]) -> PngFile:
     return PngFile(os.fspath(path), buffer.getbuffer().nbytes, rgb.width, rgb.height, pixel_digest(rgb))
 
 
+def file_identity(path: str) -> tuple[int, ...]:
+    """Returns what changes when a file is written to, or replaced by another. Raises `OSError`."""
+    found = os.stat(path)
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+_WRITTEN, _PNG_BEGINS = "_edit_eval_written", b"\x89PNG\r\n\x1a\n"
+
+
+def mark_as_written(image: Image.Image, path: str, identity: tuple[int, ...]) -> None:
+    """Notes that `write_png` has written the picture to this file, as `file_identity` knows it."""
+    setattr(image, _WRITTEN, (path, identity, image.im))
+
+
+def as_written(image: Image.Image) -> bytes | None:
+    """Returns the PNG that `write_png` has made of this very picture.
+
+    None for every other picture, copies included, for one that was painted on since, and if the file has changed.
+    """
+    path, identity, then = getattr(image, _WRITTEN, ("", (), None))
+    if not (path and image.readonly and image.im is then):
+        return None
+    try:
+        data = Path(path).read_bytes()
+        same = file_identity(path) == identity
+    except OSError:
+        return None
+    # 8 bit RGB, and no word before the pixels: an edit that came from elsewhere may have been written by others.
+    return data if same and data[:8] == _PNG_BEGINS and data[24:26] == b"\x08\x02" and data[37:41] == b"IDAT" else None
+
+
 def write_durably(data: bytes | memoryview, path: str | os.PathLike[str]) -> None:
     """Writes a file by temporary name, sync, rename and sync of its folder, which is created if needed.
 

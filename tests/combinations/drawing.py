@@ -59,7 +59,8 @@ def reports(draw: Draw) -> bool:
 def can_be_gated(draw: Draw) -> bool:
     """Whether two of its edit models can be held against each other, each told what the sample says."""
     told = draw["rounds"] > 1 or draw["rewrite"]
-    return draw["models"] > 1 and not told and bool(scores(draw) or measures(draw))
+    there = draw["models"] > 1 and draw["arena"] != "stored"  # where only one model is configured
+    return there and not told and bool(scores(draw) or measures(draw))
 
 
 FEATURES: dict[str, Feature] = {

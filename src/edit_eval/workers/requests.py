@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from edit_eval.edit_models.contract import EditRequest
 from edit_eval.errors import PictureError, UnreadableError
 from edit_eval.judges.contract import JudgeRequest
-from edit_eval.pictures import blank, open_picture, pixel_digest, with_steps
+from edit_eval.pictures import blank, file_identity, mark_as_written, open_picture, pixel_digest, with_steps
 from edit_eval.workers.failures import one_line
 from edit_eval.workers.messages import Message
 
@@ -92,7 +92,7 @@ class OpenedPictures:
             if kept is None:
                 return None
             try:
-                same = _identity(file.path) == kept.identity
+                same = file_identity(file.path) == kept.identity
             except OSError:
                 same = False
             if not (same and kept.picture.readonly and kept.picture.im is kept.pixels):
@@ -107,13 +107,15 @@ class OpenedPictures:
         It is read-only: Pillow's painting functions change a copy.
         """
         try:
-            before = _identity(file.path)
+            before = file_identity(file.path)
         except OSError:
             before = ()  # `open_picture` reports it better
         picture = opened(file)
         picture.readonly = 1
-        if before and time.time() - max(before[-2:]) / 1e9 > SETTLED and _identity(file.path) == before:
+        if before and time.time() - max(before[-2:]) / 1e9 > SETTLED and file_identity(file.path) == before:
             self._keep(file, _Kept(before, picture, picture.im))
+            if file.pixels:
+                mark_as_written(picture, file.path, before)
         return picture
 
     def _keep(self, file: File, kept: _Kept) -> None:
@@ -132,12 +134,6 @@ class OpenedPictures:
 def _size(kept: _Kept) -> int:
     width, height = kept.pixels.size
     return int(width * height * 4)
-
-
-def _identity(path: str) -> tuple[int, ...]:
-    """Returns what changes when a file is written to, or replaced by another."""
-    found = os.stat(path)
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 Request = TypeVar("Request", EditRequest, JudgeRequest)
