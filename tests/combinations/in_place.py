@@ -27,7 +27,7 @@ from edit_eval import cli, command_line, evaluation
 from edit_eval.endpoints import client
 from edit_eval.execution.contract import Event, Gpu, WorkerSpecification
 from edit_eval.pictures import check_edit, own_copy, write_png
-from edit_eval.reporting.page import files
+from edit_eval.reporting.page import drawing_apart, files
 from edit_eval.run import Run
 from edit_eval.statistics import intervals
 from edit_eval.workers.failures import kind_of, one_line
@@ -204,7 +204,7 @@ def without_processes(disturb: Disturb = lambda begun: None, *, page: bool = Fal
 
     with (
         mock.patch.object(evaluation, "driver_of", return_value=InPlace(disturb)),
-        mock.patch.object(files, "draw_apart", draw),
+        mock.patch.object(drawing_apart, "draw_apart", draw),
         mock.patch.object(_ExactLoader, "source_to_code", COMPILED),
         mock.patch.object(client, "FIRST_PAUSE", 0.001),
     ):
