@@ -21,6 +21,8 @@ DOCS = Path(__file__).parents[1] / "docs"
 _BLOCK = re.compile(r"^(?:<!-- not run: (?P<why>[^\n]*?) -->\n+)?```(?P<language>\w*)\n(?P<text>.*?)^```$", re.M | re.S)
 _FILE = re.compile(r"# ([\w./-]+\.(?:yaml|py))\b")
 _CODE = re.compile(r"\s*# exit code (\d+)$")
+_NOT_EVERYWHERE = ("jq", "latexmk")
+"""Programs whose lines are typed where they are installed."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,8 @@ def _lines(text: str) -> Iterator[str]:
 
 
 def _run(line: str, folder: Path, environment: Mapping[str, str]) -> str:
-    if not line.strip() or line.startswith("#") or (line.startswith("jq ") and not which("jq")):
+    program = line.split(" ", 1)[0]
+    if not line.strip() or line.startswith("#") or (program in _NOT_EVERYWHERE and not which(program)):
         return ""
     code = _CODE.search(line)
     return done(["bash", "-c", line], int(code[1]) if code else 0, folder, environment)

@@ -51,6 +51,41 @@ def test_fit_scales_up_too_and_clip_takes_what_there_is() -> None:
         with_steps(picture, [("clip", 40, 0, 50, 10)])
 
 
+@pytest.mark.parametrize("side", [7, 16, 31, 32, 99])
+def test_a_thumbnail_is_pillows(side: int) -> None:
+    picture = coloured(32, 24)
+    expected = picture.copy()
+    expected.thumbnail((side, side))
+    shown = with_steps(picture, [("thumbnail", side)])
+    assert (shown.size, shown.tobytes()) == (expected.size, expected.tobytes())
+    assert (picture.size, max(shown.size)) == ((32, 24), min(side, 32))
+
+
+@pytest.mark.parametrize(
+    ("size", "scaled", "box"),
+    [
+        ((16, 12), (16, 12), (0, 0, 16, 12)),
+        ((16, 16), (21, 16), (2, 0, 18, 16)),
+        ((48, 12), (48, 36), (0, 12, 48, 24)),
+        ((5, 9), (12, 9), (3, 0, 8, 9)),
+    ],
+)
+def test_cover_scales_to_the_size_or_more_and_cuts_around_the_middle(
+    size: tuple[int, int], scaled: tuple[int, int], box: tuple[int, int, int, int]
+) -> None:
+    picture = coloured(32, 24)
+    expected = picture.resize(scaled, Image.Resampling.LANCZOS).crop(box)
+    shown = with_steps(picture, [("cover", *size)])
+    assert (shown.size, shown.tobytes()) == (size, expected.tobytes())
+
+
+def test_of_several_sizes_the_nearest_in_shape_is_covered() -> None:
+    sizes = (10, 20, 16, 16, 20, 10)
+    for size, becomes in (((7, 21), (10, 20)), ((30, 29), (16, 16)), ((12, 16), (10, 20)), ((24, 16), (16, 16))):
+        assert with_steps(coloured(*size), [("cover", *sizes)]).size == becomes, size
+    assert with_steps(coloured(40, 10), [("cover", *sizes)]).size == (20, 10)
+
+
 def test_like_gives_the_size_by_lanczos_filter_whatever_the_shape() -> None:
     picture = coloured()
     shown = with_steps(picture, [("like", 50, 10)])
@@ -87,7 +122,9 @@ def test_a_jpeg_is_encoded_and_decoded() -> None:
     assert worst > least
 
 
-@pytest.mark.parametrize("steps", [[], [("longest", 8)], [("like", 9, 9)], [("crop", 0, 0, 5, 5)], [("jpeg", 90)]])
+@pytest.mark.parametrize(
+    "steps", [[], [("longest", 8)], [("like", 9, 9)], [("crop", 0, 0, 5, 5)], [("cover", 9, 9)], [("jpeg", 90)]]
+)
 def test_the_entries_of_its_file_stay_and_the_picture_does(steps: list[tuple[Any, ...]]) -> None:
     picture = coloured()
     picture.info = {"scene": "{}"}
@@ -99,9 +136,16 @@ def test_the_entries_of_its_file_stay_and_the_picture_does(steps: list[tuple[Any
 @pytest.mark.parametrize(
     ("step", "said"),
     [
-        (("blur", 3), "'blur' is not a step of a view; there are longest, fit, like, crop, clip, jpeg"),
+        (
+            ("blur", 3),
+            "'blur' is not a step of a view; there are longest, fit, thumbnail, like, crop, clip, cover, jpeg",
+        ),
         (("jpeg", 0), "a JPEG has a quality from 1 to 95, not 0"),
         (("jpeg", 100), "not 100"),
+        (("thumbnail", 0), "the longest side of a view"),
+        (("cover", 10, 0), "sizes to cover are pairs of 1 pixel or more, not 10, 0"),
+        (("cover", 10), "sizes to cover are pairs"),
+        (("cover", 40_000, 40_000), "scaled until it covers 40000 x 40000: 53333 x 40000 pixels, above the limit"),
         (("longest", 0), "the longest side of a view is 1 pixel or more, not 0"),
     ],
 )

@@ -255,11 +255,15 @@ def with_steps(image: Image.Image, steps: Iterable[Sequence[str | int]]) -> Imag
     """Returns an RGB picture after each of `steps`, in order; the picture itself if there are none.
 
     `("longest", side)`: its longer side scaled down to that many pixels, the other in proportion, rounded; never
-    enlarged. `("fit", side)`: the same, but enlarged if it is smaller. `("like", width, height)`: scaled to that size,
-    ignoring its aspect ratio. `("crop", left, top, right, bottom)`: that part, in pixels, the last two excluded.
-    `("clip", left, top, right, bottom)`: as much of that part as is within the picture. `("jpeg", quality)`: encoded
-    by Pillow as a JPEG of that quality (1 to 95) and decoded again. Scaling uses Lanczos' filter. Raises
-    `PictureError` for an empty part, a crop that reaches outside the picture, and an unknown step.
+    enlarged. `("fit", side)`: the same, but enlarged if it is smaller. `("thumbnail", side)`: the same as `longest`,
+    but by Pillow's `thumbnail`, which is bicubic. `("like", width, height)`: scaled to that size, ignoring its aspect
+    ratio. `("crop", left, top, right, bottom)`: that part, in pixels, the last two excluded. `("clip", left, top,
+    right, bottom)`: as much of that part as is within the picture. `("cover", width, height)`: scaled in proportion, up
+    or down, until it just covers that size, and cut to it around its middle; of several sizes (`"cover", width, height,
+    width, height, ...`) the one nearest in shape, width / height of a size being rounded to two decimals, and the first
+    of two as near. `("jpeg", quality)`: encoded by Pillow as a JPEG of that quality (1 to 95) and decoded again. All
+    other scaling uses Lanczos' filter. Raises `PictureError` for an empty part, a crop that reaches outside the
+    picture, sizes that are none, and an unknown step.
     """
     for name, *numbers in steps:
         if name not in _STEPS:
@@ -436,6 +440,14 @@ def _longest(image: Image.Image, side: int) -> Image.Image:
     return image if 0 < max(image.size) <= side else _fit(image, side)
 
 
+def _thumbnail(image: Image.Image, side: int) -> Image.Image:
+    if side < 1:
+        raise PictureError(Text("the longest side of a view is 1 pixel or more, not {}", side))
+    small = image.copy()
+    small.thumbnail((side, side))
+    return small
+
+
 def _fit(image: Image.Image, side: int) -> Image.Image:
     if side < 1:
         raise PictureError(Text("the longest side of a view is 1 pixel or more, not {}", side))
@@ -463,6 +475,24 @@ def _clip(image: Image.Image, left: int, top: int, right: int, bottom: int) -> I
     return _crop(image, max(0, left), max(0, top), min(image.width, right), min(image.height, bottom))
 
 
+def _cover(image: Image.Image, *sides: int) -> Image.Image:
+    if not sides or len(sides) % 2 or min(sides) < 1:
+        raise PictureError(Text("sizes to cover are pairs of 1 pixel or more, not {}", sides))
+    shape = image.width / image.height
+    sizes = zip(sides[::2], sides[1::2], strict=True)
+    width, height = min(sizes, key=lambda size: abs(round(size[0] / size[1], 2) - shape))
+    factor = max(width / image.width, height / image.height)
+    whole = [round(length * factor) for length in image.size]
+    if math.prod(whole) > MAX_PIXELS:  # one a few pixels high
+        size = Text("{} x {} pixels", *whole)
+        raise PictureError(
+            _too_large(Text("a picture scaled until it covers {} x {}", width, height), size, MAX_PIXELS)
+        )
+    large = _like(image, *whole)
+    left, top = (large.width - width) // 2, (large.height - height) // 2
+    return _crop(large, left, top, left + width, top + height)
+
+
 def _jpeg(image: Image.Image, quality: int) -> Image.Image:
     if not 1 <= quality <= 95:
         raise PictureError(Text("a JPEG has a quality from 1 to 95, not {}", quality))
@@ -476,8 +506,8 @@ def _jpeg(image: Image.Image, quality: int) -> Image.Image:
 
 
 _STEPS: dict[str, Callable[..., Image.Image]] = {
-    **{"longest": _longest, "fit": _fit, "like": _like},
-    **{"crop": _crop, "clip": _clip, "jpeg": _jpeg},
+    **{"longest": _longest, "fit": _fit, "thumbnail": _thumbnail, "like": _like},
+    **{"crop": _crop, "clip": _clip, "cover": _cover, "jpeg": _jpeg},
 }
 
 

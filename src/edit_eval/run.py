@@ -13,7 +13,7 @@ from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError, EditEvalError, RunDirectoryError, Unscored
 from edit_eval.experiment import Experiment
 from edit_eval.protocols.contract import Missing
-from edit_eval.published.certificates import certificate_of
+from edit_eval.published.certificates import CERTIFICATES, certificate_of
 from edit_eval.records import FAILED, Ending, Judgement, Results, Status
 from edit_eval.reporting.analyses import RunRecords, computed, summary_of
 from edit_eval.reporting.language import said, spoken
@@ -191,6 +191,7 @@ class Run:
                 judge.name: certificate_of(judge.scoring.protocol, judge.protocol)
                 for judge in experiment.judges
                 if getattr(judge.protocol, "published", None)
+                or (judge.of_two and judge.scoring.protocol in CERTIFICATES)
             },
             activities=timeline.activities,
             wall_seconds=timeline.wall_seconds,

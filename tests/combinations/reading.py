@@ -19,6 +19,7 @@ from combinations import carrying_out, planted
 from combinations.drawing import PAID, Draw, configuration, counted
 from combinations.in_place import Ended, command, drawn_seldom, opened_once, without_processes
 from combinations.oracle import HEADLINES, Battle, Expected, Place
+from combinations.reading_paper import PaperReadings
 from combinations.reading_training import TrainingReadings
 from edit_eval.reporting.page.gallery import PageFiles, gallery
 from edit_eval.run import Run
@@ -57,7 +58,7 @@ def disagreements(
         return Readers(draw, folder, carry_out).found
 
 
-class Readers(TrainingReadings):
+class Readers(PaperReadings, TrainingReadings):
     """The readers of one run, and where they are wrong."""
 
     def __init__(self, draw: Draw, folder: Path, carry_out: carrying_out.CarryOut) -> None:
@@ -444,6 +445,7 @@ class Readers(TrainingReadings):
         for select, report in dict.fromkeys([*by_critic, *drawn]) if self.draw["edit_seeds"] > 1 else ():
             self.document("best-of", True, lambda said: self.read_best_of(said), "--select", select, "--report", report)
         self.slices_and_pairs()
+        self.paper()
         self.succeeds("push", run, "owner/name", "--dry-run")
         self.markdown()
 

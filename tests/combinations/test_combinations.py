@@ -163,6 +163,7 @@ def test_readers_of_another_evaluation_are_found_out(tmp_path: Path) -> None:
         "compare",
         "leaderboard",
         "best-of",
+        "paper",
     }
 
 

@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from pathlib import Path
+from shutil import which
 from typing import Any
 
 import pytest
@@ -134,6 +135,25 @@ def test_a_guide_does_what_it_says(page: Path, tmp_path: Path, environment: dict
     folder = tmp_path / "work"
     folder.mkdir()
     follow(page, folder, environment)
+
+
+@pytest.mark.docs
+def test_six_commands_go_from_ten_pictures_to_a_compiled_table(tmp_path: Path, environment: dict[str, str]) -> None:
+    page = DOCS / "tutorial.md"
+    for block in blocks(page):
+        if block.file in ("draw.py", "stand_ins.py"):
+            (tmp_path / block.file).write_text(block.text, "utf-8")
+    listed = re.search(r"(?:^ {4}.*\n)+", page.read_text("utf-8"), re.M)
+    assert listed
+    install, *others = listed[0].replace("\\\n", " ").splitlines()
+    assert install.split()[:2] == ["pip", "install"], "that is what made this environment"
+    assert len(others) == 5
+    if not which("latexmk"):
+        others.pop()
+    for command in others:
+        done(["bash", "-c", command.strip()], 0, tmp_path, environment)
+    assert r"\textbf{8.01}" in (tmp_path / "paper/table.tex").read_text("utf-8")
+    assert (tmp_path / "paper/paper.pdf").exists() == bool(which("latexmk"))
 
 
 @pytest.mark.docs

@@ -13,10 +13,10 @@ from PIL import Image
 
 from edit_eval import evaluate
 from edit_eval.errors import ConfigurationError
-from edit_eval.protocols.contract import fault
+from edit_eval.protocols.contract import View, fault
 from edit_eval.published.msebench import MSEScores
 from edit_eval.published.picabench import PICAEval
-from edit_eval.published.structeditbench import StructScore
+from edit_eval.published.structeditbench import COVERED, StructScore
 from edit_eval.published.wiseedit import WiseEditScores
 from edit_eval.records import Picture, Reply, Status
 from faults.faulty_runs import Ears
@@ -81,6 +81,9 @@ def test_structeditbench_asks_and_compares_in_their_words(tmp_path: Path) -> Non
     one = sample(facts={"questions": [{"about": "editing", "ask": "What {x}?", "right": "5"}]})
     look, compare = asking.questions(one)
     assert look.user == "Look. Question: What {x}?"
+    assert look.shows == (View(picture="edit", steps=COVERED),), "cut as they cut it"
+    whole = StructScore(StructScore.Parameters(), StructScore.texts(StructScore.Parameters()))
+    assert whole.questions(one)[0].shows == (View(picture="edit"),)
     assert compare.user == "[Question]: What {x}?\n[Right]: 5\n[Theirs]: {answer 1}"
 
 

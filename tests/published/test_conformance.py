@@ -6,6 +6,7 @@ made again and must be the same.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import random
@@ -22,25 +23,29 @@ import yaml
 from judged import judged, judgement, sample
 from PIL import Image
 
-from edit_eval.config.components import registered
+from edit_eval.config.components import import_class, registered
 from edit_eval.guests.metrics.beside.picture_metrics import PictureMetrics
 from edit_eval.judges.contract import JudgeRequest
+from edit_eval.pictures import with_steps
 from edit_eval.protocols.contract import Missing
 from edit_eval.protocols.numbers import Numbers
-from edit_eval.published.certificates import CERTIFICATES, certificate_of
+from edit_eval.published.certificates import CERTIFICATES, certificate_of, certificate_of_points, is_certified
 from edit_eval.published.gedit import VIEScore
 from edit_eval.published.imgedit import ImgEditScores
 from edit_eval.published.kris import KrisScores
+from edit_eval.published.magicbrush import NAMES as MAGICBRUSH
 from edit_eval.published.magicbrush import MagicBrushScores
 from edit_eval.published.msebench import MSEScores
 from edit_eval.published.omnicontext import OmniContextScores
 from edit_eval.published.pairs import GEditBenchV2, GenArena
 from edit_eval.published.picabench import PICAEval
 from edit_eval.published.risebench import RISEBenchScores
-from edit_eval.published.structeditbench import StructScore
+from edit_eval.published.structeditbench import COVERED, StructScore
 from edit_eval.published.unireditbench import UniREditBenchScores
 from edit_eval.published.wiseedit import WiseEditScores
 from edit_eval.records import Judgement, Reply, Status
+from edit_eval.reporting.page.rendering import published
+from edit_eval.reporting.results_sheet import published_lines
 from edit_eval.statistics.battles import as_others_rate, others_may_read
 
 ROWS = Path(__file__).parent / "conformance" / "rows"
@@ -250,6 +255,36 @@ def test_the_distances_of_pictures_are_the_authors(place: int) -> None:
         assert found == number if isinstance(number, str) else found == pytest.approx(number, abs=DIGITS["magicbrush"])
 
 
+@pytest.mark.parametrize("row", rows("structeditbench")["pictures"], ids=lambda row: "{}x{}".format(*row))
+def test_structeditbench_shows_a_picture_as_the_authors_do(row: list[int]) -> None:
+    """Scaled to which size and cut where is theirs; each pixel is held."""
+    width, height, scaled_width, scaled_height, *box = row
+    picture = Image.frombytes("RGB", (width, height), random.Random(width).randbytes(3 * width * height))
+    scaled = picture.resize((scaled_width, scaled_height), Image.Resampling.LANCZOS)
+    expected = scaled.crop((box[0], box[1], box[2], box[3]))
+    shown = with_steps(picture, COVERED)
+    assert (shown.size, shown.tobytes()) == (expected.size, expected.tobytes())
+
+
+@pytest.mark.parametrize(
+    ("protocol", "side", "quality"), [("wiseedit", 512, 90), ("risebench", 768, 75), ("unireditbench", 768, 75)]
+)
+def test_a_thumbnail_as_jpeg_is_what_these_authors_show(protocol: str, side: int, quality: int, tmp_path: Path) -> None:
+    """As held on 54 pictures each against `encode_image_to_base64` of the certificates' commits, on 2026-11-28."""
+    asking = official(PROTOCOLS[protocol], tmp_path)
+    asks = ["following"] if protocol == "wiseedit" else ["consistency"]
+    one = sample("a", "Awareness", facts={"asks": asks, "hint": "", "reference": "So."})
+    steps = {view.steps for question in asking.questions(one) for view in question.shows}
+    assert len(steps) == 1
+    for width, height in ((900, 620), (300, 1000), (200, 100)):
+        picture = Image.frombytes("RGB", (width, height), random.Random(width).randbytes(3 * width * height))
+        small, buffer = picture.copy(), io.BytesIO()
+        small.thumbnail((side, side))
+        small.save(buffer, "JPEG", quality=quality)
+        shown = with_steps(picture, *steps)
+        assert shown.tobytes() == Image.open(buffer).tobytes()
+
+
 @pytest.mark.parametrize("protocol", CERTIFICATES)
 def test_a_certificate_says_what_its_rows_are(protocol: str) -> None:
     one, found = CERTIFICATES[protocol], rows(protocol)
@@ -261,6 +296,68 @@ def test_a_certificate_says_what_its_rows_are(protocol: str) -> None:
 def test_every_published_protocol_has_a_certificate() -> None:
     there = {one.name for one in registered() if one.kind == "protocol" and ".published." in one.class_path}
     assert there == {*CERTIFICATES}
+
+
+def shown_by(protocol: str, folder: Path, *, words: str) -> Any:
+    """The protocol asked in the authors' words or in ours; one that only measures is asked in none."""
+    if protocol == "magicbrush":
+        one = {"lowest": 0.0, "highest": 1.0, "higher_is_better": False, "needs": ["edit"]}
+        return MagicBrushScores(Numbers.Parameters(measures=dict.fromkeys([*MAGICBRUSH, "l1"], one)))
+    if words == "official":
+        return theirs(PAIRS[protocol], folder) if protocol in PAIRS else official(PROTOCOLS[protocol], folder)
+    cls = {**PROTOCOLS, **PAIRS}[protocol]
+    parameters = cls.Parameters()
+    return cls(parameters, json.loads(json.dumps(cls.texts(parameters))))
+
+
+def test_every_published_benchmark_is_judged_by_a_protocol_with_a_certificate() -> None:
+    benchmarks = [one for one in registered() if one.kind == "benchmark" and ".published." in one.class_path]
+    assert len(benchmarks) == 11
+    for one in benchmarks:
+        assert import_class("benchmark", one.class_path).protocol in CERTIFICATES, one.name
+
+
+@pytest.mark.parametrize("protocol", CERTIFICATES)
+def test_a_certificate_covers_no_number_that_its_rows_lack(protocol: str, tmp_path: Path) -> None:
+    there = {name.removeprefix("guessed ") for one in rows(protocol)["sets"] for name in one["numbers"]}
+    for name in getattr(shown_by(protocol, tmp_path, words="official"), "published", {}):
+        assert (name in there) == (name not in CERTIFICATES[protocol].without), name
+
+
+@pytest.mark.parametrize("words", ["official", "ours"])
+@pytest.mark.parametrize("protocol", [one for one in CERTIFICATES if one not in PAIRS])
+def test_every_number_that_a_report_shows_is_certified_or_renamed(protocol: str, words: str, tmp_path: Path) -> None:
+    asking = shown_by(protocol, tmp_path, words=words)
+    one = {"edit_model": "mine", "judge": "judge", "certificate": certificate_of(protocol, asking)}
+    document = {"results": [{**one, "published": {name: {"value": 1.0} for name in asking.published}}]}
+    *numbers, last = published_lines(document)
+    assert len(numbers) == len(asking.published) > 0
+    in_theirs = words == "official" or protocol == "magicbrush"
+    for name, line in zip(asking.published, numbers, strict=True):
+        certified = in_theirs and name not in CERTIFICATES[protocol].without
+        assert line.startswith("As the authors define it: " if certified else "By the authors' formula: "), line
+    assert (CERTIFICATES[protocol].commit[:7] if in_theirs else "`prompts: official`") in last
+    for title, those in published(document).items():
+        assert {name for _, _, name, _ in those} == {
+            name for name, line in zip(asking.published, numbers, strict=True) if line.startswith(f"{title}: ")
+        }
+
+
+@pytest.mark.parametrize("asked", [*PAIRS, "pairwise"])
+@pytest.mark.parametrize("words", ["official", "ours"])
+def test_points_are_an_arenas_only_by_its_protocol_in_its_words(asked: str, words: str, tmp_path: Path) -> None:
+    of_judge: dict[str, Any] = {"protocol": asked}
+    if asked in PAIRS:
+        of_judge["certificate"] = certificate_of(asked, shown_by(asked, tmp_path, words=words))
+    for arena in PAIRS:
+        certified = is_certified(certificate_of_points(arena, of_judge), arena)
+        assert certified == (arena == asked and words == "official")
+
+
+def test_edits_in_a_size_of_their_own_are_shown_as_gedit_does_not_show_them(tmp_path: Path) -> None:
+    of = certificate_of("viescore", official(VIEScore, tmp_path, edit_size="own"))
+    assert not of["certified"]
+    assert "edit_size: own" in of["why"]
 
 
 def test_a_number_is_the_authors_only_in_their_words(tmp_path: Path) -> None:

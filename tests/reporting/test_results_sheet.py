@@ -62,7 +62,7 @@ def test_coverage_comes_first(incomplete: Report) -> None:
     coverage = incomplete.summary["coverage"]
     assert first.startswith(f"{coverage['scored']} of 30 scored. Not scored: ")
     assert "2 not done yet" in first
-    assert "Not final: 100% must be scored." in first
+    assert "Less than the 100% asked for." in first
 
 
 @pytest.mark.parametrize(
@@ -292,7 +292,7 @@ def test_controls_are_rows_atop_the_results(tmp_path: Path) -> None:
     assert lines.index(row) < next(
         place for place, line in enumerate(lines) if re.match("qwen_image_edit +10/10", line)
     )
-    assert "does not put controls last" not in printed_controls(run)
+    assert "does not put controls clearly last" not in printed_controls(run)
     assert "No controls" not in printed_controls(run)
     table = html(run, tmp_path).split('<tbody class="controls">')[1]
     assert table.index("10/10") < table.index("</tbody>") < table.index("qwen_image_edit")
@@ -307,12 +307,12 @@ def test_controls_are_rows_atop_the_results(tmp_path: Path) -> None:
 def test_a_judge_that_loves_the_source_is_said_in_one_red_line(tmp_path: Path) -> None:
     run = controlled(tmp_path, 9.6)
     said = printed_controls(run)
-    assert said.count("does not put controls last") == 1
+    assert said.count("does not put controls clearly last") == 1
     assert "than the source itself (9.69 against" in " ".join(said.split())
     assert "a grey picture (" not in said
     red = printed_controls(run, terminal=True)
-    assert "\x1b[31mqwen3_vl does not put controls last" in red
-    assert "qwen3_vl 未将对照排在最后" in printed_controls(run, "zh")
+    assert "\x1b[31mqwen3_vl does not put controls clearly last" in red
+    assert "给对照的分数没有明显低于编辑" in "".join(printed_controls(run, "zh").split())
     shown = html(run, tmp_path)
     assert shown.count('class="notice wrong"') == 1
     assert shown.index('class="notice wrong"') < shown.index('id="gallery"')
@@ -323,7 +323,7 @@ def test_each_judge_has_its_own_controls(tmp_path: Path) -> None:
     run = controlled(tmp_path, 9.6, edit_models=("first", "second"), judges=("strict", "kind"))
     said = printed_controls(run)
     assert said.count("Control: grey") == 2
-    assert said.count("does not put controls last") == 2
+    assert said.count("does not put controls clearly last") == 2
     table = html(run, tmp_path).split('<tbody class="controls">')[1].split("</tbody>")[0]
     assert table.count("<tr>") == 6
 

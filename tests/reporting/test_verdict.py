@@ -87,9 +87,8 @@ def test_what_no_test_separates_has_no_winner(drawn: Results) -> None:
     )
     [pair] = summarise(close)["comparison"]["pairs"]
     more = pair["settled_by"] - 30
-    assert then(close) == [
-        f"About {round(more, -1)} more pictures would settle a lead like this four times in five, if it is real."
-    ]
+    told = f"Add about {round(more, -1)} more pictures: a real lead of this size would then be shown 4 times in 5."
+    assert then(close) == [told]
     same = replace(drawn, judgements=tuple(rescored(one, 4.0) for one in drawn.judgements))
     assert said(same) == "No winner: a and b and c have the same score on each of 30 pictures."
     alike = {"a": 4.0, "b": 5.0, "c": 3.0}
@@ -116,7 +115,7 @@ def test_few_images_and_missing_scores_are_named(drawn: Results) -> None:
     )
     holey = replace(results, judgements=holes)
     assert said(holey).count("missing scores could reverse this") == 1
-    assert then(holey)[0].endswith("repeat the edit-eval run command with --retry unparseable.")
+    assert then(holey)[0].endswith("repeat edit-eval run with --retry unparseable.")
 
 
 def test_what_it_rests_on_is_told_apart_from_the_answer(drawn: Results) -> None:

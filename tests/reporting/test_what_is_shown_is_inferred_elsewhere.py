@@ -23,8 +23,9 @@ import edit_eval
 SOURCE = Path(edit_eval.__file__).parent
 DISPLAYS = [
     path
-    for room in ("reporting", "viewer", "verbs", "trackers", "guests/trackers")
+    for room in ("reporting", "viewer", "verbs", "trackers", "guests/trackers", "guests/paper")
     for path in sorted((SOURCE / room).rglob("*.py"))
+    if path.name != "references.py"  # a bibliography names Holm
 ]
 DISPLAYS += [SOURCE / name for name in ("auditing.py", "gating.py", "run.py", "serving/live.py")]
 GUESTS = ("sheet.py", "chart.py", "card.py", "verb.py", "options.py")

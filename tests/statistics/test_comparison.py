@@ -398,7 +398,7 @@ CASES = {
         {"margin": 0.5},
         Outcome("equal", holds=True, margin=0.5),
         "equal ±0.5",
-        "Passed, because a and b are equal within 0.5",
+        "a and b are equal within 0.5",
     ),
     "not within so small a margin": (ALIKE, {"margin": 0.001}, Outcome("cannot_be_told"), "tie", "No winner"),
     "identical": (

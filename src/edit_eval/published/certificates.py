@@ -32,6 +32,8 @@ class Certificate:
     """Numbers over these, those included that do not exist because a script stops or guesses."""
     beside: str = ""
     """What differs on purpose, or is not covered."""
+    without: tuple[str, ...] = ()
+    """Names of numbers that are not certified."""
 
     @property
     def words(self) -> Text:
@@ -45,7 +47,7 @@ class Certificate:
         return Text("{} ({})", self.words, self.beside) if self.beside else self.words
 
 
-_DAY = "2026-11-24"
+_DAY, _LATER = "2026-11-24", "2026-11-28"
 CERTIFICATES: Mapping[str, Certificate] = {
     "genarena": Certificate(
         "ruihanglix/genarena",
@@ -73,7 +75,10 @@ CERTIFICATES: Mapping[str, Certificate] = {
         _DAY,
         63,
         252,
-        Text("by the edition of the scripts in that repository; the benchmark's own has no means"),
+        Text(
+            "by the edition of the scripts in that repository; the benchmark's own has no means; they make frames of a "
+            "sequence JPEG, which is not done here"
+        ),
     ),
     "magicbrush": Certificate(
         "OSU-NLP-Group/MagicBrush",
@@ -82,41 +87,54 @@ CERTIFICATES: Mapping[str, Certificate] = {
         12,
         24,
         Text("L1 and L2; CLIP-I, DINO and CLIP-T have the same mean, but their models were not run"),
+        without=("CLIP-I or DINO", "CLIP-T"),
     ),
-    "msebench": Certificate("ByteDance-Seed/VINCIE", "30fcf3694c246494bf51093ec12c35d9e255c855", _DAY, 64, 640),
+    "msebench": Certificate(
+        "ByteDance-Seed/VINCIE",
+        "30fcf3694c246494bf51093ec12c35d9e255c855",
+        _DAY,
+        64,
+        640,
+        Text("they scale the source bicubically, which is done by Lanczos' filter here"),
+    ),
     "omnicontext": Certificate(
         "VectorSpaceLab/OmniGen2",
         "0f72fa92564d9f8ba76f53fcc3c05aca2372458f",
-        _DAY,
-        69,
-        207,
-        Text("they ask three times and keep the last reply, as `evaluation.repeats: 3` does"),
+        _LATER,
+        155,
+        465,
+        Text(
+            "they ask three times and keep the last reply, as `evaluation.repeats: 3` does; they scale large sources "
+            "down and make pictures JPEG, which is not done here"
+        ),
     ),
     "picabench": Certificate(
         "Andrew0613/PICABench",
         "0514acddffccce9612cafc528a3334881af9a72c",
-        _DAY,
-        41,
-        175,
+        _LATER,
+        44,
+        190,
         Text("what is cut out may be a pixel larger or smaller than theirs"),
     ),
     "risebench": Certificate("PhoenixZ810/RISEBench", "5f226519b25c005bb32fb83864bbd1845ab85c23", _DAY, 42, 84),
     "structeditbench": Certificate(
         "zhuole1025/Structured-Visuals",
         "c8cc9f41261af5accaa9fd591daf87f1fd2671d3",
-        _DAY,
+        _LATER,
         42,
         281,
-        Text("they crop each picture to one of forty shapes first, which is not done here"),
     ),
     "unireditbench": Certificate("Maplebb/UniREditBench", "a7015c5c2d17aecb1a5af4af1b234c357d86cc7d", _DAY, 42, 84),
     "viescore": Certificate(
         "stepfun-ai/Step1X-Edit",
         "570eba6ebda0c45c013983a483afbf2fd12bfcbc",
-        _DAY,
-        65,
-        195,
-        Text("where they guess, the guess is by `guess_seed`"),
+        _LATER,
+        151,
+        453,
+        Text(
+            "where they guess, the guess is by `guess_seed`; they scale edits bicubically and make pictures JPEG, "
+            "which is not done here"
+        ),
     ),
     "wiseedit": Certificate(
         "beepkh/WiseEdit",
@@ -140,7 +158,25 @@ def certificate_of(name: str, protocol: Any) -> dict[str, Any]:
         return {"certified": False, "why": Text("no script of its authors was held against it")}
     if not getattr(protocol, "is_official", True):
         return {"certified": False, "why": Text("the judge was not asked in the authors' words (`prompts: official`)")}
+    if unlike := getattr(protocol, "unlike_theirs", ""):
+        return {"certified": False, "why": unlike}
     return {"certified": True, **vars(certificate)}
+
+
+def certificate_of_points(arena: str, judge: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Returns what may be said of the points of an arena (`geditbench_v2`, `genarena`) from a judge's preferences.
+
+    Preferences by any protocol can be rated by its formula. `judge` is the judge's part of `battles` in the summary.
+    """
+    if judge["protocol"] == arena and "certificate" in judge:
+        found: Mapping[str, Any] = judge["certificate"]
+        return found
+    return {"certified": False, "why": Text("the judge was asked by the protocol `{}`", judge["protocol"])}
+
+
+def is_certified(of: Mapping[str, Any], number: str) -> bool:
+    """True if a number of this name is, by what `certificate_of` returns."""
+    return bool(of.get("certified")) and number not in of.get("without", ())
 
 
 def said(of: Mapping[str, Any]) -> Text:

@@ -285,6 +285,8 @@ class VIEScore:
         edit = View(picture="edit", steps=steps)
         self._shows = {"SC": (View(picture="source"), edit), "PQ": (edit,)}
         self.is_official = parameters.prompts == "official"
+        own = parameters.edit_size == "own"
+        self.unlike_theirs = Text("the edit is shown at its own size (`edit_size: own`)") if own else ""
         sides = partial(_sides if self.is_official else _sides_of_ours, parameters.guess_seed)
         self.published: Mapping[str, Callable[[Sequence[Judgement]], float]] = {
             f"G_{name}": partial(_published, name, sides) for name in (*GIVES, self.headline)
@@ -352,7 +354,10 @@ def _sides(seed: int | None, one: Judgement) -> Mapping[str, float]:
     has no end.
     """
     texts = {side: one.readings[0][side].text for side in GIVES}
-    lists = {side: _authors_list(text, again=False) for side, text in texts.items()}
+    try:
+        lists = {side: _authors_list(text, again=False) for side, text in texts.items()}
+    except ValueError:  # their reader fails, and both are asked again
+        raise asked_for_ever(one) from None
     if _NONE in lists.values():
         lists = {side: _authors_list(text, again=True) for side, text in texts.items()}
     found: dict[str, float] = {}
@@ -378,13 +383,18 @@ def asked_for_ever(one: Judgement) -> Missing:
 
 
 _NONE, _GUESSED = "none", "guessed"
+LIMIT = "rate_limit_exceeded"
+"""What their client returns, and their reader takes for a reply, where a server says so."""
 
 
 def _authors_list(text: str, *, again: bool) -> Any:
     """Returns the `score` that the authors find in a reply: any JSON value, mostly a list; or `_NONE`.
 
-    `again`: they have asked before, and guess for a reply without braces: `_GUESSED`.
+    `again`: they have asked before, and guess for a reply without braces: `_GUESSED`. Raises `ValueError` where their
+    reader fails: at a list such as `[06, 7]`, which they take for JSON.
     """
+    if text == LIMIT:
+        raise ValueError(text)
     if text.count(_DELIMITER) == 2:
         part = text[text.find(_DELIMITER) + len(_DELIMITER) : text.rfind(_DELIMITER)]
     elif "{" in text and "}" in text:
@@ -392,7 +402,7 @@ def _authors_list(text: str, *, again: bool) -> Any:
     elif again:
         return _GUESSED
     else:
-        bare = re.fullmatch(r"\[[0-9]+, ?[0-9]+\]", text[max(text.find("["), 0) : text.rfind("]") + 1])
+        bare = re.fullmatch(r"\[\d+, ?\d+\]", text[max(text.find("["), 0) : text.rfind("]") + 1])
         whole = [int(text)] if is_whole_within(text, LOWEST, HIGHEST) else _NONE
         return json.loads(bare[0]) if bare else whole
     part = part.strip().replace("\n", "")

@@ -28,7 +28,7 @@ from edit_eval.protocols.criteria import (
     question,
     settled,
 )
-from edit_eval.published.gedit import is_whole_within, mended_json
+from edit_eval.published.gedit import LIMIT, is_whole_within, mended_json
 from edit_eval.records import Judgement, Sample, Scale, Status
 
 REGISTERED = {"benchmark:omnicontext": "OmniContext", "protocol:omnicontext": "OmniContextScores"}
@@ -225,6 +225,8 @@ def _number(one: Judgement, question: str, kept: Mapping[str, Any], came: Collec
 
 def _authors_object(text: str) -> Any:
     """Returns the JSON that the authors find in a reply; None: none, so that they ask again."""
+    if text == LIMIT:
+        return text
     if "{" not in text or "}" not in text:
         whole = is_whole_within(text, _LOWEST, _HIGHEST)
         return {"score": int(text), "reasoning": ""} if whole else None

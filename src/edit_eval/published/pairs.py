@@ -87,6 +87,7 @@ class PublishedPairs(Comparing):
     def __init__(self, parameters: PublishedParameters, texts: Mapping[str, Any]) -> None:
         super().__init__(parameters, texts, self.aspects, ties=self.ties)
         self._official: Mapping[str, Sequence[str]] = texts.get("official", {})
+        self.is_official = bool(self._official)
 
     def _question(self, score: str, sample: Sample) -> Question:
         if not self._official:

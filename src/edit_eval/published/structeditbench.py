@@ -18,7 +18,7 @@ from edit_eval.benchmarks.parquet_rows import ParquetRows
 from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, ParquetParameters, Row
 from edit_eval.errors import ConfigurationError
 from edit_eval.judges.answers import NoAnswer
-from edit_eval.protocols.contract import Question, Score, Values, View
+from edit_eval.protocols.contract import Question, Score, Step, Values, View
 from edit_eval.protocols.criteria import mean_of, settled
 from edit_eval.protocols.replies import read_values
 from edit_eval.records import Judgement, Reading, Reply, Sample, Scale
@@ -39,6 +39,15 @@ _INSTRUCTIONS = ("instruction", "edit_prompt", "prompt", "edit_instruction")
 _SCALE = Scale(lowest=0, highest=1)
 _THEIRS = ("QA_PROMPT", "EVAL_PROMPT")
 """Names of the authors' prompts."""
+_UPRIGHT = {
+    **{8: (32, 31, 30, 29), 9: (28, 27, 26), 10: (25, 24), 11: (23, 22, 21), 12: (21, 20), 13: (19, 18)},
+    **{14: (18, 17), 15: (17, 16), 16: (16,)},
+}
+"""Width -> heights of what their Qwen script cuts upright pictures to, in 64 pixels."""
+_SHAPES = [(width, height) for width, heights in _UPRIGHT.items() for height in heights]
+_SHAPES += [(height, width) for width, height in reversed(_SHAPES[:-1]) if (height, width) != (21, 11)]
+COVERED: tuple[Step, ...] = (("cover", *(64 * side for shape in _SHAPES for side in shape)),)
+"""What their Qwen script does to a picture: the nearest of forty shapes of about 1024 x 1024 pixels."""
 _WORDS = {"correct": 1.0, "incorrect": 0.0}
 TEXTS = {
     "look": "You are shown one image. Answer a question about it in as few words as it takes, by what can be seen in "
@@ -177,8 +186,8 @@ class StructScore:
     only the first if there are no questions about the rest. `editing` and `maintain` are the two shares.
 
     `published` has the authors' numbers, times 100, overall and by category: a missing edit is left out, a missing or
-    unreadable answer is wrong, and an edit without questions about the rest counts as 0 in their `Maintain`. They crop
-    each picture to one of forty shapes first; here it is shown unchanged.
+    unreadable answer is wrong, and an edit without questions about the rest counts as 0 in their `Maintain`. In their
+    words an edit is shown as they show it, scaled and cut to the nearest of forty shapes; in ours it is shown whole.
     """
 
     @dataclass(frozen=True)
@@ -234,6 +243,7 @@ class StructScore:
     def __init__(self, parameters: Any, texts: Mapping[str, str]) -> None:
         self._texts = texts
         self.is_official = parameters.prompts == "official"
+        self._shows = (View(picture="edit", steps=COVERED if self.is_official else ()),)
 
     def questions(self, sample: Sample) -> list[Question]:
         """Returns two per question of the sample: what the edit has, shown alone, and whether that is right."""
@@ -252,7 +262,7 @@ class StructScore:
             name=answer,
             system=self._texts["look"],
             user=loading.fill(self._texts["looked"], told),
-            shows=(View(picture="edit"),),
+            shows=self._shows,
         )
         yield Question(
             name=verdict,

@@ -142,7 +142,7 @@ def control_lines(summary: Mapping[str, Any]) -> list[Text]:
             parts.append(Text("{} ({} against {}{})", _CONTROLS.get(kind, kind), control, edits, interval))
         lines.append(
             Text(
-                "{} does not put controls last: no edit model is shown to score better than {}.",
+                "{} does not put controls clearly last: no edit model is shown to score better than {}.",
                 judge,
                 parts,
             )

@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
-from edit_eval.published.certificates import said
+from edit_eval.published.certificates import is_certified, said
 from edit_eval.reporting import formats
 from edit_eval.reporting.analyses import sections
 from edit_eval.reporting.costs import device_times_table, highest_memory_table
@@ -104,7 +104,7 @@ def coverage_words(summary: Mapping[str, Any]) -> list[Text]:
     if again := coverage.get("asked_again"):
         words.append(Text("{} of {} scores came only when asked again.", again, coverage["scored"]))
     if not coverage.get("reached", True):
-        words.append(Text("Not final: {} must be scored.", formats.share(coverage["required"], 1)))
+        words.append(Text("Less than the {} asked for.", formats.share(coverage["required"], 1)))
     if summary.get("status") != "complete":
         words.append(Text("This run is not finished. The numbers cover what is done so far."))
     return words
@@ -118,7 +118,7 @@ def published_lines(summary: Mapping[str, Any]) -> list[Text]:
             words = Text("{} {}", name, formats.published(found["value"]))
             if found["value"] is None:
                 words = Text("{}: none ({})", name, found["reason"])
-            lines.append(Text("{}: {}, {}: {}", whose(one), one["edit_model"], one["judge"], words))
+            lines.append(Text("{}: {}, {}: {}", whose(one, name), one["edit_model"], one["judge"], words))
     return [*lines, *certificate_lines(summary)]
 
 
@@ -131,9 +131,9 @@ def certificate_lines(summary: Mapping[str, Any]) -> list[Text]:
 AS_THEIRS, BY_FORMULA = Text("As the authors define it"), Text("By the authors' formula")
 
 
-def whose(result: Mapping[str, Any]) -> Text:
-    """Returns what an entry's published numbers are called: the authors' only if they are certified."""
-    return AS_THEIRS if result.get("certificate", {}).get("certified", False) else BY_FORMULA
+def whose(result: Mapping[str, Any], number: str) -> Text:
+    """Returns what a published number of an entry is called: the authors' only if it is certified."""
+    return AS_THEIRS if is_certified(result.get("certificate", {}), number) else BY_FORMULA
 
 
 def _on_gpus(memory: Mapping[str, Any]) -> bool:

@@ -10,7 +10,8 @@ from typing import Any
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.new_files import refuse_existing, write_rows, written_whole
-from edit_eval.published.certificates import CERTIFICATES
+from edit_eval.published.certificates import certificate_of_points, is_certified
+from edit_eval.published.certificates import said as certified_words
 from edit_eval.records import Sample
 from edit_eval.reporting import formats
 from edit_eval.reporting.formats import signed
@@ -47,12 +48,12 @@ _INFINITE = "∞"
 def strengths_table(
     strengths: Sequence[Row],
     with_failures: Sequence[Row] | None = None,
-    rated: Mapping[str, Mapping[str, float]] | None = None,
+    rated: Mapping[Text, Mapping[str, float]] | None = None,
     places: Mapping[str, int] | None = None,
 ) -> Table[Row]:
     """Returns a row for each edit model, strongest first, also with the strength if failed edits count as lost.
 
-    `rated`: Elo points that other arenas would give, by arena and edit model. `places`: colour and mark of each model.
+    `rated`: Elo points that other arenas would give, by title and edit model. `places`: colour and mark of each model.
     """
     lost = {one["edit_model"]: one["strength"] for one in with_failures or ()}
 
@@ -72,11 +73,7 @@ def strengths_table(
         Column(Text("With failures"), lambda one: signed(lost.get(one["edit_model"])), when=lambda one: bool(lost)),
         Column(Text("Share of votes"), lambda one: None if one["share"] is None else formats.share(one["share"], 1)),
         Column(Text("Elo"), lambda one: None if one["elo"] is None else f"{one['elo']:.0f}", roomy=True),
-        *(
-            Column(Text("Elo as in {}", OTHERS[name]), points(arena), look="quiet", roomy=True)
-            for name, arena in (rated or {}).items()
-            if name in OTHERS
-        ),
+        *(Column(title, points(arena), look="quiet", roomy=True) for title, arena in (rated or {}).items()),
     ]
     return Table(columns, by_strength(strengths), label=Text("Strengths"), style="ranks")
 
@@ -116,6 +113,12 @@ def wins_table(found: Row, order: Sequence[str], places: Mapping[str, int]) -> T
 
 
 OTHERS = {"geditbench_v2": "GEdit-Bench v2", "genarena": "GenArena"}
+
+
+def _called(arena: str, certificate: Row) -> Text:
+    """Returns what an arena's points are called: as there only if they are certified."""
+    words = Text("Elo as in {}", OTHERS[arena])
+    return words if is_certified(certificate, arena) else Text("Elo by the formula of {}", OTHERS[arena])
 
 
 def _shown(difference: Row) -> list[tuple[str, str]]:
@@ -167,15 +170,16 @@ def battle_sheet(summary: Mapping[str, Any], *, titled: bool = False) -> Sheet:
     places = {one["edit_model"]: place for place, one in enumerate(summary.get("edits") or ())}
     parts: list[Line | Table[Any]] = []
     for judge, of in (summary.get("battles") or {}).items():
-        rated = of.get("as_others_rate")
+        found_there = of.get("as_others_rate") or {}
+        certificates = {arena: certificate_of_points(arena, of) for arena in OTHERS if arena in found_there}
+        rated = {_called(arena, one): found_there[arena] for arena, one in certificates.items()} or None
         for score, found in of["scores"].items():
             title = title_of(judge, score if len(of["scores"]) > 1 else "")
             parts += [Line(), Line(title, "strong"), *_of_score(found, rated, places)]
             rated = None  # Elo points are of the headline alone
         parts += [
-            Line(Text("Elo as in {}: {}.", OTHERS[name], CERTIFICATES[name].in_full), "quiet")
-            for name in of.get("as_others_rate") or ()
-            if name in OTHERS
+            Line(Text("{}: {}.", _called(arena, one), certified_words(one)), "quiet")
+            for arena, one in certificates.items()
         ]
         if unread := of.get("others_may_read"):
             parts.append(

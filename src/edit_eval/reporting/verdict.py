@@ -59,8 +59,6 @@ def answer_lines(verdict: Verdict) -> list[Text]:
     found = [Text("{:. }.", [answer(verdict)])]
     if verdict.gate is None or verdict.gate.margin is None:
         return found
-    if verdict.gate.passed and verdict.kind == "equal":
-        return [Text("Passed, because {}.", answer(verdict))]
     points = Text("{:g} point", verdict.gate.margin, plural="{:g} points")
     fields = points, verdict.gate.first, _listed(verdict.gate.others)
     if verdict.gate.passed:
@@ -185,7 +183,7 @@ def _ahead(opinion: Opinion, verdict: Verdict) -> Text:
     names = _listed([one.other for one in unsure])
     if len(unsure) == len(opinion.contests) > _MOST_NAMES and not few:
         return Text(
-            "No winner: {} is ahead, by {} over {}, but is not shown to be better than a single one of the {} others",
+            "No winner: {} is ahead, by {} over {}, but is not shown to be better than any of the {} others",
             *(first, _plain(opinion, nearest), nearest.other, len(unsure)),
         )
     if few:
@@ -389,7 +387,7 @@ def _listed(names: Sequence[str]) -> str:
 
 def _more(advice: Advice) -> Text:
     count = round(advice.count, min(0, 2 - len(str(advice.count))))
-    return Text("Add about {} pictures: if the lead is real, the chance to show it is then 80%.", count)
+    return Text("Add about {} more pictures: a real lead of this size would then be shown 4 times in 5.", count)
 
 
 _ADVICE: Mapping[str, Callable[[Advice], Text]] = {
@@ -401,11 +399,11 @@ _ADVICE: Mapping[str, Callable[[Advice], Text]] = {
     ),
     "failed_audit": lambda one: Text("{} failed its audit: take another judge.", _listed(one.names)),
     "retry": lambda one: Text(
-        "{} score is missing ({}): repeat the edit-eval run command with --retry {}.",
+        "{} score is missing ({}): unless the model is to blame, repeat edit-eval run with --retry {}.",
         one.count,
         [NAMES["status"][status] for status in one.names],
         ",".join(one.names),
-        plural="{} scores are missing ({}): repeat the edit-eval run command with --retry {}.",
+        plural="{} scores are missing ({}): unless the model is to blame, repeat edit-eval run with --retry {}.",
     ),
     "more": _more,
     "enough": lambda one: Text(

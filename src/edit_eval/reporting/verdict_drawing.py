@@ -57,9 +57,9 @@ class Ruler:
         """Returns a place as `12.34%`."""
         return f"{100 * self.share(value):.2f}%"
 
-    def ticks(self) -> list[float]:
-        """Returns round numbers within, at most `TICKS` or one more."""
-        rough = (self.high - self.low) / TICKS
+    def ticks(self, most: int = TICKS) -> list[float]:
+        """Returns round numbers within, at most so many or one more."""
+        rough = (self.high - self.low) / most
         size = 10 ** math.floor(math.log10(rough))
         step = next(size * times for times in (1, 2, 5, 10) if size * times >= rough)
         first, last = math.ceil(self.low / step), math.floor(self.high / step)

@@ -73,7 +73,7 @@ class Correction:
         shared = Text("Models that share a rank are not shown to differ.")
         if not beside:
             return shared
-        return shared + Text(" Corrected for making {: and } at once (Holm).", beside)
+        return shared + Text(" The test allows for {: and } made at once (Holm).", beside)
 
 
 @dataclass(frozen=True)

@@ -146,7 +146,9 @@ def summarise(results: Results, *, min_coverage: float = 1.0, votes: Sequence[Vo
             "coverage": _covered(of, min_coverage),
             "scores": scores,
             **({"together": together(results, of, list(scores))} if len(scores) > 1 else {}),
+            "protocol": results.scoring[judge].protocol,
             "as_others_rate": as_others_rate(every_battle, list(scores)),
+            **({"certificate": results.certificates[judge]} if judge in results.certificates else {}),
             **({"others_may_read": unread} if (unread := others_may_read(every_battle)) else {}),
         }
         for judge, (of, scores) in battles_by_judge(results).items()

@@ -226,6 +226,26 @@ def look(sample: Sample) -> tuple[str, str]:
     return sample.instruction, sample.source_digest
 
 
+def refuse_other_samples(runs: Sequence[Made], names: Sequence[str]) -> None:
+    """Raises `ConfigurationError` unless all runs, called `names`, have the same samples: a table is of one set."""
+    first = {sample.id: look(sample) for sample in runs[0].results.samples}
+    for name, run in zip(names[1:], runs[1:], strict=True):
+        other = {sample.id: look(sample) for sample in run.results.samples}
+        if other != first:
+            both = sum(first.get(one) == seen for one, seen in other.items())
+            raise ConfigurationError(
+                Text(
+                    "{} and {} have other samples ({} and {}, of which {} are the same): a table is of one set; "
+                    "`edit-eval compare` takes what two runs have in common",
+                    names[0],
+                    name,
+                    len(first),
+                    len(other),
+                    both,
+                )
+            )
+
+
 def run_names(directories: Sequence[str]) -> list[str]:
     """Returns for each directory the shortest end of its path that is unique: `b/run` if there is also `a/run`.
 

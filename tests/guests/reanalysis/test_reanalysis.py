@@ -11,15 +11,19 @@ import csv
 import json
 import math
 import random
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from xml.sax.saxutils import escape
 
+import pyarrow
 import pytest
 
 from command_lines import Command, caller
 from edit_eval.errors import ConfigurationError
-from edit_eval.guests.reanalysis.files import COUNTED, GEDIT_GROUPS, KEPT, reanalyse
+from edit_eval.guests.reanalysis.files import COUNTED, KEPT, reanalyse
+from edit_eval.guests.reanalysis.forms import GEDIT_GROUPS
 from edit_eval.published.kris import PLACES, questions_of
 
 GEDIT_COLUMNS = (
@@ -289,6 +293,11 @@ def test_i2ebench(tmp_path: Path) -> None:
     assert kept["scores"]["accuracy"]["mean"] == pytest.approx((50 + 100) / 2)
     assert document["zeros"][0]["reasons"] == ["the verdict is neither yes nor no"]
     assert "835 of the 840 edits" in str(document["notes"])
+    (tmp_path / "EditEval_ori").rename(tmp_path / "EditEval_ori_3nd")
+    document, counted, _ = only(tmp_path)
+    assert document["form"] == "i2ebench round 3, EditEval_ori_3nd"
+    assert counted["published"]["Counting"]["value"] == 0.3333
+    assert not document["notes"]
 
 
 def test_genai_bench(tmp_path: Path) -> None:
@@ -379,3 +388,137 @@ def test_picabench(tmp_path: Path) -> None:
     _, counted, kept = only(tmp_path)
     assert counted["published"]["Overall"]["value"] == counted["scores"]["accuracy"]["mean"] == 25
     assert kept["scores"]["accuracy"]["mean"] == 50
+
+
+def write_workbook(file: Path, rows: list[dict[str, Any]]) -> None:
+    """An `.xlsx` as pandas has it written: names and texts are shared, an empty cell is not there."""
+    names = [*rows[0]]
+    table = [dict(zip(names, names, strict=True)), *rows]
+    texts = list(dict.fromkeys(value for row in table for value in row.values() if isinstance(value, str)))
+    schema = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+    lines = []
+    for number, row in enumerate(table, 1):
+        cells = [(f"{chr(65 + names.index(name))}{number}", value) for name, value in row.items() if value is not None]
+        lines.append(
+            "<row>"
+            + "".join(
+                f'<c r="{place}" t="s"><v>{texts.index(value)}</v></c>'
+                if isinstance(value, str)
+                else f'<c r="{place}"><v>{value}</v></c>'
+                for place, value in cells
+            )
+            + "</row>"
+        )
+    strings = "".join(f'<si><t xml:space="preserve">{escape(text)}</t></si>' for text in texts)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(file, "w") as made:
+        made.writestr("xl/sharedStrings.xml", f"<sst {schema}>{strings}</sst>")
+        made.writestr(
+            "xl/worksheets/sheet1.xml", f"<worksheet {schema}><sheetData>{''.join(lines)}</sheetData></worksheet>"
+        )
+
+
+def judged_row(consistency: int | None, reasoning: int | None, plausibility: int | None) -> dict[str, Any]:
+    """The columns that their scripts add to a row; the weights are theirs."""
+    numbers = (consistency, reasoning, plausibility)
+    read = None not in numbers
+    return {
+        **dict(zip(("ApprConsistency", "Reasoning", "VisualPlausibility"), numbers, strict=True)),
+        "match_log": "succeed" if read else "failed",
+        "judge_cons": "So. Final Score: 5 & <5>",
+        "score": 0.3 * consistency + 0.5 * reasoning + 0.2 * plausibility if read else None,  # type: ignore[operator]
+        "complete": int(numbers == (5, 5, 5)),
+    }
+
+
+def test_risebench_counts_an_unreadable_edit_as_no_success(tmp_path: Path) -> None:
+    kinds = ("temporal_reasoning", "causal_reasoning")
+    of = [(5, 5, 5), (5, 3, 5), (None, None, None), (5, 5, 9)]
+    rows = [
+        {"index": f"r_{n}", "category": kinds[n % 2], "image": f"{n}.png"} | judged_row(*numbers)
+        for n, numbers in enumerate(of)
+    ]
+    write_workbook(tmp_path / "outputs" / "mine" / "mine_judge.xlsx", rows)
+    (tmp_path / "outputs" / "mine" / "mine_judge.csv").write_text("-,Score-Origin\n")
+    document, counted, kept = only(tmp_path)
+    assert (document["form"], counted["edit_model"]) == ("risebench", "mine")
+    assert counted["published"]["Accuracy"]["value"] == counted["scores"]["accuracy"]["mean"] == 0.25
+    assert counted["published"]["Score"]["value"] == pytest.approx((5 + 4 + 5.8) / 3)
+    assert kept["scores"]["accuracy"]["mean"] == 0.5
+    assert kept["scores"]["score"]["mean"] == 4.5
+    assert document["zeros"][0]["reasons"] == ["a number is none from 1 to 5", "a reply has no score, or never came"]
+    assert "356 of the 360 edits" in str(document["notes"])
+
+
+def test_unireditbench_leaves_an_unreadable_edit_out(tmp_path: Path) -> None:
+    of = [(5, 5, 5), (5, 3, 5), (None, None, None)]
+    rows = [{"name": "maze", "idx": n, "key": f"maze#{n}"} | judged_row(*numbers) for n, numbers in enumerate(of)]
+    rows[-1]["complete"] = None
+    write_workbook(tmp_path / "UniREdit-Bagel_judge.xlsx", rows)
+    document, counted, kept = only(tmp_path)
+    assert (document["form"], counted["edit_model"]) == ("unireditbench", "UniREdit-Bagel")
+    for found in (counted, kept):
+        assert found["scores"]["accuracy"]["mean"] == counted["published"]["Accuracy"]["value"] == 0.5
+        assert found["scores"]["score"]["mean"] == counted["published"]["Score"]["value"] == 4.5
+    assert document["zeros"][0]["doubtful"] == 1
+    (tmp_path / "UniREdit-Bagel_judge.xlsx").write_text("-")
+    with pytest.raises(ConfigurationError, match="is no workbook"):
+        reanalyse([tmp_path])
+
+
+def test_msebench_by_turn_over_all_sessions(tmp_path: Path) -> None:
+    def turn(following: Any, consistency: Any) -> dict[str, Any]:
+        return {"reason": "So.", "prompt_following": following, "consistency": consistency} | {
+            "all": int(following > 6 and consistency > 6)
+        }
+
+    sessions = [
+        {f"turn{n}": turn(9, 9) for n in range(1, 6)},
+        {"turn1": turn(8, 8), "turn2": turn(6, 6)},
+        {f"turn{n}": turn(12, 12) for n in range(1, 6)},
+        {"empty": "gpt4o could not deal with this case. "},
+    ]
+    dumped(tmp_path / "mine.json", sessions)
+    dumped(tmp_path / "other.json", [{"turns": 1}])
+    document, counted, kept = only(tmp_path)
+    theirs = published(document)
+    assert [theirs[f"Success {n}"] for n in (1, 2, 5)] == [0.75, 0.5, 0.5]
+    assert [theirs[f"Overall {n}"] for n in (1, 2, 3)] == [29 / 4, 27 / 4, 21 / 4]
+    assert counted["headline"] == "Success 5"
+    assert kept["scores"]["Success 5"]["mean"] == 0.5
+    assert document["zeros"][0]["reasons"] == ["a turn lacks its two numbers from 0 to 10", "the judge did not answer"]
+    for session, why in (({"error": "Failed to get valid response"}, "an error"), ({"turn1": turn(-1, 9)}, "negative")):
+        dumped(tmp_path / "mine.json", [session, *sessions])
+        _, counted, _ = only(tmp_path)
+        assert counted["published"]["Success 5"]["value"] is None
+        assert why in counted["published"]["Success 5"]["reason"]
+
+
+def test_structeditbench_from_its_processed_dataset(tmp_path: Path) -> None:
+    def judged_by(name: str, editing: float, maintain: float, *answers: str) -> dict[str, Any]:
+        accuracy = {"accuracy": 0.9 * editing + 0.1 * maintain, "editing_accuracy": editing}
+        numbers = accuracy | {"maintain_accuracy": maintain}
+        listed = [{"answer": answer, "Correction": True, "label": "editing"} for answer in answers]
+        return {f"{name}_{column}": number for column, number in numbers.items()} | {f"{name}_list": listed}
+
+    nothing = dict.fromkeys(judged_by("mine_qwen", 0, 0))
+    rows = [
+        {"category": "chart", "output_image_mine": b"-"} | judged_by("mine_qwen", 100, 50, "5", "red"),
+        {"category": "math", "output_image_mine": b"-"} | judged_by("mine_qwen", 0, 0, "x", "Missing result"),
+        {"category": "math", "output_image_mine": None, **nothing},
+    ]
+    folder = tmp_path / "results" / "processed_dataset"
+    folder.mkdir(parents=True)
+    table = pyarrow.Table.from_pylist(rows)
+    file = folder / "data-00000-of-00001.arrow"
+    with file.open("wb") as opened, pyarrow.ipc.new_stream(opened, table.schema) as stream:
+        stream.write_table(table)
+    document, counted, kept = only(tmp_path)
+    assert (document["form"], counted["edit_model"]) == ("structeditbench", "mine")
+    assert published(document) == {"Overall": 47.5, "Editing": 50, "Maintain": 25}
+    assert counted["scores"]["accuracy"]["mean"] == 47.5
+    assert kept["scores"]["accuracy"]["mean"] == 95
+    assert document["zeros"][0]["reasons"] == ["an answer never came"]
+    file.write_bytes(b"-")
+    with pytest.raises(ConfigurationError, match="is no Arrow file"):
+        reanalyse([tmp_path])

@@ -197,6 +197,17 @@ VERDICT: dict[str, str | None] = {
     "empty": "",
     "no reply": NOTHING,
 }
+BARE = (
+    "6", " 6 ", "6\n", "\n6", "06", "0", "10", "11", "-1", "-0", "+6", "6.0", "6.5", "6.", "6/10", "**6**", "`6`",
+    '"6"', "'6'", "(6)", "[6]", "[6", "6]", "[6.5, 7]", "[6, 7]", "[6,7]", "[6,  7]", " [6, 7] ", "[ 6, 7 ]",
+    "[6, 7, 8]", "[06, 7]", "[-1, 7]", "[11, 12]", "6, 7", "6,7", "6 7", "6\n7", "６", "[６, 7]", "１０", "1_0", "0_6",
+    "1e1", "٣", "Ⅵ", "六", "6分", "Score: 6", "6 ", "6\u00a0", "6\u3000", "\t6", "6\u0000", "six", "{6}", "{6, 7}",
+    "[[6, 7]]", "[6, 7] and [5, 4]", "I see [2, 3] dogs", "<think>6</think>6", "<think>no</think>\n6",
+    "<think>a [1, 2] b</think>[6, 7]", "```\n6\n```", "```json\n[6, 7]\n```", "NaN", "inf", "None", "null", "true",
+    "6\u200b", "\ufeff6", "6;7", "[6]\n[7]", "[6, 7]\n", "[6,\n7]", "[6 , 7]", "100", "1000000000000000000000", "-",
+    "", "  ", "٦٧", "[٦, 7]", "6 out of 10", "10/10", "rate_limit_exceeded",
+)  # fmt: skip
+"""Numbers and lists without JSON around them, and what could be taken for one."""
 PAIR: dict[str, str | None] = {  # of GEdit-Bench v2
     "clean": '{"reasoning": "So.", "winner": "@"}',
     "fenced": '```json\n{"reasoning": "So.", "winner": "@"}\n```',
@@ -286,6 +297,15 @@ class Maker:
             for edit in some["edits"]:
                 edit["said"] = None if edit["category"] == gone else edit["said"]
             yield some
+
+    def bare(self, category: str) -> Iterator[Set]:
+        """Yields a set for each of `BARE`: a reply to one question about one edit, and another about another."""
+        for text in BARE:
+            asked = next(one for one in self.edits(self.draw) if one["category"] == category)["said"]
+            edits = [{"id": f"{category}_{number}", "category": category, "said": {**asked}} for number in (1, 2)]
+            for edit, instead in zip(edits, asked, strict=True):
+                edit["said"] = {one: text if one == instead else self._reply(edit, one, "clean") for one in asked}
+            yield {"kind": "bare", "edits": edits}
 
     def _any_or_clean(self, share: float, edit: Edit, question: Question) -> str:
         return "" if self.draw.random() < share else "clean"
@@ -380,6 +400,7 @@ def _omnicontext() -> Iterator[Set]:
                 {name: maker._reply(edit, name, maker.draw.choice(of)) for name in edit["said"]} for _ in range(2)
             ]
         yield found
+    yield from maker.bare("multi_object")
 
 
 def _structeditbench() -> Iterator[Set]:
@@ -414,6 +435,17 @@ def _structeditbench() -> Iterator[Set]:
                     questions.append({"label": "editing", "right": "5"})
                     edit["said"][str(len(questions))] = "Correct"
             yield found
+
+
+def sizes_of_pictures() -> Iterator[tuple[int, int]]:
+    """Yields sizes in pixels: of every shape, some as exact as a picture can be, some beside the middle of two."""
+    draw = random.Random("sizes of pictures")
+    yield from ((1, 1), (1, 40), (40, 1), (1024, 1024), (512, 2048), (2048, 512), (1023, 1025), (3000, 70))
+    for number in range(71):
+        height = draw.randint(16, 1600)
+        yield draw.randint(16, 1600), height
+        width = max(1, round(height * (0.25 + number / 70 * 3.75)) + draw.randint(-1, 1))
+        yield width, height
 
 
 def _msebench() -> Iterator[Set]:
@@ -457,17 +489,25 @@ def _picabench() -> Iterator[Set]:
             found.append({"id": f"{number:05d}", "category": law, "said": asked})
         return found
 
-    yield from Maker("picabench", lambda *_: YES_OR_NO, lambda question: ("Yes", "No"), edits).sets()
+    maker = Maker("picabench", lambda *_: YES_OR_NO, lambda question: ("Yes", "No"), edits)
+    yield from maker.sets()
+    for number in range(3):
+        found = maker._set("the other laws", partial(maker._any_or_clean, 0.2 * number))
+        for edit, law in zip(found["edits"], ("Global", "Light_Source_Effects", "Refraction", "Global"), strict=False):
+            edit["category"] = law
+        yield found
 
 
 def _viescore() -> Iterator[Set]:
     asks = {"background_change": ("SC", "PQ"), "subject-add": ("SC", "PQ"), "text_change": ("SC", "PQ")}
-    yield from Maker(
+    maker = Maker(
         "viescore",
         lambda *_: _numbers(),
         lambda question: range(0, 11),
         lambda draw: _of_categories(draw, asks, 3),
-    ).sets()
+    )
+    yield from maker.sets()
+    yield from maker.bare("subject-add")
 
 
 def _imgedit() -> Iterator[Set]:

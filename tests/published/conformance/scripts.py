@@ -30,7 +30,7 @@ from typing import Any
 from PIL import Image
 
 sys.path.insert(0, str(Path(__file__).parent))
-from replies import RISE, SETS, Edit, Set
+from replies import RISE, SETS, Edit, Set, sizes_of_pictures
 from stand_ins import (
     STOPS,
     Anything,
@@ -486,6 +486,29 @@ def structeditbench(one: Set) -> Numbers:
     return numbers_of(wanted, run)
 
 
+class Looked:
+    """A picture that keeps what is done to it: `done` is its size, the size it is scaled to, and what is cut out."""
+
+    def __init__(self, size: tuple[int, int], done: tuple[int, ...] = ()) -> None:
+        self.size, self.done = size, done or size
+
+    def resize(self, size: tuple[int, int], resample: int) -> Looked:
+        assert resample == Image.Resampling.LANCZOS
+        return Looked(size, (*self.done, *size))
+
+    def crop(self, box: tuple[int, int, int, int]) -> Looked:
+        return Looked((box[2] - box[0], box[3] - box[1]), (*self.done, *box))
+
+
+def pictures_of_structeditbench() -> list[tuple[int, ...]]:
+    """Returns what their Qwen script does to pictures before it shows them, with the size that it takes by default."""
+    stubs = {"datasets": stub("datasets"), "vllm": stub("vllm"), "transformers": stub("transformers")}
+    with theirs(folder_of("structeditbench"), **stubs):
+        found = runpy.run_path(str(folder_of("structeditbench") / "qwen_scoring.py"))
+    cut, shapes = found["var_center_crop"], found["ASPECT_RATIO_1024"]
+    return [cut(Looked(size), shapes).done for size in sizes_of_pictures()]
+
+
 def msebench(one: Set) -> Numbers:
     names = [f"{name} {turn}" for name in ("Success", "Overall") for turn in range(1, 6)]
     sessions = len(one["edits"]) // 5
@@ -686,6 +709,8 @@ SCRIPTS: dict[str, Callable[[Set], Numbers]] = {
         *(msebench, picabench, genarena, geditbench_v2),
     )
 }
+PICTURES = {"structeditbench": pictures_of_structeditbench}
+"""What is done to pictures before they are shown."""
 
 
 def sets_of(document: Mapping[str, Any]) -> list[Set]:
@@ -726,7 +751,10 @@ def rows_of(protocol: str) -> dict[str, Any]:
         ]
         sets.append({"kind": one["kind"], "numbers": numbers, "edits": edits})
     repository, commit = REPOSITORIES[protocol]
-    return {"protocol": protocol, "repository": repository, "commit": commit, "replies": [*texts], "sets": sets}
+    head = {"protocol": protocol, "repository": repository, "commit": commit}
+    if protocol in PICTURES:
+        head |= {"pictures": [[*one] for one in PICTURES[protocol]()]}
+    return {**head, "replies": [*texts], "sets": sets}
 
 
 def write(document: Mapping[str, Any], on: str) -> None:

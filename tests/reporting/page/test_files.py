@@ -226,11 +226,11 @@ def test_a_write_that_fails_leaves_nothing(made: Results, tmp_path: Path, monkey
 GOLDEN = """\
 # Evaluation report: night run
 
-**Coverage: 2 of 3 scored.** Not scored: 1 judge refused. Not final: 100% must be scored.
+**Coverage: 2 of 3 scored.** Not scored: 1 judge refused. Less than the 100% asked for.
 
 model_a scores 7.00 (out of 10) with judge; there is no other model to compare it with.
 
-Next: 1 score is missing (judge refused): give the same command with \\`--retry refused\\`.
+Next: 1 score is missing (judge refused): unless the model is to blame, repeat edit-eval run with --retry refused.
 
 Next: Add a second edit model to the configuration, and the two are compared.
 

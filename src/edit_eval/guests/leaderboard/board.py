@@ -19,7 +19,7 @@ from edit_eval.statistics.battles import battles_by_judge, tables_of
 from edit_eval.statistics.columns import ScoreColumn, differences
 from edit_eval.statistics.comparison import ColumnSummary, compare
 from edit_eval.statistics.families import Correction
-from edit_eval.store.comparable import Made, Note, asked_alike, comparable_columns, look, run_names
+from edit_eval.store.comparable import Made, Note, asked_alike, comparable_columns, refuse_other_samples, run_names
 from edit_eval.text import Text
 
 
@@ -48,7 +48,7 @@ class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
 def leaderboard(runs: Sequence[Made]) -> Leaderboard:
     """Ranks the edit models of the runs. Raises `ConfigurationError`, naming what differs, if they are incomparable."""
     names = run_names([run.results.directory for run in runs])
-    _refuse_other_samples(runs, names)
+    refuse_other_samples(runs, names)
     scoring = [bool(run.experiment.judges_of_one) for run in runs]
     shared, called = _battle_judges(runs), _called(runs, names)
     if any(scoring) and not (shared and not all(scoring)):
@@ -92,25 +92,6 @@ def leaderboard(runs: Sequence[Made]) -> Leaderboard:
 
 def _of_a_passport(note: str) -> bool:
     return isinstance(note, Note) and note.kind in ("passport", "passport_of_run")
-
-
-def _refuse_other_samples(runs: Sequence[Made], names: Sequence[str]) -> None:
-    first = {sample.id: look(sample) for sample in runs[0].results.samples}
-    for name, run in zip(names[1:], runs[1:], strict=True):
-        other = {sample.id: look(sample) for sample in run.results.samples}
-        if other != first:
-            both = sum(first.get(one) == seen for one, seen in other.items())
-            raise ConfigurationError(
-                Text(
-                    "{} and {} have other samples ({} and {}, of which {} are the same): a leaderboard is of one set; "
-                    "`edit-eval compare` takes what two runs have in common",
-                    names[0],
-                    name,
-                    len(first),
-                    len(other),
-                    both,
-                )
-            )
 
 
 def _battle_judges(runs: Sequence[Made]) -> list[tuple[str, ...]]:

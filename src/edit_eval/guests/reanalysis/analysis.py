@@ -31,7 +31,7 @@ class Reanalysis(Analysis[list[dict[str, Any]]]):
     title: ClassVar[Text] = Text("Result files of others")
     document: ClassVar = list[dict[str, Any]]
     sources: ClassVar = Sources(
-        "PATH...", "Result files or folders: GEdit, ImgEdit, KRIS, lmms-eval, evalscope.", several=True
+        "PATH...", "Result files or folders of benchmarks' own scripts, of lmms-eval or evalscope.", several=True
     )
 
     def opened(self, source: Any, parameters: Parameters) -> Path:

@@ -1,99 +1,31 @@
 """Reanalyses others' result files: their number as they compute it, and the number without rows that are no score.
 
-The formats, their authors, and how they record failures:
-
-* `MODEL_GROUP_gpt_score.csv`: GEdit-Bench (stepfun-ai/Step1X-Edit@570eba6, GEdit-Bench/*.py). A missing edit has no
-  row; an unreadable answer is guessed; a zero may be an answer or a filter (issue 145).
-* `result.json` with `basic_edit.json`: ImgEdit-Bench (PKU-YuanGroup/ImgEdit@547185d, Benchmark/Basic/*.py). Raw
-  replies, `{"error": ...}` if there was none.
-* `TYPE/metrics.json`: KRIS-Bench (ByteDance-Seed/Bagel@056b5fd, eval/gen/kris/metrics_*.py, summarize.py). `null`, and
-  0 for a number missing in a reply, which counts as -25 of 100.
-* `*_samples_*.jsonl`: lmms-eval (EvolvingLMMs-Lab/lmms-eval@75571cf, tasks/gedit_bench, tasks/imgedit). 0.0 for every
-  failure; for KRIS-Bench (tasks/kris_bench) -1, which is left out.
-* `reviews/MODEL/gedit_SUBSET.jsonl`: evalscope (modelscope/evalscope@fde259d, api/metric/scorer.py). A `status`;
-  unusable rows are left out.
-* `EditEval*/DIMENSION/MODEL.json`: I2EBench (cocoshe/I2EBench@7de50e3, eval_scripts/summary.py), the dimensions that a
-  model judges. A verdict without a yes counts as no; an edit that is missing has no row.
-* `results/TASK/JUDGE/pairwise.json`: GenAI-Bench (TIGER-AI-Lab/GenAI-Bench@f0b0334, show_results.py), where judges are
-  held against people's votes. A reply without a vote counts as a wrong one.
-* `results_JUDGE/ImagenHub_*/MODEL/SC.json` and `PQ.json`: VIEScore (TIGER-AI-Lab/VIEScore@2cbea4e,
-  paper_implementation). An unreadable answer is guessed, or has no row.
-* `score_SUBSET.csv`: WiseEdit (beepkh/WiseEdit@58cadba, statistic.py). 0 or nothing for a missing number; a row with
-  one in either language leaves both.
-* `TASK/score.jsonl`: OmniContext (VectorSpaceLab/OmniGen2@0f72fa9, omnicontext/). An unreadable answer is guessed.
-* `*_gpt_output_*.json`: PICABench (Andrew0613/PICABench@0514acd, PicaEval_gpt.py). An answer that never came is wrong.
-
 Every file becomes judgements twice, as two judges of the same edits: `COUNTED`, each row's number as in the file,
 and `KEPT`, with rows that are no score, or may be none, unscored. All statistics are those of a run.
 """
 
 from __future__ import annotations
 
-import csv
-import json
-import math
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.given_files import read_text
-from edit_eval.published.imgedit import authors_numbers
-from edit_eval.published.kris import LEVELS, PLACES, questions_of
-from edit_eval.published.wiseedit import ASKS, BASIC, METRICS
+from edit_eval.guests.reanalysis.forms import FORMS, READERS
+from edit_eval.guests.reanalysis.rows import NO_ROW, FileRow, Found
 from edit_eval.records import Edit, Judgement, Results, Sample, Scale, Scoring, Status
 from edit_eval.statistics.summary import summarise
 from edit_eval.text import Text
 
 COUNTED = "as counted there"
 KEPT = "doubtful rows left out"
-GEDIT_GROUPS = (
-    *("background_change", "color_alter", "material_alter", "motion_change", "ps_human", "style_change"),
-    *("subject-add", "subject-remove", "subject-replace", "text_change", "tone_transfer"),
-)
 SIZES = {
     **{"gedit": 606, "imgedit": 737, "kris": 1267, "wiseedit": 1220, "omnicontext": 400, "picabench": 900},
+    **{"risebench": 360, "unireditbench": 2700, "structeditbench": 1714, "msebench": 100},
     **{"i2ebench": 840, "genai-bench": 919, "viescore": 179},
 }
 """Number of edits of each benchmark, for GEdit in one language, for I2EBench of the judged dimensions, for GenAI-Bench
-and VIEScore those that are edits."""
-_GEDIT_FILE = re.compile(rf"(.+)_({'|'.join(GEDIT_GROUPS)})_gpt_score\.csv")
-_GEDIT_LANGUAGES = {"en": "en", "cn": "zh"}
-_OF_GEDIT = ("O", "SC", "PQ")
-_KRIS = {"consistency_score": "VC", "quality_score": "VQ", "instruction_score": "IF", "knowledge_score": "KP"}
-_MOST = 1 << 30  # bytes of a file
-
-
-class FileRow(NamedTuple):
-    """One edit of a result file."""
-
-    sample: str
-    category: str
-    scores: Mapping[str, float]
-    """Scores as the file counts them; empty if it has none."""
-    doubt: str = ""
-    """Why it is no score, or may be none."""
-    image: str = ""
-    """Source image shared with other rows; empty: its own."""
-
-
-@dataclass
-class Found:
-    """The rows of one edit model in one format."""
-
-    form: str
-    edit_model: str
-    language: str
-    rows: list[FileRow]
-    scales: Mapping[str, Scale]
-    """The first is the headline."""
-    counted: Mapping[str, Scale]
-    """The same scales, wide enough for the numbers in the file."""
-    theirs: Mapping[str, float | str]
-    """Their averages, or why there are none; the headline's first."""
-    notes: Sequence[str] = ()
+and VIEScore those that are edits, for MSE-Bench sessions."""
 
 
 def reanalyse(paths: Sequence[Path], rows: Path | None = None) -> list[dict[str, Any]]:
@@ -107,7 +39,7 @@ def reanalyse(paths: Sequence[Path], rows: Path | None = None) -> list[dict[str,
         if not path.exists():
             raise ConfigurationError(Text("{} does not exist", path))
         files = [path] if path.is_file() else sorted(one for one in path.rglob("*") if one.is_file())
-        found = [one for reader in _READERS for one in reader(files, rows)]
+        found = [one for reader in READERS for one in reader(files, rows)]
         if not found:
             raise ConfigurationError(Text("{} has no results in a known form; known are those of {}", path, FORMS))
         for one in found:
@@ -163,20 +95,20 @@ def _document(form: str, language: str, found: Sequence[Found]) -> dict[str, Any
 
 def _absent(form: str, found: Found) -> list[str]:
     """Returns a note about the benchmark's edits without a row in the file."""
-    size = SIZES[form.partition(",")[0]]
+    size = SIZES.get(form.partition(",")[0], 0)
     lacking = size - len(found.rows)
     return [Text("{} of the {} edits are not in the file, and in no number", lacking, size)] if lacking > 0 else []
 
 
 def _made(row: FileRow | None) -> dict[str, Any]:
     if row is None:
-        return {"status": Status.EDIT_FAILED, "reason": _NO_ROW}
+        return {"status": Status.EDIT_FAILED, "reason": NO_ROW}
     return {"status": Status.OK, "image": row.sample}
 
 
 def _judgement(sample: Sample, edit_model: str, judge: str, found: Found, row: FileRow | None) -> Judgement:
     headline = next(iter(found.scales))
-    about: dict[str, Any] = {"status": Status.EDIT_FAILED, "reason": _NO_ROW}
+    about: dict[str, Any] = {"status": Status.EDIT_FAILED, "reason": NO_ROW}
     if row is not None and row.scores and not (row.doubt and judge == KEPT):
         about = {"status": Status.OK, "scores": row.scores}
     elif row is not None:
@@ -187,7 +119,6 @@ def _judgement(sample: Sample, edit_model: str, judge: str, found: Found, row: F
     return Judgement(sample_id=sample.id, category=sample.category, headline=headline, **whose, **about)
 
 
-_NO_ROW = "the file has no row for it"
 _FROM_FILES = Text("from the numbers in the files, by the formula of their script")
 
 
@@ -224,490 +155,3 @@ def _widest(found: Sequence[Found]) -> dict[str, Scale]:
 
 def _distinct(names: Sequence[str]) -> list[str]:
     return [name if names.count(name) == 1 else f"{name} ({place})" for place, name in enumerate(names, 1)]
-
-
-# -- the formats. Each reader takes all files and yields those that it knows --
-
-
-def _gedit(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
-    together: dict[tuple[Path, str], dict[str, Path]] = {}
-    for file in files:
-        if match := _GEDIT_FILE.fullmatch(file.name):
-            together.setdefault((file.parent, match[1]), {})[match[2]] = file
-    for (_, name), groups in together.items():
-        every = [(group, row) for group in groups for row in _csv_rows(groups[group])]
-        for theirs, language in _GEDIT_LANGUAGES.items():
-            found: dict[str, FileRow] = {}
-            repeated = 0
-            for group, row in every:
-                if row.get("instruction_language") != theirs:
-                    continue
-                key = re.split(r"[/\\]", row.get("edited_image", ""))[-1].rpartition(".")[0]
-                one = _of_viescore(f"{group}_{language}_{key}", group, row, "sementics_score", "quality_score", key)
-                repeated += one.sample in found
-                found.setdefault(one.sample, one)
-            if found:
-                notes = [Text("{} rows are there twice; the first counts", repeated)] if repeated else []
-                kept = list(found.values())
-                yield _as_gedit("gedit", name, language, kept, _by_group(kept), notes)
-
-
-def _of_viescore(sample: str, group: str, row: Mapping[str, Any], sc: str, pq: str, image: str) -> FileRow:
-    """Reads a row of GEdit's two numbers; both are 0 to 10, and a zero may be an answer."""
-    numbers = [_number(row.get(name)) for name in (sc, pq)]
-    if any(number is None or not 0 <= number <= 10 for number in numbers):
-        return FileRow(sample, group, {}, "the file has no two numbers from 0 to 10", image)
-    first, second = (float(number) for number in numbers if number is not None)
-    scores = {"O": math.sqrt(first * second), "SC": first, "PQ": second}
-    doubt = "a zero: a judgement, or an answer that never came" if 0 in (first, second) else ""
-    return FileRow(sample, group, scores, doubt, image)
-
-
-def _by_group(rows: Sequence[FileRow]) -> dict[str, float | str]:
-    """Computes the mean of the groups' means, as `calculate_statistics.py`."""
-    there = {row.category for row in rows if row.scores}
-    if lacking := [group for group in GEDIT_GROUPS if group not in there]:
-        return {f"G_{name}": f"the authors' script stops: no rows of {lacking[0]}" for name in _OF_GEDIT}
-    return {f"G_{name}": _mean_of_means(rows, name) for name in _OF_GEDIT}
-
-
-def _as_gedit(
-    form: str, name: str, language: str, rows: list[FileRow], theirs: Mapping[str, float | str], notes: Sequence[str]
-) -> Found:
-    scale = Scale(lowest=0, highest=10, mean_over="categories")
-    scales = dict.fromkeys(_OF_GEDIT, scale)
-    return Found(form, name, language, rows, scales, scales, theirs, notes)
-
-
-def _imgedit(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
-    for file in files:
-        if file.name != "result.json":
-            continue
-        replies = _json(file)
-        if not isinstance(replies, dict) or not all(isinstance(one, str | dict) for one in replies.values()):
-            continue
-        asked = rows or next((one for one in files if one.name == "basic_edit.json"), None)
-        types = {str(key): one for key, one in _json(asked).items()} if asked else {}
-        if not types:
-            raise ConfigurationError(Text("{}: ImgEdit's edit types are in basic_edit.json; name it by --rows", file))
-        found = [
-            _of_reply(key, str(about.get("edit_type", "")).strip().lower(), replies.get(key), str(about.get("id", key)))
-            for key, about in types.items()
-        ]
-        theirs: dict[str, float | str] = {"Overall": _of_types(found)}
-        if any(not isinstance(one, str) for one in replies.values()):
-            theirs = {"Overall": "the authors' script stops at an edit with an error"}
-        yield _as_imgedit("imgedit", file.parent.name, found, theirs)
-
-
-def _of_reply(key: str, kind: str, reply: Any, image: str) -> FileRow:
-    if not isinstance(reply, str):
-        error = reply.get("error", "") if isinstance(reply, dict) else _NO_ROW
-        return FileRow(key, kind, {}, f"no reply: {error}"[:200], image)
-    try:
-        numbers = authors_numbers(reply)
-    except ValueError:
-        return FileRow(key, kind, {}, "the authors' script stops at this reply", image)
-    counted = {"score": round(sum(numbers) / len(numbers), 2)} if numbers else {}
-    whole = len(numbers) == 3 and all(1 <= number <= 5 for number in numbers)
-    return FileRow(key, kind, counted, "" if whole else "the reply has no three numbers from 1 to 5", image)
-
-
-def _of_types(rows: Sequence[FileRow]) -> float | str:
-    """Computes the types' means, rounded, as their step 2; and the mean of these, as in their table."""
-    types: dict[str, list[float]] = {}
-    for row in rows:
-        if row.scores:
-            types.setdefault(row.category, []).append(row.scores["score"])
-    means = [round(sum(some) / len(some), 2) for some in types.values()]
-    return sum(means) / len(means) if means else "no reply can be read"
-
-
-def _as_imgedit(form: str, name: str, rows: list[FileRow], theirs: Mapping[str, float | str]) -> Found:
-    seen = [row.scores["score"] for row in rows if row.scores]
-    scale = Scale(lowest=1, highest=5, mean_over="categories")
-    wide = Scale(lowest=min(1.0, *seen, 1.0), highest=max(5.0, *seen, 5.0), mean_over="categories")
-    return Found(form, name, "en", rows, {"score": scale}, {"score": wide}, theirs)
-
-
-def _kris(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
-    together: dict[Path, list[Path]] = {}
-    for file in files:
-        if file.name == "metrics.json" and file.parent.name in PLACES:
-            together.setdefault(file.parent.parent, []).append(file)
-    for folder, parts in together.items():
-        found = [
-            _of_numbers(f"{part.parent.name}_{key}", part.parent.name, one)
-            for part in parts
-            for key, one in _json(part).items()
-            if isinstance(one, dict)
-        ]
-        pooled = {"Overall": found} | {
-            level: [row for row in found if PLACES[row.category][0] == level] for level in LEVELS
-        }
-        theirs: dict[str, float | str] = {}
-        for name, some in pooled.items():
-            numbers = [number for row in some for score, number in row.scores.items() if score != "AVG"]
-            theirs[name] = sum(numbers) / len(numbers) if numbers else "no numbers"
-        yield _as_kris("kris", folder.name, found, theirs)
-
-
-def _as_kris(form: str, name: str, rows: list[FileRow], theirs: Mapping[str, float | str]) -> Found:
-    scales = dict.fromkeys(("AVG", *_KRIS.values()), Scale(lowest=0, highest=100))
-    wide = dict.fromkeys(scales, Scale(lowest=-25, highest=100))
-    return Found(form, name, "en", rows, scales, wide, theirs)
-
-
-def _of_numbers(sample: str, kind: str, one: Mapping[str, Any]) -> FileRow:
-    asked = [name for name in _KRIS if name != "knowledge_score" or "knowledge_score" in one]
-    numbers = {_KRIS[name]: _number(one.get(name)) for name in asked}
-    counted = {name: (number - 1) * 25 for name, number in numbers.items() if number is not None}
-    whole = len(counted) == len(numbers) and all(0 <= number <= 100 for number in counted.values())
-    average = {"AVG": math.fsum(counted.values()) / len(counted)} if counted else {}
-    return FileRow(sample, kind, average | counted, "" if whole else "a number from 1 to 5 is missing")
-
-
-def _lmms_eval(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
-    for file in files:
-        if not re.fullmatch(r".*samples_.*\.jsonl", file.name):
-            continue
-        lines = list(_lines(file))
-        of_gedit = [line for line in lines if isinstance(line.get("gedit_bench_semantics_score"), dict)]
-        for theirs, language in _GEDIT_LANGUAGES.items():
-            found = [
-                _of_lmms_gedit(line, language)
-                for line in of_gedit
-                if line["gedit_bench_semantics_score"].get("instruction_language") == theirs
-            ]
-            if found:
-                yield _as_gedit("gedit, lmms-eval", file.parent.name, language, found, _over_rows(found), [])
-        found = [_of_lmms_imgedit(line) for line in lines if isinstance(line.get("imgedit_score1"), dict)]
-        if found:
-            numbers = [row.scores["score"] for row in found]
-            theirs_of: dict[str, float | str] = {"avg_score": sum(numbers) / len(numbers)}
-            yield _as_imgedit("imgedit, lmms-eval", file.parent.name, found, theirs_of)
-        found = [_of_lmms_kris(line) for line in lines if isinstance(line.get("kris_bench_overall_avg"), dict)]
-        if found:
-            averages = [row.scores["AVG"] for row in found if row.scores]
-            mean = sum(averages) / len(averages) if averages else "no row has a score"
-            yield _as_kris("kris, lmms-eval", file.parent.name, found, {"overall_avg": mean})
-
-
-def _of_lmms_gedit(line: Mapping[str, Any], language: str) -> FileRow:
-    scores = {name: line.get(f"gedit_bench_{theirs}_score", {}) for name, theirs in _LMMS_GEDIT.items()}
-    about = scores["SC"]
-    group, key = str(about.get("task_type", "")), str(about.get("key", ""))
-    numbers = {name: _number(one.get("score")) or 0.0 for name, one in scores.items()}
-    doubt = "all zeros, as for every failure" if not any(numbers.values()) else ""
-    return FileRow(f"{group}_{language}_{key}", group, numbers, doubt, key)
-
-
-_LMMS_GEDIT = {"O": "overall", "SC": "semantics", "PQ": "quality"}
-
-
-def _of_lmms_imgedit(line: Mapping[str, Any]) -> FileRow:
-    about = line["imgedit_score1"]
-    numbers = [_number(line.get(f"imgedit_score{n}", {}).get("score")) or 0.0 for n in (1, 2, 3)]
-    whole = all(1 <= number <= 5 for number in numbers)
-    kind, key = str(about.get("edit_type", "")), str(about.get("key", ""))
-    return FileRow(key, kind, {"score": sum(numbers) / 3}, "" if whole else "a number outside of 1 to 5")
-
-
-def _of_lmms_kris(line: Mapping[str, Any]) -> FileRow:
-    """Reads a row; a missing number is -1 and not `valid`, and the mean is over those that an edit has."""
-    about = line["kris_bench_overall_avg"]
-    category = str(about.get("category", ""))
-    asked = [name for name in _KRIS if name != "knowledge_score" or "knowledge" in questions_of(category)]
-    found = {name: line.get(f"kris_bench_{name}") or {} for name in asked}
-    numbers = {name: one.get("score") if one.get("valid", True) else None for name, one in found.items()}
-    return _of_numbers(f"{category}_{about.get('image_id', about.get('key', ''))}", category, numbers)
-
-
-def _evalscope(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
-    together: dict[Path, list[Path]] = {}
-    for file in files:
-        if file.parent.parent.name == "reviews" and re.fullmatch(r"gedit_.*\.jsonl", file.name):
-            together.setdefault(file.parent, []).append(file)
-    for folder, parts in together.items():
-        found: dict[str, list[FileRow]] = {}
-        for part in parts:
-            for line in _lines(part):
-                about = line.get("sample_score") or {}
-                metadata = about.get("sample_metadata") or {}
-                language = _GEDIT_LANGUAGES.get(str(metadata.get("instruction_language", "en")), "en")
-                row = _of_evalscope(line, about, part.stem.removeprefix("gedit_"), language)
-                found.setdefault(language, []).append(row)
-        for language, some in found.items():
-            yield _as_gedit("gedit, evalscope", folder.name, language, some, _over_rows(some), [])
-
-
-def _of_evalscope(line: Mapping[str, Any], about: Mapping[str, Any], subset: str, language: str) -> FileRow:
-    score, metadata = about.get("score") or {}, about.get("sample_metadata") or {}
-    key = str(metadata.get("key", line.get("index")))
-    value = score.get("value") or {}
-    row = _of_viescore(
-        f"{subset}_{language}_{key}", subset, value, "semantic_consistency", "perceptual_similarity", key
-    )
-    status = str(score.get("status", "success"))
-    if status not in ("success", "fallback", "degraded"):
-        return row._replace(scores={}, doubt=f"its status is {status}")
-    return row if not row.scores else row._replace(doubt="")  # failures have a status: a zero is an answer
-
-
-def _over_rows(rows: Sequence[FileRow]) -> dict[str, float | str]:
-    counted = [row.scores for row in rows if row.scores]
-    return {
-        name: sum(scores[name] for scores in counted) / len(counted) if counted else "no row has a score"
-        for name in _OF_GEDIT
-    }
-
-
-def _mean_of_means(rows: Sequence[FileRow], name: str) -> float:
-    groups: dict[str, list[float]] = {}
-    for row in rows:
-        if row.scores:
-            groups.setdefault(row.category, []).append(row.scores[name])
-    return math.fsum(math.fsum(some) / len(some) for some in groups.values()) / len(groups)
-
-
-_JUDGED = ("BGReplacement", "ColorAlteration", "Counting", "DirectionPerception", "ObjectRemoval", "Replacement")
-"""I2EBench's dimensions with a verdict in words."""
-_GUESSED = "guess_if_cannot_parse"
-_IS_GUESSED = "the answer could not be read, and a number was guessed"
-
-
-def _i2ebench(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
-    together: dict[tuple[str, str], list[Path]] = {}
-    for file in files:
-        if file.suffix == ".json" and file.parent.name in _JUDGED and file.parent.parent.name.startswith("EditEval"):
-            together.setdefault((file.parent.parent.name, file.stem), []).append(file)
-    for (suite, name), parts in together.items():
-        found = [_of_verdict(part.parent.name, key, one) for part in parts for key, one in _json(part).items()]
-        theirs: dict[str, float | str] = {"Overall": "they give no mean over dimensions"}
-        for part in parts:
-            marks = [row.scores["accuracy"] for row in found if row.category == part.parent.name]
-            theirs[part.parent.name] = round(sum(marks) / len(marks) / 100, 4)
-        scale = {"accuracy": Scale(lowest=0, highest=100, mean_over="categories")}
-        yield Found(f"i2ebench, {suite}", name, "en", found, scale, scale, theirs)
-
-
-def _of_verdict(dimension: str, key: str, one: Mapping[str, Any]) -> FileRow:
-    said = str(one.get("final_judgement", ""))
-    counted = {"accuracy": 100.0 * ("yes" in said.lower())}
-    doubt = "" if said.strip(" .\n").lower() in ("yes", "no") else "the verdict is neither yes nor no"
-    return FileRow(f"{dimension}_{key}", dimension, counted, doubt, str(one.get("image", "")))
-
-
-def _genai_bench(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
-    for file in files:
-        if file.name == "pairwise.json" and file.parent.parent.name == "image_edition":
-            votes = _list(file)
-            found = [
-                FileRow(
-                    str(one.get("idx")),
-                    str(one.get("human_vote")),
-                    {"accuracy": 100.0 * bool(one.get("correct"))},
-                    "" if one.get("model_vote") in _VOTES else "the reply has no vote",
-                    str(one.get("source_prompt", "")),
-                )
-                for one in votes
-            ]
-            theirs: dict[str, float | str] = {"Accuracy": sum(row.scores["accuracy"] for row in found) / len(found)}
-            scale = {"accuracy": Scale(lowest=0, highest=100)}
-            note = Text("a judge, whose votes about pairs are held against people's")
-            yield Found("genai-bench, image_edition", file.parent.name, "en", found, scale, scale, theirs, [note])
-
-
-_VOTES = ("[[A>B]]", "[[B>A]]", "[[A=B=Good]]", "[[A=B=Bad]]")
-
-
-def _viescore(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
-    for file in files:
-        if file.name != "SC.json" or file.parent.parent.name != "ImagenHub_Text-Guided_IE":
-            continue
-        sides = [_json(one) if one.is_file() else {} for one in (file, file.with_name("PQ.json"))]
-        found = [_of_sides(key, *(side.get(key) for side in sides)) for key in dict.fromkeys([*sides[0], *sides[1]])]
-        theirs = dict.fromkeys(_OF_GEDIT, "they give correlations with people alone")
-        scale = dict.fromkeys(_OF_GEDIT, Scale(lowest=0, highest=10))
-        judge = file.parent.parent.parent.name.removeprefix("results_")
-        yield Found(f"viescore, {judge}", file.parent.name, "en", found, scale, scale, theirs)
-
-
-def _of_sides(key: str, *sides: Any) -> FileRow:
-    image = key.split("_")[1] if "_" in key else key
-    lists = [side.get("score") if isinstance(side, dict) else None for side in sides]
-    numbers = [
-        _number(min(one)) if isinstance(one, list) and one and _are_numbers(one) else _number(one) for one in lists
-    ]
-    if any(number is None or not 0 <= number <= 10 for number in numbers):
-        return FileRow(key, "edit", {}, "the file has no two answers with numbers from 0 to 10", image)
-    first, second = (float(number) for number in numbers if number is not None)
-    doubt = _IS_GUESSED if any(_GUESSED in str(side.get("reasoning")) for side in sides) else ""
-    return FileRow(key, "edit", {"O": math.sqrt(first * second), "SC": first, "PQ": second}, doubt, image)
-
-
-def _are_numbers(found: Sequence[Any]) -> bool:
-    return all(_number(one) is not None and not isinstance(one, str) for one in found)
-
-
-def _wiseedit(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
-    together: dict[Path, list[Path]] = {}
-    for file in files:
-        if _WISE_FILE.fullmatch(file.name):
-            together.setdefault(file.parent, []).append(file)
-    for folder, parts in together.items():
-        every = [
-            (match, row) for part in parts if (match := _WISE_FILE.fullmatch(part.name)) for row in _csv_rows(part)
-        ]
-        for theirs, language in _GEDIT_LANGUAGES.items():
-            found = [_of_wiseedit(match[1], match[2], row, theirs) for match, row in every]
-            tasks = {
-                row.category: [one.scores for one in found if one.category == row.category and one.scores]
-                for row in found
-            }
-            means = {task: _rounded(some) for task, some in tasks.items() if some}
-            basic = [means[task] for task in BASIC if task in means]
-            overall: float | str = sum(basic) / len(BASIC) if len(basic) == len(BASIC) else "the authors' script stops"
-            scale = dict.fromkeys(("AVG", *METRICS.values()), Scale(lowest=0, highest=100))
-            scale = {name: one for name, one in scale.items() if any(name in row.scores for row in found)} or scale
-            yield Found("wiseedit", folder.name, language, found, scale, scale, {"Basic Overall": overall, **means})
-
-
-_WISE_FILE = re.compile(r"score_((?:WiseEdit_)?(Awareness|Interpretation|Imagination|Complex)_\d+)\.csv")
-
-
-def _of_wiseedit(subset: str, task: str, row: Mapping[str, Any], language: str) -> FileRow:
-    named = f"{subset}_{row.get('idx')}"
-    columns = {metric: f"{metric}_score" for metric in (METRICS[name] for name in ASKS[task])}
-    said = {
-        of: [str(row.get(f"{column}_{of}") or "").strip() for column in columns.values()] for of in _GEDIT_LANGUAGES
-    }
-    if any(one in ("", "0") for some in said.values() for one in some):
-        whose = "" if any(one in ("", "0") for one in said[language]) else " in the other language"
-        return FileRow(named, task, {}, f"a number is missing{whose}")
-    whole = all(one.isdecimal() and 1 <= int(one) <= 10 for one in said[language])
-    numbers = [float(one) if one.lstrip("-").isdecimal() else 1.0 for one in said[language]]
-    scores = {metric: max(0.0, (number - 1) / 9 * 100) for metric, number in zip(columns, numbers, strict=True)}
-    average = sum(scores.values()) / len(scores)
-    return FileRow(named, task, {"AVG": average, **scores}, "" if whole else "a number is none from 1 to 10")
-
-
-def _rounded(scores: Sequence[Mapping[str, float]]) -> float:
-    """Returns the mean of the metrics' means, each rounded to one decimal, as `statistic.py` does."""
-    means = [round(sum(one[name] for one in scores) / len(scores), 1) for name in scores[0] if name != "AVG"]
-    return sum(means) / len(means)
-
-
-def _omnicontext(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
-    together: dict[Path, list[Path]] = {}
-    for file in files:
-        if file.name == "score.jsonl":
-            together.setdefault(file.parent.parent, []).append(file)
-    for folder, parts in together.items():
-        lines = [(part.parent.name, line) for part in parts for line in _lines(part) if "PF_score" in line]
-        found = [_of_omnicontext(kind, line) for kind, line in lines if line.get("instruction_language", "en") == "en"]
-        if not found:
-            continue
-        theirs: dict[str, float | str] = dict.fromkeys(
-            ("Overall", "Prompt Following", "Subject Consistency"), "no numbers"
-        )
-        if all(row.scores for row in found):
-            names = {"Overall": "O", "Prompt Following": "PF", "Subject Consistency": "SC"}
-            theirs = {name: _mean_of_means(found, score) for name, score in names.items()}
-        scale = Scale(lowest=0, highest=10, mean_over="categories")
-        most = max([10.0, *(number for row in found for number in row.scores.values())])
-        wide = Scale(lowest=0, highest=most, mean_over="categories")
-        of = ("O", "PF", "SC")
-        yield Found(
-            "omnicontext", folder.parent.name, "en", found, dict.fromkeys(of, scale), dict.fromkeys(of, wide), theirs
-        )
-
-
-def _of_omnicontext(kind: str, line: Mapping[str, Any]) -> FileRow:
-    key = str(line.get("key"))
-    numbers = [_number(line.get(name)) for name in ("PF_score", "SC_score")]
-    if any(number is None or number < 0 for number in numbers):
-        return FileRow(key, kind, {}, "the line has no two numbers")
-    first, second = (float(number) for number in numbers if number is not None)
-    is_guess = any(_GUESSED in str(line.get(f"{name}_score_reason")) for name in ("PF", "SC"))
-    doubt = _IS_GUESSED if is_guess else "a number above 10" if max(first, second) > 10 else ""
-    return FileRow(key, kind, {"O": math.sqrt(first * second), "PF": first, "SC": second}, doubt)
-
-
-def _picabench(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
-    for file in files:
-        if not re.fullmatch(r".*_(gpt|qwen)_output_.*\.json", file.name):
-            continue
-        items = [(n, one) for n, one in enumerate(_list(file)) if isinstance(one.get("annotated_qa_pairs"), list)]
-        found = [row for n, one in items if (row := _of_picabench(n, one))]
-        if found:
-            theirs: dict[str, float | str] = {"Overall": sum(row.scores["accuracy"] for row in found) / len(found)}
-            scale = {"accuracy": Scale(lowest=0, highest=100)}
-            yield Found("picabench", file.parent.name, "en", found, scale, scale, theirs)
-
-
-def _of_picabench(number: int, item: Mapping[str, Any]) -> FileRow | None:
-    asked = [one for one in item["annotated_qa_pairs"] if isinstance(one, dict) and "is_correct" in one]
-    if not asked:
-        return None
-    right = 100 * sum(bool(one["is_correct"]) for one in asked) / len(asked)
-    answers = {str(one.get("model_answer", "")).lower().strip(" .") for one in asked}
-    doubt = "" if answers <= {"yes", "no"} else "an answer is neither yes nor no, or never came"
-    return FileRow(f"{number:05d}", str(item.get("physics_law", "unknown")), {"accuracy": right}, doubt)
-
-
-_READERS: tuple[Callable[[Sequence[Path], Path | None], Iterable[Found]], ...] = (
-    *(_gedit, _imgedit, _kris, _wiseedit, _omnicontext, _picabench),
-    *(_lmms_eval, _evalscope, _i2ebench, _genai_bench, _viescore),
-)
-FORMS = (
-    *("GEdit-Bench", "ImgEdit-Bench", "KRIS-Bench", "WiseEdit", "OmniContext", "PICABench", "lmms-eval", "evalscope"),
-    *("I2EBench", "GenAI-Bench", "VIEScore"),
-)
-
-
-def _number(value: Any) -> float | None:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        return None
-    return number if math.isfinite(number) else None
-
-
-def _json(file: Path) -> Any:
-    try:
-        found = json.loads(read_text(file, _MOST))
-    except (ValueError, RecursionError) as error:
-        raise ConfigurationError(Text("{} is not valid JSON: {}", file, error)) from None
-    if not isinstance(found, dict):
-        raise ConfigurationError(Text("{} holds {}, not an object of rows", file, type(found).__name__))
-    return found
-
-
-def _list(file: Path) -> list[dict[str, Any]]:
-    try:
-        found = json.loads(read_text(file, _MOST))
-    except (ValueError, RecursionError) as error:
-        raise ConfigurationError(Text("{} is not valid JSON: {}", file, error)) from None
-    if not isinstance(found, list) or not found or not all(isinstance(one, dict) for one in found):
-        raise ConfigurationError(Text("{} holds no list of rows", file))
-    return found
-
-
-def _lines(file: Path) -> Iterator[dict[str, Any]]:
-    for number, line in enumerate(read_text(file, _MOST).splitlines(), 1):
-        if not line.strip():
-            continue
-        try:
-            found = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise ConfigurationError(Text("{}, line {}, is not valid JSON: {}", file, number, error)) from None
-        if isinstance(found, dict):
-            yield found
-
-
-def _csv_rows(file: Path) -> list[dict[str, str]]:
-    try:
-        return list(csv.DictReader(read_text(file, _MOST).splitlines()))
-    except csv.Error as error:
-        raise ConfigurationError(Text("{} is no CSV ({})", file, error)) from None

@@ -40,7 +40,7 @@ from edit_eval.reporting.result_tables import (
     items_table,
     results_table,
 )
-from edit_eval.reporting.results_sheet import AS_THEIRS, certificate_lines, whose
+from edit_eval.reporting.results_sheet import certificate_lines, whose
 from edit_eval.reporting.slow_devices import slow_devices
 from edit_eval.reporting.strengths import battle_sheet, preferences_sheet
 from edit_eval.reporting.table import Table
@@ -130,7 +130,6 @@ def told_of(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
         "is_incomplete": is_incomplete,
         "groups_of": groups_of,
         "published": published(summary),
-        "whose": whose_numbers(summary),
         "certificates": certificate_lines(summary),
         "refusals": refusals(summary),
         "agreement": agreement,
@@ -194,16 +193,14 @@ def groups_of(parts: Sequence[Entry], with_scores: bool) -> list[list[Entry]]:
     return [list(some) for _, some in groupby(parts, key=lambda part: (part.judge, part.score))]
 
 
-def whose_numbers(summary: Mapping[str, Any]) -> Text:
-    """Returns the title of the benchmark authors' numbers: theirs only if those of every judge are certified."""
-    shown = [one for one in summary["results"] if one.get("published")]
-    return min((whose(one) for one in shown), key=lambda words: words == AS_THEIRS, default=AS_THEIRS)
-
-
-def published(summary: Mapping[str, Any]) -> list[tuple[str, str, Mapping[str, Mapping[str, Any]]]]:
-    """Returns (edit model, judge, `{NAME: {"value", "reason"}}`) where there are the benchmark authors' own numbers."""
-    found = [(one["edit_model"], one["judge"], one.get("published") or {}) for one in summary["results"]]
-    return [one for one in found if one[2]]
+def published(summary: Mapping[str, Any]) -> dict[Text, list[tuple[str, str, str, Mapping[str, Any]]]]:
+    """Returns title -> (edit model, judge, name, `{"value", "reason"}`) of the numbers of a benchmark's authors: those
+    that are certified and those by their formula apart."""
+    found: dict[Text, list[tuple[str, str, str, Mapping[str, Any]]]] = {}
+    for one in summary["results"]:
+        for name, number in (one.get("published") or {}).items():
+            found.setdefault(whose(one, name), []).append((one["edit_model"], one["judge"], name, number))
+    return found
 
 
 def _shared_scale(parts: Sequence[Entry]) -> Scale | None:

@@ -30,7 +30,7 @@ from edit_eval.reporting.verdict_drawing import drawing
 from edit_eval.statistics.battles import Fought, fought
 from edit_eval.statistics.comparison import ColumnSummary, Pair
 from edit_eval.statistics.families import Correction
-from edit_eval.statistics.verdict import Opinion
+from edit_eval.statistics.verdict import Opinion, Verdict
 from edit_eval.text import Text
 
 
@@ -50,8 +50,8 @@ class _Judged:
 
 
 _CONTROLS = {
-    "last": Text("the judge scores edits above controls, as it should"),
-    "not_last": Text("the judge does not score edits above controls"),
+    "last": Text("the judge scores edits above pictures that are no edits, as it should"),
+    "not_last": Text("the judge does not clearly score edits above pictures that are no edits"),
     "unknown": Text("too few controls to tell whether the judge sees edits"),
     "off": Text("no controls were judged"),
 }
@@ -109,6 +109,7 @@ def standings_table(found: Sequence[_Judged], summary: Mapping[str, Any], edit_m
     """Returns a table with a row for each edit model, in the order of the first judge: for each judge rank, mean,
     interval and coverage; for one that compares, rank, strength and interval."""
     edits = {one["edit_model"]: one for one in summary.get("edits") or ()}
+    unfit = {one.judge for one in verdict_of(summary).opinions if one.sees == "not_last"}  # it ranks nobody
     battles = {judge: _by_model(of) for judge, of in (summary.get("battles") or {}).items()}
     ranked = [[column.name for column in one.columns] for one in found[:1]] + [list(of) for of in battles.values()]
     order = next(iter(ranked), [])
@@ -118,7 +119,12 @@ def standings_table(found: Sequence[_Judged], summary: Mapping[str, Any], edit_m
             edit_models.index(name),
             {part.judge: part for one in found for part in one.parts if part.edit_model == name},
             {judge: of[name] for judge, of in battles.items() if name in of},
-            {one.judge: column.rank for one in found for column in one.columns if column.name == name},
+            {
+                one.judge: column.rank
+                for one in found
+                for column in one.columns
+                if column.name == name and one.judge not in unfit
+            },
             edits.get(name, {}),
         )
         for name in (*order, *(name for name in edit_models if name not in order))
@@ -255,8 +261,12 @@ def matrix_table(one: _Judged, places: Mapping[str, int], *, several: bool) -> T
 
 _DRAWN = 2
 """Judges whose drawing is shown."""
-_DOTS = Text("A dot is a picture, the bar below the mean with its 95% interval. Click a dot to see the two edits.")
-_STRIPS = Text("A dot is a mean, the bar its 95% interval. Who is better is tested picture by picture, not by eye.")
+_DOTS = Text(
+    "Each dot is a picture, in order; below is the mean with its 95% interval. Click a dot to see the two edits."
+)
+_STRIPS = Text(
+    "Each dot is a mean, with its 95% interval. The verdict above is from a test picture by picture, not from these."
+)
 
 
 def _drawing(
@@ -349,7 +359,7 @@ def verdict_told(results: Results, summary: Mapping[str, Any], language: str = "
     drawn = verdict.drawn[:_DRAWN]
     return {
         "answer": answer,
-        "gate": gate,
+        "gate": [] if verdict.kind == "equal" else gate,  # that they are equal says as much
         "doubts": doubt_lines(verdict),
         "next": next_lines(verdict),
         "rests": paragraph(verdict),
@@ -364,9 +374,19 @@ def verdict_told(results: Results, summary: Mapping[str, Any], language: str = "
         "wrong": wrong_lines(summary),
         "tests": comparison.get("tests"),
         "corrected": Correction.of(comparison["family"]).of_tests() if comparison else None,
-        "ranks": list(dict.fromkeys(Correction.of(of).words() for of in _families(summary))),
+        "ranks": _of_ranks(verdict, summary),
         "comparison_notes": [note_words(note) for note in comparison.get("notes", ())],
     }
+
+
+def _of_ranks(verdict: Verdict, summary: Mapping[str, Any]) -> list[Text]:
+    """Returns what a reader of the ranks has to know: what sharing one means, and that failures count."""
+    ranks = [[one.rank for one in of.standings if one.rank is not None] for of in verdict.counted]
+    shared = verdict.kind != "equal" and any(len(set(of)) < len(of) for of in ranks)
+    words = [Correction.of(of).words() for of in _families(summary)] if shared else []
+    if any(one.kind == "fails_more" for of in verdict.counted for one in of.contests):
+        words.append(Text("Ranks go by failed edits, too: who fails more comes later, whatever its mean."))
+    return list(dict.fromkeys(words))
 
 
 def _families(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -1,0 +1,298 @@
+"""What a paper says of runs: the verdict that there is, arranged as a table, and what was asked of whom.
+
+Nothing is inferred here. Ranks, intervals, differences and p are those of the `Verdict`, of one run as its report has
+it, of several as `edit-eval compare` makes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from edit_eval.benchmarks.contract import canonical
+from edit_eval.config.identity import Identity
+from edit_eval.config.schema import SECRET_SHOWN, without_secrets
+from edit_eval.errors import ConfigurationError
+from edit_eval.protocols.asked import AskedJudge
+from edit_eval.records import Scale
+from edit_eval.reporting.verdict import digits, of_comparison, verdict_of
+from edit_eval.run import Run, compare
+from edit_eval.statistics.columns import ScoreColumn
+from edit_eval.statistics.families import Correction
+from edit_eval.statistics.verdict import Contest, Opinion, Placing, Verdict
+from edit_eval.store.comparable import comparable_columns, refuse_other_samples, run_names
+from edit_eval.text import Text
+
+Mark = Literal["best", "level", "worse", ""]
+"""`best`; `level`: nobody is shown to be better, by the ranks, and so not the best; `worse`: somebody is; empty where
+nothing is known, and where a judge has no say."""
+_WEIGHTS = ("model_name", "model", "path", "folder")
+"""Parameters that say which weights, or which edits, the likeliest first."""
+_NOTHING: tuple[Any, ...] = (None, "", [], {}, (), SECRET_SHOWN)
+_DIGEST = 12
+"""Characters of a digest that tell it from others."""
+
+
+class PaperRow(msgspec.Struct, frozen=True):
+    """An edit model by one judge, as the verdict has it."""
+
+    placing: Placing
+    contest: Contest | None
+    """The first against this one: its `difference` is how far this one is behind. None for the first."""
+    mark: Mark
+    images: int | None
+    """Source images of the scored samples; None for a judge that compares."""
+    failed: int
+    """Edits that failed, of those `tried`."""
+    tried: int
+
+
+class JudgeTable(msgspec.Struct, frozen=True):
+    """The edit models by one judge, the best first."""
+
+    judge: str
+    score: str
+    scale: Scale
+    compares: bool
+    """True if it is shown two edits at a time; means are then strengths."""
+    heard: bool
+    """False if it has no say in the verdict (`Opinion.counts`): then nobody is marked."""
+    digits: int
+    family: Correction | None
+    """What ranks and p are corrected for; None with one edit model."""
+    rows: list[PaperRow]
+
+
+class NamedModel(msgspec.Struct, frozen=True):
+    """An edit model or a judge, as far as its answers depend on it."""
+
+    name: str
+    weights: str
+    """Its weights, its folder of edits, or its class."""
+    revision: str
+    parameters: dict[str, Any]
+    """As far as they are set, without those above."""
+    seed: int
+
+
+class NamedJudge(msgspec.Struct, frozen=True):
+    """A judge with how it is asked, and what is known of it."""
+
+    model: NamedModel
+    protocol: str
+    wording: str
+    """Which rubric, or whose prompts; empty if the protocol has one wording."""
+    passport: str
+    """Its passport's line; empty for what no audit can examine."""
+
+
+class Setting(msgspec.Struct, frozen=True):
+    """What all edit models were given."""
+
+    benchmark: str
+    """Its type, or the user's own class."""
+    data: str
+    """Name of its file or folder."""
+    source: str
+    licence: str
+    samples: int
+    images: int
+    edit_seeds: int
+    repeats: int
+    readings: int
+    versions: dict[str, str]
+    """Of libraries, by name."""
+    gpus: list[str]
+    """Their kinds."""
+
+
+class Paper(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that the files of a paper are written from."""
+
+    schema: int = 1
+    runs: list[str]
+    language: str
+    """In which they are written."""
+    columns: list[str]
+    """Of the table, in this order (`columns.COLUMNS`)."""
+    tables: list[JudgeTable]
+    verdict: Verdict
+    setting: Setting
+    edit_models: list[NamedModel]
+    judges: list[NamedJudge]
+    notes: list[str]
+
+
+def paper(runs: Sequence[Run], columns: Sequence[str], language: str, score: str | None = None) -> Paper:
+    """Arranges runs as a paper shows them, by the headlines of their judges or by the `score` of that name.
+
+    Raises `ConfigurationError` for runs that may not stand in one table: of other samples, or of which `compare`
+    refuses the judges or what they were asked; and if nothing is scored.
+    """
+    names = run_names([run.results.directory for run in runs])
+    if len(runs) > 1:
+        refuse_other_samples(runs, names)
+    if len(runs) > 1 or score is not None:
+        comparison = compare(runs, score=score)
+        verdict, notes = of_comparison(comparison), list(comparison.notes)
+    else:
+        verdict, notes = verdict_of(runs[0].summary), list(runs[0].results.notes)
+    if all(one.mean is None for opinion in verdict.opinions for one in opinion.standings):
+        raise ConfigurationError(
+            Text("{: and }: nothing is scored, so there is no table; `edit-eval status {}` says why", names, names[0])
+        )
+    scored = comparable_columns(runs, score)[0] if all(run.experiment.judges_of_one for run in runs) else []
+    failures = _failures(runs, scored)
+    by_names = {(one.judge, one.name): one for one in scored}
+    judges = {judge.name: judge for judge in runs[0].experiment.judges}
+    return Paper(
+        runs=names,
+        language=language,
+        columns=list(columns),
+        tables=[_table(one, verdict, by_names, failures, runs[0]) for one in verdict.opinions],
+        verdict=verdict,
+        setting=_setting(runs),
+        edit_models=list(_edit_models(runs, scored)),
+        judges=[_judge(judges[one.judge], runs[0]) for one in verdict.opinions],
+        notes=notes,
+    )
+
+
+def _table(
+    opinion: Opinion,
+    verdict: Verdict,
+    columns: Mapping[tuple[str, str], ScoreColumn],
+    failures: Mapping[str, tuple[int, int]],
+    run: Run,
+) -> JudgeTable:
+    judge, compares = opinion.judge, opinion.fights is not None
+    headline = next((one.score for (of, _), one in columns.items() if of == judge), "")
+    family = None
+    if compares:
+        [(headline, of), *_] = run.summary["battles"][judge]["scores"].items()
+        family = Correction.of(of["family"])
+    elif opinion.contests:
+        family = Correction(verdict.tests)
+    rows = [_row(opinion, one, columns.get((judge, one.name)), failures[one.name]) for one in opinion.standings]
+    return JudgeTable(judge, headline, opinion.scale, compares, opinion.counts, digits(opinion), family, rows)
+
+
+def _row(opinion: Opinion, one: Placing, column: ScoreColumn | None, failed: tuple[int, int]) -> PaperRow:
+    contest = next((contest for contest in opinion.contests if contest.other == one.name), None)
+    scored = [] if column is None else [sample for sample, score in column.scores.items() if score is not None]
+    images = None if column is None else len({column.image(sample) for sample in scored})
+    return PaperRow(one, contest, _mark(opinion, one, contest), images, *failed)
+
+
+def _mark(opinion: Opinion, one: Placing, contest: Contest | None) -> Mark:
+    if not (opinion.counts and opinion.contests and opinion.first) or one.rank is None:
+        return ""
+    if one.name == opinion.first:
+        return "best"
+    beaten = contest is not None and contest.kind in ("better", "fails_more")
+    return "level" if one.rank == 1 and not beaten else "worse"
+
+
+def _failures(runs: Sequence[Run], columns: Sequence[ScoreColumn]) -> dict[str, tuple[int, int]]:
+    """Returns for each name in the table how many edits failed, refused ones included, and how many were tried."""
+    by_run: dict[tuple[str, str], tuple[int, int]] = {}
+    for run in runs:
+        for one in run.summary["edits"]:
+            counts = [of["count"] for of in one.values() if isinstance(of, Mapping)]
+            by_run[run.results.directory, one["edit_model"]] = sum(counts), one["total"]
+    own = {model: counts for (_, model), counts in by_run.items()} if len(runs) == 1 else {}
+    return own | {one.name: by_run[one.run, one.edit_model] for one in columns}
+
+
+# -- what was asked of whom --
+
+
+def _setting(runs: Sequence[Run]) -> Setting:
+    first = runs[0]
+    results, experiment = first.results, first.experiment
+    section = results.configuration.get("benchmark")
+    given: Mapping[str, Any] = section if isinstance(section, Mapping) else {}
+    used = [sample for sample in results.samples if not sample.fault]
+    return Setting(
+        benchmark=without_folder(str(given.get("type") or given.get("class_path") or "")),
+        data=Path(str(given.get("data_path") or "")).name,
+        source=str(results.about.get("source", "")),
+        licence=str(results.about.get("licence", "")),
+        samples=len(used),
+        images=len({sample.cluster or sample.id for sample in used}),
+        edit_seeds=experiment.edit_seeds,
+        repeats=experiment.repeats,
+        readings=experiment.readings,
+        versions=_versions([run.results.environment for run in runs]),
+        gpus=sorted({title for run in runs for title in _gpus(run.results.environment)}),
+    )
+
+
+def _versions(environments: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Returns each library's version; where runs had different ones, all of them."""
+    found: dict[str, list[str]] = {}
+    for one in environments:
+        libraries = one.get("libraries")
+        every = {**libraries} if isinstance(libraries, Mapping) else {}
+        for name, version in (every | ({"Python": one["python"]} if one.get("python") else {})).items():
+            if str(version) not in found.setdefault(str(name), []):
+                found[str(name)].append(str(version))
+    return {name: " / ".join(versions) for name, versions in found.items()}
+
+
+def _gpus(environment: Mapping[str, Any]) -> Iterator[str]:
+    listed = environment.get("gpus")
+    for one in listed if isinstance(listed, list) else []:
+        if isinstance(one, Mapping) and one.get("title"):
+            yield str(one["title"])
+
+
+def _edit_models(runs: Sequence[Run], columns: Sequence[ScoreColumn]) -> Iterator[NamedModel]:
+    """Yields each edit model under its name in the table."""
+    called = {(one.run, one.edit_model): one.name for one in columns}
+    for run in runs:
+        for model in run.experiment.edit_models:
+            yield _named(model, called.get((run.results.directory, model.name), model.name))
+
+
+def _named(model: Identity, name: str) -> NamedModel:
+    given = without_secrets(dict(model.parameters))
+    parameters = {key: value for key, value in given.items() if value not in _NOTHING}
+    key = next((one for one in _WEIGHTS if isinstance(parameters.get(one), str)), "")
+    weights = without_folder(str(parameters.pop(key))) if key else ""
+    own = parameters.pop("revision", "")
+    revision = str(own or model.revision)
+    return NamedModel(name, weights or model.type, _short(revision), parameters, model.seed)
+
+
+def without_folder(name: str) -> str:
+    """Returns the last part of a path on this machine, which is nobody else's business; any other name as it is."""
+    return Path(name).name if name.startswith(("/", "~", ".")) else name
+
+
+def _short(revision: str) -> str:
+    """Returns each digest of a revision in as many characters as tell it from others."""
+    return " ".join(word[:_DIGEST] if len(word) >= 40 and word.isalnum() else word for word in revision.split())
+
+
+def _judge(judge: AskedJudge, run: Run) -> NamedJudge:
+    prompts = judge.section.parameters.get("prompts")
+    whose = prompts if isinstance(prompts, str) else ""
+    examined = run.examined.get(judge.name)
+    return NamedJudge(
+        model=_named(judge.model, judge.name),
+        protocol=judge.protocol_name,
+        wording=", ".join(_rubrics(judge, run)) or whose,
+        passport=examined.line if examined else "",
+    )
+
+
+def _rubrics(judge: AskedJudge, run: Run) -> list[str]:
+    """Returns the versions of those rubrics that the samples' categories have, each once."""
+    texts = {name: one for name, one in judge.texts.items() if isinstance(one, Mapping) and "version" in one}
+    categories = dict.fromkeys(canonical(sample.category) for sample in run.results.samples)
+    used = dict.fromkeys(name if name in texts else "general" for name in categories)
+    return list(dict.fromkeys(str(texts[name]["version"]) for name in used if name in texts))
