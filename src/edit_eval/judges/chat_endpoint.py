@@ -124,6 +124,11 @@ class ChatEndpoint:
                     self.api_key_env = maker.key
                 if self.thinking == "off" and judge_of(self.api, self.model).off is None:
                     raise ValueError(f"thinking: {self.model} has no switch that turns it off; leave this out")
+                fewest = judge_of(self.api, self.model).fewest
+                if self.thinking == "on" and self.thinking_tokens < fewest:
+                    raise ValueError(
+                        f"thinking_tokens: {self.model} takes {fewest} or more, not {self.thinking_tokens}"
+                    )
             if self.thinking_tokens < 1:
                 raise ValueError(f"thinking_tokens: {self.thinking_tokens} is too few")
             if clash := sorted(set(self.call) & set(interface.taken)):
