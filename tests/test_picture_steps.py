@@ -51,6 +51,16 @@ def test_fit_scales_up_too_and_clip_takes_what_there_is() -> None:
         with_steps(picture, [("clip", 40, 0, 50, 10)])
 
 
+@pytest.mark.parametrize("side", [7, 16, 31, 32, 99])
+def test_a_thumbnail_is_pillows(side: int) -> None:
+    picture = coloured(32, 24)
+    expected = picture.copy()
+    expected.thumbnail((side, side))
+    shown = with_steps(picture, [("thumbnail", side)])
+    assert (shown.size, shown.tobytes()) == (expected.size, expected.tobytes())
+    assert (picture.size, max(shown.size)) == ((32, 24), min(side, 32))
+
+
 @pytest.mark.parametrize(
     ("size", "scaled", "box"),
     [
@@ -126,9 +136,13 @@ def test_the_entries_of_its_file_stay_and_the_picture_does(steps: list[tuple[Any
 @pytest.mark.parametrize(
     ("step", "said"),
     [
-        (("blur", 3), "'blur' is not a step of a view; there are longest, fit, like, crop, clip, cover, jpeg"),
+        (
+            ("blur", 3),
+            "'blur' is not a step of a view; there are longest, fit, thumbnail, like, crop, clip, cover, jpeg",
+        ),
         (("jpeg", 0), "a JPEG has a quality from 1 to 95, not 0"),
         (("jpeg", 100), "not 100"),
+        (("thumbnail", 0), "the longest side of a view"),
         (("cover", 10, 0), "sizes to cover are pairs of 1 pixel or more, not 10, 0"),
         (("cover", 10), "sizes to cover are pairs"),
         (("cover", 40_000, 40_000), "scaled until it covers 40000 x 40000: 53333 x 40000 pixels, above the limit"),

@@ -101,8 +101,13 @@ class PngFile:
     """`pixel_digest` of the picture."""
 
 
-def open_picture(path: str | os.PathLike[str], *, digest: str = "", max_pixels: int = MAX_PIXELS) -> Image.Image:
+def open_picture(
+    path: str | os.PathLike[str], *, digest: str = "", max_pixels: int = MAX_PIXELS, keep_file: bool = False
+) -> Image.Image:
     """Opens a picture's file: RGB, EXIF rotation applied, wholly decoded. `info` holds the file's text entries only.
+
+    With `keep_file` the picture is read-only, and `as_written` returns the file's bytes if `write_png` may have
+    written it.
 
     Raises `PictureError` for a file that is no picture, truncated, damaged, or of more than `max_pixels` (as its
     header says, before anything is decoded), and `UnreadableError` for a file that cannot be read, or whose SHA-256
@@ -115,12 +120,15 @@ def open_picture(path: str | os.PathLike[str], *, digest: str = "", max_pixels: 
         if not stat.S_ISREG(os.stat(path).st_mode):
             raise PictureError(Text("{}: not a file", name))
         with open(path, "rb") as opened:
-            file: IO[bytes] = opened
-            if digest:
-                file = io.BytesIO(opened.read())
-                if hashlib.sha256(file.getbuffer()).hexdigest() != digest:
-                    raise UnreadableError(Text("{}: the file has changed since the run began", name))
-            return read_picture(file, name, max_pixels=max_pixels)[0]
+            if not (digest or keep_file):
+                return read_picture(opened, name, max_pixels=max_pixels)[0]
+            data = opened.read()
+        if digest and hashlib.sha256(data).hexdigest() != digest:
+            raise UnreadableError(Text("{}: the file has changed since the run began", name))
+        picture = read_picture(io.BytesIO(data), name, max_pixels=max_pixels)[0]
+        if keep_file:
+            _keep_file(picture, data)
+        return picture
     except OSError as error:
         raise UnreadableError(Text("{}: cannot be read ({})", name, _words(error))) from error
     except ValueError as error:
@@ -247,14 +255,15 @@ def with_steps(image: Image.Image, steps: Iterable[Sequence[str | int]]) -> Imag
     """Returns an RGB picture after each of `steps`, in order; the picture itself if there are none.
 
     `("longest", side)`: its longer side scaled down to that many pixels, the other in proportion, rounded; never
-    enlarged. `("fit", side)`: the same, but enlarged if it is smaller. `("like", width, height)`: scaled to that size,
-    ignoring its aspect ratio. `("crop", left, top, right, bottom)`: that part, in pixels, the last two excluded.
-    `("clip", left, top, right, bottom)`: as much of that part as is within the picture. `("cover", width, height)`:
-    scaled in proportion, up or down, until it just covers that size, and cut to it around its middle; of several sizes
-    (`"cover", width, height, width, height, ...`) the one nearest in shape, width / height of a size being rounded to
-    two decimals, and the first of two as near. `("jpeg", quality)`: encoded by Pillow as a JPEG of that quality (1 to
-    95) and decoded again. Scaling uses Lanczos' filter. Raises `PictureError` for an empty part, a crop that reaches
-    outside the picture, sizes that are none, and an unknown step.
+    enlarged. `("fit", side)`: the same, but enlarged if it is smaller. `("thumbnail", side)`: the same as `longest`,
+    but by Pillow's `thumbnail`, which is bicubic. `("like", width, height)`: scaled to that size, ignoring its aspect
+    ratio. `("crop", left, top, right, bottom)`: that part, in pixels, the last two excluded. `("clip", left, top,
+    right, bottom)`: as much of that part as is within the picture. `("cover", width, height)`: scaled in proportion, up
+    or down, until it just covers that size, and cut to it around its middle; of several sizes (`"cover", width, height,
+    width, height, ...`) the one nearest in shape, width / height of a size being rounded to two decimals, and the first
+    of two as near. `("jpeg", quality)`: encoded by Pillow as a JPEG of that quality (1 to 95) and decoded again. All
+    other scaling uses Lanczos' filter. Raises `PictureError` for an empty part, a crop that reaches outside the
+    picture, sizes that are none, and an unknown step.
     """
     for name, *numbers in steps:
         if name not in _STEPS:
@@ -336,6 +345,25 @@ def write_png(image: Image.Image, path: str | os.PathLike[str]) -> PngFile:
     return PngFile(os.fspath(path), buffer.getbuffer().nbytes, rgb.width, rgb.height, pixel_digest(rgb))
 
 
+_WRITTEN, _PNG_BEGINS = "_edit_eval_written", b"\x89PNG\r\n\x1a\n"
+
+
+def as_written(image: Image.Image) -> bytes | None:
+    """Returns the file that `open_picture` was told to keep, if it is a PNG as `write_png` writes it.
+
+    None for every other picture, copies included, and for one that was painted on since.
+    """
+    data, then = getattr(image, _WRITTEN, (b"", None))
+    return data if data and image.readonly and image.im is then else None
+
+
+def _keep_file(image: Image.Image, data: bytes) -> None:
+    # 8 bit RGB, and no word before the pixels: an edit that came from elsewhere may have been written by others.
+    if data[:8] == _PNG_BEGINS and data[24:26] == b"\x08\x02" and data[37:41] == b"IDAT":
+        image.readonly = 1
+        setattr(image, _WRITTEN, (data, image.im))
+
+
 def write_durably(data: bytes | memoryview, path: str | os.PathLike[str]) -> None:
     """Writes a file by temporary name, sync, rename and sync of its folder, which is created if needed.
 
@@ -412,6 +440,14 @@ def _longest(image: Image.Image, side: int) -> Image.Image:
     return image if 0 < max(image.size) <= side else _fit(image, side)
 
 
+def _thumbnail(image: Image.Image, side: int) -> Image.Image:
+    if side < 1:
+        raise PictureError(Text("the longest side of a view is 1 pixel or more, not {}", side))
+    small = image.copy()
+    small.thumbnail((side, side))
+    return small
+
+
 def _fit(image: Image.Image, side: int) -> Image.Image:
     if side < 1:
         raise PictureError(Text("the longest side of a view is 1 pixel or more, not {}", side))
@@ -470,7 +506,7 @@ def _jpeg(image: Image.Image, quality: int) -> Image.Image:
 
 
 _STEPS: dict[str, Callable[..., Image.Image]] = {
-    **{"longest": _longest, "fit": _fit, "like": _like},
+    **{"longest": _longest, "fit": _fit, "thumbnail": _thumbnail, "like": _like},
     **{"crop": _crop, "clip": _clip, "cover": _cover, "jpeg": _jpeg},
 }
 

@@ -6,6 +6,7 @@ made again and must be the same.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import random
@@ -263,6 +264,25 @@ def test_structeditbench_shows_a_picture_as_the_authors_do(row: list[int]) -> No
     expected = scaled.crop((box[0], box[1], box[2], box[3]))
     shown = with_steps(picture, COVERED)
     assert (shown.size, shown.tobytes()) == (expected.size, expected.tobytes())
+
+
+@pytest.mark.parametrize(
+    ("protocol", "side", "quality"), [("wiseedit", 512, 90), ("risebench", 768, 75), ("unireditbench", 768, 75)]
+)
+def test_a_thumbnail_as_jpeg_is_what_these_authors_show(protocol: str, side: int, quality: int, tmp_path: Path) -> None:
+    """As held on 54 pictures each against `encode_image_to_base64` of the certificates' commits, on 2026-11-28."""
+    asking = official(PROTOCOLS[protocol], tmp_path)
+    asks = ["following"] if protocol == "wiseedit" else ["consistency"]
+    one = sample("a", "Awareness", facts={"asks": asks, "hint": "", "reference": "So."})
+    steps = {view.steps for question in asking.questions(one) for view in question.shows}
+    assert len(steps) == 1
+    for width, height in ((900, 620), (300, 1000), (200, 100)):
+        picture = Image.frombytes("RGB", (width, height), random.Random(width).randbytes(3 * width * height))
+        small, buffer = picture.copy(), io.BytesIO()
+        small.thumbnail((side, side))
+        small.save(buffer, "JPEG", quality=quality)
+        shown = with_steps(picture, *steps)
+        assert shown.tobytes() == Image.open(buffer).tobytes()
 
 
 @pytest.mark.parametrize("protocol", CERTIFICATES)

@@ -20,9 +20,10 @@ from edit_eval.records import Judgement, Reading, Reply, Sample, Scale, Scoring,
 Values = Mapping[str, float]
 Step = tuple[str | int, ...]
 """What is done to a picture before it is shown: `("longest", 1024)` scales its longest side down to that,
-`("fit", 1024)` also up, `("crop", left, top, right, bottom)` cuts in pixels, `("clip", ...)` likewise but within the
-picture, `("like", "source")` gives it that picture's size, `("cover", 1024, 768)` scales and cuts it to that size,
-`("jpeg", 90)` encodes it with that quality and decodes it again."""
+`("fit", 1024)` also up, `("thumbnail", 1024)` down as Pillow's `thumbnail` does, `("crop", left, top, right, bottom)`
+cuts in pixels, `("clip", ...)` likewise but within the picture, `("like", "source")` gives it that picture's size,
+`("cover", 1024, 768)` scales and cuts it to that size, `("jpeg", 90)` encodes it with that quality and decodes it
+again."""
 
 MEASURED = "measured"
 """The form of a question to a judge that measures."""

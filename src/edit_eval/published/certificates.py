@@ -75,7 +75,10 @@ CERTIFICATES: Mapping[str, Certificate] = {
         _DAY,
         63,
         252,
-        Text("by the edition of the scripts in that repository; the benchmark's own has no means"),
+        Text(
+            "by the edition of the scripts in that repository; the benchmark's own has no means; they make frames of a "
+            "sequence JPEG, which is not done here"
+        ),
     ),
     "magicbrush": Certificate(
         "OSU-NLP-Group/MagicBrush",
@@ -86,14 +89,24 @@ CERTIFICATES: Mapping[str, Certificate] = {
         Text("L1 and L2; CLIP-I, DINO and CLIP-T have the same mean, but their models were not run"),
         without=("CLIP-I or DINO", "CLIP-T"),
     ),
-    "msebench": Certificate("ByteDance-Seed/VINCIE", "30fcf3694c246494bf51093ec12c35d9e255c855", _DAY, 64, 640),
+    "msebench": Certificate(
+        "ByteDance-Seed/VINCIE",
+        "30fcf3694c246494bf51093ec12c35d9e255c855",
+        _DAY,
+        64,
+        640,
+        Text("they scale the source bicubically, which is done by Lanczos' filter here"),
+    ),
     "omnicontext": Certificate(
         "VectorSpaceLab/OmniGen2",
         "0f72fa92564d9f8ba76f53fcc3c05aca2372458f",
         _LATER,
         155,
         465,
-        Text("they ask three times and keep the last reply, as `evaluation.repeats: 3` does"),
+        Text(
+            "they ask three times and keep the last reply, as `evaluation.repeats: 3` does; they scale large sources "
+            "down and make pictures JPEG, which is not done here"
+        ),
     ),
     "picabench": Certificate(
         "Andrew0613/PICABench",
@@ -118,7 +131,10 @@ CERTIFICATES: Mapping[str, Certificate] = {
         _LATER,
         151,
         453,
-        Text("where they guess, the guess is by `guess_seed`"),
+        Text(
+            "where they guess, the guess is by `guess_seed`; they scale edits bicubically and make pictures JPEG, "
+            "which is not done here"
+        ),
     ),
     "wiseedit": Certificate(
         "beepkh/WiseEdit",

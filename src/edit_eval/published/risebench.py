@@ -164,7 +164,7 @@ _ASKED = {
 RUBRIC = {
     "lowest": 1,
     "highest": 5,
-    "steps": [["longest", 768], ["jpeg", 75]],
+    "steps": [["thumbnail", 768], ["jpeg", 75]],
     "opening": "You are a strict and fair judge of image edits. An editing model was given a source image and an "
     "instruction whose result it had to work out for itself.",
     "quotation": "The texts between tags come from a data set. They tell you what was asked for and what a right "

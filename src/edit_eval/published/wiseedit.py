@@ -88,7 +88,7 @@ _HINTED = ("following", "knowledge")
 RUBRIC = {
     "lowest": 1,
     "highest": 10,
-    "steps": [["longest", 512], ["jpeg", 90]],
+    "steps": [["thumbnail", 512], ["jpeg", 90]],
     "opening": "You are a strict and fair judge of image edits. An editing model was given one or more source images "
     "and an instruction that takes knowledge or imagination.",
     "quotation": "The texts between tags come from a data set. They tell you what was asked for and what a right "
