@@ -101,8 +101,13 @@ class PngFile:
     """`pixel_digest` of the picture."""
 
 
-def open_picture(path: str | os.PathLike[str], *, digest: str = "", max_pixels: int = MAX_PIXELS) -> Image.Image:
+def open_picture(
+    path: str | os.PathLike[str], *, digest: str = "", max_pixels: int = MAX_PIXELS, keep_file: bool = False
+) -> Image.Image:
     """Opens a picture's file: RGB, EXIF rotation applied, wholly decoded. `info` holds the file's text entries only.
+
+    With `keep_file` the picture is read-only, and `as_written` returns the file's bytes if `write_png` may have
+    written it.
 
     Raises `PictureError` for a file that is no picture, truncated, damaged, or of more than `max_pixels` (as its
     header says, before anything is decoded), and `UnreadableError` for a file that cannot be read, or whose SHA-256
@@ -115,12 +120,15 @@ def open_picture(path: str | os.PathLike[str], *, digest: str = "", max_pixels: 
         if not stat.S_ISREG(os.stat(path).st_mode):
             raise PictureError(Text("{}: not a file", name))
         with open(path, "rb") as opened:
-            file: IO[bytes] = opened
-            if digest:
-                file = io.BytesIO(opened.read())
-                if hashlib.sha256(file.getbuffer()).hexdigest() != digest:
-                    raise UnreadableError(Text("{}: the file has changed since the run began", name))
-            return read_picture(file, name, max_pixels=max_pixels)[0]
+            if not (digest or keep_file):
+                return read_picture(opened, name, max_pixels=max_pixels)[0]
+            data = opened.read()
+        if digest and hashlib.sha256(data).hexdigest() != digest:
+            raise UnreadableError(Text("{}: the file has changed since the run began", name))
+        picture = read_picture(io.BytesIO(data), name, max_pixels=max_pixels)[0]
+        if keep_file:
+            _keep_file(picture, data)
+        return picture
     except OSError as error:
         raise UnreadableError(Text("{}: cannot be read ({})", name, _words(error))) from error
     except ValueError as error:
@@ -335,6 +343,25 @@ def write_png(image: Image.Image, path: str | os.PathLike[str]) -> PngFile:
     rgb.save(buffer, "PNG", compress_level=1, compress_type=3)
     write_durably(buffer.getbuffer(), path)
     return PngFile(os.fspath(path), buffer.getbuffer().nbytes, rgb.width, rgb.height, pixel_digest(rgb))
+
+
+_WRITTEN, _PNG_BEGINS = "_edit_eval_written", b"\x89PNG\r\n\x1a\n"
+
+
+def as_written(image: Image.Image) -> bytes | None:
+    """Returns the file that `open_picture` was told to keep, if it is a PNG as `write_png` writes it.
+
+    None for every other picture, copies included, and for one that was painted on since.
+    """
+    data, then = getattr(image, _WRITTEN, (b"", None))
+    return data if data and image.readonly and image.im is then else None
+
+
+def _keep_file(image: Image.Image, data: bytes) -> None:
+    # 8 bit RGB, and no word before the pixels: an edit that came from elsewhere may have been written by others.
+    if data[:8] == _PNG_BEGINS and data[24:26] == b"\x08\x02" and data[37:41] == b"IDAT":
+        image.readonly = 1
+        setattr(image, _WRITTEN, (data, image.im))
 
 
 def write_durably(data: bytes | memoryview, path: str | os.PathLike[str]) -> None:

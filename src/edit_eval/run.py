@@ -400,7 +400,7 @@ class Run:
 
         Raises `NotDrawn` if it cannot be written; the run's records are unchanged.
         """
-        from edit_eval.reporting.page.files import draw_apart
+        from edit_eval.reporting.page.drawing_apart import draw_apart
 
         draw_apart(self.path)
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from combinations import planted
+from combinations import paid, planted
 
 Draw = dict[str, Any]
 """The number of the draw (`salt`), how many rows its table has (`rows`), and a value for each feature."""
@@ -59,7 +59,8 @@ def reports(draw: Draw) -> bool:
 def can_be_gated(draw: Draw) -> bool:
     """Whether two of its edit models can be held against each other, each told what the sample says."""
     told = draw["rounds"] > 1 or draw["rewrite"]
-    return draw["models"] > 1 and not told and bool(scores(draw) or measures(draw))
+    there = draw["models"] > 1 and draw["arena"] != "stored"  # where only one model is configured
+    return there and not told and bool(scores(draw) or measures(draw))
 
 
 FEATURES: dict[str, Feature] = {
@@ -124,6 +125,8 @@ FEATURES: dict[str, Feature] = {
     "page": Feature(0, (1,), 0.05),
     "gate": Feature(0, (1,), 0.15, can_be_gated),
     "way": Feature("once", ("kill", "interrupt", "shards", "retry", "reuse", "added"), 0.5),
+    # drawn last, as it came last: all else is as it was
+    "paid": Feature(0, (1,), 0.2),
 }
 
 SWITCHED = ("arena", "way", "schedule")
@@ -414,6 +417,9 @@ def configuration(draw: Draw, folder: Path) -> dict[str, Any]:
             asked[name].setdefault("protocol", {})["retries"] = draw["retries"]
     fates = {"edit_failed": draw["edit_failed"], "edit_refused": draw["edit_refused"], "storm": STORM}
     edits = {f"m{place}": model("Editor", f"m{place}", fates, seed=draw["seed"]) for place in range(draw["models"])}
+    if draw["paid"]:
+        there = {"model": f"gemini/{PAID}", "base_url": paid.address(folder), "edit_price": PRICE}
+        edits[PAID] = {"type": "api", "params": {**there, **where, "seed": draw["seed"]}}
     if draw["blind"]:
         asked["scorer"].setdefault("protocol", {})["images"] = ["edited"]
     if draw["arena"] == "stored":
@@ -450,6 +456,8 @@ def configuration(draw: Draw, folder: Path) -> dict[str, Any]:
     return whole
 
 
+PAID, PRICE = "m0", 0.04
+"""The edit model that may be a paid one, and what a request for an edit costs there, in US dollars."""
 STORM = 0.4
 """The share of edits that fail while a storm lasts (`--retry` makes them afterwards)."""
 
@@ -478,6 +486,9 @@ def written(draw: Draw, folder: Path) -> Path:
             whole = row.id, row.picture, f"change {row.id}", row.category, row.difficulty, row.tag, row.follows
             lines.writerow(whole if draw["turns"] else whole[:-1])
     (folder / "asked.jsonl").touch()
+    fates = {"edit_failed": draw["edit_failed"], "edit_refused": draw["edit_refused"], "storm": STORM}
+    own = {"salt": draw["salt"], "folder": str(folder), "bad": fates}
+    (folder / "paid.json").write_text(json.dumps(own), "utf-8")
     path = folder / "config.yaml"
     path.write_text(json.dumps(configuration(draw, folder), indent=1), "utf-8")
     return path

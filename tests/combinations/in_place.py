@@ -24,9 +24,10 @@ from unittest import mock
 import typer.main
 
 from edit_eval import cli, command_line, evaluation
+from edit_eval.endpoints import client
 from edit_eval.execution.contract import Event, Gpu, WorkerSpecification
 from edit_eval.pictures import check_edit, own_copy, write_png
-from edit_eval.reporting.page import files
+from edit_eval.reporting.page import drawing_apart, files
 from edit_eval.run import Run
 from edit_eval.statistics import intervals
 from edit_eval.workers.failures import kind_of, one_line
@@ -107,13 +108,15 @@ class InPlace:
         self._died(worker, "killed")
 
     def close(self) -> None:
-        self._workers.clear()
+        for number in list(self._workers):
+            self._died(number, "closed")
 
     def _say(self, number: int, event: str, **more: Any) -> None:
         self._events.append(Event(number, {"event": event, **more}))
 
     def _died(self, number: int, reason: str) -> None:
-        if self._workers.pop(number, None):
+        if worker := self._workers.pop(number, None):
+            getattr(worker.model, "close", lambda: None)()
             self._say(number, "died", reason=reason)
 
     def _carry_out(self, number: int, worker: Worker, order: Message) -> None:
@@ -140,9 +143,15 @@ class InPlace:
             results = _edited(model, order) if order["kind"] == "edit" else _judged(model, order)
         except Exception as error:
             trace = "".join(traceback.format_exception(error))
-            self._say(number, "failed", task=task, error=one_line(error), trace=trace, kind=kind_of(error), memory={})
+            why = {"error": one_line(error), "trace": trace, "kind": kind_of(error)}
+            self._say(number, "failed", task=task, **why, **_charged(model), memory={})
         else:
-            self._say(number, "done", task=task, results=results, seconds=0.01, memory={})
+            self._say(number, "done", task=task, results=results, seconds=0.01, **_charged(model), memory={})
+
+
+def _charged(model: Any) -> Message:
+    charged = getattr(model, "charged", dict)()
+    return {"charged": charged} if charged else {}
 
 
 def _edited(model: Any, order: Message) -> list[Message]:
@@ -195,8 +204,9 @@ def without_processes(disturb: Disturb = lambda begun: None, *, page: bool = Fal
 
     with (
         mock.patch.object(evaluation, "driver_of", return_value=InPlace(disturb)),
-        mock.patch.object(files, "draw_apart", draw),
+        mock.patch.object(drawing_apart, "draw_apart", draw),
         mock.patch.object(_ExactLoader, "source_to_code", COMPILED),
+        mock.patch.object(client, "FIRST_PAUSE", 0.001),
     ):
         yield
 

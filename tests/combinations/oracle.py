@@ -13,7 +13,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from combinations import planted
-from combinations.drawing import BROKEN, IDS_LEFT_OUT, STORM, Draw, Row, column_names, judges, table
+from combinations.drawing import BROKEN, IDS_LEFT_OUT, PRICE, STORM, Draw, Row, column_names, judges, table
 
 HEADLINES = {"followed": "overall", "measure": "change", "drift": "change", "start": "change"}
 """Of the judges whose headline is not `score`."""
@@ -356,13 +356,17 @@ class Expected:
         return judge == "drift" and not before.kept
 
     def edits_asked(self) -> Counter[str]:
-        """How often each edit is made: a failed one is tried twice."""
+        """How often each edit is made: a failed one is tried twice, a refused one once."""
         found = Counter[str]()
         for column, sample, seed in itertools.product(self.columns, self.made, self.seeds):
             edit = self.edit(column, sample, seed)
             if edit.code and not edit.kept and not edit.code.startswith("folder"):
                 found[edit.code] += 2 if edit.status == "edit_failed" else 1
         return found
+
+    def spent(self, times: int) -> float:
+        """What so many requests to the paid model have cost, in US dollars: a refusal costs as much as an edit."""
+        return times * PRICE
 
     def answers_asked(self) -> dict[tuple[str, str, str, int, int], int]:
         """How often each question about an edit is put: (judge, question, code, repeat, reading); of a measure the

@@ -110,11 +110,11 @@ def prefers(salt: int, judge: str, first: str, last: str, repeat: int, reading: 
 # -- pictures with codes --
 
 
-def written(picture: Any, code: str) -> Any:
-    """A picture of fixed size that carries the code."""
+def written(picture: Any, code: str, size: tuple[int, int] = (WIDTH, HEIGHT)) -> Any:
+    """A picture of that size that carries the code."""
     data = code.encode().ljust(3 * WIDTH)
-    made = picture.convert("RGB").resize((WIDTH, HEIGHT))
-    made.paste((200, 100, 50), (0, 0, WIDTH, HEIGHT))
+    made = picture.convert("RGB").resize(size)
+    made.paste((200, 100, 50), (0, 0, *size))
     for place in range(0, 3 * WIDTH, 3):
         made.putpixel((place // 3, 0), tuple(data[place : place + 3]))
     return made
@@ -122,7 +122,7 @@ def written(picture: Any, code: str) -> Any:
 
 def code_in(picture: Any) -> str:
     """The code that a picture carries; empty for one that is no edit."""
-    if picture.size != (WIDTH, HEIGHT):
+    if picture.width < WIDTH:
         return ""
     data = b"".join(bytes(picture.convert("RGB").getpixel((x, 0))) for x in range(WIDTH))
     return data.decode("ascii", "ignore").strip() if b"|" in data else ""
@@ -150,6 +150,22 @@ class Planted:
             file.write(json.dumps(what) + "\n")
 
 
+def edited(own: Planted, instruction: str, source: Any, seed: int) -> tuple[str, str]:
+    """The code of an edit that was asked for, and what becomes of it; it is noted."""
+    told = re.search(r"SEEN<(.*?)>", instruction)
+    sample = re.search(r"change (s\w+)", instruction)
+    assert sample
+    rewriter, turn = "rw" if "BETTER" in instruction else "", 0
+    if told:
+        _, _, _, rewriter, before, _ = told[1].split("|")
+        turn = int(before)
+    made_from = code_in(source) + ("+" + told[1] if told else "")
+    code = child(own.name, sample[1], seed // STRIDE, rewriter, turn + 1, made_from)
+    own.note("edit", own.name, code)
+    bad = own.bad if os.path.exists(f"{own.folder}/storm") else {**own.bad, "storm": 0}
+    return code, fate(own.salt, code, bad)
+
+
 class Editor:
     """Makes edits that say what they are."""
 
@@ -164,16 +180,7 @@ class Editor:
     def edit(self, request: Any, on_step: object) -> Any:
         from edit_eval.errors import Refused
 
-        told = re.search(r"SEEN<(.*?)>", request.instruction)
-        rewriter, turn = "rw" if "BETTER" in request.instruction else "", 0
-        if told:
-            _, _, _, rewriter, before, _ = told[1].split("|")
-            turn = int(before)
-        made_from = code_in(request.source) + ("+" + told[1] if told else "")
-        code = child(self.own.name, request.sample_id, request.seed // STRIDE, rewriter, turn + 1, made_from)
-        self.own.note("edit", self.own.name, code)
-        bad = self.own.bad
-        end = fate(self.own.salt, code, bad if os.path.exists(f"{self.own.folder}/storm") else {**bad, "storm": 0})
+        code, end = edited(self.own, request.instruction, request.source, request.seed)
         if end == "edit_failed":
             raise RuntimeError("planted failure")
         if end == "edit_refused":

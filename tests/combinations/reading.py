@@ -16,7 +16,7 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from combinations import carrying_out, planted
-from combinations.drawing import Draw, configuration, counted
+from combinations.drawing import PAID, Draw, configuration, counted
 from combinations.in_place import Ended, command, drawn_seldom, opened_once, without_processes
 from combinations.oracle import HEADLINES, Battle, Expected, Place
 from combinations.reading_paper import PaperReadings
@@ -99,6 +99,7 @@ class Readers(PaperReadings, TrainingReadings):
             self.read_steps()
             self.read_controls()
             self.say()
+            self.spent()
             self.page()
         self.again()
         self.gate()
@@ -172,6 +173,27 @@ class Readers(PaperReadings, TrainingReadings):
         if quiet and self.draw["batch"] == 1:
             certain = {one: often for one, often in want_answers.items() if self.is_certain(one)}
             self.check("asked: answers given twice", "", {}, differing(certain, {one: answers[one] for one in certain}))
+
+    def spent(self) -> None:
+        """What the paid model has cost: each request counts, and what was under way at a kill is feared."""
+        noted = [json.loads(line) for line in (self.folder / "asked.jsonl").read_text("utf-8").splitlines()]
+        times = sum(one[:2] == ["edit", PAID] for one in noted) if self.draw["paid"] else 0
+        told = {one["model"]: one for one in json.loads(command("status", self.run, "--json").out)["spent"]}
+        apart = self.draw["way"] in ("reuse", "added") or self.draw["arena"] == "stored"  # some is another run's
+        if not times or (apart and not told):
+            return self.check("spent: models", "", [], sorted(told))
+        self.check("spent: models", "", [f"edit:{PAID}"], sorted(told))
+        one, usd = (
+            told.get(f"edit:{PAID}", {"usd": 0.0, "feared": 0.0, "attempts": 0, "told": None}),
+            self.want.spent(times),
+        )
+        if apart:
+            self.check("spent: at most", "", True, one["usd"] <= usd + 1e-9)
+        elif self.draw["way"] == "kill":
+            self.check("spent: at least", "", True, one["usd"] + one["feared"] >= usd - 1e-9)
+        else:
+            self.check("spent: dollars", "", (usd, 0.0, times), (one["usd"], one["feared"], one["attempts"]))
+        return self.check("spent: told", "", False, one["told"])
 
     def is_certain(self, about: tuple[str, str, str, int, int]) -> bool:
         """Whether it is known how often a question is put: not where the judge breaks down, nor about a picture that a

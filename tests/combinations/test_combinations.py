@@ -34,7 +34,7 @@ DRAWS = drawing.covering(31, 0, lambda draw: not Expected(draw).refused)
 COVERED = 0.95
 PROCESSES = [
     "salt=3 rows=6 models=2 rounds=2 stop=5.5 edit_failed=0.1",
-    "salt=5 rows=6 models=2 edit_seeds=2 batch=3 followed=1 hesitating=0.3 unparseable=0.1 way=kill",
+    "salt=5 rows=6 models=2 edit_seeds=2 batch=3 followed=1 hesitating=0.3 edit_refused=0.2 paid=1 way=kill",
     "salt=8 rows=5 turns=1 models=2 drift=1 pilot=1 way=interrupt",
     "salt=9 rows=6 models=2 arena=all garbled=0.1 rewrite=1 way=shards",
     "salt=11 rows=6 models=2 repeats=2 schedule=batch_sync devices=2 controls=2 way=retry",

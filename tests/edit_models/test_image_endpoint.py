@@ -234,6 +234,22 @@ def test_an_error_of_the_request_is_final_and_is_that_edits_alone(server: ImageS
     assert len(server.edited) == 2
 
 
+@pytest.mark.parametrize("price", [None, 0.05])
+def test_what_a_proxy_says_that_an_edit_costs_counts(server: ImageServer, price: float | None) -> None:
+    """And the price that was given, where it does not say, or does not know."""
+    model = endpoint(server, edit_price=price)
+    told = [{"x-litellm-response-cost": said} for said in ("0.039", "0.0", "None")]
+    for headers in (*told, {}):
+        server.script.append(replace(picture(Image.new("RGB", (48, 32))), headers=headers))
+        edit(model)
+    charged = model.charged()
+    assert charged == {"usd": pytest.approx(0.039 + 3 * (price or 0.0)), "told": False, "attempts": 4}
+    server.script.append(replace(picture(Image.new("RGB", (48, 32))), headers=told[0]))
+    edit(model)
+    assert model.charged() == {"usd": pytest.approx(0.039), "told": True, "attempts": 1}
+    assert model.charged() == {"usd": 0.0, "told": False, "attempts": 0}
+
+
 REFUSALS = {
     "an error": (refused(["violence", "self-harm"]), r"refused \(moderation_blocked\): .* violence, self-harm\)$"),
     "a proxy's error": (

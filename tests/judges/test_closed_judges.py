@@ -226,6 +226,8 @@ def test_keys_know_the_maker_and_no_price() -> None:
 def test_what_cannot_be_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match="no switch"):
         ChatEndpoint.Parameters(api="anthropic", model="claude-opus-5-5", thinking="off")
+    with pytest.raises(ValueError, match="takes 1024 or more"):
+        ChatEndpoint.Parameters(api="anthropic", model="claude-haiku-4-5", thinking="on", thinking_tokens=1000)
     with pytest.raises(ValueError, match="without a limit"):
         ChatEndpoint.Parameters(api="anthropic", model="claude-opus-5-5", max_tokens=None)
     with pytest.raises(ValueError, match="contents cannot be set"):

@@ -6,13 +6,15 @@ import base64
 import io
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
-from PIL import Image
+from PIL import Image, PngImagePlugin
 
 from edit_eval.judges import chat_endpoint
 from edit_eval.judges.chat_endpoint import DataUrls
+from edit_eval.pictures import open_picture, write_png
 
 
 @pytest.fixture
@@ -100,3 +102,35 @@ def test_one_that_cannot_be_encoded_fails_each_time(monkeypatch: pytest.MonkeyPa
             with pytest.raises(ZeroDivisionError):
                 urls.of(picture(1))
     assert decoded(urls.of(picture(1))).size == (16, 16)
+
+
+def written(tmp_path: Path, number: int) -> Image.Image:
+    """An edit as a worker opens it."""
+    write_png(picture(number), tmp_path / f"{number}.png")
+    return open_picture(tmp_path / f"{number}.png", keep_file=True)
+
+
+def test_an_edit_is_sent_as_its_file_which_has_the_same_bytes(tmp_path: Path, encoded: list[tuple[int, int]]) -> None:
+    sent = DataUrls().of(written(tmp_path, 1))
+    assert not encoded
+    assert sent == DataUrls().of(picture(1))
+
+
+def test_what_is_not_that_picture_any_more_is_encoded(tmp_path: Path, encoded: list[tuple[int, int]]) -> None:
+    painted, copied, large = (written(tmp_path, number) for number in (1, 2, 3))
+    painted.putpixel((0, 0), (7, 7, 7))
+    urls = DataUrls()
+    assert decoded(urls.of(painted)).getpixel((0, 0)) == (7, 7, 7)
+    assert decoded(urls.of(copied.copy())).getpixel((0, 0)) == (2, 40, 60)
+    assert decoded(DataUrls(64).of(large)).size == (8, 8)
+    assert len(encoded) == 3
+
+
+def test_a_file_of_others_is_encoded_anew(tmp_path: Path, encoded: list[tuple[int, int]]) -> None:
+    """It may hold words about who made it."""
+    words = PngImagePlugin.PngInfo()
+    words.add_text("Author", "somebody")
+    picture(5).save(tmp_path / "5.png", pnginfo=words)
+    shown = open_picture(tmp_path / "5.png", keep_file=True)
+    assert b"somebody" not in base64.b64decode(DataUrls().of(shown).partition(",")[2])
+    assert len(encoded) == 1

@@ -59,7 +59,7 @@ def _streams(scratch: Path) -> Iterator[tuple[Path, Path]]:
 
 def draw_here() -> None:
     """Has reports drawn in this process: one of its own takes seconds to begin, and there are dozens."""
-    from edit_eval.reporting.page import files
+    from edit_eval.reporting.page import drawing_apart, files
 
     def draw(run: Path) -> None:
         from edit_eval.run import Run
@@ -67,7 +67,7 @@ def draw_here() -> None:
         made = Run(run)
         assert files.draw(made.results, made.summary, made.path, language=made.language) == 0
 
-    files.draw_apart = draw
+    drawing_apart.draw_apart = draw
 
 
 def lines(run: Path, journal: str) -> list[Mapping[str, Any]]:

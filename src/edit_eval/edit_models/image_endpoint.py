@@ -33,6 +33,7 @@ from edit_eval.edit_models.image_servers import (
     FINISHED,
     FLAGS,
     PROXY,
+    cost_told,
     dialect_of,
     finish_reason,
     refusal_in_error,
@@ -121,7 +122,7 @@ class ImageEndpoint:
 
         edit_price: float | None = field(default=None, metadata=NOT_IN_THE_KEY)
         """What a request for an edit costs, in US dollars: what the run spends is then said and counted, the probe's
-        edits included. Not part of a key."""
+        edits included. Where litellm's proxy tells what each has cost, that counts. Not part of a key."""
 
         def __post_init__(self) -> None:
             if self.edit_price is not None and not (math.isfinite(self.edit_price) and self.edit_price >= 0):
@@ -141,6 +142,8 @@ class ImageEndpoint:
             parameters, "edit model", canary, LONGEST_PICTURE, canary_seconds=parameters.attempt_timeout
         )
         self._about: dict[str, str] = {}
+        self._told: list[float] = []
+        """What a proxy said that each answer since the last call of `charged` has cost, in US dollars."""
         self._edits = itertools.count()
 
     @staticmethod
@@ -167,9 +170,12 @@ class ImageEndpoint:
         return {"usual": price, "most": most, "told": "computed", "source": "edit_price"}
 
     def charged(self) -> dict[str, Any]:
-        """Returns what the requests since the last call have cost."""
+        """Returns what the requests since the last call have cost: as the proxy told it, else at `edit_price`."""
         attempts = self.client.answered() + self.client.lost()
-        return {"usd": attempts * (self.parameters.edit_price or 0.0), "told": False, "attempts": attempts}
+        told, self._told = self._told, []
+        rest = max(0, attempts - len(told))
+        usd = math.fsum(told) + rest * (self.parameters.edit_price or 0.0)
+        return {"usd": usd, "told": bool(told) and not rest, "attempts": attempts}
 
     def prepare(self) -> None:
         """Imports the client. Raises `ImportError` if it is missing."""
@@ -194,6 +200,7 @@ class ImageEndpoint:
             names = self.client.models()
         else:
             (names,) = self.client.first(listed_models)
+            self.client.answered()  # a list costs nothing
         self._know(made, names, guided)
         if self._dialect.own and names and self.parameters.model not in names:
             self.client.close()
@@ -290,6 +297,8 @@ class ImageEndpoint:
     async def _made(self, text: str, headers: Mapping[str, str]) -> Image | Refused:
         """Returns the picture in an answer, or at the address that it names. Of several, all but the last are drafts:
         one was asked for."""
+        if (told := cost_told(headers)) is not None:
+            self._told.append(told)
         try:
             document = json.loads(text)
         except (ValueError, RecursionError):

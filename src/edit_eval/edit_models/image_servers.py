@@ -154,6 +154,8 @@ OpenAI's word) -> True for a refusal. The others are worth one more attempt."""
 FINISH_FIELDS = ("finish_reason", "finishReason", "block_reason", "blockReason")
 PROXY = "x-litellm-"
 """How headers of litellm's proxy begin. Where a picture is withheld it passes on `data: []` and no reason (1.106.2)."""
+COST = "x-litellm-response-cost"
+"""The header in which it says what an answer has cost, in US dollars; 0 or `None` where it does not know (1.110.2)."""
 FLAGS = ("has_nsfw_concepts", "nsfw_content_detected")
 """Fields that flag a picture which comes back black (fal-client 1.0.3; the pipelines of diffusers)."""
 
@@ -176,6 +178,15 @@ def refusal_in_error(body: object, said: str) -> str:
     codes = {str(value) for value in values({"": body}, ("code", "type"))}
     named = (code for code in REFUSALS if code in codes or re.search(rf"\b{code}\b", said))
     return next(named, "")
+
+
+def cost_told(headers: Mapping[str, str]) -> float | None:
+    """Returns the US dollars that litellm's proxy says an answer has cost; None if it does not say."""
+    try:
+        dollars = float(headers.get(COST) or "")
+    except ValueError:
+        return None
+    return dollars if math.isfinite(dollars) and dollars > 0 else None
 
 
 def finish_reason(document: object) -> str:

@@ -45,7 +45,7 @@ from edit_eval.judges.chat_servers import Decision, wording
 from edit_eval.judges.closed_judges import MAKERS, address_of_maker, cards_of_makers, judge_of, way_of
 from edit_eval.judges.contract import PROBABILITIES, AnswerForm, JudgeRequest
 from edit_eval.judges.generation import seed_of
-from edit_eval.pictures import pixel_digest
+from edit_eval.pictures import as_written, pixel_digest
 from edit_eval.pretrained import folders
 from edit_eval.records import Reply, Status
 
@@ -124,6 +124,11 @@ class ChatEndpoint:
                     self.api_key_env = maker.key
                 if self.thinking == "off" and judge_of(self.api, self.model).off is None:
                     raise ValueError(f"thinking: {self.model} has no switch that turns it off; leave this out")
+                fewest = judge_of(self.api, self.model).fewest
+                if self.thinking == "on" and self.thinking_tokens < fewest:
+                    raise ValueError(
+                        f"thinking_tokens: {self.model} takes {fewest} or more, not {self.thinking_tokens}"
+                    )
             if self.thinking_tokens < 1:
                 raise ValueError(f"thinking_tokens: {self.thinking_tokens} is too few")
             if clash := sorted(set(self.call) & set(interface.taken)):
@@ -468,7 +473,7 @@ class DataUrls:
         if known is not None:
             return known.result()
         try:
-            data = base64.b64encode(png(scaled(picture, self._max_pixels)))
+            data = base64.b64encode(self._encoded(picture))
         except BaseException as error:
             with self._lock:
                 del self._kept[key]
@@ -481,6 +486,11 @@ class DataUrls:
                 self._length -= len(oldest.result())
                 self._kept.popitem(last=False)
         return url
+
+    def _encoded(self, picture: Image) -> bytes:
+        """Returns the picture as a PNG; an edit has one already, with the same bytes."""
+        whole = self._max_pixels is None or picture.width * picture.height <= self._max_pixels
+        return (as_written(picture) if whole else None) or png(scaled(picture, self._max_pixels))
 
     def _digest(self, picture: Image) -> str:
         """Returns the digest of a picture's pixels, cached for read-only pictures.

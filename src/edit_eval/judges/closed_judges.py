@@ -40,6 +40,8 @@ class ClosedJudge:
     """Sent with `thinking: off`; None: it cannot be switched off."""
     on: Mapping[str, Any] = field(default_factory=dict)
     """Sent with `thinking: on`."""
+    fewest: int = 1
+    """The least that `thinking_tokens` may be with `thinking: on`."""
     room: int = 0
     """Tokens added to the limit for a thought that comes even so."""
     ends: str = ""
@@ -303,7 +305,13 @@ MAKERS: Mapping[str, Maker] = {
             ),
             *(
                 ClosedJudge(
-                    models=models, price=price, temperature="without thinking", on=on, ends=ends, source=_CLAUDE
+                    models=models,
+                    price=price,
+                    temperature="without thinking",
+                    on=on,
+                    fewest=1024 if on is _BY_BUDGET else 1,
+                    ends=ends,
+                    source=_CLAUDE,
                 )
                 for models, price, on, ends in (
                     ("claude-opus-4-6*", (5.0, 25.0), _claude("adaptive"), ""),
@@ -313,7 +321,9 @@ MAKERS: Mapping[str, Maker] = {
                     ("claude-sonnet-4-5*", (3.0, 15.0), _BY_BUDGET, "2026-11-30"),
                 )
             ),
-            ClosedJudge(models="*", temperature="not taken", on=_claude("adaptive"), room=_ROOM, source=_CLAUDE),
+            ClosedJudge(
+                models="*", temperature="not taken", off=None, on=_claude("adaptive"), room=_ROOM, source=_CLAUDE
+            ),
         ),
     ),
 }

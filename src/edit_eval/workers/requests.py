@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from edit_eval.edit_models.contract import EditRequest
 from edit_eval.errors import PictureError, UnreadableError
 from edit_eval.judges.contract import JudgeRequest
-from edit_eval.pictures import blank, open_picture, pixel_digest, with_steps
+from edit_eval.pictures import as_written, blank, open_picture, pixel_digest, with_steps
 from edit_eval.workers.failures import one_line
 from edit_eval.workers.messages import Message
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 # opening and checking one picture of 512 x 512 takes 6 ms.
 
 MOST_KEPT = 128 * 2**20
-"""Bytes of pixels as Pillow holds them (four a pixel): 16 pairs of 1024 x 1024."""
+"""Bytes of pixels as Pillow holds them (four a pixel), and of files kept with them: some 12 pairs of 1024 x 1024."""
 
 SETTLED = 1.0
 """Seconds since a file's last change before it may be kept: file systems' clocks tick in steps, and another change in
@@ -64,7 +64,7 @@ class File(NamedTuple):
 
 def opened(file: File) -> Image:
     """Opens and checks the picture. Raises `PictureError`, and `UnreadableError` for one that has changed."""
-    picture = open_picture(file.path, digest=file.digest)
+    picture = open_picture(file.path, digest=file.digest, keep_file=bool(file.pixels))
     if file.pixels and pixel_digest(picture) != file.pixels:
         raise UnreadableError(f"{file.path}: the pixels differ from those reported")
     return picture
@@ -131,7 +131,7 @@ class OpenedPictures:
 
 def _size(kept: _Kept) -> int:
     width, height = kept.pixels.size
-    return int(width * height * 4)
+    return int(width * height * 4) + len(as_written(kept.picture) or b"")
 
 
 def _identity(path: str) -> tuple[int, ...]:

@@ -98,3 +98,17 @@ def test_models_without_a_price_cost_nothing() -> None:
     assert mine.takes(task(1, "edit:local"), EDIT)
     assert mine.loads("edit:local")
     assert not events
+
+
+def test_what_a_provider_tells_counts_without_a_known_price() -> None:
+    """A proxy may know what our table does not; one of our own servers says nothing, and costs nothing."""
+    events: list[dict[str, Any]] = []
+    mine = purse(events, 1.0, Price(usual=0.05, most=0.1))
+    unknown = task(1, "edit:proxy")
+    assert mine.takes(unknown, EDIT)
+    mine.settle(unknown, {"charged": {"usd": 0.0, "told": False, "attempts": 1}})
+    assert not spent_in(events)
+    mine.settle(unknown, {"charged": {"usd": 0.039, "told": True, "attempts": 1}})
+    (spent,) = spent_in(events)
+    assert (spent.model, spent.usd, spent.told) == ("edit:proxy", 0.039, True)
+    assert mine.spent == pytest.approx(0.039)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ import pytest
 
 from edit_eval.errors import NotDrawn
 from edit_eval.records import Activity, Results, Scale
+from edit_eval.reporting.page.drawing_apart import draw_apart
 from edit_eval.reporting.page.drawings import (
     MOST_PAIRS_OF_JUDGES,
     Axis,
@@ -19,7 +22,6 @@ from edit_eval.reporting.page.drawings import (
     timeline,
     utilisation,
 )
-from edit_eval.reporting.page.files import draw_apart
 from reporting.reported_runs import RUBRIC, rescored
 from reporting.reports import Report
 
@@ -179,3 +181,11 @@ def test_a_process_that_fails_is_a_fault_of_ours_and_keeps_its_last_words(tmp_pa
         draw_apart(tmp_path)
     assert caught.value.exit_code == 1
     assert caught.value.run_dir == tmp_path
+
+
+def test_whoever_has_a_report_drawn_imports_nothing_that_draws() -> None:
+    """A run would take a second longer, before a process that imports it again."""
+    code = "import sys, edit_eval.evaluation, edit_eval.reporting.page.drawing_apart; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "edit_eval.reporting.page.drawing_apart" in loaded
+    assert not {"altair", "vl_convert", "edit_eval.reporting.page.page"} & {*loaded}

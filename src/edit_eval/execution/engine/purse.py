@@ -73,11 +73,17 @@ class Purse:
         """Counts what a task that has ended did cost."""
         reserved = self._reserved.pop(task.number, None)
         if reserved is None:
+            self._tell(task, message.get("charged") or {})
             return
         price, order = self._prices[task.model], self._orders.pop(task.number)
         usd, told, attempts = price.cost_of(order, message)
         self._dearest[task.model] = max(self._dearest.get(task.model, 0.0), usd)
         self._charge(task.number, task.model, usd, told=told, attempts=attempts)
+
+    def _tell(self, task: Task, charged: Mapping[str, Any]) -> None:
+        """Counts what a model without a known price says that its provider told."""
+        if charged.get("told") and charged.get("usd"):
+            self._charge(task.number, task.model, charged["usd"], told=True, attempts=charged["attempts"])
 
     def fear(self, task: Task) -> None:
         """Counts a task whose worker has died in the middle as dear as it could be."""

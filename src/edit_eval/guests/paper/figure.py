@@ -185,27 +185,17 @@ def _line(x1: float, y1: float, x2: float, y2: float, colour: str, width: float)
 
 
 def _words(text: str, x: float, y: float, *, anchor: str = "start", fill: str = _INK, weight: str = "") -> Markup:
-    """Draws words on one line; Chinese ones among them in their own letters."""
-    pieces = Markup("").join(
-        Markup('<tspan font-family="{}">{}</tspan>').format(HAN, piece) if han else Markup("{}").format(piece)
-        for piece, han in _pieces(one_line(text))
-    )
-    bold = Markup(' font-weight="{}"').format(weight) if weight else Markup("")
+    """Draws words on one line; where Chinese ones are among them, all in the letters that have both."""
+    line = one_line(text)
+    more = Markup(' font-weight="{}"').format(weight) if weight else Markup("")
+    more += Markup(' font-family="{}"').format(HAN) if any(map(_is_wide, line)) else Markup("")
     return Markup('<text x="{:.2f}" y="{:.2f}" text-anchor="{}" fill="{}"{}>{}</text>').format(
-        x, y, anchor, fill, bold, pieces
+        x, y, anchor, fill, more, line
     )
 
 
 def _is_wide(letter: str) -> bool:
     return letter >= "\u2e80"
-
-
-def _pieces(text: str) -> Iterator[tuple[str, bool]]:
-    begin = 0
-    for end in range(1, len(text) + 1):
-        if end == len(text) or _is_wide(text[end]) != _is_wide(text[begin]):
-            yield text[begin:end], _is_wide(text[begin])
-            begin = end
 
 
 def _long(text: str) -> float:

@@ -10,7 +10,6 @@ import errno
 import json
 import os
 import shutil
-import subprocess
 import sys
 import zipfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -23,7 +22,7 @@ from typing import Any, TextIO
 
 from edit_eval.benchmarks.known_sources import with_known_sources
 from edit_eval.config.faults import did_you_mean
-from edit_eval.errors import ConfigurationError, ExitCode, NotDrawn
+from edit_eval.errors import ConfigurationError, ExitCode
 from edit_eval.new_files import as_meant, refuse_existing, written_whole
 from edit_eval.pictures import CopyLimits
 from edit_eval.records import LANGUAGES, Results
@@ -95,30 +94,7 @@ def whole(path: Path) -> Iterator[TextIO]:
         temporary.unlink(missing_ok=True)
 
 
-# -- in a process of its own --
-
-
-def draw_apart(run: Path) -> None:
-    """Draws the report of the run in `run` with the program `edit_eval.run`.
-
-    Raises `NotDrawn` if it cannot be written; the run's records stay as they were.
-    """
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "edit_eval.run", str(run)],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    if not done.returncode:
-        return
-    last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-    disk = done.returncode in (ExitCode.UNUSABLE, ExitCode.STOPPED)
-    problem = Text("the report could not be drawn ({})", last)
-    if disk:
-        problem = Text("the report could not be written to {} ({})", run / "report", last)
-    kept = Text("{}; all records are kept; once that is fixed, `edit-eval report {}` writes it", problem, run)
-    raise NotDrawn(kept, run, done.returncode if disk else ExitCode.BUG)
+# -- in a process of its own: see `drawing_apart` --
 
 
 def draw(results: Results, summary: Mapping[str, Any], run: Path, *, language: str) -> int:

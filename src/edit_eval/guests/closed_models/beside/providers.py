@@ -546,7 +546,8 @@ _FIXED = Dialect(
 _KONTEXT = Dialect(fields={}, size="{}:{}", sizes=RATIOS[:-1], source="docs.bfl.ai: aspect_ratio from 3:7 to 7:3")
 _FLUX_ON_FAL = Dialect(fields={}, fewest=512 * 512, most=1_048_576, longest=2048, source="fal.ai: image_size")
 _OLD_SEEDREAM = Dialect(fields={}, fewest=921_600, most=4_194_304, longest=4096, ratio=16.0, source="ModelArk: 4.0")
-_LITELLM = "litellm 1.106.2's table of prices"
+_LITELLM = "litellm 1.110.2's table of prices, from the maker's page"
+_CHECKED = "2026-11-28"
 _TOLD = "openrouter.ai; it tells what each edit cost"
 _BFL = "docs.bfl.ai: pricing; it tells what each edit cost"
 
@@ -560,6 +561,7 @@ CLOSED_MODELS: tuple[ClosedModel, ...] = (
         ends="2026-12-01",
         note="`quality` in `call` decides most of its price",
         source=f"{_LITELLM}; 6,240 tokens of a picture of 1536 x 1024 at high quality",
+        date=_CHECKED,
     ),
     ClosedModel(
         model="openai/gpt-image-*",
@@ -568,6 +570,7 @@ CLOSED_MODELS: tuple[ClosedModel, ...] = (
         tokens=(5.0, 8.0, 10.0, 30.0),
         note="`quality` in `call` decides most of its price",
         source=f"{_LITELLM}; 6,240 tokens of a picture of 1536 x 1024 at high quality",
+        date=_CHECKED,
     ),
     ClosedModel(
         model="gemini/gemini-3-pro-image*",
@@ -576,6 +579,7 @@ CLOSED_MODELS: tuple[ClosedModel, ...] = (
         tokens=(2.0, 2.0, 12.0, 120.0),
         resolutions=("1K", "2K", "4K"),
         source=f"{_LITELLM}; what is read and thought comes on top, at the price of Gemini 3 Pro",
+        date=_CHECKED,
     ),
     ClosedModel(
         model="gemini/gemini-3.1-flash-image*",
@@ -583,9 +587,24 @@ CLOSED_MODELS: tuple[ClosedModel, ...] = (
         most=0.18,
         tokens=(0.5, 0.5, 3.0, 60.0),
         source=f"{_LITELLM}; what is read and thought comes on top, at the price of Gemini 3 Flash",
+        date=_CHECKED,
     ),
-    ClosedModel(model="gemini/gemini-nano-banana-2.1*", usd={"1K": 0.034}, most=0.08, source=_LITELLM),
-    ClosedModel(model="gemini/gemini-3.1-flash-lite-image*", usd={"1K": 0.034}, most=0.08, source=_LITELLM),
+    ClosedModel(
+        model="gemini/gemini-nano-banana-2.1*",
+        usd={"1K": 0.034},
+        most=0.08,
+        tokens=(1.5, 1.5, 7.5, 30.0),
+        source=f"{_LITELLM}; what is read and thought comes on top",
+        date=_CHECKED,
+    ),
+    ClosedModel(
+        model="gemini/gemini-3.1-flash-lite-image*",
+        usd={"1K": 0.034},
+        most=0.08,
+        tokens=(0.25, 0.25, 1.5, 30.0),
+        source=f"{_LITELLM}; what is read and thought comes on top",
+        date=_CHECKED,
+    ),
     ClosedModel(
         model="gemini/gemini-2.5-flash-image*",
         usd={"": 0.039},
@@ -594,6 +613,7 @@ CLOSED_MODELS: tuple[ClosedModel, ...] = (
         resolutions=(),
         ends="2027-03-15",
         source=_LITELLM,
+        date=_CHECKED,
     ),
     ClosedModel(
         model="openrouter/google/gemini-3-pro-image*",
@@ -631,21 +651,49 @@ CLOSED_MODELS: tuple[ClosedModel, ...] = (
         pictures=10,
         source=_BFL,
     ),
-    ClosedModel(model="bfl/flux-kontext-pro*", usd={"": 0.04}, pictures=1, shape=_KONTEXT, source=_LITELLM),
-    ClosedModel(model="bfl/flux-kontext-max*", usd={"": 0.08}, pictures=1, shape=_KONTEXT, source=_LITELLM),
+    ClosedModel(
+        model="bfl/flux-kontext-pro*", usd={"": 0.04}, pictures=1, shape=_KONTEXT, source=_LITELLM, date=_CHECKED
+    ),
+    ClosedModel(
+        model="bfl/flux-kontext-max*", usd={"": 0.08}, pictures=1, shape=_KONTEXT, source=_LITELLM, date=_CHECKED
+    ),
+    ClosedModel(
+        model="ark/seedream-5-5*",
+        usd={"": 0.043},
+        source="docs.apiyi.com, second-hand: 0.035 at 2K, and 0.008 for each picture read",
+        date=_CHECKED,
+    ),
     ClosedModel(model="ark/seedream-5-0-pro*", usd={"": 0.12}, source="second-hand"),
-    ClosedModel(model="ark/seedream-5-0-flash*", usd={"": 0.018}, source="second-hand"),
+    ClosedModel(
+        model="ark/seedream-5-0-flash*",
+        usd={"": 0.018},
+        source="second-hand; litellm 1.110.2 has the same for Tencent's",
+        date=_CHECKED,
+    ),
     ClosedModel(model="ark/seedream-5-0*", usd={"": 0.035}, source="second-hand"),
     ClosedModel(model="ark/seedream-4-5*", usd={"": 0.045}, source="second-hand"),
     ClosedModel(model="ark/seedream-4-0*", usd={"": 0.035}, shape=_OLD_SEEDREAM, source="second-hand"),
     ClosedModel(model="dashscope/qwen-image-edit-plus*", usd={"": 0.03}, source="second-hand"),
     ClosedModel(model="dashscope/qwen-image-edit-max*", usd={"": 0.075}, source="second-hand"),
-    ClosedModel(model="dashscope/qwen-image-2.0-pro*", usd={"": 0.075}, source="second-hand"),
+    ClosedModel(model="dashscope/qwen-image-2.0-pro*", usd={"": 0.075}, source=_LITELLM, date=_CHECKED),
+    ClosedModel(model="dashscope/qwen-image-2.0*", usd={"": 0.035}, source=_LITELLM, date=_CHECKED),
+    ClosedModel(model="dashscope/qwen-image-3.0", usd={"": 0.03}, source=_LITELLM, date=_CHECKED),
     ClosedModel(
-        model="xai/grok-imagine-image-quality*", usd={"": 0.06}, source=f"{_LITELLM}; a picture read costs, too"
+        model="xai/grok-imagine-image-quality*",
+        usd={"": 0.06},
+        ends="2026-11-02",
+        source=f"{_LITELLM}; a picture read costs, too",
+        date=_CHECKED,
     ),
-    ClosedModel(model="xai/grok-imagine-image-2.0*", usd={"": 0.07}, source=f"{_LITELLM}; a picture read costs, too"),
-    ClosedModel(model="xai/grok-imagine-image*", usd={"": 0.022}, source=f"{_LITELLM}; a picture read costs, too"),
+    ClosedModel(
+        model="xai/grok-imagine-image-2.0*",
+        usd={"": 0.07},
+        source=f"{_LITELLM}; a picture read costs, too",
+        date=_CHECKED,
+    ),
+    ClosedModel(
+        model="xai/grok-imagine-image*", usd={"": 0.022}, source=f"{_LITELLM}; a picture read costs, too", date=_CHECKED
+    ),
     ClosedModel(model="replicate/google/nano-banana*", seed=False, source="replicate.com: its input schema"),
     ClosedModel(model="replicate/black-forest-labs/flux-2-*", pictures=8, source="replicate.com: its input schema"),
     ClosedModel(
