@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval.errors import ConfigurationError
+from edit_eval.guests.reanalysis.comparisons import COMPARED, arenas, compares, document_of
 from edit_eval.guests.reanalysis.forms import FORMS, READERS
 from edit_eval.guests.reanalysis.rows import NO_ROW, FileRow, Found
 from edit_eval.records import Edit, Judgement, Results, Sample, Scale, Scoring, Status
@@ -29,22 +30,28 @@ and VIEScore those that are edits, for MSE-Bench sessions."""
 
 
 def reanalyse(paths: Sequence[Path], rows: Path | None = None) -> list[dict[str, Any]]:
-    """Returns for each format and language found a document like `summary.json`, with `zeros` and `form`.
+    """Returns for each format and language found a document like `summary.json`, with `zeros` and `form`; for
+    comparisons of two edits what `comparisons.document_of` returns.
 
     `rows` is ImgEdit's `basic_edit.json`, if it is not beside its results. Raises `ConfigurationError` for a path
     without results in a known format, and for a file that cannot be read.
     """
     together: dict[tuple[str, str], list[Found]] = {}
+    compared: list[Path] = []
     for path in paths:
         if not path.exists():
             raise ConfigurationError(Text("{} does not exist", path))
         files = [path] if path.is_file() else sorted(one for one in path.rglob("*") if one.is_file())
         found = [one for reader in READERS for one in reader(files, rows)]
-        if not found:
-            raise ConfigurationError(Text("{} has no results in a known form; known are those of {}", path, FORMS))
+        pairs = [file for file in files if compares(file)]
+        if not found and not pairs:
+            known = (*FORMS, *COMPARED)
+            raise ConfigurationError(Text("{} has no results in a known form; known are those of {}", path, known))
+        compared += pairs
         for one in found:
             together.setdefault((one.form, one.language), []).append(one)
-    return [_document(form, language, several) for (form, language), several in together.items()]
+    documents = [_document(form, language, several) for (form, language), several in together.items()]
+    return [*documents, *map(document_of, arenas(compared))]
 
 
 def _document(form: str, language: str, found: Sequence[Found]) -> dict[str, Any]:

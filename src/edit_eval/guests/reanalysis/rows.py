@@ -19,7 +19,8 @@ from edit_eval.records import Scale
 from edit_eval.text import Text
 
 NO_ROW = "the file has no row for it"
-_MOST = 1 << 30  # bytes of a file
+MOST = 1 << 30
+"""Most bytes of a file."""
 
 
 class FileRow(NamedTuple):
@@ -62,7 +63,7 @@ def number_of(value: Any) -> float | None:
 
 def json_object(file: Path) -> Any:
     try:
-        found = json.loads(read_text(file, _MOST))
+        found = json.loads(read_text(file, MOST))
     except (ValueError, RecursionError) as error:
         raise ConfigurationError(Text("{} is not valid JSON: {}", file, error)) from None
     if not isinstance(found, dict):
@@ -72,7 +73,7 @@ def json_object(file: Path) -> Any:
 
 def json_list(file: Path) -> list[dict[str, Any]]:
     try:
-        found = json.loads(read_text(file, _MOST))
+        found = json.loads(read_text(file, MOST))
     except (ValueError, RecursionError) as error:
         raise ConfigurationError(Text("{} is not valid JSON: {}", file, error)) from None
     if not isinstance(found, list) or not found or not all(isinstance(one, dict) for one in found):
@@ -81,7 +82,7 @@ def json_list(file: Path) -> list[dict[str, Any]]:
 
 
 def json_lines(file: Path) -> Iterator[dict[str, Any]]:
-    for number, line in enumerate(read_text(file, _MOST).splitlines(), 1):
+    for number, line in enumerate(read_text(file, MOST).splitlines(), 1):
         if not line.strip():
             continue
         try:
@@ -94,7 +95,7 @@ def json_lines(file: Path) -> Iterator[dict[str, Any]]:
 
 def csv_rows(file: Path) -> list[dict[str, str]]:
     try:
-        return list(csv.DictReader(read_text(file, _MOST).splitlines()))
+        return list(csv.DictReader(read_text(file, MOST).splitlines()))
     except csv.Error as error:
         raise ConfigurationError(Text("{} is no CSV ({})", file, error)) from None
 
@@ -115,8 +116,8 @@ def workbook_rows(file: Path) -> list[dict[str, str]]:
     """Returns the rows of the first sheet of an `.xlsx`, by the names in its first row; an empty cell is left out."""
 
     def part(name: str) -> ElementTree.Element:
-        if held.getinfo(name).file_size > _MOST:
-            raise ConfigurationError(Text("{} is above {} GiB unpacked", file, _MOST >> 30))
+        if held.getinfo(name).file_size > MOST:
+            raise ConfigurationError(Text("{} is above {} GiB unpacked", file, MOST >> 30))
         return ElementTree.fromstring(held.read(name))
 
     def text(element: ElementTree.Element) -> str:
