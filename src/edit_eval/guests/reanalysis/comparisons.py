@@ -309,8 +309,8 @@ def _read_battle(
         return False
     seen.add(battle)
     letters = _letters(raw[battle]) if battle in raw else None
-    if letters and (lacking := [one for one in letters if isinstance(one, Dropped)]):
-        dropped[question, lacking[0]] += 1
+    if letters and (lacking := {one for one in letters if isinstance(one, Dropped)}):
+        dropped[question, _UNANSWERED if _UNANSWERED in lacking else _OF_A_WORD] += 1
         return False
     # One that was taken in both places was shown first in one order, and last in the other: whose order is which, the
     # log does not say, and it makes no difference.
@@ -342,7 +342,12 @@ def _read_snapshot(arena: Arena, where: Path, experiments: Sequence[str]) -> Non
     milestones = [one for one in experiments if one.startswith(_MILESTONE)]
     if milestones and milestones[-1] != experiments[-1]:
         arena.notes.append(
-            Text("their leaderboard holds the points of {}; here all battles are rated at once", milestones[-1])
+            Text(
+                "their leaderboard holds the points of {} for those that came later; here, as in {}, all battles are "
+                "rated at once",
+                milestones[-1],
+                _SNAPSHOT,
+            )
         )
     there = [one for one in experiments if (where / one / _SNAPSHOT).is_file()]
     if not there:
