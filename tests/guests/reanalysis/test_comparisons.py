@@ -52,7 +52,7 @@ def write_geditbench_v2(folder: Path, *, ties: bool) -> None:
     """As `autopipeline eval` writes it; with `ties`, as if it had left them in, with lines that no script of theirs
     writes, but elo_score.py reads."""
     for short, question in QUESTIONS.items():
-        lines = list(geditbench_v2_lines(question))
+        lines: list[Any] = list(geditbench_v2_lines(question))
         if ties:
             lines += [lines[0], {"key": "s_pair_Zeta_vs_Zeta", "results": {"winner": "Tie"}}, {"key": "none"}, []]
             lines += [{"key": lines[1]["key"], "results": {"winner": "image a"}}]
