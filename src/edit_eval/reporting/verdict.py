@@ -399,11 +399,11 @@ _ADVICE: Mapping[str, Callable[[Advice], Text]] = {
     ),
     "failed_audit": lambda one: Text("{} failed its audit: take another judge.", _listed(one.names)),
     "retry": lambda one: Text(
-        "{} score is missing ({}): unless the model is to blame, repeat edit-eval run with --retry {}.",
+        "{} score is missing ({}): to try again, repeat edit-eval run with --retry {}.",
         one.count,
         [NAMES["status"][status] for status in one.names],
         ",".join(one.names),
-        plural="{} scores are missing ({}): unless the model is to blame, repeat edit-eval run with --retry {}.",
+        plural="{} scores are missing ({}): to try again, repeat edit-eval run with --retry {}.",
     ),
     "more": _more,
     "enough": lambda one: Text(

@@ -230,7 +230,7 @@ GOLDEN = """\
 
 model_a scores 7.00 (out of 10) with judge; there is no other model to compare it with.
 
-Next: 1 score is missing (judge refused): unless the model is to blame, repeat edit-eval run with --retry refused.
+Next: 1 score is missing (judge refused): to try again, repeat edit-eval run with --retry refused.
 
 Next: Add a second edit model to the configuration, and the two are compared.
 
