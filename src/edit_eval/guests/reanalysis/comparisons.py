@@ -51,7 +51,7 @@ _NOT_WRITTEN = Dropped(Text("not in the file: a tie, or failed"), _LEFT_OUT)
 
 
 @dataclass
-class Compared:
+class Comparisons:
     """Comparisons that are rated together."""
 
     form: str
@@ -97,7 +97,7 @@ _BEGINS = {
 }
 
 
-def arenas(files: Iterable[Path]) -> list[Compared]:
+def arenas(files: Iterable[Path]) -> list[Comparisons]:
     """Returns what of these files is compared, in all known forms; files of other forms are left alone."""
     known: dict[str, list[Path]] = defaultdict(list)
     for file in dict.fromkeys(one.resolve() for one in files):
@@ -105,7 +105,7 @@ def arenas(files: Iterable[Path]) -> list[Compared]:
     return [*_geditbench_v2(known["geditbench_v2"]), *_genarena(known["genarena"])]
 
 
-def document_of(arena: Compared) -> dict[str, Any]:
+def document_of(arena: Comparisons) -> dict[str, Any]:
     """Returns their points and counts, our strengths by question and together, and what is in no strength; plain data.
 
     `theirs` has for each edit model `elo`, `written`, `won`, `lost`, `ties` and `win_rate` as they count them;
@@ -133,7 +133,7 @@ def document_of(arena: Compared) -> dict[str, Any]:
     }
 
 
-def _counts(arena: Compared, model: str) -> dict[str, Any]:
+def _counts(arena: Comparisons, model: str) -> dict[str, Any]:
     got = [
         share if first == model else 1 - share
         for some in arena.outcomes.values()
@@ -173,7 +173,7 @@ _CHOICES = {1.0: "left", 0.0: "right", 0.5: "tie"}
 _KEY = re.compile(r"(.*?)_pair_(.*?)_vs_(.*)", re.DOTALL)
 
 
-def _geditbench_v2(files: Sequence[Path]) -> Iterator[Compared]:
+def _geditbench_v2(files: Sequence[Path]) -> Iterator[Comparisons]:
     together: dict[tuple[Path, str], dict[str, list[Path]]] = defaultdict(lambda: defaultdict(list))
     for file in files:
         where = file.parent
@@ -182,7 +182,7 @@ def _geditbench_v2(files: Sequence[Path]) -> Iterator[Compared]:
         else:
             together[where, file.stem][file.stem].append(file)
     for (where, _), asked in together.items():
-        arena = Compared("geditbench_v2", where.name)
+        arena = Comparisons("geditbench_v2", where.name)
         for question, several in asked.items():
             last = max(several, key=lambda file: file.name)
             if len(several) > 1:
@@ -192,7 +192,7 @@ def _geditbench_v2(files: Sequence[Path]) -> Iterator[Compared]:
         yield arena
 
 
-def _read_question(arena: Compared, question: str, file: Path) -> None:
+def _read_question(arena: Comparisons, question: str, file: Path) -> None:
     outcomes, votes, seen = arena.outcomes.setdefault(question, []), arena.votes.setdefault(question, []), set[str]()
     for line in _lines(file):
         if line is None:
@@ -218,7 +218,7 @@ def _read_question(arena: Compared, question: str, file: Path) -> None:
         votes.append(Vote(match[1], match[2], match[3], _CHOICES[share], rater=question))
 
 
-def _find_unwritten(arena: Compared) -> None:
+def _find_unwritten(arena: Comparisons) -> None:
     """Counts the pairs of edits that a question could have been asked about, as another pair of each was."""
     there: dict[str, set[str]] = defaultdict(set)
     for votes in arena.votes.values():
@@ -242,7 +242,7 @@ _SNAPSHOT = "elo_snapshot.json"
 _MILESTONE = "GenArena_"
 
 
-def _genarena(files: Sequence[Path]) -> Iterator[Compared]:
+def _genarena(files: Sequence[Path]) -> Iterator[Comparisons]:
     together: dict[Path, dict[str, dict[bool, list[Path]]]] = defaultdict(
         lambda: defaultdict(lambda: defaultdict(list))
     )
@@ -251,7 +251,7 @@ def _genarena(files: Sequence[Path]) -> Iterator[Compared]:
         where = file.parent.parent if is_raw else file.parent
         together[where.parent][where.name][is_raw].append(file)
     for where, experiments in together.items():
-        arena = Compared("genarena", where.parent.name if where.name == "pk_logs" else where.name)
+        arena = Comparisons("genarena", where.parent.name if where.name == "pk_logs" else where.name)
         arena.outcomes["better"], arena.votes["better"] = [], []
         seen: set[tuple[str, str, str]] = set()
         unsure = 0
@@ -282,7 +282,7 @@ def _battle(line: Mapping[str, Any]) -> tuple[str, str, str]:
 
 
 def _read_battle(
-    arena: Compared,
+    arena: Comparisons,
     line: Mapping[str, Any] | None,
     raw: Mapping[tuple[str, str, str], Mapping[str, Any]],
     seen: set[tuple[str, str, str]],
@@ -337,7 +337,7 @@ def _letters(raw: Mapping[str, Any]) -> list[str | Dropped]:
     return found
 
 
-def _read_snapshot(arena: Compared, where: Path, experiments: Sequence[str]) -> None:
+def _read_snapshot(arena: Comparisons, where: Path, experiments: Sequence[str]) -> None:
     """Reads the last points that they have put down, and says what these rest on."""
     milestones = [one for one in experiments if one.startswith(_MILESTONE)]
     if milestones and milestones[-1] != experiments[-1]:
