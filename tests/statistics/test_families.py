@@ -85,7 +85,7 @@ def test_what_is_corrected_is_corrected_for_pairs_and_tables_and_looks() -> None
     assert family.better() == ["a", None, None, None]
     assert FamilyOfTests(contrasts).better() == ["a", None, "a", None]
     assert Correction.of(family.correction.document()) == family.correction == Correction(3, 2, 3)
-    assert all(each in str(family.correction.words()) for each in ("3 pairs", "2 tables", "3 looks"))
+    assert all(each in str(family.correction.words()) for each in ("3 comparisons", "2 tables", "3 looks"))
 
 
 @given(st.lists(st.integers(1, 9), min_size=6, max_size=20), st.integers(0, 10**6))
