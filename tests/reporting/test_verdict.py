@@ -20,8 +20,10 @@ from edit_eval.reporting.page.files import write_report
 from edit_eval.reporting.page.notebook import comparison_html, notebook_html
 from edit_eval.reporting.results_sheet import print_summary
 from edit_eval.reporting.verdict import answer_lines, doubt_lines, next_lines, paragraph, verdict_of
-from edit_eval.statistics.comparison import compare_models
+from edit_eval.statistics.columns import columns_of
+from edit_eval.statistics.comparison import compare, compare_models
 from edit_eval.statistics.summary import summarise
+from edit_eval.statistics.verdict import Known, verdict
 from reporting.readings import READINGS, Reading
 from reporting.reported_runs import build_run, rescored, unscored
 
@@ -180,6 +182,17 @@ def test_judges_that_agree_are_one_line_and_those_that_do_not_are_the_line(tmp_p
         "kind is left out: its score of every edit is that of strict, +1.20. That is one judge, not two."
     ]
     assert said(shifted).startswith("b is better than a, by ")
+
+
+@pytest.mark.parametrize(
+    ("ended", "advised"),
+    [("passed", None), ("limited", None), ("failed", "failed_audit"), ("edited", "audit"), ("not_audited", "audit")],
+)
+def test_only_a_judge_that_nobody_tested_is_called_so(ended: str, advised: str | None, drawn: Results) -> None:
+    [judge] = drawn.judges
+    columns = columns_of(drawn, {judge: {}})
+    told = verdict(columns, compare(columns), Known(examined={judge: ended}))
+    assert {one.kind for one in told.next} & {"audit", "failed_audit"} == ({advised} if advised else set())
 
 
 def test_models_that_make_the_same_pictures_are_named(drawn: Results) -> None:

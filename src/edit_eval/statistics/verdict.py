@@ -647,7 +647,7 @@ def _for_trust(opinions: Sequence[Opinion]) -> Iterable[Advice]:
     failed = tuple(one.judge for one in opinions if one.examined == "failed")
     if failed:
         yield Advice("failed_audit", names=failed)
-    doubted = tuple(one.judge for one in opinions if one.examined not in (None, "passed", "failed"))
+    doubted = tuple(one.judge for one in opinions if one.examined not in (None, "passed", "limited", "failed"))
     if doubted:
         yield Advice("audit", names=doubted)
     unseen = tuple(one.judge for one in opinions if one.sees in ("off", "unknown"))
