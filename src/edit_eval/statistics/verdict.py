@@ -167,13 +167,16 @@ class Opinion(msgspec.Struct, frozen=True):
         return len(self.contests) == 1 and len(self.dots) > 1
 
     def turned(self) -> Opinion:
-        """Returns the same of two with the other one first: differences change their sign, what is shown does not."""
+        """Returns the same of two, to be drawn with the other one first; `kind` is still said of `first`."""
         contest, (first, other) = self.contests[0], self.standings
         turned = msgspec.structs.replace(
             contest,
             other=first.name,
             difference=None if contest.difference is None else -contest.difference,
             ci95=None if contest.ci95 is None else (-contest.ci95[1], -contest.ci95[0]),
+            scores_better=contest.scores_worse,
+            scores_worse=contest.scores_better,
+            failed=(contest.failed[1], contest.failed[0], contest.failed[2]),
             wins=contest.losses,
             losses=contest.wins,
         )

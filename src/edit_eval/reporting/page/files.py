@@ -94,7 +94,7 @@ def whole(path: Path) -> Iterator[TextIO]:
         temporary.unlink(missing_ok=True)
 
 
-# -- in a process of its own: see `drawing_apart` --
+# -- as a program, which `drawing_apart` starts --
 
 
 def draw(results: Results, summary: Mapping[str, Any], run: Path, *, language: str) -> int:
