@@ -9,8 +9,8 @@ controls, which would be further questions. The judge is a server of its own pro
 counted, and it counts what it was asked: whoever asks more or less than two questions and three pictures an edit ends
 the measurement.
 
-Beside it, in turns, and each with the same files, judge and eight questions at a time: edit-eval of another source TREE;
-evalscope with its own adapter for GEdit-Bench (`peers/evalscope_gedit.py`), and inspect_ai with a task of forty lines
+Beside it, in turns, and each with the same files, judge and eight questions at a time: edit-eval of another source
+TREE; evalscope with its own adapter for GEdit-Bench (`peers/evalscope_gedit.py`), and inspect_ai with a task of forty lines
 (`peers/inspect_gedit.py`), both by the interpreters of environments that hold them. With `--edited` the edits are not
 there: edit-eval has each made by a second server first, which neither of the others can do.
 
@@ -108,12 +108,17 @@ def serve(side: int) -> None:
 
 
 def png(draw: random.Random, side: int) -> bytes:
-    """Returns a picture of smooth noise, which compresses about as well as a photograph."""
-    from PIL import Image
+    """Returns a picture that compresses like a photograph: smooth noise with a little grain.
 
-    small = Image.frombytes("RGB", (side // 8, side // 8), draw.randbytes(3 * (side // 8) ** 2))
+    At 512 x 512 it is a PNG of 410 kB and a WebP of 31 kB; four photographs came to 280 to 510 and 13 to 62.
+    """
+    from PIL import Image, ImageChops
+
+    few = side // 12
+    smooth = Image.frombytes("RGB", (few, few), draw.randbytes(3 * few**2)).resize((side, side))
+    grain = Image.frombytes("RGB", (side, side), draw.randbytes(3 * side**2)).point(lambda value: value >> 6)
     file = io.BytesIO()
-    small.resize((side, side), Image.Resampling.BICUBIC).save(file, "PNG", compress_level=1)
+    ImageChops.add(smooth, grain).save(file, "PNG", compress_level=1)
     return file.getvalue()
 
 
@@ -257,7 +262,9 @@ def main() -> None:
     for name, one in figures.items():
         print(f"{name}: {one['fixed_s']} s, and {one['edit_ms']} ms an edit with its {QUESTIONS} questions")
         for count, run in one["runs"].items():
-            print(f"  {count} edits: {run['user_s']} s user, {run['system_s']} s system, {run['clock_s']} s by the clock")
+            print(
+                f"  {count} edits: {run['user_s']} s user, {run['system_s']} s system, {run['clock_s']} s by the clock"
+            )
     return None
 
 

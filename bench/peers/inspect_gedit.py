@@ -1,6 +1,6 @@
 """Judges finished edits with inspect_ai, which has no benchmark of edits: two questions an edit, asked by a scorer.
 
-    PYTHON inspect_gedit.py FOLDER ADDRESS CONCURRENCY
+PYTHON inspect_gedit.py FOLDER ADDRESS CONCURRENCY
 """
 
 import base64
@@ -77,4 +77,5 @@ grader = get_model(
     log_dir=str(folder / "inspect"),
     max_samples=concurrency,
 )
-assert log.status == "success" and log.results.completed_samples == len(rows), log.status
+assert log.status == "success", log.status
+assert log.results.completed_samples == len(rows), log.results
