@@ -10,9 +10,9 @@ counted, and it counts what it was asked: whoever asks more or less than two que
 the measurement.
 
 Beside it, in turns, and each with the same files, judge and eight questions at a time: edit-eval of another source
-TREE; evalscope with its own adapter for GEdit-Bench (`peers/evalscope_gedit.py`), and inspect_ai with a task of forty lines
-(`peers/inspect_gedit.py`), both by the interpreters of environments that hold them. With `--edited` the edits are not
-there: edit-eval has each made by a second server first, which neither of the others can do.
+TREE; evalscope with its own adapter for GEdit-Bench (`peers/evalscope_gedit.py`), and inspect_ai with a task of forty
+lines (`peers/inspect_gedit.py`), both by the interpreters of environments that hold them. With `--edited` the edits are
+not there: edit-eval has each made by a second server first, which neither of the others can do.
 
 Counted is processor time, user and system, of a command and all its processes, so that what else the machine does
 matters little. `fixed_s` and `edit_ms` are the line through the smallest and the largest number of edits, medians over
