@@ -135,7 +135,7 @@ def describe_parameters(cls: type[Any]) -> tuple[Parameter, ...]:
 
 
 @lru_cache(maxsize=512)
-def written_fields(cls: type[Any]) -> Mapping[str, tuple[str, str]]:
+def written_fields(cls: Any) -> Mapping[str, tuple[str, str]]:
     """Returns field -> its type as in the source, and the docstring below it, for a class with those it inherits.
 
     Kept, since Python's own way to a class's source reads the whole file each time.
