@@ -121,7 +121,7 @@ def describe_parameters(cls: type[Any]) -> tuple[Parameter, ...]:
 
     A field without a docstring inherits that of the same field in a base class.
     """
-    nested = parameters_of(cls)
+    nested: Any = parameters_of(cls)
     if nested is None:
         return ()
     written = written_fields(nested)
