@@ -28,7 +28,7 @@ from edit_eval.reporting.entries import (
     refusals,
 )
 from edit_eval.reporting.language import said
-from edit_eval.reporting.names import NAMES, judgement_status
+from edit_eval.reporting.names import NAMES
 from edit_eval.reporting.people_differences import people_in, people_table
 from edit_eval.reporting.remarks import footnotes, no_interval
 from edit_eval.reporting.result_tables import (
@@ -94,7 +94,7 @@ def template_environment(*, autoescape: bool, language: str = "") -> jinja2.Envi
         rate=formats.rate,
         bracketed=formats.bracketed,
     )
-    environment.globals.update(formats=formats, judgement_status=judgement_status, names=NAMES)
+    environment.globals.update(formats=formats, names=NAMES)
     return environment
 
 
