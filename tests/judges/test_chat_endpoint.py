@@ -481,5 +481,5 @@ def test_nothing_is_left_of_a_judge_that_is_closed(server: JudgeServer) -> None:
             time.sleep(0.005)
         judge.close()
         assert isinstance(waiting.exception(30), CancelledError)
-    assert judge.client.openai.is_closed()
+    assert judge.client.is_closed
     assert not judge.client._thread.is_alive()
