@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import email.utils
 import io
+import subprocess
 import sys
 import threading
 import time
@@ -465,6 +466,13 @@ def test_the_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "openai", None)
     with pytest.raises(ModuleNotFoundError, match="openai"):
         ChatEndpoint(ChatEndpoint.Parameters(model="judge")).prepare()
+
+
+def test_a_judge_answers_without_the_library_that_takes_a_second_to_import(server: JudgeServer) -> None:
+    made = f"ChatEndpoint(ChatEndpoint.Parameters(model='judge', base_url={server.base_url!r}))"
+    code = f"import sys; from edit_eval.judges.chat_endpoint import ChatEndpoint; judge = {made}; judge.prepare()\n"
+    code += "judge.load(['cpu']); print('openai' in sys.modules); judge.close()"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
 
 
 def test_a_judge_that_is_not_loaded_says_so() -> None:

@@ -284,7 +284,7 @@ class ChatEndpoint:
         self.client.close()
 
     def about(self) -> dict[str, str]:
-        """Returns the server's address, what it says of its model, the client's version, and the probe's findings."""
+        """Returns the server's address, what it says of its model, and the probe's findings."""
         return dict(self._about)
 
     def judge(self, requests: Sequence[JudgeRequest]) -> list[str | Reply]:
