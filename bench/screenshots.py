@@ -54,7 +54,7 @@ class Picture:
     """What is to be seen of a guide."""
 
     page: str
-    """A page below the folder in which the guide was followed; of a server, what follows its address."""
+    """A page below the folder in which the guide was followed."""
     parts: tuple[str, ...] = ()
     """Selectors: the smallest rectangle that holds all of them is cut out; empty for the window."""
     steps: Callable[[Page], None] = nothing
@@ -81,6 +81,11 @@ def worst_beside_other(tab: Page) -> None:
     tab.keyboard.press("2")
     tab.wait_for_function("() => [...document.querySelectorAll('#stage img')].every((one) => one.dataset.whole)")
     tab.mouse.move(0, 0)
+
+
+def service(tab: Page) -> None:
+    """The page of a service, once its newest edits are there."""
+    tab.locator(".latest figure:nth-child(5)").wait_for()
 
 
 def with_stub_providers(folder: Path, environment: Mapping[str, str]) -> None:
@@ -205,7 +210,7 @@ def _started(command: str, folder: Path, environment: Mapping[str, str]) -> Iter
         )
         try:
             end = time.monotonic() + 120
-            while not (found := re.search(r"http://[\w.]+:\d+", Path(log.name).read_text())):
+            while not (found := re.search(r"http://[\w.]+:\d+(?:/run/\w+)?", Path(log.name).read_text())):
                 if process.poll() is not None or time.monotonic() > end:
                     raise RuntimeError(f"{command}: {Path(log.name).read_text()}")
                 time.sleep(0.2)
@@ -216,7 +221,12 @@ def _started(command: str, folder: Path, environment: Mapping[str, str]) -> Iter
 
 
 PAIRS = f"edit-eval run {ROOT / 'bench/pairs.yaml'} --run-dir runs/pairs"
-EXAMPLE = f"ln -s {ROOT / 'examples'} examples; edit-eval run examples/pairwise.yaml --run-dir runs/pairwise"
+CLOSE = "".join(
+    f" --set edit_models.{name}.params.skill={skill} --set edit_models.{name}.params.seed={seed}"
+    for name, skill, seed in (("careful", 0.6, 0), ("middling", 0.5, 1000), ("careless", 0.4, 2000))
+)
+"""Editors between whom not every battle ends alike."""
+EXAMPLE = f"ln -s {ROOT / 'examples'} examples; edit-eval run examples/pairwise.yaml{CLOSE} --run-dir runs/pairwise"
 FOUR = "edit-eval run demo --devices cpu:4 --run-dir runs/four"
 STAND_IN = "edit-eval run careful.yaml --set 'judges={stand_in: {type: testing, params: {device_ids: \"cpu:1\"}}}'"
 TWO = [f"edit-eval run {name}.yaml --run-dir runs/{name}" for name in ("mine", "theirs")]
@@ -244,8 +254,8 @@ PICTURES = {
         commands=(*TWO, "edit-eval leaderboard runs/mine runs/theirs --to board"),
         prepare=two_editors,
     ),
-    "serving": Picture("", (), prepare=lambda folder, environment: None, server=a_service),
-    "closed-models": Picture("runs/all/report/index.html", ("#time",), prepare=with_stub_providers),
+    "serving": Picture("", ("#live",), service, prepare=lambda folder, environment: None, server=a_service, height=700),
+    "closed-models": Picture("runs/all/report/index.html", ("#time > h2", "dl.costs"), prepare=with_stub_providers),
     "gate": Picture("gate-LANGUAGE.html", ("p", "svg"), prepare=a_gate),
     "bridge": Picture("runs/bridge/report/index.html", (".chart-agreement",), prepare=a_bridge),
     "clusters": Picture(
@@ -343,7 +353,7 @@ def main() -> int:
             picture, folder = PICTURES[name], made(name, arguments.again)
             with ExitStack() as stack:
                 server = stack.enter_context(picture.server(folder, environment())) if picture.server else ""
-                address = f"{server}/{picture.page}" if server else (folder / picture.page).as_uri()
+                address = server or (folder / picture.page).as_uri()
                 for language in (arguments.language,) if arguments.language else ("en", "zh"):
                     if language == "zh" and not (name == "report" or (DOCS / "zh" / f"{name}.md").exists()):
                         continue  # no Chinese page to show it
