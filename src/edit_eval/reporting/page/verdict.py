@@ -133,7 +133,7 @@ def standings_table(found: Sequence[_Judged], summary: Mapping[str, Any], edit_m
         to=lambda row: link(model=row.edit_model),
         mark=lambda row: row.place,
     )
-    edits_failed = _failed_at_all(Text("No edit"), lambda row: row.not_made, NO_EDIT)
+    edits_failed = _failed_at_all(Text("Failed edits"), lambda row: row.not_made, NO_EDIT)
     if several:
         every = [name, edits_failed, *(column for some in shown for column in some)]
     else:
