@@ -87,7 +87,7 @@ def test_a_lead_in_failures_alone_is_not_worded_as_one_in_score() -> None:
     worse = failing(column("b", near(-1, 0.3, 3), judge="k"), range(30))
     verdict = verdict_of(a, b, replace(a, judge="k"), worse)
     assert [one.kind for one in verdict.opinions] == ["fails_more", "better"]
-    [shown] = [one for one in verdict.opinions if one.kind == "better"]
+    shown = next(one for one in verdict.opinions if one.kind == "better")
     assert verdict.kind == "better" and f"by {shown.contests[0].difference:.2f} (" in said(verdict)
     c = replace(column("c", near(-3, 0.3, 4)), failed=a.failed)
     verdict = verdict_of(a, b, c)
