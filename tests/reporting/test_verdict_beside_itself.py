@@ -88,7 +88,8 @@ def test_a_lead_in_failures_alone_is_not_worded_as_one_in_score() -> None:
     verdict = verdict_of(a, b, replace(a, judge="k"), worse)
     assert [one.kind for one in verdict.opinions] == ["fails_more", "better"]
     shown = next(one for one in verdict.opinions if one.kind == "better")
-    assert verdict.kind == "better" and f"by {shown.contests[0].difference:.2f} (" in said(verdict)
+    assert verdict.kind == "better"
+    assert f"by {shown.contests[0].difference:.2f} (" in said(verdict)
     c = replace(column("c", near(-3, 0.3, 4)), failed=a.failed)
     verdict = verdict_of(a, b, c)
     assert said(verdict) == "a is better than both others; next is b, which fails more: 30 of 90 edits against 0."
@@ -136,4 +137,3 @@ def test_two_that_say_yes_to_the_same_few_edits_are_two_judges(times: int, repea
     scores = {"a": [1, 0, 1, 1, 1, 1] * times, "b": [1, 0, 1, 1, 1, 0] * times}
     verdict = verdict_of(*judged("j", scores), *judged("k", scores))
     assert [one.repeats for one in verdict.opinions] == ["", repeats]
-
