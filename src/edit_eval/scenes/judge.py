@@ -213,7 +213,7 @@ def assess(scene: Scene, edit: Edit, category: str, edited: Image.Image) -> Asse
     """Raises `ValueError` for an unknown category, or an edit that makes no sense in the scene."""
     if category not in CRITERIA:
         raise ValueError(f"no category of the scenes: {category!r}; there are {', '.join(CRITERIA)}")
-    if all(low == high for low, high in edited.convert("RGB").getextrema()):
+    if edited.convert("RGB").getcolors(1):
         apply(scene, edit)
         return Assessed([0.0] * len(CRITERIA[category]), 0.0)  # `recognisable` is 0: nothing is to be drawn for that
     comparison = PixelComparison(scene, edit, edited)
