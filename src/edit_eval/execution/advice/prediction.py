@@ -121,8 +121,8 @@ def _seen(key: str, seen: Results | None, readings: int) -> Duration | None:
         units = [e.seconds for e in seen.edits if e.edit_model == name and e.status is Status.OK]
     else:
         every = (*seen.judgements, *seen.battles, *seen.critiques)
-        answered = [one for one in every if one.judge == name and one.readings and one.seconds]  # readable or not
-        units = [readings * one.seconds / len(one.readings) for one in answered]
+        scored = [one for one in every if one.judge == name and one.status is Status.OK]
+        units = [readings * one.seconds / len(one.readings) for one in scored]
     if not units:
         return None
     return Duration(load, sum(units) / len(units), Text("run {}", seen.name), start=start, unload=unload)

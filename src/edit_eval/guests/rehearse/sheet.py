@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from edit_eval.guests.rehearse.rehearsal import Digest, FaultRehearsed, ModelRehearsed, Rehearsal
+from edit_eval.guests.rehearse.found import Digest, FaultRehearsed, ModelRehearsed, Rehearsal
 from edit_eval.reporting.formats import NOTHING, duration, memory, short_duration
 from edit_eval.reporting.table import Column, Line, Sheet, Table, print_sheet
 from edit_eval.text import Text, counted

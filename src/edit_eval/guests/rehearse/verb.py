@@ -32,7 +32,8 @@ class Rehearse(Verb):
             typer.Option(metavar="N", min=1, help="Cut each network to N layers, at its full width: for a CPU."),
         ] = None,
         samples: Annotated[
-            int | None, typer.Option(metavar="N", min=1, help="Edit and judge N samples. Default: one a device, 2 or more.")
+            int | None,
+            typer.Option(metavar="N", min=1, help="Edit and judge N samples. Default: one a device, at least 2."),
         ] = None,
         faults: Annotated[
             bool,
