@@ -94,7 +94,8 @@ def rehearse(
             digests = digests_of(first, again)
         if faults and not first.stopped:
             tell(Text("once more, with faults"))
-            last = start(_impatient(asked, first), folder / "faults", made.filled, left, FAULTS)
+            more = _rehearsed(made.configuration, _spread(experiment.samples, max(count, 2 * len(FAULTS))))
+            last = start(_impatient(more, first), folder / "faults", made.filled, left, FAULTS)
             planted = made_of_faults(last)
         stopped = first.stopped or (again.stopped if again else "")
         return Rehearsal(

@@ -129,14 +129,18 @@ class Rehearsed:
     # -- what is planted --
 
     def _planted(self, fault: str, sample: str) -> bool:
-        """True if this fault is to happen here, once in the whole rehearsal; it is then marked."""
+        """True if this fault is to happen here: once in the whole rehearsal, and to a sample that none has hit yet.
+
+        It is then marked.
+        """
         faults = self._values.get("faults") or {}
         if fault not in faults.get("names", ()):
             return False
-        try:
-            os.close(os.open(os.path.join(faults["folder"], fault), os.O_CREAT | os.O_EXCL))
-        except FileExistsError:
+        folder = faults["folder"]
+        hit = hashlib.sha256(sample.encode("utf-8", "surrogatepass")).hexdigest()
+        if os.path.exists(os.path.join(folder, hit)) or not _first_to_make(os.path.join(folder, fault)):
             return False
+        _first_to_make(os.path.join(folder, hit))
         self._mark("planted", fault=fault, sample=sample, device="+".join(faults["place"]))
         return True
 
@@ -191,6 +195,15 @@ def _with_signature(own: Callable[..., Any], watched: Callable[..., Any]) -> Cal
         return watched(*given, **named)
 
     return through
+
+
+def _first_to_make(path: str) -> bool:
+    """Makes a file; False if another process has."""
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return False
+    return True
 
 
 def _torch_has_cards() -> bool:
