@@ -10,7 +10,7 @@ from edit_eval.execution.machine.fitting import CONTEXT, Need, Wanted, need_of
 from edit_eval.guests.rehearse.beside.rehearsed import FAULTS
 from edit_eval.guests.rehearse.found import Digest, FaultRehearsed, ModelRehearsed
 from edit_eval.guests.rehearse.stand_ins import StandIns
-from edit_eval.guests.rehearse.start import Start
+from edit_eval.guests.rehearse.start import RehearsedStart
 from edit_eval.records import Edit, Judgement, Status
 from edit_eval.text import Text
 
@@ -18,7 +18,7 @@ NEAR = 0.05
 """How far measured memory may lie from what was predicted."""
 
 
-def models_of(doctor: Sequence[Wanted], made: StandIns, first: Start) -> Iterator[ModelRehearsed]:
+def models_of(doctor: Sequence[Wanted], made: StandIns, first: RehearsedStart) -> Iterator[ModelRehearsed]:
     """Yields what came of each model."""
     said = {wanted.model.key: need_of(wanted) for wanted in doctor}
     for wanted in first.wanted:
@@ -34,7 +34,7 @@ def _model(
     need: Need | None,
     made: StandIns,
     marks: Sequence[Mapping[str, Any]],
-    first: Start,
+    first: RehearsedStart,
 ) -> ModelRehearsed:
     kind, _, name = key.partition(":")
     devices = tuple("+".join(place) for place in wanted.places)
@@ -105,7 +105,7 @@ def _middle(values: Sequence[float]) -> float | None:
     return statistics.median(values) if values else None
 
 
-def digests_of(first: Start, again: Start) -> list[Digest]:
+def digests_of(first: RehearsedStart, again: RehearsedStart) -> list[Digest]:
     """Compares the edits on each device with the first start's, and the answers about them."""
     found = []
     before = {(edit.edit_model, edit.sample_id): edit for edit in first.edits if edit.status is Status.OK}
@@ -127,13 +127,13 @@ def digests_of(first: Start, again: Start) -> list[Digest]:
     return found
 
 
-def _answers(start: Start) -> dict[tuple[str, str], str]:
+def _answers(start: RehearsedStart) -> dict[tuple[str, str], str]:
     """Returns the digest of each answer, by the judge's key and what it is about."""
     marks = [mark for mark in start.marks if mark["what"] == "judge"]
     return {(mark["model"], about): one for mark in marks for about, one in mark["answers"].items()}
 
 
-def failures_of(first: Start) -> Iterator[str]:
+def failures_of(first: RehearsedStart) -> Iterator[str]:
     """Yields why edits and judgements have failed, each reason once."""
     seen = set()
     ended: list[Edit | Judgement] = [*first.edits, *first.judgements]
@@ -146,7 +146,7 @@ def failures_of(first: Start) -> Iterator[str]:
             yield Text("{}: {}", one.sample_id, reason)
 
 
-def made_of_faults(last: Start) -> list[FaultRehearsed]:
+def made_of_faults(last: RehearsedStart) -> list[FaultRehearsed]:
     """Returns what the run has made of each planted fault."""
     found = []
     planted = {mark["fault"]: mark for mark in last.marks if mark["what"] == "planted"}

@@ -27,7 +27,7 @@ from edit_eval.guests.rehearse.beside.rehearsed import FAULTS
 from edit_eval.guests.rehearse.came_of_it import digests_of, failures_of, made_of_faults, models_of
 from edit_eval.guests.rehearse.found import Digest, FaultRehearsed, Rehearsal
 from edit_eval.guests.rehearse.stand_ins import stand_ins
-from edit_eval.guests.rehearse.start import Start, start, tell
+from edit_eval.guests.rehearse.start import RehearsedStart, start, tell
 from edit_eval.preparation import plan
 from edit_eval.records import Sample
 from edit_eval.reporting.language import speak
@@ -87,7 +87,7 @@ def rehearse(
         first = start(asked, folder / "first", made.filled, left)
         digests: list[Digest] = []
         planted: list[FaultRehearsed] | None = None
-        again: Start | None = None
+        again: RehearsedStart | None = None
         if not first.stopped:
             tell(Text("the same edit once more, in a fresh process on each device"))
             again = start(_on_each_device(asked, first, chosen[:1]), folder / "again", made.filled, left)
@@ -175,7 +175,7 @@ def _rehearsed(configuration: Configuration, chosen: Sequence[str]) -> Configura
     )
 
 
-def _on_each_device(configuration: Configuration, first: Start, chosen: Sequence[str]) -> Configuration:
+def _on_each_device(configuration: Configuration, first: RehearsedStart, chosen: Sequence[str]) -> Configuration:
     """Returns a configuration in which every edit model makes one edit on each of its places, in a new process."""
     edits = {}
     for name, section in configuration.edit_models.items():
@@ -194,7 +194,7 @@ def _on_each_device(configuration: Configuration, first: Start, chosen: Sequence
     return configuration.model_copy(update=more)
 
 
-def _impatient(configuration: Configuration, first: Start) -> Configuration:
+def _impatient(configuration: Configuration, first: RehearsedStart) -> Configuration:
     """Returns the configuration with timeouts that fit what was measured, so that silence is noticed soon."""
 
     def sooner(section: ModelSection) -> ModelSection:
@@ -206,7 +206,7 @@ def _impatient(configuration: Configuration, first: Start) -> Configuration:
     return configuration.model_copy(update={"edit_models": edits})
 
 
-def _planned(source: str | Path, options: LoadingOptions, first: Start) -> Plan | None:
+def _planned(source: str | Path, options: LoadingOptions, first: RehearsedStart) -> Plan | None:
     """Returns what `plan` makes of the measured durations for the whole benchmark."""
     if first.results is None or not any(mark["what"] != "loaded" for mark in first.marks):
         return None

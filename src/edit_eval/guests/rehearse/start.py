@@ -35,7 +35,7 @@ GRACE = 10.0
 
 
 @dataclass
-class Start:
+class RehearsedStart:
     """One start of the engine, and what came of it."""
 
     results: Results | None = None
@@ -105,9 +105,9 @@ def start(
     filled: frozenset[str],
     left: Callable[[], float],
     faults: Sequence[str] = (),
-) -> Start:
+) -> RehearsedStart:
     """Does all work of a configuration in a folder of its own; ends early when no time is left."""
-    came = Start()
+    came = RehearsedStart()
     keys = {key for key in configuration.models if key.partition(" on ")[0] in filled}
     data = load_samples(configuration)
     experiment, place = Experiment.of(configuration, data), Place(folder)
