@@ -161,8 +161,21 @@ def made_of_faults(last: RehearsedStart) -> list[FaultRehearsed]:
         if kind != "edit":
             hit = [j for j in last.judgements if (j.sample_id, j.judge) == (sample, name)]
         done = bool(hit) and {one.status for one in hit} == {Status.OK}
-        outcome = "made" if done else ", ".join(sorted({str(one.status) for one in hit})) or "missing"
+        ends = sorted({f"{one.status}: {' '.join(one.reason.split())}" for one in hit})
+        outcome = "made" if done else "; ".join(ends) or "missing"
         made_on = ", ".join(dict.fromkeys(one.device for one in hit)) if done else ""
         notes = tuple(dict.fromkeys(n for n in last.notes if mark["device"] in n or sample in n))
+        if fault == "memory" and (parts := _parts_of_batch(mark, last)):
+            notes += (Text("its batch of {} was answered in parts of {}", mark["batch"], parts),)
         found.append(FaultRehearsed(fault, sample, mark["device"], outcome, made_on, notes))
     return found
+
+
+def _parts_of_batch(planted: Mapping[str, Any], last: RehearsedStart) -> list[int]:
+    """Returns the sizes in which the worker has then judged the batch that ran out of memory."""
+    later = last.marks[last.marks.index(dict(planted)) + 1 :]
+    parts: list[int] = []
+    for mark in later:
+        if mark["what"] == "judge" and mark["process"] == planted["process"] and sum(parts) < planted["batch"]:
+            parts.append(mark["batch"])
+    return parts

@@ -110,7 +110,7 @@ class Rehearsed:
 
     def _judge(self, requests: Sequence[Any], **named: Any) -> Any:
         begin = time.monotonic()
-        with_ballast = len(requests) > 1 and self._planted("memory", requests[0].sample_id)
+        with_ballast = len(requests) > 1 and self._planted("memory", requests[0].sample_id, batch=len(requests))
         if with_ballast:
             named = {}  # as the worker halves it: inputs were made for the whole batch
         replies = self._out_of_memory(requests) if with_ballast else self._own.judge(requests, **named)
@@ -128,7 +128,7 @@ class Rehearsed:
 
     # -- what is planted --
 
-    def _planted(self, fault: str, sample: str) -> bool:
+    def _planted(self, fault: str, sample: str, **more: Any) -> bool:
         """True if this fault is to happen here: once in the whole rehearsal, and to a sample that none has hit yet.
 
         It is then marked.
@@ -141,7 +141,7 @@ class Rehearsed:
         if os.path.exists(os.path.join(folder, hit)) or not _first_to_make(os.path.join(folder, fault)):
             return False
         _first_to_make(os.path.join(folder, hit))
-        self._mark("planted", fault=fault, sample=sample, device="+".join(faults["place"]))
+        self._mark("planted", fault=fault, sample=sample, device="+".join(faults["place"]), **more)
         return True
 
     def _plant_in_edit(self, sample: str) -> None:
@@ -162,7 +162,7 @@ class Rehearsed:
         if begins:
             self._occupied = time.monotonic() + HELD_SECONDS
         if not self._cards or not _torch_has_cards():
-            raise MemoryError("out of memory: a neighbour holds the card (planted by the rehearsal)")
+            raise MemoryError("CUDA out of memory: a neighbour holds the card (planted by the rehearsal)")
         import torch
 
         if begins:
@@ -176,7 +176,7 @@ class Rehearsed:
     def _out_of_memory(self, requests: Sequence[Any]) -> Any:
         """Answers while nearly all memory of the card is taken, which a batch does not fit beside."""
         if not self._cards or not _torch_has_cards():
-            raise MemoryError("out of memory in a batch (planted by the rehearsal)")
+            raise MemoryError("CUDA out of memory in a batch (planted by the rehearsal)")
         import torch
 
         torch.cuda.empty_cache()
