@@ -103,6 +103,15 @@ def with_stub_providers(folder: Path, environment: Mapping[str, str]) -> None:
             done(["bash", "-c", line], 0, folder, {**environment, **keys, **addresses})
 
 
+def a_rehearsal(folder: Path, environment: Mapping[str, str]) -> None:
+    """What docs/before-the-night.md has a reader type last, as a terminal shows it, in each language."""
+    for language in ("en", "zh"):
+        spoken = {**environment, "EDIT_EVAL_LANG": language, "COLUMNS": "100"}
+        command = ["edit-eval", "rehearse", "demo", "--faults"]
+        told = subprocess.run(command, cwd=folder, env=spoken, capture_output=True, text=True, check=True).stdout
+        (folder / f"rehearsal-{language}.html").write_text(f"{HEAD}<pre>{escape(told)}</pre>")
+
+
 def two_editors(folder: Path, environment: Mapping[str, str]) -> None:
     """The configurations of two runs, each with an editor of its own."""
     for name, steps in (("mine", 4), ("theirs", 1)):
@@ -165,7 +174,8 @@ def a_gate(folder: Path, environment: Mapping[str, str]) -> None:
 
 
 HEAD = (
-    "<!doctype html><meta charset='utf-8'><style>body {font: 20px Inter, 'Noto Sans CJK SC', sans-serif}</style><body>"
+    "<!doctype html><meta charset='utf-8'><style>body {font: 20px Inter, 'Noto Sans CJK SC', sans-serif} "
+    "pre {font: 15px 'Noto Sans Mono CJK SC', monospace; width: max-content}</style><body>"
 )
 MARGIN_OF_GATE = 0.5
 
@@ -244,6 +254,7 @@ PICTURES = {
         commands=(f"{STAND_IN} --run-dir runs/careful",),
         width=1280,
     ),
+    "before-the-night": Picture("rehearsal-LANGUAGE.html", ("pre",), prepare=a_rehearsal),
     "costs": Picture("runs/pilot/report/index.html", ("#time > h2", ".chart-timeline", ".chart-utilisation")),
     "pairwise": Picture("runs/pairwise/report/index.html", ("#verdict",), commands=(EXAMPLE,)),
     "best-of-n": Picture("runs/best/report/index.html", ("#best-of > h2", ".chart-best-of")),
