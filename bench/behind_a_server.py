@@ -71,7 +71,7 @@ class Answering(BaseHTTPRequestHandler):
             counted = {"questions": Answering.questions, "pictures": Answering.pictures}
             Answering.questions = Answering.pictures = 0
             return self.give(counted)
-        return self.give({"object": "list", "data": [{"id": "judge", "object": "model"}]})
+        return self.give({"object": "list", "data": [{"id": one, "object": "model"} for one in ("judge", "mine")]})
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
