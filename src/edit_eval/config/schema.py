@@ -215,8 +215,9 @@ class EvaluationSection(Section):
     edit_seeds: Annotated[int, Field(ge=1, le=1000)] = 1
     repeats: Annotated[int, Field(ge=1, le=1000)] = 1
     readings: Annotated[int, Field(ge=1, le=1000)] = 1
-    controls: Annotated[int, Field(ge=0)] = 25
-    """Number of samples judged with a picture of known worth: the source, a grey one, another sample's edit."""
+    controls: Literal["auto"] | Annotated[int, Field(ge=0)] = "auto"
+    """Number of samples judged with a picture of known worth: the source, a grey one, another sample's edit. `auto`:
+    as many as show that a judge puts them last (`statistics.controls.steps`)."""
     more_controls: tuple[str, ...] = ()
     """Further registered controls, by name, for the same samples."""
 
