@@ -108,7 +108,7 @@ def is_shown(draw: np.random.Generator, gain: float, models: int, looks: tuple[i
 @pytest.mark.parametrize("like", [0.0, 0.8])
 def test_a_judge_that_cannot_tell_is_shown_fit_in_no_more_than_five_of_a_hundred(models: int, like: float) -> None:
     """Of one kind of control alone, which is the worst case; looked at up to three times."""
-    draw, runs = np.random.default_rng(models), 1500
+    draw, runs = np.random.default_rng(models), 500
     looks = steps(10_000, 10_000, 3, models)
     found = sum(is_shown(draw, 0.0, models, looks, like) > 0 for _ in range(runs))
     assert found / runs <= ALPHA + 3 * (ALPHA * (1 - ALPHA) / runs) ** 0.5

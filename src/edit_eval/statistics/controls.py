@@ -27,6 +27,8 @@ from edit_eval.statistics.series import Series, gain
 
 FEWEST_WITH_CONTROLS = 8
 """Source images below which no judge is called unfit: a good one would too often be."""
+CHANCE = 0.2
+"""Nor is one of which more is seen than would come of one in so many that cannot tell."""
 SMALL, LARGE = 3, 10
 """Controls are at most a third of the questions about edits, and no more than `MOST_OF_SMALL` images of each kind; or
 at most a tenth of them, and no more than `MOST`."""
@@ -142,8 +144,9 @@ class Shown:
         interval = one.interval()
         beyond = one.value if interval is None else min(interval, key=lambda end: sign * end)
         p = self._p(edits, control, asked, models)
+        by_chance = least_p(self._differences(edits, control, asked))
         enough = count >= FEWEST_WITH_CONTROLS and one.doubt in (None, "no_spread")
-        unlikely = enough and sign * beyond <= 0
+        unlikely = enough and sign * beyond <= 0 and by_chance > CHANCE
         return {
             **found,
             "difference": one.value,
@@ -166,17 +169,23 @@ class Shown:
 
     def _p(self, edits: Mapping[str, float], control: Mapping[str, float], asked: Sequence[str], models: int) -> float:
         """Returns the p of an edit model's edits being above a kind, corrected for edit models and looks."""
-        p, looks, sign = 1.0, self._steps or (len(asked),), gain(self._series.scale)
+        p, looks = 1.0, self._steps or (len(asked),)
         for look, share in zip(looks, shares(len(looks)), strict=True):
             if look > len(asked):
                 break
-            by_image: dict[str, list[float]] = {}
-            for sample in asked[:look]:
-                if sample in edits and sample in control:
-                    by_image.setdefault(self._images[sample], []).append(sign * (edits[sample] - control[sample]))
-            means = [math.fsum(some) / len(some) for some in by_image.values()]
-            p = min(p, least_p(means) * models / share)
+            p = min(p, least_p(self._differences(edits, control, asked[:look])) * models / share)
         return p
+
+    def _differences(
+        self, edits: Mapping[str, float], control: Mapping[str, float], asked: Iterable[str]
+    ) -> list[float]:
+        """Returns by how much the edits are better than a kind, of each source image the mean."""
+        by_image: dict[str, list[float]] = {}
+        for sample in asked:
+            if sample in edits and sample in control:
+                difference = gain(self._series.scale) * (edits[sample] - control[sample])
+                by_image.setdefault(self._images[sample], []).append(difference)
+        return [math.fsum(some) / len(some) for some in by_image.values()]
 
     def best(self, beside: Mapping[str, Mapping[str, Any]]) -> str:
         """Returns the edit model most clearly above a kind: one that is shown to be, then one that may be, then by
@@ -235,8 +244,9 @@ def beside_edits(results: Results, judge: str, series: Series) -> dict[str, dict
     Paired on the samples of the controls: `edits` and `control` are the means over the `n` samples (of `images` source
     images) that have both, `difference` is edits less control, `ci95` its interval, clustered on the source image, `p`
     that of this module, corrected for edit models and looks.
-    `below`: the control is shown to be worse than the edits of some model, `p` being at most .05. False if that is not
-    likely of any model either, the intervals of eight source images or more reaching beyond 0; else None.
+    `below`: the control is shown to be worse than the edits of some model, `p` being at most .05. False if for each one
+    the interval of eight source images or more reaches beyond 0, and one in five judges that cannot tell would come to
+    as much; else None.
     """
     found = {}
     shown = Shown(results.samples, series, steps=steps_of(results) or ())
