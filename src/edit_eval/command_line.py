@@ -306,6 +306,11 @@ def reasons(name: str, **given: Any) -> list[str]:
     return [one for option, parameters in _added.get(name, ()) for one in option.reasons(parameters, **given)]
 
 
+def written_beside(name: str, **given: Any) -> list[Path]:
+    """Returns the files that the options added to this verb have written beside its own; `given` is what it wrote."""
+    return [one for option, parameters in _added.get(name, ()) for one in option.wrote(parameters, **given)]
+
+
 _TYPED: dict[Literal["verb", "analysis"], Callable[..., None]] = {"verb": _verb, "analysis": _analysis_verb}
 """How each kind that is typed becomes a command."""
 

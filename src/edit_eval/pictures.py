@@ -33,7 +33,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, TypeVar
 
 from PIL import Image, ImageFile, UnidentifiedImageError
 
@@ -42,6 +42,8 @@ from edit_eval.text import Text
 
 if TYPE_CHECKING:
     from edit_eval.records import Edit, Sample
+
+T = TypeVar("T")
 
 MAX_PIXELS = 50_000_000
 """Width times height above which a picture is not decoded. Pillow itself stops at 179 million only."""
@@ -149,6 +151,16 @@ def read_picture(file: IO[bytes], name: str, *, max_pixels: int = MAX_PIXELS) ->
 
     `name` is used in errors.
     """
+    return _read(file, name, max_pixels, lambda picture: None)[:2]
+
+
+def checked_picture(data: bytes, name: str) -> tuple[Image.Image, str, str]:
+    """Reads a picture like `read_picture`; returns it, its format, and its `oddity`, all from decoding it once."""
+    return _read(io.BytesIO(data), name, MAX_PIXELS, _oddity)
+
+
+def _read(file: IO[bytes], name: str, max_pixels: int, look: Callable[[Image.Image], T]) -> tuple[Image.Image, str, T]:
+    """Returns the picture, its format, and what `look` makes of it as Pillow has decoded it."""
     # Some libraries switch this on for the whole process; then a truncated picture would pass as a grey one.
     ImageFile.LOAD_TRUNCATED_IMAGES = False
     try:
@@ -163,6 +175,7 @@ def read_picture(file: IO[bytes], name: str, *, max_pixels: int = MAX_PIXELS) ->
         texts = getattr(picture, "text", {})
         upright = as_rgb(_upright(picture))
         clean = upright.copy() if upright is picture else upright
+        seen = look(picture)
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise PictureError(_too_large(name, Text("a picture"), max_pixels)) from error
     except UnidentifiedImageError as error:
@@ -174,7 +187,7 @@ def read_picture(file: IO[bytes], name: str, *, max_pixels: int = MAX_PIXELS) ->
             raise  # the disk's error, not the decoder's
         raise PictureError(Text("{}: truncated or damaged ({})", name, _words(error))) from error
     clean.info = {str(key): str(text) for key, text in texts.items() if isinstance(text, str) and _is_text(key)}
-    return clean, kind
+    return clean, kind, seen
 
 
 def begin_picture(file: IO[bytes], name: str, kinds: Sequence[str] | None = None) -> tuple[Image.Image, str]:
@@ -208,17 +221,22 @@ def begin_picture(file: IO[bytes], name: str, kinds: Sequence[str] | None = None
 def oddity(data: bytes) -> str:
     """Returns how a picture's file is no plain 8 bit picture, and what is done about it (see above); empty if it is."""
     with Image.open(io.BytesIO(data)) as picture:
-        found = []
-        if picture.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in picture.info:
-            found.append(Text("has transparency ({}): shown on white", picture.mode))
-        elif picture.mode.startswith(("I", "F")):
-            found.append(Text("has more than 8 bits ({}): reduced to 8", picture.mode))
-        elif picture.mode not in ("RGB", "L", "P", "1"):
-            found.append(Text("is {}: made RGB without its colour profile", picture.mode))
-        if picture.getexif().get(_ORIENTATION, 1) in _ROTATIONS:
-            found.append(Text("is rotated by its EXIF data: turned upright"))
-        if getattr(picture, "n_frames", 1) > 1:
-            found.append(Text("holds several pictures: the first one is used"))
+        return _oddity(picture)
+
+
+def _oddity(picture: Image.Image) -> str:
+    """Returns it of an opened file. Pillow decodes a PNG to look for its EXIF data, unless it is decoded already."""
+    found = []
+    if picture.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in picture.info:
+        found.append(Text("has transparency ({}): shown on white", picture.mode))
+    elif picture.mode.startswith(("I", "F")):
+        found.append(Text("has more than 8 bits ({}): reduced to 8", picture.mode))
+    elif picture.mode not in ("RGB", "L", "P", "1"):
+        found.append(Text("is {}: made RGB without its colour profile", picture.mode))
+    if _rotation(picture) is not None:
+        found.append(Text("is rotated by its EXIF data: turned upright"))
+    if getattr(picture, "n_frames", 1) > 1:
+        found.append(Text("holds several pictures: the first one is used"))
     return ", ".join(found)
 
 
@@ -512,13 +530,17 @@ _STEPS: dict[str, Callable[..., Image.Image]] = {
 
 
 def _upright(picture: Image.Image) -> Image.Image:
-    """Returns the picture turned upright. Damaged EXIF counts as none: it is no reason to refuse good pixels."""
-    try:
-        orientation = picture.getexif().get(_ORIENTATION, 1)
-        rotation = _ROTATIONS.get(orientation)
-    except Exception:  # Pillow's EXIF reader raises nearly anything for damaged data
-        return picture
+    """Returns the picture turned upright."""
+    rotation = _rotation(picture)
     return picture if rotation is None else picture.transpose(rotation)
+
+
+def _rotation(picture: Image.Image) -> Image.Transpose | None:
+    """Returns what turns a picture upright. Damaged EXIF counts as none: it is no reason to refuse good pixels."""
+    try:
+        return _ROTATIONS.get(picture.getexif().get(_ORIENTATION, 1))
+    except Exception:  # Pillow's EXIF reader raises nearly anything for damaged data
+        return None
 
 
 def _png_ends(file: IO[bytes]) -> bool:

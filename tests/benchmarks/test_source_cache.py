@@ -117,13 +117,13 @@ class TestTheCache:
     def decoded(self, monkeypatch: pytest.MonkeyPatch) -> list[int]:
         """How often a picture was decoded: one entry each."""
         calls: list[int] = []
-        real = source_cache.read_picture
+        real = source_cache.checked_picture
 
         def counted(*args: Any, **options: Any) -> Any:
             calls.append(1)
             return real(*args, **options)
 
-        monkeypatch.setattr(source_cache, "read_picture", counted)
+        monkeypatch.setattr(source_cache, "checked_picture", counted)
         return calls
 
     @pytest.fixture

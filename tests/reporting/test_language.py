@@ -151,9 +151,9 @@ def test_numbers_side_by_side_stay_apart() -> None:
 
 def test_tables_groups_and_rules_are_told() -> None:
     table = Table(said(Text("category")), "done", title=Text("skipped samples"))
-    table.add_row(Name("done"), Text("no edit"))
-    lines = printed(Group(table, Padding(Styled(Text("this would run")), 1), Rule(said(Text("no edit")))))
-    for words in ("类别", "没有编辑", "可以运行"):
+    table.add_row(Name("done"), Text("failed edits"))
+    lines = printed(Group(table, Padding(Styled(Text("this would run")), 1), Rule(said(Text("failed edits")))))
+    for words in ("类别", "失败的编辑", "可以运行"):
         assert words in lines
     assert lines.count("done") == 2, "what is no Text stays what it is"
 

@@ -376,8 +376,8 @@ def test_a_failed_edit_counts_once_whatever_judges_would_have_seen_it(several: R
     lines = [line.split(" | ") for line in table.splitlines() if line.startswith("| ") and line[2].isdigit()]
     assert of([(cells[3] == "edit failed", int(cells[0].strip("| "))) for cells in lines]) == expected
     # Coverage counts judgements, of which those without an edit have not failed.
-    assert f"{unjudged} no edit to judge" in " ".join(coverage_words(several.summary))
-    assert ">no edit to judge</span>" in several.html
+    assert f"{unjudged} edit failed" in " ".join(coverage_words(several.summary))
+    assert ">edit failed</span>" in several.html
     assert "edit failed" not in several.html.split('id="results"')[1].split('id="breakdown"')[0]
 
 

@@ -139,13 +139,13 @@ def test_status() -> None:
         "             done   failed   given up   skipped   pending   total",
         "edits           3        1          2         1         1       8",
         "judgements      1        1          0         1         2       8",
-        "(3 of the judgements have no edit to judge)",
+        "(3 of the judgements are of failed edits)",
         "",
         "  qwen · judge  score 7.25, out of 10, 1 scored",
         "",
-        "category   scored   failed   no edit   skipped   pending",
-        "physical      1/3        1         0         1         0",
-        "social        0/5        0         3         0         2",
+        "category   scored   no score   failed edits   skipped   pending",
+        "physical      1/3          1              0         1         0",
+        "social        0/5          0              3         0         2",
         "",
         "edit failed  2 edits, given up  qwen",
         "  RuntimeError: … fails on purpose",
@@ -205,7 +205,7 @@ def test_the_command_that_was_typed_is_in_the_document() -> None:
 
 def test_one_is_one() -> None:
     one = replace(RESULTS, judgements=tuple(j for n, j in enumerate(JUDGEMENTS) if n not in (4, 5)))
-    assert "(1 of the judgements has no edit to judge)" in printed(one)
+    assert "(1 of the judgements is of a failed edit)" in printed(one)
 
 
 def test_sample() -> None:
@@ -437,4 +437,4 @@ def test_refused_edits_have_a_column_of_their_own_and_nobody_is_told_to_ask_for_
     assert re.search(r"edits +3 +1 +1 +1 +1 +1 +8", shown)
     assert re.search(r"edit refused +1 edit", shown)
     assert "--retry edit_failed,refused" in shown
-    assert "(3 of the judgements have no edit to judge)" in shown
+    assert "(3 of the judgements are of failed edits)" in shown

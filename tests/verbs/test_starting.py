@@ -73,7 +73,7 @@ def test_pictures_without_instructions_get_a_table_to_fill_in(
     begun = command("init", "mine.yaml", "--judge", server.base_url)
     assert (begun.code, begun.err) == (0, "")
     assert begun.out == (
-        "wrote photos/instructions.csv\nwrote mine.yaml\n\n"
+        "wrote photos/instructions.csv\nwrote .edit-eval.schema.json\nwrote mine.yaml\n\n"
         "Fill in the column `instruction` of photos/instructions.csv (20 are empty), then type:\n"
         "  edit-eval doctor mine.yaml\n"
     )
@@ -82,7 +82,7 @@ def test_pictures_without_instructions_get_a_table_to_fill_in(
     table.write_text(filled, "utf-8")
     one_error(command("init", "mine.yaml"), 2, "mine.yaml already exists; `--force` replaces it")
     again = command("init", "mine.yaml", "--judge", server.base_url, "--force", "--json").document
-    assert (again["written"], again["fill_in"], again["next"]) == (["mine.yaml"], None, "edit-eval run mine.yaml")
+    assert (again["written"][-1], again["fill_in"], again["next"]) == ("mine.yaml", None, "edit-eval run mine.yaml")
     assert table.read_text("utf-8") == filled
 
 
@@ -194,7 +194,7 @@ def test_a_key_that_stops_the_question_is_no_fault(
 
 def test_a_shipped_configuration_is_copied(command: Command, here: Path, unexamined: None) -> None:
     assert command("init", "--from", "single_gpu").code == 0
-    written = Path("single_gpu.yaml").read_text("utf-8")
+    _, _, written = Path("single_gpu.yaml").read_text("utf-8").partition("\n")  # the first names the schema
     assert written == shipped()["single_gpu"].read_text("utf-8").replace("configs/single_gpu", "single_gpu")
     one_error(command("init", "--from", "single_gpu"), 2, "single_gpu.yaml already exists")
     assert command("init", "other.yaml", "--from", "demo").out.endswith("Now type:\n  edit-eval run other.yaml\n")

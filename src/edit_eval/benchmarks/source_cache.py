@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.pictures import HEIC, oddity, read_picture, sweep_temporary, write_durably
+from edit_eval.pictures import HEIC, checked_picture, oddity, sweep_temporary, write_durably
 from edit_eval.text import Text
 from edit_eval.user_cache import cache_folder
 
@@ -71,7 +71,7 @@ class SourceCache:
                 return CachedSource(
                     str(path), digest, len(data), path.suffix[1:], path.stat().st_ctime_ns, oddity(data)
                 )
-        picture, format_name = read_picture(io.BytesIO(data), name)
+        picture, format_name, oddness = checked_picture(data, name)
         if format_name == HEIC:
             as_png = io.BytesIO()
             picture.save(as_png, "PNG")
@@ -79,7 +79,7 @@ class SourceCache:
         kind = kind_of(format_name)
         path = shelf / f"{digest}.{kind}"
         self._write(data, path)
-        return CachedSource(str(path), digest, len(data), kind, path.stat().st_ctime_ns, oddity(data))
+        return CachedSource(str(path), digest, len(data), kind, path.stat().st_ctime_ns, oddness)
 
     def held(self, source: CachedSource) -> CachedSource | None:
         """Returns an indexed picture as it is now; None if it is missing or has changed.

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from pydantic import PydanticUserError, TypeAdapter, ValidationError
+from pydantic import BaseModel, PydanticUserError, TypeAdapter, ValidationError
 from pydantic.errors import PydanticUndefinedAnnotation
 
 from edit_eval.config.faults import Faults, Place, explain
@@ -121,13 +121,10 @@ def describe_parameters(cls: type[Any]) -> tuple[Parameter, ...]:
 
     A field without a docstring inherits that of the same field in a base class.
     """
-    nested = parameters_of(cls)
+    nested: Any = parameters_of(cls)
     if nested is None:
         return ()
-    written: dict[str, tuple[str, str]] = {}
-    for base in reversed(nested.__mro__):
-        for name, type_text, doc in _written_fields(base):
-            written[name] = type_text, doc or written.get(name, ("", ""))[1]
+    written = written_fields(nested)
     described = []
     for field in dataclasses.fields(nested):
         if field.init:
@@ -137,9 +134,22 @@ def describe_parameters(cls: type[Any]) -> tuple[Parameter, ...]:
     return tuple(described)
 
 
+@lru_cache(maxsize=512)
+def written_fields(cls: Any) -> Mapping[str, tuple[str, str]]:
+    """Returns field -> its type as in the source, and the docstring below it, for a class with those it inherits.
+
+    Kept, since Python's own way to a class's source reads the whole file each time.
+    """
+    written: dict[str, tuple[str, str]] = {}
+    for base in reversed(cls.__mro__):
+        for name, type_text, doc in _written_fields(base):
+            written[name] = type_text, doc or written.get(name, ("", ""))[1]
+    return written
+
+
 def _written_fields(cls: type[Any]) -> Iterator[tuple[str, str, str]]:
     """Yields (name, type, docstring) of each annotated name in the class's source, if that is available."""
-    if cls is object:
+    if cls in (object, BaseModel):
         return
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(cls)))

@@ -55,28 +55,42 @@ class Placement(BaseModel):
         return {"device_ids": self.device_ids if self.device_ids == "auto" else list(self.device_ids), **plain}
 
 
-class _Written(BaseModel):
+class WrittenPlacement(BaseModel):
     """The keys as written in a file."""
 
     model_config = ConfigDict(extra="forbid")
 
     device: str | int | None = None
+    """One replica on one device: `cuda:1`, `1`, `cpu`."""
     device_ids: str | int | list[str | int] | None = None
+    """One replica on each of these, `[2, 3, 0]`; `auto`: every visible GPU; `cpu:4`: four workers on the CPU."""
     devices_per_replica: PositiveInteger | None = None
+    """Spreads each replica over so many devices, for a model that fits on none."""
     offload: Offload | None = None
+    """Weights are kept in host memory (`model`, `group`): slower, for a small GPU."""
     python: Annotated[str, Field(min_length=1)] | None = None
+    """The interpreter of the model's own environment: a path, or a name on the `PATH`."""
     python_path: Annotated[str, Field(min_length=1)] | None = None
+    """`python`, in files of the original scripts."""
     conda_env: Annotated[str, Field(min_length=1)] | None = None
+    """Or: the name of a conda environment."""
     uv: Annotated[list[str], Field(min_length=1)] | None = None
+    """Or: a list of requirements, from which `uv` makes an environment once."""
     timeout: PositiveNumber | None = None
+    """Seconds without a step, after which a worker is presumed dead and replaced; 600 by default."""
     load_timeout: PositiveNumber | None = None
+    """Seconds for loading; 3600 by default."""
     batch_size: PositiveInteger | None = None
+    """Edits that one call of a judge scores; 1 by default."""
     use_batch_inference: bool | None = None
+    """`batch_size: 1` if false, in files of the original scripts."""
     enable_batch_sync: bool | None = None
+    """`execution.schedule`, in files of the original scripts."""
     disable_progress_bar: bool | None = None
+    """Has no effect."""
 
 
-PLACEMENT_KEYS = tuple(_Written.model_fields)
+PLACEMENT_KEYS = tuple(WrittenPlacement.model_fields)
 """Keys taken out of `params`, besides `seed`, which the model gets as an argument."""
 PLACEMENT_KEYS_BEFORE = ("python_path", "use_batch_inference", "enable_batch_sync", "disable_progress_bar")
 """Those found only in the base system's files: accepted, but never listed."""
@@ -95,7 +109,7 @@ def without_placement(plain: Mapping[str, Any]) -> dict[str, Any]:
 def read_placement(written: Mapping[str, Any], place: Place, faults: Faults, notes: list[str]) -> Placement:
     """Builds a `Placement` from the placement keys in the `params` at `place`; faults are noted, not raised."""
     try:
-        keys = _Written.model_validate_json(json.dumps(dict(written)), strict=True)
+        keys = WrittenPlacement.model_validate_json(json.dumps(dict(written)), strict=True)
     except ValidationError as error:
         for where, text in explain(error, written):
             faults.add(place + where, text)
@@ -125,7 +139,7 @@ def read_placement(written: Mapping[str, Any], place: Place, faults: Faults, not
     return Placement(**values)
 
 
-def _devices(keys: _Written, values: dict[str, Any], place: Place, faults: Faults, notes: list[str]) -> None:
+def _devices(keys: WrittenPlacement, values: dict[str, Any], place: Place, faults: Faults, notes: list[str]) -> None:
     count = values.get("devices_per_replica", 1)
     try:
         if keys.device is not None and keys.device != "auto":

@@ -129,10 +129,13 @@ class Filters(Section):
     """Which samples of the benchmark take part. An empty list filters nothing."""
 
     categories: tuple[str, ...] = ()
-    """As in the file, or canonical: `物理` equals `physical`."""
+    """Only these categories, as in the file or canonical: `物理` equals `physical`."""
     difficulty: tuple[str, ...] = ()
+    """Only these difficulties."""
     tags: tuple[str, ...] = ()
+    """Only samples with one of these tags."""
     sample_ids: tuple[str, ...] = ()
+    """Only these samples."""
     limit: PositiveInteger | None = None
     """The first N of each category, after the other filters."""
 
@@ -148,7 +151,10 @@ class BenchmarkSection(Section):
     """Plain values of the class's `Parameters`, defaults filled in."""
     filters: Filters = Filters()
     on_bad_sample: OnBadSample = "error"
+    """A sample that cannot be used stops the run before anything is loaded (`error`), or is left out and counted as not
+    scored (`skip`)."""
     language: Language = "en"
+    """Which instruction, description and rubric are used, and the language of the report."""
 
     @property
     def source(self) -> str:
@@ -184,6 +190,7 @@ class ModelSection(Section):
     names: dict[str, str] = Field({}, exclude=True)
     """Names of the keys of `params` for errors: `device_ids` is `diffusion_model.params.device`, or `--devices`."""
     seed: Annotated[int, Field(ge=0, le=2**62)] = 0
+    """A sample's seed is this plus its index in the benchmark."""
     protocol: ProtocolSection | None = None
     """What a judge is asked, complete; None for an edit model."""
 
@@ -212,12 +219,16 @@ class EvaluationSection(Section):
     """How often edits are made and judged, and what counts as complete."""
 
     min_coverage: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 1.0
+    """Share of its scores that each edit model must have from each judge; with less the exit code is 3."""
     edit_seeds: Annotated[int, Field(ge=1, le=1000)] = 1
+    """How many edits of each sample are made, each with a seed of its own."""
     repeats: Annotated[int, Field(ge=1, le=1000)] = 1
+    """How often each judge judges each edit."""
     readings: Annotated[int, Field(ge=1, le=1000)] = 1
+    """How often each question is put within one judgement; a score is the mean of its readings."""
     controls: Literal["auto"] | Annotated[int, Field(ge=0)] = "auto"
     """Number of samples judged with a picture of known worth: the source, a grey one, another sample's edit. `auto`:
-    as many as show that a judge puts them last (`statistics.controls.steps`)."""
+    as many as show that a judge puts them last."""
     more_controls: tuple[str, ...] = ()
     """Further registered controls, by name, for the same samples."""
 
@@ -246,14 +257,22 @@ class ExecutionSection(Section):
     """Address of the driver's cluster. For `ray`, `auto` is the one this machine belongs to; None uses that, or starts
     one here."""
     schedule: Literal["pull", "round_robin", "batch_sync"] = "pull"
+    """A free device takes the next sample (`pull`), edit i goes to device i mod N (`round_robin`), or that, and all
+    wait for each other after each N (`batch_sync`)."""
     order: Literal["by_stage", "by_category"] = "by_stage"
+    """All edits, then all scores; or a category's edits, then its scores, then the next category."""
     placement: Literal["auto", "swap", "together"] = "auto"
+    """Both models stay on a GPU (`together`), one at a time (`swap`), or together where both fit (`auto`)."""
     start: Literal["asap", "together"] = "asap"
+    """A device begins when its model is loaded, or all begin when all are loaded."""
     load_concurrency: Literal["auto"] | PositiveInteger = "auto"
+    """How many models load at once on each machine; `auto`: as many as host memory allows."""
     pilot: bool = True
+    """First, one sample of each category goes through edit, judge and parser."""
     max_cost: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     """Most US dollars that the run may spend on models that somebody else runs, over all its starts; None: no limit."""
     progress: Literal["auto", "rich", "plain", "lines", "none"] = "auto"
+    """Bars (`rich`), few lines (`plain`), a line for every score (`lines`), or nothing (`none`)."""
 
 
 class Configuration(Section):

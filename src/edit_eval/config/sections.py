@@ -43,25 +43,37 @@ from edit_eval.hub import is_address
 from edit_eval.text import Text
 from edit_eval.workers.model_class import make_parameters
 
-TOP_KEYS = (
-    "benchmark",
-    "diffusion_model",
-    "edit_models",
-    "reward_model",
-    "judges",
-    "prompts",
-    "protocol",
-    "evaluation",
-    "rounds",
-    "rewrite",
-    "execution",
-    "trackers",
-    "import_from",
-    "extends",  # merged before anything else is read
-)
-BENCHMARK_KEYS = ("type", "class_path", "language", "on_bad_sample", *Filters.model_fields)
-MODEL_KEYS = ("type", "class_path", "params")
-PROMPT_KEYS = ("system_prompt", "user_prompt_template")
+TOP_KEYS = {
+    "benchmark": "The benchmark: a registered name, a file of your own, or a mapping with `type` or `class_path`.",
+    "diffusion_model": "The edit model, if there is one.",
+    "edit_models": "Edit models, by names of yours. Every one of them edits every sample.",
+    "reward_model": "The judge, if there is one.",
+    "judges": "Judges, by names of yours. Every one of them scores every edit.",
+    "prompts": "By category, what replaces the packaged rubric.",
+    "protocol": "What judges are asked about an edit, and which scores their replies make.",
+    "evaluation": "How often edits are made and judged, and what counts as complete.",
+    "rounds": "An edit, its critique, and a new edit that is told the critique.",
+    "rewrite": "Judges, by names of yours, that rewrite the instructions before the first edit.",
+    "execution": "The order of work, and its spread over devices. Nothing here changes a result.",
+    "trackers": "Whom the run's figures are told: names, or names with their parameters.",
+    "import_from": "Folder that is searched first for classes of your own; by default that of this file.",
+    "extends": "Path of a configuration, or its name, from which everything is taken that is not written here.",
+}
+"""What may stand at a file's top level, and what it is. `extends` is merged before anything else is read."""
+CLASS_KEYS = {
+    "type": "A registered name; `edit-eval list` shows all.",
+    "class_path": "A class of your own instead of a `type`: `package.module:Class`, or `file.py:Class`.",
+}
+BENCHMARK_KEYS = (*CLASS_KEYS, "language", "on_bad_sample", *Filters.model_fields)
+MODEL_KEYS = {
+    **CLASS_KEYS,
+    "params": "Where and how it runs, its `seed`, and the class's own parameters.",
+}
+SEED = "A sample's seed is this plus its index in the benchmark."
+PROMPT_KEYS = {
+    "system_prompt": "What the judge is.",
+    "user_prompt_template": "What it is asked, with `{original_description}` and `{edit_instruction}`.",
+}
 _NAMED: dict[tuple[str, int], Kind] = {
     ("diffusion_model", 1): "edit_model",
     ("edit_models", 2): "edit_model",
@@ -105,7 +117,7 @@ class Sections:
         """Builds the configuration. Raises `ConfigurationError` if anything is wrong."""
         self.base.translate(self.raw, self.faults, self.notes)
         self._take_over_protocol()
-        self._refuse_unknown((), self.raw, TOP_KEYS)
+        self._refuse_unknown((), self.raw, tuple(TOP_KEYS))
         self.folder = self._import_from()
         benchmark = self._benchmark()
         edit_models = self._models("edit_model", "diffusion_model", "edit_models")
@@ -235,7 +247,7 @@ class Sections:
         written, params_place = self._mapping(place), (*place, "params")
         if not written and self.faults.has(place):
             return None
-        known = (*MODEL_KEYS, "protocol") if kind == "judge" else MODEL_KEYS
+        known = (*MODEL_KEYS, "protocol") if kind == "judge" else tuple(MODEL_KEYS)
         self._refuse_unknown(place, written, known, misplaced=(*PLACEMENT_KEYS, "seed"))
         params = _with_home(self._mapping(params_place))
         where = {key: value for key, value in params.items() if key in PLACEMENT_KEYS}
@@ -328,7 +340,7 @@ class Sections:
         prompts: dict[str, dict[str, str]] = {}
         for category in self._mapping(("prompts",)):
             texts = self._mapping(("prompts", category))
-            self._refuse_unknown(("prompts", category), texts, PROMPT_KEYS)
+            self._refuse_unknown(("prompts", category), texts, tuple(PROMPT_KEYS))
             if not texts:
                 self.faults.add(("prompts", category), Text("empty; give {: or }", PROMPT_KEYS))
             prompts[category] = {key: texts[key] for key in PROMPT_KEYS if key in texts}
@@ -504,7 +516,7 @@ def _of_tracker(name: str, written: Any, faults: Faults) -> dict[str, Any]:
 DEFAULT_PROTOCOL = "rubric"
 MEASURING_PROTOCOL = "numbers"
 """Protocol of judges that measure instead of answering questions."""
-WHICH = ("type", "class_path")
+WHICH = tuple(CLASS_KEYS)
 PROTOCOL_KEYS = (*WHICH, "retries")
 """Keys that are not parameters of the protocol's class."""
 

@@ -124,6 +124,7 @@ class Serve:
     __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
 
     engine: EngineName
+    """What is started; `command` is a server of your own."""
     args: list[str | int | float] = field(default_factory=list)
     """Further arguments of the engine."""
     command: list[str] = field(default_factory=list)

@@ -35,6 +35,7 @@ class Rewriting:
         __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012 (pydantic reads it)
 
         language: Language = "en"
+        """Of our wording; by default the benchmark's."""
         images: Literal["source", "none"] = "source"
         """What the judge is shown."""
         prompt: str = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from edit_eval.benchmarks.contract import CATEGORIES, canonical, title
-from edit_eval.records import EDIT_LOST, Scale, Status
+from edit_eval.records import Scale, Status
 from edit_eval.reporting.language import worded
 from edit_eval.text import Text, joined
 
@@ -47,17 +47,11 @@ NAMES: Mapping[str, Mapping[str, Text]] = {
     },
 }
 """Readable names for words in the records, by kind of word."""
-_NO_EDIT = Text("no edit to judge")
-
-
-def judgement_status(status: str) -> Text:
-    """Names a judgement's status. One without an edit has not failed: there was nothing to judge."""
-    return _NO_EDIT if status in EDIT_LOST else NAMES["status"][status]
 
 
 def counted_status(count: int, status: str) -> Text:
     """Returns `8 judge refused`."""
-    return Text("{} {}", count, judgement_status(status), context="how many")
+    return Text("{} {}", count, NAMES["status"][status], context="how many")
 
 
 def name_of(kind: str, name: str) -> str:

@@ -168,9 +168,9 @@ def print_status(results: Results, console: Console | None = None) -> None:
     if lost:
         console.print(
             Styled(
-                Text("({} of the judgements have no edit to judge)", lost)
+                Text("({} of the judgements are of failed edits)", lost)
                 if lost > 1
-                else Text("(1 of the judgements has no edit to judge)"),
+                else Text("(1 of the judgements is of a failed edit)"),
                 style="dim",
             )
         )
@@ -300,8 +300,8 @@ def _category_table(document: dict[str, Any], results: Results) -> Table[Mapping
         ),
         Column(Text("judge"), lambda row: row["judge"], "name", when=lambda row: len(results.judges) > 1),
         Column(Text("scored"), lambda row: f"{row.get('ok', 0)}/{row['total']}"),
-        _number(Text("failed"), of(*JUDGE_FAILED), "wrong"),
-        _number(Text("no edit"), of(*NO_EDIT), "wrong", seldom=True),
+        _number(Text("no score"), of(*JUDGE_FAILED), "wrong"),
+        _number(Text("failed edits"), of(*NO_EDIT), "wrong", seldom=True),
         _number(Text("skipped"), of(Status.SKIPPED), "problem", seldom=True),
         _number(Text("pending"), of(Status.PENDING), "problem"),
     )

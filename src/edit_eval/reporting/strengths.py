@@ -15,7 +15,7 @@ from edit_eval.published.certificates import said as certified_words
 from edit_eval.records import Sample
 from edit_eval.reporting import formats
 from edit_eval.reporting.formats import signed
-from edit_eval.reporting.names import NAMES, judgement_status
+from edit_eval.reporting.names import NAMES
 from edit_eval.reporting.table import Column, Line, Look, Sheet, Table
 from edit_eval.statistics.battles import Fought
 from edit_eval.statistics.families import Correction
@@ -253,7 +253,7 @@ def _lines(found: Mapping[str, Any]) -> Iterator[Text]:
     if found["missing"]:
         yield Text(
             "Without an outcome: {}.",
-            [Text("{} × {}", count, judgement_status(status)) for status, count in found["missing"].items()],
+            [Text("{} × {}", count, NAMES["status"][status]) for status, count in found["missing"].items()],
         )
     if (fit := found["davidson"]) is not None and fit["side_ci95"]:
         yield Text(

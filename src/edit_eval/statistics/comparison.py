@@ -275,7 +275,7 @@ def compare(
     gate asks whether the others are shown to be less than that many points worse than the first; with `allow_unscored`
     it leaves out samples without a score, up to that share (`gate.hold_against_first`). With scores or votes of
     `people` on some edits it says what they would say of all (`people_differences`), which changes nothing else. What
-    is `known` besides scores goes into the verdict.
+    is `known` besides scores goes into the verdict; a judge that is known not to put controls last ranks nobody.
 
     Raises `ConfigurationError` for a `detect` or `margin` that is not above 0, for columns of one judge that cannot
     be compared (`refuse_incomparable`), and for `people` without an answer about them.
@@ -297,6 +297,7 @@ def compare(
     ranked = {
         (judge, name): rank
         for judge in of_judges
+        if known is None or known.sees.get(judge) != "not_last"  # it ranks nobody
         for name, rank in _ranks([pair for pair in pairs if pair.judge == judge]).items()
     }
     found = Comparison(
@@ -309,12 +310,12 @@ def compare(
     return replace(found, verdict=verdict(columns, found, known, held=margin is not None))
 
 
-def compare_models(results: Results, votes: Sequence[Vote] = ()) -> Comparison | None:
+def compare_models(results: Results, votes: Sequence[Vote] = (), known: Known | None = None) -> Comparison | None:
     """Compares the edit models of one run: the numbers of `edit-eval compare RUN`; None with fewer than two.
 
     Differences between the models and notes on the run are left out. A judge that lacks the source of a sample that it
     scored, or has no sample to score, is left out: its pairs cannot be tested. `votes` are people's on its edits; those
-    of raters who always take one side do not count (`preferences.one_sided`).
+    of raters who always take one side do not count (`preferences.one_sided`). What is `known` is as for `compare`.
     """
     columns = _columns(results)
     testable = {
@@ -328,10 +329,10 @@ def compare_models(results: Results, votes: Sequence[Vote] = ()) -> Comparison |
         return None
     with suppress(ConfigurationError):  # votes on edits that no judge has scored
         apart = one_sided(votes)
-        found = compare(columns, people=[vote for vote in votes if vote.rater not in apart] or None)
+        found = compare(columns, people=[vote for vote in votes if vote.rater not in apart] or None, known=known)
         people = found.people and replace(found.people, set_apart=sorted(apart))
         return replace(found, people=people)
-    return compare(columns)
+    return compare(columns, known=known)
 
 
 def verdict_on_models(results: Results, comparison: Comparison | None, known: Known) -> Verdict:

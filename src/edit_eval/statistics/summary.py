@@ -53,7 +53,6 @@ def summarise(results: Results, *, min_coverage: float = 1.0, votes: Sequence[Vo
     analyses add is in `reporting.analyses`.
     """
     entries = _entries(results, min_coverage)
-    compared = compare_models(results, votes)
     every = (*results.judgements, *results.battles)
     battles = {
         judge: {
@@ -79,7 +78,7 @@ def summarise(results: Results, *, min_coverage: float = 1.0, votes: Sequence[Vo
         "judges": dict(results.examined),
         "controls": _controls(results),
         "results": entries,
-        "comparison": _comparison(compared),
+        "comparison": None,  # below, for whom a judge ranks depends on what is above
         "extremes": extremes(results),
         "failures": failures_document(results),
         "device_failures": [asdict(one) for one in results.device_failures],
@@ -93,7 +92,10 @@ def summarise(results: Results, *, min_coverage: float = 1.0, votes: Sequence[Vo
         document["battles"] = battles
     if votes:
         document["votes"] = votes_document(results, votes)
-    document["verdict"] = verdict_on_models(results, compared, known_of(document, [results])).document()
+    besides = known_of(document, [results])
+    compared = compare_models(results, votes, besides)
+    document["comparison"] = _comparison(compared)
+    document["verdict"] = verdict_on_models(results, compared, besides).document()
     if len(results.judges) > 1 or any(judgement.repeat for judgement in results.judgements):
         document["agreement"] = judges_document(results, min_coverage=min_coverage)
     return document

@@ -117,11 +117,11 @@ def compare_runs(
         allow_unscored=allow_unscored,
         notes=notes,
         people=people,
-        known=_known(runs),
+        known=known_of_runs(runs),
     )
 
 
-def _known(runs: Sequence[Made]) -> Known:
+def known_of_runs(runs: Sequence[Made]) -> Known:
     """Returns what is known of all runs, judges under their names in the first."""
     shared, _ = _shared_judges(runs, run_names([run.results.directory for run in runs]))
     found = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 
@@ -25,7 +26,8 @@ class VerbOption:
     """The contract of what is added to a verb of the core: `option.VERB.NAME` of the register.
 
     Its nested dataclass `Parameters` becomes flags of that verb, as those of an analysis do. `VERB` is one that asks:
-    `report` (about a `run`), `compare` (which has a `comparison`), `agreement` (about `runs`, with its own flags).
+    `report` (about a `run`), `compare` (which has a `comparison`), `agreement` (about `runs`, with its own flags),
+    `init` (which has written a `file`).
     """
 
     @dataclass(frozen=True)
@@ -35,6 +37,10 @@ class VerbOption:
     def before(self, parameters: Any, **given: Any) -> bool:
         """Is asked before the verb does anything; True if it has answered in the verb's place."""
         return False
+
+    def wrote(self, parameters: Any, **given: Any) -> Sequence[Path]:
+        """Is told of a file that the verb has written; returns those that it has written beside it."""
+        return ()
 
     def reasons(self, parameters: Any, **given: Any) -> Sequence[str]:
         """Returns why the verb ends with 3, a line each, when it has answered; empty if nothing is wrong."""

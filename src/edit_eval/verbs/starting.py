@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from edit_eval.command_line import Config, Force, Options, answer, end_if_short, say, verb, wants_json
+from edit_eval.command_line import Config, Force, Options, answer, end_if_short, say, verb, wants_json, written_beside
 from edit_eval.errors import ConfigurationError, EditEvalError
 from edit_eval.reporting.language import said
 from edit_eval.text import Text, counted
@@ -176,6 +176,7 @@ def _say_and_check(made: Started) -> None:
     from edit_eval.preparation import examine
     from edit_eval.reporting.plans import print_findings
 
+    beside = written_beside("init", file=made.file)
     empty = made.pictures.empty if made.pictures else 0
     table = made.pictures.template if made.pictures and empty else None
     findings = [] if table else examine(made.file)
@@ -187,7 +188,7 @@ def _say_and_check(made: Started) -> None:
     if first is not None:
         next_ += f" --limit {FIRST_TRY}"
     document: dict[str, Any] = {
-        "written": [str(path) for path in (*made.others, made.file)],
+        "written": [str(path) for path in (*made.others, *beside, made.file)],
         "fill_in": str(table) if table else None,
         "findings": [finding.as_plain() for finding in findings],
         "next": next_,

@@ -393,6 +393,19 @@ def saved(tab: Any) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text, newline="")))
 
 
+def test_what_is_taken_along_is_chosen_on_the_page(hostile: Report, open_page: OpenPage) -> None:
+    tab = open_page(hostile)  # its long names wrap the line of buttons
+    for width in (1280, 1100, 760, 390):
+        tab.set_viewport_size({"width": width, "height": 800})
+        for _ in range(2):
+            tab.click("#selection summary")
+            if tab.locator("#selection[open]").count():
+                tab.wait_for_function("document.querySelector('#selection > div').getBoundingClientRect().left >= 0")
+                assert tab.evaluate(
+                    "document.querySelector('#selection > div').getBoundingClientRect().right <= innerWidth"
+                )
+
+
 def test_the_csv_has_the_rows_of_scores_csv_that_are_chosen(two: Report, open_page: OpenPage) -> None:
     file = io.StringIO(newline="")
     write_scores(two.results, file)

@@ -19,7 +19,15 @@ from edit_eval.statistics.battles import battles_by_judge, tables_of
 from edit_eval.statistics.columns import ScoreColumn, differences
 from edit_eval.statistics.comparison import ColumnSummary, compare
 from edit_eval.statistics.families import Correction
-from edit_eval.store.comparable import Made, Note, asked_alike, comparable_columns, refuse_other_samples, run_names
+from edit_eval.store.comparable import (
+    Made,
+    Note,
+    asked_alike,
+    comparable_columns,
+    known_of_runs,
+    refuse_other_samples,
+    run_names,
+)
 from edit_eval.text import Text
 
 
@@ -56,7 +64,7 @@ def leaderboard(runs: Sequence[Made]) -> Leaderboard:
         scored = _scored(columns, runs, called)
         if len(columns) > len(scored) == len({column.judge for column in scored}):
             raise ConfigurationError(Text("{: and } have the same edit model alone: there is nothing to rank", names))
-        comparison = compare(scored, notes=notes)
+        comparison = compare(scored, notes=notes, known=known_of_runs(runs))
     elif shared:
         comparison = None
     else:

@@ -25,7 +25,7 @@ from edit_eval.reporting.analyses import section_of
 from edit_eval.reporting.comparison_tables import columns_table, compared, pairs_table
 from edit_eval.reporting.entries import Entry, controls_of, entries, headlines
 from edit_eval.reporting.language import said, spoken
-from edit_eval.reporting.names import judgement_status, named_score
+from edit_eval.reporting.names import NAMES, named_score
 from edit_eval.reporting.page.gallery import PageFiles, thumbnails
 from edit_eval.reporting.page.html import notebook_sheet, notebook_table
 from edit_eval.reporting.page.rendering import say_in, template_environment
@@ -223,7 +223,7 @@ def _edit(edit: Edit | None, pictures: PageFiles, language: str) -> _Shown:
 
 def _said(one: Judgement, digits: Mapping[tuple[str, str], int], language: str) -> _Said:
     if one.score is None:
-        return _Said(one.judge, said(judgement_status(one.status.value), language), False, _short(one.reason))
+        return _Said(one.judge, said(NAMES["status"][one.status.value], language), False, _short(one.reason))
     number = formats.score(one.score, digits.get((one.judge, one.headline), 2))
     return _Said(one.judge, number, True, _short(one.reason))
 

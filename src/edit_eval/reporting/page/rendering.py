@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from itertools import groupby
 from types import CodeType
@@ -28,7 +29,7 @@ from edit_eval.reporting.entries import (
     refusals,
 )
 from edit_eval.reporting.language import said
-from edit_eval.reporting.names import NAMES, judgement_status
+from edit_eval.reporting.names import NAMES
 from edit_eval.reporting.people_differences import people_in, people_table
 from edit_eval.reporting.remarks import footnotes, no_interval, unshown_lines
 from edit_eval.reporting.result_tables import (
@@ -46,27 +47,41 @@ from edit_eval.reporting.strengths import battle_sheet, preferences_sheet
 from edit_eval.reporting.table import Table
 from edit_eval.statistics.failures import failures, missing_scores
 from edit_eval.text import Text
+from edit_eval.user_cache import cache_folder
 
 FAILURES_SHOWN = 20
 """Reasons listed in the Markdown."""
 
 
-class _Compiled(jinja2.BytecodeCache):
-    """Compiles templates once per process: compiling takes a third of the time of a small page."""
+class _Compiled(jinja2.FileSystemBytecodeCache):
+    """Compiles a template once for this version of it: that takes a third of the time of a small page.
 
-    def __init__(self) -> None:
+    Code is kept in this process and in the user's cache, as Python keeps its own; without a cache it is compiled again.
+    """
+
+    def __init__(self, name: str) -> None:
         self._known: dict[tuple[str, str], CodeType | None] = {}
+        with suppress(OSError, RuntimeError):  # the latter for a user without a home
+            folder = cache_folder() / "page" / f"templates-{jinja2.__version__}"
+            folder.mkdir(parents=True, exist_ok=True)
+            super().__init__(str(folder), f"{name}-%s")
 
     def load_bytecode(self, bucket: Bucket) -> None:
         bucket.code = self._known.get((bucket.key, bucket.checksum))
+        if bucket.code is None and hasattr(self, "directory"):
+            with suppress(Exception):  # of a damaged file
+                super().load_bytecode(bucket)
 
     def dump_bytecode(self, bucket: Bucket) -> None:
         self._known[bucket.key, bucket.checksum] = bucket.code
+        if hasattr(self, "directory"):
+            with suppress(OSError):
+                super().dump_bytecode(bucket)
 
 
 @cache
 def _compiled(autoescape: bool) -> _Compiled:
-    return _Compiled()
+    return _Compiled("escaped" if autoescape else "plain")
 
 
 def template_environment(*, autoescape: bool, language: str = "") -> jinja2.Environment:
@@ -94,7 +109,7 @@ def template_environment(*, autoescape: bool, language: str = "") -> jinja2.Envi
         rate=formats.rate,
         bracketed=formats.bracketed,
     )
-    environment.globals.update(formats=formats, judgement_status=judgement_status, names=NAMES)
+    environment.globals.update(formats=formats, names=NAMES)
     return environment
 
 

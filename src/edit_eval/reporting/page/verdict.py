@@ -111,7 +111,6 @@ def standings_table(found: Sequence[_Judged], summary: Mapping[str, Any], edit_m
     """Returns a table with a row for each edit model, in the order of the first judge: for each judge rank, mean,
     interval and coverage; for one that compares, rank, strength and interval."""
     edits = {one["edit_model"]: one for one in summary.get("edits") or ()}
-    unfit = {one.judge for one in verdict_of(summary).opinions if one.sees == "not_last"}  # it ranks nobody
     battles = {judge: _by_model(of) for judge, of in (summary.get("battles") or {}).items()}
     ranked = [[column.name for column in one.columns] for one in found[:1]] + [list(of) for of in battles.values()]
     order = next(iter(ranked), [])
@@ -121,12 +120,7 @@ def standings_table(found: Sequence[_Judged], summary: Mapping[str, Any], edit_m
             edit_models.index(name),
             {part.judge: part for one in found for part in one.parts if part.edit_model == name},
             {judge: of[name] for judge, of in battles.items() if name in of},
-            {
-                one.judge: column.rank
-                for one in found
-                for column in one.columns
-                if column.name == name and one.judge not in unfit
-            },
+            {one.judge: column.rank for one in found for column in one.columns if column.name == name},
             edits.get(name, {}),
         )
         for name in (*order, *(name for name in edit_models if name not in order))
@@ -141,7 +135,7 @@ def standings_table(found: Sequence[_Judged], summary: Mapping[str, Any], edit_m
         to=lambda row: link(model=row.edit_model),
         mark=lambda row: row.place,
     )
-    edits_failed = _failed_at_all(Text("No edit"), lambda row: row.not_made, NO_EDIT)
+    edits_failed = _failed_at_all(Text("Failed edits"), lambda row: row.not_made, NO_EDIT)
     if several:
         every = [name, edits_failed, *(column for some in shown for column in some)]
     else:

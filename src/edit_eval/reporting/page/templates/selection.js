@@ -67,7 +67,12 @@ function quoted(text) {
 
 function startSelection() {
   const menu = document.getElementById('selection');
-  menu.addEventListener('toggle', showSelection);
+  menu.addEventListener('toggle', () => {
+    showSelection();
+    const panel = menu.querySelector('summary + div');
+    menu.classList.remove('rightwards');
+    menu.classList.toggle('rightwards', panel.getBoundingClientRect().left < 0); // wrapped to the left of the page
+  });
   document.addEventListener('click', ({ target }) => { if (!menu.contains(target)) menu.open = false; });
   menu.addEventListener('keydown', (event) => {
     if (event.key !== 'Escape') return;

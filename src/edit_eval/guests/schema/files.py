@@ -1,0 +1,79 @@
+"""The schema as a file beside configurations, and the line by which an editor finds it there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from edit_eval.config import components
+from edit_eval.config.components import Kind
+from edit_eval.config.loading import as_written
+from edit_eval.errors import ConfigurationError
+from edit_eval.guests.schema.document import MARK, OwnClass, configuration_schema
+from edit_eval.new_files import refuse_existing, written_whole
+
+BESIDE = ".edit-eval.schema.json"
+"""Name of the schema beside a configuration: it goes where the folder goes, and no listing of pictures finds it."""
+LINE = "# yaml-language-server: $schema="
+
+_NAMED: tuple[tuple[str, bool, Kind], ...] = (
+    ("benchmark", False, "benchmark"),
+    ("diffusion_model", False, "edit_model"),
+    ("edit_models", True, "edit_model"),
+    ("reward_model", False, "judge"),
+    ("judges", True, "judge"),
+    ("rewrite", True, "judge"),
+    ("protocol", False, "protocol"),
+)
+"""Sections that name a class: key, whether they are several by name, and the kind."""
+
+
+def own_classes(config: str | Path) -> list[OwnClass]:
+    """Returns the classes that a configuration names by their paths, and that can be imported here.
+
+    Raises `ConfigurationError` if it cannot be read.
+    """
+    values, _ = as_written(config)
+    folder = Path(str(values.get("import_from") or Path(config).resolve().parent))
+    found: dict[tuple[Kind, str], OwnClass] = {}
+    for key, several, kind in _NAMED:
+        section = values.get(key)
+        sections = list(section.values()) if several and isinstance(section, dict) else [section]
+        judges = [one.get("protocol") for one in sections if kind == "judge" and isinstance(one, dict)]
+        for one, of in [*((one, kind) for one in sections), *((one, "protocol") for one in judges)]:
+            path = one.get("class_path") if isinstance(one, dict) else None
+            if not isinstance(path, str) or (of, path) in found:
+                continue
+            try:
+                cls = components.import_class(of, components.normalise_class_path(path, folder), folder)
+            except ConfigurationError:  # of an environment of its own: any parameters are accepted
+                continue
+            found[of, path] = OwnClass(of, path, cls)
+    return list(found.values())
+
+
+def write_schema(schema: dict[str, Any], file: Path, *, force: bool = False) -> None:
+    """Writes a schema. One that was written by us is replaced; raises `ConfigurationError` for any other file."""
+    refuse_existing(file, force=force or _is_ours(file))
+    with written_whole(file) as temporary:
+        temporary.write_text(json.dumps(schema, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+def _is_ours(file: Path) -> bool:
+    try:
+        with file.open(encoding="utf-8") as opened:
+            return MARK in opened.read(400)
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def write_beside(config: Path) -> Path:
+    """Writes the schema beside a configuration, and at its head the line that names it; returns the schema's file."""
+    file = config.with_name(BESIDE)
+    write_schema(configuration_schema(own_classes(config)), file)
+    text = config.read_text(encoding="utf-8")
+    if LINE not in text:
+        with written_whole(config) as temporary:
+            temporary.write_text(f"{LINE}{BESIDE}\n{text}", encoding="utf-8")
+    return file
