@@ -355,7 +355,7 @@ def test_controls_stand_for_themselves(run):
     )
     elsewhere = replace(controls[0], judge="another")
     plain, found = summarise(run), summarise(replace(run, controls=(*controls, elsewhere)))
-    assert plain.pop("controls") == {"samples": None, "fewest": 5, "wanted": 0, "judges": {}}
+    assert plain.pop("controls") == {"samples": None, "fewest": 5, "wanted": 5, "judges": {}}
     judge = found.pop("controls")["judges"]["judge"]
     del plain["verdict"], found["verdict"]  # which says what controls make of a judge
     assert found == plain

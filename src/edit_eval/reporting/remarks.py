@@ -168,7 +168,12 @@ def why_unshown(summary: Mapping[str, Any], judge: str) -> Text:
     if not asked:
         return Text("no controls: they would be more than a third of the few questions about edits")
     if asked < controls["fewest"]:
-        return Text("{} controls of each kind show nothing yet, {} or more can", asked, controls["fewest"])
+        return Text(
+            "{} control of each kind shows nothing yet, {} or more can",
+            asked,
+            controls["fewest"],
+            plural="{} controls of each kind show nothing yet, {} or more can",
+        )
     open_ = [kind for kind, block in kinds.items() if block["beside_edits"]["below"] is None]
     return Text("not clearly below the edits in its scores: {}", [_CONTROLS.get(kind, kind) for kind in open_])
 

@@ -25,6 +25,8 @@ class ControlQuestions:
     """By judge that sees controls, its questions about one picture."""
     edits: int
     """Questions to these judges about edits."""
+    images: int
+    """Source images that could have controls."""
 
     @classmethod
     def of(cls, experiment: Experiment) -> ControlQuestions:
@@ -35,14 +37,15 @@ class ControlQuestions:
         edits = samples * len(experiment.edit_models) * experiment.edit_seeds
         at_once = min(experiment.control_samples, len(experiment.standing_alone))
         steps = experiment.control_steps if experiment.control_steps is not None else (at_once,) if at_once else ()
-        one_image = len({experiment.samples[number].cluster for number in experiment.standing_alone}) < 2
+        images = len(experiment.images_for_controls)
         return cls(
             steps=steps,
             automatic=experiment.control_steps is not None,
-            kinds=len(CONTROLS) - one_image + len(experiment.more_controls),
+            kinds=len(CONTROLS) - (images < 2) + len(experiment.more_controls),
             edit_models=len(experiment.edit_models),
             each=each,
             edits=round(sum(edits * experiment.repeats_of(judge) * each[judge.name] for judge in judges)),
+            images=images,
         )
 
     def asked(self, images: int, judge: str = "") -> int:
@@ -60,29 +63,25 @@ class ControlQuestions:
         """Says how many there are, what they cost and what that can show; empty without a judge that sees any."""
         if not self.each or (not self.automatic and not self.steps):
             return ""
-        shows = max(FEWEST_WITH_CONTROLS, fewest(self.edit_models))
-        if not self.steps:
-            return Text(
-                "controls: none, for they would be more than a third of the {} about edits; to show a judge fit, "
-                "`evaluation: {{controls: {}}}` asks {}",
-                counted(self.edits, "question"),
-                shows,
-                self.asked(shows),
-            )
-        first, most = self.steps[0], self.most
-        line = Text(
+        first, most, shows = self.steps[0] if self.steps else 0, self.most, fewest(self.edit_models)
+        line: str = Text(
             "controls: {} of each kind, {} beside {} about edits",
             first,
             counted(self.asked(first), "question"),
             self.edits,
         )
+        if not self.steps:
+            line = Text("controls: none, they would be more than a third of the {}", counted(self.edits, "question"))
         if most > first:
             return Text("{}; up to {} ({}) while a judge is not shown fit", line, most, self.asked(most))
-        if most < fewest(self.edit_models):
-            return Text(
-                "{}; too few to show a judge fit, for which `evaluation: {{controls: {}}}` asks {}",
-                line,
-                shows,
-                self.asked(shows),
-            )
-        return line
+        if most >= shows:
+            return line
+        if self.images < shows:
+            return Text("{}; with fewer than {} source images no judge can be shown fit", line, shows)
+        enough = min(self.images, max(shows, FEWEST_WITH_CONTROLS))
+        return Text(
+            "{}; too few to show a judge fit, for which `evaluation: {{controls: {}}}` asks {}",
+            line,
+            enough,
+            self.asked(enough),
+        )

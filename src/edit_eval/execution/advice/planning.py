@@ -488,6 +488,7 @@ def _controls(configuration: Configuration, samples: int, questions: Mapping[str
         edit_models=len(columns),
         each=each,
         edits=round(sum(edits * often[name] * each[name] for name in judges)),
+        images=samples,
     )
 
 
