@@ -345,8 +345,9 @@ def left_to_do(matrix: Matrix) -> dict[str, tuple[int, int]]:
     edits = Counter(matrix.experiment.made_with(e.edit_model) for e in matrix.edits if e.status is Status.PENDING)
     asked: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     for cell in range(len(matrix.replies)):
-        if matrix.is_open(about(matrix, cell)) and is_left(matrix, cell):
-            asked[matrix.judge_of(cell).name][not matrix.cells.kind(about(matrix, cell)).counts] += 1
+        counts = matrix.cells.kind(about(matrix, cell)).counts
+        if is_left(matrix, cell) and (counts or matrix.is_open(about(matrix, cell))):  # of battles the most
+            asked[matrix.judge_of(cell).name][not counts] += 1
     work = {f"edit:{name}": (count, 0) for name, count in edits.items()}
     return work | {f"judge:{name}": (of[0], of[1]) for name, of in asked.items()}
 
