@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 import re
 import secrets
 import shutil
@@ -27,15 +28,20 @@ def refuse_existing(file: Path, *, force: bool) -> None:
 def written_whole(target: Path) -> Iterator[Path]:
     """Yields a name beside the target, and renames it to the target at the end; an unfinished one is removed.
 
+    A folder that is there keeps whatever the new one has nothing of: it may be the folder of a thesis.
+
     Raises `ConfigurationError` if the system cannot write it.
     """
+    target = Path(os.path.abspath(target))  # `.` has no name
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
-        if target.is_dir():
-            target.rmdir()
-        temporary.replace(target)
+        if target.is_dir() and temporary.is_dir():
+            for new in sorted(temporary.iterdir()):
+                _replace(new, target / new.name)
+        else:
+            temporary.replace(target)
     except OSError as error:
         raise ConfigurationError(Text("{}: cannot be written ({})", target, error.strerror or error)) from error
     finally:
@@ -43,6 +49,12 @@ def written_whole(target: Path) -> Iterator[Path]:
             shutil.rmtree(temporary, ignore_errors=True)
         elif temporary.exists():  # if the folder is no folder, there is no file
             temporary.unlink()
+
+
+def _replace(new: Path, old: Path) -> None:
+    if old.is_dir() and not old.is_symlink():
+        shutil.rmtree(old)
+    new.replace(old)
 
 
 # -- CSV for other programs --

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import email.utils
 import io
+import subprocess
 import sys
 import threading
 import time
@@ -467,6 +468,13 @@ def test_the_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
         ChatEndpoint(ChatEndpoint.Parameters(model="judge")).prepare()
 
 
+def test_a_judge_answers_without_the_library_that_takes_a_second_to_import(server: JudgeServer) -> None:
+    made = f"ChatEndpoint(ChatEndpoint.Parameters(model='judge', base_url={server.base_url!r}))"
+    code = f"import sys; from edit_eval.judges.chat_endpoint import ChatEndpoint; judge = {made}; judge.prepare()\n"
+    code += "judge.load(['cpu']); print('openai' in sys.modules); judge.close()"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
+
+
 def test_a_judge_that_is_not_loaded_says_so() -> None:
     with pytest.raises(LoadError, match="not loaded"):
         ChatEndpoint(ChatEndpoint.Parameters(model="judge")).judge([request()])
@@ -481,5 +489,5 @@ def test_nothing_is_left_of_a_judge_that_is_closed(server: JudgeServer) -> None:
             time.sleep(0.005)
         judge.close()
         assert isinstance(waiting.exception(30), CancelledError)
-    assert judge.client.openai.is_closed()
+    assert judge.client.is_closed
     assert not judge.client._thread.is_alive()

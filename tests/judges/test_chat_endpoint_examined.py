@@ -58,7 +58,7 @@ def test_doctors_question_says_what_is_wrong_and_where(server: JudgeServer, answ
     assert server.base_url in str(failed.value)
     assert KEY not in str(failed.value)
     assert len(server.judged) <= 2
-    assert judge.client.openai.is_closed()
+    assert judge.client.is_closed
 
 
 @pytest.mark.parametrize(

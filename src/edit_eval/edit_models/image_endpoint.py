@@ -84,7 +84,7 @@ class ImageEndpoint:
     """
 
     holds_device = False
-    requires = ("openai",)
+    requires = ("openai", "aiohttp")
 
     @dataclass(kw_only=True)
     class Parameters(ServerParameters):
@@ -178,7 +178,8 @@ class ImageEndpoint:
         return {"usd": usd, "told": bool(told) and not rest, "attempts": attempts}
 
     def prepare(self) -> None:
-        """Imports the client. Raises `ImportError` if it is missing."""
+        """Imports the clients. Raises `ImportError` if one is missing."""
+        import aiohttp  # noqa: F401
         import openai  # noqa: F401
 
     def load(self, devices: Sequence[str], server: ServerEnvironment | None = None) -> None:
@@ -260,7 +261,7 @@ class ImageEndpoint:
         async def ask(client: Any) -> Image | Refused:
             import openai
 
-            edit = client.images.with_raw_response.edit
+            edit = client.openai.images.with_raw_response.edit
             try:
                 response = await edit(
                     image=images, prompt=request.instruction, model=self.parameters.model, extra_body=fields

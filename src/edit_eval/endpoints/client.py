@@ -30,6 +30,7 @@ import os
 import random
 import re
 import ssl
+import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
@@ -58,9 +59,9 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
-Ask = Callable[[Any], Awaitable[T]]
-"""One attempt: given the `openai.AsyncOpenAI`, sends a request and returns its whole answer. Raises `Failure`, or any
-error of the library."""
+Ask = Callable[["Client"], Awaitable[T]]
+"""One attempt: given the open client, sends a request and returns its whole answer. Raises `Failure`, or any error of
+the library `openai`, if it used that."""
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 20.0
 """Seconds of the first pause between attempts, and of the longest; in between it doubles."""
@@ -68,6 +69,9 @@ CANARY_SECONDS = 30.0
 """How long a canary may take after a failure."""
 EXAMINED_SECONDS = 60.0
 """The longest that `edit-eval doctor` waits for an answer."""
+
+OPENAI = "https://api.openai.com/v1"
+"""Where a server is that has no address."""
 
 _PORTS = {"http": 80, "https": 443}
 _BEFORE_ANY_WORK = (400, 401, 402, 403, 404, 405, 413, 415, 422, 429, 503, 529)  # nothing is charged for these
@@ -133,7 +137,7 @@ class ServerParameters:
 
 def host_elsewhere(served: ServerParameters) -> str:
     """Returns the host that is sent pictures and texts; empty if it is this machine, or the server is ours."""
-    said = served.base_url or os.environ.get("OPENAI_BASE_URL", "") or "https://api.openai.com/v1"
+    said = served.base_url or os.environ.get("OPENAI_BASE_URL", "") or OPENAI
     host = "" if served.serve is not None else urlsplit(said).hostname or ""
     return "" if host in ("localhost", "::1") or host.startswith("127.") else host
 
@@ -166,15 +170,16 @@ class Client:
         self.gate = Throttle(served.concurrency)
         self.address = ""
         """Address of the server, once the client is open."""
-        self.openai: Any = None
-        """The `openai.AsyncOpenAI`."""
+        self.base_url = ""
+        """What its paths are below, once the client is open."""
+        self._openai: Any = None
         self._key = os.environ.get(served.api_key_env, "").strip()
         self.clean = Secrets({served.api_key_env: self._key}).hidden
         """Removes the key from a text."""
         self._lost = self._answered = 0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
-        self._http: Any = None
+        self._library = threading.Lock()
         self._post: Posting | None = None
         self._alive: asyncio.Task[bool] | None = None
         self._ours: Server | None = None
@@ -205,25 +210,50 @@ class Client:
 
     def open(self) -> None:
         """Starts the thread that sends requests. Nothing is sent yet."""
-        import openai
-
-        self.openai = openai.AsyncOpenAI(
-            api_key=self._key or "none",  # the library insists on a key
-            base_url=self._ours.base_url if self._ours else self.served.base_url or self._address or None,
-            max_retries=0,  # the retries are ours: the library's know no total deadline
-            timeout=self.served.attempt_timeout,
-            http_client=(http := http_client(self._longest, direct=(direct := self._ours is not None))),
-        )
-        headers = None
+        self._openai = None
+        said = self.served.base_url or self._address or os.environ.get("OPENAI_BASE_URL", "").strip() or OPENAI
+        self.base_url = self._ours.base_url if self._ours else said
+        headers = {"content-type": "application/json", "accept": "application/json", "user-agent": "edit-eval"}
         if self._header is not None:
             name, form = self._header
-            headers = {name: form.format(self._key)} if self._key else {}
-            headers |= {"content-type": "application/json", "accept": "application/json", **self._headers}
-        self._http, self._post = http, Posting(self.openai, self._longest, direct=direct, headers=headers)
-        self.address = address_of(str(self.openai.base_url))
+            headers |= {name: form.format(self._key)} if self._key else {}
+        else:
+            headers["authorization"] = f"Bearer {self._key or 'none'}"
+            told = {"openai-organization": "OPENAI_ORG_ID", "openai-project": "OPENAI_PROJECT_ID"}
+            headers |= {name: value for name, variable in told.items() if (value := os.environ.get(variable))}
+        self._post = Posting(
+            self.base_url,
+            {**headers, **self._headers},
+            self._longest,
+            direct=self._ours is not None,
+            stringify=lambda query: self.openai.qs.stringify(query),
+        )
+        self.address = address_of(self.base_url.rstrip("/") + "/")
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
+
+    @property
+    def openai(self) -> Any:
+        """The `openai.AsyncOpenAI` for the same server. Importing that library takes a second, so few models do."""
+        with self._library:
+            if self._openai is None:
+                import openai
+
+                self._openai = openai.AsyncOpenAI(
+                    api_key=self._key or "none",  # the library insists on a key
+                    base_url=self.base_url,
+                    max_retries=0,  # the retries are ours: the library's know no total deadline
+                    timeout=self.served.attempt_timeout,
+                    http_client=http_client(self._longest, direct=self._ours is not None),
+                )
+            return self._openai
+
+    @property
+    def is_closed(self) -> bool:
+        """True if no connection is open, and none can be opened."""
+        closed = self._openai is None or self._openai.is_closed()
+        return self._loop is None and (self._post is None or self._post.is_closed) and bool(closed)
 
     def close(self) -> None:
         """Closes the connections, their thread, and a server of ours; a request under way is cancelled."""
@@ -323,7 +353,7 @@ class Client:
         assert self._post is not None
         there = path
         if not path.startswith(("http://", "https://")):
-            there = str(self.openai.base_url).rstrip("/") + path
+            there = self.base_url.rstrip("/") + path
         elif not self._is_at(path, hosts):
             text = f"{self._server} sends us on to {self.excerpt(urlsplit(path).netloc)}, which does not get the key"
             raise Failure(text, again=False)
@@ -334,7 +364,7 @@ class Client:
 
     def _is_at(self, url: str, hosts: Sequence[str]) -> bool:
         """True if an address is the server's own host and port, or on one of `hosts` by https."""
-        parts, own = urlsplit(url), urlsplit(str(self.openai.base_url))
+        parts, own = urlsplit(url), urlsplit(self.base_url)
         if (parts.scheme, parts.hostname, parts.port) == (own.scheme, own.hostname, own.port):
             return True
         return parts.scheme == "https" and any(fnmatch(parts.hostname or "", host) for host in hosts)
@@ -355,7 +385,7 @@ class Client:
         `hosts` are names, with `*.` for any below; the provider's own host and port count as well. Raises `Failure`.
         """
         assert self._post is not None
-        there = urljoin(f"{self.openai.base_url}", url)
+        there = urljoin(f"{self.base_url.rstrip('/')}/", url)
         try:
             allowed, parts = self._is_at(there, hosts), urlsplit(there)
         except ValueError:
@@ -389,11 +419,10 @@ class Client:
         return "" if self._ours else self.clean(self._wait_for(self._described()))
 
     def about(self) -> dict[str, str]:
-        """Returns the server's address and the library's version; for a server of ours also engine and interpreter."""
-        import openai
-
+        """Returns the server's address, the version of `openai` if that is used, and engine and interpreter of ours."""
         ours = self._ours.about() if self._ours else {}
-        return {"server": self.address, "openai": openai.__version__, **ours}
+        used = {} if self._openai is None else {"openai": str(sys.modules["openai"].__version__)}
+        return {"server": self.address, **used, **ours}
 
     def excerpt(self, text: str) -> str:
         """Returns the beginning of a text from the server or the library, without markup, line ends and the key."""
@@ -428,7 +457,7 @@ class Client:
 
         Those are names, with or without a port. The key goes only to the server. Raises `Failure`.
         """
-        parts, own = urlsplit(urljoin(f"{self.openai.base_url}", url)), urlsplit(str(self.openai.base_url))
+        parts, own = urlsplit(urljoin(f"{self.base_url.rstrip('/')}/", url)), urlsplit(self.base_url)
         try:
             host = f"{parts.hostname}:{parts.port or _PORTS[parts.scheme]}"
             here = host == f"{own.hostname}:{own.port or _PORTS[own.scheme]}"
@@ -437,11 +466,12 @@ class Client:
         if not here and not {host, parts.hostname} & set(allowed_hosts):
             text = f"{self._server} put the picture at {host}, which is not an allowed host"
             raise Failure(f"{text}; if it may be asked, add {parts.hostname} to allowed_hosts", again=False)
-        headers = {"Authorization": f"Bearer {self._key}"} if here and parts.scheme == own.scheme and self._key else {}
-        response = await self._http.get(parts.geturl(), headers=headers)
-        if response.status_code != 200:
-            raise self.failed(response.status_code, None, f"no picture at {host}", response.headers)
-        return bytes(response.content)
+        assert self._post is not None
+        with_key = bool(here and parts.scheme == own.scheme and self._key)
+        status, headers, body = await self._post.get(parts.geturl(), key=with_key)
+        if status != 200:
+            raise self.failed(status, None, f"no picture at {host}", headers)
+        return body
 
     def _unloaded(self, failure: Failure, more: str = "") -> LoadError:
         """Wraps a failure; final if someone else's server refuses, while ours may be started again."""
@@ -464,7 +494,8 @@ class Client:
         for task in under_way:
             task.cancel()
         await asyncio.gather(*under_way, return_exceptions=True)
-        await self.openai.close()
+        if self._openai is not None:
+            await self._openai.close()
         if self._post is not None:
             await self._post.close()
 
@@ -539,31 +570,38 @@ class Client:
     async def _attempt(self, ask: Ask[T], seconds: float) -> T:
         """Sends one request; returns a whole answer, or raises `Failure`."""
         import anyio
-        import openai
 
         try:
             with anyio.fail_after(seconds):
-                return await ask(self.openai)
+                return await ask(self)
         except Failure:
             raise
-        except (TimeoutError, openai.APITimeoutError):
-            raise Failure(f"{self._server} did not finish its answer in time: {seconds:.3g} s") from None
-        except openai.APIStatusError as error:
-            raise self.failed(error.status_code, error.code, said_in(error.body), error.response.headers) from None
+        except TimeoutError:
+            raise self._too_late(seconds) from None
         except Exception as error:  # from None: the library's exception may hold the request, and so the key
+            openai = sys.modules.get("openai")
+            if openai is not None and isinstance(error, openai.APITimeoutError):
+                raise self._too_late(seconds) from None
+            if openai is not None and isinstance(error, openai.APIStatusError):
+                raise self.failed(error.status_code, error.code, said_in(error.body), error.response.headers) from None
             raise self.broken(error) from None
+
+    def _too_late(self, seconds: float) -> Failure:
+        return Failure(f"{self._server} did not finish its answer in time: {seconds:.3g} s")
 
     def broken(self, error: Exception) -> Failure:
         """Returns why there is no answer at all; a failure is returned as it is."""
         if isinstance(error, Failure):
             return error
-        import openai
-
+        openai = sys.modules.get("openai")
         cause = error.__cause__ or error
         if isinstance(cause, Unacceptable):
             return Failure(f"the answer of {self._server} {cause}", again=False)
         said = self.excerpt(str(cause)).rstrip(" :")
-        if isinstance(error, (Unreached, openai.APIConnectionError)):
+        unreached = isinstance(error, Unreached) or (
+            openai is not None and isinstance(error, openai.APIConnectionError)
+        )
+        if unreached:
             text = f"{self._server} cannot be reached, or dropped the connection: {_reason(cause) or said}"
             failure = Failure(text)
             failure.free = isinstance(getattr(cause, "os_error", cause), ConnectionRefusedError)
@@ -582,14 +620,14 @@ class Client:
     async def _described(self) -> str:
         seconds = min(self.served.attempt_timeout, EXAMINED_SECONDS)
         with contextlib.suppress(Exception):  # such a list is optional
-            return await asyncio.wait_for(described_model(self.openai, self.served.model), seconds)
+            return await asyncio.wait_for(described_model(self, self.served.model), seconds)
         return ""
 
     async def _listed(self) -> list[str]:
         try:
             if self._header is not None:
                 return _names(plain(await asyncio.wait_for(self.get("/models"), self.served.attempt_timeout)))
-            return await asyncio.wait_for(listed_models(self.openai), self.served.attempt_timeout)
+            return await asyncio.wait_for(listed_models(self), self.served.attempt_timeout)
         except Exception:
             return []
 
@@ -693,16 +731,14 @@ _LONGEST_ENTRY = 300
 """Most characters of each."""
 
 
-async def described_model(openai: Any, name: str) -> str:
+async def described_model(client: Client, name: str) -> str:
     """Returns what the server's list of models says of one: where it was loaded from (`root`), what it was made of
     (`parent`), its `revision`, and from llama.cpp's `meta` the model's size; as `root /models/a, revision b`. Empty if
     the list has no such model, or none of these."""
-    listed = await openai.models.list()
-    for one in getattr(listed, "data", None) or ():
-        if one.id == name:
-            plain = one.model_dump()
-            meta = plain.get("meta")
-            said = {key: plain.get(key) for key in LASTING}
+    for one in _entries(plain(await client.get("/models"))):
+        if one.get("id") == name:
+            meta = one.get("meta")
+            said = {key: one.get(key) for key in LASTING}
             said |= {key: meta.get(key) for key in OF_ITS_FILE} if isinstance(meta, dict) else {}
             named = {
                 key: str(value)[:_LONGEST_ENTRY]
@@ -713,17 +749,20 @@ async def described_model(openai: Any, name: str) -> str:
     return ""
 
 
-async def listed_models(openai: Any) -> list[str]:
+async def listed_models(client: Client) -> list[str]:
     """An `Ask` for the names of the server's models; none if the server has no such list."""
-    from openai import APIStatusError
-
     try:
-        listed = await openai.models.list()
-    except APIStatusError as error:
-        if error.status_code in (404, 405, 501):
+        listed = await client.get("/models")
+    except Failure as failure:
+        if failure.status in (404, 405, 501):
             return []
         raise
-    return [str(model.id) for model in getattr(listed, "data", None) or ()]
+    return [str(one["id"]) for one in _entries(plain(listed)) if "id" in one]
+
+
+def _entries(listed: Any) -> list[dict[str, Any]]:
+    data = listed.get("data") if isinstance(listed, dict) else None
+    return [one for one in data if isinstance(one, dict)] if isinstance(data, list) else []
 
 
 def scaled(picture: Image, max_pixels: int | None) -> Image:

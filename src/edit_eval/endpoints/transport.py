@@ -16,8 +16,9 @@ import re
 import ssl
 import time
 import zlib
-from collections.abc import AsyncIterable, Mapping, Sequence
+from collections.abc import AsyncIterable, Callable, Mapping, Sequence
 from typing import Any
+from urllib.parse import urlencode
 from urllib.request import getproxies, proxy_bypass
 
 LONGEST = 8 * 2**20
@@ -57,25 +58,24 @@ def http_client(longest: int = LONGEST, *, direct: bool = False) -> Any:
 
 
 class Posting:
-    """Posts JSON with the headers and to the address of an `openai.AsyncOpenAI`, by aiohttp.
+    """Posts JSON to a server by aiohttp.
 
-    A judge is asked thousands of times. With its own client, that library takes three times the processor time for a
-    request, as `bench/judging.py` shows, and a judge needs none of its extras.
+    A judge is asked thousands of times. With `openai`'s client a request takes three times the processor time, as
+    `bench/judging.py` shows, and importing that library as much as a thousand requests; a judge needs nothing of it.
     """
 
     def __init__(
         self,
-        openai: Any,
+        base_url: str,
+        headers: Mapping[str, str],
         longest: int = LONGEST,
         *,
         direct: bool = False,
-        headers: Mapping[str, str] | None = None,
+        stringify: Callable[[Mapping[str, Any]], str] = urlencode,
     ) -> None:
-        """`longest` and `direct` as for `http_client`; `headers`, key included, replace those of the library."""
-        self._openai, self._longest, self._direct = openai, longest, direct
-        own = {name.lower(): value for name, value in {**openai.default_headers, **openai.auth_headers}.items()}
-        ours = {name: value for name, value in own.items() if isinstance(value, str) and not name.startswith("x-stai")}
-        self._headers = {**(ours if headers is None else headers), "accept-encoding": "identity"}
+        """`headers` include the key; `longest` and `direct` as for `http_client`; `stringify` writes a query."""
+        self._base_url, self._longest, self._direct, self._stringify = base_url.rstrip("/"), longest, direct, stringify
+        self._headers = {**headers, "accept-encoding": "identity"}
         self._known: dict[tuple[str, bool], Any] = {}
         self._session: Any = None
 
@@ -84,10 +84,8 @@ class Posting:
 
         if not query and (known := self._known.get((path, above))) is not None:
             return known
-        base = str(self._openai.base_url).rstrip("/")
-        base = base.removesuffix("/v1") if above else base
-        asked = {**self._openai.default_query, **(query or {})}
-        url = URL(base + path + (f"?{self._openai.qs.stringify(asked)}" if asked else ""), encoded=True)
+        base = self._base_url.removesuffix("/v1") if above else self._base_url
+        url = URL(base + path + (f"?{self._stringify(query)}" if query else ""), encoded=True)
         if not query:
             self._known[path, above] = url
         return url
@@ -152,6 +150,11 @@ class Posting:
                 return response, await whole_body(response.headers, response.content.iter_any(), self._longest)
         except Exception as error:
             raise Unreached from error
+
+    @property
+    def is_closed(self) -> bool:
+        """True if no connection is open."""
+        return self._session is None or bool(self._session.closed)
 
     async def close(self) -> None:
         """Closes its connections."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import importlib.util
 import inspect
 import json
 import math
@@ -224,9 +225,11 @@ class ChatEndpoint:
         return {"lost": self.client.lost()}
 
     def prepare(self) -> None:
-        """Imports the clients. Raises `ImportError` if one is missing."""
+        """Imports the client. Raises `ImportError` if it, or the library that its extra is named after, is missing."""
         import aiohttp  # noqa: F401
-        import openai  # noqa: F401
+
+        if importlib.util.find_spec("openai") is None:  # importing it takes a second, and it is hardly ever used
+            raise ModuleNotFoundError("No module named 'openai'", name="openai")
 
     def load(
         self, devices: Sequence[str], server: ServerEnvironment | None = None, forms: Sequence[AnswerForm] = ()
@@ -281,7 +284,7 @@ class ChatEndpoint:
         self.client.close()
 
     def about(self) -> dict[str, str]:
-        """Returns the server's address, what it says of its model, the client's version, and the probe's findings."""
+        """Returns the server's address, what it says of its model, and the probe's findings."""
         return dict(self._about)
 
     def judge(self, requests: Sequence[JudgeRequest]) -> list[str | Reply]:
@@ -297,7 +300,7 @@ class ChatEndpoint:
     # -- requests --
 
     def _refuse_unknown_keywords(self) -> None:
-        if self._interface.header is not None:
+        if self._interface.header is not None or not self.parameters.call:
             return
         from openai.resources.chat import AsyncCompletions
 

@@ -16,12 +16,11 @@ from edit_eval.reporting.table import Line
 from edit_eval.reporting.verdict_drawing import characters
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.families import Correction
-from edit_eval.statistics.verdict import Advice, Contest, Opinion, Verdict
+from edit_eval.statistics.verdict import WON, Advice, Contest, Opinion, Replacement, Verdict
 from edit_eval.text import Text, joined
 
 _MOST_NAMES = 3
 """Names that a sentence has room for; more are counted."""
-_WON = ("better", "fails_more")
 ADVICE_SHOWN = 2
 """Things to do next that are shown; the first is the most useful one."""
 
@@ -59,11 +58,19 @@ def answer_lines(verdict: Verdict) -> list[Text]:
     found = [Text("{:. }.", [answer(verdict)])]
     if verdict.gate is None or verdict.gate.margin is None:
         return found
-    points = Text("{:g} point", verdict.gate.margin, plural="{:g} points")
-    fields = points, verdict.gate.first, _listed(verdict.gate.others)
-    if verdict.gate.passed:
-        return [Text("Passed: {2} is shown to be less than {0} worse than {1}.", *fields), *found]
-    return [Text("Not passed: {2} is not shown to be less than {0} worse than {1}.", *fields), *found]
+    return [_gated(verdict.gate, verdict.gate.margin), *found]
+
+
+def _gated(gate: Replacement, margin: float) -> Text:
+    about = gate.others if gate.passed else gate.failing
+    fields = Text("{:g} point", margin, plural="{:g} points"), gate.first, _listed(about)
+    if len(about) > 1:
+        if gate.passed:
+            return Text("Passed: {2} are shown to be less than {0} worse than {1}.", *fields)
+        return Text("Not passed: {2} are not shown to be less than {0} worse than {1}.", *fields)
+    if gate.passed:
+        return Text("Passed: {2} is shown to be less than {0} worse than {1}.", *fields)
+    return Text("Not passed: {2} is not shown to be less than {0} worse than {1}.", *fields)
 
 
 def answer(verdict: Verdict) -> Text:
@@ -94,6 +101,8 @@ def doubt_lines(verdict: Verdict) -> list[Text]:
         for one in verdict.opinions
         if one.repeats
     ]
+    if any(one.counts for one in verdict.opinions):
+        lines += [Text("{} is left out: it has given no score.", one.judge) for one in verdict.opinions if one.silent]
     return lines + [
         Text(
             "{} and {} made exactly the same picture in {} of {} cases: are they two models?",
@@ -119,9 +128,12 @@ def _agreeing(verdict: Verdict) -> Text:
     counted = verdict.counted
     if not counted:
         return Text("No answer: nothing has been judged")
-    words = _OF_JUDGE[verdict.kind](counted[0], verdict)
+    leading = next((one for one in counted if one.kind == verdict.kind), counted[0])
+    words = _OF_JUDGE[verdict.kind](leading, verdict)
     if len(counted) == 1:
         return words
+    if all(one.silent for one in counted):
+        return Text("No answer: there is no score by {: or }", [one.judge for one in counted])
     every = Text("both judges") if len(counted) == 2 else Text("all {} judges", len(counted))
     others = [_short(one) for one in counted[1:]]
     if verdict.kind == "alone" or not all(others):
@@ -140,6 +152,10 @@ def _better(opinion: Opinion, verdict: Verdict) -> Text:
     nearest = beaten[0]
     if len(beaten) > 1:
         others = Text("both others") if len(beaten) == 2 else Text("all {} others", len(beaten))
+        if nearest.kind == "fails_more":
+            own, other, total = nearest.failed
+            words = Text("{} is better than {}; next is {}", first, others, nearest.other)
+            return Text("{}, which fails more: {} of {} edits against {}", words, other, total, own)
         return Text("{} is better than {}; next is {}, {} behind", first, others, nearest.other, _by(opinion, nearest))
     words = Text("{} is better than {}, by {}", first, nearest.other, _by(opinion, nearest))
     if nearest.fails_more == nearest.other:
@@ -152,7 +168,7 @@ def _preferred(opinion: Opinion) -> Text:
     fights, contests = opinion.fights, opinion.contests
     assert fights is not None
     counts = fights.won, fights.of, fights.lost
-    unsure = [one.other for one in contests if one.kind not in _WON]
+    unsure = [one.other for one in contests if one.kind not in WON]
     if unsure:
         return Text(
             "No winner: {} is ahead, but may be no better than {}: it won {} of its {} battles and lost {}",
@@ -168,8 +184,8 @@ def _ahead(opinion: Opinion, verdict: Verdict) -> Text:
     if opinion.fights:
         return _preferred(opinion)
     first, nearest = opinion.first, opinion.contests[0]
-    unsure = [one for one in opinion.contests if one.kind not in _WON]
-    beaten = [one.other for one in opinion.contests if one.kind in _WON]
+    unsure = [one for one in opinion.contests if one.kind not in WON]
+    beaten = [one.other for one in opinion.contests if one.kind in WON]
     few = all(one.no_ci95 in ("few_images", "too_uneven", "one_image") for one in unsure)
     if len(opinion.contests) == 1:
         lead = Text("No winner: {} is ahead of {} by {}", first, nearest.other, _by(opinion, nearest))
@@ -197,7 +213,7 @@ def _ahead(opinion: Opinion, verdict: Verdict) -> Text:
 
 def _equal(opinion: Opinion, verdict: Verdict) -> Text:
     margin = next(f"{one.margin:g}" for one in opinion.contests if one.margin is not None)
-    names = _listed([one.other for one in opinion.contests])
+    names = _listed(opinion.others("equal"))
     nearest, places = opinion.contests[0], digits(opinion)
     if len(opinion.contests) == 1 and (ci95 := nearest.ci95) is not None:
         return Text(
@@ -206,7 +222,10 @@ def _equal(opinion: Opinion, verdict: Verdict) -> Text:
             formats.score(nearest.difference, places),
             *(formats.score(end, places) for end in ci95),
         )
-    return Text("{} and {} are equal within {} ({})", opinion.first, names, margin, scale_words(opinion.scale))
+    words = Text("{} and {} are equal within {} ({})", opinion.first, names, margin, scale_words(opinion.scale))
+    if beaten := opinion.others(*WON):
+        return Text("{}; {} is better than {}", words, opinion.first, _listed(beaten))
+    return words
 
 
 def _fails_more(opinion: Opinion, verdict: Verdict) -> Text:
@@ -307,26 +326,34 @@ def _disagreeing(verdict: Verdict) -> Text:
 def _of_one(opinion: Opinion, verdict: Verdict) -> Text:
     """Says in a few words what one of several judges comes to."""
     first, judge = opinion.first, opinion.judge
-    if opinion.kind in _WON:
+    if opinion.kind in WON:
         return Text("{} says {} is better", judge, first)
     if opinion.kind == "ahead":
         return Text("{} has {} ahead, which may be chance", judge, first)
     if opinion.kind == "trade":
         return Text("{} says {} scores better, but fails more", judge, first)
     if opinion.kind == "equal":
+        alike = opinion.others("equal")
+        if len(alike) < len(opinion.contests):
+            return Text("{} says {} and {} are equal", judge, first, _listed(alike))
         return Text("{} says they are equal", judge)
+    if opinion.kind == "not_comparable" or not opinion.contests:
+        return Text("{} cannot tell", judge)
     return Text("{} sees no difference", judge)
 
 
 def _mixed(verdict: Verdict) -> Text:
     """Words a lead that all judges see, and some show."""
     counted = verdict.counted
-    if verdict.agreed:
+    if verdict.agreed or all(one.silent for one in counted):
         return _agreeing(verdict)
-    shown = [one.judge for one in counted if one.kind in _WON]
-    unsure = [one.judge for one in counted if one.kind not in _WON]
+    shown = [one.judge for one in counted if one.kind in WON]
+    unsure = [one.judge for one in counted if one.kind not in WON]
+    each = [_of_one(one, verdict) for one in counted]
     if not shown:
-        return Text("No winner: {:; }", [_of_one(one, verdict) for one in counted])
+        return Text("No winner: {:; }", each)
+    if any(one.kind not in (*WON, "ahead") for one in counted):
+        return Text("Not settled: {:; }", each)
     return Text(
         "Not settled: {} is better with {}; with {} that may be chance", verdict.first, _listed(shown), _listed(unsure)
     )
@@ -346,6 +373,7 @@ _JOINT: Mapping[str, Callable[[Verdict], Text]] = {
     "judge_unfit": _unfit,
     "better": lambda verdict: _agreeing(verdict),
     "ahead": _mixed,
+    "no_answer": _mixed,
     "trade": lambda verdict: _agreeing(verdict) if verdict.agreed else _disagreeing(verdict),
 }
 

@@ -23,6 +23,7 @@ from edit_eval.statistics.series import gain
 if TYPE_CHECKING:
     from edit_eval.statistics.columns import ScoreColumn
     from edit_eval.statistics.comparison import ColumnSummary, Comparison, Pair
+    from edit_eval.statistics.gate import Gate
 
 Kind = Literal[
     "better",
@@ -47,7 +48,11 @@ MOST_DOTS = 500
 """With more pictures that many of them are drawn, evenly spaced in the order of their differences."""
 FAR = 100
 """If settling a lead would take this many times the present pictures or more, no number is given."""
-_WON = ("better", "fails_more")
+COARSE, COARSE_EDITS = 4, 60
+"""On a scale of so few values (yes and no, say) two good judges agree on a few edits anyhow; it takes that many, on
+which two that differ on one in ten are alike once in 500 times."""
+WON = ("better", "fails_more")
+"""Kinds of a contest that the first has won."""
 
 
 class Dot(msgspec.Struct, frozen=True):
@@ -152,9 +157,14 @@ class Opinion(msgspec.Struct, frozen=True):
     fights: Fights | None = None
 
     @property
+    def silent(self) -> bool:
+        """True if it has given no score."""
+        return all(one.mean is None for one in self.standings) and not (self.fights and self.fights.battles)
+
+    @property
     def counts(self) -> bool:
-        """True if it has a say: it is not known to be blind, and no other judge over again."""
-        return self.sees != "not_last" and not self.repeats
+        """True if it has a say: it has given a score, is not known to be blind, and no other judge over again."""
+        return self.sees != "not_last" and not self.repeats and not self.silent
 
     @property
     def next(self) -> Contest | None:
@@ -165,6 +175,19 @@ class Opinion(msgspec.Struct, frozen=True):
     def of_two(self) -> bool:
         """True if two are compared picture by picture."""
         return len(self.contests) == 1 and len(self.dots) > 1
+
+    def others(self, *kinds: str) -> tuple[str, ...]:
+        """Returns those with whom the first one's contest came to one of `kinds`, by rank."""
+        return tuple(one.other for one in self.contests if one.kind in kinds)
+
+    @property
+    def comes_to(self) -> tuple[object, ...]:
+        """The same of two judges only if all that is said of the one holds of the other."""
+        first = self.first if self.kind != "equal" else ""  # who of equals leads is no finding
+        alike = frozenset({self.standings[0].name, *self.others("equal")}) if self.kind == "equal" else frozenset()
+        doubt = self.fights.doubt if self.fights else None
+        same = self.kind == "no_answer" and any(one.identical for one in self.contests)
+        return self.kind, first, alike, frozenset(self.others(*WON)), doubt, same
 
     def turned(self) -> Opinion:
         """Returns the same of two, to be drawn with the other one first; `kind` is still said of `first`."""
@@ -225,6 +248,8 @@ class Replacement(msgspec.Struct, frozen=True):
     margin: float | None
     first: str
     others: tuple[str, ...]
+    failing: tuple[str, ...] = ()
+    """Those that may not."""
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -259,7 +284,7 @@ class Verdict(msgspec.Struct, frozen=True):
     @property
     def agreed(self) -> bool:
         """True if all that have a say come to the same."""
-        return len({(one.kind, one.first) for one in self.counted}) == 1
+        return len({one.comes_to for one in self.counted}) <= 1
 
     def document(self) -> dict[str, Any]:
         """Returns plain data for JSON; `of` reads it back."""
@@ -324,7 +349,7 @@ def of_several(known: Sequence[Known]) -> Known:
         for status, count in one.unscored.items():
             unscored[status] = unscored.get(status, 0) + count
         for judge, ended in one.examined.items():
-            examined[judge] = ended if examined.get(judge, "passed") == "passed" else examined[judge]
+            examined[judge] = min(examined.get(judge, ended), ended, key=_audit)
     return Known(
         sees={of: min((one.sees[of] for one in known if of in one.sees), key=gravest.index) for of in judges},
         examined=examined,
@@ -333,6 +358,12 @@ def of_several(known: Sequence[Known]) -> Known:
         same_pictures=[pair for one in known for pair in one.same_pictures],
         controls=max((one.controls for one in known), default=0),
     )
+
+
+def _audit(ended: str) -> int:
+    """Returns the place of how an audit ended, the worst first; what else can be (an edited passport) is unknown."""
+    worst = ("failed", "", "limited", "passed")
+    return worst.index(ended if ended in worst else "")
 
 
 def same_pictures(results: Results) -> list[SamePictures]:
@@ -370,8 +401,14 @@ def verdict(
         next=tuple(_steps(kind, opinions, known, names)),
         tests=comparison.correction.tests,
         same_pictures=tuple(known.same_pictures),
-        gate=Replacement(gate.passed, gate.margin, names[0], names[1:]) if held and names else None,
+        gate=_replacement(gate, names) if held and names else None,
     )
+
+
+def _replacement(gate: Gate, names: Sequence[str]) -> Replacement:
+    failing = {one.name for one in gate.candidates if not one.passed}
+    first, *others = names
+    return Replacement(gate.passed, gate.margin, first, tuple(others), tuple(one for one in others if one in failing))
 
 
 def _judges(columns: Sequence[ScoreColumn]) -> list[str]:
@@ -464,7 +501,7 @@ def _kind(best: ColumnSummary, contests: Sequence[Contest], *, alone: bool) -> K
     kinds = {one.kind for one in contests}
     if not contests:
         return "alone" if alone and best.mean is not None else "no_answer"
-    if kinds <= {*_WON}:
+    if kinds <= {*WON}:
         return "better" if "better" in kinds else "fails_more"
     if kinds == {"not_comparable"}:
         return "no_answer" if best.mean is None else "not_comparable"
@@ -502,13 +539,18 @@ def _copies(columns: Sequence[ScoreColumn]) -> dict[str, tuple[str, float]]:
         for other in [one for one in list(scores)[:place] if one not in found]:
             both = [edit for edit in mine if edit in scores[other]]
             alike = scales[judge] == scales[other] and len({edit[1] for edit in both}) >= FEWEST_CLUSTERS
-            if not alike or len({mine[edit] for edit in both}) < 2:
+            if not alike or not _telling([mine[edit] for edit in both]):
                 continue
             shift = mine[both[0]] - scores[other][both[0]]
             if all(abs(mine[edit] - scores[other][edit] - shift) < 1e-9 for edit in both):
                 found[judge] = other, round(shift, 9)
                 break
     return found
+
+
+def _telling(scores: Sequence[float]) -> bool:
+    """Returns whether two judges that know nothing of each other would not give all of these scores alike."""
+    return len(set(scores)) > (1 if len(scores) >= COARSE_EDITS else COARSE)
 
 
 def _preferred(judge: str, of: Mapping[str, Any], known: Known) -> Opinion:
@@ -590,16 +632,19 @@ def _joint(opinions: Sequence[Opinion]) -> tuple[Kind, str]:
     """Returns what the judges that have a say come to, and who is first with all of them."""
     counted = [one for one in opinions if one.counts]
     if not counted:
-        return ("judge_unfit" if opinions else "no_answer"), ""
+        return ("no_answer" if all(one.silent for one in opinions) else "judge_unfit"), ""
     kinds, firsts = {one.kind for one in counted}, {one.first for one in counted if one.first}
+    if kinds == {"equal"}:
+        alike = len({one.comes_to for one in counted}) == 1
+        return "equal" if alike else "judges_disagree", next(iter(firsts)) if len(firsts) == 1 and alike else ""
     if len(firsts) > 1:
         return "judges_disagree", ""
     first = next(iter(firsts), "")
     if len(kinds) == 1:
         return counted[0].kind, first
-    if kinds <= {*_WON}:
+    if kinds <= {*WON}:
         return "better", first
-    if "equal" in kinds or ("trade" in kinds and kinds & {*_WON}):
+    if "equal" in kinds or ("trade" in kinds and kinds & {*WON}):
         return "judges_disagree", ""
     if "trade" in kinds:
         return "trade", first
@@ -641,7 +686,7 @@ def _for_the_answer(kind: Kind, opinions: Sequence[Opinion], names: Sequence[str
 
 def _more(counted: Sequence[Opinion]) -> Iterable[Advice]:
     """Says how many more pictures would help: for the nearest lead that is not shown, the most that a judge needs."""
-    unsure = [next((one for one in of.contests if one.kind not in _WON), None) for of in counted]
+    unsure = [next((one for one in of.contests if one.kind not in WON), None) for of in counted]
     open_ = [one for one in unsure if one is not None]
     if any(one.images < FEWEST_CLUSTERS and one.no_ci95 != "no_spread" for one in open_ if one.images):
         yield Advice("enough", FEWEST_CLUSTERS)

@@ -117,6 +117,20 @@ def test_a_folder_has_every_file_whole_and_replaces_only_what_it_may(paper: Pape
     assert [*tmp_path.iterdir()] == [place], "nothing unfinished is left"
 
 
+def test_what_else_is_in_the_folder_stays(paper: Paper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thesis, say, that includes the table."""
+    place = tmp_path / "thesis"
+    (place / "chapters").mkdir(parents=True)
+    (place / "thesis.tex").write_text("mine", encoding="utf-8")
+    (place / "table.tex").write_text("old", encoding="utf-8")
+    monkeypatch.chdir(place)
+    write_document("paper", paper, Path(), records=None, language="en", force=True)
+    assert {file.name for file in place.iterdir()} == FILES | {"thesis.tex", "chapters"}
+    assert (place / "thesis.tex").read_text("utf-8") == "mine"
+    assert "booktabs" in (place / "table.tex").read_text("utf-8")
+    assert [*tmp_path.iterdir()] == [place]
+
+
 def test_numbers_and_marks_are_those_of_the_run(run: Run, paper: Paper, tmp_path: Path) -> None:
     rows = list(csv.DictReader(io.StringIO((written(paper, tmp_path) / "numbers.csv").read_text("utf-8"))))
     comparison = run.summary["comparison"]

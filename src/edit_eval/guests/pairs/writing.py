@@ -45,8 +45,6 @@ def write_pairs(document: PreferencePairs, run: Path, folder: Path) -> None:
         _write_parquet(temporary, "data", rows, _preference, _PREFERENCE)
         _write_parquet(temporary, "dpo", rows, _dpo, _DPO)
         (temporary / "README.md").write_text(card(document), encoding="utf-8", errors="backslashreplace")
-        if folder.is_dir():
-            shutil.rmtree(folder)
 
 
 def _rows(document: PreferencePairs, run: Path, folder: Path) -> Iterator[dict[str, Any]]:

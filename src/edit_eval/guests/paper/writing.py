@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -40,8 +39,6 @@ def write_paper(paper: Paper, folder: Path) -> None:
         for name, text in texts.items():
             (temporary / name).write_text(text, encoding="utf-8", errors="backslashreplace", newline="")
         (temporary / "figure.pdf").write_bytes(figure_pdf(svg))
-        if folder.is_dir():
-            shutil.rmtree(folder)
 
 
 def rows(paper: Paper) -> Iterator[dict[str, Any]]:

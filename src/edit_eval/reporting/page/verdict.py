@@ -355,7 +355,7 @@ def verdict_told(results: Results, summary: Mapping[str, Any], language: str = "
     drawn = verdict.drawn[:_DRAWN]
     return {
         "answer": answer,
-        "gate": [] if verdict.kind == "equal" else gate,  # that they are equal says as much
+        "gate": [] if verdict.kind == "equal" and verdict.gate and verdict.gate.passed else gate,  # equal says as much
         "doubts": doubt_lines(verdict),
         "next": next_lines(verdict),
         "rests": paragraph(verdict),
