@@ -13,7 +13,7 @@ from edit_eval.statistics.controls import (
     MOST,
     MOST_OF_SMALL,
     SMALL,
-    Shown,
+    ControlTest,
     fewest,
     least_p,
     means_by_model,
@@ -94,12 +94,12 @@ def is_shown(draw: np.random.Generator, gain: float, models: int, looks: tuple[i
     noise = draw.normal(0, 1, (count, models + 1))
     noise[:, 1:] = (1 - like) * noise[:, 1:] + like * draw.normal(0, 1, (count, 1))
     scores = np.clip(np.round(2 * noise + 5 + gain * (np.arange(models + 1) > 0)), 0, 10)
-    shown = Shown(samples, Series("score", SCALE), steps=looks)
+    test = ControlTest(samples, Series("score", SCALE), steps=looks)
     for look in looks:
         few = range(look)
         controls = [judged("control:source", f"s{n}", float(scores[n, 0])) for n in few]
         edits = [judged(name, f"s{n}", float(scores[n, k])) for n in few for k, name in enumerate(names, 1)]
-        if shown.is_shown(controls, means_by_model(edits, "score", names)):
+        if test.is_shown(controls, means_by_model(edits, "score", names)):
             return look
     return 0
 

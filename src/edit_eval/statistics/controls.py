@@ -104,8 +104,8 @@ def _sums(sizes: FloatArray) -> FloatArray:
     return found
 
 
-class Shown:
-    """A judge's headline scores of one kind of control, and of the edits that they are held against."""
+class ControlTest:
+    """Whether edits are above a kind of control by a judge's headline."""
 
     def __init__(self, samples: Iterable[Sample], series: Series, *, steps: Sequence[int] = ()) -> None:
         """`steps` as above; without any, all controls are looked at once."""
@@ -249,12 +249,12 @@ def beside_edits(results: Results, judge: str, series: Series) -> dict[str, dict
     as much; else None.
     """
     found = {}
-    shown = Shown(results.samples, series, steps=steps_of(results) or ())
+    test = ControlTest(results.samples, series, steps=steps_of(results) or ())
     edits = means_by_model((one for one in results.judgements if one.judge == judge), series.score, results.edit_models)
     of_judge = [one for one in results.controls if one.judge == judge]
     for kind in dict.fromkeys(map(kind_of, controls_of(results, judge, series.score))):
-        beside = shown.against((one for one in of_judge if kind_of(one) == kind), edits)
-        best = shown.best(beside)
+        beside = test.against((one for one in of_judge if kind_of(one) == kind), edits)
+        best = test.best(beside)
         found[kind] = {"edit_model": best, **beside[best]}
     return found
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from edit_eval.experiment import CONTROLS
 from edit_eval.records import CONTROL, Judgement, Status
 from edit_eval.scheduling.batches import spread
-from edit_eval.statistics.controls import Shown as ShownBelow
-from edit_eval.statistics.controls import is_final, means_by_model
+from edit_eval.statistics.controls import ControlTest, is_final, means_by_model
 from edit_eval.statistics.series import Series
 from edit_eval.store.subjects.contract import Kind, Shown, Subject
 
@@ -176,9 +175,9 @@ class Steps:
         if not is_final(edits):
             return False
         series = Series(scoring.headline, scoring.scales[scoring.headline])
-        shown = ShownBelow(matrix.samples, series, steps=matrix.experiment.control_steps or ())
+        test = ControlTest(matrix.samples, series, steps=matrix.experiment.control_steps or ())
         models = means_by_model(edits, series.score, [model.name for model in matrix.edit_models])
-        return not shown.is_shown(controls, models)
+        return not test.is_shown(controls, models)
 
     @cached_property
     def _of(self) -> dict[tuple[int, str], list[int]]:
