@@ -137,7 +137,8 @@ def test_a_guide_is_short_and_has_one_picture(page: Path) -> None:
 def test_how_words_are_counted(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(
-        "# A title\n\nTwo `words` [here](there.md).\n\n| a | table |\n\n    a command\n\n```sh\na block\n```\n\n四个汉字。\n"
+        "# A title\n\nTwo `words` [here](x.md).\n\n| a | row |\n\n    a command\n\n```sh\na block\n```\n\n四个汉字。\n",
+        "utf-8",
     )
     assert number_of_words(page) == 2 + 3 + 2
 
