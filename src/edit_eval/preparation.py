@@ -21,7 +21,7 @@ from edit_eval.execution.session import driver_of
 from edit_eval.experiment import Experiment, load_samples
 from edit_eval.protocols.asked import make_protocol, rounds_of
 from edit_eval.protocols.contract import Protocol
-from edit_eval.records import Sample
+from edit_eval.records import Results, Sample
 from edit_eval.reporting.progress.live import progress_of
 from edit_eval.run import Run
 from edit_eval.statistics.gate import fewest_images, images_to_show
@@ -53,7 +53,7 @@ def plan(
     gpus: int | None = None,
     gpu_memory: float | None = None,
     samples: int | None = None,
-    from_run: Path | None = None,
+    from_run: Path | Results | None = None,
     nodes: int | None = None,
     shared_disk: bool = False,
     price: float | None = None,
@@ -76,7 +76,7 @@ def plan(
     cluster = None if nodes is None else Cluster(nodes, gpus or 0, shared_disk, price)
     configuration = load_configuration(source, **options, data_may_be_missing=samples is not None)
     benchmark = configuration.benchmark
-    seen = Run(from_run).results if from_run is not None else None
+    seen = from_run if from_run is None or isinstance(from_run, Results) else Run(from_run).results
     categories = chosen = questions = None
     at_most: frozenset[str] = frozenset()
     sizes: list[Text] = []

@@ -37,8 +37,11 @@ PUBLISHED: dict[str, Mapping[str, float]] = {
     **{judge.name: {"model": judge.billions} for judge in judge_table.PUBLISHED},
     "Qwen/Qwen3-VL-30B-A3B-Instruct": {"model": 31.07},
     "Qwen/Qwen3-VL-8B-Instruct": {"model": 8.77},
+    "Qwen/Qwen3.5-9B": {"model": 9.41},
+    "Qwen/Qwen3.5-27B": {"model": 27.36},
+    "Qwen/Qwen3.6-27B": {"model": 27.36},
 }
-"""10^9 parameters by part. The last two were counted by building them from their configurations without weights; the
+"""10^9 parameters by part. The last five were counted by building them from their configurations without weights; the
 other judges have what their names say."""
 
 

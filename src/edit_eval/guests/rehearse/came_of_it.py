@@ -1,0 +1,181 @@
+"""What came of the starts of a rehearsal: memory and times beside their predictions, digests, faults."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from edit_eval.execution.machine.fitting import CONTEXT, Need, Wanted, need_of
+from edit_eval.guests.rehearse.beside.rehearsed import FAULTS
+from edit_eval.guests.rehearse.found import Digest, FaultRehearsed, ModelRehearsed
+from edit_eval.guests.rehearse.stand_ins import StandIns
+from edit_eval.guests.rehearse.start import RehearsedStart
+from edit_eval.records import Edit, Judgement, Status
+from edit_eval.text import Text
+
+NEAR = 0.05
+"""How far measured memory may lie from what was predicted."""
+
+
+def models_of(doctor: Sequence[Wanted], made: StandIns, first: RehearsedStart) -> Iterator[ModelRehearsed]:
+    """Yields what came of each model."""
+    said = {wanted.model.key: need_of(wanted) for wanted in doctor}
+    for wanted in first.wanted:
+        key, need = wanted.model.key, need_of(wanted)
+        marks = [mark for mark in first.marks if mark["model"] == key]
+        yield _model(key, wanted, said.get(key), need, made, marks, first)
+
+
+def _model(
+    key: str,
+    wanted: Wanted,
+    said: Need | None,
+    need: Need | None,
+    made: StandIns,
+    marks: Sequence[Mapping[str, Any]],
+    first: RehearsedStart,
+) -> ModelRehearsed:
+    kind, _, name = key.partition(":")
+    devices = tuple("+".join(place) for place in wanted.places)
+    loaded = [mark for mark in marks if mark["what"] == "loaded"]
+    works = [mark for mark in marks if mark["what"] in ("edit", "judge")]
+    width = max((len(place) for place in wanted.places), default=1)
+    measured = _most(sum(mark["weights"].values()) for mark in loaded)
+    measured = None if measured is None else measured // width
+    offloaded = wanted.section.placement.offload != "none" and wanted.on_gpu
+    if offloaded:  # on the card there is only what computes
+        measured = _most(mark["weights"].get("cuda", 0) for mark in loaded)
+    peak = _most(mark["peak"] // width for mark in works if "peak" in mark)
+    seen = [
+        one for one in first.memory if one.model == name and one.kind == ("editing" if kind == "edit" else "judging")
+    ]
+    loads = [a.end - a.begin for a in first.activities if a.kind == "loading" and a.model == name and not a.what]
+    timed = [mark for mark in works if mark.get("nth") != 1] or works  # the first is slower: kernels are chosen
+    unit = _middle([mark["seconds"] / mark.get("batch", 1) for mark in timed])
+    step = _middle([mark["step"] for mark in timed if mark.get("step") is not None])
+    steps = max((mark["steps"] for mark in timed if "steps" in mark), default=None)
+    one = None
+    if unit is not None and step is not None and steps:
+        one = unit - (steps - 1) * step
+    elif steps == 1:
+        one = unit
+    misses = []
+    whole = not offloaded and made.loads.get(key) in ("stand-in", "weights on disk")
+    if whole and need is not None and measured is not None:
+        misses += _miss(Text("its weights"), measured, need.weights, both=True)
+    if said is not None and need is not None and key not in made.cut and made.loads.get(key) == "stand-in":
+        misses += _miss(Text("its weights as doctor has them"), need.weights, said.weights, both=True)
+    if need is not None and peak is not None:
+        misses += _miss(Text("the most it takes"), peak + CONTEXT, need.total, both=False)
+    return ModelRehearsed(
+        model=key,
+        loads=made.loads.get(key, "as it is"),
+        layers_left_out=made.cut.get(key, 0),
+        devices=devices,
+        doctor=said.weights if said else None,
+        predicted=need.weights if need else None,
+        measured=measured or None,
+        predicted_peak=need.total if need else None,
+        peak=peak,
+        seen_loaded=_most(one.loaded for one in seen if one.loaded is not None),
+        seen_peak=_most(one.peak for one in seen if one.peak is not None),
+        load=_middle(loads),
+        unit=unit,
+        one_step=one,
+        steps=steps or None,
+        batch=max((mark["batch"] for mark in works if "batch" in mark), default=None),
+        misses=tuple(misses),
+    )
+
+
+def _miss(what: str, measured: int, predicted: int, *, both: bool) -> list[str]:
+    """Returns a line if the measured bytes lie further from the predicted ones than is allowed, in either direction."""
+    off = measured / predicted - 1 if predicted else 0.0
+    if off <= NEAR and (off >= -NEAR or not both):
+        return []
+    return [Text("{}: {:.2f} GiB, and {:.2f} were predicted ({:+.0%})", what, measured / 2**30, predicted / 2**30, off)]
+
+
+def _most(values: Any) -> int | None:
+    return max(values, default=None)
+
+
+def _middle(values: Sequence[float]) -> float | None:
+    return statistics.median(values) if values else None
+
+
+def digests_of(first: RehearsedStart, again: RehearsedStart) -> list[Digest]:
+    """Compares the edits on each device with the first start's, and the answers about them."""
+    found = []
+    before = {(edit.edit_model, edit.sample_id): edit for edit in first.edits if edit.status is Status.OK}
+    for edit in again.edits:
+        name, _, place = edit.edit_model.rpartition(" on ")
+        if edit.status is Status.OK and (name, edit.sample_id) in before:
+            there = before[name, edit.sample_id]
+            where = Text("{}, a fresh process", place)
+            found.append(Digest(f"edit:{name}", edit.sample_id, where, edit.pixels, edit.pixels == there.pixels))
+    said, alone = _answers(first), _answers(again)
+    for (key, about), answer in alone.items():
+        sample, _, rest = about.partition(" ")
+        column, _, question = rest.rpartition(" ")
+        name, _, place = column.rpartition(" on ")
+        earlier = said.get((key, f"{sample} {name} {question}"))
+        if earlier is not None:
+            where = Text("alone in its batch, about the edit of {}", place)
+            found.append(Digest(key, sample, where, answer, answer == earlier))
+    return found
+
+
+def _answers(start: RehearsedStart) -> dict[tuple[str, str], str]:
+    """Returns the digest of each answer, by the judge's key and what it is about."""
+    marks = [mark for mark in start.marks if mark["what"] == "judge"]
+    return {(mark["model"], about): one for mark in marks for about, one in mark["answers"].items()}
+
+
+def failures_of(first: RehearsedStart) -> Iterator[str]:
+    """Yields why edits and judgements have failed, each reason once."""
+    seen = set()
+    ended: list[Edit | Judgement] = [*first.edits, *first.judgements]
+    for one in ended:
+        if one.status in (Status.OK, Status.PENDING, Status.SKIPPED) or not one.reason:
+            continue
+        reason = " ".join(one.reason.split())
+        if reason not in seen:
+            seen.add(reason)
+            yield Text("{}: {}", one.sample_id, reason)
+
+
+def made_of_faults(last: RehearsedStart) -> list[FaultRehearsed]:
+    """Returns what the run has made of each planted fault."""
+    found = []
+    planted = {mark["fault"]: mark for mark in last.marks if mark["what"] == "planted"}
+    for fault in FAULTS:
+        if fault not in planted:
+            found.append(FaultRehearsed(fault, "", "", "not planted", "", ()))
+            continue
+        mark = planted[fault]
+        kind, _, name = mark["model"].partition(":")
+        sample = mark["sample"]
+        hit: list[Edit | Judgement] = [e for e in last.edits if (e.sample_id, e.edit_model) == (sample, name)]
+        if kind != "edit":
+            hit = [j for j in last.judgements if (j.sample_id, j.judge) == (sample, name)]
+        done = bool(hit) and {one.status for one in hit} == {Status.OK}
+        ends = sorted({f"{one.status}: {' '.join(one.reason.split())}" for one in hit})
+        outcome = "made" if done else "; ".join(ends) or "missing"
+        made_on = ", ".join(dict.fromkeys(one.device for one in hit)) if done else ""
+        notes = tuple(dict.fromkeys(n for n in last.notes if mark["device"] in n or sample in n))
+        if fault == "memory" and (parts := _parts_of_batch(mark, last)):
+            notes += (Text("its batch of {} was answered in parts of {}", mark["batch"], parts),)
+        found.append(FaultRehearsed(fault, sample, mark["device"], outcome, made_on, notes))
+    return found
+
+
+def _parts_of_batch(planted: Mapping[str, Any], last: RehearsedStart) -> list[int]:
+    """Returns the sizes in which the worker has then judged the batch that ran out of memory."""
+    later = last.marks[last.marks.index(dict(planted)) + 1 :]
+    parts: list[int] = []
+    for mark in later:
+        if mark["what"] == "judge" and mark["process"] == planted["process"] and sum(parts) < planted["batch"]:
+            parts.append(mark["batch"])
+    return parts

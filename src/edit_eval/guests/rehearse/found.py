@@ -1,0 +1,126 @@
+"""What a rehearsal has found, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from edit_eval.execution.advice.planning import Plan
+from edit_eval.text import Text
+
+
+@dataclass(frozen=True)
+class ModelRehearsed:
+    """What came of one model. Memory is in bytes, times are in seconds; None is unknown."""
+
+    model: str
+    """`edit:NAME`, `judge:NAME`."""
+    loads: str
+    """`stand-in`, `weights on disk`, `as it is` (a class of the user's own), `server`."""
+    layers_left_out: int
+    devices: tuple[str, ...]
+    doctor: int | None
+    """What `doctor` says that its weights take on a device, before anything is made or loaded."""
+    predicted: int | None
+    """The same of what is rehearsed."""
+    measured: int | None
+    """What torch holds for its weights on one device."""
+    predicted_peak: int | None
+    peak: int | None
+    """The most that torch has reserved on one GPU while it worked."""
+    seen_loaded: int | None
+    """By the driver (NVML), all processes together; on the CPU, the process's memory on the host."""
+    seen_peak: int | None
+    load: float | None
+    """With the reading of files that have no bytes on disk, so without the disk's own time."""
+    unit: float | None
+    """An edit, or the judgement of one pair."""
+    one_step: float | None
+    """An edit of one step, from an edit's first and further steps."""
+    steps: int | None
+    batch: int | None
+    """Pairs that a judge was asked at once."""
+    misses: tuple[str, ...] = ()
+    """What lies further from its prediction than it should."""
+
+
+@dataclass(frozen=True)
+class Digest:
+    """Whether one edit, or one answer, is the same elsewhere."""
+
+    model: str
+    sample: str
+    where: str
+    """`cuda:1, a fresh process`; `alone in its batch`."""
+    digest: str
+    equal: bool
+
+
+@dataclass(frozen=True)
+class FaultRehearsed:
+    """What the run made of one planted fault."""
+
+    fault: str
+    sample: str
+    device: str
+    outcome: str
+    """What became of the edit or the judgement that it hit: `made`, `missing`, its status, or `not planted`."""
+    made_on: str
+    """The device on which it was made in the end."""
+    notes: tuple[str, ...]
+    """What the run said of it."""
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """All that was found."""
+
+    configuration: str
+    samples: tuple[str, ...]
+    layers: int | None
+    seconds: float
+    models: tuple[ModelRehearsed, ...]
+    digests: tuple[Digest, ...]
+    plan: Plan | None
+    faults: tuple[FaultRehearsed, ...] | None
+    """None if none were asked for."""
+    findings: tuple[Mapping[str, Any], ...]
+    """What would not fit, or might not, and the setting that would."""
+    failures: tuple[str, ...]
+    """Why edits have failed, and judgements."""
+    notes: tuple[str, ...]
+    stopped: str = ""
+    """Why it ended early; empty if it did not."""
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why the night should not begin like this, a line each; empty if nothing speaks against it."""
+        found: list[str] = [Text("{}: {}", one.model, miss) for one in self.models for miss in one.misses]
+        if not self.layers:  # cut, it is about how things go, not about whether they fit
+            found += [one["text"] for one in self.findings if one["stops"]]
+        found += list(self.failures)
+        found += [
+            Text("{}: {}", one.fault, one.outcome)
+            for one in self.faults or ()
+            if one.outcome not in ("made", "not planted")
+        ]
+        return found + [self.stopped] * bool(self.stopped)
+
+    def as_plain(self) -> dict[str, Any]:
+        """Returns the document of `--json`."""
+        return {
+            "configuration": self.configuration,
+            "samples": list(self.samples),
+            "layers": self.layers,
+            "seconds": round(self.seconds, 3),
+            "models": [asdict(one) for one in self.models],
+            "digests": [asdict(one) for one in self.digests],
+            "plan": self.plan.as_plain() if self.plan else None,
+            "faults": None if self.faults is None else [asdict(one) for one in self.faults],
+            "findings": [dict(one) for one in self.findings],
+            "failures": list(self.failures),
+            "notes": list(self.notes),
+            "stopped": self.stopped,
+            "reasons": self.reasons,
+        }

@@ -1,0 +1,183 @@
+"""A rehearsal on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from edit_eval.guests.rehearse.found import Digest, FaultRehearsed, ModelRehearsed, Rehearsal
+from edit_eval.reporting.formats import NOTHING, duration, memory, short_duration
+from edit_eval.reporting.table import Column, Line, Sheet, Table, print_sheet
+from edit_eval.text import Text, counted
+
+LOADS: Mapping[str, Text] = {
+    "stand-in": Text("random weights"),
+    "weights on disk": Text("its weights"),
+    "as it is": Text("as it is"),
+    "server": Text("a server"),
+}
+FAULTS: Mapping[str, Text] = {
+    "neighbour": Text("another process takes the card's memory"),
+    "killed": Text("a worker is killed"),
+    "memory": Text("memory runs out in a judge's batch"),
+    "silent": Text("the card stops answering"),
+}
+OUTCOMES: Mapping[str, Text] = {
+    "not planted": Text("could not be planted: no batch, or no edit, was left for it"),
+    "missing": Text("missing"),
+}
+
+
+def print_rehearsal(found: Rehearsal) -> None:
+    """Prints what was found, the verdict last."""
+    print_sheet(sheet(found))
+
+
+def sheet(found: Rehearsal) -> Sheet:
+    """Returns memory, times, digests, faults, what `plan` makes of the times, and whether the night may begin."""
+    return [
+        Line(
+            Text(
+                "{}, rehearsed with {} in {}; no score of it means anything, and none is kept",
+                found.configuration,
+                counted(len(found.samples), "sample"),
+                duration(found.seconds),
+            ),
+            "quiet",
+        ),
+        *(Line(note, "quiet") for note in found.notes),
+        *([Line(_of_cut(found.layers), "quiet")] if found.layers else []),
+        _memory(found),
+        _times(found),
+        *_same(found.digests),
+        *_disturbed(found.faults),
+        *_whole_run(found),
+        *(Line(_line(one)) for one in found.findings),
+        *_verdict(found),
+    ]
+
+
+def _of_cut(layers: int) -> Text:
+    return Text("every network was cut to {}: its times are no forecast", counted(layers, "layer"))
+
+
+def _memory(found: Rehearsal) -> Table[ModelRehearsed]:
+    return Table(
+        every=(
+            Column(Text("Memory of"), lambda one: one.model, "name"),
+            Column(Text("Loaded"), lambda one: LOADS[one.loads], "word"),
+            Column(Text("On"), lambda one: ", ".join(one.devices), "name"),
+            Column(Text("Doctor"), lambda one: memory(one.doctor), when=lambda one: one.doctor is not None, spare=True),
+            Column(Text("Predicted"), lambda one: memory(one.predicted), when=lambda one: one.predicted is not None),
+            Column(Text("Measured"), lambda one: memory(one.measured), when=lambda one: one.measured is not None),
+            Column(Text("With work"), lambda one: memory(one.predicted_peak), when=lambda one: one.peak is not None),
+            Column(Text("Peak"), lambda one: memory(one.peak), when=lambda one: one.peak is not None),
+            Column(Text("Seen"), lambda one: memory(one.seen_peak)),
+            Column(
+                "",
+                lambda one: Text("further off than 5 %") if one.misses else "",
+                "word",
+                look="problem",
+                when=lambda one: one.misses,
+            ),
+        ),
+        rows=found.models,
+    )
+
+
+def _times(found: Rehearsal) -> Table[ModelRehearsed]:
+    def seconds(value: float | None) -> str:
+        return NOTHING if value is None else short_duration(value) if value >= 60 else f"{value:.2f} s"
+
+    return Table(
+        every=(
+            Column(Text("Time of"), lambda one: one.model, "name"),
+            Column(Text("A load"), lambda one: seconds(one.load)),
+            Column(Text("An edit, a pair"), lambda one: seconds(one.unit)),
+            Column(Text("Steps"), lambda one: str(one.steps) if one.steps else ""),
+            Column(Text("With one step"), lambda one: seconds(one.one_step) if one.steps else ""),
+            Column(Text("Batch"), lambda one: str(one.batch) if one.batch else ""),
+        ),
+        rows=found.models,
+    )
+
+
+def _same(digests: tuple[Digest, ...]) -> Iterator[Line | Table[Digest]]:
+    if digests:
+        yield Table(
+            every=(
+                Column(Text("Again"), lambda one: one.model, "name"),
+                Column(Text("Where"), lambda one: one.where, "name"),
+                Column(Text("Digest"), lambda one: one.digest[:12], "word"),
+                Column(
+                    "",
+                    lambda one: Text("the same") if one.equal else Text("another"),
+                    "word",
+                    look=lambda one: "" if one.equal else "problem",
+                ),
+            ),
+            rows=digests,
+        )
+
+
+def _disturbed(faults: tuple[FaultRehearsed, ...] | None) -> Iterator[Line | Table[FaultRehearsed]]:
+    if faults is None:
+        return
+    yield Table(
+        every=(
+            Column(Text("Planted"), lambda one: FAULTS[one.fault], "name"),
+            Column(Text("On"), lambda one: one.device, "word"),
+            Column(Text("Sample"), lambda one: one.sample, "name"),
+            Column(Text("What became of it"), _became, "name"),
+        ),
+        rows=faults,
+    )
+    for note in dict.fromkeys(note for one in faults for note in one.notes):
+        yield Line(note, "quiet")
+
+
+def _became(one: FaultRehearsed) -> str:
+    if one.outcome == "made":
+        return Text("made all the same, on {}", one.made_on)
+    return OUTCOMES.get(one.outcome, one.outcome)
+
+
+def _whole_run(found: Rehearsal) -> Iterator[Line]:
+    if found.plan is None:
+        return
+    own = found.plan.combinations[found.plan.chosen]
+    yield Line(
+        Text(
+            "The whole run ({} on {}) would take {} like this.",
+            counted(found.plan.samples, "sample"),
+            counted(found.plan.devices, "device"),
+            duration(own.prediction.makespan),
+        )
+    )
+    best = found.plan.best
+    if best is not None and best != found.plan.chosen:
+        way = found.plan.combinations[best]
+        if way.prediction.makespan < 0.98 * own.prediction.makespan:
+            yield Line(
+                Text(
+                    "{} with schedule {}, order {}, placement {}.",
+                    duration(way.prediction.makespan),
+                    way.schedule,
+                    way.order,
+                    way.placement,
+                )
+            )
+
+
+def _line(finding: Mapping[str, object]) -> str:
+    text, advice = finding["text"], finding["advice"]
+    return Text("{}; {}", text, advice) if advice else str(text)
+
+
+def _verdict(found: Rehearsal) -> Iterator[Line]:
+    reasons = found.reasons
+    if not reasons:
+        yield Line(Text("Nothing speaks against the night."), "strong")
+        return
+    yield Line(Text("Not yet:"), "problem")
+    for reason in reasons:
+        yield Line(reason, "problem")

@@ -1,0 +1,53 @@
+"""The verb `rehearse`."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+import typer
+
+from edit_eval.command_line import Config, Options, answer, end_if_short
+from edit_eval.verbs.contract import Verb
+
+
+class Rehearse(Verb):
+    """Try a configuration on this machine the evening before, with random weights where none are here.
+
+    A few samples go through the engine as in a run. Out comes what each model takes in memory and time, beside what was
+    predicted, and what that means for the whole run. Exit with 3 if the night should not begin like this. Scores of
+    random weights mean nothing, and none is kept.
+    """
+
+    about: ClassVar = {"group": "To begin"}
+
+    @staticmethod
+    def call(
+        config: Config,
+        *,
+        minutes: Annotated[
+            float, typer.Option(metavar="N", min=0.1, help="Begin nothing more after N minutes.")
+        ] = 10.0,
+        layers: Annotated[
+            int | None,
+            typer.Option(metavar="N", min=1, help="Cut each network to N layers, at its full width: for a CPU."),
+        ] = None,
+        samples: Annotated[
+            int | None,
+            typer.Option(metavar="N", min=1, help="Edit and judge N samples. Default: one a device, at least 2."),
+        ] = None,
+        faults: Annotated[
+            bool,
+            typer.Option(
+                "--faults",
+                help="Also plant a neighbour on the card, a killed worker, a lack of memory, a card that is silent.",
+            ),
+        ] = False,
+        options: Options,
+    ) -> None:
+        """Rehearses, and prints what was found."""
+        from edit_eval.guests.rehearse.rehearsal import rehearse
+        from edit_eval.guests.rehearse.sheet import print_rehearsal
+
+        found = rehearse(config, minutes=minutes, layers=layers, samples=samples, faults=faults, **options)
+        answer(found.as_plain, lambda: print_rehearsal(found))
+        end_if_short(bool(found.reasons))

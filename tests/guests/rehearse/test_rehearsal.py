@@ -1,0 +1,174 @@
+"""A rehearsal with models that take no weights: what it finds, plants, and leaves behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from command_lines import Command, caller, one_error, yaml_file
+from edit_eval.errors import RunDirectoryError
+from edit_eval.guests.rehearse.beside.rehearsed import FAULTS
+from edit_eval.guests.rehearse.beside.stand_in import cut_layers, write_holes
+from edit_eval.guests.rehearse.rehearsal import rehearse
+from edit_eval.run import Run
+from edit_eval.user_cache import cache_folder
+from fake_nvml import gpu, install
+from small_benchmark import configuration, write_benchmark
+
+command = pytest.fixture(caller)
+SIX = [f"cuda:{number}" for number in range(6)]
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    monkeypatch.chdir(tmp_path)
+
+
+def left_behind() -> list[Path]:
+    return [*(cache_folder() / "rehearsals").glob("*"), *Path("runs").glob("*")]
+
+
+def test_the_command_says_what_each_model_takes_and_leaves_nothing(command: Command, tmp_path: Path) -> None:
+    write_benchmark(tmp_path, 6)
+    file = yaml_file(tmp_path, edit={"steps": 3})
+    answer = command("rehearse", file, "--json")
+    found = answer.document
+    assert (answer.code, found["reasons"]) == (0, [])
+    edits, judge = found["models"]
+    assert (edits["model"], edits["loads"], edits["steps"]) == ("edit:testing", "as it is", 3)
+    assert edits["unit"] > 0 < judge["unit"]
+    assert edits["seen_peak"] > 1 << 20 < judge["seen_peak"], "the workers' own memory, on the CPU"
+    assert {one["model"] for one in found["digests"]} == {"edit:testing", "judge:testing"}
+    assert {one["where"].partition(",")[0] for one in found["digests"]} >= {"cpu:0", "cpu:1"}
+    assert all(one["equal"] for one in found["digests"])
+    assert found["plan"]["durations"]["edit:testing"]["source"] == "run rehearsal"
+    assert found["faults"] is None
+    assert left_behind() == []
+
+    printed = command("rehearse", file)
+    assert printed.code == 0
+    assert "5.00" not in printed.out + printed.err, "no score is shown"
+    assert "edit:testing" in printed.out
+
+
+def test_an_edit_that_is_not_the_same_again_is_told(tmp_path: Path) -> None:
+    write_benchmark(tmp_path, 4)
+    moody = tmp_path / "moody.py"
+    moody.write_text(
+        "import os\nfrom PIL import Image\n"
+        "class Moody:\n"
+        "    def __init__(self, parameters): pass\n"
+        "    def load(self, devices): pass\n"
+        "    def edit(self, request, on_step): return Image.frombytes('RGB', (8, 8), os.urandom(192))\n"
+    )
+    plain = configuration(tmp_path)
+    plain["diffusion_model"] = {"class_path": f"{moody}:Moody", "params": {"device_ids": "cpu:1"}}
+    found = rehearse(plain)
+    assert [one.equal for one in found.digests if one.model.startswith("edit:")] == [False]
+    assert found.reasons == []
+
+
+def test_on_six_gpus_every_fault_costs_no_edit_and_no_judgement(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(monkeypatch, *map(gpu, range(6)))
+    write_benchmark(tmp_path, 24)
+    on: dict[str, Any] = {"device_ids": [0, 1, 2, 3, 4, 5]}
+    found = rehearse(configuration(tmp_path, edit=on, judge={**on, "batch_size": 3}), samples=24, faults=True)
+    assert found.faults is not None
+    by_name = {one.fault: one for one in found.faults}
+    assert list(by_name) == list(FAULTS)
+    assert {one.outcome for one in found.faults} == {"made"}, found.faults
+    assert all(one.device in SIX for one in found.faults)
+    assert by_name["neighbour"].made_on in SIX
+    assert any("SIGKILL" in note for note in by_name["killed"].notes)
+    assert any("no step" in note for note in by_name["silent"].notes)
+    assert by_name["silent"].made_on in SIX
+    assert any("in parts of" in note for note in by_name["memory"].notes), "the batch was halved"
+    assert found.reasons == []
+    assert {place for one in found.models for place in one.devices} == set(SIX)
+    assert {one.where for one in found.digests if one.model == "edit:testing"} == {
+        f"{device}, a fresh process" for device in SIX
+    }
+
+
+def test_a_fault_that_costs_an_edit_is_a_reason_against_the_night(tmp_path: Path) -> None:
+    write_benchmark(tmp_path, 3)
+    only = {"device_ids": "cpu:1"}
+    found = rehearse(configuration(tmp_path, edit=only, judge=only), samples=1, faults=True)
+    assert found.faults is not None
+    lost = {one.fault: one.outcome for one in found.faults}
+    assert lost["memory"] == "not planted", "one pair is no batch"
+    assert {outcome.partition(":")[0] for outcome in lost.values()} <= {"made", "not planted", "missing", "edit_failed"}
+
+
+def test_models_that_fail_are_reasons_and_exit_3(command: Command, tmp_path: Path) -> None:
+    write_benchmark(tmp_path, 2)
+    file = yaml_file(tmp_path, edit={"fail_to_load": "no room for the weights"})
+    answer = command("rehearse", file, "--json")
+    found = answer.document
+    assert answer.code == 3
+    assert any("no room for the weights" in reason for reason in found["reasons"])
+    assert found["plan"] is None
+    assert left_behind() == []
+
+
+def test_when_its_time_is_over_it_says_so(tmp_path: Path) -> None:
+    write_benchmark(tmp_path, 12)
+    slow = {"device_ids": "cpu:1", "seconds": 1.0}
+    found = rehearse(configuration(tmp_path, edit=slow), samples=12, minutes=0.05)
+    assert "--minutes" in found.stopped
+    assert found.reasons == [found.stopped]
+
+
+def test_weights_of_which_nothing_is_known_ask_for_their_small_files(command: Command, tmp_path: Path) -> None:
+    write_benchmark(tmp_path, 2)
+    unknown = {"type": "transformers", "params": {"device_ids": "cpu:1", "model_name": "google/gemma-4-31B-it"}}
+    file = yaml_file(tmp_path, reward_model=unknown)
+    one_error(command("rehearse", file), 2, 'hf download google/gemma-4-31B-it --include "*.json"')
+
+
+def test_what_it_writes_is_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rehearsal that was killed leaves a folder; nobody can read a score in it, and the next one deletes it."""
+    import edit_eval.guests.rehearse.rehearsal as module
+
+    write_benchmark(tmp_path, 2)
+    monkeypatch.setattr(module.shutil, "rmtree", lambda *_, **__: None)  # as if it had been killed
+    rehearse(configuration(tmp_path))
+    monkeypatch.undo()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    (left,) = (tmp_path / "xdg/edit-eval/rehearsals").iterdir()
+    with pytest.raises(RunDirectoryError, match="not a run directory"):
+        _ = Run(left / "first").results
+    left = left.rename(left.with_name("4194999"))  # no such process
+    rehearse(configuration(tmp_path))
+    assert not left.exists()
+
+
+def test_layers_are_cut_and_one_of_each_kind_stays() -> None:
+    config: dict[str, Any] = {
+        "text_config": {
+            "num_hidden_layers": 8,
+            "layer_types": [*["linear"] * 3, "full"] * 2,
+        },
+        "vision_config": {"depth": 6, "deepstack_visual_indexes": [1, 3, 5], "fullatt_block_indexes": [5]},
+        "num_layers": 1,
+    }
+    assert cut_layers(config, 2) == 6 + 4
+    assert config["text_config"] == {"num_hidden_layers": 2, "layer_types": ["linear", "full"]}
+    assert config["vision_config"] == {"depth": 2, "deepstack_visual_indexes": [0, 1], "fullatt_block_indexes": [1]}
+    assert config["num_layers"] == 1
+
+
+def test_weights_are_holes(tmp_path: Path) -> None:
+    from edit_eval.execution.machine.weights import loaded_bytes
+    from edit_eval.guests.rehearse.beside.stand_in import _write_hole
+
+    held = {"wide": ("BF16", [1 << 15, 1 << 15], 1 << 31), "bias": ("F32", [4], 16)}
+    _write_hole(tmp_path / "model.safetensors", held)
+    assert loaded_bytes(tmp_path / "model.safetensors", "bfloat16") == (1 << 31) + 8
+    assert (tmp_path / "model.safetensors").stat().st_blocks * 512 < 1 << 20
+    assert callable(write_holes)

@@ -1,0 +1,155 @@
+"""Every shipped configuration is rehearsed on the CPU: real classes, loaded from configurations without weights."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edit_eval.config.loading import load_configuration
+from edit_eval.execution.machine.weights import PUBLISHED, find_weights
+from edit_eval.guests.rehearse.came_of_it import NEAR
+from edit_eval.guests.rehearse.configurations import CONFIGURATIONS
+from edit_eval.guests.rehearse.found import Rehearsal
+from edit_eval.guests.rehearse.rehearsal import rehearse
+from small_benchmark import write_benchmark
+
+ROOT = Path(__file__).parents[3]
+SHIPPED = sorted(path.stem for path in (ROOT / "configs").glob("*.yaml"))
+SERVED = {"served_edit_model", "vllm_judge", "vllm_omni_edit_model"}
+TINY = {
+    "Qwen/Qwen-Image-Edit": "qwen-image-edit",
+    "Qwen/Qwen-Image-Edit-2511": "qwen-image-edit-plus",
+    "black-forest-labs/FLUX.1-Kontext-dev": "FluxKontextPipeline",
+    "Qwen/Qwen3-VL-30B-A3B-Instruct": "qwen3-vl-moe",
+    "Qwen/Qwen3.5-9B": "qwen3.5",
+    "Qwen/Qwen3.5-27B": "qwen3.5",
+    "Qwen/Qwen3.6-27B": "qwen3.5",
+}
+"""Of the same architecture, narrow enough for a test."""
+
+pytestmark = [pytest.mark.real_models, pytest.mark.models]
+
+
+@pytest.fixture(scope="module")
+def without_weights(tiny_models: Path, tiny_judges: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tiny models' folders as `hf download --include` would bring them: no weights."""
+    import shutil
+
+    from tiny_pipelines import build
+
+    folder = tmp_path_factory.mktemp("configurations")
+    build(folder / "pipelines", ["FluxKontextPipeline"])
+    for source in (tiny_models, tiny_judges, folder / "pipelines"):
+        for name in set(TINY.values()) & {path.name for path in source.iterdir()}:
+            if not (folder / name).exists():
+                shutil.copytree(source / name, folder / name, ignore=shutil.ignore_patterns("*.safetensors*"))
+    return folder
+
+
+def rehearsed(name: str, models: Path, folder: Path, **how: Any) -> Rehearsal:
+    write_benchmark(folder, 3)
+    overrides = [f"benchmark.data_path={folder / 'benchmark.json'}", f"benchmark.cache_dir={folder / 'cache'}"]
+    plain = (ROOT / "configs" / f"{name}.yaml").read_text("utf-8")
+    for section, one in (("diffusion_model", "edit"), ("reward_model", "judge")):
+        known = next((real for real in TINY if f"model_name: {real}" in _section(plain, section)), None)
+        if known is not None:
+            overrides.append(f"{section}.params.model_name={models / TINY[known]}")
+            overrides.append(f"{section}.params." + ("num_inference_steps=2" if one == "edit" else "max_new_tokens=8"))
+            if one == "edit":
+                overrides.append(f"{section}.params.canvas=4096")
+            if known == "black-forest-labs/FLUX.1-Kontext-dev":  # its table of shapes has nothing below a megapixel
+                overrides.append(f"{section}.params.call={{_auto_resize: false}}")
+    if "categories" in plain:
+        overrides.append("benchmark.categories=[physical, social]")
+    return rehearse(ROOT / "configs" / f"{name}.yaml", overrides=overrides, devices="cpu:1", minutes=60, **how)
+
+
+def _section(plain: str, section: str) -> str:
+    _, _, rest = plain.partition(f"{section}:")
+    return rest.split("\n\n")[0]
+
+
+@pytest.mark.parametrize("name", [name for name in SHIPPED if name not in SERVED | {"demo", "own_pictures"}])
+def test_a_shipped_configuration_is_rehearsed_without_any_weights(
+    name: str, without_weights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    found = rehearsed(name, without_weights, tmp_path, layers=2, samples=2)
+    assert found.reasons == [], found
+    for one in found.models:
+        assert one.loads == "stand-in"
+        assert one.measured is not None
+        assert one.predicted is not None
+        assert one.measured == pytest.approx(one.predicted, rel=NEAR)
+        assert one.unit is not None
+    assert all(one.equal for one in found.digests if one.model.startswith("edit:"))
+    assert found.plan is not None
+
+
+@pytest.mark.parametrize("name", sorted(SERVED))
+def test_one_whose_server_is_not_here_says_what_it_lacks(
+    name: str, without_weights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    monkeypatch.chdir(tmp_path)
+    found = rehearsed(name, without_weights, tmp_path, samples=1)
+    assert found.reasons
+
+
+PROGRAM = """import json, sys
+from edit_eval.guests.rehearse.beside.rehearsed import networks_of, weight_bytes
+from edit_eval.workers.model_class import find_class, make_parameters
+class_path, folder = sys.argv[1:]
+own = find_class(class_path, [])
+model = own(make_parameters(own, {"model_name": folder}))
+model.load(["cpu"])
+print(json.dumps(weight_bytes(networks_of(model))))
+"""
+
+
+@pytest.mark.parametrize("layers", [None, 2])
+@pytest.mark.parametrize("name", sorted(CONFIGURATIONS))
+def test_the_figures_of_a_published_model_are_what_its_configuration_counts_to(
+    name: str, layers: int | None, tmp_path: Path
+) -> None:
+    """Whole, the figures of `doctor`; cut to two layers at full width, what torch allocates for it."""
+    order = {
+        "source": "",
+        "published": CONFIGURATIONS[name],
+        "target": str(tmp_path / "made"),
+        "dtype": "bfloat16",
+        "layers": layers,
+        "least": {},
+        "texts": ["make the sky red"],
+    }
+    maker = [sys.executable, "-m", "edit_eval.guests.rehearse.beside.stand_in"]
+    done = subprocess.run(maker, input=json.dumps(order), capture_output=True, text=True, check=True)
+    assert "error" not in json.loads(done.stdout), done.stdout
+    weights = find_weights(str(tmp_path / "made"), None, "bfloat16", os.environ)
+    assert weights.faults == ()
+    if layers is None:
+        known = PUBLISHED[name]
+        assert weights.loaded == pytest.approx(sum(known.values()) * 2e9, rel=0.02)
+        return
+    kind = "edit_models.diffusers:DiffusersModel" if len(weights.parts) > 1 else "judges.transformers:TransformersJudge"
+    program = [sys.executable, "-c", PROGRAM, f"edit_eval.{kind}", str(tmp_path / "made")]
+    measured = json.loads(subprocess.run(program, capture_output=True, text=True, check=True).stdout.splitlines()[-1])
+    assert measured["cpu"] == pytest.approx(weights.loaded, rel=NEAR)
+    gc.collect()
+
+
+def test_the_figures_are_those_of_every_model_that_is_shipped() -> None:
+    named = set()
+    for name in SHIPPED:
+        configuration = load_configuration(ROOT / "configs" / f"{name}.yaml", data_may_be_missing=True)
+        for section in configuration.models.values():
+            found = section.parameters.get("model_name") or section.parameters.get("model")
+            named |= {found} if isinstance(found, str) and "/" in found else set()
+    assert named - set(CONFIGURATIONS) == set()
