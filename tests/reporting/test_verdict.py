@@ -8,6 +8,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 from rich.console import Console
 
@@ -20,6 +21,7 @@ from edit_eval.reporting.page.files import write_report
 from edit_eval.reporting.page.notebook import comparison_html, notebook_html
 from edit_eval.reporting.results_sheet import print_summary
 from edit_eval.reporting.verdict import answer_lines, doubt_lines, next_lines, paragraph, verdict_of
+from edit_eval.reporting.verdict_drawing import drawing
 from edit_eval.statistics.columns import columns_of
 from edit_eval.statistics.comparison import compare, compare_models
 from edit_eval.statistics.summary import summarise
@@ -266,3 +268,14 @@ def test_nobody_else_words_who_is_better() -> None:
     rooms = ("reporting", "viewer", "verbs", "sharing")
     texts = [path for room in rooms for kind in ("*.py", "*.j2", "*.js") for path in (source / room).rglob(kind)]
     assert not [path.name for path in texts if path.name not in own and winner.search(path.read_text("utf-8"))]
+
+
+def test_a_long_name_is_cut_only_where_the_drawing_has_no_room(drawn: Results) -> None:
+    """A page gives its room and the name whole; a file is as wide as it is."""
+    long = "instruct-pix2pix-large-finetuned-on-magicbrush"
+    opinion = verdict_of(summarise(drawn)).opinions[0]
+    opinion = msgspec.structs.replace(
+        opinion, standings=tuple(msgspec.structs.replace(one, name=long) for one in opinion.standings)
+    )
+    assert f">{long}<" in drawing(opinion, 2, "en", places=lambda name: 0)
+    assert long not in re.sub('<title>.*?</title>|aria-label=".*?"', "", drawing(opinion, 2, "en", standalone=True))

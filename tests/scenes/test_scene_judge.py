@@ -20,7 +20,7 @@ from edit_eval.records import Status
 from edit_eval.scenes.benchmark import picture_of
 from edit_eval.scenes.drawing import draw
 from edit_eval.scenes.edits import Edit, Reference, apply
-from edit_eval.scenes.judge import CHINESE, CRITERIA, SceneJudge, assess, score
+from edit_eval.scenes.judge import CHINESE, CRITERIA, SceneJudge, _Drawings, assess, score
 from edit_eval.scenes.language import write
 from edit_eval.scenes.scenarios import category_of, plan
 from edit_eval.scenes.scene import Scene, Thing
@@ -268,3 +268,21 @@ def test_a_rung_has_a_picture_of_the_sources_size() -> None:
     rungs: list[Rung] = ladder(planned.scene, planned.edit)
     assert {rung.image.size for rung in rungs} == {(WIDTH, HEIGHT)}
     assert [rung.level for rung in rungs] == sorted((rung.level for rung in rungs), reverse=True)
+
+
+def test_a_drawing_that_comes_back_is_the_one_that_was_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    scenes = [plan(index, 0, WIDTH, HEIGHT).scene for index in range(3)]
+    fresh = draw(scenes[0])
+    kept = _Drawings()
+    kept.of(scenes[0])
+    with monkeypatch.context() as nobody_draws:
+        nobody_draws.setattr("edit_eval.scenes.judge.draw", None)
+        again = kept.of(scenes[0])
+    assert again.image.tobytes() == fresh.image.tobytes()
+    for masks, as_drawn in ((again.silhouettes, fresh.silhouettes), (again.shadows, fresh.shadows)):
+        assert [*masks] == [*as_drawn]
+        assert all(masks[name].tobytes() == mask.tobytes() for name, mask in as_drawn.items())
+    monkeypatch.setattr("edit_eval.scenes.judge.KEPT", 1)
+    for scene in scenes:
+        kept.of(scene)
+    assert list(kept._kept) == scenes[-1:]

@@ -25,7 +25,11 @@ CELLS = 41
 """Characters of a line."""
 _BARS = "·▁▂▃▄▅▆▇█"
 _LONGEST = 22
-"""Characters of a name in a drawing."""
+"""Characters of a name in a drawing whose width is fixed, or unknown to what shows it."""
+_LONGEST_BESIDE = 28
+"""The same of one beside its interval: what 29 % of 640 pixels have room for."""
+_HEAD = 42.0
+"""Percent of the width for who is better on one side; the margin stands between."""
 _TOP, _DOTS, _BELOW = 24, 84, 48
 """Heights in pixels: the heads, the dots, and interval with axis."""
 _ROW = 22
@@ -136,16 +140,12 @@ def _paired(
         )
     parts.append(_rule(axis.percent(0.0), _TOP - 4, bottom + 30, dashed=False))
     heads = (
-        ("0%", "start", other, Text("← {} better", _cut(other))),
-        ("100%", "end", first, Text("{} better →", _cut(first))),
+        ("start", other, Text("← {} better", other), Text("← {} better", _cut(other))),
+        ("end", first, Text("{} better →", first), Text("{} better →", _cut(first))),
     )
-    for x, anchor, name, words in heads:
-        follows, shown = _followed(words, language, "data-words", when=places is not None)
-        parts.append(
-            Markup('<text x="{}" y="14" text-anchor="{}"{}{} fill="currentColor">{}</text>').format(
-                x, anchor, _series(places, name), follows, shown
-            )
-        )
+    for place, name, words, short in heads:
+        told = _followed(words if places else short, language, "data-words", when=places is not None)
+        parts.append(_label(told, place, 14, _HEAD, places, name))
     parts += _dots(opinion, axis, link, places, digits)
     y = bottom + 18
     if contest.ci95 is not None:
@@ -211,7 +211,8 @@ def strips(
     parts += [_rule(x(tick), 4, bottom, dashed=True) for tick in axis.ticks()]
     for number, one in enumerate(known):
         y = 8 + _ROW * number + _ROW / 2
-        parts.append(Markup('<text x="0" y="{:.0f}" fill="currentColor">{}</text>').format(y + 4, _cut(one.name)))
+        shown = one.name if places else _cut(one.name, _LONGEST_BESIDE)
+        parts.append(_label((Markup(""), shown), "start", round(y + 4), left - 1, places, ""))
         colour = _series(places, one.name)
         if one.ci95 is not None:
             low, high = (
@@ -288,8 +289,34 @@ def _svg(parts: Sequence[Markup], height: int, words: Text, language: str, *, pa
     ).format(size, height, label, follows, _STANDALONE if standalone else Markup(""), Markup("").join(parts))
 
 
-def _cut(name: str) -> str:
-    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
+def _label(
+    told: tuple[Markup, str],
+    anchor: str,
+    y: int,
+    width: float,
+    places: Callable[[str], int] | None,
+    name: str,
+) -> Markup:
+    """Returns words at the left or the right end of the drawing, on the line `y`, in the colour of a model it names.
+
+    A page, whose width is not known here, cuts them where they would leave their `width` (percent), and nowhere else.
+    """
+    follows, shown = told
+    colour = _series(places, name) if name else Markup("")
+    if places is None:
+        x = "0%" if anchor == "start" else "100%"
+        return Markup('<text x="{}" y="{}" text-anchor="{}"{}{} fill="currentColor">{}</text>').format(
+            x, y, anchor, colour, follows, shown
+        )
+    x = "0%" if anchor == "start" else f"{100 - width:g}%"
+    return Markup(
+        '<foreignObject{} x="{}" y="{}" width="{:g}%" height="20"><div class="drawn-name at-{}" title="{}"{}>{}</div>'
+        "</foreignObject>"
+    ).format(colour, x, y - 14, width, anchor, name or shown, follows, shown)
+
+
+def _cut(name: str, longest: int = _LONGEST) -> str:
+    return name if len(name) <= longest else f"{name[: longest - 1]}…"
 
 
 # -- in characters --

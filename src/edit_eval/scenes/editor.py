@@ -19,6 +19,7 @@ import random
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from PIL import Image as Pictures
@@ -96,7 +97,8 @@ class SceneEditor:
         result = source
         for step in range(1, self._parameters.steps + 1):
             begin = time.monotonic()
-            result = _lay_on(source, paint, COARSE / 2**step, request.seed)
+            if step == self._parameters.steps:  # each pass begins at the source, so no other is seen
+                result = _lay_on(source, paint, COARSE / 2**step, request.seed)
             left = self._parameters.seconds / self._parameters.steps - (time.monotonic() - begin)
             if left > 0:
                 time.sleep(left)
@@ -114,6 +116,12 @@ def _lay_on(source: Image, paint: Paint, blur: float, seed: int) -> Image:
     grain = Pictures.frombytes("L", source.size, noise).point([value * 2 * GRAIN // 255 for value in range(256)])
     rough = ImageChops.add(picture, Pictures.merge("RGB", (grain, grain, grain)), scale=1.0, offset=-GRAIN)
     return Pictures.composite(rough, source, paint.mask)
+
+
+@lru_cache(maxsize=4)
+def _empty(scene: Scene) -> Image:
+    """A scene without its things; kept, for one edit looks at it more than once."""
+    return draw(replace(scene, things=())).image
 
 
 class _Retoucher:
@@ -276,8 +284,7 @@ class _Retoucher:
 
     def _under_sky(self, picture: Image, after: Scene) -> Image:
         """The picture under the sky of another scene; things are left out of that sky."""
-        empty = replace(after, things=())
-        return Pictures.composite(draw(empty).image, picture, self._bare(sky=True))
+        return Pictures.composite(_empty(after), picture, self._bare(sky=True))
 
     def _lit(self, factors: Iterable[float]) -> Image:
         """The source, its red, green and blue multiplied by these factors."""
@@ -302,7 +309,7 @@ class _Retoucher:
 
     def _season(self, after: Scene) -> Paint:
         """Trees in their new dress, the land in its new mean colour; nothing lies on roofs or under trees."""
-        old, new = (draw(replace(scene, things=())).image for scene in (self.scene, after))
+        old, new = map(_empty, (self.scene, after))
         land = self._bare(sky=False)
         means = zip(ImageStat.Stat(old, land).mean, ImageStat.Stat(new, land).mean, strict=True)
         lit = self._lit(later / max(1.0, before) for before, later in means)

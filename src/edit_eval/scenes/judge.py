@@ -213,6 +213,9 @@ def assess(scene: Scene, edit: Edit, category: str, edited: Image.Image) -> Asse
     """Raises `ValueError` for an unknown category, or an edit that makes no sense in the scene."""
     if category not in CRITERIA:
         raise ValueError(f"no category of the scenes: {category!r}; there are {', '.join(CRITERIA)}")
+    if edited.convert("RGB").getcolors(1):
+        apply(scene, edit)
+        return Assessed([0.0] * len(CRITERIA[category]), 0.0)  # `recognisable` is 0: nothing is to be drawn for that
     comparison = PixelComparison(scene, edit, edited)
     gate = comparison.recognisable
     if gate == 0.0:
@@ -298,7 +301,69 @@ TOLERANCE = (5, 34)
 @lru_cache(maxsize=8)
 def _drawn(scene: Scene) -> Drawing:
     """Kept, for several edits of one sample are judged one after the other. Nobody here draws on it."""
-    return draw(scene)
+    return _DRAWINGS.of(scene)
+
+
+KEPT = 96 << 20
+"""Bytes of drawings that are kept: some 130 of 512 x 384 pixels."""
+
+
+class _Packed(NamedTuple):
+    """A drawing of which each mask is kept where it is not black, a fifth of the whole."""
+
+    image: Image.Image
+    silhouettes: dict[str, _Part]
+    shadows: dict[str, _Part]
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        masks = [part for parts in (self.silhouettes, self.shadows) for _, part in parts.values() if part]
+        return 3 * self.image.width * self.image.height + sum(part.width * part.height for part in masks)
+
+
+_Part = tuple[tuple[int, int, int, int], Image.Image | None]
+"""Where a mask is not black, and what it is there."""
+
+
+class _Drawings:
+    """Draws scenes, and keeps those asked for last: nearly all of a judge's time is drawing, and a sample comes back as
+    the edit of another model, and as a control."""
+
+    def __init__(self) -> None:
+        self._kept: dict[Scene, _Packed] = {}
+        self._bytes = 0
+
+    def of(self, scene: Scene) -> Drawing:
+        """The drawing of a scene; whoever asks may have it as his own, but for its picture."""
+        packed = self._kept.pop(scene, None)
+        if packed is None:
+            drawing = draw(scene)
+            packed = _Packed(drawing.image, _parts(drawing.silhouettes), _parts(drawing.shadows))
+            self._bytes += packed.size
+        else:
+            size = packed.image.size
+            drawing = Drawing(scene, packed.image, _masks(packed.silhouettes, size), _masks(packed.shadows, size))
+        self._kept[scene] = packed
+        while self._bytes > KEPT and len(self._kept) > 1:
+            self._bytes -= self._kept.pop(next(iter(self._kept))).size
+        return drawing
+
+
+_DRAWINGS = _Drawings()
+
+
+def _parts(masks: Mapping[str, Image.Image]) -> dict[str, _Part]:
+    boxes = {name: mask.getbbox() for name, mask in masks.items()}
+    return {name: (box, masks[name].crop(box)) if box else ((0, 0, 0, 0), None) for name, box in boxes.items()}
+
+
+def _masks(parts: Mapping[str, _Part], size: tuple[int, int]) -> dict[str, Image.Image]:
+    masks = {name: Image.new("L", size, 0) for name in parts}
+    for name, (box, part) in parts.items():
+        if part is not None:
+            masks[name].paste(part, box)
+    return masks
 
 
 def _area(mask: Image.Image) -> int:
