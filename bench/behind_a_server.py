@@ -52,6 +52,7 @@ class Answering(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     questions = pictures = 0
+    counting = threading.Lock()
     edit = b""
 
     def log_message(self, format: str, *arguments: Any) -> None:
@@ -70,15 +71,16 @@ class Answering(BaseHTTPRequestHandler):
             counted = {"questions": Answering.questions, "pictures": Answering.pictures}
             Answering.questions = Answering.pictures = 0
             return self.give(counted)
-        return self.give({"object": "list", "data": [{"id": "judge", "object": "model"}]})
+        return self.give({"object": "list", "data": [{"id": one, "object": "model"} for one in ("judge", "mine")]})
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
         if self.path.endswith("/images/edits"):
             return self.give({"created": 1, "data": [{"b64_json": base64.b64encode(Answering.edit).decode()}]})
         if len(body) > 6_000:  # not the canary of one colour
-            Answering.questions += 1
-            Answering.pictures += body.count(b"data:image")
+            with Answering.counting:
+                Answering.questions += 1
+                Answering.pictures += body.count(b"data:image")
         message = {"role": "assistant", "content": '{"reasoning": "Well done.", "score": [7, 7]}'}
         usage = {"prompt_tokens": 1500, "completion_tokens": 18, "total_tokens": 1518}
         choice = {"index": 0, "finish_reason": "stop", "message": message}

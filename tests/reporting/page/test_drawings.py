@@ -183,6 +183,22 @@ def test_a_process_that_fails_is_a_fault_of_ours_and_keeps_its_last_words(tmp_pa
     assert caught.value.run_dir == tmp_path
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="no process is copied elsewhere")
+def test_a_copy_of_the_process_fails_in_the_same_words(tmp_path: Path) -> None:
+    code = """
+import pathlib, sys, edit_eval.run
+from edit_eval.reporting.page import drawing_apart as apart
+assert apart._can_be_copied()
+for way in (apart._in_a_copy, apart._in_another_interpreter):
+    code, told = way(pathlib.Path(sys.argv[1]))
+    print(code, told.splitlines()[-1])
+"""
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
+    copied, started = done.stdout.splitlines()
+    assert copied == started
+    assert "is not a run directory" in copied
+
+
 def test_whoever_has_a_report_drawn_imports_nothing_that_draws() -> None:
     """A run would take a second longer, before a process that imports it again."""
     code = "import sys, edit_eval.evaluation, edit_eval.reporting.page.drawing_apart; print(*sys.modules)"

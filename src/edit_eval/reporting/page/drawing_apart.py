@@ -64,7 +64,9 @@ def _in_a_copy(run: Path) -> tuple[int, str]:
         if stream is not None:
             stream.flush()
     reading, writing = os.pipe()
-    copy = os.fork()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of threads that libraries keep for themselves, all idle
+        copy = os.fork()
     if not copy:
         _draw_and_end(run, writing)
     os.close(writing)
