@@ -162,6 +162,8 @@ def pairs(
                 unfit,
             )
         )
+    if not said and not any(one.values for one in heard):
+        raise ConfigurationError(Text("{}: nothing is scored or voted on, so there is no preference", results.name))
     if not said and not any(one.noise for one in heard):
         raise ConfigurationError(
             Text(
