@@ -239,7 +239,8 @@ def _fails_more(opinion: Opinion, verdict: Verdict) -> Text:
     fields = opinion.first, names, opinion.contests[0].other, other, own, total
     if all(one.difference is None for one in opinion.contests):
         return Text(
-            "{0} is better than {1}, because {2} fails more: {3} of {5} edits against {4}; no picture is scored for both",
+            "{0} is better than {1}, because {2} fails more: {3} of {5} edits against {4}; no picture is scored for "
+            "both",
             *fields,
         )
     return Text(

@@ -67,7 +67,12 @@ def test_without_repeats_or_passport_nothing_is_told(make_sample, make_results) 
     with pytest.raises(ConfigurationError, match="noise is known"):
         pairs(results)
     with pytest.raises(ConfigurationError, match="nothing is scored"):
-        pairs(replace(results, judgements=tuple(replace(one, scores={}) for one in results.judgements)))
+        pairs(
+            replace(
+                results,
+                judgements=tuple(replace(one, status=Status.UNPARSEABLE, scores={}) for one in results.judgements),
+            )
+        )
     examined = {"judge": {"passport": {"verdict": "passed", "retest_sd": 0.4}}}
     assert pairs(replace(results, examined=examined)).judges[0].noise_from == "passport"
 
