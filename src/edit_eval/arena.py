@@ -197,7 +197,10 @@ def joining(experiment: Experiment, configuration: Configuration) -> tuple[Exper
         resolved, told = _resolved(given, judge, its, results, good)
         judges.append(_with_pairs(judge, replace(resolved, digest=kept.digest), configuration.folder))
         notes += told
-    return replace(joined, judges=tuple(judges)).refusing_too_much(), Arena(name, made, kept, tuple(notes))
+    joined = replace(joined, judges=tuple(judges)).refusing_too_much()
+    if joined.control_steps is not None:
+        joined = joined.with_as_many_controls_as_show_it()
+    return joined, Arena(name, made, kept, tuple(notes))
 
 
 def _opened(name: str) -> Made:

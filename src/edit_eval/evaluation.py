@@ -102,6 +102,7 @@ def evaluate(
 
     # What is there already.
     place = find_place(run_dir, configuration.name, experiment, again, reuse_from)
+    experiment = place.experiment or experiment
     with closing(driver_of(configuration)) as driver:
         session = Session(configuration, driver)
         session.refuse_what_cannot_load(place.expected(experiment, again))

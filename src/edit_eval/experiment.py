@@ -35,12 +35,17 @@ from edit_eval.judges.contract import PROBABILITIES, AnswerForm
 from edit_eval.protocols.asked import AskedJudge, Light, SampleQuestion, ask, asked_judges, make_protocol, rounds_of
 from edit_eval.protocols.contract import Question, fault, is_earlier
 from edit_eval.records import CONTROL, Sample, Told
+from edit_eval.statistics.controls import steps
 from edit_eval.text import Text, counted, packed, unpacked
 from edit_eval.workers.failures import one_line
 from edit_eval.workers.model_class import make_parameters
 
 MOST_CELLS = 5_000_000
 """Limit of cells in a run: all of them are in memory at once, a kilobyte each."""
+CONTROLS = ("source", "blank", "shuffled")
+"""The source itself, a grey picture, another sample's edit; `Experiment.more_controls` has those of packages."""
+CONTROLS_BEFORE = 25
+"""How many samples had controls before `controls: auto` was the default."""
 READ_IN_SILENCE = 1.0
 """Seconds of reading a benchmark before progress is shown."""
 UNASKED = "unasked:"
@@ -81,6 +86,10 @@ class Experiment:
     repeats: int = 1
     readings: int = 1
     control_samples: int = 0
+    """Samples with controls, or the most that may have some."""
+    control_steps: tuple[int, ...] | None = None
+    """After how many samples with controls each judge is looked at, if it is asked about more only until it is shown to
+    put them last (`controls: auto`); none of them if that would cost too much. None: about all of them at once."""
     more_controls: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Of controls beside the usual ones: by name their class paths, and what identifies the classes."""
     about: Mapping[str, str] = field(default_factory=dict)
@@ -130,11 +139,13 @@ class Experiment:
             edit_seeds=evaluation.edit_seeds,
             repeats=evaluation.repeats,
             readings=evaluation.readings,
-            control_samples=evaluation.controls,
+            control_samples=0 if evaluation.controls == "auto" else evaluation.controls,
             more_controls={name: identified("control", name) for name in evaluation.more_controls},
             about=data.about,
             notes=(*data.notes, *families),
         ).refusing_too_much()
+        if evaluation.controls == "auto":
+            made = made.with_as_many_controls_as_show_it()
         for one in configuration.edit_models.values():
             _refuse_what_it_does_not_do(made, one, folder)
         _refuse_wordless(made)
@@ -176,6 +187,7 @@ class Experiment:
             beside=frozenset(map(str, plain.get("beside", ()))),
             told={name: msgspec.convert(one, Told) for name, one in plain.get("told", {}).items()},
             stored={str(name): str(run) for name, run in plain.get("stored", {}).items()},
+            control_steps=None if plain.get("control_steps") is None else tuple(map(int, plain["control_steps"])),
             more_controls=msgspec.convert(plain.get("more_controls", {}), dict[str, tuple[str, str]]),
             **how_often,
         )
@@ -189,6 +201,7 @@ class Experiment:
             "language": self.language,
             "benchmark": {"about": dict(self.about), "notes": packed(self.notes)},
             **{key: getattr(self, key) for key in ("edit_seeds", "repeats", "readings", "control_samples")},
+            **({"control_steps": list(self.control_steps)} if self.control_steps is not None else {}),
             **({"more_controls": dict(self.more_controls)} if self.more_controls else {}),
             **({"grows": True} if self.grows else {}),
             **({"beside": sorted(self.beside)} if self.beside else {}),
@@ -214,6 +227,44 @@ class Experiment:
         asked = self.record(Path())
         asked.pop("benchmark")  # for people only
         return digest([asked, [asdict(_anywhere(one)) for one in self.samples]])
+
+    # -- controls --
+
+    def with_as_many_controls_as_show_it(self) -> Experiment:
+        """Returns the same with controls in steps, by how many questions there are about edits."""
+        judges = [judge for judge in self.judges if judge.sees_controls]
+        counted = sum(not (sample.fault or sample.id in self.beside) for sample in self.samples)
+        often = min(map(self.repeats_of, judges), default=0)
+        found = steps(
+            len(self.images_for_controls),
+            counted * len(self.edit_models) * self.edit_seeds * often,
+            len(CONTROLS) + len(self.more_controls),
+            len(self.edit_models),
+        )
+        return replace(self, control_steps=found, control_samples=max(found, default=0))
+
+    @property
+    def images_for_controls(self) -> list[int]:
+        """Positions of the samples that can have controls, the first one of each source image."""
+        first = {
+            self.samples[number].cluster or self.samples[number].id: number for number in self.standing_alone[::-1]
+        }
+        return sorted(first.values())
+
+    @property
+    def controls_said(self) -> int | str:
+        """How many samples have controls, as a configuration says it."""
+        return self.control_samples if self.control_steps is None else "auto"
+
+    def as_recorded(self, before: Experiment | None) -> Experiment:
+        """Returns the same, `controls: auto` with the controls of the run that was recorded, if all else is as there:
+        a run that was begun with as many as were once the default, or with other steps, goes on with these."""
+        if before is None or self.control_steps is None:
+            return self
+        if before.control_steps is None and before.control_samples != CONTROLS_BEFORE:
+            return self
+        kept = replace(self, control_samples=before.control_samples, control_steps=before.control_steps)
+        return kept if kept.is_as(before) else self
 
     # -- questions --
 
@@ -406,7 +457,7 @@ class Experiment:
             (judge.model, judge.protocol_name, judge.section.class_path, judge.question_parameters(), judge.texts)
             for judge in self.judges
         ]
-        often = (self.edit_seeds, self.repeats, self.readings, self.control_samples)
+        often = (self.edit_seeds, self.repeats, self.readings, self.control_samples, self.control_steps)
         return self.edit_models, judges, self.language, often, self.told, self.stored, self.beside, self.more_controls
 
     def differences(self, other: Experiment) -> list[str]:
@@ -444,7 +495,7 @@ class Experiment:
                     Text("judge {}: {}", judge.name, change) for change in _protocol_changes(before[judge.name], judge)
                 ]
         often = {key: key for key in ("edit_seeds", "repeats", "readings", "language")}
-        often["controls"] = "control_samples"
+        often["controls"] = "controls_said"
         found += [
             change_words(said, getattr(self, key), getattr(other, key))
             for said, key in often.items()

@@ -15,6 +15,7 @@ from edit_eval.config.loading import LoadingOptions, load_configuration
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.advice import checks
+from edit_eval.execution.advice.control_questions import ControlQuestions
 from edit_eval.execution.advice.planning import Cluster, Plan, make_plan
 from edit_eval.execution.findings import Finding
 from edit_eval.execution.session import driver_of
@@ -47,6 +48,14 @@ def examine(
         return checks.examine(configuration, run_folder=run_dir, machine=driver.machine(), listener=listener)
 
 
+def controls_of(source: str | Path, **options: Unpack[LoadingOptions]) -> str:
+    """Says how many controls a run of a configuration has and what they cost; empty if it has none to speak of."""
+    configuration = load_configuration(source, **options)
+    data = load_samples(configuration, progress_of(configuration))
+    experiment, _ = joining(Experiment.of(configuration, data), configuration)
+    return ControlQuestions.of(experiment).sentence
+
+
 def plan(
     source: str | Path,
     *,
@@ -77,7 +86,7 @@ def plan(
     configuration = load_configuration(source, **options, data_may_be_missing=samples is not None)
     benchmark = configuration.benchmark
     seen = from_run if from_run is None or isinstance(from_run, Results) else Run(from_run).results
-    categories = chosen = questions = None
+    categories = chosen = questions = controls = None
     at_most: frozenset[str] = frozenset()
     sizes: list[Text] = []
     comparing = _comparing(configuration)
@@ -96,6 +105,7 @@ def plan(
         models = experiment.edit_models  # battles depend on their identities
         chosen, questions = [sample.index for sample in samples_of], experiment.questions_a_pair
         at_most = experiment.may_ask_less
+        controls = ControlQuestions.of(experiment) if samples is None else None
         comparing = {judge.name: judge.protocol for judge in experiment.judges if judge.of_two}
         sizes += [] if margin is None else [size.told(margin) for size in margin_sizes(experiment, margin)]
     elif any(getattr(protocol, "stored", None) for protocol in comparing.values()):
@@ -116,6 +126,7 @@ def plan(
         questions=questions,
         at_most=at_most,
         battles=battles,
+        controls=controls,
         cluster=cluster,
     )
     return replace(made, notes=(*made.notes, *sizes))

@@ -127,6 +127,7 @@ FEATURES: dict[str, Feature] = {
     "way": Feature("once", ("kill", "interrupt", "shards", "retry", "reuse", "added"), 0.5),
     # drawn last, as it came last: all else is as it was
     "paid": Feature(0, (1,), 0.2),
+    "as_many": Feature(0, (1,), 0.6, lambda d: d["controls"]),
 }
 
 SWITCHED = ("arena", "way", "schedule")
@@ -443,7 +444,8 @@ def configuration(draw: Draw, folder: Path) -> dict[str, Any]:
         "benchmark": benchmark | filters | {"cache_dir": str(folder / "cache")},
         "edit_models": edits,
         "judges": asked,
-        "evaluation": {name: draw[name] for name in ("edit_seeds", "repeats", "readings", "controls", "min_coverage")},
+        "evaluation": {name: draw[name] for name in ("edit_seeds", "repeats", "readings", "min_coverage")}
+        | {"controls": "auto" if draw["as_many"] else draw["controls"]},
         "execution": {name: draw[name] for name in ("order", "schedule")}
         | {"start": "together" if draw["together"] else "asap", "placement": "swap" if draw["swap"] else "auto"}
         | {"pilot": bool(draw["pilot"]), "progress": "none"},

@@ -415,18 +415,13 @@ class Readers(PaperReadings, TrainingReadings):
             self.check(f"{kind}: change", where, change, got["change"])
 
     def read_controls(self) -> None:
-        good = [
-            sample
-            for sample in self.want.samples
-            if not self.want.skipped(sample) and not self.want.rows[sample].follows
-        ]
         judges = (self.summary["controls"] or {}).get("judges", {})
-        asked = [judge for judge in self.want.reporting if judge not in ("measure", "drift", "start", "recorded")]
-        self.check("controls: judges", "", sorted(asked) if self.draw["controls"] else [], sorted(judges))
+        asked = {judge: self.want.controls(judge) for judge in self.want.see_controls if judge in self.want.reporting}
+        self.check("controls: judges", "", sorted(judge for judge in asked if max(asked[judge])), sorted(judges))
         for judge, one in judges.items():
             for kind in ("source", "blank"):
                 got = one["kinds"][kind]
-                self.check("controls: n", f"{kind} by {judge}", min(self.draw["controls"], len(good)), got["n"])
+                self.check("controls: n", f"{kind} by {judge}", True, got["n"] in asked[judge])
                 self.check("controls: mean", f"{kind} by {judge}", 1.0, got["mean"])
 
     # -- verbs --

@@ -22,7 +22,7 @@ def test_defaults(load: Callable[..., Configuration]) -> None:
         "edit_seeds": 1,
         "repeats": 1,
         "readings": 1,
-        "controls": 25,
+        "controls": "auto",
         "more_controls": (),
     }
     assert configuration.execution.model_dump() == {

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from edit_eval.records import CONTROL, Results, Scale, Scoring, Status
+from edit_eval.statistics.controls import beside_edits, put_last
 from edit_eval.statistics.intervals import estimate
 from edit_eval.statistics.series import series_of
-from edit_eval.statistics.summary import beside_edits, extremes, put_last, summarise
+from edit_eval.statistics.summary import extremes, summarise
 
 NOTHING = {"mean": None, "ci95": None, "no_ci95": "no_scores", "ruled_out_share": None}
 
@@ -354,7 +355,7 @@ def test_controls_stand_for_themselves(run):
     )
     elsewhere = replace(controls[0], judge="another")
     plain, found = summarise(run), summarise(replace(run, controls=(*controls, elsewhere)))
-    assert plain.pop("controls") == {"samples": None, "judges": {}}
+    assert plain.pop("controls") == {"samples": None, "fewest": 5, "wanted": 5, "judges": {}}
     judge = found.pop("controls")["judges"]["judge"]
     del plain["verdict"], found["verdict"]  # which says what controls make of a judge
     assert found == plain

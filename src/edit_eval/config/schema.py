@@ -226,8 +226,9 @@ class EvaluationSection(Section):
     """How often each judge judges each edit."""
     readings: Annotated[int, Field(ge=1, le=1000)] = 1
     """How often each question is put within one judgement; a score is the mean of its readings."""
-    controls: Annotated[int, Field(ge=0)] = 25
-    """Number of samples judged with a picture of known worth: the source, a grey one, another sample's edit."""
+    controls: Literal["auto"] | Annotated[int, Field(ge=0)] = "auto"
+    """Number of samples judged with a picture of known worth: the source, a grey one, another sample's edit. `auto`:
+    as many as show that a judge puts them last."""
     more_controls: tuple[str, ...] = ()
     """Further registered controls, by name, for the same samples."""
 

@@ -8,7 +8,7 @@ import platform
 import shlex
 import signal
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from importlib import metadata
@@ -20,6 +20,7 @@ from edit_eval.config.schema import Configuration
 from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.errors import Stopped
 from edit_eval.execution.advice.checks import Context, refuse, short_limits
+from edit_eval.execution.advice.control_questions import ControlQuestions
 from edit_eval.execution.advice.prices import cost_words, prices_of, refuse_unbounded
 from edit_eval.execution.choices import choose
 from edit_eval.execution.contract import Driver, Gpu, Machine, Specifications, WorkerSpecification
@@ -47,7 +48,7 @@ from edit_eval.store.matrix import Matrix
 from edit_eval.store.provenance import ModelsSay, changed_since_the_last_start, several_kinds, unlike_machines
 from edit_eval.store.run_directory import CannotWrite, RunDirectory, Shard
 from edit_eval.store.table import JudgementTable
-from edit_eval.text import Text
+from edit_eval.text import Text, counted
 
 
 def driver_of(configuration: Configuration) -> Driver:
@@ -146,7 +147,7 @@ class Session:
         """Raises `ConfigurationError` if a model with work left could not even be loaded here."""
         made_with = matrix.experiment.made_with
         busy = {f"edit:{made_with(edit.edit_model)}" for edit in matrix.edits if edit.status is Status.PENDING}
-        pending = filter(matrix.is_pending, range(matrix.cells.first_judgement(matrix.design.open.stop)))
+        pending = filter(matrix.is_pending, matrix.open_judgements())
         busy |= {f"judge:{matrix.judges[matrix.cells.parts(number)[1]].name}" for number in pending}
         if busy:
             laid_out = [model for model in self.layout.models if model.key in busy]
@@ -237,22 +238,34 @@ class Session:
 
         recorder = Recorder(matrix, directory, work, Pilot(matrix, pilot, spectator, tell_prediction), estimates)
 
-        def fill(pilot: PilotCells = PilotCells()) -> None:  # noqa: B008 (it cannot change)
-            fill_work(work, matrix, batches, by_category=execution.order == "by_category", pilot=pilot, mine=mine)
+        def fill(pilot: PilotCells = PilotCells(), opened: Container[int] | None = None) -> None:  # noqa: B008
+            by_category = execution.order == "by_category"
+            fill_work(work, matrix, batches, by_category=by_category, pilot=pilot, mine=mine, opened=opened)
 
-        def next_round() -> None:
-            if matrix.look():
+        def look() -> None:
+            rounds, opened = matrix.rounds, matrix.look()
+            if matrix.rounds > rounds:
                 most = matrix.design.most
                 spectator.note(
                     Text("round {} of {} at most: some edit models cannot be told apart yet", matrix.rounds, most)
                 )
-                fill()
+            if more := [one for one in opened if one in matrix.cells.of_kind("control")]:
+                judges = dict.fromkeys(matrix.judges[matrix.cells.subject(one).judges[0]].name for one in more)
+                asked = sum(len(matrix.cells.cells_of_subject(one)) for one in more)
+                spectator.note(
+                    Text("{} not shown fit yet: {} more about controls", [*judges], counted(asked, "question"))
+                )
+            if opened:
+                fill(opened=frozenset(opened))
 
         fill(pilot)
-        work.before_the_end = next_round
+        work.before_the_end_of = look
         if work.finished:
             return
         specifications = self.specifications(matrix.experiment, directory.path / "logs")
+        its = [of for of in matrix.control_steps.open if any(map(matrix.is_pending, matrix.cells.judgements_of(of)))]
+        if its and (sentence := ControlQuestions.of(matrix.experiment).sentence):
+            spectator.note(sentence)
         prices = prices_of(self.configuration)
         refuse_unbounded(self.configuration, prices, sharded=shard is not None)
         for sentence in cost_words(prices, left_to_do(matrix)) if prices else ():
@@ -332,8 +345,9 @@ def left_to_do(matrix: Matrix) -> dict[str, tuple[int, int]]:
     edits = Counter(matrix.experiment.made_with(e.edit_model) for e in matrix.edits if e.status is Status.PENDING)
     asked: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     for cell in range(len(matrix.replies)):
-        if is_left(matrix, cell):
-            asked[matrix.judge_of(cell).name][not matrix.cells.kind(about(matrix, cell)).counts] += 1
+        counts = matrix.cells.kind(about(matrix, cell)).counts
+        if is_left(matrix, cell) and (counts or matrix.is_open(about(matrix, cell))):  # of battles the most
+            asked[matrix.judge_of(cell).name][not counts] += 1
     work = {f"edit:{name}": (count, 0) for name, count in edits.items()}
     return work | {f"judge:{name}": (of[0], of[1]) for name, of in asked.items()}
 

@@ -180,7 +180,8 @@ def controls_of(summary: Mapping[str, Any], judge: str) -> list[ControlRow]:
 
 def controls_are_off(summary: Mapping[str, Any]) -> bool:
     """True if the run has no controls because they were turned off."""
-    return (summary.get("controls") or {}).get("samples") == 0
+    controls = summary.get("controls") or {}
+    return controls.get("samples") == 0 and "steps" not in controls
 
 
 def judges_without_sight(summary: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, Mapping[str, Any]]]]]:

@@ -10,9 +10,10 @@ from edit_eval.passports import EDITED
 from edit_eval.records import Scale
 from edit_eval.reporting import formats
 from edit_eval.reporting.audit import failed_words
-from edit_eval.reporting.entries import entries, headlines, judges_without_sight
+from edit_eval.reporting.entries import controls_are_off, entries, headlines, judges_without_sight
 from edit_eval.reporting.formats import p_value, signed
 from edit_eval.reporting.names import name_of
+from edit_eval.reporting.verdict import verdict_of
 from edit_eval.statistics.intervals import FEW_RULE_OUT
 from edit_eval.text import Text, joined
 
@@ -148,6 +149,33 @@ def control_lines(summary: Mapping[str, Any]) -> list[Text]:
             )
         )
     return lines
+
+
+def unshown_lines(summary: Mapping[str, Any]) -> list[Text]:
+    """Returns a line for each judge that controls do not show to see edits, and do not show to be unfit either; one
+    line if they are off."""
+    if controls_are_off(summary):
+        return [Text("No controls were judged (evaluation.controls is 0), so nothing shows that the judge sees edits.")]
+    judges = [one.judge for one in verdict_of(summary).opinions if one.sees == "unknown"]
+    return [Text("Judge {}: not shown fit ({})", judge, why_unshown(summary, judge)) for judge in judges]
+
+
+def why_unshown(summary: Mapping[str, Any], judge: str) -> Text:
+    """Says why controls do not show that a judge sees edits."""
+    controls = summary["controls"]
+    kinds = (controls["judges"].get(judge) or {}).get("kinds") or {}
+    asked = max((block["coverage"]["total"] for block in kinds.values()), default=0)
+    if not asked:
+        return Text("no controls: they would be more than a third of the few questions about edits")
+    if asked < controls["fewest"]:
+        return Text(
+            "{} control of each kind shows nothing yet, {} or more can",
+            asked,
+            controls["fewest"],
+            plural="{} controls of each kind show nothing yet, {} or more can",
+        )
+    open_ = [kind for kind, block in kinds.items() if block["beside_edits"]["below"] is None]
+    return Text("not clearly below the edits in its scores: {}", [_CONTROLS.get(kind, kind) for kind in open_])
 
 
 # -- below the results --

@@ -12,9 +12,9 @@ from edit_eval.published.certificates import is_certified, said
 from edit_eval.reporting import formats
 from edit_eval.reporting.analyses import sections
 from edit_eval.reporting.costs import device_times_table, highest_memory_table
-from edit_eval.reporting.entries import controls_are_off, controls_of, entries, headlines, refusals
+from edit_eval.reporting.entries import controls_of, entries, headlines, refusals
 from edit_eval.reporting.names import counted_status, score_line
-from edit_eval.reporting.remarks import footnotes, no_interval, passport_lines, wrong_lines
+from edit_eval.reporting.remarks import footnotes, no_interval, passport_lines, unshown_lines, wrong_lines
 from edit_eval.reporting.result_tables import EDIT_MODEL, categories_table, items_table, results_table
 from edit_eval.reporting.strengths import battle_sheet
 from edit_eval.reporting.table import Line, Look, Table, print_sheet
@@ -39,9 +39,7 @@ def _results(summary: Mapping[str, Any], *, full: bool) -> Iterator[Line | Table
     yield from (Line(Text("note: {}", note), "problem") for note in summary.get("notes") or ())
     yield from (Line(line, "quiet") for line in passport_lines(summary))
     yield from (Line(line, "wrong") for line in wrong_lines(summary))
-    if controls_are_off(summary):
-        off = Text("No controls were judged (evaluation.controls is 0), so nothing shows that the judge sees edits.")
-        yield Line(off, "quiet")
+    yield from (Line(line, "quiet") for line in unshown_lines(summary))
     judges = list(dict.fromkeys(part.judge for part in parts))
     for judge in judges:
         if len(judges) > 1:

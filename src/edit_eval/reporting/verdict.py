@@ -454,9 +454,15 @@ _ADVICE: Mapping[str, Callable[[Advice], Text]] = {
     "audit": lambda one: Text(
         "Nobody has tested the judge {} yet: edit-eval audit shows how far to trust it.", _listed(one.names)
     ),
-    "controls": lambda one: Text(
-        "Nothing shows yet that {} tells edits from pictures that are none: set more controls (evaluation.controls).",
-        _listed(one.names),
+    "controls": lambda one: (
+        Text(
+            "Set evaluation.controls to {} and repeat the edit-eval run command: that may show that {} tells edits "
+            "from pictures that are none.",
+            one.count,
+            _listed(one.names),
+        )
+        if one.count
+        else Text("Add pictures: with these few, controls cannot show that {} sees edits.", _listed(one.names))
     ),
     "nothing": lambda one: Text("Nothing, this is settled."),
 }

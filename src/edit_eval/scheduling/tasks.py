@@ -93,8 +93,8 @@ class Work:
     on_ready: Callable[[Task], None] = lambda task: None
     in_vain: Callable[[Task], bool] = lambda task: False
     """True if a task that could start has nothing to work on (all its edits failed); it is then finished silently."""
-    before_the_end: Callable[[], None] = lambda: None
-    """Called just before the last task ends: work added here goes on with the models that are loaded."""
+    before_the_end_of: Callable[[], None] = lambda: None
+    """Called just before a model's last task ends: work added here goes on with the models that are loaded."""
     answers_from: float = inf
     """Settled numbers below this are edits; from here on they are answers of a judge, which a later question of the
     same judge waits for."""
@@ -207,8 +207,8 @@ class Work:
 
     def finish(self, task: Task) -> None:
         """Removes a task that has ended. With the last of its phase the next phase begins."""
-        if len(self._left) == 1 and self.tasks_left == 1:
-            self.before_the_end()
+        if sum(models.get(task.model, 0) for models in self._left.values()) == 1:
+            self.before_the_end_of()
         phase = task.phase
         left = self._left[phase]
         self._units[task.model] -= len(task.units)

@@ -19,105 +19,19 @@ from typing import Any
 
 import numpy as np
 
-from edit_eval.records import CONTROL, Judgement, Results, Scale, Status
+from edit_eval.records import Judgement, Results, Scale, Status
 from edit_eval.statistics.agreement import beside_votes, judge_agreement
 from edit_eval.statistics.battles import as_others_rate, battles_by_judge, others_may_read, together
 from edit_eval.statistics.comparison import Comparison, compare_models, verdict_on_models
+from edit_eval.statistics.controls import beside_edits, controls_of, fewest, kind_of, put_last, steps_of, wanted
 from edit_eval.statistics.failures import edits_by_model, failures_document
 from edit_eval.statistics.instruments import Item, given_by, judges_of, no_panel, panel, readings_document, spread_of
-from edit_eval.statistics.intervals import FloatArray, IntArray, cluster_codes, estimate
+from edit_eval.statistics.intervals import FloatArray, IntArray, estimate
 from edit_eval.statistics.people import Vote
 from edit_eval.statistics.preferences import preferences
-from edit_eval.statistics.series import Series, Sureness, ends, finite, gain, mean, series_of, sureness
+from edit_eval.statistics.series import Sureness, ends, finite, mean, series_of, sureness
 from edit_eval.statistics.timing import timing
 from edit_eval.statistics.verdict import Known, known_of
-
-# Controls: does a judge put edits above what is none: the source itself, a grey picture, another sample's edit? If not,
-# it sees nothing, or no edit model of the run has made anything; either way its means say nothing.
-
-FEWEST_WITH_CONTROLS = 8
-"""Source images below which nothing is concluded: a good judge would often not be shown to be one."""
-
-
-def kind_of(control: Judgement) -> str:
-    """Returns `source`, `blank` or `shuffled`."""
-    return control.edit_model.removeprefix(CONTROL)
-
-
-def controls_of(results: Results, judge: str, score: str) -> list[Judgement]:
-    """Returns a judge's controls whose samples have that score as headline."""
-    return [one for one in results.controls if one.judge == judge and one.headline == score]
-
-
-def beside_edits(results: Results, judge: str, series: Series) -> dict[str, dict[str, Any]]:
-    """Returns for each kind of control the edit model most clearly above it: `{"edit_model", "n", ..., "below"}`.
-
-    Paired on the samples of the controls: `edits` and `control` are the means over the `n` samples (of `images` source
-    images) that have both, `difference` is edits less control, `ci95` its interval, clustered on the source image.
-    `below`: the control is shown to be worse than the edits of some model, its interval being beyond 0 (or every sample
-    showing the same difference). False if no model does; None with fewer than eight source images.
-    """
-    found = {}
-    for kind in dict.fromkeys(map(kind_of, controls_of(results, judge, series.score))):
-        control = _means(results.controls, judge, series.score, f"{CONTROL}{kind}")
-        models = {
-            model: _against(results, _means(results.judgements, judge, series.score, model), control, series)
-            for model in results.edit_models
-        }
-        name, best = max(models.items(), key=lambda one: _standing(one[1], series))
-        found[kind] = {"edit_model": name, **best}
-    return found
-
-
-def put_last(beside: Mapping[str, Mapping[str, Any]]) -> bool | None:
-    """True if all kinds are put below edits, False if one is not; None if that is unknown for one."""
-    states = [one["below"] for one in beside.values()]
-    return False if False in states else None if None in states or not states else True
-
-
-def _means(judgements: Sequence[Judgement], judge: str, score: str, edit_model: str) -> dict[str, float]:
-    """Returns for each sample the mean of a judge's score over edit seeds and repeats."""
-    collected: dict[str, list[float]] = {}
-    for one in judgements:
-        if one.judge == judge and one.edit_model == edit_model and score in one.scores:
-            collected.setdefault(one.sample_id, []).append(one.scores[score])
-    return {sample: math.fsum(scores) / len(scores) for sample, scores in collected.items()}
-
-
-def _against(
-    results: Results, edits: Mapping[str, float], control: Mapping[str, float], series: Series
-) -> dict[str, Any]:
-    images = {sample.id: sample.cluster or sample.id for sample in results.samples}
-    both = sorted(edits.keys() & control.keys())
-    count = len({images[sample] for sample in both})
-    found: dict[str, Any] = {
-        "n": len(both),
-        "images": count,
-        "edits": math.fsum(edits[sample] for sample in both) / len(both) if both else None,
-        "control": math.fsum(control[sample] for sample in both) / len(both) if both else None,
-    }
-    if not both:
-        return {**found, "difference": None, "ci95": None, "below": None}
-    one = estimate(
-        np.array([edits[sample] - control[sample] for sample in both], dtype=np.float64),
-        cluster_codes([images[sample] for sample in both]),
-    )
-    interval = one.interval()
-    beyond = one.value if interval is None else min(interval, key=lambda end: gain(series.scale) * end)
-    enough = count >= FEWEST_WITH_CONTROLS and one.doubt in (None, "no_spread")
-    return {
-        **found,
-        "difference": one.value,
-        "ci95": interval,
-        "below": gain(series.scale) * beyond > 0 if enough else None,
-    }
-
-
-def _standing(found: Mapping[str, Any], series: Series) -> tuple[int, float]:
-    """Key that ranks edit models' results: those shown come first, then by difference."""
-    shown = {True: 2, False: 1, None: 0}[found["below"]]
-    return shown, -math.inf if found["difference"] is None else gain(series.scale) * found["difference"]
-
 
 SCHEMA = 3
 
@@ -365,11 +279,20 @@ def _controls(results: Results) -> dict[str, Any]:
                 blocks[kind] = {"coverage": _coverage_of(table, every), **_statistics(table, every)}
             kinds = {kind: {**blocks[kind], "beside_edits": beside[kind]} for kind in beside}
             found[judge] = {"score": series.score, "last": put_last(beside), "kinds": kinds}
-    samples = evaluation.get("controls") if isinstance(evaluation, Mapping) else None
-    if not samples and results.controls:  # a service may have some although its configuration asks for none
+    samples = results.resolved.get(
+        "control_samples", evaluation.get("controls") if isinstance(evaluation, Mapping) else None
+    )
+    steps = steps_of(results)
+    if steps is not None or (not samples and results.controls):  # a service has some, which no configuration asks for
         samples = len({one.sample_id for one in results.controls})
     asked = "asked" in given_by(results).values()
-    return {"samples": samples if asked else None, "judges": found}
+    return {
+        "samples": samples if asked else None,
+        **({} if steps is None or not asked else {"steps": list(steps)}),
+        "fewest": fewest(len(results.edit_models)),
+        "wanted": wanted(results, len({one.sample_id for one in results.controls})),
+        "judges": found,
+    }
 
 
 # -- one score --

@@ -42,7 +42,7 @@ margin; `fails_more`: the others do, and scores decide nothing; `trade`: scores 
 `judges_disagree` about who is first; `judge_unfit`: no judge tells edits from controls; `alone`: one edit model;
 `not_comparable`: nothing is scored in both; `no_answer`: no score, or not the least difference. docs/glossary.md"""
 Sees = Literal["last", "not_last", "unknown", "off"]
-"""Where a judge puts its controls; `unknown` with too few of them, `off` if they were turned off."""
+"""Where a judge puts its controls; `unknown` if they do not show it, `off` if they were turned off."""
 
 MOST_DOTS = 500
 """With more pictures that many of them are drawn, evenly spaced in the order of their differences."""
@@ -309,18 +309,21 @@ class Known:
     same_pictures: Sequence[SamePictures] = ()
     battles: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """`battles` of the summary."""
+    controls: int = 0
+    """How many samples with controls may show that a judge sees edits; 0 if that takes more pictures."""
 
 
 def known_of(document: Mapping[str, Any], results: Sequence[Results]) -> Known:
     """Reads what is known from the other parts of a run's summary (`controls`, `judges`, `coverage`, `battles`)."""
-    controls, off = document["controls"]["judges"], document["controls"]["samples"] == 0
+    controls, none = document["controls"]["judges"], document["controls"]["samples"] == 0
+    without: Sees = "unknown" if "steps" in document["controls"] else "off"
     words: dict[bool | None, Sees] = {True: "last", False: "not_last", None: "unknown"}
     judges = dict.fromkeys(judge for one in results for judge in (*one.judges, *one.battle_judges))
     return Known(
         sees={
-            judge: words[controls[judge]["last"]] if judge in controls else "off"
+            judge: words[controls[judge]["last"]] if judge in controls else without
             for judge in judges
-            if judge in controls or (off and judge in document["judges"])
+            if judge in controls or (none and judge in document["judges"])
         },
         examined={
             judge: one["passport"]["verdict"] if one["passport"] else "not_audited"
@@ -332,6 +335,7 @@ def known_of(document: Mapping[str, Any], results: Sequence[Results]) -> Known:
         },
         same_pictures=[pair for one in results for pair in same_pictures(one)],
         battles=document.get("battles") or {},
+        controls=document["controls"]["wanted"],
     )
 
 
@@ -352,6 +356,7 @@ def of_several(known: Sequence[Known]) -> Known:
         complete=all(one.complete for one in known),
         unscored=unscored,
         same_pictures=[pair for one in known for pair in one.same_pictures],
+        controls=max((one.controls for one in known), default=0),
     )
 
 
@@ -648,7 +653,7 @@ def _joint(opinions: Sequence[Opinion]) -> tuple[Kind, str]:
 
 def _steps(kind: Kind, opinions: Sequence[Opinion], known: Known, names: Sequence[str]) -> Iterable[Advice]:
     """Yields what to do next, the most useful first."""
-    steps = [*_urgent(kind, opinions, known), *_for_the_answer(kind, opinions, names), *_for_trust(opinions)]
+    steps = [*_urgent(kind, opinions, known), *_for_the_answer(kind, opinions, names), *_for_trust(opinions, known)]
     return steps or [Advice("nothing")]
 
 
@@ -691,7 +696,7 @@ def _more(counted: Sequence[Opinion]) -> Iterable[Advice]:
         yield Advice("choose")
 
 
-def _for_trust(opinions: Sequence[Opinion]) -> Iterable[Advice]:
+def _for_trust(opinions: Sequence[Opinion], known: Known) -> Iterable[Advice]:
     failed = tuple(one.judge for one in opinions if one.examined == "failed")
     if failed:
         yield Advice("failed_audit", names=failed)
@@ -700,4 +705,4 @@ def _for_trust(opinions: Sequence[Opinion]) -> Iterable[Advice]:
         yield Advice("audit", names=doubted)
     unseen = tuple(one.judge for one in opinions if one.sees in ("off", "unknown"))
     if unseen:
-        yield Advice("controls", names=unseen)
+        yield Advice("controls", known.controls, names=unseen)

@@ -35,6 +35,7 @@ from edit_eval.store.journal import no_garbage
 from edit_eval.store.references import References
 from edit_eval.store.subjects.battles import Design
 from edit_eval.store.subjects.contract import Shown
+from edit_eval.store.subjects.controls import Steps
 from edit_eval.store.subjects.critiques import Critiques
 from edit_eval.store.subjects.kinds import KINDS
 from edit_eval.text import Text
@@ -78,6 +79,7 @@ class Matrix:
         """Replies about pictures that do not exist at the moment, by key and address."""
         self.references = References(self)
         self.design = Design(self)
+        self.control_steps = Steps(self)
         """Which battles are asked so far."""
 
     # -- edits --
@@ -542,28 +544,33 @@ class Matrix:
         return self.rows("edit")
 
     def is_open(self, subject: int) -> bool:
-        """True if a subject is to be judged by now: not a battle of a later round."""
-        return subject < self._open
-
-    @property
-    def _open(self) -> int:
-        """First number of what is not to be judged yet."""
-        return self.design.open.stop
+        """True if a subject is to be judged by now: no battle of a later round, and no control of a later step."""
+        return subject < self.cells.edits or self.cells.kind(subject).is_open(self, subject)
 
     @property
     def rounds(self) -> int:
         """Rounds of battles asked so far."""
         return self.design.rounds
 
-    def look(self) -> bool:
-        """Opens the rounds of battles that the replies so far call for; True if that is more rounds than before."""
-        return self.design.look()
+    def look(self) -> list[int]:
+        """Opens the rounds of battles and the steps of controls that the replies so far call for; returns the subjects
+        that are to be judged now and were not before."""
+        before = {*self.control_steps.open, *self.design.open}
+        if not self.control_steps.look() | self.design.look():
+            return []
+        return [one for one in (*self.control_steps.open, *self.design.open) if one not in before]
+
+    def open_judgements(self) -> Iterator[int]:
+        """Yields the numbers of all judgements that are to be made by now."""
+        cells = self.cells
+        yield from range(cells.first_judgement(cells.edits))
+        for subject in filter(self.is_open, range(cells.edits, cells.everything)):
+            yield from cells.judgements_of(subject)
 
     @property
     def pending(self) -> int:
         """Number of judgements still pending, controls included."""
-        count = self.cells.first_judgement(self._open)
-        return sum(self.is_pending(number) for number in range(count) if self.is_own(number))
+        return sum(self.is_pending(number) for number in self.open_judgements() if self.is_own(number))
 
 
 def _words(by_reading: Sequence[Mapping[str, Reading]]) -> str:

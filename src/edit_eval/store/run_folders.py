@@ -110,6 +110,8 @@ class Place:
     """For a named folder: counts of needed edits in earlier runs, which are reported but not reused."""
     recalled: Recalled | None = None
     """The folder's journals, if they were read to choose it."""
+    experiment: Experiment | None = None
+    """The evaluation, with the controls that the run found there was begun with (`Experiment.as_recorded`)."""
     new_for: str = ""
     """The configuration a new folder is named after; if another process makes it first, the next free name is used."""
 
@@ -214,22 +216,25 @@ def find_place(
         folder = Path(named)
         recalled = None
         with contextlib.suppress(OSError, RunDirectoryError):  # `begin` reports the reason
+            now = now.as_recorded(recorded(RunDirectory.existing(folder)))
+        with contextlib.suppress(OSError, RunDirectoryError):  # `begin` reports the reason
             recalled = _recall(folder, Matrix(now), retry)
         elsewhere: Mapping[Path, int] = {}
         if not others:
             earlier = [run for run in runs_of(name)[:LOOKED_AT] if run.resolve() != folder.resolve()]
             elsewhere = _sources(earlier, recalled.matrix if recalled else Matrix(now))
-        return Place(folder, others=others, recalled=recalled, elsewhere=elsewhere)
+        return Place(folder, others=others, recalled=recalled, elsewhere=elsewhere, experiment=now)
     earlier = runs_of(name)[:LOOKED_AT]
     for folder in earlier:
         before = None
         with contextlib.suppress(RunDirectoryError):  # a damaged one is left alone
             before = recorded(RunDirectory.existing(folder))
-        if now.is_as(before):
-            return Place(folder, others=others, found=True, recalled=_recall(folder, Matrix(now), retry))
+        if (mine := now.as_recorded(before)).is_as(before):
+            recalled = _recall(folder, Matrix(mine), retry)
+            return Place(folder, others=others, found=True, recalled=recalled, experiment=mine)
     sources = tuple(_sources(earlier, Matrix(now)))
     others += tuple(map(RunDirectory.existing, sources))
-    return Place(new_folder(name), others=others, sources=sources, new_for=name)
+    return Place(new_folder(name), others=others, sources=sources, experiment=now, new_for=name)
 
 
 def refuse_an_unfit_python() -> None:

@@ -75,6 +75,11 @@ class JudgementTable:
         """Number of rounds of battles begun so far."""
         return self._matrix.rounds
 
+    @property
+    def opened(self) -> int:
+        """Number of battles and controls that are to be judged by now."""
+        return len(self._matrix.design.open) + len(self._matrix.control_steps.open)
+
     # -- what the rows are about --
 
     @property

@@ -182,6 +182,7 @@ def _say_and_check(made: Started) -> None:
     findings = [] if table else examine(made.file)
     stops = any(finding.stops for finding in findings)
     whole, first = (None, None) if stops or table else _costs(made.file)
+    controls = "" if stops or table else _controls(made.file)
     named = shlex.quote(str(made.file))
     next_ = f"edit-eval {'doctor' if stops or table else 'run'} {named}"
     if first is not None:
@@ -192,6 +193,7 @@ def _say_and_check(made: Started) -> None:
         "findings": [finding.as_plain() for finding in findings],
         "next": next_,
         **({} if first is None else {"cost_usd": {"first": first, "whole": whole}}),
+        **({"controls": said(controls)} if controls else {}),
     }
 
     def show() -> None:
@@ -199,6 +201,9 @@ def _say_and_check(made: Started) -> None:
         print()
         if findings:
             print_findings(findings)
+            print()
+        if controls:
+            print(said(controls))
             print()
         if table:
             print(said(Text("Fill in the column `instruction` of {} ({} are empty), then type:", table, empty)))
@@ -229,6 +234,16 @@ def _costs(file: Path) -> tuple[float | None, float | None]:
         return plan(file).cost, plan(file, limit=FIRST_TRY).cost
     except EditEvalError:  # whoever runs it is told why
         return None, None
+
+
+def _controls(file: Path) -> str:
+    """Says how many controls a run has and what they cost; empty if that is unknown."""
+    from edit_eval.preparation import controls_of
+
+    try:
+        return controls_of(file)
+    except EditEvalError:  # whoever runs it is told why
+        return ""
 
 
 @verb(config, name="show", short_help="Print a configuration with all that it extends.")

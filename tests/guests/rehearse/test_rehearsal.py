@@ -18,6 +18,7 @@ from fake_nvml import gpu, install
 from small_benchmark import configuration, write_benchmark
 
 command = pytest.fixture(caller)
+ROOT = Path(__file__).parents[3]
 SIX = [f"cuda:{number}" for number in range(6)]
 
 
@@ -146,6 +147,14 @@ def test_what_it_writes_is_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     left = left.rename(left.with_name("4194999"))  # no such process
     rehearse(configuration(tmp_path))
     assert not left.exists()
+
+
+def test_of_a_run_in_rounds_the_first_edit_is_made_again(tmp_path: Path) -> None:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    found = rehearse("examples/rounds.yaml")
+    assert found.reasons == []
+    assert {one.model for one in found.digests} == {"edit:retoucher", "judge:colour"}
+    assert all(one.equal for one in found.digests)
 
 
 def test_layers_are_cut_and_one_of_each_kind_stays() -> None:

@@ -17,6 +17,7 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.execution.advice.cards import card_of, told
 from edit_eval.execution.advice.checks import Context, rooms
 from edit_eval.execution.advice.checks import devices as devices_of
+from edit_eval.execution.advice.control_questions import ControlQuestions
 from edit_eval.execution.advice.prediction import (
     Duration,
     Durations,
@@ -33,13 +34,13 @@ from edit_eval.execution.contract import Gpu, Machine
 from edit_eval.execution.machine.devices import LocalMachine
 from edit_eval.execution.machine.places import Place, model_on, places
 from edit_eval.execution.machine.weights import GIB
-from edit_eval.experiment import columns_of
+from edit_eval.experiment import CONTROLS, columns_of
 from edit_eval.records import Results
 from edit_eval.scheduling.batches import cut_batches
 from edit_eval.scheduling.estimates import roughly
 from edit_eval.scheduling.tasks import Model
+from edit_eval.statistics.controls import steps
 from edit_eval.statistics.timing import cost_of, token_words, tokens
-from edit_eval.store.subjects.controls import CONTROLS
 from edit_eval.text import Text, counted
 
 SCHEDULES = ("pull", "round_robin", "batch_sync")
@@ -190,6 +191,7 @@ class Plan:
     """With `--nodes`: the same on fewer machines, beside all of them."""
     cost: float | None = None
     """US dollars for paid models, without retries; None if there are none."""
+    controls: ControlQuestions | None = None
 
     @property
     def cheapest(self) -> int | None:
@@ -241,6 +243,7 @@ def make_plan(
     questions: Mapping[str, float] | None = None,
     at_most: Collection[str] = (),
     battles: Mapping[str, Sequence[Sequence[Pairs]]] | None = None,
+    controls: ControlQuestions | None = None,
     machine: Machine | None = None,
     cluster: Cluster | None = None,
 ) -> Plan:
@@ -253,9 +256,10 @@ def make_plan(
     categories; with it `categories` may be None if unknown: samples are then spread evenly. `seen` is a run whose
     durations are used, `questions` as for `durations_of`: for a judge in `at_most`, the most that can be asked.
     `battles` has, for each judge that compares, which edit models' edits of each chosen sample it is shown, by round: a
-    design that is extended is planned with all rounds, and its first round is reported beside it. `machine` is this
-    machine by default. With a `cluster` the limit of loads is per machine, or for all machines together if they share
-    a disk, and other numbers of machines are compared.
+    design that is extended is planned with all rounds, and its first round is reported beside it. So are `controls` in
+    steps; by default each sample is taken to have a source image of its own. `machine` is this machine by default. With
+    a `cluster` the limit of loads is per machine, or for all machines together if they share a disk, and other numbers
+    of machines are compared.
     Raises `ConfigurationError` for a model of which nothing is known and for too few devices.
     """
     if samples is not None and samples < 1:
@@ -297,13 +301,15 @@ def make_plan(
         Text("{}: some questions are asked only after an answer; this plan asks all of them", name)
         for name in sorted(at_most)
     ]
-    paid = prices_of(configuration), _paid_work(configuration, len(categories), questions or {}, fought)
+    controls = controls or _controls(configuration, len(categories), questions or {})
+    notes += [controls.sentence] if controls.sentence else []
+    paid = prices_of(configuration), _paid_work(configuration, len(categories), questions or {}, fought, controls)
     notes += cost_words(*paid)
-    notes += _tokens(configuration, seen, len(categories), fought) if seen is not None else []
+    notes += _tokens(configuration, seen, len(categories), fought, controls) if seen is not None else []
     if first != fought and seen is not None:
         notes += [
             Text("with the first round alone: {}", note)
-            for note in _tokens(configuration, seen, len(categories), first)
+            for note in _tokens(configuration, seen, len(categories), first, controls)
         ]
     own = (execution.schedule, execution.order, placement)
     ways = (
@@ -315,7 +321,6 @@ def make_plan(
         notes.append(Text("one disk for all machines: {} at once", counted(load_concurrency, "load")))
     capacity = {model.key: _asks_at_once(configuration.models[model.key]) for model in models}
     columns, waiting = columns_of(configuration, [Identity(name, "", "") for name in configuration.edit_models])
-    controls = {model.key: evaluation.controls for model in models if _has_controls(configuration, model.key)}
     if waiting:
         plain = len(categories) * evaluation.edit_seeds
         counts = plain * len(columns), plain * len(configuration.edit_models)
@@ -323,7 +328,7 @@ def make_plan(
     shape: dict[str, Any] = {
         "edit_seeds": evaluation.edit_seeds,
         "repeats": evaluation.repeats,
-        "controls": controls,
+        "controls": {f"judge:{name}": controls.most for name in controls.each},
         "more_controls": len(evaluation.more_controls),
         "battles": {f"judge:{name}": of for name, of in fought.items()},
         "columns": {
@@ -365,7 +370,7 @@ def make_plan(
     best = next((k for k, seconds in possible.items() if seconds <= 1.001 * shortest), None)
     devices = len({d for model in models for place in model.places for d in place})
     plan = Plan(tuple(made), best, ways.index(own), len(categories), devices, durations, tuple(notes), gpu_memory)
-    plan = replace(plan, cost=expected_cost(*paid))
+    plan = replace(plan, cost=expected_cost(*paid), controls=controls)
     if cluster is None:
         return plan
     mine, sizes = made[ways.index(own)].prediction, []
@@ -446,8 +451,9 @@ def _paid_work(
     samples: int,
     questions: Mapping[str, float],
     battles: Mapping[str, Sequence[Pairs]],
+    controls: ControlQuestions,
 ) -> dict[str, tuple[int, int]]:
-    """Returns how many edits each model makes and questions each judge is asked, and how many about controls."""
+    """Returns how many edits each model makes questions each judge is asked, and at most about controls."""
     evaluation = configuration.evaluation
     columns, _ = columns_of(configuration, [Identity(name, "", "") for name in configuration.edit_models])
     edits = samples * evaluation.edit_seeds
@@ -458,13 +464,40 @@ def _paid_work(
         asked = edits * len(columns) * evaluation.repeats
         if name in battles:
             asked = _battles(configuration, battles[name])
-        about = 3 * min(evaluation.controls, samples) if _has_controls(configuration, f"judge:{name}") else 0
-        work[f"judge:{name}"] = round(asked * each), round(about * each)
+        work[f"judge:{name}"] = round(asked * each), controls.asked(controls.most, name)
     return work
 
 
+def _controls(configuration: Configuration, samples: int, questions: Mapping[str, float]) -> ControlQuestions:
+    """Returns the controls of a run about so many samples, each with a source image of its own."""
+    evaluation = configuration.evaluation
+    columns, _ = columns_of(configuration, [Identity(name, "", "") for name in configuration.edit_models])
+    judges = [name for name in configuration.judges if _has_controls(configuration, f"judge:{name}")]
+    critic = configuration.rounds.critic if configuration.rounds else ""
+    often = {name: 1 if name == critic else evaluation.repeats for name in judges}
+    each = {name: questions.get(name, 1.0) * evaluation.readings for name in judges}
+    edits, kinds = samples * evaluation.edit_seeds * len(columns), len(CONTROLS) + len(evaluation.more_controls)
+    if evaluation.controls == "auto":
+        its = steps(samples, edits * min(often.values(), default=0), kinds, len(columns))
+    else:
+        its = tuple(filter(None, [min(evaluation.controls, samples)]))
+    return ControlQuestions(
+        steps=its,
+        automatic=evaluation.controls == "auto",
+        kinds=kinds - (samples < 2),
+        edit_models=len(columns),
+        each=each,
+        edits=round(sum(edits * often[name] * each[name] for name in judges)),
+        images=samples,
+    )
+
+
 def _tokens(
-    configuration: Configuration, seen: Results, samples: int, battles: Mapping[str, Sequence[Pairs]]
+    configuration: Configuration,
+    seen: Results,
+    samples: int,
+    battles: Mapping[str, Sequence[Pairs]],
+    controls: ControlQuestions,
 ) -> list[str]:
     """Returns a line for each judge whose server counted tokens in the seen run: how many this run would take."""
     evaluation, notes = configuration.evaluation, list[str]()
@@ -473,8 +506,8 @@ def _tokens(
     for one in tokens(seen):
         if one.judge in configuration.judges:
             critic = configuration.rounds is not None and one.judge == configuration.rounds.critic
-            kinds = len(CONTROLS) + len(evaluation.more_controls)
-            judgements = pairs * (1 if critic else evaluation.repeats) + kinds * min(evaluation.controls, samples)
+            judgements = pairs * (1 if critic else evaluation.repeats)
+            judgements += controls.kinds * controls.most if one.judge in controls.each else 0
             if one.judge in battles:
                 judgements = _battles(configuration, battles[one.judge])
             if one.judge in configuration.rewrite:
@@ -504,11 +537,16 @@ def _notes(choices: Choices, room: Mapping[str, Room], *, here: bool) -> list[st
 
 
 def _has_controls(configuration: Configuration, key: str) -> bool:
-    """True if a model is asked about controls: a judge that judges, and neither measures nor replays."""
+    """True if a model is asked about controls: a judge of one edit at a time that neither measures nor replays."""
     if not key.startswith("judge:") or key.partition(":")[2] in configuration.rewrite:
         return False
+    section = configuration.models[key]
     try:
-        judge = import_class("judge", configuration.models[key].class_path, configuration.folder)
+        if section.protocol and hasattr(
+            import_class("protocol", section.protocol.class_path, configuration.folder), "battles"
+        ):
+            return False
+        judge = import_class("judge", section.class_path, configuration.folder)
     except ConfigurationError:  # only its own environment can import it
         return True
     return not (hasattr(judge, "measures") or getattr(judge, "replays", False))

@@ -13,6 +13,7 @@ from typing import Any
 from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.advice.cards import asked
+from edit_eval.experiment import CONTROLS
 from edit_eval.judges.judge_table import published
 from edit_eval.records import Activity, Results, Status, Told
 from edit_eval.scheduling.batches import cut_batches, first_samples, spread
@@ -22,7 +23,6 @@ from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.simulation import Simulation, Timing
 from edit_eval.scheduling.tasks import PILOT, Model, Task, Work
 from edit_eval.store.journal import no_garbage
-from edit_eval.store.subjects.controls import CONTROLS
 from edit_eval.text import Text
 
 PROMPT_TOKENS = 2 * 1024 + 1300

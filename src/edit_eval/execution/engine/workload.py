@@ -27,6 +27,7 @@ def fill_work(
     by_category: bool = False,
     pilot: PilotCells = PilotCells(),  # noqa: B008 (it cannot change)
     mine: Container[int] | None = None,
+    opened: Container[int] | None = None,
 ) -> None:
     """Adds a task for every pending edit and every batch with a pending cell.
 
@@ -36,6 +37,7 @@ def fill_work(
     pilot, and so are the edits that they wait for.
 
     With `mine`, positions of samples, only those are done: the others are another shard's, and no batch mixes them.
+    With `opened`, subjects (`Matrix.look`), only those are added: the rest is there already, or done.
 
     A batch waits for the edits that its subjects wait for, and for the cells whose replies its questions need.
     """
@@ -44,10 +46,12 @@ def fill_work(
     phases = _phases(matrix) if by_category else [0] * len(matrix.samples)
     asked, beside = list[list[int]](), list[list[int]]()  # what counts may be part of a pilot, what does not comes last
     for judge in range(len(matrix.judges)):
-        asked += _batches(matrix, judge, batches)
+        asked += _batches(matrix, judge, batches) if opened is None else []
         for kind in KINDS.values():
             if kind is not EDITS:
                 (asked if kind.counts else beside).extend(_of_kind(matrix, kind, judge, batches))
+    if opened is not None:
+        asked, beside = ([cells for cells in some if about(matrix, cells[0]) in opened] for some in (asked, beside))
     if mine is not None:
         asked, beside = (
             [cells for cells in some if matrix.cells.sample(about(matrix, cells[0])) in mine]
@@ -71,7 +75,7 @@ def fill_work(
     edits = [
         (phase([number], number in first), f"edit:{made_with(edit.edit_model)}", [number])
         for number, edit in enumerate(matrix.edits)
-        if _is_pending(matrix, number) and (mine is None or matrix.cells.sample(number) in mine)
+        if opened is None and _is_pending(matrix, number) and (mine is None or matrix.cells.sample(number) in mine)
     ]
     judging = [
         (

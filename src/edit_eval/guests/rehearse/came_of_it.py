@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -117,10 +118,9 @@ def digests_of(first: RehearsedStart, again: RehearsedStart) -> list[Digest]:
             found.append(Digest(f"edit:{name}", edit.sample_id, where, edit.pixels, edit.pixels == there.pixels))
     said, alone = _answers(first), _answers(again)
     for (key, about), answer in alone.items():
-        sample, _, rest = about.partition(" ")
-        column, _, question = rest.rpartition(" ")
+        sample, column, question = json.loads(about)
         name, _, place = column.rpartition(" on ")
-        earlier = said.get((key, f"{sample} {name} {question}"))
+        earlier = said.get((key, json.dumps([sample, name, question])))
         if earlier is not None:
             where = Text("alone in its batch, about the edit of {}", place)
             found.append(Digest(key, sample, where, answer, answer == earlier))

@@ -77,6 +77,8 @@ def rehearse(
         made = stand_ins(configuration, folder / "models", layers, texts)
         count = samples or max(FEWEST, len({d for w in context.wanted if w.model.kind == "edit" for d in w.places}))
         chosen = _spread(experiment.samples, count)
+        if not chosen:
+            raise ConfigurationError(Text("{}: no sample is left that could be edited", configuration.benchmark.source))
         asked = _rehearsed(made.configuration, chosen)
 
         def left() -> float:
@@ -183,14 +185,18 @@ def _on_each_device(configuration: Configuration, first: RehearsedStart, chosen:
             placement = section.placement.model_copy(update={"device_ids": place})
             new = f"{name} on {'+'.join(place)}"
             edits[new] = section.model_copy(update={"name": new, "placement": placement})
+    told = {*configuration.rewrite, *([configuration.rounds.critic] if configuration.rounds else [])}
     judges = {}
     for name, judge in configuration.judges.items():
+        if name in told and told != {*configuration.judges}:  # the first edit is all that is made again
+            continue
         alone = judge.placement.model_copy(update={"batch_size": 1})
         judges[name] = judge.model_copy(update={"placement": alone})
     filters = Filters(sample_ids=tuple(chosen))
     benchmark = configuration.benchmark.model_copy(update={"filters": filters})
     execution = configuration.execution.model_copy(update={"pilot": False})
-    more = {"edit_models": edits, "judges": judges, "benchmark": benchmark, "execution": execution}
+    more: dict[str, Any] = {"edit_models": edits, "judges": judges, "benchmark": benchmark, "execution": execution}
+    more |= {"rounds": None, "rewrite": ()}
     return configuration.model_copy(update=more)
 
 

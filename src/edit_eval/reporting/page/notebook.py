@@ -23,13 +23,13 @@ from edit_eval.reporting import formats
 from edit_eval.reporting.agreement import agreement_sheet
 from edit_eval.reporting.analyses import section_of
 from edit_eval.reporting.comparison_tables import columns_table, compared, pairs_table
-from edit_eval.reporting.entries import Entry, controls_are_off, controls_of, entries, headlines
+from edit_eval.reporting.entries import Entry, controls_of, entries, headlines
 from edit_eval.reporting.language import said, spoken
 from edit_eval.reporting.names import NAMES, named_score
 from edit_eval.reporting.page.gallery import PageFiles, thumbnails
 from edit_eval.reporting.page.html import notebook_sheet, notebook_table
 from edit_eval.reporting.page.rendering import say_in, template_environment
-from edit_eval.reporting.remarks import footnotes, no_interval, passport_lines, wrong_lines
+from edit_eval.reporting.remarks import footnotes, no_interval, passport_lines, unshown_lines, wrong_lines
 from edit_eval.reporting.result_tables import SCORE, results_table
 from edit_eval.reporting.results_sheet import coverage_words
 from edit_eval.reporting.strengths import battle_sheet
@@ -86,7 +86,7 @@ def notebook_html(results: Results, summary: Mapping[str, Any], page: Path, *, l
         more_notes=max(0, len(results.notes) - LINES),
         examined=passport_lines(summary),
         wrong=wrong_lines(summary),
-        controls_are_off=controls_are_off(summary),
+        unshown=unshown_lines(summary),
         verdict=_verdict(verdict_of(summary), language),
         footnotes=[
             *filter(None, [no_interval([part.overall for part in headlines(entries(summary["results"]))])]),

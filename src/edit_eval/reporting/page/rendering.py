@@ -31,7 +31,7 @@ from edit_eval.reporting.entries import (
 from edit_eval.reporting.language import said
 from edit_eval.reporting.names import NAMES
 from edit_eval.reporting.people_differences import people_in, people_table
-from edit_eval.reporting.remarks import footnotes, no_interval
+from edit_eval.reporting.remarks import footnotes, no_interval, unshown_lines
 from edit_eval.reporting.result_tables import (
     EDIT_MODEL,
     SCORE,
@@ -152,6 +152,7 @@ def told_of(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
         "battles": battle_sheet(summary, titled=True),
         "votes": preferences_sheet(summary["votes"]) if summary.get("votes") else [],
         "sections": sections(summary),
+        "unshown": unshown_lines(summary),
         "controls_are_off": controls_are_off(summary),
         "judged_scale": _shared_scale(parts),
         "median": median,

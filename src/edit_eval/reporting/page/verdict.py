@@ -20,7 +20,7 @@ from edit_eval.reporting.entries import Entry, edit_side, entries, headlines, li
 from edit_eval.reporting.formats import signed
 from edit_eval.reporting.names import name_of
 from edit_eval.reporting.people_differences import explanation, pair_lines, people_in, sentences
-from edit_eval.reporting.remarks import passport_lines, wrong_lines
+from edit_eval.reporting.remarks import passport_lines, why_unshown, wrong_lines
 from edit_eval.reporting.result_tables import INTERVAL, MEAN, SCORED, Figures
 from edit_eval.reporting.strengths import by_strength
 from edit_eval.reporting.strengths import ends as bounds
@@ -46,13 +46,14 @@ class _Judged:
     pairs: Sequence[Pair]
     sees: str | None
     """See `statistics.verdict.Opinion`."""
+    controls: Text | None
+    """The same in words."""
     passport: Sequence[Text]
 
 
 _CONTROLS = {
     "last": Text("the judge scores edits above pictures that are no edits, as it should"),
     "not_last": Text("the judge does not clearly score edits above pictures that are no edits"),
-    "unknown": Text("too few controls to tell whether the judge sees edits"),
     "off": Text("no controls were judged"),
 }
 
@@ -69,7 +70,8 @@ def _judged(summary: Mapping[str, Any]) -> list[_Judged]:
             judge,
             [part for part in parts if part.judge == judge],
             *tested.get(judge, nothing),
-            opinions[judge].sees if judge in opinions else None,
+            sees := opinions[judge].sees if judge in opinions else None,
+            Text("not shown fit: {}", why_unshown(summary, judge)) if sees == "unknown" else _CONTROLS.get(sees or ""),
             passport_lines({"judges": {name: of for name, of in examined.items() if name == judge}}),
         )
         for judge in dict.fromkeys(part.judge for part in parts)
@@ -394,7 +396,7 @@ def _of_judge(one: _Judged, several: bool, pictures: _Pictures, places: Mapping[
     names = {column.name: column.name for column in one.columns}
     return {
         "judge": one.judge,
-        "controls": _CONTROLS[one.sees] if one.sees else None,
+        "controls": one.controls,
         "sees": one.sees,
         "passport": one.passport,
         "matrix": matrix_table(one, places, several=pictures.several) if len(one.columns) > 2 else None,

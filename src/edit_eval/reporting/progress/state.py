@@ -145,7 +145,7 @@ class Tally:
         for edit in table.edits_of_work:
             if own is None or edit.sample_id in own:
                 self._edits.put(address_of(edit), edit.status)
-        self._table, self._rounds = table, table.rounds
+        self._table, self._opened = table, table.opened
         for one in rows:
             if own is not None and one.sample_id not in own:
                 continue
@@ -159,13 +159,13 @@ class Tally:
             group.pending += one.status is Status.PENDING
             group.put(one, self._scoring[one.judge].headline)
 
-    def _take_battles(self) -> None:
-        """Adds the battles of rounds begun since the last call."""
-        if self._rounds != self._table.rounds:
-            self._rounds, own = self._table.rounds, self._table.shard
-            for one in self._table.rows("battle"):
+    def _take_opened(self) -> None:
+        """Adds the battles of rounds and the controls of steps begun since the last call."""
+        if self._opened != self._table.opened:
+            self._opened, own = self._table.opened, self._table.shard
+            for one in self._table.rows("battle", "control"):
                 if own is None or one.sample_id in own:
-                    self._judgements.put(address_of(one), one.status)
+                    (self._judgements if one.kind == "battle" else self._controls).put(address_of(one), one.status)
 
     def edit(self, edit: Edit, now: float) -> None:
         """Counts a finished edit."""
@@ -176,12 +176,13 @@ class Tally:
         """Counts a finished judgement, perhaps one without an edit; returns a summary with the last of a category."""
         address, status = address_of(judgement), judgement.status
         if is_control(judgement):
+            self._take_opened()
             self._controls.put(address, status)
             return None
         if status not in (*NO_EDIT, Status.SKIPPED) and not judgement.made_in:
             self.judgement_rate.add(now)
         if judgement.other:  # it has no mean
-            self._take_battles()
+            self._take_opened()
             self._judgements.put(address, status)
             return None
         key = group_of(judgement)

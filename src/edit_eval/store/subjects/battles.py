@@ -64,6 +64,9 @@ class Battles(Kind):
     def open(self, matrix: Matrix) -> range:
         return matrix.design.open
 
+    def is_open(self, matrix: Matrix, number: int) -> bool:
+        return number < matrix.design.open.stop
+
     def rows(self, matrix: Matrix) -> Iterator[Judgement]:
         for number in filter(matrix.references.is_battle, self.open(matrix)):
             yield from map(matrix.judgement, matrix.cells.judgements_of(number))

@@ -110,9 +110,13 @@ class Kind:
         each sample's edits, by the sample's index."""
         raise NotImplementedError
 
-    def open(self, matrix: Matrix) -> range:
-        """Returns the numbers of those that are to be judged by now."""
+    def open(self, matrix: Matrix) -> Sequence[int]:
+        """Returns the numbers of those that are to be judged by now, in order."""
         return matrix.cells.of_kind(self.name)
+
+    def is_open(self, matrix: Matrix, number: int) -> bool:
+        """True if one is to be judged by now."""
+        return True
 
     def rows(self, matrix: Matrix) -> Iterator[Judgement]:
         """Yields every judgement of this kind."""

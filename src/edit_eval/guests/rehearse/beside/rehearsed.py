@@ -116,7 +116,7 @@ class Rehearsed:
         replies = self._out_of_memory(requests) if with_ballast else self._own.judge(requests, **named)
         seconds = time.monotonic() - begin
         answers = {
-            f"{one.sample_id} {one.edit_model} {one.question}": digest_of(reply)
+            json.dumps([one.sample_id, one.edit_model, one.question]): digest_of(reply)
             for one, reply in zip(requests, replies, strict=True)
         }
         self._mark("judge", seconds=seconds, batch=len(requests), answers=answers, **allocated(self._cards))

@@ -1,0 +1,87 @@
+"""How many questions about controls a run asks, and what that can show, before it is begun."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from edit_eval.experiment import CONTROLS, Experiment
+from edit_eval.statistics.controls import FEWEST_WITH_CONTROLS, fewest
+from edit_eval.text import Text, counted
+
+
+@dataclass(frozen=True)
+class ControlQuestions:
+    """Controls of a run and the questions about them, to all its judges together."""
+
+    steps: tuple[int, ...]
+    """Source images of each kind of control after which a judge is looked at; one step if that is not asked in steps,
+    none without controls."""
+    automatic: bool
+    """True if the number was left to edit-eval."""
+    kinds: int
+    edit_models: int
+    each: Mapping[str, float]
+    """By judge that sees controls, its questions about one picture."""
+    edits: int
+    """Questions to these judges about edits."""
+    images: int
+    """Source images that could have controls."""
+
+    @classmethod
+    def of(cls, experiment: Experiment) -> ControlQuestions:
+        """Returns those of an experiment."""
+        judges = [judge for judge in experiment.judges if judge.sees_controls]
+        each = {judge.name: experiment.questions_a_pair.get(judge.name, 0.0) * experiment.readings for judge in judges}
+        samples = sum(not (sample.fault or sample.id in experiment.beside) for sample in experiment.samples)
+        edits = samples * len(experiment.edit_models) * experiment.edit_seeds
+        at_once = min(experiment.control_samples, len(experiment.standing_alone))
+        steps = experiment.control_steps if experiment.control_steps is not None else (at_once,) if at_once else ()
+        images = len(experiment.images_for_controls)
+        return cls(
+            steps=steps,
+            automatic=experiment.control_steps is not None,
+            kinds=len(CONTROLS) - (images < 2) + len(experiment.more_controls),
+            edit_models=len(experiment.edit_models),
+            each=each,
+            edits=round(sum(edits * experiment.repeats_of(judge) * each[judge.name] for judge in judges)),
+            images=images,
+        )
+
+    def asked(self, images: int, judge: str = "") -> int:
+        """Returns the questions about so many images of each kind, to one judge or to all."""
+        each = self.each.get(judge, 0.0) if judge else sum(self.each.values())
+        return round(images * self.kinds * each)
+
+    @property
+    def most(self) -> int:
+        """The most images of each kind that a judge may be asked about."""
+        return self.steps[-1] if self.steps else 0
+
+    @property
+    def sentence(self) -> str:
+        """Says how many there are, what they cost and what that can show; empty without a judge that sees any."""
+        if not self.each or (not self.automatic and not self.steps):
+            return ""
+        first, most, shows = self.steps[0] if self.steps else 0, self.most, fewest(self.edit_models)
+        line: str = Text(
+            "controls: {} of each kind, {} beside {} about edits",
+            first,
+            counted(self.asked(first), "question"),
+            self.edits,
+        )
+        if not self.steps:
+            line = Text("controls: none, they would be more than a third of the {}", counted(self.edits, "question"))
+        if most > first:
+            return Text("{}; up to {} ({}) while a judge is not shown fit", line, most, self.asked(most))
+        if most >= shows:
+            return line
+        if self.images < shows:
+            return Text("{}; with fewer than {} source images no judge can be shown fit", line, shows)
+        enough = min(self.images, max(shows, FEWEST_WITH_CONTROLS))
+        return Text(
+            "{}; too few to show a judge fit, for which `evaluation: {{controls: {}}}` asks {}",
+            line,
+            enough,
+            self.asked(enough),
+        )

@@ -1,0 +1,279 @@
+"""Controls: does a judge put edits above what is none: the source itself, a grey picture, another sample's edit?
+
+If not, it sees nothing, or no edit model of the run has made anything; either way its means say nothing.
+
+Each kind of control is a test of its own, and a judge is shown fit if each is shown below edits: all must be, so that
+nothing is corrected for how many kinds there are (an intersection-union test: Berger, Technometrics 24, 1982). What is
+tested: to a judge that cannot tell edits from controls, the difference "edit less control" on a source image is as
+likely to be above 0 as to be the same number below it. Then each of the 2^n ways to give n differences their signs is
+as likely as any other, and p is the share of those whose sum is as large as what was seen (Fisher, The Design of
+Experiments, 1935): exact for any number of images, and 2^-n at the least, as in a sign test. A kind is to be below the
+edits of some edit model, so p is multiplied by their number (Bonferroni); and where it is looked at in steps, by what
+is told under `shares`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from edit_eval.records import CONTROL, Judgement, Results, Sample, Status
+from edit_eval.statistics.intervals import FloatArray, cluster_codes, estimate
+from edit_eval.statistics.power import ALPHA
+from edit_eval.statistics.series import Series, gain
+
+FEWEST_WITH_CONTROLS = 8
+"""Source images below which no judge is called unfit: a good one would too often be."""
+CHANCE = 0.2
+"""Nor is one of which more is seen than would come of one in so many that cannot tell."""
+SMALL, LARGE = 3, 10
+"""Controls are at most a third of the questions about edits, and no more than `MOST_OF_SMALL` images of each kind; or
+at most a tenth of them, and no more than `MOST`."""
+MOST_OF_SMALL, MOST = 12, 25
+EXACT = 30
+"""With more differences than that, signs are drawn: 2^30 sums are two halves of 2^15."""
+DRAWN = 100_000
+
+
+# -- how many --
+
+
+def fewest(edit_models: int, share: float = 1.0) -> int:
+    """Returns the least number of source images that can show a kind of control below edits, at a share of .05."""
+    return math.ceil(math.log2(max(1, edit_models) / (ALPHA * share)) - 1e-9)
+
+
+def steps(images: int, edits: int, kinds: int, edit_models: int) -> tuple[int, ...]:
+    """Returns after how many source images of each kind of control a judge is looked at (`controls: auto`).
+
+    `images` are those that could have controls, `edits` how many judgements of edits a judge gives. The first number
+    shows a judge that is right at half of .05, and each later one is twice the one before, while that is cheap enough.
+    Where even the first is too dear there is one look at as many as are not; empty if that is none.
+    """
+    small, large = (edits // (share * max(1, kinds)) for share in (SMALL, LARGE))
+    room = min(images, max(min(small, MOST_OF_SMALL), min(large, MOST)))
+    first = fewest(edit_models, 0.5)
+    if room <= first:
+        return (room,) if room else ()
+    found = [first]
+    while found[-1] < room:
+        found.append(room if 3 * found[-1] > room else 2 * found[-1])
+    return tuple(found)
+
+
+def shares(looks: int) -> tuple[float, ...]:
+    """Returns how much of .05 each look spends: the first one half, the others the rest, evenly.
+
+    A judge that cannot tell passes some look with at most the sum of what they spend, whatever the looks have in common
+    (Bonferroni), and however the number of images at a look was come by.
+    """
+    return (1.0,) if looks < 2 else (0.5, *(0.5 / (looks - 1),) * (looks - 1))
+
+
+# -- what they show --
+
+
+def least_p(differences: Sequence[float] | FloatArray) -> float:
+    """Returns the one-sided p of differences, one of each source image, being above 0 by more than their signs' chance.
+
+    1.0 without any. A difference of 0 says nothing.
+    """
+    seen = np.asarray(differences, dtype=np.float64)
+    seen = seen[np.abs(seen) > 1e-9]
+    if not len(seen):
+        return 1.0
+    size = np.abs(seen)
+    at_least = float(seen.sum()) - 1e-9 * float(size.sum())
+    if len(seen) > EXACT:
+        signs = np.random.default_rng(0).integers(0, 2, (DRAWN, len(seen)), dtype=np.int8) * 2 - 1
+        return float(1 + (signs @ size >= at_least).sum()) / (1 + DRAWN)
+    half = len(size) // 2
+    one, other = _sums(size[:half]), np.sort(_sums(size[half:]))
+    as_large = len(other) - np.searchsorted(other, at_least - one, side="left")
+    return float(as_large.sum()) / 2.0 ** len(size)
+
+
+def _sums(sizes: FloatArray) -> FloatArray:
+    """Returns the sums of all ways to give these their signs."""
+    found = np.zeros(1)
+    for size in sizes:
+        found = np.concatenate([found - size, found + size])
+    return found
+
+
+class ControlTest:
+    """Whether edits are above a kind of control by a judge's headline."""
+
+    def __init__(self, samples: Iterable[Sample], series: Series, *, steps: Sequence[int] = ()) -> None:
+        """`steps` as above; without any, all controls are looked at once."""
+        self._images = {sample.id: sample.cluster or sample.id for sample in samples}
+        self._series = series
+        self._steps = steps
+
+    def against(
+        self, controls: Iterable[Judgement], edits: Mapping[str, Mapping[str, float]]
+    ) -> dict[str, dict[str, Any]]:
+        """Returns what holds of a kind beside each edit model; see `beside_edits`.
+
+        `controls` are in the order in which they are asked about, and `edits` has each edit model's scores by sample.
+        """
+        asked, known = self._asked(controls)
+        return {model: self._of_model(scores, known, asked, len(edits)) for model, scores in edits.items()}
+
+    def _of_model(
+        self, edits: Mapping[str, float], control: Mapping[str, float], asked: Sequence[str], models: int
+    ) -> dict[str, Any]:
+        images, sign = self._images, gain(self._series.scale)
+        both = sorted(edits.keys() & control.keys())
+        count = len({images[sample] for sample in both})
+        found: dict[str, Any] = {
+            "n": len(both),
+            "images": count,
+            "edits": math.fsum(edits[sample] for sample in both) / len(both) if both else None,
+            "control": math.fsum(control[sample] for sample in both) / len(both) if both else None,
+        }
+        if not both:
+            return {**found, "difference": None, "ci95": None, "p": None, "below": None}
+        one = estimate(
+            np.array([edits[sample] - control[sample] for sample in both], dtype=np.float64),
+            cluster_codes([images[sample] for sample in both]),
+        )
+        interval = one.interval()
+        beyond = one.value if interval is None else min(interval, key=lambda end: sign * end)
+        p = self._p(edits, control, asked, models)
+        by_chance = least_p(self._differences(edits, control, asked))
+        enough = count >= FEWEST_WITH_CONTROLS and one.doubt in (None, "no_spread")
+        unlikely = enough and sign * beyond <= 0 and by_chance > CHANCE
+        return {
+            **found,
+            "difference": one.value,
+            "ci95": interval,
+            "p": p,
+            "below": True if p <= ALPHA else False if unlikely else None,
+        }
+
+    def is_shown(self, controls: Iterable[Judgement], edits: Mapping[str, Mapping[str, float]]) -> bool:
+        """True if some edit model is shown to be above these; arguments as for `against`."""
+        asked, known = self._asked(controls)
+        return any(self._p(scores, known, asked, len(edits)) <= ALPHA for scores in edits.values())
+
+    def _asked(self, controls: Iterable[Judgement]) -> tuple[list[str], dict[str, float]]:
+        """Returns the samples in the order in which they were asked about, and the scores of their controls."""
+        of, score = list(controls), self._series.score
+        return list(dict.fromkeys(one.sample_id for one in of)), _means(
+            (one for one in of if one.headline == score), score
+        )
+
+    def _p(self, edits: Mapping[str, float], control: Mapping[str, float], asked: Sequence[str], models: int) -> float:
+        """Returns the p of an edit model's edits being above a kind, corrected for edit models and looks."""
+        p, looks = 1.0, self._steps or (len(asked),)
+        for look, share in zip(looks, shares(len(looks)), strict=True):
+            if look > len(asked):
+                break
+            p = min(p, least_p(self._differences(edits, control, asked[:look])) * models / share)
+        return p
+
+    def _differences(
+        self, edits: Mapping[str, float], control: Mapping[str, float], asked: Iterable[str]
+    ) -> list[float]:
+        """Returns by how much the edits are better than a kind, of each source image the mean."""
+        by_image: dict[str, list[float]] = {}
+        for sample in asked:
+            if sample in edits and sample in control:
+                difference = gain(self._series.scale) * (edits[sample] - control[sample])
+                by_image.setdefault(self._images[sample], []).append(difference)
+        return [math.fsum(some) / len(some) for some in by_image.values()]
+
+    def best(self, beside: Mapping[str, Mapping[str, Any]]) -> str:
+        """Returns the edit model most clearly above a kind: one that is shown to be, then one that may be, then by
+        difference."""
+
+        def place(model: str) -> tuple[int, float]:
+            found = beside[model]
+            many = found["images"] >= FEWEST_WITH_CONTROLS
+            shown = 3 if found["below"] else 1 if found["below"] is False else 2 if many else 0
+            difference = found["difference"]
+            return shown, -math.inf if difference is None else gain(self._series.scale) * difference
+
+        return max(beside, key=place)
+
+
+def _means(judgements: Iterable[Judgement], score: str) -> dict[str, float]:
+    """Returns for each sample the mean of a score over edit seeds and repeats."""
+    collected: dict[str, list[float]] = {}
+    for one in judgements:
+        if score in one.scores:
+            collected.setdefault(one.sample_id, []).append(one.scores[score])
+    return {sample: math.fsum(scores) / len(scores) for sample, scores in collected.items()}
+
+
+def means_by_model(judgements: Iterable[Judgement], score: str, models: Iterable[str]) -> dict[str, dict[str, float]]:
+    """Returns for each edit model its mean score of each sample."""
+    of: dict[str, list[Judgement]] = {model: [] for model in models}
+    for one in judgements:
+        if one.edit_model in of:
+            of[one.edit_model].append(one)
+    return {model: _means(its, score) for model, its in of.items()}
+
+
+# -- of a whole run --
+
+
+def kind_of(control: Judgement) -> str:
+    """Returns `source`, `blank` or `shuffled`."""
+    return control.edit_model.removeprefix(CONTROL)
+
+
+def controls_of(results: Results, judge: str, score: str) -> list[Judgement]:
+    """Returns a judge's controls whose samples have that score as headline."""
+    return [one for one in results.controls if one.judge == judge and one.headline == score]
+
+
+def steps_of(results: Results) -> tuple[int, ...] | None:
+    """Returns the steps in which a run's controls are judged; None if all are at once."""
+    found = results.resolved.get("control_steps")
+    return tuple(map(int, found)) if isinstance(found, list | tuple) else None
+
+
+def beside_edits(results: Results, judge: str, series: Series) -> dict[str, dict[str, Any]]:
+    """Returns for each kind of control the edit model most clearly above it: `{"edit_model", "n", ..., "below"}`.
+
+    Paired on the samples of the controls: `edits` and `control` are the means over the `n` samples (of `images` source
+    images) that have both, `difference` is edits less control, `ci95` its interval, clustered on the source image, `p`
+    that of this module, corrected for edit models and looks.
+    `below`: the control is shown to be worse than the edits of some model, `p` being at most .05. False if for each one
+    the interval of eight source images or more reaches beyond 0, and one in five judges that cannot tell would come to
+    as much; else None.
+    """
+    found = {}
+    test = ControlTest(results.samples, series, steps=steps_of(results) or ())
+    edits = means_by_model((one for one in results.judgements if one.judge == judge), series.score, results.edit_models)
+    of_judge = [one for one in results.controls if one.judge == judge]
+    for kind in dict.fromkeys(map(kind_of, controls_of(results, judge, series.score))):
+        beside = test.against((one for one in of_judge if kind_of(one) == kind), edits)
+        best = test.best(beside)
+        found[kind] = {"edit_model": best, **beside[best]}
+    return found
+
+
+def wanted(results: Results, asked: int) -> int:
+    """Returns how many samples with controls may show what as many as were `asked` did not; 0 if there are too few
+    source images for more."""
+    there = len({one.cluster or one.id for one in results.samples if not (one.fault or one.follows)})
+    enough = max(FEWEST_WITH_CONTROLS, fewest(len(results.edit_models)))
+    more = min(there, enough if asked < enough else 2 * asked)
+    return more if more > asked and more >= fewest(len(results.edit_models)) else 0
+
+
+def put_last(beside: Mapping[str, Mapping[str, Any]]) -> bool | None:
+    """True if all kinds are put below edits, False if one is not; None if that is not shown for one."""
+    states = [one["below"] for one in beside.values()]
+    return False if False in states else None if None in states or not states else True
+
+
+def is_final(judgements: Iterable[Judgement]) -> bool:
+    """True if none of these is pending."""
+    return all(one.status is not Status.PENDING for one in judgements)
