@@ -454,6 +454,11 @@ _ADVICE: Mapping[str, Callable[[Advice], Text]] = {
     "audit": lambda one: Text(
         "Nobody has tested the judge {} yet: edit-eval audit shows how far to trust it.", _listed(one.names)
     ),
+    "audit_language": lambda one: Text(
+        "{} is audited for instructions in another language only: edit-eval audit of this configuration shows how far "
+        "to trust it here.",
+        _listed(one.names),
+    ),
     "controls": lambda one: (
         Text(
             "Set evaluation.controls to {} and repeat the edit-eval run command: that may show that {} tells edits "
