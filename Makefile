@@ -53,14 +53,8 @@ lint: .venv/.dev  ## style, types, layers
 texts: .venv/.dev  ## the Chinese catalogue in step with the code, and what of it has no Chinese yet
 	$(BIN)/python .ci/texts.py
 
-screenshots: .venv/.dev  ## pictures of the report for README and docs (needs Debian's chromium, fonts-noto-cjk, fonts-inter)
-	mkdir -p build/reading
-	$(BIN)/python -c "import sys; sys.path.insert(0, 'tests'); from documented_blocks import *; \
-	[Path('build/reading', b.file).write_text(b.text) for b in blocks(DOCS / 'reading-a-report.md') if b.file]"
-	$(BIN)/edit-eval run build/reading/reading.yaml --run-dir build/reading/run || [ $$? = 3 ]
-	$(BIN)/python bench/screenshots.py build/reading/run docs/images --only reading-top reading-top-chinese
-	$(BIN)/edit-eval run bench/pairs.yaml --run-dir build/pairs
-	$(BIN)/python bench/screenshots.py build/pairs docs/images --only pairs-worst pairs-beside pairs-zoomed
+screenshots: .venv/.dev  ## the picture of each guide, of what its own commands make (needs Debian's chromium, fonts-noto-cjk, fonts-inter)
+	$(BIN)/python bench/screenshots.py --again
 
 bench: .venv/.dev  ## the figures in docs/performance.md
 	for program in orchestration overhead benchmark_pass judging report viewing; do $(BIN)/python bench/$$program.py --json; done

@@ -37,7 +37,7 @@ class Discs:
         for index in range(self.parameters.count):
             colour = list(COLOURS)[index % len(COLOURS)]
             path = Path(self.parameters.folder) / f"{index}.png"
-            picture = Image.new("RGB", (96, 64), (40 + 20 * index, 90, 120))
+            picture = Image.new("RGB", (96, 64), (40 + 20 * (index % 11), 90 + 10 * (index // 11), 120))
             ImageDraw.Draw(picture).ellipse((32, 16, 64, 48), fill=(128, 128, 128))
             picture.save(path)
             yield Sample(

@@ -45,6 +45,20 @@ def blocks(page: Path) -> list[Block]:
     return [Block(match["language"], match["text"], match["why"] or "") for match in found]
 
 
+def number_of_words(page: Path) -> int:
+    """Words of running text, headings and lists included; not those of code, tables, comments and addresses.
+
+    Two Chinese characters count as one word.
+    """
+    text = re.sub(r"<!--.*?-->|^```.*?^```$", "", page.read_text("utf-8"), flags=re.M | re.S)
+    text = re.sub(r"^(?:\|| {4}(?![*-] )\S).*$", "", text, flags=re.M)
+    text = re.sub(r"!\[[^\]]*\]\([^)]*\)", "", text)
+    text = re.sub(r"\]\([^)]*\)", "]", text)
+    characters = len(re.findall("[\u4e00-\u9fff]", text))
+    words = re.sub("[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]", " ", text).split()
+    return sum(bool(re.search(r"\w", word)) for word in words) + characters // 2
+
+
 def commands(text: str) -> Iterator[str]:
     """Every command line of edit-eval in a page or a block, continued lines as one."""
     for line in text.replace("\\\n", " ").splitlines():

@@ -117,6 +117,24 @@ def test_what_two_edits_cannot_be(made: Run, tmp_path: Path) -> None:
         compare(made)
 
 
+def test_comparing_a_run_hears_every_judge_that_its_report_hears(made: Run, tmp_path: Path) -> None:
+    written = configuration(made.path.parent, ORDER)
+    judge = {name: value for name, value in written["judges"]["colour"].items() if name != "protocol"}
+    written["judges"] = {"alone": {**judge, "protocol": {"answer": "score", "general": True}}, **written["judges"]}
+    run = evaluate(written, run_dir=tmp_path / "run", reuse_from=[made.path], report=False, spectator=Ears())
+    found = compare(run)
+    assert found.verdict is not None
+    assert [one.judge for one in found.verdict.opinions] == ["alone", "colour"]
+    assert found.verdict.document() == run.summary["verdict"]
+    of_score = compare(run, score="score").verdict
+    assert of_score is not None
+    assert [one.judge for one in of_score.opinions] == ["alone"], "it has no such score"
+    two = compare([run, run])
+    assert two.verdict is not None
+    assert [one.judge for one in two.verdict.opinions] == ["alone"]
+    assert any("judge colour compares two edits and is left out" in note for note in two.notes)
+
+
 def test_an_edits_share_of_its_battles_is_what_it_can_be_chosen_by(made: Run) -> None:
     found = instrument(made.results, "colour")
     assert (found.given, found.scale.span) == ("voted", 1.0)

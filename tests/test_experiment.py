@@ -58,6 +58,22 @@ def test_a_reading_that_fails_is_over_too(tmp_path: Path, monkeypatch: pytest.Mo
     assert reader.heard[-1] == ()
 
 
+def test_a_row_that_is_taken_out_moves_the_others(tmp_path: Path) -> None:
+    """A sample's seed counts its row: who takes a row out of a table makes, and pays for, what is below it again."""
+    path = write_benchmark(tmp_path, 6)
+    read = load_configuration(configuration(tmp_path))
+    whole = experiment.Experiment.of(read, experiment.load_samples(read))
+    rows = json.loads(path.read_text("utf-8"))
+    path.write_text(json.dumps(rows[:2] + rows[3:], ensure_ascii=False), "utf-8")
+    less = experiment.Experiment.of(read, experiment.load_samples(read))
+    first, *others = whole.differences(less)
+    assert first.startswith("3 samples have another place in the benchmark, and so another seed")
+    assert others == ["samples 6 -> 5"]
+    chosen = load_configuration(configuration(tmp_path), limit=1)
+    few = experiment.Experiment.of(chosen, experiment.load_samples(chosen))
+    assert [str(one) for one in less.differences(few)] == ["samples 5 -> 3"], "a filter moves nothing"
+
+
 def test_what_the_benchmark_has_noted_is_said(tmp_path: Path) -> None:
     rows = {str(number): {"id": "1.jpg", "prompt": "Add it.", "edit_type": "Add"} for number in range(12)}
     (tmp_path / "basic_edit.json").write_text(json.dumps(rows))

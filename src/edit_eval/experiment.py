@@ -463,6 +463,17 @@ class Experiment:
     def differences(self, other: Experiment) -> list[str]:
         """Returns changes for people to the `other`, new one: `edit model a: num_inference_steps 50 -> 15`, ..."""
         found: list[str] = []
+        places = {sample.id: sample.index for sample in self.samples}
+        moved = sum(places.get(sample.id, sample.index) != sample.index for sample in other.samples)
+        if moved:
+            found.append(
+                Text(
+                    "{} sample has another place in the benchmark, and so another seed: its edits are made again",
+                    moved,
+                    plural="{} samples have another place in the benchmark, and so another seed: their edits are made "
+                    "again",
+                )
+            )
         for role, were, are in (
             (Text("edit model"), self.edit_models, other.edit_models),
             (Text("judge"), [judge.model for judge in self.judges], [judge.model for judge in other.judges]),

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from documented_blocks import DOCS, blocks, commands, done, follow, hold
+from documented_blocks import DOCS, Block, blocks, commands, done, follow, hold, number_of_words
 from edit_eval import cli
 from edit_eval.command_line import command_of
 from edit_eval.config.loading import load_configuration
@@ -36,6 +36,17 @@ CONFIGURED = [*GUIDES, *READMES, *(DOCS / name for name in WITH_WEIGHTS)]
 
 def named(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
+
+
+def goes_on(page: Path) -> bool:
+    """True for the details of a guide."""
+    return page.stem.endswith("-details")
+
+
+def to_type(page: Path) -> bool:
+    """True if a page, or its details, has a command or a program that is typed."""
+    both = [one for one in (page, page.with_name(f"{page.stem}-details.md")) if one.exists()]
+    return any(b.language in ("sh", "python") and not b.not_run and not b.file for one in both for b in blocks(one))
 
 
 def flags() -> dict[str, set[str]]:
@@ -102,23 +113,55 @@ def test_what_is_not_run_says_why(page: Path) -> None:
         assert block.not_run or block.language != "python" or compile(block.text, str(page), "exec")
 
 
-def bare(text: str) -> str:
-    """A block without comments and docstrings: what a translation leaves as it is."""
-    return re.sub(r" *#(?! exit code).*|\"{3}.*?\"{3}", "", text)
+MOST_WORDS = 700
+"""Of a guide; what does not fit is for its page of details, or for a page of reference."""
+
+
+def shown_first() -> list[Path]:
+    """The guides: what the READMEs lead to below "Where to go next"; what is to be looked up has its own table."""
+    found = []
+    for readme, heading in zip(READMES, ("Where to go next", "接下来读什么"), strict=True):
+        section = re.search(rf"^## {heading}\n(.*?)^#", readme.read_text("utf-8"), re.M | re.S)
+        assert section, heading
+        found += [ROOT / path for path in re.findall(r"\]\((docs/[\w/-]+\.md)", section[1])]
+    return sorted(set(found))
+
+
+@pytest.mark.parametrize("page", shown_first(), ids=named)
+def test_a_guide_is_short_and_has_one_picture(page: Path) -> None:
+    assert number_of_words(page) <= MOST_WORDS
+    (picture,) = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", page.read_text("utf-8"))
+    assert (page.parent / picture).exists()
+
+
+def test_how_words_are_counted(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "# A title\n\nTwo `words` [here](x.md).\n\n| a | row |\n\n    a command\n\n```sh\na block\n```\n\n四个汉字。\n",
+        "utf-8",
+    )
+    assert number_of_words(page) == 2 + 3 + 2
+
+
+def bare(block: Block) -> str:
+    """A block without comments and docstrings: what a translation leaves as it is. Output is in its own language."""
+    return "" if block.language == "text" else re.sub(r" *#(?! exit code).*|\"{3}.*?\"{3}", "", block.text)
 
 
 @pytest.mark.parametrize("page", TRANSLATED, ids=named)
 def test_a_translation_has_the_sections_and_blocks_of_its_original(page: Path) -> None:
     original = DOCS / page.name
-    both = [[(b.language, b.file, bool(b.not_run), bare(b.text)) for b in blocks(one)] for one in (page, original)]
+    both = [[(b.language, b.file, bool(b.not_run), bare(b)) for b in blocks(one)] for one in (page, original)]
     assert both[0] == both[1]
+    output = [block.text for block in blocks(page) if block.language == "text"]
+    assert all(re.search("[\u4e00-\u9fff]", text) for text in output), "it shows what a reader of Chinese sees"
     headings = [re.findall(r"^(#+) ", one.read_text("utf-8"), re.M) for one in (page, original)]
     assert headings[0] == headings[1]
 
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    """A reader's: a terminal of 80 columns, in English, without keys and without a cache."""
+    """A reader's of English: a terminal of 80 columns, without keys and without a cache."""
     return {
         **{name: value for name, value in os.environ.items() if not re.search("KEY|TOKEN", name)},
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
@@ -130,11 +173,16 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.mark.docs
-@pytest.mark.parametrize("page", [page for page in GUIDES if page not in TRANSLATED], ids=named)
+@pytest.mark.parametrize("page", [page for page in GUIDES if not goes_on(page) and to_type(page)], ids=named)
 def test_a_guide_does_what_it_says(page: Path, tmp_path: Path, environment: dict[str, str]) -> None:
+    """In the language that it is written in; its details go on where it ends."""
     folder = tmp_path / "work"
     folder.mkdir()
-    follow(page, folder, environment)
+    language = {"EDIT_EVAL_LANG": "zh" if page in TRANSLATED else "en"}
+    follow(page, folder, environment | language)
+    details = page.with_name(f"{page.stem}-details.md")
+    if details.exists():
+        follow(details, folder, environment | language)
 
 
 @pytest.mark.docs
@@ -158,8 +206,8 @@ def test_six_commands_go_from_ten_pictures_to_a_compiled_table(tmp_path: Path, e
 
 @pytest.mark.docs
 def test_the_readmes_show_what_the_demo_prints(tmp_path: Path, environment: dict[str, str]) -> None:
-    printed = done(["edit-eval", "demo"], 0, tmp_path, environment)
-    for page in READMES:
+    for page, language in zip(READMES, ("en", "zh"), strict=True):
+        printed = done(["edit-eval", "demo"], 0, tmp_path, environment | {"EDIT_EVAL_LANG": language})
         (shown,) = [block.text for block in blocks(page) if block.language == "text"]
         hold(shown, printed, page.name)
 

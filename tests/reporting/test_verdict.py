@@ -24,7 +24,7 @@ from edit_eval.reporting.verdict import answer_lines, doubt_lines, next_lines, p
 from edit_eval.reporting.verdict_drawing import drawing
 from edit_eval.statistics.columns import columns_of
 from edit_eval.statistics.comparison import compare, compare_models
-from edit_eval.statistics.summary import summarise
+from edit_eval.statistics.summary import known, summarise
 from edit_eval.statistics.verdict import Known, verdict
 from reporting.readings import READINGS, Reading
 from reporting.reported_runs import build_run, rescored, unscored
@@ -188,13 +188,24 @@ def test_judges_that_agree_are_one_line_and_those_that_do_not_are_the_line(tmp_p
 
 @pytest.mark.parametrize(
     ("ended", "advised"),
-    [("passed", None), ("limited", None), ("failed", "failed_audit"), ("edited", "audit"), ("not_audited", "audit")],
+    [
+        ("passed", None),
+        ("limited", None),
+        ("failed", "failed_audit"),
+        ("edited", "audit"),
+        ("not_audited", "audit"),
+        ("other_language", "audit_language"),
+    ],
 )
 def test_only_a_judge_that_nobody_tested_is_called_so(ended: str, advised: str | None, drawn: Results) -> None:
     [judge] = drawn.judges
     columns = columns_of(drawn, {judge: {}})
     told = verdict(columns, compare(columns), Known(examined={judge: ended}))
-    assert {one.kind for one in told.next} & {"audit", "failed_audit"} == ({advised} if advised else set())
+    audits = {"audit", "audit_language", "failed_audit"}
+    assert {one.kind for one in told.next} & audits == ({advised} if advised else set())
+    passport = {"verdict": ended, "this_language": False} if ended != "not_audited" else None
+    elsewhere = known(replace(drawn, examined={judge: {"passport": passport}})).examined[judge]
+    assert elsewhere == ("other_language" if ended in ("passed", "limited") else ended)
 
 
 def test_models_that_make_the_same_pictures_are_named(drawn: Results) -> None:

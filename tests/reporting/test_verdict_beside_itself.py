@@ -137,3 +137,15 @@ def test_two_that_say_yes_to_the_same_few_edits_are_two_judges(times: int, repea
     scores = {"a": [1, 0, 1, 1, 1, 1] * times, "b": [1, 0, 1, 1, 1, 0] * times}
     verdict = verdict_of(*judged("j", scores), *judged("k", scores))
     assert [one.repeats for one in verdict.opinions] == ["", repeats]
+
+
+def test_scores_that_are_not_there_are_not_said_to_be_alike() -> None:
+    a = column("a", SHARED)
+    a = replace(a, failed={name: {0: False} for name in a.scores})
+    verdict = verdict_of(a, failing(column("b", SHARED), range(len(SHARED))))
+    assert said(verdict).endswith("b fails more: 90 of 90 edits against 0; no picture is scored for both.")
+
+
+def test_one_picture_is_one() -> None:
+    verdict = verdict_of(*judged("j", {"a": [7], "b": [5]}))
+    assert said(verdict).endswith("but 1 picture is too few to tell.")

@@ -174,6 +174,16 @@ def test_a_table_without_ids_and_edits_that_are_called_as_the_photographs(
     assert command("run", "plain.yaml", "--limit", "2", "--devices", "cpu:1").code == 0
 
 
+def test_several_stand_with_commas_at_a_flag_as_at_a_question(
+    command: Command, here: Path, server: JudgeServer, unexamined: None
+) -> None:
+    (here / "edits_a").rename(here / "a, first")
+    edits = ("--edits", "a, first", "--edits", "edits_b,scene_editor")
+    assert command("init", "--pictures", "photos", *edits, "--judge", server.base_url).code == 0
+    written = read_file("evaluation.yaml")["edit_models"].values()
+    assert [one["params"].get("folder", one["type"]) for one in written] == ["a, first", "edits_b", "scene_editor"]
+
+
 def test_a_judge_that_is_missing_is_asked_for_by_its_flag(command: Command, here: Path) -> None:
     one_error(command("init"), 2, "--judge is missing. What judges the edits? (MODEL@http://")
     assert not Path("evaluation.yaml").exists()

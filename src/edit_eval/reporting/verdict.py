@@ -192,7 +192,12 @@ def _ahead(opinion: Opinion, verdict: Verdict) -> Text:
         if nearest.no_ci95 == "no_spread":
             return Text("{} on every picture alike, which leaves nothing to test", lead)
         if few:
-            return Text("{}, but {} pictures are too few to tell", lead, nearest.images)
+            return Text(
+                "{1}, but {0} picture is too few to tell",
+                nearest.images,
+                lead,
+                plural="{1}, but {0} pictures are too few to tell",
+            )
         if nearest.shown_alone:
             return Text("{}, which may be chance, with {} comparisons made at once", lead, verdict.tests)
         return Text("{}, which may be chance", lead)
@@ -231,15 +236,17 @@ def _equal(opinion: Opinion, verdict: Verdict) -> Text:
 def _fails_more(opinion: Opinion, verdict: Verdict) -> Text:
     names = _listed([one.other for one in opinion.contests])
     own, other, total = opinion.contests[0].failed
+    fields = opinion.first, names, opinion.contests[0].other, other, own, total
+    if all(one.difference is None for one in opinion.contests):
+        return Text(
+            "{0} is better than {1}, because {2} fails more: {3} of {5} edits against {4}; no picture is scored for "
+            "both",
+            *fields,
+        )
     return Text(
         "{0} is better than {1}, because {2} fails more: {3} of {5} edits against {4}; their scores do not "
         "differ clearly",
-        opinion.first,
-        names,
-        opinion.contests[0].other,
-        other,
-        own,
-        total,
+        *fields,
     )
 
 
@@ -446,6 +453,11 @@ _ADVICE: Mapping[str, Callable[[Advice], Text]] = {
     "same_samples": lambda one: Text("Have the same samples edited by both and judged."),
     "audit": lambda one: Text(
         "Nobody has tested the judge {} yet: edit-eval audit shows how far to trust it.", _listed(one.names)
+    ),
+    "audit_language": lambda one: Text(
+        "{} is audited for instructions in another language only: edit-eval audit of this configuration shows how far "
+        "to trust it here.",
+        _listed(one.names),
     ),
     "controls": lambda one: (
         Text(

@@ -54,19 +54,7 @@ def summarise(results: Results, *, min_coverage: float = 1.0, votes: Sequence[Vo
     """
     entries = _entries(results, min_coverage)
     every = (*results.judgements, *results.battles)
-    battles = {
-        judge: {
-            "coverage": _covered(of, min_coverage),
-            "scores": scores,
-            **({"together": together(results, of, list(scores))} if len(scores) > 1 else {}),
-            "protocol": results.scoring[judge].protocol,
-            "as_others_rate": as_others_rate(every_battle, list(scores)),
-            **({"certificate": results.certificates[judge]} if judge in results.certificates else {}),
-            **({"others_may_read": unread} if (unread := others_may_read(every_battle)) else {}),
-        }
-        for judge, (of, scores) in battles_by_judge(results).items()
-        for every_battle in [[*of, *(one for one in results.stored if one.judge == judge)]]
-    }
+    battles = _battles(results, min_coverage)
     document = {
         "schema": SCHEMA,
         "status": "incomplete" if any(one.status is Status.PENDING for one in every) else "complete",
@@ -101,6 +89,22 @@ def summarise(results: Results, *, min_coverage: float = 1.0, votes: Sequence[Vo
     return document
 
 
+def _battles(results: Results, min_coverage: float) -> dict[str, Any]:
+    return {
+        judge: {
+            "coverage": _covered(of, min_coverage),
+            "scores": scores,
+            **({"together": together(results, of, list(scores))} if len(scores) > 1 else {}),
+            "protocol": results.scoring[judge].protocol,
+            "as_others_rate": as_others_rate(every_battle, list(scores)),
+            **({"certificate": results.certificates[judge]} if judge in results.certificates else {}),
+            **({"others_may_read": unread} if (unread := others_may_read(every_battle)) else {}),
+        }
+        for judge, (of, scores) in battles_by_judge(results).items()
+        for every_battle in [[*of, *(one for one in results.stored if one.judge == judge)]]
+    }
+
+
 def votes_document(results: Results, votes: Sequence[Vote], taken_in: Collection[str] = ()) -> dict[str, Any]:
     """Returns which edit model people prefer (see `preferences`), with the votes of raters `taken_in` who always take
     one side; `beside`, the run's judges beside them (see `beside_votes`)."""
@@ -123,14 +127,15 @@ def judges_document(results: Results, *, min_coverage: float = 1.0, score: str |
     }
 
 
-def known(results: Results) -> Known:
-    """Returns what a verdict has to know of a run besides its scores, without its summary."""
+def known(results: Results, *, battles: bool = False) -> Known:
+    """Returns what a verdict has to know of a run besides its scores, without its summary; `battles` with those."""
     every = (*results.judgements, *results.battles)
     document = {
         "status": "incomplete" if any(one.status is Status.PENDING for one in every) else "complete",
         "coverage": _coverage(_counts(every), 0),
         "judges": dict(results.examined),
         "controls": _controls(results),
+        "battles": _battles(results, 1.0) if battles else {},
     }
     return known_of(document, [results])
 

@@ -148,7 +148,8 @@ class Opinion(msgspec.Struct, frozen=True):
     sees: Sees | None = None
     """None if the judge has no controls."""
     examined: str | None = None
-    """How its audit ended: `passed`, `failed`, ..., `not_audited`; None for what no audit can examine."""
+    """How its audit ended: `passed`, `failed`, ..., `not_audited`, `other_language` if it was audited for another one
+    only; None for what no audit can examine."""
     repeats: str = ""
     """Another judge with the same score for every edit, or one that differs always by the same; empty if there is none.
     Such a judge is not counted a second time."""
@@ -223,6 +224,7 @@ class Advice(msgspec.Struct, frozen=True):
         "compare",
         "same_samples",
         "audit",
+        "audit_language",
         "controls",
         "nothing",
     ]
@@ -326,7 +328,7 @@ def known_of(document: Mapping[str, Any], results: Sequence[Results]) -> Known:
             if judge in controls or (none and judge in document["judges"])
         },
         examined={
-            judge: one["passport"]["verdict"] if one["passport"] else "not_audited"
+            judge: _how_it_ended(one["passport"]) if one["passport"] else "not_audited"
             for judge, one in document["judges"].items()
         },
         complete=document["status"] == "complete",
@@ -337,6 +339,12 @@ def known_of(document: Mapping[str, Any], results: Sequence[Results]) -> Known:
         battles=document.get("battles") or {},
         controls=document["controls"]["wanted"],
     )
+
+
+def _how_it_ended(passport: Mapping[str, Any]) -> str:
+    """Returns the verdict of an audit; `other_language` if it says nothing of the language of these instructions."""
+    ended = str(passport["verdict"])
+    return "other_language" if ended in ("passed", "limited") and not passport.get("this_language", True) else ended
 
 
 def of_several(known: Sequence[Known]) -> Known:
@@ -700,9 +708,13 @@ def _for_trust(opinions: Sequence[Opinion], known: Known) -> Iterable[Advice]:
     failed = tuple(one.judge for one in opinions if one.examined == "failed")
     if failed:
         yield Advice("failed_audit", names=failed)
-    doubted = tuple(one.judge for one in opinions if one.examined not in (None, "passed", "limited", "failed"))
+    elsewhere = tuple(one.judge for one in opinions if one.examined == "other_language")
+    audited = (None, "passed", "limited", "failed", "other_language")
+    doubted = tuple(one.judge for one in opinions if one.examined not in audited)
     if doubted:
         yield Advice("audit", names=doubted)
+    if elsewhere:
+        yield Advice("audit_language", names=elsewhere)
     unseen = tuple(one.judge for one in opinions if one.sees in ("off", "unknown"))
     if unseen:
         yield Advice("controls", known.controls, names=unseen)

@@ -31,6 +31,9 @@ NOTES: Mapping[str, Callable[..., Text]] = {
     "left_out": lambda *, run, judge, **_: Text(
         "{}: judge {} is left out: not every run has it with the same parameters", run, judge
     ),
+    "compares": lambda *, run, judge, **_: Text(
+        "{}: judge {} compares two edits and is left out: `edit-eval leaderboard` ranks several runs by it", run, judge
+    ),
     "unfinished": lambda *, run, pending, total, **_: Text(
         "{} is not finished: {} of {} judgements are still to come", run, pending, total
     ),
@@ -117,12 +120,15 @@ def compare_runs(
         allow_unscored=allow_unscored,
         notes=notes,
         people=people,
-        known=known_of_runs(runs),
+        known=known_of_runs(runs, battles=score is None),
     )
 
 
-def known_of_runs(runs: Sequence[Made]) -> Known:
-    """Returns what is known of all runs, judges under their names in the first."""
+def known_of_runs(runs: Sequence[Made], *, battles: bool = False) -> Known:
+    """Returns what is known of all runs, judges under their names in the first; `battles` with those of a single run,
+    whose verdict is that of its report."""
+    if len(runs) == 1:
+        return known(runs[0].results, battles=battles)
     shared, _ = _shared_judges(runs, run_names([run.results.directory for run in runs]))
     found = []
     for place, run in enumerate(runs):
@@ -133,7 +139,7 @@ def known_of_runs(runs: Sequence[Made]) -> Known:
                 one,
                 sees={labels[judge]: sees for judge, sees in one.sees.items() if judge in labels},
                 examined={labels[judge]: ended for judge, ended in one.examined.items() if judge in labels},
-                same_pictures=one.same_pictures if len(runs) == 1 else (),
+                same_pictures=(),
             )
         )
     return of_several(found)
@@ -174,6 +180,12 @@ def comparable_columns(runs: Sequence[Made], score: str | None = None) -> tuple[
         ]
     of_judges = [judges[0] for judges in shared]
     columns.sort(key=lambda column: of_judges.index(column.judge))  # stable: the runs stay in their order
+    if len(runs) > 1:
+        notes += [
+            Note("compares", run=name, judge=judge)
+            for name, run in zip(names, runs, strict=True)
+            for judge in run.results.battle_judges
+        ]
     return columns, [*notes, *_notes(runs, names), *_passports(runs, names, shared)]
 
 

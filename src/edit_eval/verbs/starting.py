@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from collections.abc import Callable
@@ -110,10 +111,10 @@ def _answers(
                 fields[error.ours] = _which_column(error)
 
     def models(kind: Kind, written: list[str]) -> list[ModelDraft]:
-        return [look_at_model(kind, each, found) for each in written]
+        return [look_at_model(kind, each, found) for each in _names(written)]
 
     def listed(kind: Kind) -> Callable[[str], list[ModelDraft]]:
-        return lambda text: models(kind, [each.strip() for each in text.split(",")])
+        return lambda text: models(kind, [text])
 
     question = Text("What are your pictures? ({})", Text(PICTURES))
     found = look(pictures) if pictures else _asked(question, likely_pictures(), look, "--pictures")
@@ -125,6 +126,12 @@ def _answers(
     question = Text("What judges the edits? ({})", Text(JUDGE))
     judging = models("judge", judges) if judges else _asked(question, "", listed("judge"), "--judge")
     return found, editing, judging
+
+
+def _names(written: list[str]) -> list[str]:
+    """Splits what is named with commas, at a question or a flag, unless a path is called so."""
+    every = [[each] if os.path.lexists(each) else each.split(",") for each in written]
+    return [name.strip() for some in every for name in some]
 
 
 def _which_column(lacking: NoColumn) -> str:

@@ -15,8 +15,8 @@ from edit_eval.guests.pairs.analysis import PairsAnalysis
 from edit_eval.guests.pairs.chosen import PreferencePairs, pairs
 from edit_eval.guests.pairs.copies import NEAR, copied, print_of
 from edit_eval.guests.pairs.noise import Noise, expected_wrong
-from edit_eval.guests.pairs.writing import write_pairs
-from edit_eval.records import Picture, Results, Status
+from edit_eval.guests.pairs.writing import card, write_pairs
+from edit_eval.records import CONTROL, Picture, Results, Status
 from edit_eval.reporting.analyses import RunRecords, section_of
 from edit_eval.reporting.table import markdown_sheet
 from edit_eval.statistics.people import Vote
@@ -66,7 +66,14 @@ def test_without_repeats_or_passport_nothing_is_told(make_sample, make_results) 
     results = make_results([make_sample(n) for n in range(9)], {(m, "judge"): [[5.0]] * 9 for m in ("ours", "theirs")})
     with pytest.raises(ConfigurationError, match="noise is known"):
         pairs(results)
-    examined = {"judge": {"passport": {"retest_sd": 0.4}}}
+    with pytest.raises(ConfigurationError, match="nothing is scored"):
+        pairs(
+            replace(
+                results,
+                judgements=tuple(replace(one, status=Status.UNPARSEABLE, scores={}) for one in results.judgements),
+            )
+        )
+    examined = {"judge": {"passport": {"verdict": "passed", "retest_sd": 0.4}}}
     assert pairs(replace(results, examined=examined)).judges[0].noise_from == "passport"
 
 
@@ -93,6 +100,29 @@ def test_people_count_above_judges(make_sample, make_results) -> None:
     tie = pairs(results, [replace(against, choice="tie")])
     assert pair.sample not in {one.sample for one in tie.pairs}
     assert tie.opposed == 1
+
+
+def test_nothing_is_learned_from_a_judge_that_is_blind_to_controls(make_sample, make_results) -> None:
+    results = asked_twice(make_sample, make_results, judges=("sees", "blind"))
+    controls = tuple(
+        replace(one, edit_model=f"{CONTROL}source", scores={"score": 0.0 if one.judge == "sees" else 9.0})
+        for one in results.judgements
+        if one.edit_model == "ours"
+    )
+    results = replace(results, controls=controls)
+    found = pairs(results)
+    assert ([one.judge for one in found.judges], found.unfit) == (["sees"], ("blind",))
+    assert found.pairs == pairs(results, judges=["sees"]).pairs
+    said = markdown_sheet(PairsAnalysis().sheet(found), "en")
+    assert "blind is left out: it does not clearly score edits above pictures that are no edits" in said
+    named = pairs(results, judges=["blind"])
+    assert named.pairs
+    assert "Do not train on this" in markdown_sheet(PairsAnalysis().sheet(named), "en")
+    assert "Do not train on this" in card(named)
+    kept = tuple(one for one in results.judgements if one.judge == "blind")
+    alone = replace(results, judges=("blind",), judgements=kept)
+    with pytest.raises(ConfigurationError, match="blind does not clearly score edits above"):
+        pairs(alone)
 
 
 def test_families_agree_or_there_is_no_pair(make_sample, make_results) -> None:

@@ -225,6 +225,10 @@ def test_what_is_published_is_named_and_cited_with_its_licence(paper: Paper) -> 
     assert "secret" not in text
     assert "/home" not in text
     assert "(seed 7)" in text
+    other = msgspec.structs.replace(model, name="second", seed=11)
+    of_two = " ".join(map(str, methods(msgspec.structs.replace(found, edit_models=[model, other]))))
+    assert "lora.safetensors, seed 7; second is " in of_two, "whose seed it was"
+    assert "lora.safetensors, seed 11. Each makes 1 edit of a sample." in of_two
     assert "viescore[[cite:ku2023viescore]]" in text
     assert "examined 2026-11-21: passed" in text
     keys = [one.key for one in things(found)]

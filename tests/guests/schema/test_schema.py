@@ -17,6 +17,7 @@ import jsonschema
 import pytest
 
 import language_server
+from combinations import drawing
 from command_lines import Command, caller, one_error
 from documented_blocks import DOCS, blocks
 from edit_eval import preparation
@@ -153,6 +154,11 @@ def test_what_the_reader_refuses_is_wrong_here() -> None:
     assert missed == []
 
 
+def test_no_drawn_evaluation_is_marked(tmp_path: Path) -> None:
+    for salt in range(100):
+        assert wrong(drawing.configuration(drawing.drawn(salt), tmp_path)) == [], drawing.told(drawing.drawn(salt))
+
+
 COMPLETE: dict[str, Any] = {
     "benchmark": "scenes",
     "edit_models": {"mine": {"type": "scene_editor"}},
@@ -273,6 +279,8 @@ def test_init_writes_it_where_the_first_line_says(command: Command, here: Path) 
     assert wrong(values, beside) == []
     values["edit_models"]["Mine"]["params"] = {"strenght": 1}
     assert wrong(values, beside)
+    assert command("init", "second.yaml", "--from", "demo").code == 0
+    assert wrong(values, json.loads((here / BESIDE).read_text("utf-8"))), "another configuration takes a class away"
     again = command("init", "mine.yaml", "--from", "demo", "--force")
     assert again.code == 0, again.err
     assert (here / "mine.yaml").read_text("utf-8").count(LINE) == 1

@@ -174,6 +174,25 @@ def test_what_cannot_be_asked_is_said(given: dict[str, object], words: str, make
         )
 
 
+def test_whose_slices_are_the_verdicts(make_sample, make_results) -> None:
+    """Not asked otherwise, by the first judge that has a say; and the leader is the one by the judge's own mean."""
+    samples = [make_sample(n, category="many" if n < 12 else "few") for n in range(16)]
+    by_categories = Scale(lowest=0, highest=10, mean_over="categories")
+    rows = {
+        ("first", "silent"): [[Status.UNPARSEABLE]] * 16,
+        ("second", "silent"): [[Status.UNPARSEABLE]] * 16,
+        ("first", "judge"): [[6.0 + n % 2] for n in range(12)] + [[1.0]] * 4,
+        ("second", "judge"): [[5.0]] * 12 + [[4.0]] * 4,
+    }
+    results = make_results(
+        samples, rows, scoring=Scoring(protocol="p", headline="score", scales={"score": by_categories})
+    )
+    found = SlicesAnalysis().compute(RunRecords(results), SlicesAnalysis.Parameters(labels_only=True))
+    assert (found.judge, found.edit_model, found.against) == ("judge", "second", "first")
+    assert found.looked_at == 0
+    assert "slices" not in markdown_sheet(SlicesAnalysis().sheet(found), "en").replace("edit-eval slices", "")
+
+
 def test_pictures_are_measured(tmp_path: Path) -> None:
     random = np.random.default_rng(1)
     fine = random.integers(0, 255, (64, 128, 3)).astype("uint8")

@@ -25,6 +25,7 @@ from edit_eval.statistics.instruments import judges_of, recorded_judges, retest
 from edit_eval.statistics.intervals import cluster_codes
 from edit_eval.statistics.people import Vote
 from edit_eval.statistics.series import gain, series_of
+from edit_eval.statistics.summary import known
 from edit_eval.text import Text
 
 PEOPLE = "people"
@@ -92,6 +93,8 @@ class PreferencePairs(msgspec.Struct, frozen=True, kw_only=True):
     judges: tuple[JudgeOfPairs, ...]
     people: int
     """Pairs by people."""
+    unfit: tuple[str, ...] = ()
+    """Judges that do not clearly score edits above controls: heard only if they are named."""
     licence: str
     """Of the benchmark's pictures; empty if it is not known."""
 
@@ -137,7 +140,8 @@ def pairs(
 ) -> PreferencePairs:
     """Returns the preference pairs of a run, or of several read as one.
 
-    `judges`: those that are heard, by default all that score one edit. `agree`: how many families of judges must prefer
+    `judges`: those that are heard, by default all that score one edit, but for those that are known not to score edits
+    above pictures that are none (`Known.sees`). `agree`: how many families of judges must prefer
     the same edit, each beyond its own noise; people's votes alone are enough. `per_sample`: at most so many of each
     sample, those with the largest margins. `margin`: the least, in points. `left_out`: ids of samples that give none.
     Raises `ConfigurationError` for unknown judges, and if nobody's preference can be told from noise.
@@ -146,8 +150,20 @@ def pairs(
         if name not in results.judges:
             meant = did_you_mean(name, results.judges) or Text("; there are: {}", list(results.judges))
             raise ConfigurationError(Text("--judges {}: not in this run{}", name, meant))
-    heard = [_rater(results, name) for name in judges or results.judges]
-    said = _votes(votes)
+    sees, said = known(results).sees, _votes(votes)
+    unfit = tuple(name for name in results.judges if sees.get(name) == "not_last")
+    heard = [_rater(results, name) for name in judges or results.judges if name in judges or name not in unfit]
+    if not said and not heard and unfit:
+        raise ConfigurationError(
+            Text(
+                "{}: {: and } does not clearly score edits above pictures that are no edits (the controls), so nothing "
+                "can be learned from its preferences; take another judge",
+                results.name,
+                unfit,
+            )
+        )
+    if not said and not any(one.values for one in heard):
+        raise ConfigurationError(Text("{}: nothing is scored or voted on, so there is no preference", results.name))
     if not said and not any(one.noise for one in heard):
         raise ConfigurationError(
             Text(
@@ -186,6 +202,7 @@ def pairs(
         opposed=opposed,
         judges=tuple(_judged(one, every, found, results) for one in heard),
         people=sum(PEOPLE in one.by for one in found),
+        unfit=unfit,
         licence=str(results.about.get("licence", "")),
     )
 
@@ -223,8 +240,8 @@ def _rater(results: Results, judge: str) -> _Rater:
     for one in results.once.judgements:
         if one.judge == judge and series.score in one.scores:
             values.setdefault((one.sample_id, one.edit_model, one.edit_seed), []).append(one.scores[series.score])
-    known = recorded_judges(results).get(judge) or {}
-    parameters = known.get("parameters")
+    recorded = recorded_judges(results).get(judge) or {}
+    parameters = recorded.get("parameters")
     weights = parameters.get("model_name") or parameters.get("model") if isinstance(parameters, Mapping) else None
     return _Rater(judge, series.score, gain(series.scale), str(weights or judge), _noise(results, judge), values)
 
@@ -235,8 +252,8 @@ def _noise(results: Results, judge: str) -> Noise | None:
     if found is not None and found["answers"] > found["edits"]:
         return Noise(found["sd"], float(found["answers"] - found["edits"]), "repeats")
     passport = (results.examined.get(judge) or {}).get("passport") or {}
-    known = passport.get("retest_sd")
-    return Noise(float(known), math.inf, "passport") if isinstance(known, int | float) else None
+    spread = passport.get("retest_sd")
+    return Noise(float(spread), math.inf, "passport") if isinstance(spread, int | float) else None
 
 
 def _pair(a: Edit, b: Edit) -> frozenset[tuple[str, str, int]]:
@@ -268,10 +285,10 @@ def _preferred(
     """Returns the pair; `opposed` if those who judged it contradict each other, `open` if nobody prefers either."""
     sides: dict[bool, list[tuple[_Rater, float]]] = {True: [], False: []}
     for one in heard:
-        known = one.margin(a, b)
-        if known is None or one.noise is None:
+        told = one.margin(a, b)
+        if told is None or one.noise is None:
             continue
-        size, error = known
+        size, error = told
         if abs(size) > max(float(one.noise.reach(np.array([error]))[0]), 1e-9) and abs(size) >= least:
             sides[size > 0].append((one, abs(size)))
     if voted is not None:  # people count above judges
@@ -315,12 +332,12 @@ def _judged(one: _Rater, every: _Every, found: Sequence[PreferencePair], results
     }
     wrong = None
     if mine and one.noise is not None and one.noise.sd > 0:
-        known = [(a, b, size) for of in every.of.values() for a, b in of if (size := one.margin(a, b)) is not None]
+        every_margin = [(a, b, size) for of in every.of.values() for a, b in of if (size := one.margin(a, b))]
         wrong = expected_wrong(
-            np.array([size for _, _, (size, _) in known]),
-            np.array([error for _, _, (_, error) in known]),
-            cluster_codes([every.clusters[a.sample_id] for a, _, _ in known]),
-            [place for place, (a, b, _) in enumerate(known) if _pair(a, b) in mine],
+            np.array([size for _, _, (size, _) in every_margin]),
+            np.array([error for _, _, (_, error) in every_margin]),
+            cluster_codes([every.clusters[a.sample_id] for a, _, _ in every_margin]),
+            [place for place, (a, b, _) in enumerate(every_margin) if _pair(a, b) in mine],
             one.noise,
             seed=int.from_bytes(hashlib.sha256(f"{results.name}\n{one.judge}".encode()).digest()[:8]),
         )

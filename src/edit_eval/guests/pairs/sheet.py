@@ -55,6 +55,19 @@ def _lines(document: PreferencePairs) -> Iterator[Text]:
         )
     if exact := [one.judge for one in document.judges if one.noise_sd == 0]:
         yield Text("{} always answers the same: how often it is wrong, repeats do not tell.", exact)
+    heard = {one.judge for one in document.judges}
+    for judge in document.unfit:
+        if judge in heard:
+            yield Text(
+                "Do not train on this: {} does not clearly score edits above pictures that are no edits (the "
+                "controls).",
+                judge,
+            )
+        else:
+            yield Text(
+                "{} is left out: it does not clearly score edits above pictures that are no edits (the controls).",
+                judge,
+            )
     if document.opposed:
         yield Text("{} pairs are left out, since those who judged them contradict each other.", document.opposed)
     if document.left_out:

@@ -187,6 +187,9 @@ def card(document: PreferencePairs) -> str:
         lines.append(f"| {one.judge} | {one.pairs} | {noise} | {wrong} |")
     if document.people:
         lines.append(f"| people | {document.people} | | |")
+    if blind := [one.judge for one in document.judges if one.judge in document.unfit]:
+        who = ", ".join(blind)
+        lines += ["", f"**Do not train on this**: {who} does not clearly score edits above pictures that are no edits."]
     lines += [
         "",
         "A pair is wrong where the judge itself, asked often enough, would prefer the other edit. How often the judge "

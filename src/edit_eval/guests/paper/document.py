@@ -143,7 +143,11 @@ def paper(runs: Sequence[Run], columns: Sequence[str], language: str, score: str
         verdict, notes = verdict_of(runs[0].summary), list(runs[0].results.notes)
     if all(one.mean is None for opinion in verdict.opinions for one in opinion.standings):
         raise ConfigurationError(
-            Text("{: and }: nothing is scored, so there is no table; `edit-eval status {}` says why", names, names[0])
+            Text(
+                "{: and }: nothing is scored, so there is no table; `edit-eval status {}` says why",
+                names,
+                runs[0].results.directory,
+            )
         )
     scored = comparable_columns(runs, score)[0] if all(run.experiment.judges_of_one for run in runs) else []
     failures = _failures(runs, scored)

@@ -126,10 +126,13 @@ def _benchmark(setting: Setting) -> Text:
 def _models(paper: Paper) -> Text:
     several = len(paper.edit_models) > 1
     lines = [_model(one) for one in paper.edit_models]
-    seeds = sorted({one.seed for one in paper.edit_models})
+    seeds = {one.seed for one in paper.edit_models}
     often = counted(paper.setting.edit_seeds, "edit")
     title = Text("Edit models") if several else Text("Edit model")
-    return Text("{}: {:; }. Each makes {} of a sample (seed {: and }).", title, lines, often, seeds)
+    if len(seeds) == 1:
+        return Text("{}: {:; }. Each makes {} of a sample (seed {}).", title, lines, often, *seeds)
+    lines = [Text("{}, seed {}", line, of.seed) for line, of in zip(lines, paper.edit_models, strict=True)]
+    return Text("{}: {:; }. Each makes {} of a sample.", title, lines, often)
 
 
 def _model(model: NamedModel) -> Text:

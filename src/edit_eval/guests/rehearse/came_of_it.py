@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from edit_eval.execution.machine.fitting import CONTEXT, Need, Wanted, need_of
+from edit_eval.execution.machine.weights import quantised_share
 from edit_eval.guests.rehearse.beside.rehearsed import FAULTS
 from edit_eval.guests.rehearse.found import Digest, FaultRehearsed, ModelRehearsed
 from edit_eval.guests.rehearse.stand_ins import StandIns
@@ -64,7 +65,10 @@ def _model(
     misses = []
     whole = not offloaded and made.loads.get(key) in ("stand-in", "weights on disk")
     if whole and need is not None and measured is not None:
-        misses += _miss(Text("its weights"), measured, need.weights, both=True)
+        load = wanted.section.parameters.get("load")
+        load = load if isinstance(load, Mapping) else {}
+        counted = all(quantised_share(load, part) == 1.0 for part in wanted.weights.parts)
+        misses += _miss(Text("its weights"), measured, need.weights, both=counted)
     if said is not None and need is not None and key not in made.cut and made.loads.get(key) == "stand-in":
         misses += _miss(Text("its weights as doctor has them"), need.weights, said.weights, both=True)
     if need is not None and peak is not None:

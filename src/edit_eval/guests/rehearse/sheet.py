@@ -64,7 +64,7 @@ def _memory(found: Rehearsal) -> Table[ModelRehearsed]:
     return Table(
         every=(
             Column(Text("Memory of"), lambda one: one.model, "name"),
-            Column(Text("Loaded"), lambda one: LOADS[one.loads], "word"),
+            Column(Text("What is loaded"), lambda one: LOADS[one.loads], "word"),
             Column(Text("On"), lambda one: ", ".join(one.devices), "name"),
             Column(Text("Doctor"), lambda one: memory(one.doctor), when=lambda one: one.doctor is not None, spare=True),
             Column(Text("Predicted"), lambda one: memory(one.predicted), when=lambda one: one.predicted is not None),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +31,20 @@ _NAMED: tuple[tuple[str, bool, Kind], ...] = (
 """Sections that name a class: key, whether they are several by name, and the kind."""
 
 
-def own_classes(config: str | Path) -> list[OwnClass]:
-    """Returns the classes that a configuration names by their paths, and that can be imported here.
+def own_classes(configs: Iterable[str | Path]) -> list[OwnClass]:
+    """Returns the classes that configurations name by their paths, and that can be imported here.
 
-    Raises `ConfigurationError` if it cannot be read.
+    Raises `ConfigurationError` if one cannot be read.
     """
+    found: dict[tuple[Kind, str], OwnClass] = {}
+    for config in configs:
+        _add_classes(config, found)
+    return list(found.values())
+
+
+def _add_classes(config: str | Path, found: dict[tuple[Kind, str], OwnClass]) -> None:
     values, _ = as_written(config)
     folder = Path(str(values.get("import_from") or Path(config).resolve().parent))
-    found: dict[tuple[Kind, str], OwnClass] = {}
     for key, several, kind in _NAMED:
         section = values.get(key)
         sections = list(section.values()) if several and isinstance(section, dict) else [section]
@@ -50,7 +58,6 @@ def own_classes(config: str | Path) -> list[OwnClass]:
             except ConfigurationError:  # of an environment of its own: any parameters are accepted
                 continue
             found[of, path] = OwnClass(of, path, cls)
-    return list(found.values())
 
 
 def write_schema(schema: dict[str, Any], file: Path, *, force: bool = False) -> None:
@@ -68,10 +75,26 @@ def _is_ours(file: Path) -> bool:
         return False
 
 
+def _names_it(config: Path) -> bool:
+    try:
+        with config.open(encoding="utf-8") as opened:
+            return opened.readline().rstrip() == f"{LINE}{BESIDE}"
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
 def write_beside(config: Path) -> Path:
-    """Writes the schema beside a configuration, and at its head the line that names it; returns the schema's file."""
+    """Writes the schema beside a configuration, and at its head the line that names it; returns the schema's file.
+
+    It has the classes of the others in the folder that name it, too.
+    """
     file = config.with_name(BESIDE)
-    write_schema(configuration_schema(own_classes(config)), file)
+    own = own_classes([config])
+    for other in sorted(config.parent.glob("*.y*ml")):
+        if other != config and _names_it(other):
+            with contextlib.suppress(ConfigurationError):  # it may be half written
+                own += [one for one in own_classes([other]) if one[:2] not in [each[:2] for each in own]]
+    write_schema(configuration_schema(own), file)
     text = config.read_text(encoding="utf-8")
     if LINE not in text:
         with written_whole(config) as temporary:

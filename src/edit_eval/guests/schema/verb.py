@@ -26,8 +26,8 @@ class Schema(Verb):
     @staticmethod
     def call(
         described: Annotated[
-            str | None,
-            typer.Argument(metavar="CONFIG", help="Also describe the classes of your own in this YAML file."),
+            list[str] | None,
+            typer.Argument(metavar="CONFIG...", help="Also describe the classes of your own in these YAML files."),
         ] = None,
         *,
         to: Annotated[Path | None, typer.Option("--to", metavar="FILE", help="Write it there instead.")] = None,
@@ -37,7 +37,7 @@ class Schema(Verb):
         from edit_eval.guests.schema.document import configuration_schema
         from edit_eval.guests.schema.files import LINE, own_classes, write_schema
 
-        schema = configuration_schema(own_classes(described) if described else ())
+        schema = configuration_schema(own_classes(described or ()))
         if to is None:
             return answer(lambda: schema, lambda: print(json.dumps(schema, ensure_ascii=False, indent=1)))
         write_schema(schema, to, force=force)

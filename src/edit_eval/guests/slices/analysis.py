@@ -6,14 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+import numpy as np
+
 from edit_eval.errors import ConfigurationError
 from edit_eval.guests.slices.found import LEAST, Slices, enough_images, slices
 from edit_eval.guests.slices.sheet import group_key, slice_name, slices_sheet, title_of
+from edit_eval.records import Results
 from edit_eval.reporting.analyses import RUNS_AS_ONE, Analysis, ChartStyle, RunRecords, SampleGroup
 from edit_eval.reporting.table import Sheet
-from edit_eval.statistics.columns import columns_of
+from edit_eval.statistics.columns import ScoreColumn, columns_of
 from edit_eval.statistics.intervals import FEWEST_CLUSTERS
-from edit_eval.statistics.series import gain
+from edit_eval.statistics.series import gain, mean
+from edit_eval.statistics.summary import known as known_of
 from edit_eval.text import Text
 
 
@@ -31,7 +35,7 @@ class SlicesAnalysis(Analysis[Slices]):
         against: str | None = field(default=None, metadata={"metavar": "NAME"})
         """Another edit model, to look at the differences; `none` for none. Default: the second best."""
         judge: str | None = field(default=None, metadata={"metavar": "JUDGE"})
-        """By whose scores. Default: the first judge."""
+        """By whose scores. Default: the first judge that has a say in the verdict."""
         score: str | None = field(default=None, metadata={"metavar": "NAME"})
         """Which of its scores. Default: its headline."""
         combined: bool = False
@@ -71,13 +75,13 @@ class SlicesAnalysis(Analysis[Slices]):
         )
 
     def _chosen(self, records: RunRecords, parameters: Parameters) -> Parameters:
-        """Fills in what is not given: the first judge, its best edit model, the second best."""
+        """Fills in what is not given: the first judge with a say, its best edit model, the second best."""
         results = records.results
         if not results.judges:
             raise ConfigurationError(Text("{} has no judge that scores one edit at a time", results.name))
         if parameters.least < FEWEST_CLUSTERS:
             raise ConfigurationError(Text("--least {}: must be at least {}", parameters.least, FEWEST_CLUSTERS))
-        judge = parameters.judge or results.judges[0]
+        judge = parameters.judge or _heard(results)
         order = self._best_first(records, judge, parameters.score)
         model = parameters.edit_model or next((one for one in order if one != parameters.against), "")
         other = parameters.against or next((one for one in order if one != model), None)
@@ -92,9 +96,8 @@ class SlicesAnalysis(Analysis[Slices]):
             return list(results.edit_models)  # `compute` says so
         known = {}
         for column in columns_of(results, {name: {} for name in results.judges}, score=score):
-            values = [value for value in column.scores.values() if value is not None]
-            if column.judge == judge and values:
-                known[column.edit_model] = gain(column.scale) * sum(values) / len(values)
+            if column.judge == judge and (value := _mean(column)) is not None:
+                known[column.edit_model] = gain(column.scale) * value
         return sorted(known, key=lambda name: -known[name]) or list(results.edit_models)
 
     def heading(self, document: Slices) -> Text:
@@ -131,3 +134,16 @@ class SlicesAnalysis(Analysis[Slices]):
             }
             for one in (*document.worst, *document.best)
         ]
+
+
+def _heard(results: Results) -> str:
+    """Returns the first judge that has given a score and is not known to be blind to controls; else the first."""
+    sees = known_of(results).sees
+    scored = {one.judge for one in results.judgements if one.scores}
+    return next((one for one in results.judges if one in scored and sees.get(one) != "not_last"), results.judges[0])
+
+
+def _mean(column: ScoreColumn) -> float | None:
+    """Returns the mean that ranks it: over samples or categories, as its scale says; None without a score."""
+    samples = sorted(column.scores)
+    return mean(np.array([column.scores[sample] for sample in samples], dtype=np.float64), column.groups(samples))

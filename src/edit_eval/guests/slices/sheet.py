@@ -133,6 +133,21 @@ def _shown(row: _Row) -> Text:
 
 
 def _lines(document: Slices) -> Iterator[Text]:
+    if document.looked_at:
+        yield from _how_to_read(document)
+    if document.samples < document.of:
+        yield Text(
+            "{} of {} samples have a score; the others are in no slice's mean, but in its count.",
+            document.samples,
+            document.of,
+        )
+    if document.unread:
+        yield Text("{} samples have a picture that could not be opened.", document.unread)
+    if not document.pictures:
+        yield Text("`edit-eval slices RUN` looks at the pictures, too; `--combined` at every two attributes together.")
+
+
+def _how_to_read(document: Slices) -> Iterator[Text]:
     correction = Correction.of(document.correction)
     if document.against:
         yield Text(
@@ -147,13 +162,3 @@ def _lines(document: Slices) -> Iterator[Text]:
         "Slices overlap, so several may be one weakness.",
         correction.of_tests(),
     )
-    if document.samples < document.of:
-        yield Text(
-            "{} of {} samples have a score; the others are in no slice's mean, but in its count.",
-            document.samples,
-            document.of,
-        )
-    if document.unread:
-        yield Text("{} samples have a picture that could not be opened.", document.unread)
-    if not document.pictures:
-        yield Text("`edit-eval slices RUN` looks at the pictures, too; `--combined` at every two attributes together.")

@@ -258,7 +258,8 @@ def matrix_table(one: _Judged, places: Mapping[str, int], *, several: bool) -> T
 _DRAWN = 2
 """Judges whose drawing is shown."""
 _DOTS = Text(
-    "Each dot is a picture, in order; below is the mean with its 95% interval. Click a dot to see the two edits."
+    "Each dot is a picture, in order; below is the mean difference, computed before rounding, with its 95% interval. "
+    "Click a dot to see the two edits."
 )
 _STRIPS = Text(
     "Each dot is a mean, with its 95% interval. The verdict above is from a test picture by picture, not from these."
