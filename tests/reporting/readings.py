@@ -91,7 +91,7 @@ def drawn(
             sample_id=sample.id,
             judge=judge,
             edit_model=f"{CONTROL}{kind}",
-            scores={"score": 6.0 + common[sample.id] + draw.gauss(0, 0.4) if blind else draw.uniform(0, 1.5)},
+            scores={"score": 6.4 + common[sample.id] + draw.gauss(0, 0.4) if blind else draw.uniform(0, 1.5)},
         )
         for judge in judges
         for kind in ("source", "blank", "shuffled")

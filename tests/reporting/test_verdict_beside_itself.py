@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from edit_eval.records import Status
+from edit_eval.reporting.page.verdict import verdict_told
 from edit_eval.reporting.verdict import answer_lines, doubt_lines, verdict_sheet
 from edit_eval.statistics.columns import ScoreColumn
 from edit_eval.statistics.comparison import Comparison, compare, verdict_on_models
+from edit_eval.statistics.summary import summarise
 from edit_eval.statistics.verdict import Known, Verdict, of_several
 from made_results import results, sample
 from small_columns import column, drawn, failing
@@ -123,6 +125,17 @@ def test_one_model_has_its_score_beside_a_judge_that_gives_none() -> None:
     verdict = verdict_on_models(run, None, Known())
     assert (verdict.kind, verdict.first) == ("alone", "a")
     assert said(verdict).startswith("a scores 5.50 (")
+
+
+def test_models_are_listed_as_a_judge_with_a_say_ranks_them() -> None:
+    rows = {("a", "j"): [[Status.UNPARSEABLE]] * 12, ("b", "j"): [[Status.UNPARSEABLE]] * 12}
+    rows |= {
+        ("a", "k"): [[2.0 + index % 3] for index in range(12)],
+        ("b", "k"): [[8.0 - index % 2] for index in range(12)],
+    }
+    run = results([sample(index) for index in range(12)], rows)
+    listed = verdict_told(run, summarise(run))["standings"]
+    assert [row.edit_model for row in listed.rows] == ["b", "a"]
 
 
 def test_of_several_runs_the_worst_audit_counts() -> None:

@@ -108,12 +108,14 @@ class _Ranked:
 
 
 def standings_table(found: Sequence[_Judged], summary: Mapping[str, Any], edit_models: Sequence[str]) -> Table[_Ranked]:
-    """Returns a table with a row for each edit model, in the order of the first judge: for each judge rank, mean,
-    interval and coverage; for one that compares, rank, strength and interval."""
+    """Returns a table with a row for each edit model, in the order of the first judge that has a say: for each judge
+    rank, mean, interval and coverage; for one that compares, rank, strength and interval."""
     edits = {one["edit_model"]: one for one in summary.get("edits") or ()}
     battles = {judge: _by_model(of) for judge, of in (summary.get("battles") or {}).items()}
-    ranked = [[column.name for column in one.columns] for one in found[:1]] + [list(of) for of in battles.values()]
-    order = next(iter(ranked), [])
+    ranked = {one.judge: [column.name for column in one.columns] for one in found}
+    ranked |= {judge: list(of) for judge, of in battles.items()}
+    heard = [one.judge for one in verdict_of(summary).counted]
+    order = next((ranked[judge] for judge in [*heard, *ranked] if judge in ranked), [])
     rows = [
         _Ranked(
             name,
