@@ -22,7 +22,7 @@ FAULTS: Mapping[str, Text] = {
     "silent": Text("the card stops answering"),
 }
 OUTCOMES: Mapping[str, Text] = {
-    "not planted": Text("could not be planted: no batch, or no edit, was left for it"),
+    "not planted": Text("not tried: no batch or edit was left for it"),
     "missing": Text("missing"),
 }
 
@@ -37,7 +37,7 @@ def sheet(found: Rehearsal) -> Sheet:
     return [
         Line(
             Text(
-                "{}, rehearsed with {} in {}; no score of it means anything, and none is kept",
+                "{}: rehearsed with {} in {}. Its scores mean nothing, and none is kept.",
                 found.configuration,
                 counted(len(found.samples), "sample"),
                 duration(found.seconds),
@@ -46,10 +46,13 @@ def sheet(found: Rehearsal) -> Sheet:
         ),
         *(Line(note, "quiet") for note in found.notes),
         *([Line(_of_cut(found.layers), "quiet")] if found.layers else []),
+        Line(),
         _memory(found),
+        Line(),
         _times(found),
         *_same(found.digests),
         *_disturbed(found.faults),
+        Line(),
         *_whole_run(found),
         *(Line(_line(one)) for one in found.findings),
         *_verdict(found),
@@ -57,24 +60,24 @@ def sheet(found: Rehearsal) -> Sheet:
 
 
 def _of_cut(layers: int) -> Text:
-    return Text("every network was cut to {}: its times are no forecast", counted(layers, "layer"))
+    return Text("Every network was cut to {}, so these times predict nothing.", counted(layers, "layer"))
 
 
 def _memory(found: Rehearsal) -> Table[ModelRehearsed]:
     return Table(
         every=(
-            Column(Text("Memory of"), lambda one: one.model, "name"),
+            Column(Text("Memory"), lambda one: one.model, "name"),
             Column(Text("What is loaded"), lambda one: LOADS[one.loads], "word"),
-            Column(Text("On"), lambda one: ", ".join(one.devices), "name"),
+            Column(Text("Device"), lambda one: ", ".join(one.devices), "name"),
             Column(Text("Doctor"), lambda one: memory(one.doctor), when=lambda one: one.doctor is not None, spare=True),
             Column(Text("Predicted"), lambda one: memory(one.predicted), when=lambda one: one.predicted is not None),
             Column(Text("Measured"), lambda one: memory(one.measured), when=lambda one: one.measured is not None),
             Column(Text("With work"), lambda one: memory(one.predicted_peak), when=lambda one: one.peak is not None),
             Column(Text("Peak"), lambda one: memory(one.peak), when=lambda one: one.peak is not None),
-            Column(Text("Seen"), lambda one: memory(one.seen_peak)),
+            Column(Text("Process peak"), lambda one: memory(one.seen_peak)),
             Column(
                 "",
-                lambda one: Text("further off than 5 %") if one.misses else "",
+                lambda one: Text("off by more than 5 %") if one.misses else "",
                 "word",
                 look="problem",
                 when=lambda one: one.misses,
@@ -90,11 +93,11 @@ def _times(found: Rehearsal) -> Table[ModelRehearsed]:
 
     return Table(
         every=(
-            Column(Text("Time of"), lambda one: one.model, "name"),
-            Column(Text("A load"), lambda one: seconds(one.load)),
-            Column(Text("An edit, a pair"), lambda one: seconds(one.unit)),
+            Column(Text("Time"), lambda one: one.model, "name"),
+            Column(Text("Load"), lambda one: seconds(one.load)),
+            Column(Text("Edit or answer"), lambda one: seconds(one.unit)),
             Column(Text("Steps"), lambda one: str(one.steps) if one.steps else ""),
-            Column(Text("With one step"), lambda one: seconds(one.one_step) if one.steps else ""),
+            Column(Text("One step"), lambda one: seconds(one.one_step) if one.steps else ""),
             Column(Text("Batch"), lambda one: str(one.batch) if one.batch else ""),
         ),
         rows=found.models,
@@ -103,14 +106,15 @@ def _times(found: Rehearsal) -> Table[ModelRehearsed]:
 
 def _same(digests: tuple[Digest, ...]) -> Iterator[Line | Table[Digest]]:
     if digests:
+        yield Line()
         yield Table(
             every=(
-                Column(Text("Again"), lambda one: one.model, "name"),
+                Column(Text("Made again"), lambda one: one.model, "name"),
                 Column(Text("Where"), lambda one: one.where, "name"),
                 Column(Text("Digest"), lambda one: one.digest[:12], "word"),
                 Column(
                     "",
-                    lambda one: Text("the same") if one.equal else Text("another"),
+                    lambda one: Text("the same") if one.equal else Text("different"),
                     "word",
                     look=lambda one: "" if one.equal else "problem",
                 ),
@@ -122,12 +126,13 @@ def _same(digests: tuple[Digest, ...]) -> Iterator[Line | Table[Digest]]:
 def _disturbed(faults: tuple[FaultRehearsed, ...] | None) -> Iterator[Line | Table[FaultRehearsed]]:
     if faults is None:
         return
+    yield Line()
     yield Table(
         every=(
-            Column(Text("Planted"), lambda one: FAULTS[one.fault], "name"),
-            Column(Text("On"), lambda one: one.device, "word"),
+            Column(Text("Fault"), lambda one: FAULTS[one.fault], "name"),
+            Column(Text("Device"), lambda one: one.device, "word"),
             Column(Text("Sample"), lambda one: one.sample, "name"),
-            Column(Text("What became of it"), _became, "name"),
+            Column(Text("Outcome"), _became, "name"),
         ),
         rows=faults,
     )
@@ -137,7 +142,7 @@ def _disturbed(faults: tuple[FaultRehearsed, ...] | None) -> Iterator[Line | Tab
 
 def _became(one: FaultRehearsed) -> str:
     if one.outcome == "made":
-        return Text("made all the same, on {}", one.made_on)
+        return Text("done anyway, on {}", one.made_on)
     return OUTCOMES.get(one.outcome, one.outcome)
 
 
@@ -147,7 +152,7 @@ def _whole_run(found: Rehearsal) -> Iterator[Line]:
     own = found.plan.combinations[found.plan.chosen]
     yield Line(
         Text(
-            "The whole run ({} on {}) would take {} like this.",
+            "At this rate the whole run ({} on {}) takes {}.",
             counted(found.plan.samples, "sample"),
             counted(found.plan.devices, "device"),
             duration(own.prediction.makespan),
@@ -159,11 +164,11 @@ def _whole_run(found: Rehearsal) -> Iterator[Line]:
         if way.prediction.makespan < 0.98 * own.prediction.makespan:
             yield Line(
                 Text(
-                    "{} with schedule {}, order {}, placement {}.",
-                    duration(way.prediction.makespan),
+                    "With schedule {}, order {} and placement {} it takes {}.",
                     way.schedule,
                     way.order,
                     way.placement,
+                    duration(way.prediction.makespan),
                 )
             )
 
@@ -176,8 +181,8 @@ def _line(finding: Mapping[str, object]) -> str:
 def _verdict(found: Rehearsal) -> Iterator[Line]:
     reasons = found.reasons
     if not reasons:
-        yield Line(Text("Nothing speaks against the night."), "strong")
+        yield Line(Text("All clear: ready to run."), "strong")
         return
-    yield Line(Text("Not yet:"), "problem")
+    yield Line(Text("Not ready:"), "problem")
     for reason in reasons:
         yield Line(reason, "problem")

@@ -13,9 +13,9 @@ from edit_eval.verbs.contract import Verb
 class Rehearse(Verb):
     """Try a configuration on this machine the evening before, with random weights where none are here.
 
-    A few samples go through the engine as in a run. Out comes what each model takes in memory and time, beside what was
-    predicted, and what that means for the whole run. Exit with 3 if the night should not begin like this. Scores of
-    random weights mean nothing, and none is kept.
+    A few samples go through the engine as in a run. It shows the memory and time that each model takes, beside what was
+    predicted, and how long the whole run would take. Exit with 3 if the run is not ready. Scores of random weights mean
+    nothing, and none is kept.
     """
 
     about: ClassVar = {"group": "To begin"}
