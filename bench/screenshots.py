@@ -276,11 +276,11 @@ PICTURES = {
 """By guide. `report` is the first picture of the READMEs."""
 
 
-def environment() -> dict[str, str]:
-    """A reader's, with a cache of its own."""
+def environment(folder: Path) -> dict[str, str]:
+    """A reader's, with a cache of its own: what an audit found elsewhere is not known here."""
     return os.environ | {
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "XDG_CACHE_HOME": str(ROOT / "build" / "guides" / "cache"),
+        "XDG_CACHE_HOME": str(folder / ".cache"),
         "HF_HUB_OFFLINE": "1",
         "EDIT_EVAL_LANG": "en",
         "COLUMNS": "80",
@@ -297,11 +297,11 @@ def made(name: str, again: bool) -> Path:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     if picture.prepare:
-        picture.prepare(folder, environment())
+        picture.prepare(folder, environment(folder))
     elif (page := DOCS / f"{name}.md").exists():
-        follow(page, folder, environment())
+        follow(page, folder, environment(folder))
     for command in picture.commands:
-        done(["bash", "-c", command], 0, folder, environment())
+        done(["bash", "-c", command], 0, folder, environment(folder))
     marker.touch()
     return folder
 
@@ -363,7 +363,7 @@ def main() -> int:
         for name in arguments.guides or PICTURES:
             picture, folder = PICTURES[name], made(name, arguments.again)
             with ExitStack() as stack:
-                server = stack.enter_context(picture.server(folder, environment())) if picture.server else ""
+                server = stack.enter_context(picture.server(folder, environment(folder))) if picture.server else ""
                 address = server or (folder / picture.page).as_uri()
                 for language in (arguments.language,) if arguments.language else ("en", "zh"):
                     if language == "zh" and not (name == "report" or (DOCS / "zh" / f"{name}.md").exists()):
