@@ -634,9 +634,10 @@ def _read(configuration: Configuration, listener: Listener | None) -> Read:
     findings: list[Finding] = []
     chosen = experiment.samples
     counts = Counter(sample.category for sample in chosen)
-    shown = ", ".join(f"{category} {count}" for category, count in counts.items())
+    each = ", ".join(f"{category} {count}" for category, count in counts.items())
+    shown = Text(" ({})", each) if any(counts) else ""  # a table without categories has one without a name
     of = Text(" of {}", len(data.samples)) if len(chosen) < len(data.samples) else ""
-    findings.append(Finding("benchmark", "ok", Text("{}: {}{} samples ({})", what, len(chosen), of, shown)))
+    findings.append(Finding("benchmark", "ok", Text("{}: {}{} samples{}", what, len(chosen), of, shown)))
     findings += [Finding("benchmark", "note", note) for note in data.notes]
     for sample in chosen:
         if sample.fault:
