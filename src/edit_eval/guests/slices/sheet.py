@@ -80,7 +80,7 @@ def _found(document: Slices) -> Text:
             "None of {} slices is shown to differ from the rest; those that differ most are below.", document.looked_at
         )
     return Text(
-        "Of {} slices, {} are shown to be worse than the rest, and {} better.",
+        "Of {} slices, shown to be worse than the rest: {}; better: {}.",
         document.looked_at,
         document.worst_shown,
         document.best_shown,
