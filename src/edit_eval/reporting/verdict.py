@@ -63,6 +63,9 @@ def answer_lines(verdict: Verdict) -> list[Text]:
 
 def _gated(gate: Replacement, margin: float) -> Text:
     about = gate.others if gate.passed else gate.failing
+    if not about:  # its scores would do
+        others = _listed(gate.others)
+        return Text("Not passed: {} cannot take the place of {}, for the reasons below.", others, gate.first)
     fields = Text("{:g} point", margin, plural="{:g} points"), gate.first, _listed(about)
     if len(about) > 1:
         if gate.passed:

@@ -635,9 +635,11 @@ def _read(configuration: Configuration, listener: Listener | None) -> Read:
     chosen = experiment.samples
     counts = Counter(sample.category for sample in chosen)
     each = ", ".join(f"{category} {count}" for category, count in counts.items())
-    shown = Text(" ({})", each) if any(counts) else ""  # a table without categories has one without a name
     of = Text(" of {}", len(data.samples)) if len(chosen) < len(data.samples) else ""
-    findings.append(Finding("benchmark", "ok", Text("{}: {}{} samples{}", what, len(chosen), of, shown)))
+    read = Text("{}: {}{} samples ({})", what, len(chosen), of, each)
+    if not any(counts):  # a table without categories has one without a name
+        read = Text("{}: {}{} samples", what, len(chosen), of)
+    findings.append(Finding("benchmark", "ok", read))
     findings += [Finding("benchmark", "note", note) for note in data.notes]
     for sample in chosen:
         if sample.fault:
