@@ -225,7 +225,7 @@ def plain(document: Any) -> Any:
 def _plain_value(value: Any) -> Any:
     """Returns a number of NumPy's as Python's, and a Text as its English words."""
     if isinstance(value, str):
-        return said(value, "en")
+        return str(said(value, "en"))  # of a note, too, which is a string with a kind
     if hasattr(value, "item"):
         return value.item()
     raise NotImplementedError(type(value).__name__)
