@@ -1,7 +1,9 @@
 """Configurations of published models, for a rehearsal before anything of them is downloaded: data.
 
-Each entry is what the model's own `config.json` files say of its networks, the schedule's settings, and what its
-processor does to pictures. Of every other model the files themselves are needed, which are a few MB:
+Each entry is in the form of the model's `config.json` files: its networks, the schedule's settings, and what its
+processor does to pictures. They were not copied from those files, which could not be reached: what decides the number of
+parameters is checked by counting them (`tests/guests/rehearse/test_shipped.py`), the rest is not. Where the files are on
+disk they come first. Of every other model the files themselves are needed, which are a few MB:
 `hf download NAME --include "*.json" "*.txt" "*.jinja" "*.model"`.
 """
 
@@ -241,8 +243,8 @@ def _qwen_3_vl(model_type: str, wide: int, text: Mapping[str, Any]) -> dict[str,
 def _qwen_3_5(wide: int, inner: int, layers: int, heads: int, value_heads: int) -> dict[str, Any]:
     """Qwen3.5 and Qwen3.6, dense: every fourth layer attends to all tokens, the others are linear.
 
-    The 9B is what transformers 5.23 has as the default of `Qwen3_5TextConfig`; of the 27B, which Qwen3.6-27B repeats,
-    the model card has the numbers of layers and heads, and the width of each.
+    The 9B is what transformers 5.23 has as the default of `Qwen3_5TextConfig`. The text network of the 27B, which
+    Qwen3.6-27B repeats, agrees with public code; its pictures' network was not looked up. The counts are checked.
     """
     return {
         "processor": "Qwen3VLProcessor",
