@@ -1,9 +1,9 @@
 """Configurations of published models, for a rehearsal before anything of them is downloaded: data.
 
 Each entry is in the form of the model's `config.json` files: its networks, the schedule's settings, and what its
-processor does to pictures. They were not copied from those files, which could not be reached: what decides the number of
-parameters is checked by counting them (`tests/guests/rehearse/test_shipped.py`), the rest is not. Where the files are on
-disk they come first. Of every other model the files themselves are needed, which are a few MB:
+processor does to pictures. They were not copied from those files, which could not be reached: what decides the number
+of parameters is checked by counting them (`tests/guests/rehearse/test_shipped.py`), the rest is not. Where the files
+are on disk they come first. Of every other model the files themselves are needed, which are a few MB:
 `hf download NAME --include "*.json" "*.txt" "*.jinja" "*.model"`.
 """
 
