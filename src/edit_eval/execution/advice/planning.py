@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -187,6 +187,9 @@ class Plan:
     cost: float | None = None
     """US dollars for paid models, without retries; None if there are none."""
     controls: ControlQuestions | None = None
+    work: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """How many edits each model makes (its key), or questions each judge is asked at most, and how many more about
+    controls."""
 
     @property
     def cheapest(self) -> int | None:
@@ -209,6 +212,10 @@ class Plan:
             "samples": self.samples,
             "devices": self.devices,
             "gpu_memory_gib": self.gpu_memory,
+            "work": {
+                key: {"edits": count} if key.startswith("edit:") else {"questions": count, "about_controls": controls}
+                for key, (count, controls) in self.work.items()
+            },
             **({} if self.cost is None else {"cost_usd": self.cost}),
             **(
                 {
@@ -314,6 +321,7 @@ def make_plan(
         gpu_memory,
         cost=expected_cost(prices_of(configuration), work.asked),
         controls=work.controls,
+        work=work.asked,
     )
     if cluster is None:
         return plan

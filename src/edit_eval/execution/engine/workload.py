@@ -153,9 +153,10 @@ def left_to_do(matrix: Matrix, *, later_rounds: bool = True) -> dict[str, tuple[
     edits = Counter(matrix.experiment.made_with(e.edit_model) for e in matrix.edits if e.status is Status.PENDING)
     asked: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     for cell in range(len(matrix.replies)):
-        counts = matrix.cells.kind(about(matrix, cell)).counts
-        if is_left(matrix, cell) and ((counts and later_rounds) or matrix.is_open(about(matrix, cell))):
-            asked[matrix.judge_of(cell).name][not counts] += 1
+        subject = about(matrix, cell)
+        control = matrix.cells.kind(subject).by_the_way
+        if is_left(matrix, cell) and ((later_rounds and not control) or matrix.is_open(subject)):
+            asked[matrix.judge_of(cell).name][control] += 1
     work = {f"edit:{name}": (count, 0) for name, count in edits.items()}
     return work | {f"judge:{name}": (of[0], of[1]) for name, of in asked.items()}
 
