@@ -187,10 +187,10 @@ class ChatEndpoint:
         if not parameters.api:
             return {"leaves": f"pictures and questions, for {host}"} if host else {}
         maker, row = MAKERS[parameters.api], judge_of(parameters.api, parameters.model)
-        told = [f"pictures and questions, for {maker.company} ({host})"] * bool(host)
-        told += [maker.training] * bool(maker.training)
-        told += [f"it is switched off on {row.ends}"] * bool(row.ends)
-        return {"leaves": "; ".join(told), "source": f"{row.source} ({row.date})"}
+        notes = [f"pictures and questions, for {maker.company} ({host})"] * bool(host)
+        notes += [maker.training] * bool(maker.training)
+        notes += [f"it is switched off on {row.ends}"] * bool(row.ends)
+        return {"leaves": "; ".join(notes), "source": f"{row.source} ({row.date})"}
 
     @staticmethod
     def presets() -> list[dict[str, str]]:
@@ -416,8 +416,8 @@ class ChatEndpoint:
         return Reply(text=text, values=values, tokens=completion.tokens)
 
     def _decided(self, row: Decision, request: JudgeRequest) -> Ask[str | Reply]:
-        told = "\n\n".join(filter(None, (request.system, request.user)))
-        asked = self._posted(row, told, list(request.pictures.values()), request.labels)
+        prompt = "\n\n".join(filter(None, (request.system, request.user)))
+        asked = self._posted(row, prompt, list(request.pictures.values()), request.labels)
 
         async def ask(client: Any) -> Reply:
             document = await asked(client)

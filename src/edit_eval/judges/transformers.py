@@ -395,8 +395,8 @@ class TransformersJudge:
             thought = f"<think>{progress.thought(tokens)}"
             if itself:  # there is no answer, but nothing was cut off
                 return thought
-            told = f"(the thought was cut off after {len(tokens)} tokens: thinking_tokens)"
-            return Reply(text=f"{thought}\n{told}", ended=Status.CUT_OFF)
+            note = f"(the thought was cut off after {len(tokens)} tokens: thinking_tokens)"
+            return Reply(text=f"{thought}\n{note}", ended=Status.CUT_OFF)
         answer = self._words(tokens[begin:])
         text = f"<think>{progress.thought(tokens[:begin])}</think>{answer}" if begin else answer
         return text if itself or whole else Reply(text=text, ended=Status.CUT_OFF)

@@ -203,11 +203,11 @@ def _clean(value: Any) -> Any:
 def _of_sample(results: Results) -> Callable[[str], tuple[str, str, str, str]]:
     samples = {sample.id: sample for sample in results.samples}
 
-    def told(name: str) -> tuple[str, str, str, str]:
+    def parts_of(name: str) -> tuple[str, str, str, str]:
         sample: Sample = samples[name]
         return sample.id, sample.category, sample.difficulty, sample.cluster
 
-    return told
+    return parts_of
 
 
 def _scores(results: Results) -> Rows:

@@ -326,15 +326,15 @@ def best_of(results: Results, select: Instrument, report: Instrument, sizes: Seq
         )
     wanted = sorted({1, *sizes}) if sizes else sizes_of(edits)
     return Worth(
-        select=_told(select),
-        report=_told(report),
+        select=_chooser(select),
+        report=_chooser(report),
         family=shared_family(results, select.name, report.name),
         edit_seeds=edits,
         models=tuple(_Curve(results, select, report, model, tuple(wanted)).document() for model in results.edit_models),
     )
 
 
-def _told(of: Instrument) -> Chooser:
+def _chooser(of: Instrument) -> Chooser:
     return Chooser(name=of.name, given=of.given, score=of.score, scale=of.scale)
 
 
