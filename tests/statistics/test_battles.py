@@ -29,7 +29,7 @@ from edit_eval.statistics.battles import (
     votes_of,
 )
 from edit_eval.statistics.people import Vote
-from edit_eval.statistics.preferences import PENALTY, davidson, fit_strengths, preferences, all_differ
+from edit_eval.statistics.preferences import PENALTY, all_differ, davidson, fit_strengths, preferences
 from late_imports import Late
 
 optimize = Late("scipy.optimize")
