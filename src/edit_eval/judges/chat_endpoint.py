@@ -63,7 +63,7 @@ PROBES, PROBE_TOKENS = 8, (1500, 16)
 PROBE_ROOM = 1024
 """Most tokens of a thought about such a request."""
 
-_CONTROL_TOKEN = re.compile(r"<\|(?=[^|<>]{1,40}\|>)")
+_SPECIAL_TOKEN = re.compile(r"<\|(?=[^|<>]{1,40}\|>)")
 
 
 class ChatEndpoint:
@@ -442,7 +442,7 @@ def _one_colour() -> Image:
 
 def _plain(text: str) -> str:
     """Breaks up control tokens (`<|im_end|>`), with which a text could forge a turn in a server's chat template."""
-    return _CONTROL_TOKEN.sub("< |", text)
+    return _SPECIAL_TOKEN.sub("< |", text)
 
 
 MOST_KEPT = 64 * 2**20

@@ -66,7 +66,7 @@ def write_replies(results: Results, file: TextIO) -> None:
 
     The journal has more: replies to earlier questions, replies of earlier judges, and unreadable ones.
     """
-    for one in (*results.once.judgements, *results.once.battles, *results.controls):
+    for one in (*results.once.counted, *results.controls):
         for number, reading in enumerate(one.readings):
             for question, read in reading.items():
                 if not read.applies:

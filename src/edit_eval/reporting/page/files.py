@@ -297,13 +297,8 @@ def selected(results: Results, ids: Collection[str]) -> Results:
         len(known),
     )
     return replace(
-        results,
+        results.of_samples(chosen),
         name=f"{results.name} ({len(chosen)}/{len(known)})",
-        samples=tuple(sample for sample in results.samples if sample.id in chosen),
-        edits=tuple(edit for edit in results.edits if edit.sample_id in chosen),
-        judgements=tuple(one for one in results.judgements if one.sample_id in chosen),
-        controls=tuple(one for one in results.controls if one.sample_id in chosen),
-        battles=tuple(one for one in results.battles if one.sample_id in chosen),
         published={},
         activities=(),
         wall_seconds=(),

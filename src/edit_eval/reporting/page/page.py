@@ -155,7 +155,7 @@ def _groups(summary: Mapping[str, Any]) -> dict[str, Any]:
 
 def _reasons(results: Results) -> dict[str, str]:
     """Maps the recorded English reasons of failed edits and judgements to Chinese; a judge's own words are left out."""
-    judged = (*results.judgements, *results.controls, *results.battles)
+    judged = results.answers
     given = {edit.reason for edit in results.edits} | {one.reason for one in judged if one.status is not Status.OK}
     given |= {reason for one in judged for _, reason in one.missing.values()}
     chinese_of = {reason: said_own(reason, "zh") for reason in given}

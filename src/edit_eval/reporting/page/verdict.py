@@ -348,7 +348,7 @@ def verdict_content(results: Results, summary: Mapping[str, Any], language: str 
     pictures = _Pictures(
         {sample.id: sample for sample in results.samples},
         any(edit.edit_seed for edit in results.edits),
-        len(results.judges) + len(results.battle_judges),
+        len(results.every_judge),
     )
     found, verdict = _judged(summary), verdict_of(summary)
     comparison = summary["comparison"] or {}
