@@ -87,7 +87,7 @@ def plan(
         experiment, arena = joining(Experiment.of(configuration, data), configuration)
         everything: Sequence[Sample] = data.samples
         notes += arena.notes if arena else ()
-        notes += [] if margin is None else [size.told(margin) for size in margin_sizes(experiment, margin)]
+        notes += [] if margin is None else [size.line_for(margin) for size in margin_sizes(experiment, margin)]
     else:
         experiment, note = assumed(configuration)
         everything = experiment.samples
@@ -123,7 +123,7 @@ class MarginSize(NamedTuple):
     """Standard deviation of the two's differences on an image -> images with which an equally good model passes 4 times
     in 5."""
 
-    def told(self, margin: float) -> Text:
+    def line_for(self, margin: float) -> Text:
         """Returns it as a sentence."""
         each = [Text("{:,} if it is {:g}", count, deviation) for deviation, count in self.enough.items()]
         return Text(

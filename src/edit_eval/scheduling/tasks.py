@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from edit_eval.records import model_title
 
@@ -67,7 +67,7 @@ class Task:
     """How many of these are edits."""
     alone: bool = False
     """A suspect: it runs after the healthy work of its phase, with nothing else in its worker's hands."""
-    control: bool = False
+    by_the_way: bool = False
     """It is about controls: even if all such tasks fail, that says nothing about the rest of the run."""
     failed_on: frozenset[int] = frozenset()
     """Indices of the replicas that it failed on: another one tries it, while there is one."""
@@ -121,11 +121,19 @@ class Work:
         after: Iterable[int] = (),
         phase: int = 0,
         alone: bool = False,
-        control: bool = False,
+        by_the_way: bool = False,
         failed_on: frozenset[int] = frozenset(),
     ) -> Task:
         """Adds a task that can start once all of `after` is settled. Tasks of earlier phases are added first."""
-        task = Task(self._count, model, tuple(units), phase, alone=alone, control=control, failed_on=failed_on)
+        task = Task(self._count, model, tuple(units), phase, alone=alone, by_the_way=by_the_way, failed_on=failed_on)
+        return self._enter(task, after)
+
+    def again(self, task: Task, *, after: Iterable[int] = (), **other: Any) -> Task:
+        """Adds a task once more, under a number of its own, with `other` fields than it had."""
+        return self._enter(replace(task, number=self._count, missing=0, edits_missing=0, **other), after)
+
+    def _enter(self, task: Task, after: Iterable[int]) -> Task:
+        model, phase = task.model, task.phase
         self._count += 1
         for one in after:
             self._waiting[one].append(task)
@@ -230,7 +238,7 @@ class PlannedTask(NamedTuple):
     units: tuple[int, ...]
     after: tuple[int, ...] = ()
     phase: int = 0
-    control: bool = False
+    by_the_way: bool = False
 
 
 class TaskList:
@@ -241,10 +249,10 @@ class TaskList:
         self.answers_from: float = inf
 
     def add(
-        self, model: str, units: Sequence[int], *, after: Iterable[int] = (), phase: int = 0, control: bool = False
+        self, model: str, units: Sequence[int], *, after: Iterable[int] = (), phase: int = 0, by_the_way: bool = False
     ) -> None:
         """Adds a task; arguments as for `Work.add`."""
-        self._tasks.append(PlannedTask(model, tuple(units), tuple(after), phase, control))
+        self._tasks.append(PlannedTask(model, tuple(units), tuple(after), phase, by_the_way))
 
     def __iter__(self) -> Iterator[PlannedTask]:
         return iter(self._tasks)
@@ -263,8 +271,8 @@ class TaskList:
     def fill(self, work: Work) -> None:
         """Adds all of them to `work`."""
         work.answers_from = self.answers_from
-        for model, units, after, phase, control in self:
-            work.add(model, units, after=after, phase=phase, control=control)
+        for model, units, after, phase, by_the_way in self:
+            work.add(model, units, after=after, phase=phase, by_the_way=by_the_way)
 
 
 class RepeatedTasks(TaskList):
@@ -282,19 +290,19 @@ class RepeatedTasks(TaskList):
         for tasks in {id(tasks): tasks for tasks, _ in self._lists}.values():
             found = by_rank[id(tasks)] = {}
             for task in tasks:
-                found.setdefault((task.phase, task.control, ranks[task.model]), []).append(task)
+                found.setdefault((task.phase, task.by_the_way, ranks[task.model]), []).append(task)
         for rank in sorted({rank for found in by_rank.values() for rank in found}):
             first = answers = 0
             for tasks, count in self._lists:
                 own, beyond = int(tasks.answers_from), int(self.answers_from) + answers
-                for model, units, after, phase, control in by_rank[id(tasks)].get(rank, ()):
+                for model, units, after, phase, by_the_way in by_rank[id(tasks)].get(rank, ()):
                     shift = first if model.startswith("edit:") else answers
                     yield PlannedTask(
                         model,
                         tuple([unit + shift for unit in units]),
                         tuple([one + first if one < own else one - own + beyond for one in after]),
                         phase,
-                        control,
+                        by_the_way,
                     )
                 first, answers = first + own, answers + count
 
