@@ -49,8 +49,13 @@ def test_the_command_says_what_each_model_takes_and_leaves_nothing(command: Comm
     assert found["faults"] is None
     assert left_behind() == []
 
-    printed = command("rehearse", file)
+    printed = command("rehearse", file, "--to", "evening.html")
     assert printed.code == 0
+    page = Path("evening.html").read_text("utf-8")
+    assert "edit:testing" in page
+    assert "All clear: ready to run." in page
+    one_error(command("rehearse", file, "--to", "evening.html"), 2, "already exists")
+    one_error(command("rehearse", file, "--to", "evening.pdf"), 2, ".html, .md or .json")
     assert "5.00" not in printed.out + printed.err, "no score is shown"
     assert "edit:testing" in printed.out
 

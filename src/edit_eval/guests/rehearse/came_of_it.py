@@ -168,7 +168,8 @@ def made_of_faults(last: RehearsedStart) -> list[FaultRehearsed]:
         ends = sorted({f"{one.status}: {' '.join(one.reason.split())}" for one in hit})
         outcome = "made" if done else "; ".join(ends) or "missing"
         made_on = ", ".join(dict.fromkeys(one.device for one in hit)) if done else ""
-        notes = tuple(dict.fromkeys(n for n in last.notes if mark["device"] in n or sample in n))
+        told = list(dict.fromkeys(n for n in last.notes if mark["device"] in n or sample in n))
+        notes = tuple(n for n in told if not any(more != n and more.startswith(n) for more in told))
         if fault == "memory" and (parts := _parts_of_batch(mark, last)):
             notes += (Text("its batch of {} was answered in parts of {}", mark["batch"], parts),)
         found.append(FaultRehearsed(fault, sample, mark["device"], outcome, made_on, notes))

@@ -9,6 +9,17 @@ from typing import Any
 from edit_eval.execution.advice.planning import Plan
 from edit_eval.text import Text
 
+FAULTS: Mapping[str, Text] = {
+    "neighbour": Text("another process takes the card's memory"),
+    "killed": Text("a worker is killed"),
+    "memory": Text("memory runs out in a judge's batch"),
+    "silent": Text("the card stops answering"),
+}
+OUTCOMES: Mapping[str, Text] = {
+    "not planted": Text("not tried: no batch or edit was left for it"),
+    "missing": Text("missing"),
+}
+
 
 @dataclass(frozen=True)
 class ModelRehearsed:
@@ -101,7 +112,7 @@ class Rehearsal:
             found += [one["text"] for one in self.findings if one["stops"]]
         found += list(self.failures)
         found += [
-            Text("{}: {}", one.fault, one.outcome)
+            Text("{}: {}", FAULTS[one.fault], OUTCOMES.get(one.outcome, one.outcome))
             for one in self.faults or ()
             if one.outcome not in ("made", "not planted")
         ]

@@ -76,7 +76,8 @@ class _Listener(Spectator):
 
     def replica(self, replica: Replica, state: str, message: Mapping[str, Any]) -> None:
         """Tells of loads, and keeps why a worker has ended that was not told to."""
-        where = Text("{} on {}", replica.model.title, "+".join(replica.place))
+        place = "+".join(replica.place)
+        where = Text("{} on {}", replica.model.title.removesuffix(f" on {place}"), place)  # one that is made again
         if state == "loaded":
             tell(Text("loaded: {}", where))
         elif state == "died" and message.get("reason"):
