@@ -82,7 +82,7 @@ class TestNeed:
         assert weights(offload="model") == pytest.approx(40.9, abs=0.1)  # the transformer
         assert weights(offload="group") < 2
         quantised = {"transformer": {"quantization_config": {"load_in_4bit": True}}}
-        assert weights(load=quantised) == pytest.approx(40.9 * 0.3 + 16.8, abs=0.2)
+        assert weights(load=quantised) == pytest.approx(40.9 * 0.05 + 40.9 * 0.95 * 0.5625 / 2 + 16.8, rel=0.05)
         small = need_of(wanted(EDITOR, "cuda:0", canvas=1 << 18))
         assert small is not None
         assert plain.work - small.work == pytest.approx(4.5 * GIB)

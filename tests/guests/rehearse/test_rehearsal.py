@@ -55,7 +55,7 @@ def test_the_command_says_what_each_model_takes_and_leaves_nothing(command: Comm
     assert "edit:testing" in page
     assert "All clear: ready to run." in page
     one_error(command("rehearse", file, "--to", "evening.html"), 2, "already exists")
-    one_error(command("rehearse", file, "--to", "evening.pdf"), 2, ".html, .md or .json")
+    one_error(command("rehearse", file, "--to", "evening.pdf"), 2, "--to evening.pdf: name a file that ends in")
     assert "5.00" not in printed.out + printed.err, "no score is shown"
     assert "edit:testing" in printed.out
 

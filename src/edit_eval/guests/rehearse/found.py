@@ -52,6 +52,8 @@ class ModelRehearsed:
     steps: int | None
     batch: int | None
     """Pairs that a judge was asked at once."""
+    too_large: int | None = None
+    """Pairs at once for which its memory was not enough; `batch` is then what it was enough for."""
     misses: tuple[str, ...] = ()
     """What lies further from its prediction than it should."""
 
@@ -108,6 +110,11 @@ class Rehearsal:
     def reasons(self) -> list[str]:
         """Why the night should not begin like this, a line each; empty if nothing speaks against it."""
         found: list[str] = [Text("{}: {}", one.model, miss) for one in self.models for miss in one.misses]
+        found += [
+            Text("{}: {} pairs at once do not fit; give it `batch_size: {}`", one.model, one.too_large, one.batch)
+            for one in self.models
+            if one.too_large
+        ]
         if not self.layers:  # cut, it is about how things go, not about whether they fit
             found += [one["text"] for one in self.findings if one["stops"]]
         found += list(self.failures)

@@ -30,6 +30,7 @@ from edit_eval.store.run_folders import Place
 from edit_eval.store.table import JudgementTable
 from edit_eval.text import Text
 
+NO_BATCHES: Mapping[str, int] = {}
 GRACE = 10.0
 """Seconds that tasks under way have when the time is over."""
 
@@ -106,14 +107,18 @@ def start(
     filled: frozenset[str],
     left: Callable[[], float],
     faults: Sequence[str] = (),
+    batches: Mapping[str, int] = NO_BATCHES,
 ) -> RehearsedStart:
-    """Does all work of a configuration in a folder of its own; ends early when no time is left."""
+    """Does all work of a configuration in a folder of its own; ends early when no time is left.
+
+    `faults` and `batches` as in `RehearsalDriver`.
+    """
     came = RehearsedStart()
     keys = {key for key in configuration.models if key.partition(" on ")[0] in filled}
     data = load_samples(configuration)
     experiment, place = Experiment.of(configuration, data), Place(folder)
     marks = folder.with_suffix(".marks")
-    with closing(RehearsalDriver(driver_of(configuration), marks, frozenset(keys), faults)) as driver:
+    with closing(RehearsalDriver(driver_of(configuration), marks, frozenset(keys), faults, batches)) as driver:
         session = Session(configuration, driver)
         try:
             layout = session.layout
