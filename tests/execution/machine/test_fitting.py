@@ -166,7 +166,8 @@ class TestRemedies:
             (EDITOR, 45, 1, ["offload: model"], ["devices_per_replica"]),
             (EDITOR, 23, 1, ["offload: group"], ["offload: model"]),
             (EDITOR, 23, 4, ["devices_per_replica: 4", "offload: group"], ["devices_per_replica: 3", "free the"]),
-            (JUDGE, 23, 1, ["Qwen3-VL-8B", "offload: model", "load: {quantization_config"], ["devices_per_replica"]),
+            (JUDGE, 23, 1, ["Qwen3-VL-8B", "offload: model"], ["devices_per_replica", "quantization_config"]),
+            ("Qwen/Qwen3.5-27B", 30, 1, ["load: {quantization_config"], []),
             (JUDGE, 12, 1, ["offload: model"], ["Qwen3-VL-8B"]),
         ],
     )
