@@ -101,9 +101,9 @@ def find_weights(name: str, revision: str | None, dtype: str, environment: Mappi
             published = PUBLISHED.get(name, {})
             loaded = {part: round(billions * 1e9 * BYTES.get(dtype, 2)) for part, billions in published.items()}
             sizes = [round(billions * 2e9) for billions in published.values()]
-            matrices = {part: round(billions * 1e9) for part, billions in MATRICES.get(name, {}).items()}
-            largest = min(max(sizes, default=0), USUAL_FILE)
-            return Weights(name, None, loaded, matrices=matrices, stored=sum(sizes), largest=largest)
+            counted = {part: round(billions * 1e9) for part, billions in MATRICES.get(name, {}).items()}
+            most = min(max(sizes, default=0), USUAL_FILE)
+            return Weights(name, None, loaded, matrices=counted, stored=sum(sizes), largest=most)
         folder = cached
     parts: dict[str, int] = {}
     matrices: dict[str, int] = {}
