@@ -20,6 +20,7 @@ from combinations.drawing import PAID, Draw, configuration, counted
 from combinations.in_place import Ended, command, drawn_seldom, opened_once, without_processes
 from combinations.oracle import HEADLINES, Battle, Expected, Place
 from combinations.reading_paper import PaperReadings
+from combinations.reading_plan import PlanReadings
 from combinations.reading_training import TrainingReadings
 from edit_eval.reporting.page.gallery import PageFiles, gallery
 from edit_eval.run import Run
@@ -58,7 +59,7 @@ def disagreements(
         return Readers(draw, folder, carry_out).found
 
 
-class Readers(PaperReadings, TrainingReadings):
+class Readers(PaperReadings, PlanReadings, TrainingReadings):
     """The readers of one run, and where they are wrong."""
 
     def __init__(self, draw: Draw, folder: Path, carry_out: carrying_out.CarryOut) -> None:
@@ -424,31 +425,6 @@ class Readers(PaperReadings, TrainingReadings):
                 got = one["kinds"][kind]
                 self.check("controls: n", f"{kind} by {judge}", True, got["n"] in asked[judge])
                 self.check("controls: mean", f"{kind} by {judge}", 1.0, got["mean"])
-
-    def planned(self) -> None:
-        """As many edits are planned as there were to be made, and as many questions as might have been asked."""
-        if self.draw["arena"] == "stored" or planted.share(self.draw["salt"], "planned") > AGAIN:
-            return
-        ended = command("plan", self.folder / "config.yaml", "--from", self.run, "--json")
-        if ended.code == 2 and "how long" in ended.err:  # a model that has never worked
-            return
-        self.check("plan: exit code", ended.err.strip()[-300:], 0, ended.code)
-        if ended.code:
-            return
-        work, want = json.loads(ended.out)["work"], self.want
-        edits, judged = ([one for one in samples if not want.skipped(one)] for samples in (want.made, want.samples))
-        seeds, readings = len(want.seeds), len(want.readings)
-        made = sum(one["edits"] for one in work.values() if "edits" in one)
-        self.check("plan: edits", "", len(want.columns) * len(edits) * seeds, made)
-        for judge in want.judges:
-            once = judge == "critic"  # what edit models are told is said once
-            each = readings * (1 if once else len(want.repeats)) * (2 if judge == "followed" else 1)
-            if judge != "arena":
-                questions = work.get(f"judge:{judge}", {"questions": 0})["questions"]
-                self.check("plan: questions", judge, len(want.columns) * len(judged) * seeds * each, questions)
-            elif self.draw["arena"] != "extended":  # of which the most is planned
-                enough = work["judge:arena"]["questions"] >= 2 * readings * len(self.battles)
-                self.check("plan: battles", judge, True, enough)
 
     # -- verbs --
 
