@@ -23,7 +23,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import http
-import io
 import json
 import math
 import os
@@ -52,6 +51,7 @@ from edit_eval.endpoints.transport import (
     wait_in,
 )
 from edit_eval.errors import LoadError, ModelError
+from edit_eval.pictures import as_rgb
 from edit_eval.privacy import Secrets
 
 if TYPE_CHECKING:
@@ -769,18 +769,9 @@ def scaled(picture: Image, max_pixels: int | None) -> Image:
     """Returns the picture as RGB; if its area exceeds `max_pixels`, scaled down to it by Lanczos' filter."""
     from PIL import Image as Images
 
-    rgb = picture.convert("RGB")
+    rgb = as_rgb(picture)
     if max_pixels is None or rgb.width * rgb.height <= max_pixels:
         return rgb
     factor = math.sqrt(max_pixels / (rgb.width * rgb.height))
     size = (max(1, int(rgb.width * factor)), max(1, int(rgb.height * factor)))
     return rgb.resize(size, Images.Resampling.LANCZOS)
-
-
-def png(picture: Image) -> bytes:
-    """Returns the picture as a PNG: lossless, without metadata."""
-    clean = picture.copy()
-    clean.info = {}
-    file = io.BytesIO()
-    clean.save(file, "PNG", compress_level=1, compress_type=3)  # see `edit_eval.pictures.write_png`
-    return file.getvalue()
