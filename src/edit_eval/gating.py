@@ -98,7 +98,7 @@ def gate(
                     size.fewest,
                 )
             )
-        tell(size.told(margin))
+        tell(size.line_for(margin))
     # Neither run reuses the other's work: another server of the same model has the same keys.
     made = [
         evaluate(configuration, run_dir=folder / name, command=command)

@@ -283,7 +283,7 @@ class Session:
         if command:
             environment = {"command": shlex.join(command), **environment}
         directory.write_environment(environment)
-        for sentence in choices.told:
+        for sentence in choices.at_start:
             spectator.note(sentence)
         for finding in short_limits(Context(self.configuration, machine, experiment_known=matrix.experiment)):
             if pilot.judgements:

@@ -444,15 +444,7 @@ class Engine:
         else:
             if ticket == FIRST_TICKET:  # the first of perhaps a thousand
                 self._watch.note(Text("{}; unreadable pictures are retried for a minute", reason))
-            self._work.add(
-                task.model,
-                task.units,
-                after=[ticket],
-                phase=task.phase,
-                alone=task.alone,
-                control=task.control,
-                failed_on=task.failed_on,
-            )
+            self._work.again(task, after=[ticket])
         self._do(self._policy.failed(replica, task))
 
     def _died(self, worker: RunningWorker, reason: str, lost: bool = False) -> None:

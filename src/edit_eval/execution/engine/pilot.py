@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from edit_eval.errors import Stopped
 from edit_eval.judges.answers import LIMITS
-from edit_eval.records import CONTROL, NO_EDIT, Edit, Judgement, Status
+from edit_eval.records import NO_EDIT, Edit, Judgement, Status
 from edit_eval.scheduling.batches import FEWEST_IN_PILOT, first_samples
 from edit_eval.store.matrix import Matrix
 from edit_eval.text import Text
@@ -118,7 +118,7 @@ class Pilot:
     def judgement(self, judgement: Judgement) -> None:
         """Passes on a judgement. Raises `Stopped` if all of its judge's pilot judgements are recorded and failed."""
         self._audience.judgement(judgement)
-        if judgement.status not in (*NO_EDIT, Status.SKIPPED) and not judgement.edit_model.startswith(CONTROL):
+        if judgement.status not in (*NO_EDIT, Status.SKIPPED) and judgement.kind in ("edit", "battle"):
             self._look(f"judge:{judgement.judge}", judgement)
 
     def _look(self, key: str, record: Edit | Judgement) -> None:

@@ -68,6 +68,6 @@ class TellAs(VerbOption):
         from edit_eval.guests.bridge.bridge import read_bridge, translate
         from edit_eval.guests.bridge.sheet import translated_sheet
 
-        told = translate(run, read_bridge(bridge), wanted)
-        answer_with(lambda: told, translated_sheet(told), spoken(run.language), markdown)
+        translated = translate(run, read_bridge(bridge), wanted)
+        answer_with(lambda: translated, translated_sheet(translated), spoken(run.language), markdown)
         return True
