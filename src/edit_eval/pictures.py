@@ -376,6 +376,16 @@ def png(image: Image.Image) -> bytes:
     return buffer.getvalue()
 
 
+def scaled(picture: Image.Image, max_pixels: int | None) -> Image.Image:
+    """Returns the picture as RGB; if its area exceeds `max_pixels`, scaled down to it by Lanczos' filter."""
+    rgb = as_rgb(picture)
+    if max_pixels is None or rgb.width * rgb.height <= max_pixels:
+        return rgb
+    factor = math.sqrt(max_pixels / (rgb.width * rgb.height))
+    size = (max(1, int(rgb.width * factor)), max(1, int(rgb.height * factor)))
+    return rgb.resize(size, Image.Resampling.LANCZOS)
+
+
 # Decoding and encoding take most of the time that an evaluation behind servers costs: a file that would come out of
 # them with the same pixels, and nothing else in it, is passed on as it is.
 

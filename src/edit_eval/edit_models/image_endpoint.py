@@ -48,12 +48,11 @@ from edit_eval.endpoints.client import (
     host_elsewhere,
     listed_models,
     said_in,
-    scaled,
 )
 from edit_eval.endpoints.engines import Route
 from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.errors import LoadError, ModelError, PictureError, Refused
-from edit_eval.pictures import UNREPEATABLE, pixel_digest, png, read_picture
+from edit_eval.pictures import UNREPEATABLE, pixel_digest, png, read_picture, scaled
 from edit_eval.pretrained import folders
 
 if TYPE_CHECKING:

@@ -34,7 +34,6 @@ from edit_eval.endpoints.client import (
     ServerParameters,
     host_elsewhere,
     plain,
-    scaled,
 )
 from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.errors import LoadError
@@ -45,7 +44,7 @@ from edit_eval.judges.chat_servers import Decision, wording
 from edit_eval.judges.closed_judges import MAKERS, address_of_maker, cards_of_makers, judge_of, way_of
 from edit_eval.judges.contract import PROBABILITIES, AnswerForm, JudgeRequest
 from edit_eval.judges.generation import seed_of
-from edit_eval.pictures import pixel_digest, png
+from edit_eval.pictures import pixel_digest, png, scaled
 from edit_eval.pretrained import folders
 from edit_eval.records import Reply, Status
 

@@ -38,11 +38,10 @@ from edit_eval.endpoints.client import (
     WholeAnswer,
     plain,
     said_in,
-    scaled,
 )
 from edit_eval.errors import LoadError, PictureError, Refused
 from edit_eval.guests.closed_models.beside.providers import CLOSED_MODELS, PROVIDERS, Asked, ClosedModel, Provider
-from edit_eval.pictures import OWN_SIZE, png, read_picture
+from edit_eval.pictures import OWN_SIZE, png, read_picture, scaled
 
 if TYPE_CHECKING:
     from PIL.Image import Image
