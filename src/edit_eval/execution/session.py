@@ -236,7 +236,10 @@ class Session:
             for sentence in cut_off_sentences(matrix, pilot.judgements):
                 spectator.note(Text("pilot: {}", sentence))
 
-        recorder = Recorder(matrix, directory, work, Pilot(matrix, pilot, spectator, tell_prediction), estimates)
+        def end(why: str) -> None:
+            engine.begin_nothing_more(why)
+
+        recorder = Recorder(matrix, directory, work, Pilot(matrix, pilot, spectator, tell_prediction, end), estimates)
 
         def fill(pilot: PilotCells = PilotCells(), opened: Container[int] | None = None) -> None:  # noqa: B008
             by_category = execution.order == "by_category"
