@@ -235,10 +235,3 @@ def test_what_lacks_only_a_further_score_is_said_of_that_score(three_scores: Rep
         if (one.edit_model, one.judge, one.status) == ("first", "three", Status.OK) and "psnr" in one.missing
     ]
     assert bar["count"] == len(lacking) > 0
-
-
-def test_judges_on_unlike_scales_have_no_diagonal(three_scores: Report, several: Report) -> None:
-    [alike], [unlike] = charts_of(several)["agreement"], charts_of(three_scores)["agreement"]
-    assert (len(alike["layer"]), "layer" in unlike) == (2, False)
-    domains = [unlike["encoding"][axis]["scale"]["domain"] for axis in ("x", "y")]
-    assert domains == [[1, 5], [0, 10]]
