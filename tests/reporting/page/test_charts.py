@@ -151,7 +151,7 @@ def test_one_model_has_no_chart_of_models(complete: Report, several: Report) -> 
 
 
 def test_a_colour_is_an_edit_model_in_every_chart(several: Report) -> None:
-    for name in ("overall", "categories", "histogram", "difficulties", "tags", "failures", "agreement"):
+    for name in ("overall", "categories", "histogram", "difficulties", "tags", "failures"):
         for chart in charts_of(several)[name]:
             domains = [colour["scale"]["domain"] for colour in everywhere(chart, "color") if "scale" in colour]
             assert domains

@@ -6,7 +6,7 @@ import math
 
 import msgspec
 
-from edit_eval.guests.agreement.document import Choices, JudgeBesideChoices
+from edit_eval.guests.agreement.document import BesideChoices, JudgeBesideChoices
 from edit_eval.records import Results
 from edit_eval.statistics.beside_votes import beside_votes, choices
 from edit_eval.statistics.instruments import as_voter, comparers_of, image_of, judges_of, voters_of
@@ -16,7 +16,7 @@ CHOICES_OF_DATA = {"A": "left", "B": "right", "tie": "tie"}
 """Choice in a sample's facts -> a vote's choice, with A on the left."""
 
 
-def beside_choices(results: Results) -> Choices | None:
+def beside_choices(results: Results) -> BesideChoices | None:
     """Compares judges with them. None if the data have no choices, or the run has no edit models `A` and `B`."""
     facts = {one.id: one.facts for one in results.samples if one.facts.get("chosen") in CHOICES_OF_DATA}
     if not facts or not {"A", "B"} <= {*results.edit_models}:
@@ -44,7 +44,7 @@ def beside_choices(results: Results) -> Choices | None:
     people = [choices(one, chosen, image) for one in voters_of(every)]
     agrees = [one.agrees for one in people if one.agrees is not None]
     mean = math.fsum(agrees) / len(agrees) if agrees else None
-    return Choices(
+    return BesideChoices(
         judges=judges,
         people=msgspec.structs.replace(people[0], agrees=mean, ci95=None) if agrees else None,
         tie=found.tie,

@@ -18,7 +18,7 @@ Span = list[float]
 # -- each judge, and judges with each other --
 
 
-class Rate(msgspec.Struct, frozen=True, kw_only=True):
+class Frequency(msgspec.Struct, frozen=True, kw_only=True):
     """How many of how many."""
 
     count: int
@@ -28,18 +28,18 @@ class Rate(msgspec.Struct, frozen=True, kw_only=True):
     """Wilson's."""
 
 
-class Card(msgspec.Struct, frozen=True, kw_only=True):
+class JudgeCard(msgspec.Struct, frozen=True, kw_only=True):
     """What a run says of one judge by itself."""
 
     score: str
     asked: int
-    unscored: Rate
+    unscored: Frequency
     """Of the judgements for which it was asked."""
-    by_status: dict[str, Rate]
+    by_status: dict[str, Frequency]
     """The same for every way to give no score."""
-    ceiling: Rate | None
+    ceiling: Frequency | None
     """Scores at the upper end of the scale, among all scores; None if that is open."""
-    floor: Rate | None
+    floor: Frequency | None
     retest: Retest | None
     """None without repeats."""
 
@@ -115,7 +115,7 @@ class ModelsBesidePeople(OfModels, frozen=True, kw_only=True):
     pairs_ordered: Share
 
 
-class Unscored(msgspec.Struct, frozen=True, kw_only=True):
+class LeftUnscored(msgspec.Struct, frozen=True, kw_only=True):
     """What people say of edits that a judge gave no score."""
 
     n: int
@@ -166,7 +166,7 @@ class BesidePeople(Correlation, frozen=True, kw_only=True):
     """With all people but one; None with one person."""
     as_one_person: Share
     between_models: ModelsBesidePeople
-    unscored: Unscored
+    unscored: LeftUnscored
     calibration: Calibration | None
 
 
@@ -197,7 +197,7 @@ class Raters(Correlation, frozen=True, kw_only=True):
     between_models: Correlation
 
 
-class People(msgspec.Struct, frozen=True, kw_only=True):
+class PeopleAgreement(msgspec.Struct, frozen=True, kw_only=True):
     """Judges beside people who rated the same edits."""
 
     judges: dict[str, BesidePeople]
@@ -222,7 +222,7 @@ class JudgeBesideChoices(JudgeBesideVotes, frozen=True, kw_only=True):
     """The agreement of always taking the side chosen more often, on its pairs."""
 
 
-class Choices(msgspec.Struct, frozen=True, kw_only=True):
+class BesideChoices(msgspec.Struct, frozen=True, kw_only=True):
     """A run's judges with the choices that came with the data."""
 
     judges: list[JudgeBesideChoices]
@@ -234,11 +234,11 @@ class Choices(msgspec.Struct, frozen=True, kw_only=True):
 class JudgesAgreement(msgspec.Struct, frozen=True, kw_only=True):
     """How far judges agree with themselves, with each other and with people."""
 
-    judges: dict[str, Card]
+    judges: dict[str, JudgeCard]
     between_judges: BetweenJudges | None
     median: list[dict[str, Any]] | None
     """The median of the judges: for each edit model an entry like those of `results` of the summary, in edits."""
     no_median: str | None
     """Why there is none: `few_judges`, `unlike_scales`."""
-    people: People | None = None
-    choices: Choices | None = None
+    people: PeopleAgreement | None = None
+    choices: BesideChoices | None = None

@@ -8,7 +8,7 @@ from itertools import combinations
 
 import msgspec
 
-from edit_eval.guests.agreement.document import ApartByModel, BetweenJudges, Card, Rate, TwoJudges
+from edit_eval.guests.agreement.document import ApartByModel, BetweenJudges, Frequency, JudgeCard, TwoJudges
 from edit_eval.guests.agreement.rank_agreement import by_model
 from edit_eval.records import JUDGE_FAILED, Judgement, Results, Status
 from edit_eval.statistics.instruments import Instrument, image_of, judges_of, retest
@@ -17,7 +17,7 @@ from edit_eval.statistics.ordinal import alpha
 from edit_eval.statistics.scores_apart import scores_apart
 
 
-def cards_of(results: Results, score: str | None = None) -> dict[str, Card]:
+def cards_of(results: Results, score: str | None = None) -> dict[str, JudgeCard]:
     """Returns each judge's card, by its headline, or by `score` for the judges that give it."""
     results = results.once
     judges = judges_of(results, score)
@@ -28,7 +28,7 @@ def cards_of(results: Results, score: str | None = None) -> dict[str, Card]:
     return {name: judge_card(judgements[name], judge) for name, judge in judges.items()}
 
 
-def judge_card(judgements: Sequence[Judgement], judge: Instrument) -> Card:
+def judge_card(judgements: Sequence[Judgement], judge: Instrument) -> JudgeCard:
     """Counts how often a judge gave no score, and the ends of its scale."""
     outcomes = [outcome for one in judgements if (outcome := one.outcome(judge.score)) is not None]
     counts = Counter(status for status, _ in outcomes)
@@ -36,7 +36,7 @@ def judge_card(judgements: Sequence[Judgement], judge: Instrument) -> Card:
     asked = counts[Status.OK] + unscored
     scores = [score for of_item in judge.answers.values() for score in of_item]
     lowest, highest = judge.scale.lowest, judge.scale.highest
-    return Card(
+    return JudgeCard(
         score=judge.score,
         asked=asked,
         unscored=_rate(unscored, asked),
@@ -47,8 +47,10 @@ def judge_card(judgements: Sequence[Judgement], judge: Instrument) -> Card:
     )
 
 
-def _rate(count: int, total: int) -> Rate:
-    return Rate(count=count, total=total, rate=count / total if total else None, ci95=wilson_interval(count, total))
+def _rate(count: int, total: int) -> Frequency:
+    return Frequency(
+        count=count, total=total, rate=count / total if total else None, ci95=wilson_interval(count, total)
+    )
 
 
 def between_judges(results: Results, score: str | None = None, *, resamples: int = 1_000) -> BetweenJudges | None:

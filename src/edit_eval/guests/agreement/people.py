@@ -15,7 +15,7 @@ from edit_eval.guests.agreement.document import (
     Correlation,
     CorrelationsApart,
     ModelsBesidePeople,
-    People,
+    PeopleAgreement,
     Raters,
     TwoBesidePeople,
 )
@@ -85,7 +85,7 @@ def _nothing_matches(
 
 def people_agreement(
     results: Results, ratings: Sequence[Rating], *, score: str | None = None, resamples: int = 1_000
-) -> People:
+) -> PeopleAgreement:
     """Measures how far each judge, and their median, agrees with people.
 
     By each judge's headline, or its `score` of that name (its mean over repeats, negated if lower is better). A
@@ -96,7 +96,7 @@ def people_agreement(
     """
     found = _matched(results, ratings, score, resamples)
     together = panel(results, score)
-    return People(
+    return PeopleAgreement(
         judges={name: _beside_people(found.beside(judge)) for name, judge in found.judges.items()},
         median=_beside_people(found.beside(together.judge)) if together else None,
         pairs=[

@@ -9,7 +9,7 @@ from typing import Any
 from edit_eval.guests.agreement.document import (
     BesidePeople,
     ModelsBesidePeople,
-    People,
+    PeopleAgreement,
     Raters,
     Share,
     Span,
@@ -32,7 +32,7 @@ from edit_eval.reporting.table import Column, Line, Sheet, Table, Words
 from edit_eval.text import Text, counted
 
 
-def people_sheet(document: People) -> Sheet:
+def people_sheet(document: PeopleAgreement) -> Sheet:
     """Returns the judges beside people who rated the same edits."""
     people = Text("one person") if document.people == 1 else Text("{} people", document.people)
     whose = list(_rows(document))
@@ -86,7 +86,7 @@ def people_sheet(document: People) -> Sheet:
     return [*sheet, *([GAP] if remarks else []), *map(Line, remarks)]
 
 
-def _rows(document: People) -> Iterator[Whose[BesidePeople]]:
+def _rows(document: PeopleAgreement) -> Iterator[Whose[BesidePeople]]:
     yield from (Whose(name, found) for name, found in document.judges.items())
     if document.median:
         yield Whose(Text("the judges' median"), document.median)

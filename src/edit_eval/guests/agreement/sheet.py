@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from edit_eval.guests.agreement.document import BetweenJudges, Card, Choices, JudgesAgreement, Rate
+from edit_eval.guests.agreement.document import BesideChoices, BetweenJudges, Frequency, JudgeCard, JudgesAgreement
 from edit_eval.reporting import formats
 from edit_eval.reporting.entries import entries
 from edit_eval.reporting.formats import signed, signed_span
@@ -58,7 +58,7 @@ def agreement_sheet(document: JudgesAgreement) -> Sheet:
     ]
 
 
-def _of_each(cards: Mapping[str, Card]) -> Iterator[Line | Table[Any]]:
+def _of_each(cards: Mapping[str, JudgeCard]) -> Iterator[Line | Table[Any]]:
     yield judges_table(cards)
     ends = Text(
         "Shares with Wilson's 95% interval. Ceiling and floor: scores at the upper and the lower end of the scale."
@@ -91,7 +91,7 @@ def _median(document: JudgesAgreement) -> Iterator[Line | Table[Any]]:
         yield Line(only, "quiet")
 
 
-def choices_sheet(chosen: Choices) -> Iterator[Line | Table[Any]]:
+def choices_sheet(chosen: BesideChoices) -> Iterator[Line | Table[Any]]:
     """Yields the judges beside the choices that came with the data."""
     found = msgspec.to_builtins(chosen)
     people = found["people"] and {**found["people"], "judge": Text("one person, of those who chose")}
@@ -114,22 +114,22 @@ def span_column() -> Column[Whose[Any]]:
     return Column(INTERVAL, lambda row: formats.bracketed(row.found.ci95))
 
 
-def _rate(title: Text, short: Words, of: Callable[[Card], Rate | None]) -> Column[Whose[Card]]:
-    def shown(row: Whose[Card]) -> str:
+def _rate(title: Text, short: Words, of: Callable[[JudgeCard], Frequency | None]) -> Column[Whose[JudgeCard]]:
+    def shown(row: Whose[JudgeCard]) -> str:
         found = of(row.found)
         return formats.rate(None if found is None else msgspec.structs.asdict(found))
 
     return Column(title, shown, short=short)
 
 
-def _retest(title: Text, short: Text, shows: Callable[[Retest], str]) -> Column[Whose[Card]]:
-    def shown(row: Whose[Card]) -> str | None:
+def _retest(title: Text, short: Text, shows: Callable[[Retest], str]) -> Column[Whose[JudgeCard]]:
+    def shown(row: Whose[JudgeCard]) -> str | None:
         return shows(row.found.retest) if row.found.retest else None
 
     return Column(title, shown, short=short, when=lambda row: row.found.retest)
 
 
-CARD: tuple[Column[Whose[Card]], ...] = (
+CARD: tuple[Column[Whose[JudgeCard]], ...] = (
     Column(Text("Asked"), lambda row: str(row.found.asked)),
     _rate(Text("No score"), "", lambda card: card.unscored),
     _rate(Text("At the upper end"), Text("Ceiling"), lambda card: card.ceiling),
@@ -140,7 +140,7 @@ CARD: tuple[Column[Whose[Card]], ...] = (
 )
 
 
-def judges_table(cards: Mapping[str, Card]) -> Table[Whose[Card]]:
+def judges_table(cards: Mapping[str, JudgeCard]) -> Table[Whose[JudgeCard]]:
     """Returns a row for each judge: how often it gave no score or an end of the scale, how well it repeats itself."""
     return Table(
         every=(NAME, *CARD), rows=[Whose(name, card) for name, card in cards.items()], label=Text("Each judge")

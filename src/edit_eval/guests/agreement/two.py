@@ -15,7 +15,7 @@ from itertools import combinations
 import numpy as np
 
 from edit_eval.guests.agreement.calibration import Pairs, calibration
-from edit_eval.guests.agreement.document import Calibration, OfModels, PairsOrdered, Share, Span, Unscored
+from edit_eval.guests.agreement.document import Calibration, LeftUnscored, OfModels, PairsOrdered, Share, Span
 from edit_eval.guests.agreement.rank_agreement import (
     Between,
     MeanAgreement,
@@ -167,7 +167,7 @@ class Agreement:
         shares = np.divide(one, other, out=np.full_like(one, math.nan), where=other > 0)  # NaN in the few draws below
         return Share(value=none_for_nan(judge(self.samples.once)[0] / seen), ci95=percentiles(shares))
 
-    def unanswered(self) -> Unscored:
+    def unanswered(self) -> LeftUnscored:
         """Compares `other`'s values of items that `one` has not answered with those of the rest."""
         items = sorted(self.other.values)
         scored = np.array([item in self.one.answers for item in items], dtype=bool)
@@ -183,7 +183,7 @@ class Agreement:
         missing = not scored.all()
         clusters = cluster_codes([self.samples.image(item.sample_id) for item in items])
         interval = bootstrap_interval(difference, clusters, resamples=self.samples.resamples) if missing else None
-        return Unscored(
+        return LeftUnscored(
             n=int((~scored).sum()),
             people_mean=float(values[~scored].mean()) if missing else None,
             people_mean_scored=float(values[scored].mean()) if scored.any() else None,
