@@ -43,7 +43,7 @@ from edit_eval.statistics.battles import BACKWARD, FORWARD, battles_by_judge, to
 from edit_eval.statistics.comparison import compare_models, verdict_on_models
 from edit_eval.statistics.drift import JudgedTwice
 from edit_eval.statistics.people import Vote
-from edit_eval.statistics.preferences import told_apart
+from edit_eval.statistics.preferences import all_differ
 from edit_eval.statistics.summary import votes_document
 from edit_eval.statistics.verdict import Known
 from edit_eval.store.examined import Examined, JudgedAnchors
@@ -120,7 +120,7 @@ class Battles:
                 for sample, quality in zip(samples, qualities, strict=True)
                 for a, b in self._met(chance)
             ]
-            if self.looks > 1 and told_apart(self._votes(found, samples), names, 1, self.looks):
+            if self.looks > 1 and all_differ(self._votes(found, samples), names, 1, self.looks):
                 break
         return run_of(samples, names, battles=found, questions=self.questions, looks=self.looks, rounds=asked)
 

@@ -409,10 +409,10 @@ def test_the_verbs_speak_the_runs_language(folder: Path, whole: Run, edit_eval: 
     compared_in_it = edit_eval("compare", chinese.path).out
     assert compared_in_it.startswith("没有结论：")
     assert "B 与 A 不同  steps" in compared_in_it
-    agreement = edit_eval("agreement", chinese.path).out
+    agreement = edit_eval("agreement", chinese.path).out.strip()
     assert agreement.startswith("评审模型\n")
     assert "3 位评审的中位数" in agreement
-    assert agreement.rstrip() in edit_eval("report", chinese.path).out, "and where they are part of the results"
+    assert agreement in edit_eval("report", chinese.path).out, "and where they are part of the results"
     refused = edit_eval("compare", whole.path, chinese.path).err.splitlines()
     assert refused[0].endswith("they differ in protocol.answer: 'reason_then_score' and 'score' (and 1 more)")
     assert refused[1:] == ["  protocol.language: 'en' and 'zh'"], "a line for each difference"

@@ -15,7 +15,7 @@ from PIL import Image
 
 from edit_eval import evaluate
 from edit_eval.errors import ConfigurationError, RunDirectoryError
-from edit_eval.gating import gate
+from edit_eval.guests.gate.gating import gate
 from edit_eval.guests.push.card import card
 from edit_eval.records import Judgement, Status
 from edit_eval.reporting.analyses import plain

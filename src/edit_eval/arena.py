@@ -194,9 +194,9 @@ def joining(experiment: Experiment, configuration: Configuration) -> tuple[Exper
             judges.append(judge)
             continue
         its = [one for one in battles if one.judge == judge.name]
-        resolved, told = _resolved(given, judge, its, results, good)
+        resolved, remarks = _resolved(given, judge, its, results, good)
         judges.append(_with_pairs(judge, replace(resolved, digest=kept.digest), configuration.folder))
-        notes += told
+        notes += remarks
     joined = replace(joined, judges=tuple(judges)).refusing_too_much()
     if joined.control_steps is not None:
         joined = joined.with_as_many_controls_as_show_it()

@@ -15,13 +15,11 @@ import typer
 from edit_eval.command_line import (
     Config,
     Full,
-    Markdown,
     Options,
     Passports,
     RunDir,
     RunFolder,
     answer,
-    answer_with,
     answered_instead,
     app,
     end_if_short,
@@ -309,41 +307,6 @@ def compare(
     for line in (*lines, *wrong):
         print(one_line(said(line, language)), file=sys.stderr)
     end_if_short(bool(wrong) or (fail_if_worse and not comparison.gate.passed))
-
-
-@verb(evaluating, short_help="Run two configurations: is the second no worse?")
-def gate(
-    baseline: Annotated[str, typer.Argument(metavar="BASELINE", help="The YAML file of what is in use.")],
-    candidate: Annotated[str, typer.Argument(metavar="CANDIDATE", help="The same with another edit model or engine.")],
-    margin: Annotated[float, typer.Option(metavar="D", help="Pass only if shown to be less than D points worse.")],
-    run_dir: Annotated[Path, typer.Option(metavar="DIR", help="Folder for both runs; resumes what is there.")] = Path(
-        "runs/gate"
-    ),
-    allow_unscored: Annotated[
-        float | None, typer.Option(metavar="SHARE", help="Leave out unscored samples, up to this share.")
-    ] = None,
-    markdown: Markdown = None,
-    full: Full = False,
-    *,
-    options: Options,
-) -> None:
-    """Run both, the same samples and judges, and exit with 3 unless the candidate is shown to be no worse."""
-    from edit_eval.gating import gate as hold
-    from edit_eval.gating import gate_sheet, gated_document
-
-    command = ("edit-eval", *sys.argv[1:])
-    found = hold(
-        baseline,
-        candidate,
-        margin=margin,
-        folder=run_dir,
-        allow_unscored=allow_unscored,
-        command=command,
-        tell=say,
-        **options,
-    )
-    answer_with(lambda: gated_document(found), gate_sheet(found, full=full), spoken(found.baseline.language), markdown)
-    end_if_short(not found.passed)
 
 
 for verbs in (starting, evaluating, serving, looking, judging, components):  # as `--help` lists them

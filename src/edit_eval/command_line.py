@@ -34,7 +34,7 @@ else:
 GROUPS: tuple[tuple[Text, tuple[str, ...]], ...] = (
     (Text("To begin"), ("init", "demo", "doctor", "plan", "fetch", "env")),
     (Text("To evaluate"), ("run", "status", "view", "report")),
-    (Text("To compare"), ("compare", "gate")),
+    (Text("To compare"), ("compare",)),
     (Text("To analyse a run"), ()),  # analyses that name no other group
     (Text("To judge, and to examine judges"), ("audit", "vote", "score", "serve")),
     (Text("To share and tidy"), ("export",)),

@@ -120,7 +120,7 @@ def evaluate(
                 tell(*session.changes(directory, strict=strict_environment))
             asked, plain = experiment.record(configuration.folder), configuration.as_plain()
             described = directory.describe(plain, asked, experiment.samples, anew=pending)
-            with trackers.told(directory, spectator.note, work=pending) if part is None else nullcontext():
+            with trackers.started(directory, spectator.note, work=pending) if part is None else nullcontext():
                 if pending:
                     session.run(
                         matrix,
@@ -142,6 +142,6 @@ def evaluate(
     run = Run(run.path)  # with the other shards' work
     if report and not RunDirectory(run.path).others_at_work:
         run.draw()
-        with trackers.told(RunDirectory(run.path), spectator.note, work=True):  # the last engine tells all
+        with trackers.started(RunDirectory(run.path), spectator.note, work=True):  # the last engine tells all
             trackers.finish(run.sent)
     return run

@@ -107,7 +107,7 @@ def plan(
         at_most = experiment.may_ask_less
         controls = ControlQuestions.of(experiment) if samples is None else None
         comparing = {judge.name: judge.protocol for judge in experiment.judges if judge.of_two}
-        sizes += [] if margin is None else [size.told(margin) for size in margin_sizes(experiment, margin)]
+        sizes += [] if margin is None else [size.line_for(margin) for size in margin_sizes(experiment, margin)]
     elif any(getattr(protocol, "stored", None) for protocol in comparing.values()):
         raise ConfigurationError(Text("protocol.pairs.stored: `plan` needs the benchmark's file, to see who meets"))
     elif margin is not None:
@@ -144,7 +144,7 @@ class MarginSize(NamedTuple):
     """Standard deviation of the two's differences on an image -> images with which an equally good model passes 4 times
     in 5."""
 
-    def told(self, margin: float) -> Text:
+    def line_for(self, margin: float) -> Text:
         """Returns it as a sentence."""
         each = [Text("{:,} if it is {:g}", count, deviation) for deviation, count in self.enough.items()]
         return Text(

@@ -6,7 +6,7 @@ environments import this file.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
@@ -567,6 +567,37 @@ class Results:
     """For each judge that an audit could examine, the findings of its passport: see docs/records.md (`judges`)."""
     notes: tuple[str, ...] = ()
     """Warnings for the reader: odd samples, damaged lines, changed libraries, mixed GPUs."""
+
+    @property
+    def counted(self) -> tuple[Judgement, ...]:
+        """What coverage counts, of every kind."""
+        return (*self.judgements, *self.battles)
+
+    @property
+    def answers(self) -> tuple[Judgement, ...]:
+        """All that any judge was asked, of every kind."""
+        return (*self.judgements, *self.controls, *self.battles, *self.critiques)
+
+    @property
+    def every_judge(self) -> tuple[str, ...]:
+        """Judges whose scores count, of one edit and of two."""
+        return (*self.judges, *self.battle_judges)
+
+    def of_samples(self, sample_ids: Collection[str]) -> Results:
+        """The same of some samples alone."""
+
+        def chosen(judgements: tuple[Judgement, ...]) -> tuple[Judgement, ...]:
+            return tuple(one for one in judgements if one.sample_id in sample_ids)
+
+        return replace(
+            self,
+            samples=tuple(sample for sample in self.samples if sample.id in sample_ids),
+            edits=tuple(edit for edit in self.edits if edit.sample_id in sample_ids),
+            judgements=chosen(self.judgements),
+            controls=chosen(self.controls),
+            battles=chosen(self.battles),
+            critiques=chosen(self.critiques),
+        )
 
     @cached_property
     def once(self) -> Results:

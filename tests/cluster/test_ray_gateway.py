@@ -82,7 +82,7 @@ def test_an_answer_in_order_is_passed_on_unread_and_the_next_is_asked_for(gatewa
     assert gateway.asked == 2
 
 
-@pytest.mark.parametrize("call", ["_heard", "_told"])
+@pytest.mark.parametrize("call", ["_heard", "_delivered"])
 def test_a_call_that_fails_is_the_end_of_its_machine(gateway: Made, call: str) -> None:
     getattr(gateway, call)(gateway.peer, answered(RuntimeError("no\nmore")))
     ((_, lost),) = gateway.said()
@@ -145,7 +145,7 @@ def test_who_was_heard_for_a_minute_has_all_chances_again(looking: Made) -> None
 def test_one_without_edit_eval_has_no_second_chance(looking: Made) -> None:
     (peer,) = looking._begin_agents([node("a" * 56)])
     looking._begun([peer], 2.0)
-    looking._told(peer, answered(RuntimeError("ModuleNotFoundError: No module named 'edit_eval'")))
+    looking._delivered(peer, answered(RuntimeError("ModuleNotFoundError: No module named 'edit_eval'")))
     assert looking.said()[-1][1]["returns"] is False
     assert looking._begin_agents([node("a" * 56)]) == []
 

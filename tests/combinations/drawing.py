@@ -203,7 +203,9 @@ def legal(draw: Draw) -> Draw:
 def there_before(draw: Draw) -> Draw:
     """The evaluation whose edits and battles are stored: without the last model, and all who do not compare."""
     silent = dict.fromkeys(("scorer", "second", "third", "followed", "recorded", "measure", "drift", "start"), 0)
-    return legal({**draw, **silent, "models": draw["models"] - 1, "arena": "all", "min_coverage": 0.0, "way": "once"})
+    return legal(
+        {**draw, **silent, "models": draw["models"] - 1, "arena": "all", "min_coverage": 0.0, "way": "once", "pilot": 0}
+    )
 
 
 def off(rows: int = 6, salt: int = 0) -> Draw:

@@ -27,7 +27,7 @@ def pair(tmp_path: Path) -> tuple[Path, Path]:
 
 def judged(worker: StartedWorker, *requests: Message) -> Message:
     engine, number = Conversation(), 7
-    engine.told({"do": "run", "task": number, "kind": "judge", "requests": list(requests)})
+    engine.sent({"do": "run", "task": number, "kind": "judge", "requests": list(requests)})
     worker.judge(number, *requests)
     said = worker.hear("done", "failed")
     assert engine.heard(said)

@@ -15,7 +15,7 @@ from rich.rule import Rule
 from rich.table import Table
 
 import source_texts
-from edit_eval.execution.advice.cards import told
+from edit_eval.execution.advice.cards import card_lines
 from edit_eval.execution.advice.probing import ability_findings
 from edit_eval.records import Judgement, Status
 from edit_eval.reporting import language
@@ -220,7 +220,7 @@ def test_a_line_of_a_report_is_broken_between_characters() -> None:
 
 
 def test_what_a_card_and_a_server_say_is_a_text() -> None:
-    (line,) = told({"pipeline": "P", "steps": "4", "prompt_rewriting": "off"})
+    (line,) = card_lines({"pipeline": "P", "steps": "4", "prompt_rewriting": "off"})
     assert said(line, "zh") == "P：4 步；提示词改写：off"
     (found,) = ability_findings("judge", {"about": {"schema": "json_schema", "thinking": "no switch"}})
     assert re.search("[a-z]+ a |has", said(found.text, "zh")) is None

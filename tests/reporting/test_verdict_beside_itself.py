@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from edit_eval.records import Status
-from edit_eval.reporting.page.verdict import verdict_told
+from edit_eval.reporting.page.verdict import verdict_content
 from edit_eval.reporting.verdict import answer_lines, doubt_lines, verdict_sheet
 from edit_eval.statistics.columns import ScoreColumn
 from edit_eval.statistics.comparison import Comparison, compare, verdict_on_models
@@ -134,7 +134,7 @@ def test_models_are_listed_as_a_judge_with_a_say_ranks_them() -> None:
         ("b", "k"): [[8.0 - index % 2] for index in range(12)],
     }
     run = results([sample(index) for index in range(12)], rows)
-    listed = verdict_told(run, summarise(run))["standings"]
+    listed = verdict_content(run, summarise(run))["standings"]
     assert [row.edit_model for row in listed.rows] == ["b", "a"]
 
 

@@ -27,7 +27,7 @@ DISPLAYS = [
     for path in sorted((SOURCE / room).rglob("*.py"))
     if path.name != "references.py"  # a bibliography names Holm
 ]
-DISPLAYS += [SOURCE / name for name in ("auditing.py", "gating.py", "run.py", "serving/live.py")]
+DISPLAYS += [SOURCE / name for name in ("auditing.py", "run.py", "serving/live.py")]
 GUESTS = ("sheet.py", "chart.py", "card.py", "verb.py", "options.py")
 DISPLAYS += sorted(path for name in GUESTS for path in (SOURCE / "guests").rglob(name))
 TEMPLATES = sorted(path for room in ("reporting", "viewer") for path in (SOURCE / room).rglob("*.j2"))

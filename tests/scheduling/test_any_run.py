@@ -210,7 +210,9 @@ class Run:
             self.estimates.load[key].add(situation.load[key])
             self.estimates.unit[key].add(situation.unit[key])
         self.policy = Policy(self.models, self.work, self.estimates, **situation.options)
-        self.pilot = Pilot(self.matrix, self.cells, Silence(), self._over)
+        self.pilot = Pilot(
+            self.matrix, self.cells, Silence(), self._over, lambda why: self.engine.begin_nothing_more(why)
+        )
         batches = cut_batches([sample.category for sample in self.matrix.samples], situation.batch_size)
         fill_work(
             self.work,

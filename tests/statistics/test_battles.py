@@ -29,7 +29,7 @@ from edit_eval.statistics.battles import (
 )
 from edit_eval.statistics.beside_votes import beside_votes
 from edit_eval.statistics.people import Vote
-from edit_eval.statistics.preferences import PENALTY, davidson, fit_strengths, preferences, told_apart
+from edit_eval.statistics.preferences import PENALTY, all_differ, davidson, fit_strengths, preferences
 from late_imports import Late
 
 optimize = Late("scipy.optimize")
@@ -330,7 +330,7 @@ def holds_when_it_ends(seeds: range, true: Sequence[float], rounds: int, **how: 
         of_round = [order.get((one.sample_id, frozenset((one.left, one.right))), rounds) for one in votes]
         for asked in range(rounds):
             there = [one for one, turn in zip(votes, of_round, strict=True) if turn <= asked]
-            if told_apart(there, names, 1, rounds):
+            if all_differ(there, names, 1, rounds):
                 break
         low, high = fit_strengths(there, names, looks=rounds).between(0, 1) or (None, None)
         assert low is not None
@@ -340,7 +340,7 @@ def holds_when_it_ends(seeds: range, true: Sequence[float], rounds: int, **how: 
     return float(np.mean(held)), float(np.mean(ended))
 
 
-def test_intervals_hold_the_truth_where_rounds_were_added_until_all_were_told_apart() -> None:
+def test_intervals_hold_the_truth_where_rounds_were_added_until_all_were_all_differ() -> None:
     share, rounds = holds_when_it_ends(range(40), (-1.2, -0.3, 0.4, 1.2), 3, samples=60)
     assert share >= 0.85, "of 40, 95 % would be 38: fewer than 34 come once in five hundred times"
     assert 1 < rounds < 3, "some end early, and not all"

@@ -353,7 +353,7 @@ class DiffusersModel:
             given["width"], given["height"] = size
         given[row.source] = pictures if row.most_sources != 1 else pictures[0]
         given |= settings.call
-        with _steps_told(self._pipeline, on_step), _seeded(request.seed):
+        with _steps_reported(self._pipeline, on_step), _seeded(request.seed):
             result = self._call(
                 self._pipeline,
                 prompt=PROMPTS[row.prompt](request.instruction, len(pictures)),
@@ -442,7 +442,7 @@ class _Bar:
 
 
 @contextlib.contextmanager
-def _steps_told(pipeline: Any, on_step: OnStep) -> Iterator[None]:
+def _steps_reported(pipeline: Any, on_step: OnStep) -> Iterator[None]:
     """Reports steps through the progress bar, which every pipeline has, unlike a callback after each step."""
 
     def progress_bar(iterable: Any = None, total: int | None = None) -> Any:
@@ -450,12 +450,12 @@ def _steps_told(pipeline: Any, on_step: OnStep) -> Iterator[None]:
             return _Bar(on_step, total or 0)
         everything = list(iterable)
 
-        def told() -> Iterator[Any]:
+        def reported() -> Iterator[Any]:
             for number, one in enumerate(everything, start=1):
                 yield one
                 on_step(number, len(everything))
 
-        return told()
+        return reported()
 
     loops = loops_of(pipeline)
     for loop in loops:

@@ -33,10 +33,10 @@ from edit_eval.edit_models.image_servers import (
     FINISHED,
     FLAGS,
     PROXY,
-    cost_told,
     dialect_of,
     finish_reason,
     refusal_in_error,
+    stated_cost,
     values,
 )
 from edit_eval.endpoints.client import (
@@ -142,7 +142,7 @@ class ImageEndpoint:
             parameters, "edit model", canary, LONGEST_PICTURE, canary_seconds=parameters.attempt_timeout
         )
         self._about: dict[str, str] = {}
-        self._told: list[float] = []
+        self._costs: list[float] = []
         """What a proxy said that each answer since the last call of `charged` has cost, in US dollars."""
         self._edits = itertools.count()
 
@@ -172,10 +172,10 @@ class ImageEndpoint:
     def charged(self) -> dict[str, Any]:
         """Returns what the requests since the last call have cost: as the proxy told it, else at `edit_price`."""
         attempts = self.client.answered() + self.client.lost()
-        told, self._told = self._told, []
-        rest = max(0, attempts - len(told))
-        usd = math.fsum(told) + rest * (self.parameters.edit_price or 0.0)
-        return {"usd": usd, "told": bool(told) and not rest, "attempts": attempts}
+        costs, self._costs = self._costs, []
+        rest = max(0, attempts - len(costs))
+        usd = math.fsum(costs) + rest * (self.parameters.edit_price or 0.0)
+        return {"usd": usd, "told": bool(costs) and not rest, "attempts": attempts}
 
     def prepare(self) -> None:
         """Imports the clients. Raises `ImportError` if one is missing."""
@@ -298,8 +298,8 @@ class ImageEndpoint:
     async def _made(self, text: str, headers: Mapping[str, str]) -> Image | Refused:
         """Returns the picture in an answer, or at the address that it names. Of several, all but the last are drafts:
         one was asked for."""
-        if (told := cost_told(headers)) is not None:
-            self._told.append(told)
+        if (cost := stated_cost(headers)) is not None:
+            self._costs.append(cost)
         try:
             document = json.loads(text)
         except (ValueError, RecursionError):

@@ -180,7 +180,7 @@ def refusal_in_error(body: object, said: str) -> str:
     return next(named, "")
 
 
-def cost_told(headers: Mapping[str, str]) -> float | None:
+def stated_cost(headers: Mapping[str, str]) -> float | None:
     """Returns the US dollars that litellm's proxy says an answer has cost; None if it does not say."""
     try:
         dollars = float(headers.get(COST) or "")

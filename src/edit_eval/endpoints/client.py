@@ -219,8 +219,8 @@ class Client:
             headers |= {name: form.format(self._key)} if self._key else {}
         else:
             headers["authorization"] = f"Bearer {self._key or 'none'}"
-            told = {"openai-organization": "OPENAI_ORG_ID", "openai-project": "OPENAI_PROJECT_ID"}
-            headers |= {name: value for name, variable in told.items() if (value := os.environ.get(variable))}
+            variables = {"openai-organization": "OPENAI_ORG_ID", "openai-project": "OPENAI_PROJECT_ID"}
+            headers |= {name: value for name, variable in variables.items() if (value := os.environ.get(variable))}
         self._post = Posting(
             self.base_url,
             {**headers, **self._headers},

@@ -266,8 +266,8 @@ class Server:
         done = subprocess.run([self.python, "-c", VERSION, self._engine.package], capture_output=True, text=True)
         found = {"engine": f"{self._serve.engine} {done.stdout.strip()}".strip(), "interpreter": self.python}
         variables = self._variables()
-        told = any(variables.get(name) == value for name, value in self._engine.invariant_variables.items())
-        if told or any(given(self.command(), (name,)) is not None for name in self._engine.invariant):
+        by_variable = any(variables.get(name) == value for name, value in self._engine.invariant_variables.items())
+        if by_variable or any(given(self.command(), (name,)) is not None for name in self._engine.invariant):
             found["batch_invariant"] = "asked for"
         return found
 

@@ -50,8 +50,8 @@ def http_client(longest: int = LONGEST, *, direct: bool = False) -> Any:
                 body = await whole_body(response.headers, response.aiter_raw(), longest)
             finally:
                 await response.aclose()
-            told = ("content-encoding", "content-length", "transfer-encoding")  # of the body as it arrived
-            headers = [(name, value) for name, value in response.headers.multi_items() if name.lower() not in told]
+            of_body = ("content-encoding", "content-length", "transfer-encoding")  # of the body as it arrived
+            headers = [(name, value) for name, value in response.headers.multi_items() if name.lower() not in of_body]
             return type(response)(response.status_code, headers=headers, content=body, request=request)
 
     return Client(headers={"Accept-Encoding": "identity"}, trust_env=not direct)

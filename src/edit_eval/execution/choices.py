@@ -48,7 +48,7 @@ class Choice(Generic[T]):
     value: T
     reason: str
     automatic: bool = True
-    told: bool = True
+    weighed: bool = True
     """True if a run says it: something was weighed, or holds the run back. Doctor, plan and records have all."""
 
     @property
@@ -77,9 +77,9 @@ class Choices:
         return [choice.sentence for choice in self._both if choice.automatic]
 
     @property
-    def told(self) -> list[str]:
+    def at_start(self) -> list[str]:
         """Those that a run says at its start."""
-        return [choice.sentence for choice in self._both if choice.automatic and choice.told]
+        return [choice.sentence for choice in self._both if choice.automatic and choice.weighed]
 
     def as_plain(self) -> dict[str, Any]:
         """`{setting: {"value": ..., "reason": ...}}`, for the records."""
@@ -104,13 +104,13 @@ def decide(
     placement: Choice[str] = Choice("placement", execution.placement, CONFIGURED, automatic=False)
     if execution.placement == "auto":
         on_gpus = any(device.startswith("cuda") for device in _shared(wanted))
-        placement = Choice("placement", *_placement(wanted, visible), told=on_gpus)
+        placement = Choice("placement", *_placement(wanted, visible), weighed=on_gpus)
     if execution.load_concurrency == "auto":
         at_once, why = _load_concurrency(wanted, host_free)
         loading = [one for one in wanted if one.model.holds_device]
         limited = at_once is not None and at_once < sum(len(one.model.places) for one in loading)
         limited = limited and any(one.on_gpu or _host_need(one) for one in loading)  # a small class of one's own is not
-        return Choices(placement, Choice("load_concurrency", at_once, why, told=limited))
+        return Choices(placement, Choice("load_concurrency", at_once, why, weighed=limited))
     return Choices(placement, Choice("load_concurrency", execution.load_concurrency, CONFIGURED, automatic=False))
 
 

@@ -26,7 +26,7 @@ class Finding:
     """The model concerned, unless the text names it: `edit model qwen_image_edit`."""
 
     @property
-    def told(self) -> str:
+    def sentence(self) -> str:
         """The text, with the model concerned."""
         return Text("{}: {}", self.who, self.text) if self.who else self.text
 
@@ -42,4 +42,10 @@ class Finding:
 
     def as_plain(self) -> dict[str, Any]:
         """Returns it as plain values, for JSON."""
-        return {"area": self.area, "level": self.level, "text": self.told, "advice": self.advice, "stops": self.stops}
+        return {
+            "area": self.area,
+            "level": self.level,
+            "text": self.sentence,
+            "advice": self.advice,
+            "stops": self.stops,
+        }

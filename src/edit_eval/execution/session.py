@@ -236,7 +236,10 @@ class Session:
             for sentence in cut_off_sentences(matrix, pilot.judgements):
                 spectator.note(Text("pilot: {}", sentence))
 
-        recorder = Recorder(matrix, directory, work, Pilot(matrix, pilot, spectator, tell_prediction), estimates)
+        def end(why: str) -> None:
+            engine.begin_nothing_more(why)
+
+        recorder = Recorder(matrix, directory, work, Pilot(matrix, pilot, spectator, tell_prediction, end), estimates)
 
         def fill(pilot: PilotCells = PilotCells(), opened: Container[int] | None = None) -> None:  # noqa: B008
             by_category = execution.order == "by_category"
@@ -283,7 +286,7 @@ class Session:
         if command:
             environment = {"command": shlex.join(command), **environment}
         directory.write_environment(environment)
-        for sentence in choices.told:
+        for sentence in choices.at_start:
             spectator.note(sentence)
         for finding in short_limits(Context(self.configuration, machine, experiment_known=matrix.experiment)):
             if pilot.judgements:

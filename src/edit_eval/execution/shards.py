@@ -70,8 +70,8 @@ def read_shard(text: str, environment: Mapping[str, str], run: Path | None = Non
     if launcher is None:
         known = ", ".join(one.number for one in LAUNCHERS)
         raise ConfigurationError(Text("--shard {}: none of {} is set; write 2/8 for the second of eight", text, known))
-    told = environment.get(launcher.count, "")
-    if not (match[1] or told).isdigit():
+    tasks_said = environment.get(launcher.count, "")
+    if not (match[1] or tasks_said).isdigit():
         raise ConfigurationError(
             Text(
                 "--shard auto: {} is set and {} is not; set it, or write auto/N for N shards",
@@ -79,7 +79,7 @@ def read_shard(text: str, environment: Mapping[str, str], run: Path | None = Non
                 launcher.count,
             )
         )
-    tasks = int(told) if told.isdigit() else int(match[1])
+    tasks = int(tasks_said) if tasks_said.isdigit() else int(match[1])
 
     def value(name: str, default: int) -> int:
         return int(environment[name]) if environment.get(name, "").isdigit() else default
@@ -208,11 +208,11 @@ def turn_to_load(
         yield lambda: None
         return
     turns = [FileLock(run / SHARDS / f"loading-{number}.lock") for number in range(at_once)]
-    told = False
+    noted = False
     while (mine := next(filter(_taken, turns), None)) is None and not interruption():
-        if not told:
+        if not noted:
             note(Text("waiting for a turn to load: {} shards load at once (execution.load_concurrency)", at_once))
-            told = True
+            noted = True
         time.sleep(ASK_EVERY)
     try:
         yield (lambda: None) if mine is None else mine.release

@@ -93,13 +93,13 @@ class _Both:
         self._failed = False
 
     def __getattr__(self, name: str) -> Callable[..., None]:
-        shown, told = getattr(self._display, name), getattr(self._guest, name, None)
+        shown, follow = getattr(self._display, name), getattr(self._guest, name, None)
 
         def tell(*arguments: Any) -> None:
             shown(*arguments)
-            if told is not None and not self._failed:
+            if follow is not None and not self._failed:
                 try:
-                    told(*arguments)
+                    follow(*arguments)
                 except Exception as error:
                     self._failed = True
                     who = f"{type(self._guest).__name__}.{name}"

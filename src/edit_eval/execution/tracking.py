@@ -67,7 +67,7 @@ class Trackers(Spectator):
         self._looked = 0.0
 
     @contextlib.contextmanager
-    def told(self, directory: RunDirectory, note: Callable[[str], None], *, work: bool) -> Iterator[None]:
+    def started(self, directory: RunDirectory, note: Callable[[str], None], *, work: bool) -> Iterator[None]:
         """Tells the trackers of a start; without `work`, only those that have not heard of the run's end.
 
         Their messages go to `note`. If the block raises, they are told that the run will go on.

@@ -63,7 +63,7 @@ PROBES, PROBE_TOKENS = 8, (1500, 16)
 PROBE_ROOM = 1024
 """Most tokens of a thought about such a request."""
 
-_CONTROL_TOKEN = re.compile(r"<\|(?=[^|<>]{1,40}\|>)")
+_SPECIAL_TOKEN = re.compile(r"<\|(?=[^|<>]{1,40}\|>)")
 
 
 class ChatEndpoint:
@@ -187,10 +187,10 @@ class ChatEndpoint:
         if not parameters.api:
             return {"leaves": f"pictures and questions, for {host}"} if host else {}
         maker, row = MAKERS[parameters.api], judge_of(parameters.api, parameters.model)
-        told = [f"pictures and questions, for {maker.company} ({host})"] * bool(host)
-        told += [maker.training] * bool(maker.training)
-        told += [f"it is switched off on {row.ends}"] * bool(row.ends)
-        return {"leaves": "; ".join(told), "source": f"{row.source} ({row.date})"}
+        notes = [f"pictures and questions, for {maker.company} ({host})"] * bool(host)
+        notes += [maker.training] * bool(maker.training)
+        notes += [f"it is switched off on {row.ends}"] * bool(row.ends)
+        return {"leaves": "; ".join(notes), "source": f"{row.source} ({row.date})"}
 
     @staticmethod
     def presets() -> list[dict[str, str]]:
@@ -416,8 +416,8 @@ class ChatEndpoint:
         return Reply(text=text, values=values, tokens=completion.tokens)
 
     def _decided(self, row: Decision, request: JudgeRequest) -> Ask[str | Reply]:
-        told = "\n\n".join(filter(None, (request.system, request.user)))
-        asked = self._posted(row, told, list(request.pictures.values()), request.labels)
+        prompt = "\n\n".join(filter(None, (request.system, request.user)))
+        asked = self._posted(row, prompt, list(request.pictures.values()), request.labels)
 
         async def ask(client: Any) -> Reply:
             document = await asked(client)
@@ -442,7 +442,7 @@ def _one_colour() -> Image:
 
 def _plain(text: str) -> str:
     """Breaks up control tokens (`<|im_end|>`), with which a text could forge a turn in a server's chat template."""
-    return _CONTROL_TOKEN.sub("< |", text)
+    return _SPECIAL_TOKEN.sub("< |", text)
 
 
 MOST_KEPT = 64 * 2**20

@@ -168,7 +168,7 @@ class Decision:
             raise ValueError("it has no probabilities of these labels")
         values = {label: _probability(found[label]) for label in labels}
         total = math.fsum(values.values())
-        mass = next((told for place in self.mass if (told := _at(document, place)) is not None), None)
+        mass = next((reported for place in self.mass if (reported := _at(document, place)) is not None), None)
         if mass is None:
             return values, True
         if not total:

@@ -177,8 +177,8 @@ def seed_of(request: JudgeRequest) -> int:
     be answered by the same draws: their scores would err together, and no mean would even that out.
     """
     digests = [pixel_digest(picture) for picture in request.pictures.values()]
-    told = repr((request.seed, request.system, request.user, digests))
-    return int(hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:8], 16) >> 1
+    seeded_by = repr((request.seed, request.system, request.user, digests))
+    return int(hashlib.sha256(seeded_by.encode("utf-8", "surrogatepass")).hexdigest()[:8], 16) >> 1
 
 
 def drawing(seeds: Sequence[int], temperature: float) -> Any:

@@ -1,4 +1,4 @@
-"""A judge's processor: how it limits and reads pictures, and which control tokens its texts must not contain."""
+"""A judge's processor: how it limits and reads pictures, and which special tokens its texts must not contain."""
 
 from __future__ import annotations
 
@@ -78,11 +78,11 @@ def pixels(images: Any, family: Family | None) -> str:
     return ", ".join(f"{name}: {value}" for name, value in shown.items())
 
 
-def control_tokens(processor: Any) -> re.Pattern[str]:
+def special_tokens(processor: Any) -> re.Pattern[str]:
     """Returns a pattern for text that would be read as a chat token or a picture's placeholder."""
-    control = {token.content for token in processor.tokenizer.added_tokens_decoder.values() if token.special}
-    control |= {str(getattr(processor, f"{kind}_token", None) or "") for kind in ("image", "video", "audio")}
-    alternatives = sorted(control - {""}, key=lambda text: (-len(text), text))
+    special = {token.content for token in processor.tokenizer.added_tokens_decoder.values() if token.special}
+    special |= {str(getattr(processor, f"{kind}_token", None) or "") for kind in ("image", "video", "audio")}
+    alternatives = sorted(special - {""}, key=lambda text: (-len(text), text))
     return re.compile("|".join(map(re.escape, alternatives)) or "(?!)")
 
 

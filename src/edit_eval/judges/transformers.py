@@ -37,7 +37,7 @@ from edit_eval.judges.generation import (
     switch_in,
 )
 from edit_eval.judges.judge_table import FAMILIES, Family, card_of, family_of_type, published
-from edit_eval.judges.processing import control_tokens, judge_processor, keep_levels, numbers_of_levels, patches, pixels
+from edit_eval.judges.processing import judge_processor, keep_levels, numbers_of_levels, patches, pixels, special_tokens
 from edit_eval.pretrained import folders
 from edit_eval.pretrained.loading import (
     BESIDE_OTHERS,
@@ -164,7 +164,7 @@ class TransformersJudge:
         self._encoding = threading.Lock()  # tokenizers before 0.23: "Already borrowed" while another thread encodes
         self._device = "cpu"
         self._ends: tuple[int, ...] = ()
-        self._control_tokens: re.Pattern[str] = re.compile("(?!)")
+        self._special_tokens: re.Pattern[str] = re.compile("(?!)")
         self._numbers: Any = None
         self._marks = Marks()
         self._switch = ""
@@ -221,7 +221,7 @@ class TransformersJudge:
 
             self._family = family_of_type(str(location.index.get("model_type")))
             self._processor = judge_processor(location, self._family, parameters)
-            self._control_tokens = control_tokens(self._processor)
+            self._special_tokens = special_tokens(self._processor)
             thinking = self._settle_thinking()
             spread = "auto" if offload != "none" and not on_cpu(devices) else device_map(devices)
             model, report = AutoModelForImageTextToText.from_pretrained(
@@ -395,8 +395,8 @@ class TransformersJudge:
             thought = f"<think>{progress.thought(tokens)}"
             if itself:  # there is no answer, but nothing was cut off
                 return thought
-            told = f"(the thought was cut off after {len(tokens)} tokens: thinking_tokens)"
-            return Reply(text=f"{thought}\n{told}", ended=Status.CUT_OFF)
+            note = f"(the thought was cut off after {len(tokens)} tokens: thinking_tokens)"
+            return Reply(text=f"{thought}\n{note}", ended=Status.CUT_OFF)
         answer = self._words(tokens[begin:])
         text = f"<think>{progress.thought(tokens[:begin])}</think>{answer}" if begin else answer
         return text if itself or whole else Reply(text=text, ended=Status.CUT_OFF)
@@ -439,7 +439,7 @@ class TransformersJudge:
 
     def _plain(self, text: str) -> str:
         """Breaks up control tokens (`<|im_end|>`), with which a text could forge a turn or a picture's placeholder."""
-        return self._control_tokens.sub(lambda found: found[0][:1] + " " + found[0][1:], text)
+        return self._special_tokens.sub(lambda found: found[0][:1] + " " + found[0][1:], text)
 
     # -- loading --
 

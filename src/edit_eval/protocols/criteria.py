@@ -260,23 +260,23 @@ def worded(rubric: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _worded(rubric: Mapping[str, Any], question: Mapping[str, Any]) -> dict[str, Any]:
-    told = question.get("tells", [])
+    named = question.get("tells", [])
     lowest, highest = question.get("lowest", rubric["lowest"]), question.get("highest", rubric["highest"])
     listed = [f"{n}. {one['title']}: {one['asks']}" for n, one in enumerate(question["criteria"].values(), 1)]
     form = ", ".join(one["title"].upper() for one in question["criteria"].values())
     parts = [rubric["opening"], question.get("about", ""), "\n".join(listed)]
-    parts += [rubric["quotation"]] if told else []
+    parts += [rubric["quotation"]] if named else []
     fill = {"lowest": str(lowest), "highest": str(highest), "form": form}
     system = "\n\n".join(part.strip() for part in [*parts, rubric["answer"]] if part)
     reasons, score = ('"reasoning"' in rubric["answer"], '"score"' in rubric["answer"])  # as requested by the wording
     entry = number(lowest, highest, whole=True)
     schema = list_schema("score", entry, len(question["criteria"]), "reasoning" if reasons else "") if score else ""
-    quoted = [f"{rubric['tells'][name]}\n<{name}>\n{{{name}}}\n</{name}>" for name in told]
+    quoted = [f"{rubric['tells'][name]}\n<{name}>\n{{{name}}}\n</{name}>" for name in named]
     return {
         "system_prompt": loading.fill(system, fill),
         "user_prompt_template": "\n\n".join([*quoted, rubric["closing"].strip()]),
         "ask_again": loading.fill(rubric["ask_again"].strip(), fill),
-        "fields": told,
+        "fields": named,
         "untold": rubric.get("untold", ""),
         "gives": list(question["criteria"]),
         "shows": question["shows"],

@@ -68,8 +68,8 @@ class Numbers:
         there = {*sample.pictures, "edit"}
         if sample.follows:
             there.add("source")
-        told = {name: fact for name in FACTS if isinstance(fact := sample.facts.get(name), str) and fact.strip()}
-        there |= told.keys()
+        texts = {name: fact for name in FACTS if isinstance(fact := sample.facts.get(name), str) and fact.strip()}
+        there |= texts.keys()
         if self._against != "source":
             there.discard("reference")
         if lacking := next((name for name in self._needs[self.headline] if name not in there), ""):
@@ -79,7 +79,7 @@ class Numbers:
         shown = {"edit", "reference" if "reference" in there else "source", *needed} - {*FACTS}
         ordered = [*(name for name in ORDER if name in shown), *sorted(shown - {*ORDER})]
         views = tuple(earlier(self._against) if name == "source" else View(picture=name) for name in ordered)
-        user = "\n".join(fact for name, fact in told.items() if name in needed)
+        user = "\n".join(fact for name, fact in texts.items() if name in needed)
         return [Question(name="numbers", gives=given, user=user, shows=views, form=MEASURED)]
 
     def read(self, question: Question, reply: Reply) -> Reading:

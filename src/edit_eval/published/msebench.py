@@ -108,18 +108,18 @@ class MSEBench(ParquetBenchmark):
     def draft(self, row: Row) -> Draft:
         """Returns the sample of a turn."""
         turn = int(row.values["turn"])
-        told = row.values["context"]
-        if not isinstance(told, list) or not all(isinstance(one, str) and one.strip() for one in told):
-            row.faults.append(Text("context is {}, not a list of instructions", kind(told)))
-            told = [""] * turn
+        instructions = row.values["context"]
+        if not isinstance(instructions, list) or not all(isinstance(one, str) and one.strip() for one in instructions):
+            row.faults.append(Text("context is {}, not a list of instructions", kind(instructions)))
+            instructions = [""] * turn
         operation, target = (_of_turn(row.values.get(name), turn) for name in ("operation", "description_target"))
         session = f"{int(row.text('index', required=True) or 0):03d}"
-        before = "\n".join(f"{number}. {one}" for number, one in enumerate(told[: turn - 1], 1))
+        before = "\n".join(f"{number}. {one}" for number, one in enumerate(instructions[: turn - 1], 1))
         return Draft(
             f"{session}_{turn}",
-            told[turn - 1],
+            instructions[turn - 1],
             operation,
-            {"asks": ["turn"], "before": before, "turns": told[:turn], "target_caption": target},
+            {"asks": ["turn"], "before": before, "turns": instructions[:turn], "target_caption": target},
             follows=f"{session}_{turn - 1}" if turn > 1 else "",
             tags=(f"turn {turn}",),
             needed=("source",) if turn == 1 else (),
@@ -247,7 +247,7 @@ class MSEScores(CriteriaProtocol):
         turns = sample.facts.get("turns")
         if not isinstance(turns, list) or not turns:
             raise LookupError("its facts need `turns`, as `msebench` has them")
-        told = {
+        fields = {
             "turns": str({f"turn{turn}": one for turn, one in enumerate(turns, 1)}),
             "turn": str(len(turns)),
             "pictures": str(len(turns) + 1),
@@ -257,7 +257,7 @@ class MSEScores(CriteriaProtocol):
             steps=(("like", turn_named(1) if len(turns) > 1 else "edit"),),
         )
         before = [View(picture=turn_named(turn)) for turn in range(1, len(turns))]
-        user = loading.fill(self._texts[name]["user_prompt_template"], told)
+        user = loading.fill(self._texts[name]["user_prompt_template"], fields)
         return replace(asked, user=user, shows=(source, *before, View(picture="edit")))
 
     def __init__(self, parameters: Any, texts: Mapping[str, Any]) -> None:

@@ -50,7 +50,7 @@ _FROM_SOURCE = "You are shown two images: the first is the source, the second th
 _BESIDE_RIGHT = "You are shown two images: the first is a right result, the second the edit.", ["reference", "edit"]
 _ALONE = "You are shown the edit alone.", ["edit"]
 _PUZZLE = {"lowest": 0, "highest": 1}
-_TOLD, _EXPLAINED = ["edit_instruction"], ["edit_instruction", "reference"]
+_INSTRUCTION, _EXPLAINED = ["edit_instruction"], ["edit_instruction", "reference"]
 _TITLES = {"consistency": "Consistency", "reasoning": "Result", "plausibility": "Quality"}
 
 
@@ -64,7 +64,7 @@ def _asks(
 _ASKED = {
     "consistency": _asks(
         _FROM_SOURCE,
-        _TOLD,
+        _INSTRUCTION,
         "consistency",
         "Is all that the instruction leaves alone as it was: who and what is in the picture, places, colours, "
         "background, style? What has to change for the result is no fault. 5: all of it. 4: one small thing has "
@@ -73,7 +73,7 @@ _ASKED = {
     ),
     "consistency_reference": _asks(
         _BESIDE_RIGHT,
-        _TOLD,
+        _INSTRUCTION,
         "consistency",
         "Whatever the instruction is about aside, does the edit look as the right result does: objects, places, "
         "colours, background, style? 5: all of it. 4: one small thing differs. 3: one thing that strikes the eye, or "
@@ -96,7 +96,7 @@ _ASKED = {
     ),
     "reasoning_reference": _asks(
         _BESIDE_RIGHT,
-        _TOLD,
+        _INSTRUCTION,
         "reasoning",
         "Does the second image show the same result of the instruction as the first: the same things in the same "
         "arrangement, seen from the same side? Style and details that do not belong to the result do not matter. 5: "
@@ -133,7 +133,7 @@ _ASKED = {
             "made of it.",
             ["reference", "edit"],
         ),
-        _TOLD,
+        _INSTRUCTION,
         "consistency",
         "Is it the same puzzle, with the same lines, colours, lettering, arrangement and ground, but for its "
         "solution? 1: yes. 0: no.",
@@ -154,7 +154,7 @@ _ASKED = {
             "You are shown two images: the first is the solution of a puzzle, the second what the model made of it.",
             ["reference", "edit"],
         ),
-        _TOLD,
+        _INSTRUCTION,
         "reasoning",
         "Does the second image give the same solution as the first, with nothing missing and nothing beside it? Size "
         "and ground do not matter. 1: yes. 0: no.",

@@ -257,18 +257,18 @@ class StructScore:
     def _both(self, number: int, one: Mapping[str, str]) -> Iterator[Question]:
         label = f" ({one['label']})" if "label" in one else ""
         answer, verdict = f"answer {number}", f"{one['about']} {number}{label}"
-        told = {"question": one["ask"], "right": one["right"], "theirs": f"{{{answer}}}"}
+        fields = {"question": one["ask"], "right": one["right"], "theirs": f"{{{answer}}}"}
         yield Question(
             name=answer,
             system=self._texts["look"],
-            user=loading.fill(self._texts["looked"], told),
+            user=loading.fill(self._texts["looked"], fields),
             shows=self._shows,
         )
         yield Question(
             name=verdict,
             gives=(verdict,),
             system=self._texts["compare"],
-            user=loading.fill(self._texts["compared"], told),
+            user=loading.fill(self._texts["compared"], fields),
             shows=(),
             after=(answer,),
             again=self._texts["again"],

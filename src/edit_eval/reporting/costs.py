@@ -196,7 +196,7 @@ def costs(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
     timing = summary.get("timing") or {}
     devices = timing.get("devices") or {}
     edit_seconds = [edit.seconds for edit in results.edits if edit.status is Status.OK and edit.seconds > 0]
-    answer_seconds = [one.seconds for one in (*results.judgements, *results.battles) if one.seconds > 0]
+    answer_seconds = [one.seconds for one in results.counted if one.seconds > 0]
     return {
         "wall_seconds": timing.get("wall_seconds") or 0.0,
         "starts": max(len(results.wall_seconds), max((one.start_number for one in results.activities), default=0)),

@@ -119,7 +119,7 @@ def print_findings(findings: Sequence[Finding], console: Console | None = None) 
         for finding in findings:
             if finding.area == area:
                 head = Styled("  ").append(padded(worded(finding.level), WORD), style=STYLES[finding.level])
-                print_beside(console, head, Styled(one_line(finding.told)))
+                print_beside(console, head, Styled(one_line(finding.sentence)))
                 if finding.advice:
                     print_beside(console, f"{'':{WORD}}  -> ", Styled(one_line(finding.advice)))
     console.print()

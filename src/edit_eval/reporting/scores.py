@@ -66,7 +66,7 @@ def write_replies(results: Results, file: TextIO) -> None:
 
     The journal has more: replies to earlier questions, replies of earlier judges, and unreadable ones.
     """
-    for one in (*results.once.judgements, *results.once.battles, *results.controls):
+    for one in (*results.once.counted, *results.controls):
         for number, reading in enumerate(one.readings):
             for question, read in reading.items():
                 if not read.applies:
@@ -203,11 +203,11 @@ def _clean(value: Any) -> Any:
 def _of_sample(results: Results) -> Callable[[str], tuple[str, str, str, str]]:
     samples = {sample.id: sample for sample in results.samples}
 
-    def told(name: str) -> tuple[str, str, str, str]:
+    def parts_of(name: str) -> tuple[str, str, str, str]:
         sample: Sample = samples[name]
         return sample.id, sample.category, sample.difficulty, sample.cluster
 
-    return told
+    return parts_of
 
 
 def _scores(results: Results) -> Rows:

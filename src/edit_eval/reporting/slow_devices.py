@@ -98,10 +98,10 @@ class DeviceTimes:
         """Adds a result; returns, once, a device that was slow after each of its last `SEEN_ENOUGH` results."""
         self.add(kind, model, device, seconds)
         key, found = (kind, model, device), self.slow(kind, model, device)
-        told = self._slow_for[key] >= SEEN_ENOUGH
-        if not told:
+        noted = self._slow_for[key] >= SEEN_ENOUGH
+        if not noted:
             self._slow_for[key] = 0 if found is None else self._slow_for[key] + 1
-        return found if not told and self._slow_for[key] == SEEN_ENOUGH else None
+        return found if not noted and self._slow_for[key] == SEEN_ENOUGH else None
 
     def all_slow(self) -> list[SlowDevice]:
         """Returns every slow device, in the order of kinds, models and devices."""

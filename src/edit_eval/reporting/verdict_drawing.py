@@ -144,8 +144,8 @@ def _paired(
         ("end", first, Text("{} better →", first), Text("{} better →", _cut(first))),
     )
     for place, name, words, short in heads:
-        told = _followed(words if places else short, language, "data-words", when=places is not None)
-        parts.append(_label(told, place, 14, _HEAD, places, name))
+        labelled = _followed(words if places else short, language, "data-words", when=places is not None)
+        parts.append(_label(labelled, place, 14, _HEAD, places, name))
     parts += _dots(opinion, axis, link, places, digits)
     y = bottom + 18
     if contest.ci95 is not None:
@@ -164,7 +164,12 @@ def _paired(
         )
     parts += _axis(axis, bottom + 32)
     return _svg(
-        parts, _TOP + _DOTS + _BELOW, _told(opinion, digits), language, page=places is not None, standalone=standalone
+        parts,
+        _TOP + _DOTS + _BELOW,
+        _in_words(opinion, digits),
+        language,
+        page=places is not None,
+        standalone=standalone,
     )
 
 
@@ -234,7 +239,9 @@ def strips(
                 x(tick), bottom + 14, f"{tick:g}"
             )
         )
-    return _svg(parts, bottom + 20, _told(opinion, digits), language, page=places is not None, standalone=standalone)
+    return _svg(
+        parts, bottom + 20, _in_words(opinion, digits), language, page=places is not None, standalone=standalone
+    )
 
 
 def strips_axis(standings: Sequence[Placing]) -> Ruler:
@@ -264,7 +271,7 @@ def _series(places: Callable[[str], int] | None, name: str) -> Markup:
     return Markup("") if places is None else Markup(' class="series-{}"').format(places(name) % 12 + 1)
 
 
-def _told(opinion: Opinion, digits: int) -> Text:
+def _in_words(opinion: Opinion, digits: int) -> Text:
     """Returns what the drawing shows, for who cannot see it."""
     one = opinion.next
     if one is not None and opinion.of_two:
@@ -275,10 +282,10 @@ def _told(opinion: Opinion, digits: int) -> Text:
 
 def _followed(words: Text, language: str, attribute: str, *, when: bool) -> tuple[Markup, str]:
     """Returns words, and `when` they are on the page the attribute with which they follow its language."""
-    told = both(partial(in_language, words))
-    if not when or len(set(told.values())) == 1:
-        return Markup(""), told[language]
-    return Markup(' {}="{}"').format(Markup(attribute), json.dumps(told)), told[language]
+    labelled = both(partial(in_language, words))
+    if not when or len(set(labelled.values())) == 1:
+        return Markup(""), labelled[language]
+    return Markup(' {}="{}"').format(Markup(attribute), json.dumps(labelled)), labelled[language]
 
 
 def _svg(parts: Sequence[Markup], height: int, words: Text, language: str, *, page: bool, standalone: bool) -> Markup:
@@ -290,7 +297,7 @@ def _svg(parts: Sequence[Markup], height: int, words: Text, language: str, *, pa
 
 
 def _label(
-    told: tuple[Markup, str],
+    labelled: tuple[Markup, str],
     anchor: str,
     y: int,
     width: float,
@@ -301,7 +308,7 @@ def _label(
 
     A page, whose width is not known here, cuts them where they would leave their `width` (percent), and nowhere else.
     """
-    follows, shown = told
+    follows, shown = labelled
     colour = _series(places, name) if name else Markup("")
     if places is None:
         x = "0%" if anchor == "start" else "100%"

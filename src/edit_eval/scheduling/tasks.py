@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
-from typing import Literal
+from typing import Any, Literal
 
 from edit_eval.records import model_title
 
@@ -66,7 +66,7 @@ class Task:
     """How many of these are edits."""
     alone: bool = False
     """A suspect: it runs after the healthy work of its phase, with nothing else in its worker's hands."""
-    control: bool = False
+    by_the_way: bool = False
     """It is about controls: even if all such tasks fail, that says nothing about the rest of the run."""
     failed_on: frozenset[int] = frozenset()
     """Indices of the replicas that it failed on: another one tries it, while there is one."""
@@ -120,11 +120,19 @@ class Work:
         after: Iterable[int] = (),
         phase: int = 0,
         alone: bool = False,
-        control: bool = False,
+        by_the_way: bool = False,
         failed_on: frozenset[int] = frozenset(),
     ) -> Task:
         """Adds a task that can start once all of `after` is settled. Tasks of earlier phases are added first."""
-        task = Task(self._count, model, tuple(units), phase, alone=alone, control=control, failed_on=failed_on)
+        task = Task(self._count, model, tuple(units), phase, alone=alone, by_the_way=by_the_way, failed_on=failed_on)
+        return self._enter(task, after)
+
+    def again(self, task: Task, *, after: Iterable[int] = (), **other: Any) -> Task:
+        """Adds a task once more, under a number of its own, with `other` fields than it had."""
+        return self._enter(replace(task, number=self._count, missing=0, edits_missing=0, **other), after)
+
+    def _enter(self, task: Task, after: Iterable[int]) -> Task:
+        model, phase = task.model, task.phase
         self._count += 1
         for one in after:
             self._waiting[one].append(task)

@@ -50,7 +50,7 @@ SHARE = 0.9
 """Share of a client's timeout that may be used: an answer after it would be wasted."""
 AGAIN_AFTER = 2
 """Seconds, in `Retry-After`."""
-TOLD_EVERY = 10.0
+LOGGED_EVERY = 10.0
 """Seconds between two lines about refused requests of one door."""
 HOLD_EVERY = 2.0
 """Seconds between two attempts at a pair without a score (`hold`)."""
@@ -112,7 +112,7 @@ class Desk:
         self._turn = asyncio.Lock()
         self.openers = service.openers
         self.counts: Counter[tuple[str, str]] = Counter()  # (door, outcome)
-        self._told: dict[str, float] = {}
+        self._logged_at: dict[str, float] = {}
         self.registry = CollectorRegistry()
         self.seconds = Histogram(
             "edit_eval_request_seconds",
@@ -126,8 +126,8 @@ class Desk:
 
     def tell_refusal(self, door: str, reason: str) -> None:
         """Prints why a request was refused: most trainers' clients do not read it. Not every one of many."""
-        if time.monotonic() > self._told.get(door, -math.inf) + TOLD_EVERY:
-            self._told[door] = time.monotonic()
+        if time.monotonic() > self._logged_at.get(door, -math.inf) + LOGGED_EVERY:
+            self._logged_at[door] = time.monotonic()
             said = "".join(one if one.isprintable() else " " for one in reason[:300])
             self.service.tell(Text("{}: a request was refused: {}", door, said))
 
@@ -449,12 +449,12 @@ def make_app(
 
         async def answered(door: str, given: Given, until: float) -> Response:
             found = await desk.judged(request, given.pairs, until)
-            told = await known()
+            examined = await known()
 
             def written() -> str:
                 results = [desk.result(*three) for three in zip(given.meta, given.pairs, found, strict=True)]
-                lines = {name: one["line"] for name, one in told["passports"].items()}
-                return Answer(results=results, identity=told["digest"], passports=lines).model_dump_json()
+                lines = {name: one["line"] for name, one in examined["passports"].items()}
+                return Answer(results=results, identity=examined["digest"], passports=lines).model_dump_json()
 
             return Response(await asyncio.to_thread(written), media_type="application/json")
 

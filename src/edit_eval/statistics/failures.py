@@ -97,12 +97,10 @@ def _each(results: Results) -> Iterator[_Found]:
     for edit in results.edits:
         if edit.status in NO_EDIT:
             yield edit.status, edit.reason, edit.sample_id, edit.edit_model, "", ""
-    for one in results.judgements:
+    for one in results.counted:
         if one.status in JUDGE_FAILED:
-            yield one.status, one.reason, one.sample_id, one.edit_model, one.judge, ""
-    for one in results.battles:
-        if one.status in JUDGE_FAILED:
-            yield one.status, one.reason, one.sample_id, f"{one.edit_model} : {one.other}", one.judge, ""
+            about = f"{one.edit_model} : {one.other}" if one.other else one.edit_model
+            yield one.status, one.reason, one.sample_id, about, one.judge, ""
 
 
 def _beside_the_headline(results: Results) -> Iterator[_Found]:

@@ -105,7 +105,7 @@ class FamilyOfTests:
             for one, p in zip(self.tests, self.adjusted(), strict=True)
         ]
 
-    def told_apart(self) -> bool:
+    def all_differ(self) -> bool:
         """True if each test shows one to be better."""
         return None not in self.better()
 

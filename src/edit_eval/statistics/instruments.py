@@ -292,13 +292,13 @@ def _identical(judgements: Sequence[Judgement]) -> bool:
 
 def _mass(judgements: Sequence[Judgement]) -> dict[str, Any] | None:
     every = [one.mass for judged in judgements for reading in judged.readings for one in reading.values()]
-    told = [mass for mass in every if mass is not None]
-    known = [float(mass) for mass in told if mass != "unknown"]
-    if not told:
+    masses = [mass for mass in every if mass is not None]
+    known = [float(mass) for mass in masses if mass != "unknown"]
+    if not masses:
         return None
     return {
-        "readings": len(told),
-        "unknown": len(told) - len(known),
+        "readings": len(masses),
+        "unknown": len(masses) - len(known),
         "median": statistics.median(known) if known else None,
         "below": sum(mass < LEAST_MASS for mass in known),
         "floor": LEAST_MASS,

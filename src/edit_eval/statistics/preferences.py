@@ -72,9 +72,9 @@ ELO = 400 / math.log(10), 1000.0
 NOBODY: Mapping[str, int] = MappingProxyType({})
 
 
-def told_apart(votes: Sequence[Vote], edit_models: Sequence[str], tables: int, looks: int) -> bool:
+def all_differ(votes: Sequence[Vote], edit_models: Sequence[str], tables: int, looks: int) -> bool:
     """True if every two edit models are told apart, corrected for all pairs, tables and looks (`FamilyOfTests`)."""
-    return fit_strengths(votes, edit_models, tables=tables, looks=looks).family.told_apart()
+    return fit_strengths(votes, edit_models, tables=tables, looks=looks).family.all_differ()
 
 
 def level(looks: int) -> float:
@@ -743,12 +743,12 @@ class PairChoice:
         off = 1 / self._votes - 1 / (self._votes + 1)
         blindly = self._of_strengths.sum(axis=1) * len(self._votes) / self._votes.sum()
         worse = (self._of_strengths / self._votes).sum(axis=1) / blindly
-        told = (worse**EVENLY / blindly) @ (self._of_strengths * off)
+        gain = (worse**EVENLY / blindly) @ (self._of_strengths * off)
         variance = (self._of_differences / self._votes).sum(axis=1)
         doubt = ndtr(-self._apart / np.sqrt(variance))
-        told = told + CLOSE * (doubt / variance) @ (self._of_differences * off)
-        told[self._votes < EVEN_SHARE * self._votes.mean()] = np.inf
-        return [(self._models[self._a[k]], self._models[self._b[k]]) for k in np.argsort(-told, kind="stable")]
+        gain = gain + CLOSE * (doubt / variance) @ (self._of_differences * off)
+        gain[self._votes < EVEN_SHARE * self._votes.mean()] = np.inf
+        return [(self._models[self._a[k]], self._models[self._b[k]]) for k in np.argsort(-gain, kind="stable")]
 
 
 def sample_chances(disagreement: FloatArray) -> FloatArray:

@@ -54,7 +54,7 @@ def summarise(results: Results, *, min_coverage: float = 1.0, votes: Sequence[Vo
     analyses add is in `reporting.analyses`.
     """
     entries = entries_of(results, min_coverage)
-    every = (*results.judgements, *results.battles)
+    every = results.counted
     battles = _battles(results, min_coverage)
     document = {
         "schema": SCHEMA,
@@ -115,7 +115,7 @@ def votes_document(results: Results, votes: Sequence[Vote], taken_in: Collection
 
 def known(results: Results, *, battles: bool = False) -> Known:
     """Returns what a verdict has to know of a run besides its scores, without its summary; `battles` with those."""
-    every = (*results.judgements, *results.battles)
+    every = results.counted
     document = {
         "status": "incomplete" if any(one.status is Status.PENDING for one in every) else "complete",
         "coverage": _coverage(_counts(every), 0),

@@ -153,8 +153,8 @@ class TokenUse:
 def tokens(results: Results) -> list[TokenUse]:
     """Adds up the tokens of each judge whose server counts them."""
     found = []
-    every = (*results.judgements, *results.controls, *results.battles, *results.critiques)
-    for judge in dict.fromkeys((*results.judges, *results.battle_judges, *(one.judge for one in results.critiques))):
+    every = results.answers
+    for judge in dict.fromkeys((*results.every_judge, *(one.judge for one in every))):
         counted = [one.tokens for one in every if one.judge == judge and any(one.tokens)]
         read, written = (sum(some) for some in zip(*counted, strict=True)) if counted else (0, 0)
         if counted:

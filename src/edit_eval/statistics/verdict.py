@@ -320,7 +320,7 @@ def known_of(document: Mapping[str, Any], results: Sequence[Results]) -> Known:
     controls, none = document["controls"]["judges"], document["controls"]["samples"] == 0
     without: Sees = "unknown" if "steps" in document["controls"] else "off"
     words: dict[bool | None, Sees] = {True: "last", False: "not_last", None: "unknown"}
-    judges = dict.fromkeys(judge for one in results for judge in (*one.judges, *one.battle_judges))
+    judges = dict.fromkeys(judge for one in results for judge in one.every_judge)
     return Known(
         sees={
             judge: words[controls[judge]["last"]] if judge in controls else without

@@ -326,14 +326,14 @@ def asked_alike(run: Made, judge: AskedJudge) -> dict[str, object]:
     protocol = found["protocol"]
     assert isinstance(protocol, dict)
     asked = run.experiment.asked[judge.name]
-    told = {
+    wordings = {
         sample.id: [(one.question.name, one.digest(0)[:_DIGITS_SHOWN]) for one in of]
         for sample, of in zip(run.experiment.samples, asked, strict=True)
     }
     return {
         **found,
         "protocol": {key: value for key, value in protocol.items() if key not in DESIGN},
-        "wording": digest(sorted(told.items())),
+        "wording": digest(sorted(wordings.items())),
     }
 
 
@@ -343,11 +343,11 @@ def _asked(run: Made, judge: AskedJudge) -> dict[str, dict[str, str]]:
     shown: dict[str, str] = {}
     asked = {}
     for sample, questions in zip(run.experiment.samples, run.experiment.asked[judge.name], strict=True):
-        told = {"category": canonical(sample.category), "instruction": sample.instruction}
+        texts = {"category": canonical(sample.category), "instruction": sample.instruction}
         for one in questions:
             digest = one.digest(0)  # digests of other orders follow from it and the protocol's parameters
-            told[f"question `{one.question.name}`"] = shown.setdefault(digest, digest[:_DIGITS_SHOWN])
-        asked[sample.id] = told
+            texts[f"question `{one.question.name}`"] = shown.setdefault(digest, digest[:_DIGITS_SHOWN])
+        asked[sample.id] = texts
     return asked
 
 

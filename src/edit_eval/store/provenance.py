@@ -50,7 +50,7 @@ def changed_since_the_last_start(directory: RunDirectory, now: Mapping[str, Any]
 
     With `strict`, raises `RunDirectoryError` instead.
     """
-    return _told(changes(directory.environment(), now), strict)
+    return _notes_of(changes(directory.environment(), now), strict)
 
 
 def unlike_machines(environment: Mapping[str, Any]) -> list[str]:
@@ -114,7 +114,7 @@ class ModelsSay:
             before = self._before.get(model)
             old = {} if before is None else {"models": {model: before}}
             own = [about[NOTE]] if about.get(NOTE) else []
-            return own + _told(changes(old, {"models": {model: about}}), self._strict)
+            return own + _notes_of(changes(old, {"models": {model: about}}), self._strict)
         where, first = self._first[model]
         if not (found := list(_differences(first, about))):
             return []
@@ -128,7 +128,7 @@ class ModelsSay:
         return [Text("{}; their results may differ for that reason", unlike)]
 
 
-def _told(found: list[str], strict: bool) -> list[str]:
+def _notes_of(found: list[str], strict: bool) -> list[str]:
     if not found:
         return []
     text = Text("different from the last start of this run: {:; }", found)

@@ -179,7 +179,7 @@ class Standing:
 def standing(run: Made) -> dict[str, Any]:
     """Returns the file's content as plain data."""
     experiment, results = run.experiment, run.results
-    judges = [judge for judge in experiment.judges if judge.name in (*results.judges, *results.battle_judges)]
+    judges = [judge for judge in experiment.judges if judge.name in results.every_judge]
     asked: dict[str, dict[str, dict[str, str]]] = {sample.id: {} for sample in experiment.samples}
     for judge in judges:
         for sample, questions in zip(experiment.samples, experiment.asked[judge.name], strict=True):

@@ -159,7 +159,7 @@ def plain_page(
     style = stylesheet("page.css", "gallery.css", more=f"{own('live.css')}\n{own('plain.css')}")
     program = closed("elements.js", more="\n".join(map(own, scripts)))
     early = asset("early.js")
-    told = {"language": language, "titles": titles, "chinese": chinese_of(program)}
+    common = {"language": language, "titles": titles, "chinese": chinese_of(program)}
     return (
         page_templates(language)
         .from_string(own("plain.html.j2"))
@@ -171,7 +171,7 @@ def plain_page(
             style=Markup(style),
             script=Markup(program),
             early=Markup(early),
-            data=Markup(embedded_json({"names": {}, **told, **data})),
+            data=Markup(embedded_json({"names": {}, **common, **data})),
             version=__version__,
         )
     )

@@ -124,7 +124,7 @@ class WatchedRun(Watched):
         self._entries: dict[str, str] = {}
         self._shared: tuple[tuple[str, tuple[str, ...]], bytes] = ("", ()), b""
         self.state: RunState = self.following.state()
-        self._told = self._state_data()
+        self._state_sent = self._state_data()
         self._state_number = 0
 
     # -- looking --
@@ -142,10 +142,10 @@ class WatchedRun(Watched):
             if changes.anew:
                 self.boot, self._changed, self._entries = secrets.token_hex(4), {}, {}
             self.state = state
-            told = self._state_data()
-            news = told != self._told
+            state_data = self._state_data()
+            news = state_data != self._state_sent
             if news or changes:
-                self._told, self._state_number = told, self._state_number + 1
+                self._state_sent, self._state_number = state_data, self._state_number + 1
             return news or bool(changes)
 
     def every(self) -> float:
@@ -172,7 +172,7 @@ class WatchedRun(Watched):
 
     def news(self, seen: Any) -> tuple[list[str | bytes], Any]:
         """Returns the changes for a page that has seen `BOOT.NUMBER`, and the state of the run."""
-        seen, told = seen if isinstance(seen, tuple) else (seen, -1)
+        seen, seen_state = seen if isinstance(seen, tuple) else (seen, -1)
         with self.lock:
             boot, _, number = str(seen).partition(".")
             found: list[str | bytes] = []
@@ -184,8 +184,8 @@ class WatchedRun(Watched):
                 ids = list(table.sample_ids) if table and not table.experiment.grows else []
             if ids:
                 found.append(self._samples(tuple(ids)))
-            if told != self._state_number:
-                found.append(event("state", {**self._told, "seen": self.seen}))
+            if seen_state != self._state_number:
+                found.append(event("state", {**self._state_sent, "seen": self.seen}))
             return found, (self.seen, self._state_number)
 
     def _samples(self, ids: tuple[str, ...]) -> bytes:
@@ -222,7 +222,7 @@ class WatchedRun(Watched):
     def state_data(self) -> dict[str, Any]:
         """Returns the same for a page made now."""
         with self.lock:
-            return {**self._told, "seen": self.seen, "experiment": self.experiment}
+            return {**self._state_sent, "seen": self.seen, "experiment": self.experiment}
 
 
 DEPTH = 3
@@ -299,7 +299,7 @@ class Card:
     """Files of the first edits in the run, and the digests of their pixels."""
     signature: tuple[Any, ...] = ()
     looked: float = 0.0
-    told: str = ""
+    sent: str = ""
     """The state last sent to pages; `number` is that of the message."""
     number: int = 0
 
@@ -377,8 +377,8 @@ class Runs(Watched):
         number, there = self._number + 1, tuple(self.cards)
         changed = there != self._there
         for card in list(self.cards.values()):
-            if (_look_at(card) or not card.told) and (told := json.dumps(card.plain())) != card.told:
-                card.told, card.number, changed = told, number, True
+            if (_look_at(card) or not card.sent) and (sent := json.dumps(card.plain())) != card.sent:
+                card.sent, card.number, changed = sent, number, True
             if time.monotonic() > until:
                 break
         if changed:

@@ -184,14 +184,14 @@ def make_app(runs: Runs, *, token: str = "", anywhere: bool = False, pages: Page
             return voting[run]
 
     def next_pair(run: str, request: Request) -> Response:
-        return told(lambda: voting_of(run).next(request.query_params.get("rater", "")))
+        return answered(lambda: voting_of(run).next(request.query_params.get("rater", "")))
 
     async def vote(run: str, request: Request) -> Response:
         try:
             body = await read_body(request.headers, request.receive, most=LONGEST_BODY)
         except RequestRefused as refusal:
             return PlainTextResponse(f"{refusal}\n", refusal.status, headers={"Connection": "close"})
-        return await asyncio.to_thread(told, lambda: voting_of(run).add(bytes(body)))
+        return await asyncio.to_thread(answered, lambda: voting_of(run).add(bytes(body)))
 
     show("/run/{run}/vote", vote_page)
     show("/run/{run}/next", next_pair)
@@ -213,7 +213,7 @@ def make_app(runs: Runs, *, token: str = "", anywhere: bool = False, pages: Page
     return PageGuard(app, token=token, anywhere=anywhere)
 
 
-def told(answer: Callable[[], dict[str, Any]]) -> Response:
+def answered(answer: Callable[[], dict[str, Any]]) -> Response:
     """Returns the answer of a voting, or why there is none."""
     try:
         return JSONResponse(answer())

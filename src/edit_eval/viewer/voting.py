@@ -236,7 +236,7 @@ class Voting:
             mine = [line for line in votes.lines if line.rater == rater]
             counted = votes.counted(table.samples)
             models = [model.name for model in table.experiment.edit_models]
-            told = {
+            progress = {
                 **_settled(counted, models),
                 "mine": sum(line.choice != "skip" for line in mine),
                 "all": sum(line.choice != "skip" for line in votes.lines),
@@ -251,7 +251,7 @@ class Voting:
             others = [line for line in votes.lines if line.rater != rater]
             pair = draw.next({item_of(line) for line in mine}, others)
             if pair is None:
-                return {**told, "done": True}
+                return {**progress, "done": True}
             name = secrets.token_hex(12)
             self._tickets[name] = Ticket(rater, pair)
             while len(self._tickets) > MOST_TICKETS:
@@ -259,7 +259,7 @@ class Voting:
             sample = table.of_sample(pair.sample).sample
             pictures = watched.pictures
             return {
-                **told,
+                **progress,
                 "ticket": name,
                 "instruction": sample.instruction,
                 "language": sample.language,

@@ -199,8 +199,8 @@ def memory() -> dict[str, int]:
     figures: dict[str, int] = {}
     try:
         with open("/proc/self/status", "rb", buffering=0) as status:
-            told = dict(_RESIDENT.findall(status.read(1 << 14)))
-        figures = {name: int(told[key]) * 1024 for name, key in (("host", b"RSS"), ("host_peak", b"HWM"))}
+            sizes = dict(_RESIDENT.findall(status.read(1 << 14)))
+        figures = {name: int(sizes[key]) * 1024 for name, key in (("host", b"RSS"), ("host_peak", b"HWM"))}
     except (OSError, KeyError):
         pass
     torch = sys.modules.get("torch")

@@ -145,7 +145,7 @@ Request = TypeVar("Request", EditRequest, JudgeRequest)
 OPENING_THREADS = 8
 """A batch's pictures are decoded in parallel: one thread opens 19 pairs a second, a GPU may judge 25."""
 
-TOLD = {field.name for field in fields(JudgeRequest)} - {"pictures", "sample_id", "other", "labels", "schema"}
+FIELDS = {field.name for field in fields(JudgeRequest)} - {"pictures", "sample_id", "other", "labels", "schema"}
 """Fields that are passed on unchanged."""
 
 
@@ -195,10 +195,10 @@ def _judge_request(request: Message, shown: Mapping[str, Opened]) -> JudgeReques
     pictures: dict[str, Any] = {view["name"]: shown[_key(view)] for view in request["pictures"]}
     if damage := next((picture for picture in pictures.values() if isinstance(picture, str)), ""):
         return damage
-    told = {name: request[name] for name in TOLD}
+    given = {name: request[name] for name in FIELDS}
     perhaps: dict[str, Any] = {name: request[name] for name in ("other", "schema") if name in request}
     labels = tuple(request.get("labels", ()))
-    return JudgeRequest(pictures=pictures, sample_id=request["sample"], labels=labels, **perhaps, **told)
+    return JudgeRequest(pictures=pictures, sample_id=request["sample"], labels=labels, **perhaps, **given)
 
 
 def _key(view: Message) -> str:

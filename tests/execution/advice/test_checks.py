@@ -92,7 +92,7 @@ def of(findings: list[Finding], area: str) -> list[Finding]:
 
 
 def stoppers(findings: list[Finding]) -> list[str]:
-    return [finding.told for finding in findings if finding.stops]
+    return [finding.sentence for finding in findings if finding.stops]
 
 
 def test_a_configuration_that_would_run(load: Load) -> None:
@@ -100,16 +100,16 @@ def test_a_configuration_that_would_run(load: Load) -> None:
     findings = examine(load())
     assert stoppers(findings) == []
     assert {finding.level for finding in findings} == {"ok", "note"}
-    assert [f.told for f in of(findings, "configuration")] == ["run: testing, judged by testing"]
-    assert "edit model testing: cpu:0, cpu:1 (as configured)" in [f.told for f in of(findings, "devices")]
-    assert [f.told.partition(" (")[0] for f in of(findings, "environments")] == [
+    assert [f.sentence for f in of(findings, "configuration")] == ["run: testing, judged by testing"]
+    assert "edit model testing: cpu:0, cpu:1 (as configured)" in [f.sentence for f in of(findings, "devices")]
+    assert [f.sentence.partition(" (")[0] for f in of(findings, "environments")] == [
         f"edit model testing: {sys.executable}",
         f"judge testing: {sys.executable}",
     ]
     (benchmark,) = of(findings, "benchmark")
-    assert benchmark.told.endswith("benchmark.json: 2 samples (physical 1, environmental 1)")
+    assert benchmark.sentence.endswith("benchmark.json: 2 samples (physical 1, environmental 1)")
     (disk,) = of(findings, "disk")
-    assert disk.told.startswith("the run (2 edits of about 2 MB)")
+    assert disk.sentence.startswith("the run (2 edits of about 2 MB)")
     assert not Path("runs").exists()
 
 
@@ -153,7 +153,7 @@ class TestModels:
         monkeypatch.setattr(machine.shutil, "disk_usage", lambda path: type("Usage", (), {"free": 10**13}))
         findings = examine(self.big(load))
         assert stoppers(findings) == []
-        texts = [finding.told for finding in of(findings, "models")]
+        texts = [finding.sentence for finding in of(findings, "models")]
         assert sum("fits on each of its 2 places" in text for text in texts) == 2
         assert sum("is not in the cache" in text for text in texts) == 2
         assert any("placement: auto is together here" in text for text in texts)
@@ -163,7 +163,7 @@ class TestModels:
     def test_a_limit_that_cuts_answers_off(self, load: Load, no_probes: list[probing.EnvironmentProbe]) -> None:
         asked = {"protocol": {"answer": "reason_then_score"}}
         judge = {"type": "qwen3_vl", "params": {"device": "cpu", "max_new_tokens": 128}}
-        found = [f for f in examine(load(reward_model=judge, **asked)) if "is too low for" in f.told]
+        found = [f for f in examine(load(reward_model=judge, **asked)) if "is too low for" in f.sentence]
         assert [(f.level, f.stops, f.advice) for f in found] == [("warning", False, "set it to 512, or leave it out")]
 
     def test_on_80_gib_with_one_gpu_in_use(
@@ -171,7 +171,7 @@ class TestModels:
     ) -> None:
         install(monkeypatch, gpu(0, 79), gpu(1, 9, users=[(1 << 30, 70 * GIB)]), gpu(2, 79))
         findings = of(examine(self.big(load)), "models")
-        short = [finding for finding in findings if "only 9.0 GiB free on cuda:1" in finding.told]
+        short = [finding for finding in findings if "only 9.0 GiB free on cuda:1" in finding.sentence]
         assert [finding.level for finding in short] == ["warning", "warning"]
         assert all("device_ids: [0, 2]" in finding.advice for finding in short)
 
@@ -183,7 +183,7 @@ class TestModels:
         assert "offload: group" in editor.advice
         assert "model_name: Qwen/Qwen3-VL-8B-Instruct" in judge.advice
         small = self.big(load, {"offload": "group"}, model_name="Qwen/Qwen3-VL-8B-Instruct", max_pixels=1 << 20)
-        assert [f.told for f in of(examine(small), "models") if f.stops] == []
+        assert [f.sentence for f in of(examine(small), "models") if f.stops] == []
 
     def test_without_a_gpu_they_do_not_fit_into_this_host(
         self, load: Load, monkeypatch: pytest.MonkeyPatch, no_probes: list[probing.EnvironmentProbe]
@@ -247,7 +247,7 @@ class TestEnvironments:
     ) -> None:
         findings = self.foreign(load, uv=["transformers==4.57.1"])
         notes = [finding for finding in findings if finding.level == "note"]
-        assert [note.told for note in notes] == [
+        assert [note.sentence for note in notes] == [
             "judge testing: an environment with transformers==4.57.1 will be made once, by the first run"
         ]
         assert not (tmp_path / "cache" / "edit-eval" / "environments").exists()
@@ -258,8 +258,8 @@ class TestEnvironments:
         monkeypatch.setenv("PYTHONPATH", "/somewhere")
         (tmp_path / "python").symlink_to(sys.executable)
         findings = self.foreign(load, python=str(tmp_path / "python"))
-        assert [f.level for f in findings if "PYTHONPATH" in f.told] == ["warning"]
-        assert not [f for f in self.foreign(load) if "PYTHONPATH" in f.told]
+        assert [f.level for f in findings if "PYTHONPATH" in f.sentence] == ["warning"]
+        assert not [f for f in self.foreign(load) if "PYTHONPATH" in f.sentence]
 
 
 class TestServed:
@@ -293,9 +293,9 @@ class TestServed:
         pytest.importorskip("uvicorn")
         version = metadata.version("transformers")
         findings = of(self.examined(load, engine="transformers"), "environments")
-        (found,) = (f for f in findings if f.told.startswith("judge chat_endpoint: its server"))
+        (found,) = (f for f in findings if f.sentence.startswith("judge chat_endpoint: its server"))
         assert found.level == "ok"
-        assert f"transformers {version}" in found.told
+        assert f"transformers {version}" in found.sentence
 
     @pytest.mark.usefixtures("no_probes")
     def test_a_command_whose_program_is_not_there(self, load: Load) -> None:
@@ -344,7 +344,7 @@ class TestBenchmark:
     def test_a_category_without_rubric_can_be_skipped(self, load: Load) -> None:
         findings = examine(load([item(0), item(1, "风格")], benchmark={"on_bad_sample": "skip"}))
         assert stoppers(findings) == []
-        (warning,) = (finding.told for finding in findings if finding.level == "warning")
+        (warning,) = (finding.sentence for finding in findings if finding.level == "warning")
         assert warning.startswith("sample 1 (00001_风格) will be skipped: no rubric for its category `风格`")
 
     def test_a_file_that_is_no_benchmark(self, load: Load, tmp_path: Path) -> None:
@@ -389,7 +389,7 @@ def test_keys_are_known_by_name_and_never_shown(load: Load, tmp_path: Path, monk
     assert "the variable MY_JUDGE_KEY (api_key_env) is not set" in missing.text
     monkeypatch.setenv("MY_JUDGE_KEY", "sk-canary")
     findings = examine(configuration)
-    assert [finding.told for finding in of(findings, "keys")] == ["Judge: MY_JUDGE_KEY is set"]
+    assert [finding.sentence for finding in of(findings, "keys")] == ["Judge: MY_JUDGE_KEY is set"]
     assert "sk-canary" not in json.dumps([finding.as_plain() for finding in findings])
 
 
@@ -413,7 +413,7 @@ def test_without_the_benchmark_s_file_all_else_is_examine(load: Load, tmp_path: 
     assert "benchmark.data_path: no such file" in problem
     assert problem.endswith("benchmark.jsn")
     assert {"devices", "host", "disk"} <= {finding.area for finding in findings}
-    assert [f.told for f in of(findings, "devices") if f.level == "ok"] == [
+    assert [f.sentence for f in of(findings, "devices") if f.level == "ok"] == [
         "edit model testing: cpu:0, cpu:1 (as configured)",
         "judge testing: cpu:0, cpu:1 (as configured)",
     ]
@@ -428,7 +428,7 @@ def test_a_size_that_nobody_knows_is_no_number(load: Load, tmp_path: Path, monke
     monkeypatch.setenv("HF_HOME", str(tmp_path))
     params = {"device_ids": "cpu:1", "model_name": "somebody/some-model"}
     findings = examine(load(diffusion_model={"type": "qwen_image_edit", "params": params}))
-    text = " ".join(finding.told for finding in findings)
+    text = " ".join(finding.sentence for finding in findings)
     assert "somebody/some-model (of unknown size) is not in the cache" in text
     assert "weights to be downloaded (of unknown size)" in text
     assert "0.0 MB" not in text
@@ -447,7 +447,7 @@ def test_an_interpreter_that_is_not_there_can_be_made(load: Load, monkeypatch: p
 def test_each_further_fault_of_a_configuration_is_a_line() -> None:
     error = ConfigurationError("first (and 1 more)")
     error.add_note("second")
-    assert [(f.area, f.told, f.stops) for f in refusal(error)] == [
+    assert [(f.area, f.sentence, f.stops) for f in refusal(error)] == [
         ("configuration", "first (and 1 more)", True),
         ("configuration", "second", True),
     ]

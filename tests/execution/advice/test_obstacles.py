@@ -76,7 +76,7 @@ def test_without_a_gpu_a_large_model_is_refused_by_run_plan_and_doctor(tmp_path:
         plan(big(tmp_path))
     assert str(caught.value) == f"{NO_GPU}; `plan --gpus N` simulates GPUs"
     (found,) = [f for f in examine(big(tmp_path)) if f.area == "devices" and f.stops]
-    assert (found.line, found.told) == (NO_GPU, f"edit model qwen_image_edit: {found.text}")
+    assert (found.line, found.sentence) == (NO_GPU, f"edit model qwen_image_edit: {found.text}")
 
 
 def test_who_asks_for_the_cpu_gets_it(tmp_path: Path) -> None:

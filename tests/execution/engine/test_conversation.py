@@ -35,7 +35,7 @@ def asked() -> Conversation:
     made = Conversation()
     orders = [{"do": "prepare"}, {"do": "load"}, {"do": "run", "task": 7, "kind": "edit"}]
     for order in [*orders, {"do": "run", "task": 8, "kind": "judge", "requests": [{}, {}]}, {"do": "stop"}]:
-        made.told(order)
+        made.sent(order)
     return made
 
 

@@ -34,6 +34,20 @@ class Ears:
         return lambda *arguments, **named: None
 
 
+class UnderWay(Ears):
+    """Hears what was begun and is not finished."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tasks = set[int]()
+
+    def running(self, replica: Any, task: Any, about: Any) -> None:
+        self.tasks.add(task.number)
+
+    def finished(self, replica: Any, task: Any) -> None:
+        self.tasks.remove(task.number)
+
+
 QUICK = {"seconds": 0.0}
 """Where no run ends before its time: nothing is seen by waiting."""
 
@@ -69,11 +83,13 @@ def test_the_first_sample_of_each_category_comes_first_and_the_rest_is_predicted
 
 
 def test_a_judge_that_never_answers_with_a_score_stops_the_run_early(tmp_path: Path) -> None:
+    ears = UnderWay()
     with pytest.raises(
         Stopped, match=r"pilot: none of the first \d+ answers by testing is a score: unparseable .*--retry unparseable"
     ):
-        run(tmp_path, {}, {"default_answer": "What a lovely picture!"})
+        run(tmp_path, {}, {"default_answer": "What a lovely picture!", "device_ids": "cpu:1"}, ears)
     assert len(records(tmp_path, "edits")) < COUNT
+    assert not ears.tasks, "what was under way is finished: it may have been paid for"
     mended = run(tmp_path, {}, {})
     assert mended.reached
     keys = [r["key"] for r in records(tmp_path, "edits")]
@@ -169,7 +185,10 @@ class Recorded:
     def __init__(self, matrix: Matrix) -> None:
         self.matrix = matrix
         self.over: list[bool] = []
-        self.pilot = Pilot(matrix, choose_pilot(matrix), Ears(), self.over.append)
+        self.pilot = Pilot(matrix, choose_pilot(matrix), Ears(), self.over.append, self.stop)
+
+    def stop(self, why: str) -> None:
+        raise Stopped(why)
 
     def edits(self, *numbers: int, reason: str = "") -> None:
         for n in numbers:

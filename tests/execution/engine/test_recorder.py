@@ -454,6 +454,6 @@ def test_controls_that_are_read_again_are_still_controls() -> None:
     work.on_ready = found.append
     engine._again, engine._now, engine._work, engine._policy = ReadingAgain(), 0.0, work, Mock()
     engine._do, engine._watch = Mock(), Mock()  # type: ignore[method-assign]
-    engine._read_again(Mock(), Task(1, "judge:m", (1,), control=True), "a.png: gone")
+    engine._read_again(Mock(), Task(1, "judge:m", (1,), by_the_way=True), "a.png: gone")
     work.settle(FIRST_TICKET)
-    assert [one.control for one in found] == [True]
+    assert [one.by_the_way for one in found] == [True]

@@ -304,13 +304,13 @@ def test_a_picture_of_a_lost_machine_says_nothing_of_the_one_that_makes_it_anew(
             ):
                 driver._heard(node, worker, said)
             if number == 1:
-                driver._told({"event": "lost", "number": 1, "reason": "it has not answered", "returns": False})
+                driver._received({"event": "lost", "number": 1, "reason": "it has not answered", "returns": False})
         driver._events.clear()
         taken = {"event": "taken", "task": 7, "disk": False}
-        driver._told({**taken, "worker": 11, "error": "it is gone"})
+        driver._received({**taken, "worker": 11, "error": "it is gone"})
         assert not driver._events
         assert 2 in driver._nodes, "of which nothing was said"
-        driver._told({**taken, "worker": 12, "error": ""})
+        driver._received({**taken, "worker": 12, "error": ""})
         assert [(event.worker, event.message["event"]) for event in driver._events] == [(12, "done")]
     finally:
         driver.close()
@@ -322,7 +322,7 @@ def test_a_machine_that_is_lost_before_the_engine_has_heard_of_it_takes_no_gpu_o
         for number in (1, 2):
             gpu = Gpu("cuda:0", "", "", None, None)  # as each of them calls its own
             driver._nodes[number] = Node(number, f"machine {number}", 1, gpus=(gpu,))
-        driver._told({"event": "lost", "number": 1, "reason": "it has not answered", "returns": False})
+        driver._received({"event": "lost", "number": 1, "reason": "it has not answered", "returns": False})
         driver._number(driver._nodes[2])
         assert driver._nodes[2].gpus[0].name == "cuda:0"
         assert [event.message["event"] for event in driver._events] == ["note"]

@@ -56,7 +56,7 @@ def asked(section: ModelSection, folder: Path, method: str) -> Any:
     return found(make_parameters(model_class, section.parameters)) if found is not None else None
 
 
-def told(card: Mapping[str, str]) -> Iterator[str]:
+def card_lines(card: Mapping[str, str]) -> Iterator[str]:
     """Yields a card as lines for people."""
     if not card:
         return

@@ -26,12 +26,12 @@ from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError, Stopped
 from edit_eval.execution.advice.cards import (
     bytes_of_weights,
+    card_lines,
     card_of,
     download_command,
     hub_address,
     hub_answers,
     published,
-    told,
 )
 from edit_eval.execution.advice.probing import (
     EnvironmentProbe,
@@ -218,9 +218,9 @@ def rooms(context: Context) -> dict[str, Room]:
         alone = replace(context, laid_out=[model.model])
         for finding in look(alone, [check for check in CHECKS if check.room]):
             if finding.stops:
-                swap = max(swap, Room("too little", finding.told), key=_worse)
+                swap = max(swap, Room("too little", finding.sentence), key=_worse)
             elif finding.level == "warning" and model.on_gpu:  # on the CPU the warning is about time
-                swap = max(Room("unknown", finding.told), swap, key=_worse)
+                swap = max(Room("unknown", finding.sentence), swap, key=_worse)
         if not model.on_gpu and model.weights.parts and context.host_free is None:
             text = Text("{} runs on the CPU, and free host memory is unknown", model.who)
             swap = max(Room("unknown", text), swap, key=_worse)
@@ -484,7 +484,7 @@ def cards(context: Context, wanted: Wanted) -> Iterator[Finding]:
     except ConfigurationError as error:  # the benchmark's findings report it, too, if there is a benchmark
         yield Finding("models", "problem", str(error), who=wanted.who)
         return
-    for line in told(card):
+    for line in card_lines(card):
         yield Finding("models", "note", line, who=wanted.who)
 
 

@@ -14,7 +14,7 @@ from edit_eval.config.components import import_class
 from edit_eval.config.identity import Identity
 from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.errors import ConfigurationError
-from edit_eval.execution.advice.cards import card_of, told
+from edit_eval.execution.advice.cards import card_lines, card_of
 from edit_eval.execution.advice.checks import Context, rooms
 from edit_eval.execution.advice.checks import devices as devices_of
 from edit_eval.execution.advice.control_questions import ControlQuestions
@@ -279,7 +279,7 @@ def make_plan(
     placement, load_concurrency = choices.placement.value, choices.load_concurrency.value
     notes = [*_notes(choices, room, here=imagined is None), *too_short(configuration, models, durations)]
     for section in configuration.edit_models.values():
-        notes += [Text("{}: {}", section.name, line) for line in told(card_of(section, configuration.folder))]
+        notes += [Text("{}: {}", section.name, line) for line in card_lines(card_of(section, configuration.folder))]
     if categories is None:
         categories = [canonical(name) for name in configuration.benchmark.filters.categories] or CATEGORIES
         path = configuration.benchmark.parameters.get("data_path", Text("the benchmark"))

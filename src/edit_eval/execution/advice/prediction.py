@@ -385,7 +385,7 @@ def simulate(
             # They wait for the first edit model's edits: their own sample's, and those that they show.
             edits = {edit for of_one in shown for edit in of_one}
             phase = max(phases[edit] for edit in edits)
-            work.add(judge.key, [of_one[0] for of_one in shown], after=edits, phase=phase, control=True)
+            work.add(judge.key, [of_one[0] for of_one in shown], after=edits, phase=phase, by_the_way=True)
 
     bound = lower_bound(
         models,

@@ -170,7 +170,7 @@ class LocalDriver:
         """Sends a message, now or as soon as the worker reads."""
         process = self._processes.get(worker)
         if process is not None:
-            process.conversation.told(message)
+            process.conversation.sent(message)
             process.unsent += encode(message)
             self._send(process)
 

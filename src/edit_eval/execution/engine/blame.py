@@ -106,7 +106,7 @@ class Blame:
                 self._charges[task.model, (unit,)] = 1
                 self._device_faults[task.model, (unit,)] = None if faults is None else dict(faults)
                 failed_on = frozenset({replica.index})
-                self._work.add(task.model, [unit], phase=task.phase, alone=True, failed_on=failed_on)
+                self._work.again(task, units=(unit,), alone=True, failed_on=failed_on)
             self._records.attempt(task, reason)
         elif self._charges[key] >= TASK_FAILURES and faults and not self._is_proven(key, faults):
             self._failures[replica.number] += 1
@@ -154,7 +154,7 @@ class Blame:
         self._well.update(one for one, was_well in tried.items() if was_well)  # the fault was not theirs
         if len(task.units) > 1:  # each member is tried alone, to show which of them it was
             for unit in task.units:
-                self._work.add(task.model, [unit], phase=task.phase, control=task.control)
+                self._work.again(task, units=(unit,), alone=False, failed_on=frozenset())
             return self._records.attempt(task, error)
         self._remember(replica, task, "out of memory")
         where = f"on each of {len(tried)} devices" if len(tried) > 1 else "on this device"
@@ -229,8 +229,7 @@ class Blame:
         return [one for one in of if one is not replica and one.state is not ReplicaState.RETIRED and not one.lost]
 
     def _try_elsewhere(self, replica: Replica, task: Task, reason: str, *, alone: bool) -> None:
-        failed_on = task.failed_on | {replica.index}
-        self._work.add(task.model, task.units, phase=task.phase, alone=alone, control=task.control, failed_on=failed_on)
+        self._work.again(task, alone=alone, failed_on=task.failed_on | {replica.index})
         self._records.attempt(task, reason)
 
     def _keep_attempt(self, replica: Replica, reason: str, kind: str = "") -> None:
@@ -238,7 +237,7 @@ class Blame:
         self._records.event("attempt", model=replica.key, place=list(replica.place), kind=kind, error=error)
 
     def _remember(self, replica: Replica, task: Task, what: str) -> None:
-        if not task.control:
+        if not task.by_the_way:
             status = Status.EDIT_FAILED if replica.model.kind == "edit" else Status.JUDGE_ERROR
             self._recent.append((self._named(replica, what), status))
 

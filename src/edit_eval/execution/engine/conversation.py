@@ -182,7 +182,7 @@ class Conversation:
         self._awaited: set[str] = set()
         self._tasks: dict[int, tuple[Sequence[Mapping[str, Check]], int]] = {}  # kinds of each result, and how many
 
-    def told(self, order: Message) -> None:
+    def sent(self, order: Message) -> None:
         """Notes an order sent to the worker."""
         if order["do"] == "run":
             edit = order["kind"] == "edit"

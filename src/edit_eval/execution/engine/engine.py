@@ -98,7 +98,7 @@ class Engine:
         self._simulated = poll_seconds == float("inf")  # without interruptions or silent workers
         self._purse = purse or Purse({}, None, (), records.event)
         self._held: list[tuple[RunningWorker, Task, dict[str, Any]]] = []  # orders that could pass the limit of costs
-        self._spent_out = ""
+        self._ends = ""
         self._workers: dict[int, RunningWorker] = {}
         self._of: dict[int, RunningWorker] = {}  # replica number -> its worker
         self._started = 0
@@ -165,8 +165,8 @@ class Engine:
                 self._records.sync()
 
     def _end_or_explain(self) -> None:
-        if self._spent_out:
-            raise Stopped(self._spent_out)
+        if self._ends:
+            raise Stopped(self._ends)
         if self._draining:
             raise KeyboardInterrupt
         if not self._work.finished:
@@ -205,8 +205,7 @@ class Engine:
             raise KeyboardInterrupt
         if wanted == "drain" and not self._draining:
             self._draining = True
-            self._watch.note("stopping: running tasks finish first; interrupt again to stop at once")
-            self._do(self._policy.drain())
+            self._drain()
         if due := self._again.due(self._now):
             for ticket in due:
                 self._work.settle(ticket)
@@ -231,7 +230,7 @@ class Engine:
     def _guard_progress(self) -> None:
         """Raises if work is left but every replica is idle, so no event will ever come: a bug, not worth a wait."""
         busy = any(w.replica.busy for w in self._workers.values())
-        if busy or self._work.finished or self._work.kept or self._draining or self._again.waiting:
+        if busy or self._work.finished or self._work.kept or self._draining or self._ends or self._again.waiting:
             return
         if self._first_load_error:
             self._explain()
@@ -275,7 +274,7 @@ class Engine:
 
     def _order(self, worker: RunningWorker, task: Task, order: dict[str, Any]) -> None:
         """Orders a task, unless it could pass the limit of costs: then it waits for what is under way."""
-        if self._spent_out or not self._purse.takes(task, order):
+        if self._ends or not self._purse.takes(task, order):
             self._held.append((worker, task, order))
         else:
             self._driver.submit(worker.number, order)
@@ -287,13 +286,23 @@ class Engine:
             if task.number in self._tasks and worker.number in self._workers:
                 self._order(worker, task, order)
         if self._held and not self._purse.waiting:
-            if not self._spent_out:
-                self._spent_out = self._purse.words
-                self._watch.note(self._spent_out)
             held, self._held = self._held, []
             for worker, task, _ in held:
                 self._return(worker.replica, task)
-            self._do(self._policy.drain())
+            if not self._ends:
+                self._watch.note(self._purse.words)
+            self.begin_nothing_more(self._purse.words)
+
+    def begin_nothing_more(self, why: str) -> None:
+        """Finishes what is under way, which may have been paid for already; then `run` raises `Stopped`."""
+        if not self._ends:
+            self._ends = why
+            self._drain()
+
+    def _drain(self) -> None:
+        if self._tasks:
+            self._watch.note(Text("stopping: running tasks finish first; interrupt again to stop at once"))
+        self._do(self._policy.drain())
 
     def _prepare(self, replica: Replica) -> None:
         self._started += 1
@@ -444,15 +453,7 @@ class Engine:
         else:
             if ticket == FIRST_TICKET:  # the first of perhaps a thousand
                 self._watch.note(Text("{}; unreadable pictures are retried for a minute", reason))
-            self._work.add(
-                task.model,
-                task.units,
-                after=[ticket],
-                phase=task.phase,
-                alone=task.alone,
-                control=task.control,
-                failed_on=task.failed_on,
-            )
+            self._work.again(task, after=[ticket])
         self._do(self._policy.failed(replica, task))
 
     def _died(self, worker: RunningWorker, reason: str, lost: bool = False) -> None:

@@ -12,9 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Container, Sequence
 from typing import Any, NamedTuple
 
-from edit_eval.errors import Stopped
 from edit_eval.judges.answers import LIMITS
-from edit_eval.records import CONTROL, NO_EDIT, Edit, Judgement, Status
+from edit_eval.records import NO_EDIT, Edit, Judgement, Status
 from edit_eval.scheduling.batches import FEWEST_IN_PILOT, first_samples
 from edit_eval.store.matrix import Matrix
 from edit_eval.text import Text
@@ -93,11 +92,19 @@ def models_at_work(matrix: Matrix) -> set[str]:
 class Pilot:
     """Watches what is recorded, and passes everything on to the real audience."""
 
-    def __init__(self, matrix: Matrix, cells: PilotCells, audience: Any, when_over: Callable[[bool], None]) -> None:
-        """`when_over` is called with whether every model that the pilot covers has been seen at work."""
+    def __init__(
+        self,
+        matrix: Matrix,
+        cells: PilotCells,
+        audience: Any,
+        when_over: Callable[[bool], None],
+        when_failed: Callable[[str], None],
+    ) -> None:
+        """`when_over` is called with whether every model that the pilot covers has been seen at work; `when_failed`
+        instead, with what to do, once all that a model has to show is recorded and failed."""
         self._matrix = matrix
         self._audience = audience
-        self._when_over = when_over
+        self._when_over, self._when_failed = when_over, when_failed
         self._at_work = models_at_work(matrix)
         self._edits: dict[str, list[int]] = {}  # what each edit model, and judge, has to show
         self._judgements: dict[str, list[int]] = {}
@@ -111,14 +118,14 @@ class Pilot:
         self._over = not self._covered
 
     def edit(self, edit: Edit) -> None:
-        """Passes on an edit. Raises `Stopped` if all of its model's pilot edits are recorded and failed."""
+        """Passes on an edit."""
         self._audience.edit(edit)
         self._look(f"edit:{edit.edit_model}", edit)
 
     def judgement(self, judgement: Judgement) -> None:
-        """Passes on a judgement. Raises `Stopped` if all of its judge's pilot judgements are recorded and failed."""
+        """Passes on a judgement."""
         self._audience.judgement(judgement)
-        if judgement.status not in (*NO_EDIT, Status.SKIPPED) and not judgement.edit_model.startswith(CONTROL):
+        if judgement.status not in (*NO_EDIT, Status.SKIPPED) and judgement.kind in ("edit", "battle"):
             self._look(f"judge:{judgement.judge}", judgement)
 
     def _look(self, key: str, record: Edit | Judgement) -> None:
@@ -132,7 +139,8 @@ class Pilot:
         pending |= {key for key, numbers in self._judgements.items() if any(map(self._matrix.is_pending, numbers))}
         for model in self._covered - self._at_work - pending:
             if len(self._failed[model]) >= FEWEST_IN_PILOT:
-                self._stop(self._failed[model])
+                self._over, self._covered = True, set()  # said once, whatever still comes of what is under way
+                return self._when_failed(self._in_words(self._failed[model]))
         if not pending and not self._over:
             self._over = True
             self._when_over(self._covered <= self._at_work)
@@ -140,7 +148,7 @@ class Pilot:
     def _is_edit_pending(self, number: int) -> bool:
         return self._matrix.edits[number].status is Status.PENDING
 
-    def _stop(self, failed: Sequence[Edit | Judgement]) -> None:
+    def _in_words(self, failed: Sequence[Edit | Judgement]) -> str:
         last = failed[-1]
         judged = [one for one in failed if isinstance(one, Judgement)]
         way = next((one.advice(judged) for one in self._matrix.judges if judged and one.name == judged[-1].judge), "")
@@ -151,7 +159,7 @@ class Pilot:
         else:
             of = len(failed), last.judge, last.status.value, last.reason
             what = Text("none of the first {} answers by {} is a score: {} ({})", *of)
-        raise Stopped(Text("pilot: {}; {}", what, mend))
+        return Text("pilot: {}; {}", what, mend)
 
 
 def cut_off_sentences(matrix: Matrix, judgements: Collection[int]) -> list[str]:

@@ -87,8 +87,8 @@ def fill_work(
     ]
     for its_phase, model, units in sorted([*edits, *judging], key=lambda task: task[0]):
         waits = _edit_waits if model.startswith("edit:") else _cell_waits
-        control = model.startswith("judge:") and matrix.cells.kind(about(matrix, units[0])).by_the_way
-        work.add(model, units, after=waits(matrix, units), phase=its_phase, control=control)
+        by_the_way = model.startswith("judge:") and matrix.cells.kind(about(matrix, units[0])).by_the_way
+        work.add(model, units, after=waits(matrix, units), phase=its_phase, by_the_way=by_the_way)
 
 
 def _phases(matrix: Matrix) -> list[int]:

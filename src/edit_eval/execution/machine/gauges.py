@@ -70,7 +70,7 @@ class _Stage:
 
     def figures(self) -> dict[str, int | None]:
         """Returns what is known by now, in bytes."""
-        before, loaded, after = map(_told, (self.before, self.loaded, self.after))
+        before, loaded, after = map(_used, (self.before, self.loaded, self.after))
         self.see(before)
         self.see(loaded)
         return {
@@ -81,7 +81,7 @@ class _Stage:
         }
 
 
-def _told(reading: Reading | None) -> int | None:
+def _used(reading: Reading | None) -> int | None:
     return reading.result() if reading is not None and reading.done() else None
 
 

@@ -63,11 +63,11 @@ def _two_judges(a: Instrument, b: Instrument, models: list[str], language: str) 
     )
     if len(models) > 1:
         points = points.encode(color=series_colour(models), shape=series_mark(models))
-    told = {"title": chart_title(f"{names[0]} · {names[1]}"), "usermeta": {"widest": _WIDEST}}
+    properties = {"title": chart_title(f"{names[0]} · {names[1]}"), "usermeta": {"widest": _WIDEST}}
     if a.scale != b.scale or a.scale.span is None:
-        titled: AnyChart = points.properties(**told)
+        titled: AnyChart = points.properties(**properties)
         return titled
     ends = [{"a": end, "b": end} for end in axes[0].domain]
     same = alt.Chart({"values": ends}).mark_line(strokeWidth=1, strokeDash=[3, 3])
-    chart: AnyChart = alt.layer(same.encode(x=x, y=y), points).properties(**told)
+    chart: AnyChart = alt.layer(same.encode(x=x, y=y), points).properties(**properties)
     return chart

@@ -64,10 +64,12 @@ def panel(results: Results, score: str | None = None) -> Panel | None:
     judgements, bounds = [], {}
     for edit in results.edits:
         item = Item.of(edit)
-        told = [(judge, repeats.get(item, {}).get(known, [])) for known, judge in judges.items()]
-        if all(one.outcome(judge.score) is not None for judge, every in told for one in every):
-            judgements.append(_judgement(name, edit, categories[edit.sample_id], told))
-            worst, best = (statistics.median(_mean(judge, every, end) for judge, every in told) for end in ends(scale))
+        series = [(judge, repeats.get(item, {}).get(known, [])) for known, judge in judges.items()]
+        if all(one.outcome(judge.score) is not None for judge, every in series for one in every):
+            judgements.append(_judgement(name, edit, categories[edit.sample_id], series))
+            worst, best = (
+                statistics.median(_mean(judge, every, end) for judge, every in series) for end in ends(scale)
+            )
             bounds[item] = worst, best
     one_judge = replace(
         results,
@@ -80,7 +82,7 @@ def panel(results: Results, score: str | None = None) -> Panel | None:
     return Panel(one_judge, bounds)
 
 
-_Told = Sequence[tuple[Instrument, Sequence[Judgement]]]
+_JudgedByEach = Sequence[tuple[Instrument, Sequence[Judgement]]]
 """Judgements of one edit by each judge, one for each repeat."""
 
 
@@ -90,14 +92,14 @@ def _mean(judge: Instrument, repeats: Sequence[Judgement], missing: float) -> fl
     return math.fsum(scores) / len(scores)
 
 
-def _judgement(name: str, edit: Edit, category: str, told: _Told) -> Judgement:
-    values = [judge.values.get(Item.of(edit)) for judge, _ in told]
+def _judgement(name: str, edit: Edit, category: str, series: _JudgedByEach) -> Judgement:
+    values = [judge.values.get(Item.of(edit)) for judge, _ in series]
     known = [value for value in values if value is not None]
-    scored = len(known) == len(told)
+    scored = len(known) == len(series)
     # A score may still come; only if none can is there a reason to give.
     outcomes = [
         one.outcome(judge.score)
-        for (judge, every), value in zip(told, values, strict=True)
+        for (judge, every), value in zip(series, values, strict=True)
         for one in every
         if value is None
     ]

@@ -23,7 +23,7 @@ import numpy as np
 from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError
 from edit_eval.judges.judge_table import lineage_of_name
-from edit_eval.records import CONTROL, EDIT_LOST, NO_EDIT, Edit, Judgement, Results, Sample, Scale, Status
+from edit_eval.records import EDIT_LOST, NO_EDIT, Edit, Judgement, Results, Sample, Scale, Status
 from edit_eval.statistics.battles import votes_of
 from edit_eval.statistics.instruments import Instrument, Item, judges_of, people_of, recorded_judges
 from edit_eval.statistics.intervals import Estimate, IntArray, cluster_codes, estimate
@@ -174,14 +174,14 @@ def instrument(results: Results, name: str, ratings: Iterable[Rating] = ()) -> I
     or has answered nothing.
     """
     judge, _, score = name.partition("/")
-    if name == PEOPLE and PEOPLE not in (*results.judges, *results.battle_judges):
+    if name == PEOPLE and PEOPLE not in results.every_judge:
         found = people_of(ratings)
         if not found.answers:
             raise ConfigurationError(
                 Text("people: nobody has voted on edits of {}; --people FILE names their scores or votes", results.name)
             )
         return found
-    known = [*results.judges, *results.battle_judges]
+    known = list(results.every_judge)
     if judge not in known:
         meant = did_you_mean(judge, known) or Text("; there are: {}", known)
         raise ConfigurationError(Text("{} has no judge {!r}{}", results.name, judge, meant))
@@ -198,7 +198,7 @@ def instrument(results: Results, name: str, ratings: Iterable[Rating] = ()) -> I
 
 def with_critics(results: Results) -> Results:
     """Returns the results with critics as judges like any other, to choose by their scores."""
-    heard = tuple(one for one in results.critiques if not one.edit_model.startswith(CONTROL))
+    heard = tuple(one for one in results.critiques if one.kind == "edit")
     critics = dict.fromkeys(one.judge for one in heard)
     return replace(results, judges=(*results.judges, *critics), judgements=(*results.judgements, *heard))
 
@@ -326,15 +326,15 @@ def best_of(results: Results, select: Instrument, report: Instrument, sizes: Seq
         )
     wanted = sorted({1, *sizes}) if sizes else sizes_of(edits)
     return Worth(
-        select=_told(select),
-        report=_told(report),
+        select=_chooser(select),
+        report=_chooser(report),
         family=shared_family(results, select.name, report.name),
         edit_seeds=edits,
         models=tuple(_Curve(results, select, report, model, tuple(wanted)).document() for model in results.edit_models),
     )
 
 
-def _told(of: Instrument) -> Chooser:
+def _chooser(of: Instrument) -> Chooser:
     return Chooser(name=of.name, given=of.given, score=of.score, scale=of.scale)
 
 
@@ -561,7 +561,7 @@ class _Curve:
         """Judgements of these edits by the selecting judge."""
         return [
             one
-            for one in (*self.results.judgements, *self.results.battles)
+            for one in self.results.counted
             if one.judge == self.select.name and self.edit_model in (one.edit_model, one.other)
         ]
 

@@ -89,7 +89,7 @@ def over(both: Agreement) -> Map | None:
         return None
     own = by_model(both.other.values)
 
-    def told(model: str, row: BridgedModel) -> BridgedModel:
+    def completed(model: str, row: BridgedModel) -> BridgedModel:
         scores = [both.other.values[item] for item in own.get(model, ())]
         return replace(
             row,
@@ -101,7 +101,7 @@ def over(both: Agreement) -> Map | None:
         )
 
     found = found.turned(both.turn)
-    return replace(found, edit_models={model: told(model, row) for model, row in found.edit_models.items()})
+    return replace(found, edit_models={model: completed(model, row) for model, row in found.edit_models.items()})
 
 
 def _within(interval: Span | None, scale: Scale) -> Span | None:
@@ -188,7 +188,7 @@ def translate(run: Run, known: Bridge, wanted: str) -> TranslatedRun:
     edits = {Item.of(one) for one in run.results.judgements if one.judge == name}  # several repeats of an edit are one
     total = Counter(one.edit_model for one in edits)
 
-    def told(model: str, row: TranslatedModel) -> TranslatedModel:
+    def completed(model: str, row: TranslatedModel) -> TranslatedModel:
         return replace(
             row,
             total=total[model],
@@ -200,7 +200,7 @@ def translate(run: Run, known: Bridge, wanted: str) -> TranslatedRun:
     as_it_is = replace(
         found,
         range=sorted(turn * end for end in found.range),
-        edit_models={model: told(model, row) for model, row in found.edit_models.items()},
+        edit_models={model: completed(model, row) for model, row in found.edit_models.items()},
     )
     return TranslatedRun(as_=target.judge, by=name, made=known.made, **asdict(as_it_is))
 

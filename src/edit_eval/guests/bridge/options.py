@@ -44,6 +44,6 @@ class TellAs(VerbOption):
         from edit_eval.guests.bridge.sheet import translated_sheet
         from edit_eval.reporting.analyses import plain
 
-        told = translate(run, read_bridge(bridge), wanted)
-        answer_with(lambda: plain(told), translated_sheet(told), spoken(run.language), markdown)
+        translated = translate(run, read_bridge(bridge), wanted)
+        answer_with(lambda: plain(translated), translated_sheet(translated), spoken(run.language), markdown)
         return True

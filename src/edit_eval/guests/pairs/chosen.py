@@ -285,10 +285,10 @@ def _preferred(
     """Returns the pair; `opposed` if those who judged it contradict each other, `open` if nobody prefers either."""
     sides: dict[bool, list[tuple[_Rater, float]]] = {True: [], False: []}
     for one in heard:
-        told = one.margin(a, b)
-        if told is None or one.noise is None:
+        lead = one.margin(a, b)
+        if lead is None or one.noise is None:
             continue
-        size, error = told
+        size, error = lead
         if abs(size) > max(float(one.noise.reach(np.array([error]))[0]), 1e-9) and abs(size) >= least:
             sides[size > 0].append((one, abs(size)))
     if voted is not None:  # people count above judges

@@ -144,12 +144,12 @@ def _write_parquet(folder: Path, name: str, rows: Sequence[dict[str, Any]], made
     }
     value = {kind: {"dtype": kind, "_type": "Value"} for kind in ("string", "float64", "binary")}
     image = {"_type": "Image"}
-    told = value | {
+    features_of = value | {
         "image": image,
         "images": {"feature": image, "_type": "List"},
         "strings": {"feature": value["string"], "_type": "List"},
     }
-    features = {column: told[kind] for column, kind in kinds.items()}
+    features = {column: features_of[kind] for column, kind in kinds.items()}
     metadata = {"huggingface": json.dumps({"info": {"features": features}})}
     schema = pa.schema([(column, types[kind]) for column, kind in kinds.items()], metadata=metadata)
     (folder / name).mkdir()

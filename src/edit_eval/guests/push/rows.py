@@ -78,8 +78,8 @@ def _write_model(
     image = pa.struct({"bytes": pa.binary(), "path": pa.string()})
     types = {"string": pa.string(), "int64": pa.int64(), "float64": pa.float64()}
     types |= {"image": image, "tags": pa.list_(pa.string())}
-    told = {"huggingface": json.dumps({"info": {"features": features(kinds)}}, ensure_ascii=False)}
-    schema = pa.schema([(name, types[kind]) for name, kind in kinds.items()], metadata=told)
+    extra = {"huggingface": json.dumps({"info": {"features": features(kinds)}}, ensure_ascii=False)}
+    schema = pa.schema([(name, types[kind]) for name, kind in kinds.items()], metadata=extra)
     folder.mkdir(parents=True)
     group: list[dict[str, Any]] = []
     size = whole = 0

@@ -287,7 +287,7 @@ class Agent:
     def _run(self) -> None:
         try:
             machine = self._driver.machine()
-            told: dict[str, Meter] = {}
+            sent: dict[str, Meter] = {}
             self._meters = Meters(machine)
             self._tell(event="hello", **self._describe(machine))
             self._driver.wait_for(self._bell, self._work_off)
@@ -295,9 +295,9 @@ class Agent:
                 _, events = self._driver.poll(METERS_EVERY)
                 for worker, message in events:
                     self._pass_on(worker, message)
-                if self._meters.latest is not told:
-                    told = self._meters.latest
-                    self._tell(event="meters", meters={name: [m.used, m.total, m.busy] for name, m in told.items()})
+                if self._meters.latest is not sent:
+                    sent = self._meters.latest
+                    self._tell(event="meters", meters={name: [m.used, m.total, m.busy] for name, m in sent.items()})
         except Exception as error:
             self._failure = f"{type(error).__name__}: {error}"
         finally:
@@ -359,13 +359,13 @@ class Agent:
             elif "run" in message:
                 self._tell(event="shared", shared=self._files.look(*message["run"]))
 
-    def _start(self, worker: int, told: Message) -> None:
-        if told["logs"] is not None:
-            told["logs"] = Path(told["logs"]) if self._files.shared else self._files.folder / "logs"
+    def _start(self, worker: int, wanted: Message) -> None:
+        if wanted["logs"] is not None:
+            wanted["logs"] = Path(wanted["logs"]) if self._files.shared else self._files.folder / "logs"
             if not self._files.shared:
-                self._logs[worker] = told["logs"] / f"{told['name']}.log"
-        server = told.pop("server")
-        specification = WorkerSpecification(**told, server=server and ServerEnvironment(**server))
+                self._logs[worker] = wanted["logs"] / f"{wanted['name']}.log"
+        server = wanted.pop("server")
+        specification = WorkerSpecification(**wanted, server=server and ServerEnvironment(**server))
         try:
             self._driver.start(worker, specification)
         except OSError as error:

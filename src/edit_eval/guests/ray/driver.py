@@ -283,11 +283,11 @@ class RayDriver(LocalDriver):
         for number, some in self._frames.feed(data):
             if number == GATEWAY:
                 for message in self._said.feed(some):
-                    self._told(message)
+                    self._received(message)
             elif number in self._nodes:
                 self._hear_node(self._nodes[number], some)
 
-    def _told(self, message: Message) -> None:
+    def _received(self, message: Message) -> None:
         """Handles a message of the gateway, which is ours."""
         event = message["event"]
         if event == "ready":
@@ -438,15 +438,15 @@ class RayDriver(LocalDriver):
             return self._events.append(Event(worker, why))
         log = specification.logs and specification.logs / f"{specification.name}.log"
         self._remote[worker] = Remote(node, log)
-        self._remote[worker].conversation.told({"do": "prepare"})  # its own driver sends that
+        self._remote[worker].conversation.sent({"do": "prepare"})  # its own driver sends that
         node.workers.add(worker)
         if specification.logs is not None and not node.knows_run:
             node.knows_run = True
             self._tell(node, run=self._mark_in(specification.logs.absolute().parent))
-        told = asdict(replace(specification, devices=tuple(node.own[name] for name in specification.devices)))
-        told["logs"] = told["logs"] and str(specification.logs and specification.logs.absolute())
-        told["import_path"] = [os.path.abspath(folder) for folder in specification.import_path]
-        self._tell(node, start=worker, specification=told)
+        fields = asdict(replace(specification, devices=tuple(node.own[name] for name in specification.devices)))
+        fields["logs"] = fields["logs"] and str(specification.logs and specification.logs.absolute())
+        fields["import_path"] = [os.path.abspath(folder) for folder in specification.import_path]
+        self._tell(node, start=worker, specification=fields)
 
     def _mark_in(self, run: Path) -> tuple[str, str, str]:
         """Leaves a file in the run directory, by which a machine can tell that it is the same."""
@@ -460,7 +460,7 @@ class RayDriver(LocalDriver):
         remote = self._remote.get(worker)
         if remote is None:
             return super().submit(worker, message)
-        remote.conversation.told(message)
+        remote.conversation.sent(message)
         if message["do"] == "run":
             remote.tasks[message["task"]] = message
         self._tell(remote.node, to=worker, send=message)

@@ -211,8 +211,8 @@ class Gateway:
         return self._names.setdefault(node["NodeID"], f"{host}-{node['NodeID'][:6]}" if host in taken else host)
 
     def _begun(self, peers: list[Peer], there: float) -> None:
-        told = [{"number": peer.number, "name": peer.name, "gpus": peer.gpus} for peer in peers]
-        self._say("machines", machines=told, gpus=there)
+        listed = [{"number": peer.number, "name": peer.name, "gpus": peer.gpus} for peer in peers]
+        self._say("machines", machines=listed, gpus=there)
         for peer in peers:
             self._peers[peer.number] = peer
             self._ask(peer)
@@ -229,7 +229,7 @@ class Gateway:
             elif peer.unsent and not peer.telling:
                 orders, peer.telling = bytes(peer.unsent), True
                 peer.unsent.clear()
-                self._call(peer.agent.tell.remote(orders), partial(self._told, peer))
+                self._call(peer.agent.tell.remote(orders), partial(self._delivered, peer))
         self._answered += stopped
         if now - self._answered > HEAD_SECONDS:
             self._fail(f"the head of the Ray cluster has not answered for {HEAD_SECONDS:g} s")
@@ -254,7 +254,7 @@ class Gateway:
         if said:
             self._unsent += framed(peer.number, said)
 
-    def _told(self, peer: Peer, answer: Any) -> None:
+    def _delivered(self, peer: Peer, answer: Any) -> None:
         peer.telling = False
         if answer.exception():
             self._failed(peer, answer.exception())

@@ -51,7 +51,7 @@ class RehearsedStart:
 
     @property
     def judgements(self) -> Sequence[Judgement]:
-        return (*self.results.judgements, *self.results.battles) if self.results else ()
+        return self.results.counted if self.results else ()
 
     @property
     def activities(self) -> Sequence[Activity]:

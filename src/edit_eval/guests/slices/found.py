@@ -201,8 +201,8 @@ def _mean(values: np.ndarray) -> float:
 
 def _seed(results: Results, *names: str) -> int:
     """Returns the seed of the draws, the same for the same data, so that a number is the same whenever it is read."""
-    told = "\n".join([*names, *(sample.id for sample in results.samples)])
-    return int.from_bytes(hashlib.sha256(told.encode("utf-8", "surrogatepass")).digest()[:8])
+    seeded_by = "\n".join([*names, *(sample.id for sample in results.samples)])
+    return int.from_bytes(hashlib.sha256(seeded_by.encode("utf-8", "surrogatepass")).digest()[:8])
 
 
 Groups = dict[tuple[Condition, ...], BoolArray]
@@ -266,12 +266,12 @@ def _listed(every: Sequence[Slice], side: int) -> list[Slice]:
     """Returns the slices of one side, the surest first; a combination only where it is surer than each of its parts."""
     of_side = [one for one in every if one.difference * side > 0]
     alone = {one.conditions[0]: _sureness(one) for one in every if len(one.conditions) == 1}
-    told = [
+    conclusions = [
         one
         for one in of_side
         if len(one.conditions) == 1 or _sureness(one) > max(alone.get(part, 0.0) for part in one.conditions)
     ]
-    return sorted(told, key=lambda one: (-_sureness(one), one.conditions))
+    return sorted(conclusions, key=lambda one: (-_sureness(one), one.conditions))
 
 
 def _sureness(one: Slice) -> float:

@@ -29,10 +29,10 @@ def draw_apart(run: Path) -> None:
 
     Raises `NotDrawn` if it cannot be written; the run's records stay as they were.
     """
-    code, told = _in_a_copy(run) if _can_be_copied() else _in_another_interpreter(run)
+    code, written = _in_a_copy(run) if _can_be_copied() else _in_another_interpreter(run)
     if not code:
         return
-    last = (told.strip().splitlines() or ["no message"])[-1]
+    last = (written.strip().splitlines() or ["no message"])[-1]
     disk = code in (ExitCode.UNUSABLE, ExitCode.STOPPED)
     problem = Text("the report could not be drawn ({})", last)
     if disk:
@@ -71,8 +71,8 @@ def _in_a_copy(run: Path) -> tuple[int, str]:
         _draw_and_end(run, writing)
     os.close(writing)
     try:
-        with open(reading, encoding="utf-8", errors="replace") as told:
-            said = told.read()
+        with open(reading, encoding="utf-8", errors="replace") as written:
+            said = written.read()
         ended = os.waitpid(copy, 0)[1]
     except BaseException:  # a Ctrl-C
         os.kill(copy, signal.SIGKILL)

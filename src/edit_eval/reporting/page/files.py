@@ -33,7 +33,7 @@ from edit_eval.reporting.language import said
 from edit_eval.reporting.names import name_of, scale_words, score_name
 from edit_eval.reporting.page.gallery import PageFiles, thumbnail
 from edit_eval.reporting.page.page import page, portable_page
-from edit_eval.reporting.page.rendering import say_in, template_environment, told_of
+from edit_eval.reporting.page.rendering import content_of, say_in, template_environment
 from edit_eval.reporting.people_differences import explanation, people_in, sentences
 from edit_eval.reporting.remarks import passport_lines, wrong_lines
 from edit_eval.reporting.results_sheet import coverage_words
@@ -135,7 +135,7 @@ def markdown(results: Results, summary: Mapping[str, Any], language: str) -> str
     environment.filters["score_name"] = lambda part: say_in(language, score_name(part.score))
     people = people_in(summary)
     return environment.get_template("report.md.j2").render(
-        **told_of(results, summary),
+        **content_of(results, summary),
         coverage=coverage_words(summary),
         verdict=markdown_sheet(verdict_sheet(verdict_of(summary), full=True, drawn=False), language),
         drawn=bool(verdict_drawing(summary, language)),
@@ -297,13 +297,8 @@ def selected(results: Results, ids: Collection[str]) -> Results:
         len(known),
     )
     return replace(
-        results,
+        results.of_samples(chosen),
         name=f"{results.name} ({len(chosen)}/{len(known)})",
-        samples=tuple(sample for sample in results.samples if sample.id in chosen),
-        edits=tuple(edit for edit in results.edits if edit.sample_id in chosen),
-        judgements=tuple(one for one in results.judgements if one.sample_id in chosen),
-        controls=tuple(one for one in results.controls if one.sample_id in chosen),
-        battles=tuple(one for one in results.battles if one.sample_id in chosen),
         published={},
         activities=(),
         wall_seconds=(),

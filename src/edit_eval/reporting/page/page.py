@@ -41,8 +41,8 @@ from edit_eval.reporting.names import NAMES, name_of, scale_words, score_name
 from edit_eval.reporting.page.charts import TITLES, charts, histogram_hint, most_tags
 from edit_eval.reporting.page.gallery import PageFiles, PictureAddresses, gallery, thumbnails
 from edit_eval.reporting.page.html import followed, page_sheet, page_table
-from edit_eval.reporting.page.rendering import say_in, template_environment, told_of
-from edit_eval.reporting.page.verdict import verdict_told
+from edit_eval.reporting.page.rendering import content_of, say_in, template_environment
+from edit_eval.reporting.page.verdict import verdict_content
 from edit_eval.reporting.table import both
 from edit_eval.text import Text, joined
 from edit_eval.user_cache import cache_folder
@@ -113,10 +113,10 @@ def _parts(
     linked: bool = True,
 ) -> Iterator[str]:
     drawn = both(partial(charts, results, summary))
-    told = told_of(results, summary)
-    titles = both(partial(title, results.name, told["parts"]))
+    content = content_of(results, summary)
+    titles = both(partial(title, results.name, content["parts"]))
     above, rest = _document(
-        {**told, "linked": linked and not served, "files_beside": size is None and not served},
+        {**content, "linked": linked and not served, "files_beside": size is None and not served},
         language,
         drawn[language],
         titles[language],
@@ -154,11 +154,11 @@ def _groups(summary: Mapping[str, Any]) -> dict[str, Any]:
 
 def _reasons(results: Results) -> dict[str, str]:
     """Maps the recorded English reasons of failed edits and judgements to Chinese; a judge's own words are left out."""
-    judged = (*results.judgements, *results.controls, *results.battles)
+    judged = results.answers
     given = {edit.reason for edit in results.edits} | {one.reason for one in judged if one.status is not Status.OK}
     given |= {reason for one in judged for _, reason in one.missing.values()}
-    told = {reason: said_own(reason, "zh") for reason in given}
-    return {reason: chinese for reason, chinese in told.items() if chinese != reason}
+    chinese_of = {reason: said_own(reason, "zh") for reason in given}
+    return {reason: chinese for reason, chinese in chinese_of.items() if chinese != reason}
 
 
 def chinese_of(script: str) -> dict[str, str]:
@@ -188,18 +188,18 @@ def embedded_json(data: Any) -> str:
 
 
 def _document(
-    told: Mapping[str, Any], language: str, drawn: Mapping[str, list[Any]], title: str, served: Served | None
+    content: Mapping[str, Any], language: str, drawn: Mapping[str, list[Any]], title: str, served: Served | None
 ) -> str:
     style = stylesheet(*_STYLES, more=served.style if served else "")
     script = closed(*_SCRIPTS, more=served.script if served else "")
     early, drawing = asset(_EARLY), vega()
-    results: Results = told["results"]
-    parts: list[Entry] = told["parts"]
+    results: Results = content["results"]
+    parts: list[Entry] = content["parts"]
     return (
         page_templates(language)
         .get_template("page.html.j2")
         .render(
-            **told,
+            **content,
             style=Markup(style),
             script=Markup(script),
             early=Markup(early),
@@ -207,9 +207,9 @@ def _document(
             policy=policy(style, (early, script, drawing), served=served is not None),
             served=served,
             title=title,
-            **verdict_told(results, told["summary"], language),
+            **verdict_content(results, content["summary"], language),
             made=_made(drawn),
-            chart_titles={**TITLES, **{one.name: one.of.chart_title or one.title for one in told["sections"]}},
+            chart_titles={**TITLES, **{one.name: one.of.chart_title or one.title for one in content["sections"]}},
             histogram_hint=histogram_hint,
             language=language,
             only=parts[0] if len(parts) == 1 else None,
@@ -294,7 +294,7 @@ def page_templates(language: str) -> jinja2.Environment:
     environment.globals.update(
         table=lambda table: page_table(table, language),
         sheet=lambda sheet: page_sheet(sheet, language),
-        say=lambda *told, **how: follow(sentence(*told, **how)),
+        say=lambda *pieces, **how: follow(sentence(*pieces, **how)),
         label=lambda words: attribute("aria-label", words, "label"),
         placeholder=lambda words: attribute("placeholder", words, "placeholder"),
         option=option,

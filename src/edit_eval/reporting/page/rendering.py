@@ -120,7 +120,7 @@ def say_in(language: str, words: str, *fields: Any, context: str = "") -> str:
     return said(text_of(words, *fields, context=context), language)
 
 
-def told_of(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
+def content_of(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the template variables of a run, the same for every format and language."""
     rows = entries(summary["results"])
     parts = headlines(rows)

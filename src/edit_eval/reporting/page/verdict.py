@@ -343,12 +343,12 @@ class _Pictures:
 _SOURCE = Side("source")
 
 
-def verdict_told(results: Results, summary: Mapping[str, Any], language: str = "en") -> dict[str, Any]:
+def verdict_content(results: Results, summary: Mapping[str, Any], language: str = "en") -> dict[str, Any]:
     """Returns the template's variables: who wins, the list of all models, the pairs, `triage`, and notes on them."""
     pictures = _Pictures(
         {sample.id: sample for sample in results.samples},
         any(edit.edit_seed for edit in results.edits),
-        len(results.judges) + len(results.battle_judges),
+        len(results.every_judge),
     )
     found, verdict = _judged(summary), verdict_of(summary)
     comparison = summary["comparison"] or {}

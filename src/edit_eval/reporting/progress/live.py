@@ -100,13 +100,13 @@ def _harmless(method: Callable[Concatenate[Progress, P], None]) -> Callable[Conc
     return call
 
 
-def _told(name: str) -> Callable[..., None]:
+def _passed_on(name: str) -> Callable[..., None]:
     """Returns a method that passes its arguments on to that method of `ProgressState` during a run."""
 
     @_harmless
-    def tell(self: Progress, /, *told: Any) -> None:
+    def tell(self: Progress, /, *news: Any) -> None:
         if self._state:
-            getattr(self._state, name)(*told)
+            getattr(self._state, name)(*news)
 
     return tell
 
@@ -191,7 +191,7 @@ class Progress:
             self._take_snapshot()
 
     replica, running, step, finished, edit, judgement = map(
-        _told, ("replica", "running", "step", "finished", "edit", "judgement")
+        _passed_on, ("replica", "running", "step", "finished", "edit", "judgement")
     )
 
     def _take_snapshot(self) -> None:

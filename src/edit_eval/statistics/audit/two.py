@@ -127,13 +127,13 @@ def measures_of(
         one: [(after.scene, (before.share or 0.0) - (after.share or 0.0)) for before, after in trial.in_view(one)]
         for one in ("words_en", "words_zh")
     }
-    told = [one for one in trial.shown if one.view == "instruction" and one.share is not None]
+    asked = [one for one in trial.shown if one.view == "instruction" and one.share is not None]
     return {
         "order": in_order(plain, order),
         "right_over_copy": in_order(_kind(plain, RIGHT, "copy"), right_first),
         "right_over_other": in_order(_kind(plain, RIGHT, "other"), right_first),
         **_kinds(trial, error),
-        "instruction": share([1 - (one.share or 0.0) for one in told], [one.scene for one in told], floor=looks),
+        "instruction": share([1 - (one.share or 0.0) for one in asked], [one.scene for one in asked], floor=looks),
         "contradictions": share(
             [float(one.came is Fought.CONTRADICTION) for one in plain], scenes, floor=CONTRADICTIONS, bound="at_most"
         ),

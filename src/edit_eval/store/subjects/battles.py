@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from edit_eval.protocols.asked import AskedJudge, SampleQuestion, asked_digest, rounds_of
 from edit_eval.records import Judgement, Status
 from edit_eval.statistics.battles import tables_of, votes_of
-from edit_eval.statistics.preferences import told_apart
+from edit_eval.statistics.preferences import all_differ
 from edit_eval.store.subjects.contract import Kind, Shown, Subject
 
 if TYPE_CHECKING:
@@ -130,4 +130,4 @@ class Design:
         its = [one for one in matrix.rows(Battles.name) if one.judge == judge.name]
         votes = votes_of(its, judge.scoring.headline, matrix.samples)
         tables = tables_of(one.scoring.scales for one in matrix.judges if one.of_two)
-        return not told_apart(votes, [model.name for model in matrix.edit_models], tables, looks)
+        return not all_differ(votes, [model.name for model in matrix.edit_models], tables, looks)

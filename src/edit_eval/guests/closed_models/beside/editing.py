@@ -150,16 +150,16 @@ class Api:
         model = parameters.model.partition("/")[2]
         second = f", and {provider.company} passes them on to the maker of {model}" if provider.hosts_others else ""
         host = re.sub(r"^https?://([^/]+).*", r"\1", parameters.base_url or _address(parameters.model))
-        told = [f"pictures and instructions, for {provider.company} ({host}){second}"]
+        facts = [f"pictures and instructions, for {provider.company} ({host}){second}"]
         if provider.hosts:
-            told.append(f"the edits are fetched from {', '.join(provider.hosts)}, without the key")
-        told += [provider.training] * bool(provider.training)
-        told += provider.notes
+            facts.append(f"the edits are fetched from {', '.join(provider.hosts)}, without the key")
+        facts += [provider.training] * bool(provider.training)
+        facts += provider.notes
         if not _takes_seed(provider, known):
-            told.append("no seed: another run gives other pictures")
+            facts.append("no seed: another run gives other pictures")
         if known is not None:
-            told += [known.note] * bool(known.note) + [f"it is switched off on {known.ends}"] * bool(known.ends)
-        return {"leaves": "; ".join(told), "source": f"{provider.source} ({provider.date})"}
+            facts += [known.note] * bool(known.note) + [f"it is switched off on {known.ends}"] * bool(known.ends)
+        return {"leaves": "; ".join(facts), "source": f"{provider.source} ({provider.date})"}
 
     @staticmethod
     def duration(parameters: Api.Parameters) -> tuple[float, float, str]:
@@ -306,7 +306,7 @@ class Attempts:
             if not self._task or not self._provider.waiting(document):
                 self._task = ""
                 return await self._ended(document, sent.text)
-            self._bill.told(self._provider.cost(document))
+            self._bill.add(self._provider.cost(document))
         if not self._found:
             return await self._awaited()
         return await self._fetched()
@@ -346,7 +346,7 @@ class Attempts:
 
     async def _ended(self, document: Any, text: str) -> Image | Refused:
         """Returns the picture of a finished answer, or the refusal that it is."""
-        self._bill.told(self._provider.cost(document))
+        self._bill.add(self._provider.cost(document))
         known = self._model._known
         counted = self._provider.tokens(document)
         if known is not None and known.tokens is not None and counted is not None:
@@ -429,7 +429,7 @@ class Bill:
         """The last attempt cost nothing."""
         self._costs.pop()
 
-    def told(self, dollars: float | None) -> None:
+    def add(self, dollars: float | None) -> None:
         """The last attempt's cost, from its answer."""
         if dollars is not None:
             self._costs[-1] = (dollars, True)
@@ -443,7 +443,7 @@ class Bill:
         """Returns dollars, whether all of them were told, and the number of attempts."""
         return {
             "usd": math.fsum(dollars for dollars, _ in self._costs),
-            "told": bool(self._costs) and all(told for _, told in self._costs),
+            "told": bool(self._costs) and all(stated for _, stated in self._costs),
             "attempts": len(self._costs),
         }
 

@@ -548,7 +548,7 @@ _FLUX_ON_FAL = Dialect(fields={}, fewest=512 * 512, most=1_048_576, longest=2048
 _OLD_SEEDREAM = Dialect(fields={}, fewest=921_600, most=4_194_304, longest=4096, ratio=16.0, source="ModelArk: 4.0")
 _LITELLM = "litellm 1.110.2's table of prices, from the maker's page"
 _CHECKED = "2026-11-28"
-_TOLD = "openrouter.ai; it tells what each edit cost"
+_BY_ITS_ANSWER = "openrouter.ai; it tells what each edit cost"
 _BFL = "docs.bfl.ai: pricing; it tells what each edit cost"
 
 CLOSED_MODELS: tuple[ClosedModel, ...] = (
@@ -621,7 +621,7 @@ CLOSED_MODELS: tuple[ClosedModel, ...] = (
         most=0.30,
         source="openrouter.ai; it tells the cost",
     ),
-    ClosedModel(model="openrouter/google/gemini-*", usd={"": 0.07}, most=0.18, source=_TOLD),
+    ClosedModel(model="openrouter/google/gemini-*", usd={"": 0.07}, most=0.18, source=_BY_ITS_ANSWER),
     ClosedModel(
         model="fal/fal-ai/nano-banana-2/edit",
         usd={"1K": 0.08, "2K": 0.12, "4K": 0.16},

@@ -23,7 +23,7 @@ from faults.faulty_runs import lines
 from image_server import AskedEdit, ImageServer, drawn
 from small_benchmark import sample_id, write_benchmark
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[3]
 COUNT = 110
 EASE = [random.Random(number).uniform(4, 8) for number in range(COUNT)]
 

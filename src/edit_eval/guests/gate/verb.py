@@ -1,0 +1,58 @@
+"""The verb `gate`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+import typer
+
+from edit_eval.command_line import Full, Markdown, Options, answer_with, end_if_short, say
+from edit_eval.verbs.contract import Verb
+
+
+class GateVerb(Verb):
+    """Run two configurations: is the second no worse?
+
+    Run both, the same samples and judges, and exit with 3 unless the candidate is shown to be no worse.
+    """
+
+    about: ClassVar = {"group": "To compare"}
+
+    @staticmethod
+    def call(
+        baseline: Annotated[str, typer.Argument(metavar="BASELINE", help="The YAML file of what is in use.")],
+        candidate: Annotated[
+            str, typer.Argument(metavar="CANDIDATE", help="The same with another edit model or engine.")
+        ],
+        margin: Annotated[float, typer.Option(metavar="D", help="Pass only if shown to be less than D points worse.")],
+        run_dir: Annotated[
+            Path, typer.Option(metavar="DIR", help="Folder for both runs; resumes what is there.")
+        ] = Path("runs/gate"),
+        allow_unscored: Annotated[
+            float | None, typer.Option(metavar="SHARE", help="Leave out unscored samples, up to this share.")
+        ] = None,
+        markdown: Markdown = None,
+        full: Full = False,
+        *,
+        options: Options,
+    ) -> None:
+        """Runs both, and prints what the candidate comes to beside the baseline."""
+        from edit_eval.guests.gate.gating import gate
+        from edit_eval.guests.gate.sheet import gate_sheet, gated_document
+        from edit_eval.reporting.language import spoken
+
+        found = gate(
+            baseline,
+            candidate,
+            margin=margin,
+            folder=run_dir,
+            allow_unscored=allow_unscored,
+            command=("edit-eval", *sys.argv[1:]),
+            tell=say,
+            **options,
+        )
+        language = spoken(found.baseline.language)
+        answer_with(lambda: gated_document(found), gate_sheet(found, full=full), language, markdown)
+        end_if_short(not found.passed)
