@@ -59,7 +59,7 @@ screenshots: .venv/.dev  ## the picture of each guide, of what its own commands 
 bench: .venv/.dev  ## the figures in docs/performance.md
 	for program in orchestration overhead benchmark_pass judging report viewing; do $(BIN)/python bench/$$program.py --json; done
 
-bench-gpu: .venv/.dev  ## both models at full size with random weights: one GPU of 140 GB, ten minutes
+bench-gpu: .venv/.dev  ## full-size models with random weights rehearsed in several ways, as rows for docs/performance.md: one GPU of 140 GB, ten minutes
 	mkdir -p build
 	$(BIN)/python bench/gpu.py --out build/gpu.json
 

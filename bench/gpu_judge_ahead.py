@@ -2,8 +2,8 @@
 
     python bench/gpu_judge_ahead.py [--compute SECONDS] [--rows N] [--json]
 
-Uses a real worker with the adapter's own processor and real pictures; the network is a sleep, which leaves the CPU free
-as a GPU does. `speedup` is the time per batch with inputs made in turn over that with inputs made ahead.
+Two evaluations of the same pictures, by a judge with the adapter's own processor: the network is a sleep, which leaves
+the CPU free as a GPU does. `speedup` is the time per batch with inputs made in turn over that with inputs made ahead.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -26,6 +25,7 @@ sys.path[:0] = [str(HERE.parent / "src"), str(HERE)]
 from edit_eval.judges.qwen3_vl import Qwen3VL  # noqa: E402
 
 BATCHES, ROUNDS = 4, 5
+JUDGE = "Qwen/Qwen3-VL-30B-A3B-Instruct"
 
 
 class SleepingJudge(Qwen3VL):
@@ -70,37 +70,45 @@ class JudgeInTurn(SleepingJudge):
         return super().judge(requests, self.make_inputs_in_turn(requests))
 
 
-def seconds_a_batch(compute: float, rows: int, side: int, scratch: Path) -> tuple[float, float]:
+def seconds_a_batch(way: type[SleepingJudge], judge: Path, table: Path, given: argparse.Namespace, run: Path) -> float:
+    """Returns the seconds from the end of one batch to the end of the next, as the run has recorded them."""
+    from edit_eval.evaluation import evaluate
+    from edit_eval.run import Run
+
+    configuration = {
+        "benchmark": str(table),
+        "diffusion_model": {"type": "copy_source", "params": {"device": "cpu"}},
+        "protocol": {"answer": "score"},
+        "reward_model": {
+            "class_path": f"{Path(__file__).resolve()}:{way.__name__}",
+            "params": {"device": "cpu", "model_name": str(judge), "batch_size": given.rows, "seconds": given.compute},
+        },
+        "evaluation": {"controls": 0},
+        "execution": {"schedule": "batch_sync"},  # no edit is made while it judges
+    }
+    evaluate(configuration, run_dir=run, report=False)
+    ends = sorted(one.end for one in Run(run).results.activities if one.kind == "judging")
+    return statistics.median(
+        after - before for before, after in zip(ends[-BATCHES - 1 :], ends[-BATCHES:], strict=False)
+    )
+
+
+def measured(given: argparse.Namespace, scratch: Path) -> tuple[float, float]:
     """Returns the seconds per batch with inputs made in turn, and made ahead.
 
     The two alternate, so that other load affects both; medians over the rounds.
     """
-    from gpu_architectures import architecture
-    from gpu_models import write_folders
-    from gpu_tasks import Tasks
-    from gpu_worker import worker
+    from edit_eval.guests.rehearse.beside.stand_in import write_configurations
+    from edit_eval.guests.rehearse.configurations import CONFIGURATIONS
+    from gpu import write_pictures
 
-    made = architecture("tiny")
-    made["judge"]["pixels"] = architecture("full")["judge"]["pixels"]  # full-size pictures
-    _, judge = write_folders(scratch / "models", made)
-    tasks = Tasks(scratch, side)
-    parameters, path = {"model_name": str(judge), "seconds": compute}, Path(__file__).resolve()
-    with ExitStack() as alive:
-        ways = [
-            alive.enter_context(
-                worker(f"{path}:{name}", parameters, "cpu", scratch / f"{name}.log", time.monotonic() + 600)
-            )
-            for name in ("JudgeInTurn", "SleepingJudge")
-        ]
-        for way in ways:
-            way.load()
-            way.run([tasks.batch(rows, "warm-up")])
-        taken: tuple[list[float], list[float]] = ([], [])
-        for _ in range(ROUNDS):
-            for way, seconds in zip(ways, taken, strict=True):
-                begin = time.monotonic()
-                way.run([tasks.batch(rows, f"batch-{number}") for number in range(BATCHES)])
-                seconds.append((time.monotonic() - begin) / BATCHES)
+    write_configurations(scratch / "judge", CONFIGURATIONS[JUDGE], ["Rate the edit of this picture, from 0 to 10."])
+    table = write_pictures(scratch, 2 + (BATCHES + 1) * given.rows, given.side)  # the first two are judged alone
+    taken: tuple[list[float], list[float]] = ([], [])
+    for number in range(ROUNDS):
+        for way, seconds in zip((JudgeInTurn, SleepingJudge), taken, strict=True):
+            run = scratch / f"{way.__name__}-{number}"
+            seconds.append(seconds_a_batch(way, scratch / "judge", table, given, run))
     return statistics.median(taken[0]), statistics.median(taken[1])
 
 
@@ -113,7 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="edit-eval-ahead-") as name:
-        in_turn, ahead = seconds_a_batch(given.compute, given.rows, given.side, Path(name))
+        in_turn, ahead = measured(given, Path(name))
     figures = {"in_turn": in_turn, "ahead": ahead, "speedup": in_turn / ahead}
     rounded = {key: round(value, 3) for key, value in figures.items()}
     print(json.dumps({"figures": rounded}) if given.json else "\n".join(f"{k}: {v}" for k, v in rounded.items()))

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from edit_eval.guests.rehearse.configurations import CONFIGURATIONS
+
 Settings = Mapping[str, Any]
 
 BFLOAT16_BYTES = 2
@@ -17,7 +19,30 @@ BFLOAT16_BYTES = 2
 # Counted once by torch's FlopCounterMode at 1024 x 1024, as diffusers runs them (three frames deep, two of them zeros).
 VAE_ENCODE_FLOPS_PER_PIXEL = 7.0e12 / 1024**2
 VAE_DECODE_FLOPS_PER_PIXEL = 11.3e12 / 1024**2
-VAE_WIDTH = 96  # `base_dim` of the network counted; others are left out of the floors
+VAE_WIDTH = 96  # `base_dim` of the network counted
+
+
+EDIT_MODEL, JUDGE = "Qwen/Qwen-Image-Edit", "Qwen/Qwen3-VL-30B-A3B-Instruct"
+MEGAPIXEL = 1024 * 1024
+INSTRUCTION_TOKENS, ENCODER_TEMPLATE_TOKENS = 30, 75
+RUBRIC_TOKENS, QUESTION_TOKENS, ANSWER_TOKENS = 800, 60, 5
+"""The packaged rubrics have 720 to 840 with Qwen's tokenizer; an answer is `7.500`."""
+
+
+def edit_floor(steps: int, tflops: float) -> float:
+    """Returns the seconds that an edit of a megapixel by Qwen-Image-Edit takes at best, at so many TFLOP/s."""
+    parts = {name: settings for name, (_, _, settings) in CONFIGURATIONS[EDIT_MODEL]["parts"].items()}
+    patches = MEGAPIXEL // 14**2
+    forward = edit_forward(parts["transformer"], picture_tokens(MEGAPIXEL), patches // 4 + INSTRUCTION_TOKENS)
+    prompts = 2 * encode_prompt(parts["text_encoder"], patches, INSTRUCTION_TOKENS + ENCODER_TEMPLATE_TOKENS)
+    return (2 * steps * forward + prompts + sum(vae(parts["vae"], MEGAPIXEL))) / (tflops * 1e12)
+
+
+def pair_floor(rows: int, tflops: float, bandwidth: float) -> float:
+    """Returns the seconds that a pair takes at best among `rows` at once: FLOPs of the prompt, bytes of the answer."""
+    judge = CONFIGURATIONS[JUDGE]["config"]
+    prompt = judgement(judge, 2, MEGAPIXEL // 16**2, RUBRIC_TOKENS + QUESTION_TOKENS) / (tflops * 1e12)
+    return prompt + ANSWER_TOKENS * mixture_step_bytes(judge["text_config"], rows) / (bandwidth * 1e12) / rows
 
 
 def edit_forward(transformer: Settings, picture_tokens: int, text_tokens: int) -> float:
@@ -77,20 +102,24 @@ def vision_tower(vision: Settings, patches: int, gated: bool, window: int = 0) -
 
 def encode_prompt(encoder: Settings, patches: int, text_tokens: int) -> float:
     """Returns FLOPs of Qwen2.5-VL reading one picture and one instruction."""
-    vision = encoder["vision"]
+    vision = encoder["vision_config"]
     patch = vision.get("patch_size", 14)
     window = (vision["window_size"] // patch) ** 2
-    return vision_tower(vision, patches, True, window) + dense_decoder(encoder["text"], patches // 4 + text_tokens)
+    return vision_tower(vision, patches, True, window) + dense_decoder(
+        encoder["text_config"], patches // 4 + text_tokens
+    )
 
 
 def judgement(judge: Settings, pictures: int, patches: int, text_tokens: int) -> float:
     """Returns FLOPs of reading one request: each picture, then all tokens, without the answer's few tokens."""
     tokens = text_tokens + pictures * (patches // 4)
-    return pictures * vision_tower(judge["vision"], patches, False) + mixture_decoder(judge["text"], tokens)
+    return pictures * vision_tower(judge["vision_config"], patches, False) + mixture_decoder(
+        judge["text_config"], tokens
+    )
 
 
 def vae(settings: Settings, canvas: int) -> tuple[float, float]:
-    """Returns FLOPs of encoding and decoding one picture; zeros for a network that was not counted."""
+    """Returns FLOPs of encoding and decoding one picture. Raises `ValueError` for a network that was not counted."""
     if settings["base_dim"] != VAE_WIDTH:
-        return 0.0, 0.0
+        raise ValueError(f"a VAE of {settings['base_dim']} channels was not counted")
     return VAE_ENCODE_FLOPS_PER_PIXEL * canvas, VAE_DECODE_FLOPS_PER_PIXEL * canvas

@@ -27,9 +27,12 @@ from edit_eval.errors import PictureError
 from edit_eval.pictures import (
     as_rgb,
     check_edit,
+    kept_file,
     open_picture,
     own_copy,
     pixel_digest,
+    png,
+    read_picture,
     slug,
     sweep_temporary,
     write_durably,
@@ -334,6 +337,76 @@ class TestCheckingAnEdit:
         path.write_bytes(path.read_bytes()[:-300])
         with Image.open(path) as lazy, pytest.raises(PictureError, match="cannot be decoded"):
             own_copy(lazy)
+
+
+class TestKeptFiles:
+    """A file that encoding would only make again is passed on, and nothing in it but pixels."""
+
+    @staticmethod
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    def test_of_a_file_of_others_only_the_pixels_are_passed_on(self, tmp_path: Path) -> None:
+        """Words, place and profile are left out, and what stands behind the end; the compressed pixels stay."""
+        words, exif = PngImagePlugin.PngInfo(), Image.Exif()
+        words.add_text("Author", "somebody")
+        exif[0x010E] = "somewhere"
+        path = tmp_path / "a.png"
+        coloured(200, 100).save(path, pnginfo=words, exif=exif, icc_profile=b"profile", dpi=(72, 72))
+        path.write_bytes(path.read_bytes() + b"somebody else")
+        opened = open_picture(path, keep_file=True)
+        whole = kept_file(opened)
+        assert whole is not None
+        assert png(opened) is whole
+        assert own_copy(opened) is opened
+        assert [kind for kind in (b"some", b"tEXt", b"eXIf", b"iCCP", b"pHYs") if kind in whole] == []
+        assert read_picture(io.BytesIO(whole), "a")[0].tobytes() == coloured(200, 100).tobytes()
+        (tmp_path / "b.png").write_bytes(whole)
+        assert kept_file(open_picture(tmp_path / "b.png", keep_file=True)) == whole
+        file = write_png(opened, tmp_path / "c.png")
+        assert (tmp_path / "c.png").read_bytes() == whole
+        assert (file.bytes, file.pixels) == (len(whole), pixel_digest(coloured(200, 100)))
+
+    @pytest.mark.parametrize("how", ["RGBA", "L", "P", "1", "upside down", "a colour is transparent", "not compressed"])
+    def test_a_picture_that_became_another_when_it_was_opened_is_encoded(self, tmp_path: Path, how: str) -> None:
+        picture, more = coloured(200, 100), {}
+        if how == "upside down":
+            more["exif"] = Image.Exif()
+            more["exif"][0x0112] = 3
+        elif how == "a colour is transparent":
+            more["transparency"] = picture.getpixel((0, 0))
+        elif how == "not compressed":
+            more["compress_level"] = 0
+        else:
+            picture = picture.convert(how)
+        picture.save(tmp_path / "a.png", **more)
+        opened = open_picture(tmp_path / "a.png", keep_file=True)
+        assert kept_file(opened) is None
+        assert read_picture(io.BytesIO(png(opened)), "a")[0].tobytes() == opened.tobytes()
+
+    def test_of_16_bits_or_with_a_wrong_sum_or_animated(self, tmp_path: Path) -> None:
+        path = tmp_path / "a.png"
+        rows = zlib.compress((b"\0" + bytes(range(48))) * 8)
+        head = self.chunk(b"IHDR", struct.pack(">IIBBBBB", 8, 8, 16, 2, 0, 0, 0))
+        path.write_bytes(b"\x89PNG\r\n\x1a\n" + head + self.chunk(b"IDAT", rows) + self.chunk(b"IEND", b""))
+        assert kept_file(open_picture(path, keep_file=True)) is None
+        coloured().save(path)
+        data = bytearray(path.read_bytes())
+        data[-13] ^= 1  # the last byte of the last sum of the pixels
+        path.write_bytes(data)
+        assert kept_file(open_picture(path, keep_file=True)) is None
+        coloured().save(path, save_all=True, append_images=[coloured().rotate(180)])
+        assert kept_file(open_picture(path, keep_file=True)) is None
+
+    def test_one_that_was_painted_on_or_copied_is_encoded(self, tmp_path: Path) -> None:
+        coloured().save(tmp_path / "a.png")
+        opened = open_picture(tmp_path / "a.png", keep_file=True)
+        assert kept_file(opened) is not None
+        assert kept_file(opened.copy()) is None
+        opened.putpixel((0, 0), (7, 7, 7))
+        assert kept_file(opened) is None
+        assert own_copy(opened) is not opened
+        assert read_picture(io.BytesIO(png(opened)), "a")[0].getpixel((0, 0)) == (7, 7, 7)
 
 
 class TestWriting:

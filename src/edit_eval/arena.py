@@ -130,7 +130,8 @@ class Arena:
 def _put(directory: RunDirectory, mine: Edit, content: bytes, name: str) -> Edit:
     """Writes a picture that others sent as our own PNG; returns the edit."""
     try:
-        picture, _ = read_picture(io.BytesIO(content), f"{name}, {mine.edit_model}, sample {mine.sample_id}")
+        what = f"{name}, {mine.edit_model}, sample {mine.sample_id}"
+        picture, _ = read_picture(io.BytesIO(content), what, keep_file=True)
     except PictureError as error:
         raise ConfigurationError(Text("{}: {}", _KEY, str(error))) from error
     file = write_png(picture, directory.image_path(mine.edit_model, mine.sample_id, mine.key))

@@ -67,6 +67,8 @@ class EditModel(Protocol):
     * `close()`, called before its worker exits normally: ends what `load` has started. A worker may also be killed.
     * `holds_device = False`, if it takes no memory of its devices (it asks a server, or reads files): it is loaded at
       the start, and works beside any other model.
+    * `only_looks = True`, if it never modifies a picture: it gets those that were opened, not copies, so that a server
+      is sent the files that they have (`edit_eval.pictures.png`).
     * `capacity`, a number: how many edits it makes at once, each in a thread of its own; default 1.
     * `examine(request: EditRequest)`, for a model that is elsewhere: `edit-eval doctor` requests one edit before
       anything is loaded. It has a short timeout, and raises `LoadError` with the reason.

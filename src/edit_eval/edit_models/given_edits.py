@@ -54,7 +54,7 @@ class GivenEdits:
             what, why = self.absent(request.sample_id)
             raise ModelError(": ".join((what, edit.fault if edit else why)))  # a reason is English
         picture = edit.pictures["source"]
-        edited = open_picture(picture.path, digest=picture.digest)
+        edited = open_picture(picture.path, digest=picture.digest, keep_file=True)
         on_step(1, 1)
         return edited
 

@@ -47,14 +47,12 @@ from edit_eval.endpoints.client import (
     ServerParameters,
     host_elsewhere,
     listed_models,
-    png,
     said_in,
-    scaled,
 )
 from edit_eval.endpoints.engines import Route
 from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.errors import LoadError, ModelError, PictureError, Refused
-from edit_eval.pictures import UNREPEATABLE, pixel_digest, read_picture
+from edit_eval.pictures import UNREPEATABLE, pixel_digest, png, read_picture, scaled
 from edit_eval.pretrained import folders
 
 if TYPE_CHECKING:
@@ -84,6 +82,7 @@ class ImageEndpoint:
     """
 
     holds_device = False
+    only_looks = True
     requires = ("openai", "aiohttp")
 
     @dataclass(kw_only=True)
@@ -401,7 +400,7 @@ def _taken(made: Image | Refused) -> Image:
 
 
 def _decoded(file: bytes) -> Image:
-    return read_picture(io.BytesIO(file), "the picture")[0]
+    return read_picture(io.BytesIO(file), "the picture", keep_file=True)[0]
 
 
 def _as_text(value: object) -> str:

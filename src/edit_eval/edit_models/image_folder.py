@@ -78,7 +78,8 @@ class ImageFolder:
         if len(paths) > 1:
             names = ", ".join(path.relative_to(self._folder).as_posix() for path in paths)
             raise ModelError(f"more than one edit of sample {sample_id!r} in {self._folder}: {names}")
-        edited = open_picture(paths[0], digest=self._digests[paths[0].relative_to(self._folder).as_posix()])
+        digest = self._digests[paths[0].relative_to(self._folder).as_posix()]
+        edited = open_picture(paths[0], digest=digest, keep_file=True)
         on_step(1, 1)
         return edited
 

@@ -23,7 +23,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import http
-import io
 import json
 import math
 import os
@@ -36,7 +35,7 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 from urllib.parse import urljoin, urlsplit
 
 from edit_eval.endpoints.engines import Route
@@ -53,10 +52,6 @@ from edit_eval.endpoints.transport import (
 )
 from edit_eval.errors import LoadError, ModelError
 from edit_eval.privacy import Secrets
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
-
 
 T = TypeVar("T")
 Ask = Callable[["Client"], Awaitable[T]]
@@ -763,24 +758,3 @@ async def listed_models(client: Client) -> list[str]:
 def _entries(listed: Any) -> list[dict[str, Any]]:
     data = listed.get("data") if isinstance(listed, dict) else None
     return [one for one in data if isinstance(one, dict)] if isinstance(data, list) else []
-
-
-def scaled(picture: Image, max_pixels: int | None) -> Image:
-    """Returns the picture as RGB; if its area exceeds `max_pixels`, scaled down to it by Lanczos' filter."""
-    from PIL import Image as Images
-
-    rgb = picture.convert("RGB")
-    if max_pixels is None or rgb.width * rgb.height <= max_pixels:
-        return rgb
-    factor = math.sqrt(max_pixels / (rgb.width * rgb.height))
-    size = (max(1, int(rgb.width * factor)), max(1, int(rgb.height * factor)))
-    return rgb.resize(size, Images.Resampling.LANCZOS)
-
-
-def png(picture: Image) -> bytes:
-    """Returns the picture as a PNG: lossless, without metadata."""
-    clean = picture.copy()
-    clean.info = {}
-    file = io.BytesIO()
-    clean.save(file, "PNG", compress_level=1, compress_type=3)  # see `edit_eval.pictures.write_png`
-    return file.getvalue()

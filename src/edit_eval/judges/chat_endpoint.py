@@ -34,8 +34,6 @@ from edit_eval.endpoints.client import (
     ServerParameters,
     host_elsewhere,
     plain,
-    png,
-    scaled,
 )
 from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.errors import LoadError
@@ -46,7 +44,7 @@ from edit_eval.judges.chat_servers import Decision, wording
 from edit_eval.judges.closed_judges import MAKERS, address_of_maker, cards_of_makers, judge_of, way_of
 from edit_eval.judges.contract import PROBABILITIES, AnswerForm, JudgeRequest
 from edit_eval.judges.generation import seed_of
-from edit_eval.pictures import as_written, pixel_digest
+from edit_eval.pictures import pixel_digest, png, scaled
 from edit_eval.pretrained import folders
 from edit_eval.records import Reply, Status
 
@@ -476,7 +474,7 @@ class DataUrls:
         if known is not None:
             return known.result()
         try:
-            data = base64.b64encode(self._encoded(picture))
+            data = base64.b64encode(png(scaled(picture, self._max_pixels)))
         except BaseException as error:
             with self._lock:
                 del self._kept[key]
@@ -489,11 +487,6 @@ class DataUrls:
                 self._length -= len(oldest.result())
                 self._kept.popitem(last=False)
         return url
-
-    def _encoded(self, picture: Image) -> bytes:
-        """Returns the picture as a PNG; an edit has one already, with the same bytes."""
-        whole = self._max_pixels is None or picture.width * picture.height <= self._max_pixels
-        return (as_written(picture) if whole else None) or png(scaled(picture, self._max_pixels))
 
     def _digest(self, picture: Image) -> str:
         """Returns the digest of a picture's pixels, cached for read-only pictures.

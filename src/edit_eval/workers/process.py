@@ -436,7 +436,8 @@ class Worker:
                 self.send(event="step", task=task["task"], step=at[0], steps=at[1])
 
         # Copies, for a model that paints on them: a second attempt and `identical_to_source` need the originals.
-        made = _with_room(lambda: self._model.edit(with_own_pictures(request), on_step))
+        looks = getattr(self._model, "only_looks", False)
+        made = _with_room(lambda: self._model.edit(request if looks else with_own_pictures(request), on_step))
         return own_copy(made)  # now: the next edit may reuse the memory while this one is written
 
     def _judge(self, opened: list[Any], inputs: Any) -> list[Message]:

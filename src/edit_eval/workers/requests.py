@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from edit_eval.edit_models.contract import EditRequest
 from edit_eval.errors import PictureError, UnreadableError
 from edit_eval.judges.contract import JudgeRequest
-from edit_eval.pictures import as_written, blank, open_picture, pixel_digest, with_steps
+from edit_eval.pictures import blank, kept_file, open_picture, pixel_digest, with_steps
 from edit_eval.workers.failures import one_line
 from edit_eval.workers.messages import Message
 
@@ -64,7 +64,7 @@ class File(NamedTuple):
 
 def opened(file: File) -> Image:
     """Opens and checks the picture. Raises `PictureError`, and `UnreadableError` for one that has changed."""
-    picture = open_picture(file.path, digest=file.digest, keep_file=bool(file.pixels))
+    picture = open_picture(file.path, digest=file.digest, keep_file=True)
     if file.pixels and pixel_digest(picture) != file.pixels:
         raise UnreadableError(f"{file.path}: the pixels differ from those reported")
     return picture
@@ -131,7 +131,7 @@ class OpenedPictures:
 
 def _size(kept: _Kept) -> int:
     width, height = kept.pixels.size
-    return int(width * height * 4) + len(as_written(kept.picture) or b"")
+    return int(width * height * 4) + len(kept_file(kept.picture) or b"")
 
 
 def _identity(path: str) -> tuple[int, ...]:

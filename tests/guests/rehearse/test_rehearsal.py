@@ -15,6 +15,7 @@ from edit_eval.guests.rehearse.rehearsal import rehearse
 from edit_eval.run import Run
 from edit_eval.user_cache import cache_folder
 from fake_nvml import gpu, install
+from judge_server import JudgeServer
 from small_benchmark import configuration, write_benchmark
 
 command = pytest.fixture(caller)
@@ -49,8 +50,13 @@ def test_the_command_says_what_each_model_takes_and_leaves_nothing(command: Comm
     assert found["faults"] is None
     assert left_behind() == []
 
-    printed = command("rehearse", file)
+    printed = command("rehearse", file, "--to", "evening.html")
     assert printed.code == 0
+    page = Path("evening.html").read_text("utf-8")
+    assert "edit:testing" in page
+    assert "All clear: ready to run." in page
+    one_error(command("rehearse", file, "--to", "evening.html"), 2, "already exists")
+    one_error(command("rehearse", file, "--to", "evening.pdf"), 2, "--to evening.pdf: name a file that ends in")
     assert "5.00" not in printed.out + printed.err, "no score is shown"
     assert "edit:testing" in printed.out
 
@@ -153,6 +159,7 @@ def test_of_a_run_in_rounds_the_first_edit_is_made_again(tmp_path: Path) -> None
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     found = rehearse("examples/rounds.yaml")
     assert found.reasons == []
+    assert {one.loads for one in found.models} == {"as it is"}, "classes of one's own"
     assert {one.model for one in found.digests} == {"edit:retoucher", "judge:colour"}
     assert all(one.equal for one in found.digests)
 
@@ -181,3 +188,18 @@ def test_weights_are_holes(tmp_path: Path) -> None:
     assert loaded_bytes(tmp_path / "model.safetensors", "bfloat16") == (1 << 31) + 8
     assert (tmp_path / "model.safetensors").stat().st_blocks * 512 < 1 << 20
     assert callable(write_holes)
+
+
+def test_a_server_is_asked_about_two_samples(tmp_path: Path) -> None:
+    write_benchmark(tmp_path, 6)
+    plain = configuration(tmp_path, edit={"device_ids": "cpu:1"})
+    with JudgeServer("Score: 7.500") as server:
+        params = {"device_ids": "cpu:1", "model": "m", "base_url": server.base_url, "max_tokens": 32}
+        plain["reward_model"] = {"type": "chat_endpoint", "params": params}
+        found = rehearse(plain)
+        asked = [one for one in server.asked if not one.is_canary]
+    assert found.reasons == []
+    assert [one.loads for one in found.models] == ["as it is", "server"]
+    assert found.plan is not None
+    assert len(asked) == 2 + 1, "two samples, and the first edit once more"
+    assert all(one.equal for one in found.digests)

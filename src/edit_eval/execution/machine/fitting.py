@@ -17,7 +17,7 @@ from edit_eval.endpoints.engines import UNCOUNTED, given
 from edit_eval.execution.contract import Gpu
 from edit_eval.execution.findings import Finding, Level
 from edit_eval.execution.machine.places import Place
-from edit_eval.execution.machine.weights import GIB, PUBLISHED, Weights, find_weights, quantised_share
+from edit_eval.execution.machine.weights import GIB, PUBLISHED, Weights, find_weights, quantised_bytes
 from edit_eval.scheduling.tasks import Model
 from edit_eval.text import Text, counted, joined
 
@@ -56,6 +56,11 @@ class Wanted:
     def places(self) -> tuple[Place, ...]:
         """The devices of each replica."""
         return self.model.places
+
+    @property
+    def on_cpu(self) -> bool:
+        """True if it runs on the CPU; neither, if its devices are missing."""
+        return bool(self.places) and self.places[0][0].startswith("cpu")
 
     @property
     def on_gpu(self) -> bool:
@@ -121,11 +126,12 @@ def _counted(wanted: Wanted, offload: str | None = None, devices: int | None = N
     offload, devices = offload or placement.offload, devices or placement.devices_per_replica
     load = parameters.get("load")
     parts: dict[str, float] = {}
-    for part, size in wanted.weights.parts.items():
-        share = quantised_share(load if isinstance(load, Mapping) else {}, part)
-        if share is None:
+    for part in wanted.weights.parts:
+        dtype = parameters.get("dtype", "bfloat16")
+        size = quantised_bytes(load if isinstance(load, Mapping) else {}, part, wanted.weights, dtype)
+        if size is None:
             return None
-        parts[part] = size * share
+        parts[part] = size
     if not parts:
         return None
     total = sum(parts.values())
@@ -136,7 +142,7 @@ def _counted(wanted: Wanted, offload: str | None = None, devices: int | None = N
         work = ANSWER_WORK + ANSWER_WORK_EACH * placement.batch_size
     work = max(min(work, total / 2), wanted.expert_bytes * PAIR_TOKENS * placement.batch_size)
     on_device = total / devices
-    if offload != "none":
+    if offload != "none" and not wanted.on_cpu:  # there they are in host memory anyway
         if wanted.model.kind == "judge":
             on_device = 0  # layers without room stay in host memory
         elif offload == "model":
@@ -197,6 +203,13 @@ def fit_findings(wanted: Wanted, visible: Sequence[Gpu], host_free: int | None) 
         where = Text("each of its {} places", len(rooms)) if len(rooms) > 1 else joined(wanted.places[0], " and ")
         findings.append(Finding("models", "ok", Text("{}, which fits on {}", text, where)))
     return findings
+
+
+def _in_four_bits(wanted: Wanted) -> float:
+    """Returns the bytes of a model's weights if all of its networks but the VAE were quantised."""
+    load, dtype = {"quantization_config": {"load_in_4bit": True}}, wanted.section.parameters.get("dtype", "bfloat16")
+    parts = wanted.weights.parts
+    return sum(quantised_bytes({} if p == "vae" else load, p, wanted.weights, dtype) or 0.0 for p in parts)
 
 
 def _grouped(
@@ -262,7 +275,7 @@ def remedies(wanted: Wanted, visible: Sequence[Gpu], room: int, host_free: int |
     if wanted.section.parameters.get("dtype") == "float32" and current is not None and current.total / 2 <= room:
         ways.append("dtype: bfloat16")
     unquantised = not wanted.section.parameters.get("load")
-    if current is not None and unquantised and current.weights * 0.3 + current.work <= room:
+    if current is not None and unquantised and _in_four_bits(wanted) + current.work <= room:
         parts = [part for part in wanted.weights.parts if part not in ("vae", "model")]
         inner = ", ".join(f"{part}: {{{FOUR_BIT}}}" for part in parts) or FOUR_BIT
         ways.append(Text("load: {{{}}} (needs bitsandbytes)", inner))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import re
 import sys
@@ -17,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval.config.schema import ModelSection
-from edit_eval.edit_models.release_table import RELEASES
+from edit_eval.edit_models.preset_table import PIPELINE
+from edit_eval.edit_models.release_table import RELEASE, RELEASES
 from edit_eval.errors import ConfigurationError, LoadError
 from edit_eval.execution.machine.environments import interpreter, uv_folder, uv_is_made
 from edit_eval.judges import judge_table
@@ -45,6 +47,28 @@ PUBLISHED: dict[str, Mapping[str, float]] = {
 other judges have what their names say."""
 
 
+_EDIT_MATRICES = {"transformer": 20.42, "text_encoder": 7.2}
+MATRICES: Mapping[str, Mapping[str, float]] = {
+    "Qwen/Qwen-Image-Edit": _EDIT_MATRICES,
+    "Qwen/Qwen-Image-Edit-2509": _EDIT_MATRICES,
+    "Qwen/Qwen-Image-Edit-2511": _EDIT_MATRICES,
+    "black-forest-labs/FLUX.1-Kontext-dev": {"transformer": 11.9, "text_encoder": 0.085, "text_encoder_2": 4.63},
+    "Qwen/Qwen3-VL-30B-A3B-Instruct": {"model": 1.45},
+    "Qwen/Qwen3-VL-8B-Instruct": {"model": 7.52},
+    "Qwen/Qwen3.5-9B": {"model": 7.37},
+    "Qwen/Qwen3.5-27B": {"model": 24.81},
+    "Qwen/Qwen3.6-27B": {"model": 24.81},
+}
+"""10^9 of those that are in the matrices of linear layers, which quantisation reaches; counted likewise."""
+USUAL_MATRICES = 0.95
+"""Their share of a network that is not known."""
+NOT_QUANTISED = {
+    *("embed_tokens", "token_embedding", "position_embedding", "pos_embed", "word_embeddings", "shared"),
+    *("relative_attention_bias", "lm_head", "experts"),
+}
+"""Modules whose matrices quantisation leaves as they are: embeddings, heads, and experts, one tensor a layer."""
+
+
 @dataclass(frozen=True)
 class Weights:
     """A model's weights."""
@@ -56,6 +80,8 @@ class Weights:
     """Bytes in memory when loaded, by part (`transformer`, `text_encoder`, `vae`; or `model`); empty if unknown."""
     faults: tuple[str, ...] = ()
     """Files that are missing, truncated, or no weights at all."""
+    matrices: Mapping[str, int] = field(default_factory=dict)
+    """By part, its numbers that quantisation reaches, in linear layers; a part that is not known is missing."""
     stored: int = 0
     """Bytes on disk; for missing weights, bytes to be downloaded (2 a parameter)."""
     largest: int = 0
@@ -74,24 +100,36 @@ def find_weights(name: str, revision: str | None, dtype: str, environment: Mappi
         cached = cached_folder(name, revision, environment)
         if cached is None:
             published = PUBLISHED.get(name, {})
-            loaded = {part: round(billions * 1e9 * BYTES.get(dtype, 2)) for part, billions in published.items()}
+            own = _own_dtypes(RELEASE[name].pipeline if name in RELEASE else "")
+            loaded = {p: round(billions * 1e9 * BYTES.get(own.get(p, dtype), 2)) for p, billions in published.items()}
             sizes = [round(billions * 2e9) for billions in published.values()]
-            return Weights(name, None, loaded, stored=sum(sizes), largest=min(max(sizes, default=0), USUAL_FILE))
+            counted = {part: round(billions * 1e9) for part, billions in MATRICES.get(name, {}).items()}
+            most = min(max(sizes, default=0), USUAL_FILE)
+            return Weights(name, None, loaded, matrices=counted, stored=sum(sizes), largest=most)
         folder = cached
     parts: dict[str, int] = {}
+    matrices: dict[str, int] = {}
+    own = _own_dtypes(str(_read_json(folder / "model_index.json", []).get("_class_name")))
     faults: list[str] = []
     stored = largest = 0
     for part, files in _files_of_parts(folder, faults):
-        count = 0
+        count = inner = 0
         for file in files:
             try:
                 size = file.stat().st_size
                 stored, largest = stored + size, max(largest, size)
-                count += loaded_bytes(file, dtype)
+                read = _counted(file, own.get(part, dtype))
+                count, inner = count + read[0], inner + read[1]
             except (OSError, ValueError) as error:
                 faults.append(str(error) if isinstance(error, ValueError) else Text("{} is missing", file))
-        parts[part] = count
-    return Weights(name, folder, parts, tuple(faults), stored, largest)
+        parts[part], matrices[part] = count, inner
+    return Weights(name, folder, parts, tuple(faults), matrices, stored, largest)
+
+
+def _own_dtypes(pipeline: str) -> Mapping[str, str]:
+    """Returns by part the dtype in which a pipeline's row has it loaded, whatever the model's own is."""
+    row = PIPELINE.get(pipeline)
+    return {part: keywords["dtype"] for part, keywords in row.load.items() if "dtype" in keywords} if row else {}
 
 
 def _files_of_parts(folder: Path, faults: list[str]) -> Iterator[tuple[str, list[Path]]]:
@@ -132,6 +170,11 @@ def loaded_bytes(file: Path, dtype: str) -> int:
 
     Raises `ValueError` with a readable text for a file that is truncated or not safetensors; `OSError` propagates.
     """
+    return _counted(file, dtype)[0]
+
+
+def _counted(file: Path, dtype: str) -> tuple[int, int]:
+    """Returns the same, and how many numbers of it are in the matrices of linear layers."""
     size = file.stat().st_size
     with file.open("rb") as opened:
         start = opened.read(8)
@@ -143,40 +186,57 @@ def loaded_bytes(file: Path, dtype: str) -> int:
         text = opened.read(length)
     try:
         header = json.loads(text)
-        tensors = [tensor for key, tensor in header.items() if key != "__metadata__"]
-        end = max((tensor["data_offsets"][1] for tensor in tensors), default=0)
-        count = sum(_tensor_bytes(tensor, BYTES.get(dtype, 2)) for tensor in tensors)
+        tensors = {key: tensor for key, tensor in header.items() if key != "__metadata__"}
+        end = max((tensor["data_offsets"][1] for tensor in tensors.values()), default=0)
+        count = sum(_tensor_bytes(tensor, BYTES.get(dtype, 2)) for tensor in tensors.values())
+        inner = sum(_tensor_numbers(tensor) for key, tensor in tensors.items() if _is_linear(key, tensor))
     except (ValueError, KeyError, TypeError, IndexError, AttributeError):
         if len(text) < length:
             raise ValueError(Text("{} is cut off", file)) from None
         raise ValueError(Text("{} is not a safetensors file", file)) from None
     if size != 8 + length + end:
         raise ValueError(Text("{} is cut off: it has {} of {} bytes", file, size, 8 + length + end))
-    return count
+    return count, inner
+
+
+def _is_linear(key: str, tensor: Mapping[str, Any]) -> bool:
+    """True for the matrix of a linear layer, by its name and shape: no embedding, no head, no experts kept as one."""
+    modules = key.split(".")
+    linear = modules[-1] == "weight" and len(tensor["shape"]) == 2 and tensor["dtype"] in FLOATING
+    return linear and not NOT_QUANTISED & {*modules[-2:-1], *(one for one in modules if one == "experts")}
+
+
+def _tensor_numbers(tensor: Mapping[str, Any]) -> int:
+    return math.prod(tensor["shape"])
 
 
 def _tensor_bytes(tensor: Mapping[str, Any], float_bytes: int) -> int:
     begin, end = tensor["data_offsets"]
     if tensor["dtype"] not in FLOATING:
         return int(end - begin)
-    count = 1
-    for length in tensor["shape"]:
-        count *= length
-    return int(count * float_bytes)
+    return _tensor_numbers(tensor) * float_bytes
 
 
-def quantised_share(load: Mapping[str, Any], part: str) -> float | None:
-    """Returns the share of a part's memory that `quantization_config` in `load` leaves: 1 without; None if unknown."""
-    own = load.get(part)
+def quantised_bytes(load: Mapping[str, Any], part: str, weights: Weights, dtype: str) -> float | None:
+    """Returns the bytes of a part that `quantization_config` in `load` leaves: all without; None if unknown.
+
+    Matrices of linear layers get 4 bits a number and a scale of 32 bits for every 64 numbers (of 8 bits by
+    `bnb_4bit_use_double_quant`, with one of 32 for every 256 of those), or 8 bits; the rest stays (bitsandbytes 0.50).
+    """
+    own, whole = load.get(part), weights.parts[part]
     config = own.get("quantization_config") if isinstance(own, Mapping) else None
     config = config if config is not None else load.get("quantization_config")
     if config is None:
-        return 1.0
-    if isinstance(config, Mapping):
-        if config.get("load_in_4bit") or config.get("bits") == 4:
-            return 0.3  # 4 of 16 bits, their scales, and what stays in 16
-        if config.get("load_in_8bit") or config.get("bits") == 8:
-            return 0.55
+        return whole
+    if not isinstance(config, Mapping):
+        return None
+    number = BYTES.get(dtype, 2)
+    matrices = weights.matrices.get(part, round(USUAL_MATRICES * whole / number))
+    if config.get("load_in_4bit") or config.get("bits") == 4:
+        scale = 1 / 64 + 4 / (64 * 256) if config.get("bnb_4bit_use_double_quant") else 4 / 64
+        return whole - matrices * (number - 0.5 - scale)
+    if config.get("load_in_8bit") or config.get("bits") == 8:
+        return whole - matrices * (number - 1.0)
     return None
 
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from edit_eval.execution.machine.fitting import CONTEXT, Need, Wanted, need_of
-from edit_eval.execution.machine.weights import quantised_share
 from edit_eval.guests.rehearse.beside.rehearsed import FAULTS
 from edit_eval.guests.rehearse.found import Digest, FaultRehearsed, ModelRehearsed
 from edit_eval.guests.rehearse.stand_ins import StandIns
@@ -54,6 +53,10 @@ def _model(
     ]
     loads = [a.end - a.begin for a in first.activities if a.kind == "loading" and a.model == name and not a.what]
     timed = [mark for mark in works if mark.get("nth") != 1] or works  # the first is slower: kernels are chosen
+    batch = max((mark["batch"] for mark in works if "batch" in mark), default=None)
+    if batch is not None:
+        whole_ones = [mark for mark in works if mark["batch"] == batch]
+        timed = [mark for mark in whole_ones if not mark.get("neighbours")] or whole_ones
     unit = _middle([mark["seconds"] / mark.get("batch", 1) for mark in timed])
     step = _middle([mark["step"] for mark in timed if mark.get("step") is not None])
     steps = max((mark["steps"] for mark in timed if "steps" in mark), default=None)
@@ -65,10 +68,7 @@ def _model(
     misses = []
     whole = not offloaded and made.loads.get(key) in ("stand-in", "weights on disk")
     if whole and need is not None and measured is not None:
-        load = wanted.section.parameters.get("load")
-        load = load if isinstance(load, Mapping) else {}
-        counted = all(quantised_share(load, part) == 1.0 for part in wanted.weights.parts)
-        misses += _miss(Text("its weights"), measured, need.weights, both=counted)
+        misses += _miss(Text("its weights"), measured, need.weights, both=True)
     if said is not None and need is not None and key not in made.cut and made.loads.get(key) == "stand-in":
         misses += _miss(Text("its weights as doctor has them"), need.weights, said.weights, both=True)
     if need is not None and peak is not None:
@@ -89,7 +89,8 @@ def _model(
         unit=unit,
         one_step=one,
         steps=steps or None,
-        batch=max((mark["batch"] for mark in works if "batch" in mark), default=None),
+        batch=batch,
+        too_large=max((mark["batch"] for mark in marks if mark["what"] == "too large"), default=None),
         misses=tuple(misses),
     )
 
@@ -168,7 +169,8 @@ def made_of_faults(last: RehearsedStart) -> list[FaultRehearsed]:
         ends = sorted({f"{one.status}: {' '.join(one.reason.split())}" for one in hit})
         outcome = "made" if done else "; ".join(ends) or "missing"
         made_on = ", ".join(dict.fromkeys(one.device for one in hit)) if done else ""
-        notes = tuple(dict.fromkeys(n for n in last.notes if mark["device"] in n or sample in n))
+        told = list(dict.fromkeys(n for n in last.notes if mark["device"] in n or sample in n))
+        notes = tuple(n for n in told if not any(more != n and more.startswith(n) for more in told))
         if fault == "memory" and (parts := _parts_of_batch(mark, last)):
             notes += (Text("its batch of {} was answered in parts of {}", mark["batch"], parts),)
         found.append(FaultRehearsed(fault, sample, mark["device"], outcome, made_on, notes))

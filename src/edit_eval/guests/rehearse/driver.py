@@ -25,6 +25,8 @@ class RehearsalDriver:
     """The models (keys) whose weights are holes."""
     faults: Sequence[str] = ()
     """What is planted, each once (`beside.rehearsed.FAULTS`)."""
+    batches: Mapping[str, int] = field(default_factory=dict)
+    """By judge (key), how many pairs it is asked at once: its first batch is made as large with neighbours."""
     loads: dict[str, int] = field(default_factory=dict)
     """How many workers were started, by model."""
 
@@ -49,6 +51,7 @@ class RehearsalDriver:
             "model": specification.model,
             "fill": specification.model in self.filled,
             "marks": str(self.marks),
+            "batch": self.batches.get(specification.model, 1),
             "faults": {"folder": str(folder), "names": list(self.faults), "place": list(specification.devices)},
         }
         rehearsed = replace(specification, class_path=REHEARSED, parameters=inner, revision="")

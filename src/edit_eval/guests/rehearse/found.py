@@ -9,6 +9,17 @@ from typing import Any
 from edit_eval.execution.advice.planning import Plan
 from edit_eval.text import Text
 
+FAULTS: Mapping[str, Text] = {
+    "neighbour": Text("another process takes the card's memory"),
+    "killed": Text("a worker is killed"),
+    "memory": Text("memory runs out in a judge's batch"),
+    "silent": Text("the card stops answering"),
+}
+OUTCOMES: Mapping[str, Text] = {
+    "not planted": Text("not tried: no batch or edit was left for it"),
+    "missing": Text("missing"),
+}
+
 
 @dataclass(frozen=True)
 class ModelRehearsed:
@@ -41,6 +52,8 @@ class ModelRehearsed:
     steps: int | None
     batch: int | None
     """Pairs that a judge was asked at once."""
+    too_large: int | None = None
+    """Pairs at once for which its memory was not enough; `batch` is then what it was enough for."""
     misses: tuple[str, ...] = ()
     """What lies further from its prediction than it should."""
 
@@ -97,11 +110,16 @@ class Rehearsal:
     def reasons(self) -> list[str]:
         """Why the night should not begin like this, a line each; empty if nothing speaks against it."""
         found: list[str] = [Text("{}: {}", one.model, miss) for one in self.models for miss in one.misses]
+        found += [
+            Text("{}: {} pairs at once do not fit; give it `batch_size: {}`", one.model, one.too_large, one.batch)
+            for one in self.models
+            if one.too_large
+        ]
         if not self.layers:  # cut, it is about how things go, not about whether they fit
             found += [one["text"] for one in self.findings if one["stops"]]
         found += list(self.failures)
         found += [
-            Text("{}: {}", one.fault, one.outcome)
+            Text("{}: {}", FAULTS[one.fault], OUTCOMES.get(one.outcome, one.outcome))
             for one in self.faults or ()
             if one.outcome not in ("made", "not planted")
         ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -25,11 +26,11 @@ from edit_eval.execution.session import driver_of
 from edit_eval.experiment import Experiment, load_samples
 from edit_eval.guests.rehearse.beside.rehearsed import FAULTS
 from edit_eval.guests.rehearse.came_of_it import digests_of, failures_of, made_of_faults, models_of
-from edit_eval.guests.rehearse.found import Digest, FaultRehearsed, Rehearsal
+from edit_eval.guests.rehearse.found import Digest, FaultRehearsed, ModelRehearsed, Rehearsal
 from edit_eval.guests.rehearse.stand_ins import stand_ins
 from edit_eval.guests.rehearse.start import RehearsedStart, start, tell
 from edit_eval.preparation import plan
-from edit_eval.records import Sample
+from edit_eval.records import Judgement, Sample
 from edit_eval.reporting.language import speak
 from edit_eval.text import Text, counted
 from edit_eval.user_cache import cache_folder
@@ -86,7 +87,8 @@ def rehearse(
 
         for what, count_left in made.cut.items():
             tell(Text("{}: {} left out", what, counted(count_left, "layer")))
-        first = start(asked, folder / "first", made.filled, left)
+        batches = {f"judge:{name}": judge.placement.batch_size for name, judge in asked.judges.items()}
+        first = start(asked, folder / "first", made.filled, left, batches=batches)
         digests: list[Digest] = []
         planted: list[FaultRehearsed] | None = None
         again: RehearsedStart | None = None
@@ -96,18 +98,20 @@ def rehearse(
             digests = digests_of(first, again)
         if faults and not first.stopped:
             tell(Text("once more, with faults"))
-            more = _rehearsed(made.configuration, _spread(experiment.samples, max(count, 2 * len(FAULTS))))
+            alike = _spread(_of_one_category(experiment.samples), max(count, 2 * len(FAULTS)))
+            more = _rehearsed(made.configuration, alike)
             last = start(_impatient(more, first), folder / "faults", made.filled, left, FAULTS)
             planted = made_of_faults(last)
         stopped = first.stopped or (again.stopped if again else "")
+        models = tuple(models_of(context.wanted, made, first))
         return Rehearsal(
             configuration=configuration.name,
             samples=tuple(chosen),
             layers=layers,
             seconds=time.monotonic() - begin,
-            models=tuple(models_of(context.wanted, made, first)),
+            models=models,
             digests=tuple(digests),
-            plan=_planned(source, options, first),
+            plan=_planned(source, options, first, models),
             faults=None if planted is None else tuple(planted),
             findings=tuple(one.as_plain() for one in findings),
             failures=tuple(failures_of(first)),
@@ -148,6 +152,12 @@ def _spread(samples: Sequence[Sample], count: int) -> list[str]:
     whole = [sample.id for sample in samples if not sample.fault and not sample.follows]
     count = min(count, len(whole))
     return [whole[number * len(whole) // count] for number in range(count)] if count else []
+
+
+def _of_one_category(samples: Sequence[Sample]) -> list[Sample]:
+    """Returns the samples of the largest category: a batch is of one."""
+    largest = max(Counter(sample.category for sample in samples).items(), key=lambda one: one[1])[0]
+    return [sample for sample in samples if sample.category == largest]
 
 
 def _prompts(configuration: Configuration) -> list[str]:
@@ -212,11 +222,25 @@ def _impatient(configuration: Configuration, first: RehearsedStart) -> Configura
     return configuration.model_copy(update={"edit_models": edits})
 
 
-def _planned(source: str | Path, options: LoadingOptions, first: RehearsedStart) -> Plan | None:
-    """Returns what `plan` makes of the measured durations for the whole benchmark."""
+def _planned(
+    source: str | Path, options: LoadingOptions, first: RehearsedStart, models: Sequence[ModelRehearsed]
+) -> Plan | None:
+    """Returns what `plan` makes of the measured durations for the whole benchmark: a judge's are those of its batch."""
     if first.results is None or not any(mark["what"] != "loaded" for mark in first.marks):
         return None
+    units = {one.model: one.unit for one in models}
+
+    def in_its_batch(judgement: Judgement) -> Judgement:
+        unit = units.get(f"judge:{judgement.judge}")
+        return judgement if unit is None else replace(judgement, seconds=unit * sum(map(len, judgement.readings)))
+
+    results = replace(
+        first.results,
+        name="rehearsal",
+        judgements=tuple(map(in_its_batch, first.results.judgements)),
+        battles=tuple(map(in_its_batch, first.results.battles)),
+    )
     try:
-        return plan(source, from_run=replace(first.results, name="rehearsal"), **options)
+        return plan(source, from_run=results, **options)
     except ConfigurationError:  # a model that nothing was seen of
         return None

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
-from edit_eval.guests.rehearse.found import Digest, FaultRehearsed, ModelRehearsed, Rehearsal
+from edit_eval.guests.rehearse.found import FAULTS, OUTCOMES, Digest, FaultRehearsed, ModelRehearsed, Rehearsal
 from edit_eval.reporting.formats import NOTHING, duration, memory, short_duration
+from edit_eval.reporting.language import spoken
+from edit_eval.reporting.page.documents import write_sheet
 from edit_eval.reporting.table import Column, Line, Sheet, Table, print_sheet
 from edit_eval.text import Text, counted
 
@@ -15,21 +18,17 @@ LOADS: Mapping[str, Text] = {
     "as it is": Text("as it is"),
     "server": Text("a server"),
 }
-FAULTS: Mapping[str, Text] = {
-    "neighbour": Text("another process takes the card's memory"),
-    "killed": Text("a worker is killed"),
-    "memory": Text("memory runs out in a judge's batch"),
-    "silent": Text("the card stops answering"),
-}
-OUTCOMES: Mapping[str, Text] = {
-    "not planted": Text("not tried: no batch or edit was left for it"),
-    "missing": Text("missing"),
-}
 
 
 def print_rehearsal(found: Rehearsal) -> None:
     """Prints what was found, the verdict last."""
     print_sheet(sheet(found))
+
+
+def write_rehearsal(found: Rehearsal, target: Path, *, force: bool) -> None:
+    """Writes the same as a page (`.html`), as Markdown (`.md`), or as the document of `--json` (`.json`)."""
+    title = Text("Rehearsal of {}", found.configuration)
+    write_sheet(title, sheet(found), found.as_plain(), target, language=spoken(), force=force)
 
 
 def sheet(found: Rehearsal) -> Sheet:

@@ -52,6 +52,8 @@ class StandIns:
     cut: dict[str, int] = field(default_factory=dict)
     """By model, how many layers were left out."""
     notes: list[str] = field(default_factory=list)
+    folders: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """By what it is made of, a stand-in's folder and the layers left out: models that load the same share one."""
 
     @property
     def filled(self) -> frozenset[str]:
@@ -84,10 +86,9 @@ def _section(
     made: StandIns, key: str, section: ModelSection, target: Path, layers: int | None, texts: Sequence[str]
 ) -> ModelSection:
     """Returns a model's section as it is rehearsed."""
-    ours, served = section.class_path.startswith(LOADERS), section.served
-    if served is None and not ours:
-        asks = hasattr(_class_of(made.configuration, section), "examine")
-        made.loads[key] = "server" if asks else "as it is"
+    own, served = _class_of(made.configuration, section), section.served
+    if served is None and not _loads_by_name(own, section):
+        made.loads[key] = "server" if hasattr(own, "examine") else "as it is"
         return section
     weights = weights_of(section, os.environ)
     if weights.folder is not None and weights.loaded and not weights.faults and not layers:
@@ -97,19 +98,22 @@ def _section(
         made.loads[key] = "server"
         return section
     who = model_title(key)
-    order = {**_source(who, weights, section), "target": str(target), "layers": layers, "texts": list(texts)}
-    order["dtype"] = _dtype(section)
-    order["least"] = LEAST_LAYERS.get(_pipeline(section), {})
-    found = _made(who, interpreter(section) or sys.executable, order)
+    order = {**_source(who, weights, section), "layers": layers, "texts": list(texts), "dtype": _dtype(section)}
+    order["least"] = LEAST_LAYERS.get(_pipeline(own, section), {})
+    python = interpreter(section) or sys.executable
+    alike = json.dumps([python, order], sort_keys=True)
+    if alike not in made.folders:
+        made.folders[alike] = str(target), _made(who, python, {**order, "target": str(target)})["cut"]
+    folder, cut = made.folders[alike]
     made.loads[key] = "stand-in"
-    if found["cut"]:
-        made.cut[key] = found["cut"]
-    update: dict[str, Any] = {checkpoint_of(section)[0]: str(target), "revision": None}
+    if cut:
+        made.cut[key] = cut
+    update: dict[str, Any] = {checkpoint_of(section)[0]: folder, "revision": None}
     if served is not None:
         made.loads[key] = "server"
         update["serve"] = {**section.parameters["serve"], "args": [*served.args, "--load-format", "dummy"]}
     elif section.protocol is None:
-        update |= _settled(made, who, section)
+        update |= _settled(made, who, make_parameters(own, section.parameters), section)
     parameters = {**section.parameters, **{k: v for k, v in update.items() if k in section.parameters or v is not None}}
     return section.model_copy(update={"parameters": parameters})
 
@@ -119,6 +123,12 @@ def _class_of(configuration: Configuration, section: ModelSection) -> Any:
         return import_class("judge" if section.protocol else "edit_model", section.class_path, configuration.folder)
     except ConfigurationError:  # only its own environment can import it
         return None
+
+
+def _loads_by_name(own: Any, section: ModelSection) -> bool:
+    """True for our classes that load the weights that `model_name` names, and for a user's that is made of one."""
+    modules = {f"{one.__module__}:" for one in getattr(own, "__mro__", ())}
+    return section.class_path.startswith(LOADERS) or any(module in LOADERS for module in modules)
 
 
 def _dtype(section: ModelSection) -> str:
@@ -144,19 +154,15 @@ def _source(who: str, weights: Weights, section: ModelSection) -> dict[str, Any]
     )
 
 
-def _pipeline(section: ModelSection) -> str:
+def _pipeline(own: Any, section: ModelSection) -> str:
     if section.protocol is not None:
         return ""
-    return str(index_of(_parameters(section)).get("_class_name", ""))
+    return str(index_of(make_parameters(own, section.parameters)).get("_class_name", ""))
 
 
-def _parameters(section: ModelSection) -> Any:
-    return make_parameters(import_class("edit_model", section.class_path), section.parameters)
-
-
-def _settled(made: StandIns, who: str, section: ModelSection) -> dict[str, Any]:
+def _settled(made: StandIns, who: str, parameters: Any, section: ModelSection) -> dict[str, Any]:
     """Returns the parameters that the model's name decides by itself, which a folder's would not."""
-    settings = settings_of(_parameters(section), index_of(_parameters(section)))
+    settings = settings_of(parameters, index_of(parameters))
     update: dict[str, Any] = {"num_inference_steps": settings.steps}
     if "guidance" in section.parameters:
         update["guidance"] = dict(settings.guidance)

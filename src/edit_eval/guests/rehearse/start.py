@@ -30,6 +30,7 @@ from edit_eval.store.run_folders import Place
 from edit_eval.store.table import JudgementTable
 from edit_eval.text import Text
 
+NO_BATCHES: Mapping[str, int] = {}
 GRACE = 10.0
 """Seconds that tasks under way have when the time is over."""
 
@@ -76,7 +77,8 @@ class _Listener(Spectator):
 
     def replica(self, replica: Replica, state: str, message: Mapping[str, Any]) -> None:
         """Tells of loads, and keeps why a worker has ended that was not told to."""
-        where = Text("{} on {}", replica.model.title, "+".join(replica.place))
+        place = "+".join(replica.place)
+        where = Text("{} on {}", replica.model.title.removesuffix(f" on {place}"), place)  # one that is made again
         if state == "loaded":
             tell(Text("loaded: {}", where))
         elif state == "died" and message.get("reason"):
@@ -105,14 +107,18 @@ def start(
     filled: frozenset[str],
     left: Callable[[], float],
     faults: Sequence[str] = (),
+    batches: Mapping[str, int] = NO_BATCHES,
 ) -> RehearsedStart:
-    """Does all work of a configuration in a folder of its own; ends early when no time is left."""
+    """Does all work of a configuration in a folder of its own; ends early when no time is left.
+
+    `faults` and `batches` as in `RehearsalDriver`.
+    """
     came = RehearsedStart()
     keys = {key for key in configuration.models if key.partition(" on ")[0] in filled}
     data = load_samples(configuration)
     experiment, place = Experiment.of(configuration, data), Place(folder)
     marks = folder.with_suffix(".marks")
-    with closing(RehearsalDriver(driver_of(configuration), marks, frozenset(keys), faults)) as driver:
+    with closing(RehearsalDriver(driver_of(configuration), marks, frozenset(keys), faults, batches)) as driver:
         session = Session(configuration, driver)
         try:
             layout = session.layout

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, ClassVar
 
 import typer
 
-from edit_eval.command_line import Config, Options, answer, end_if_short
+from edit_eval.command_line import Config, Force, Options, answer, end_if_short
 from edit_eval.verbs.contract import Verb
 
 
@@ -42,12 +43,21 @@ class Rehearse(Verb):
                 help="Also plant a neighbour on the card, a killed worker, a lack of memory, a card that is silent.",
             ),
         ] = False,
+        to: Annotated[
+            Path | None, typer.Option("--to", metavar="FILE", help="Also write it: .html, .md, .json.")
+        ] = None,
+        force: Force = False,
         options: Options,
     ) -> None:
         """Rehearses, and prints what was found."""
         from edit_eval.guests.rehearse.rehearsal import rehearse
-        from edit_eval.guests.rehearse.sheet import print_rehearsal
+        from edit_eval.guests.rehearse.sheet import print_rehearsal, write_rehearsal
+        from edit_eval.reporting.page.documents import refuse_target
 
+        if to is not None:
+            refuse_target(to, force=force)
         found = rehearse(config, minutes=minutes, layers=layers, samples=samples, faults=faults, **options)
+        if to is not None:
+            write_rehearsal(found, to, force=force)
         answer(found.as_plain, lambda: print_rehearsal(found))
         end_if_short(bool(found.reasons))

@@ -1,4 +1,4 @@
-"""The document of an analysis as files: JSON, a page, Markdown, CSV, a drawing; or a folder with all of them."""
+"""What a verb has found as files: JSON, a page, Markdown; of an analysis also CSV, a drawing, a folder with all."""
 
 from __future__ import annotations
 
@@ -18,8 +18,11 @@ from edit_eval.reporting.language import said
 from edit_eval.reporting.page.html import page_sheet
 from edit_eval.reporting.page.page import asset, digest_of
 from edit_eval.reporting.page.rendering import template_environment
-from edit_eval.reporting.table import markdown_sheet
+from edit_eval.reporting.table import Sheet, markdown_sheet
 from edit_eval.text import Text
+
+SHEET_FILES = (".html", ".md", ".json")
+"""Endings of what `write_sheet` writes."""
 
 
 def write_document(name: str, document: Any, target: Path, *, records: Any, language: str, force: bool) -> None:
@@ -31,7 +34,7 @@ def write_document(name: str, document: Any, target: Path, *, records: Any, lang
     written.
     """
     section = section_of(name, document)
-    made = dict(_writers(section, language))
+    made = dict(_writers(section, records, language))
     if not target.suffix and type(section.of).write is not Analysis.write:
         refuse_existing(target, force=force)
         section.of.write(document, records, target)
@@ -43,6 +46,31 @@ def write_document(name: str, document: Any, target: Path, *, records: Any, lang
         files = {target: made[target.suffix.lower()]}
     else:
         raise ConfigurationError(Text("--to {}: name a folder, or a file that ends in {: or }", target, list(made)))
+    _write(files, force=force)
+
+
+def write_sheet(title: Text, sheet: Sheet, plain: Any, target: Path, *, language: str, force: bool) -> None:
+    """Writes what a verb prints, as the file's ending says: `.html`, `.md`, or as `.json` its plain data.
+
+    Raises `ConfigurationError` as `write_document` does.
+    """
+    refuse_target(target, force=force)
+    made: dict[str, Callable[[], str]] = {
+        ".html": lambda: _page(title, Text(""), sheet, language),
+        ".md": lambda: f"# {said(title, language)}\n\n{markdown_sheet(sheet, language)}\n",
+        ".json": lambda: _json(plain),
+    }
+    _write({target: made[target.suffix.lower()]}, force=force)
+
+
+def refuse_target(target: Path, *, force: bool) -> None:
+    """Raises what `write_sheet` would: for a verb that takes minutes, before it begins."""
+    if target.suffix.lower() not in SHEET_FILES:
+        raise ConfigurationError(Text("--to {}: name a file that ends in {: or }", target, list(SHEET_FILES)))
+    refuse_existing(target, force=force)
+
+
+def _write(files: Mapping[Path, Callable[[], str]], *, force: bool) -> None:
     for file in files:
         refuse_existing(file, force=force)
     texts = {file: write() for file, write in files.items()}
@@ -51,16 +79,20 @@ def write_document(name: str, document: Any, target: Path, *, records: Any, lang
             temporary.write_text(text, encoding="utf-8", errors="backslashreplace", newline="")
 
 
-def _writers(section: AnalysisSection, language: str) -> Iterator[tuple[str, Callable[[], str]]]:
+def _writers(section: AnalysisSection, records: Any, language: str) -> Iterator[tuple[str, Callable[[], str]]]:
     [document] = section.documents
     rows = section.of.rows(document)
     if type(section.of).charts is not Analysis.charts:
-        yield ".svg", lambda: _svg(section, language)
+        yield ".svg", lambda: _svg(section, ChartStyle((), language, getattr(records, "results", None)))
     if rows:
         yield ".csv", lambda: _csv(rows)
-    yield ".html", lambda: _page(section, language)
+    yield ".html", lambda: _page(section.title, *section.parts[0], language)
     yield ".md", lambda: f"{markdown_sheet(section.sheet(), language)}\n"
-    yield ".json", lambda: json.dumps(plain(document), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+    yield ".json", lambda: _json(plain(document))
+
+
+def _json(document: Any) -> str:
+    return json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
 
 
 def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -72,27 +104,26 @@ def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
 _WIDTH = 520
 
 
-def _svg(section: AnalysisSection, language: str) -> str:
+def _svg(section: AnalysisSection, style: ChartStyle) -> str:
     """Draws its first chart for a paper: white background, no interaction."""
     import altair
     import vl_convert
 
-    drawn = [*section.charts(ChartStyle((), language)), altair.Chart({"values": []}).mark_point()]
+    drawn = [*section.charts(style), altair.Chart({"values": []}).mark_point()]
     specification = drawn[0].properties(width=_WIDTH).to_dict(validate=False)
     configuration = {"background": "white", "view": {"stroke": None}, "line": {"strokeWidth": 1.5}}
     made: str = vl_convert.vegalite_to_svg({**specification, "config": configuration})
     return made
 
 
-def _page(section: AnalysisSection, language: str) -> str:
+def _page(title: Text, heading: Text, sheet: Sheet, language: str) -> str:
     style = "\n".join(asset(name) for name in ("page.css", "audit.css"))
-    [(heading, sheet)] = section.parts
     made: str = (
         template_environment(autoescape=True, language=language)
         .get_template("analysis.html.j2")
         .render(
             language=language,
-            title=said(section.title, language),
+            title=said(title, language),
             heading=said(heading, language),
             style=Markup(style),
             policy=f"default-src 'none'; style-src {digest_of(style)}",

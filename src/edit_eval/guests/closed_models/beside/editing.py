@@ -37,13 +37,11 @@ from edit_eval.endpoints.client import (
     ServerParameters,
     WholeAnswer,
     plain,
-    png,
     said_in,
-    scaled,
 )
 from edit_eval.errors import LoadError, PictureError, Refused
 from edit_eval.guests.closed_models.beside.providers import CLOSED_MODELS, PROVIDERS, Asked, ClosedModel, Provider
-from edit_eval.pictures import OWN_SIZE, read_picture
+from edit_eval.pictures import OWN_SIZE, png, read_picture, scaled
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -66,6 +64,7 @@ class Api:
     """
 
     holds_device = False
+    only_looks = True
     requires = ("openai", "aiohttp")
 
     @dataclass(kw_only=True)
@@ -393,7 +392,7 @@ class Attempts:
 
     async def _opened(self, file: bytes) -> Image:
         try:
-            return await asyncio.to_thread(lambda: read_picture(io.BytesIO(file), "the picture")[0])
+            return await asyncio.to_thread(lambda: read_picture(io.BytesIO(file), "the picture", keep_file=True)[0])
         except PictureError as error:
             said = self._client.excerpt(str(error))
             raise Failure(f"the edit model's server sent an unreadable picture: {said}", once=True) from None

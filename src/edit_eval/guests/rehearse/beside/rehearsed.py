@@ -14,7 +14,8 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import wraps
 from itertools import chain, pairwise
 from typing import Any
@@ -50,6 +51,7 @@ class Rehearsed:
         self._values = values
         self._devices: Sequence[str] = ()
         self._edits = 0
+        self._judged = False
         self._occupied = 0.0  # until when a neighbour is there
         for name, watched in (("load", self._load), ("edit", self._edit), ("judge", self._judge)):
             if hasattr(self._own, name):  # with the signature of the model's own, by which a worker passes arguments
@@ -87,6 +89,7 @@ class Rehearsed:
         self._edits += 1
 
         def step(number: int, count: int) -> None:
+            wait_for(self._cards)  # a step has ended when the card is done, not when the card was told
             steps.append(time.monotonic() - begin)
             on_step(number, count)
             if number == 1 or number == count:
@@ -115,12 +118,47 @@ class Rehearsed:
             named = {}  # as the worker halves it: inputs were made for the whole batch
         replies = self._out_of_memory(requests) if with_ballast else self._own.judge(requests, **named)
         seconds = time.monotonic() - begin
-        answers = {
-            json.dumps([one.sample_id, one.edit_model, one.question]): digest_of(reply)
-            for one, reply in zip(requests, replies, strict=True)
-        }
+        answers = answers_of(requests, replies)
         self._mark("judge", seconds=seconds, batch=len(requests), answers=answers, **allocated(self._cards))
+        if not self._judged:
+            self._judged = True
+            self._judge_beside_neighbours(requests)
         return [readable(request) for request in requests] if self._values["fill"] else replies
+
+    def _judge_beside_neighbours(self, requests: Sequence[Any]) -> None:
+        """Asks once more as many at once as a run will, where a few samples make no such batch: time, memory, answers.
+
+        Neighbours are the same question, each a little longer. A batch without room is halved, as a worker does. A
+        server is not asked: there a batch is nothing of ours.
+        """
+        from edit_eval.workers.failures import kind_of
+
+        size = self._values.get("batch", 1)
+        if hasattr(self._own, "examine"):
+            return
+        while size > len(requests):
+            more = size - len(requests)
+            company = [*requests, *(neighbour(requests[n % len(requests)], n + 1) for n in range(more))]
+            begin = time.monotonic()
+            try:
+                replies = self._own.judge(company)
+            except BaseException as error:
+                if kind_of(error) != "out_of_memory":
+                    raise
+                self._mark("too large", batch=size)
+                size = (size + 1) // 2
+                if _torch_has_cards():
+                    sys.modules["torch"].cuda.empty_cache()
+                continue
+            self._mark(
+                "judge",
+                neighbours=True,
+                seconds=time.monotonic() - begin,
+                batch=size,
+                answers=answers_of(requests, replies[: len(requests)]),
+                **allocated(self._cards),
+            )
+            return
 
     @property
     def _cards(self) -> list[str]:
@@ -220,6 +258,20 @@ def digest_of(reply: Any) -> str:
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 
+def answers_of(requests: Sequence[Any], replies: Sequence[Any]) -> dict[str, str]:
+    """Returns the digest of each reply by what it is about."""
+    return {
+        json.dumps([one.sample_id, one.edit_model, one.question]): digest_of(reply)
+        for one, reply in zip(requests, replies, strict=True)
+    }
+
+
+def neighbour(request: Any, longer: int) -> Any:
+    """Returns the same request with pictures of its own and a text that is `longer` by so many words."""
+    pictures = {name: picture.copy() for name, picture in request.pictures.items()}
+    return replace(request, user=request.user + " and" * longer, pictures=pictures)
+
+
 def readable(request: Any) -> Any:
     """Returns an answer in the form that was asked for: random words would end the run, as they should.
 
@@ -250,7 +302,7 @@ def weight_bytes(networks: Sequence[Any]) -> dict[str, int]:
     found: dict[str, int] = {}
     seen: set[tuple[str, int]] = set()
     for network in networks:
-        for tensor in chain(network.parameters(), network.buffers()):
+        for tensor in chain.from_iterable(map(_with_scales, chain(network.parameters(), network.buffers()))):
             if tensor.is_meta:
                 continue
             storage = tensor.untyped_storage()
@@ -259,6 +311,18 @@ def weight_bytes(networks: Sequence[Any]) -> dict[str, int]:
                 seen.add(at)
                 found[tensor.device.type] = found.get(tensor.device.type, 0) + storage.nbytes()
     return found
+
+
+def _with_scales(tensor: Any) -> Iterator[Any]:
+    """Yields a weight, and where bitsandbytes has quantised it, the scales that it keeps beside it."""
+    yield tensor
+    waiting = [getattr(tensor, "quant_state", None), getattr(tensor, "SCB", None)]
+    while waiting:
+        one = waiting.pop()
+        if hasattr(one, "untyped_storage"):
+            yield one
+        elif one is not None:
+            waiting += [getattr(one, name, None) for name in ("absmax", "code", "offset", "state2")]
 
 
 def allocated(cards: Sequence[str]) -> dict[str, int]:
@@ -270,6 +334,13 @@ def allocated(cards: Sequence[str]) -> dict[str, int]:
         "allocated": sum(torch.cuda.memory_allocated(one) for one in cards),
         "peak": sum(torch.cuda.max_memory_reserved(one) for one in cards),
     }
+
+
+def wait_for(cards: Sequence[str]) -> None:
+    """Waits until these GPUs have done all that they were told."""
+    torch: Any = sys.modules.get("torch")
+    for one in cards if _torch_has_cards() else ():
+        torch.cuda.synchronize(one)
 
 
 def forget_peak(cards: Sequence[str]) -> None:

@@ -1,0 +1,103 @@
+"""Every family of edit model and judge in the tables is rehearsed: real classes, tiny sizes, cut to two layers."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tiny_models
+import tiny_modular
+import tiny_pipelines
+from edit_eval.edit_models.preset_table import PIPELINE, PIPELINES
+from edit_eval.execution.machine.weights import find_weights
+from edit_eval.guests.rehearse.beside.rehearsed import Rehearsed, weight_bytes
+from edit_eval.guests.rehearse.beside.stand_in import make
+from edit_eval.guests.rehearse.came_of_it import NEAR
+from edit_eval.guests.rehearse.configurations import LEAST_LAYERS
+from edit_eval.judges.judge_table import FAMILIES as TABLE
+from edit_models.tiny_edits import no_step
+from edit_models.tiny_presets import EDITING, OLDER, SETTINGS, asked
+from judges.local_judges import FAMILIES, request
+
+pytestmark = [pytest.mark.real_models, pytest.mark.models]
+
+WITHOUT_TINY = {"Flux2Pipeline", "GlmImagePipeline", "BriaFibo2Pipeline", "OmniGenPipeline"}
+"""Rows of the table of which no tiny model is built here."""
+ONLY_WHERE_ASKED = {"prompt_upsampler"}
+"""Counted, since the files are there, but loaded only where `call` has it rewrite the instruction."""
+
+
+def test_no_other_family_is_left_out() -> None:
+    assert {row.name for row in PIPELINES} == {*EDITING, *WITHOUT_TINY}
+    assert len(TABLE) >= 8
+
+
+def built(name: str, folder: Path) -> Path:
+    """The tiny pipeline of this class."""
+    if name in OLDER:
+        return tiny_models.build(folder, [OLDER[name]])[OLDER[name]]
+    kind = tiny_modular if name in tiny_modular.BUILDERS else tiny_pipelines
+    return kind.build(folder, [name])[name]
+
+
+def rehearsed(source: Path, folder: Path, class_path: str, least: dict[str, int], **parameters: Any) -> Any:
+    """Loads a stand-in, made of a model's small files alone, as a rehearsal does; its memory is as counted."""
+    shutil.copytree(source, folder / "small", ignore=shutil.ignore_patterns("*.safetensors"))
+    order = {"source": str(folder / "small"), "published": None, "target": str(folder / "made"), "dtype": "bfloat16"}
+    make({**order, "layers": 2, "least": least, "texts": []})
+    values = {
+        "class_path": class_path,
+        "path": [],
+        "parameters": {"model_name": str(folder / "made"), **parameters},
+        "model": source.name,
+        "fill": True,
+        "marks": str(folder / "marks"),
+        "batch": 3,
+    }
+    model = Rehearsed(values)
+    model.load(["cpu"])  # type: ignore[attr-defined]
+    [mark] = marks(folder)
+    counted = find_weights(str(folder / "made"), None, "bfloat16", os.environ)
+    assert counted.faults == ()
+    wanted = sum(size for part, size in counted.parts.items() if part not in ONLY_WHERE_ASKED)
+    assert sum(mark["weights"].values()) == pytest.approx(wanted, rel=NEAR)
+    return model
+
+
+def marks(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "marks").read_text("utf-8").splitlines()]
+
+
+@pytest.mark.parametrize("name", EDITING)
+def test_a_family_of_edit_models(name: str, tmp_path: Path) -> None:
+    pytest.importorskip("diffusers")
+    own = "edit_eval.edit_models.diffusers:DiffusersModel"
+    settings = {"num_inference_steps": 2, **SETTINGS.get(name, {})}
+    model = rehearsed(built(name, tmp_path / "tiny"), tmp_path, own, dict(LEAST_LAYERS.get(name, {})), **settings)
+    pipeline = model._own._pipeline
+    tiny_pipelines.shrink(pipeline)
+    parts = {key: part for key, part in pipeline.components.items() if hasattr(part, "parameters")}
+    largest = max(sum(weight_bytes([part]).values()) for part in parts.values())
+    counted = find_weights(str(tmp_path / "made"), None, "bfloat16", os.environ).parts
+    assert max(counted.values()) == pytest.approx(largest, rel=NEAR), "what `offload: model` has on a card at once"
+    picture = model.edit(asked(), no_step)
+    assert min(picture.size) >= 32
+    edit = marks(tmp_path)[-1]
+    assert (edit["what"], edit["steps"]) == ("edit", 2)
+    assert PIPELINE[name].name == name
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_family_of_judges(name: str, tiny_judges: Path, tmp_path: Path) -> None:
+    own = "edit_eval.judges.transformers:TransformersJudge"
+    model = rehearsed(tiny_judges / name, tmp_path, own, {}, max_new_tokens=4)
+    (reply,) = model.judge([request(1)])
+    assert reply.text == "Score: 5.000", "what random weights have written is not read"
+    alone, beside = marks(tmp_path)[1:]
+    assert (alone["batch"], beside["batch"], beside["neighbours"]) == (1, 3, True)
+    assert list(alone["answers"]) == list(beside["answers"])
