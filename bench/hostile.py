@@ -26,6 +26,8 @@ from typing import Any
 import numpy as np
 
 from audit_power import AT_90, GOOD, Simulated, trial
+from edit_eval.guests.agreement.calibration import Pairs
+from edit_eval.guests.bridge.mapping import translated
 from edit_eval.passports import Examinee, Passport
 from edit_eval.records import Edit, Judgement, Picture, Reading, Results, Sample, Scale, Scoring, Status
 from edit_eval.reporting.people_differences import sentences
@@ -38,7 +40,6 @@ from edit_eval.statistics.audit.findings import findings_of
 from edit_eval.statistics.audit.measure import Anchor, Measure, share
 from edit_eval.statistics.audit.ways import better_of
 from edit_eval.statistics.battles import BACKWARD, FORWARD, battles_by_judge, together, votes_of
-from edit_eval.statistics.calibration import Pairs, translated
 from edit_eval.statistics.comparison import compare_models, verdict_on_models
 from edit_eval.statistics.drift import JudgedTwice
 from edit_eval.statistics.people import Vote
@@ -620,8 +621,11 @@ def mistranslated(models: int) -> Callable[[Chance], bool | None]:
         )
         names = np.repeat([f"m{model}" for model in range(models)], len(images)).tolist()
         pairs = Pairs(new[:-1].ravel(), old[:-1].ravel(), np.tile(images, models), names)
-        row = (translated(pairs, {"x": (new[-1], images)}) or {})["edit_models"]["x"]
-        return None if row["beyond"] else not row["ci95"][0] <= old[-1].mean() <= row["ci95"][1]
+        told = translated(pairs, {"x": (new[-1], images)})
+        assert told is not None
+        row = told.edit_models["x"]
+        assert row.ci95 is not None
+        return None if row.beyond else not row.ci95[0] <= old[-1].mean() <= row.ci95[1]
 
     return wrong
 

@@ -223,3 +223,12 @@ def browser() -> Iterator[Any]:
         running = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         yield running
         running.close()
+
+
+@pytest.fixture
+def judge_agreement_data() -> Path:
+    """What VIEScore published of its judges and raters."""
+    directory = Path(__file__).resolve().parents[2] / "shared/data/judge_agreement"
+    if not directory.is_dir():
+        pytest.skip("the shared data is not here")
+    return directory

@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 import pytest
 from rich.console import Console
 
+from agreements import people_agreement
 from edit_eval import cli, compare, evaluate
 from edit_eval.errors import ConfigurationError, RunDirectoryError
-from edit_eval.reporting.agreement import agreement_sheet
+from edit_eval.reporting.analyses import section_of
 from edit_eval.reporting.comparison import gate_lines, print_comparison
 from edit_eval.reporting.table import print_sheet
 from edit_eval.run import Run
-from edit_eval.statistics.agreement import people_agreement
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.people import Vote, read_people_file
 from edit_eval.store.comparable import compare_runs
@@ -245,11 +245,11 @@ def test_a_model_without_edits_does_not_pass_for_one_that_is_no_worse(apart: tup
 
 
 def test_several_judges_and_repeats_in_summary_comparison_and_print(judged_by_three: Run) -> None:
-    agreement = judged_by_three.summary["agreement"]
+    [agreement] = judged_by_three.summary["analyses"]["agreement"]
     assert list(agreement["judges"]) == ["strict", "judge", "kind"]
     for card in agreement["judges"].values():
         assert card["asked"] == 2 * COUNT * 2
-        assert card["unparseable"]["count"] == 2
+        assert card["by_status"]["unparseable"]["count"] == 2
         assert card["retest"]["sd"] == 0.0, "the testing judge repeats itself"
     assert 0.2 < agreement["between_judges"]["alpha"] < 1.0
     scores: dict[str, dict[str, float]] = {}
@@ -264,7 +264,8 @@ def test_several_judges_and_repeats_in_summary_comparison_and_print(judged_by_th
         (judge, "50_steps", "15_steps") for judge in ("strict", "judge", "kind")
     ]
     file = io.StringIO()
-    print_sheet(agreement_sheet(agreement), Console(file=file, width=80))
+    section = section_of("agreement", judged_by_three.analysis("agreement").document)
+    print_sheet(section.sheet(), Console(file=file, width=80))
     assert "The median of the 3 judges" in file.getvalue()
 
 
@@ -408,10 +409,10 @@ def test_the_verbs_speak_the_runs_language(folder: Path, whole: Run, edit_eval: 
     compared_in_it = edit_eval("compare", chinese.path).out
     assert compared_in_it.startswith("没有结论：")
     assert "B 与 A 不同  steps" in compared_in_it
-    agreement = edit_eval("agreement", chinese.path).out
+    agreement = edit_eval("agreement", chinese.path).out.strip()
     assert agreement.startswith("评审模型\n")
     assert "3 位评审的中位数" in agreement
-    assert agreement.rstrip() in edit_eval("report", chinese.path).out, "and where they are part of the results"
+    assert agreement in edit_eval("report", chinese.path).out, "and where they are part of the results"
     refused = edit_eval("compare", whole.path, chinese.path).err.splitlines()
     assert refused[0].endswith("they differ in protocol.answer: 'reason_then_score' and 'score' (and 1 more)")
     assert refused[1:] == ["  protocol.language: 'en' and 'zh'"], "a line for each difference"

@@ -32,8 +32,8 @@ from edit_eval.passports import Examinee, Passport, Try
 from edit_eval.protocols.asked import AskedJudge, asked_judges
 from edit_eval.protocols.contract import Question, fault
 from edit_eval.records import Sample
-from edit_eval.run import Run
-from edit_eval.statistics.agreement import FLOORS, people_measures
+from edit_eval.run import Run, analyse
+from edit_eval.statistics.audit.beside_people import FLOORS, measures_beside_people
 from edit_eval.statistics.audit.findings import Findings, findings
 from edit_eval.statistics.audit.measure import Measure
 from edit_eval.statistics.people import read_people
@@ -294,8 +294,9 @@ def _beside_people(people: Path | None, judged: Path | None, examined: AskedJudg
     if not same and len(recorded) != 1:
         raise ConfigurationError(_no_such_judge(judged, examined.name, subject, subjects, recorded))
     one, scores = (same or recorded)[0], read_people(people)
+    beside = analyse("agreement", run, people=people).people.judges[one.name]
     return _BesidePeople(
-        people_measures(run.results, scores, judge=one.name),
+        measures_beside_people(run.results, beside),
         {
             "scores": digest([asdict(score) for score in scores]),
             "run": judged.resolve().name,

@@ -55,15 +55,10 @@ def _print_what_is_there(run_dir: Path | None) -> None:
 
 def _print_numbers(run: Any, *, drawn: bool = True, full: bool = False) -> None:
     def show() -> None:
-        from edit_eval.reporting.agreement import agreement_sheet
         from edit_eval.reporting.results_sheet import print_summary
-        from edit_eval.reporting.table import print_sheet
         from edit_eval.reporting.terminal_text import stdout_console
 
         print_summary(run.summary, stdout_console(), language=spoken(run.language), full=full)
-        if "agreement" in run.summary:
-            print()
-            print_sheet(agreement_sheet(run.summary["agreement"]), language=spoken(run.language))
         if drawn:
             print(said(Text("report: {}", run.page)))
 

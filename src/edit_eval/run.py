@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -19,11 +19,10 @@ from edit_eval.reporting.analyses import RunRecords, computed, summary_of
 from edit_eval.reporting.language import said, spoken
 from edit_eval.reporting.scores import frame
 from edit_eval.reporting.verdict import answer_lines, of_comparison, verdict_of
-from edit_eval.statistics.agreement import beside_choices, bridge_document, people_agreement
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.means import MeanScore, chosen, means, the_mean
-from edit_eval.statistics.people import read_answers, read_people
-from edit_eval.statistics.summary import judges_document, votes_document
+from edit_eval.statistics.people import read_answers
+from edit_eval.statistics.summary import votes_document
 from edit_eval.store.comparable import compare_runs
 from edit_eval.store.examined import Examined, examined
 from edit_eval.store.joined import joined, judges_apart
@@ -55,15 +54,6 @@ class ShownMeans(tuple[MeanScore, ...]):
         from edit_eval.reporting.page.notebook import means_html  # only a notebook needs it
 
         return means_html(self)
-
-
-class ShownAgreement(dict[str, Any]):
-    """Result of `Run.agreement`, shown in a notebook as `edit-eval agreement` prints it."""
-
-    def _repr_html_(self) -> str:
-        from edit_eval.reporting.page.notebook import agreement_html
-
-        return agreement_html(self)
 
 
 class Analysed:
@@ -264,26 +254,6 @@ class Run:
         """
         return frame(self.results, of, library)
 
-    def agreement(
-        self,
-        people: str | Path | None = None,
-        score: str | None = None,
-        *,
-        others: Sequence[str | Path | Run] = (),
-        bridge: tuple[str, str] | None = None,
-    ) -> dict[str, Any]:
-        """Measures how far the judges agree with themselves, each other and, with `people`, with that file's scores.
-
-        By their headlines, or by the `score` of that name. With `others` the judges of those runs, too, on the edits
-        that the runs share. `bridge` names an old judge and a new one: how scores of the first map to the second's.
-        """
-        results = joined([self, *map(_opened, others)])
-        document = judges_document(results, min_coverage=self._min_coverage, score=score)
-        against = None if people is None else people_agreement(results, read_people(Path(people)), score=score)
-        over = None if bridge is None else bridge_document(results, *bridge, score=score)
-        chosen = beside_choices(self.results)
-        return ShownAgreement({**document, "people": against, "bridge": over} | ({"choices": chosen} if chosen else {}))
-
     def analysis(self, name: str, *, others: Sequence[str | Path | Run] = (), **parameters: Any) -> Analysed:
         """Computes an analysis of the run: `run.analysis("best-of", select="hasty", report="colour")`.
 
@@ -296,7 +266,8 @@ class Run:
     @property
     def records(self) -> RunRecords:
         """What analyses read."""
-        return RunRecords(self.results, self.votes.counted(self.results.samples), self.language)
+        votes = self.votes.counted(self.results.samples)
+        return RunRecords(self.results, votes, self.language, self._min_coverage)
 
     @cached_property
     def votes(self) -> Votes:
@@ -414,8 +385,7 @@ def analyse(name: str, *sources: Any, **parameters: Any) -> Analysed:
 
     def read(some: Sequence[Any]) -> RunRecords:
         first, *others = map(_opened, some)
-        joint = joined([first, *others]) if others else first.results
-        return RunRecords(joint, first.votes.counted(first.results.samples), first.language)
+        return replace(first.records, results=joined([first, *others])) if others else first.records
 
     document, records = computed(name, sources, read, parameters)
     first = records[0] if isinstance(records, list) else records

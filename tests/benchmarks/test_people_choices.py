@@ -12,7 +12,7 @@ from five_dimension_files import picture
 
 from edit_eval import evaluate
 from edit_eval.benchmarks.people_choices import MMRB2, EditRewardBench, GenAIBench
-from edit_eval.reporting.agreement import agreement_sheet
+from edit_eval.reporting.analyses import section_of
 from edit_eval.reporting.table import markdown_sheet
 from faults.faulty_runs import Ears
 
@@ -72,14 +72,14 @@ def test_pairs_of_mmrb2_and_judges_beside_the_choice_with_the_level_of_a_constan
     }
     run = evaluate(written, run_dir=tmp_path / "run", report=False, spectator=Ears())
     assert run.results.edits[0].pixels != run.results.edits[6].pixels
-    document = run.agreement()
-    alone, arena = document["choices"]["judges"]
-    assert (arena["judge"], arena["edits"], arena["pairs"]) == ("arena", 2, 6)
-    assert arena["agrees"] == pytest.approx((0.5 + 4) / 6)
-    assert arena["constant"] == pytest.approx(4 / 6)
-    assert (alone["edits"], alone["agrees"]) == (1, pytest.approx(4 / 6)), "always the first: a constant"
-    assert document["choices"]["people"]["agrees"] == pytest.approx((1 + 1 + 1 / 3) / 3)
-    said = markdown_sheet(agreement_sheet(document), "en")
+    document = run.analysis("agreement").document
+    alone, arena = document.choices.judges
+    assert (arena.judge, arena.edits, arena.pairs) == ("arena", 2, 6)
+    assert arena.agrees == pytest.approx((0.5 + 4) / 6)
+    assert arena.constant == pytest.approx(4 / 6)
+    assert (alone.edits, alone.agrees) == (1, pytest.approx(4 / 6)), "always the first: a constant"
+    assert document.choices.people.agrees == pytest.approx((1 + 1 + 1 / 3) / 3)
+    said = markdown_sheet(section_of("agreement", document).sheet(), "en")
     (row,) = (line for line in said.splitlines() if line.startswith("| arena | two edits"))
     assert "75%" in row
     assert "66.7%" in row

@@ -292,7 +292,7 @@ OF_JUDGES: dict[str, Case] = {
             R("two"),
             R("again"),
             T("push run me/edits --dry-run"),
-            T("agreement two --bridge recorded others"),
+            T("bridge two --old recorded --new others"),
             T("agreement run again --json"),
             T("compare run again"),
             T("compare run two"),

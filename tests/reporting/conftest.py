@@ -57,7 +57,7 @@ def three_scores(tmp_path_factory: pytest.TempPathFactory) -> Report:
 @pytest.fixture(scope="session")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Report:
     """A run in which every word tries to be markup, a script or a path."""
-    return report_on(build_hostile_run(tmp_path_factory.mktemp("hostile")))
+    return report_on(build_hostile_run(tmp_path_factory.mktemp("hostile")), analyses=True)
 
 
 @pytest.fixture(scope="session")

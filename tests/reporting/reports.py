@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from edit_eval.records import Results
+from edit_eval.reporting.analyses import summary_of
 from edit_eval.reporting.page.files import write_report
 from edit_eval.statistics.summary import summarise
 
@@ -81,8 +82,8 @@ def headline(entry: dict[str, Any]) -> dict[str, Any]:
     return entry["scores"][entry["headline"]]
 
 
-def report_on(results: Results, language: str = "en") -> Report:
-    summary = summarise(results)
+def report_on(results: Results, language: str = "en", *, analyses: bool = False) -> Report:
+    summary = (summary_of if analyses else summarise)(results)
     folder = Path(results.directory) / "report"
     write_report(results, summary, folder, language=language)
     return Report(results, summary, folder)

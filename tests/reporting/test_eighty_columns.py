@@ -13,7 +13,7 @@ from rich.console import Console
 from edit_eval.config.components import KINDS, known
 from edit_eval.execution.findings import Finding
 from edit_eval.records import Results
-from edit_eval.reporting.agreement import agreement_sheet
+from edit_eval.reporting.analyses import sections, summary_of
 from edit_eval.reporting.comparison import print_comparison
 from edit_eval.reporting.components import print_components, print_description
 from edit_eval.reporting.plans import print_findings
@@ -77,9 +77,8 @@ def test_the_results_in_both_languages(run: Results) -> None:
 
 def test_the_judges(run: Results) -> None:
     for language in ("en", "zh"):
-        shown = lines(
-            lambda console, to=language: print_sheet(agreement_sheet(summarise(run)["agreement"]), console, language=to)
-        )
+        [section] = [one for one in sections(summary_of(run)) if one.name == "agreement"]
+        shown = lines(lambda console, to=language, of=section: print_sheet(of.sheet(), console, language=to))
         assert max(map(cell_len, shown)) <= 80
         assert not any("…" in line for line in shown)
 

@@ -10,8 +10,7 @@ from rich.console import Console
 
 from edit_eval.guests.push.card import card
 from edit_eval.records import Results
-from edit_eval.reporting import agreement, comparison_tables, people_differences, result_tables
-from edit_eval.reporting.agreement import agreement_sheet
+from edit_eval.reporting import comparison_tables, people_differences, result_tables
 from edit_eval.reporting.comparison import print_comparison
 from edit_eval.reporting.page.files import markdown
 from edit_eval.reporting.page.html import page_table
@@ -129,17 +128,3 @@ def test_a_column_that_is_added_to_what_people_would_say_is_on_terminal_page_and
     assert people is not None
     for medium in (terminal.getvalue(), page_, markdown(several.results, summary, "en").replace("\\", "")):
         assert [word for word in ("Seen twice", f"{2 * people.pairs[0].images}#") if word not in medium] == []
-
-
-def test_a_column_of_a_judges_card_is_on_terminal_page_and_in_markdown(
-    several: Report, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    added = Column(Text("Asked thrice"), lambda row: f"{3 * row.found['asked']}!")
-    monkeypatch.setattr(agreement, "CARD", (*agreement.CARD, added))
-    judges = several.summary["agreement"]["judges"]
-    terminal = io.StringIO()
-    print_sheet(agreement_sheet({"judges": judges}), Console(file=terminal, width=200))
-    again = report_on(several.results)
-    for medium in (terminal.getvalue(), again.html, (again.folder / "report.md").read_text("utf-8")):
-        wanted = ("Asked thrice", *(f"{3 * card['asked']}!" for card in judges.values()))
-        assert [word for word in wanted if word not in medium.replace("\\", "")] == []

@@ -92,8 +92,8 @@ def test_a_ledger_is_judged_again_and_compared(serve: Serve, tmp_path: Path) -> 
 
     other = score_table(ledger, judge=tmp_path / "judge.yaml", only="even", run_dir=tmp_path / "other")
     assert [one.score for one in other] == [5.0] * 4
-    between = Run(ledger).agreement(others=[Run(tmp_path / "other")])["between_judges"]
-    assert (between["judges"], between["edits"]) == (
+    between = Run(ledger).analysis("agreement", others=[Run(tmp_path / "other")]).between_judges
+    assert (between.judges, between.edits) == (
         ["redness", "even"],
         3,
     )  # the edits are known by their pixels, though one run has JPEGs and the other PNGs

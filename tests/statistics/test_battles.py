@@ -15,7 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edit_eval.records import Judgement, Reading, Results, Sample, Scoring, Status
-from edit_eval.statistics.agreement import beside_votes
 from edit_eval.statistics.battles import (
     BACKWARD,
     FORWARD,
@@ -28,6 +27,7 @@ from edit_eval.statistics.battles import (
     together,
     votes_of,
 )
+from edit_eval.statistics.beside_votes import beside_votes
 from edit_eval.statistics.people import Vote
 from edit_eval.statistics.preferences import PENALTY, all_differ, davidson, fit_strengths, preferences
 from late_imports import Late
@@ -132,13 +132,13 @@ def test_both_ways_of_judging_and_people_stand_beside_each_other(
         Vote(samples[4].id, "a", "b", "tie", "Ann"),
     ]
     beside = beside_votes(found, votes)
-    alone, compares = beside["judges"]
-    assert (alone["judge"], alone["edits"], alone["pairs"]) == ("alone", 1, 5)
-    assert alone["agrees"] == pytest.approx((1 + 1 + 1 + 0.5 + 0 + 1 + 1) / 7)
-    assert (compares["judge"], compares["edits"], compares["pairs"]) == ("judge", 2, 3), "one order alone is no answer"
-    assert compares["agrees"] == pytest.approx((1 + 1 + 0.5 + 1 + 1) / 5), "a contradiction is no preference"
-    assert (beside["people"]["pairs"], beside["people"]["agrees"]) == (2, 0.75)
-    assert beside["tie"] == pytest.approx((5 * 0.5 + 2 * 1) / 7)
+    alone, compares = beside.judges
+    assert (alone.judge, alone.edits, alone.pairs) == ("alone", 1, 5)
+    assert alone.agrees == pytest.approx((1 + 1 + 1 + 0.5 + 0 + 1 + 1) / 7)
+    assert (compares.judge, compares.edits, compares.pairs) == ("judge", 2, 3), "one order alone is no answer"
+    assert compares.agrees == pytest.approx((1 + 1 + 0.5 + 1 + 1) / 5), "a contradiction is no preference"
+    assert (beside.people.pairs, beside.people.agrees) == (2, 0.75)
+    assert beside.tie == pytest.approx((5 * 0.5 + 2 * 1) / 7)
 
 
 # -- drawn battles --

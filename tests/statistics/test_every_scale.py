@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from agreements import judges_document, people_agreement
 from edit_eval.records import Results, Scale, Scoring, Status
-from edit_eval.statistics.agreement import people_agreement
 from edit_eval.statistics.columns import columns_of
 from edit_eval.statistics.comparison import compare
 from edit_eval.statistics.people import Rating
-from edit_eval.statistics.summary import judges_document, summarise
+from edit_eval.statistics.summary import summarise
 
 
 @dataclass(frozen=True)

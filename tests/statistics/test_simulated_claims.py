@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from clustered_designs import DESIGNS, images_of
+from edit_eval.guests.agreement.rank_agreement import Samples, Within, with_interval
 from edit_eval.statistics.drift import DRIFT_LEVEL, JudgedTwice, chance_of
 from edit_eval.statistics.failures import exchange_p_value, failure_interval
 from edit_eval.statistics.instruments import Item
 from edit_eval.statistics.intervals import estimate, holm
 from edit_eval.statistics.power import ALPHA
-from edit_eval.statistics.rank_agreement import Samples, Within, with_interval
 
 Record = Callable[[str, object], None]
 RUNS = 1_000
@@ -167,7 +167,7 @@ def test_spearman_within_models(rho: float, images: int, record: Record) -> None
             one |= {Item(model, name, 0): float(x) for name, x in zip(names, a, strict=True)}
             other |= {Item(model, name, 0): float(x) for name, x in zip(names, b, strict=True)}
         samples = Samples([one], sources, resamples=300)
-        low, high = with_interval(Within(one, other, samples), samples)["ci95"]
+        low, high = with_interval(Within(one, other, samples), samples).ci95
         held.append(low <= truth <= high)
     record(f"spearman within three models, {images} images with 3, r {rho}", f"covers {np.mean(held):.3f}")
     assert np.mean(held) >= 0.91 - slack(0.09, runs)

@@ -176,7 +176,7 @@ def test_what_is_exported_is_what_agreement_reads(polls: Viewer, folder: Path, t
     write_votes(run.votes, run.results.samples, tmp_path / "people.csv", every=False)
     rows = read_people_file(tmp_path / "people.csv")
     assert {row.rater for row in rows} == {"Ann", "Ben"}
-    assert run.agreement(tmp_path / "people.csv")["people"]["people"] == 2
+    assert run.analysis("agreement", people=tmp_path / "people.csv").people.people == 2
 
 
 def test_votes_of_a_link_are_not_written(polls: Viewer, folder: Path, tmp_path: Path) -> None:

@@ -38,6 +38,8 @@ class RunRecords:
     """People's, on pairs of its edits."""
     language: str = ""
     """Of its instructions, `en` or `zh`; empty for that of whoever reads."""
+    min_coverage: float = 1.0
+    """The share of its headlines that each of them must have."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,8 @@ class ChartStyle:
     edit_models: Sequence[str]
     """All of the run, in the order of their colours; empty where a document is drawn alone."""
     language: str
+    results: Results | None = None
+    """The records, for a chart of single edits; None where they are not at hand."""
 
 
 Document = TypeVar("Document")
@@ -107,6 +111,8 @@ class Analysis(Generic[Document]):
     """Line below that."""
     explained: ClassVar[Text] = Text("")
     """Line below its documents."""
+    appendix: ClassVar[bool] = False
+    """True if its section comes after the results in detail: for who looks closer."""
 
     def opened(self, source: Any, parameters: Any) -> Any:
         """Opens one of its sources, a word of the command line or what is given in Python.
@@ -187,13 +193,13 @@ def computed(
     return of.compute(records, parameters), records
 
 
-def analysed(results: Results, votes: Sequence[Vote] = ()) -> dict[str, Any]:
+def analysed(results: Results, votes: Sequence[Vote] = (), *, min_coverage: float = 1.0) -> dict[str, Any]:
     """Returns what every registered analysis wants to say of a run by itself: `analyses` of `summary.json`.
 
     Plain data by name; an analysis with nothing to say is left out. One that a package brings and that fails is left
     out with a note: a report is never lost to it.
     """
-    records, found, notes = RunRecords(results, votes), {}, []
+    records, found, notes = RunRecords(results, votes, min_coverage=min_coverage), {}, []
     for name in sorted(names("analysis")):
         path = locate("analysis", name)
         try:
@@ -213,7 +219,8 @@ def analysed(results: Results, votes: Sequence[Vote] = ()) -> dict[str, Any]:
 
 def summary_of(results: Results, *, min_coverage: float = 1.0, votes: Sequence[Vote] = ()) -> dict[str, Any]:
     """Returns the document `summary.json`: `statistics.summary.summarise`, and what analyses say by themselves."""
-    return {**summarise(results, min_coverage=min_coverage, votes=votes), **analysed(results, votes)}
+    said_by_themselves = analysed(results, votes, min_coverage=min_coverage)
+    return {**summarise(results, min_coverage=min_coverage, votes=votes), **said_by_themselves}
 
 
 def plain(document: Any) -> Any:
@@ -245,6 +252,11 @@ class AnalysisSection:
         return self.of.title
 
     @property
+    def appendix(self) -> bool:
+        """Whether it comes after the results in detail."""
+        return self.of.appendix
+
+    @property
     def caption(self) -> Text:
         """The line below its charts."""
         return self.of.caption
@@ -273,13 +285,16 @@ class AnalysisSection:
 
 
 def sections(summary: Mapping[str, Any]) -> list[AnalysisSection]:
-    """Returns the sections of a summary, by name; documents of an analysis that is no longer there are left out."""
+    """Returns the sections of a summary, by name, and those of the `appendix` behind the others.
+
+    Documents of an analysis that is no longer there are left out.
+    """
     found = []
     for name, documents in (summary.get("analyses") or {}).items():
         if locate("analysis", name):
             of = analysis(name)
             found.append(AnalysisSection(name, of, [msgspec.convert(one, of.document) for one in documents]))
-    return found
+    return sorted(found, key=lambda one: one.appendix)
 
 
 def section_of(name: str, document: Any) -> AnalysisSection:

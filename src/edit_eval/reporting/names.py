@@ -40,11 +40,6 @@ NAMES: Mapping[str, Mapping[str, Text]] = {
         "no_spread": Text("no spread"),
         "unknown_source": Text("source image not known"),
     },
-    "no_alpha": {
-        "unlike_scales": Text("the judges' scores are on different scales"),
-        "no_spread": Text("all scores are the same"),
-        "no_scores": Text("no edit has a score from two judges"),
-    },
 }
 """Readable names for words in the records, by kind of word."""
 

@@ -47,8 +47,9 @@ def _results(summary: Mapping[str, Any], *, full: bool) -> Iterator[Line | Table
             yield Line(Text("judged by {}", judge), "strong")
         yield from _of_judge(summary, judge)
     yield from battle_sheet(summary)
-    for section in sections(summary):
-        yield from section.sheet()
+    of_analyses = sections(summary)
+    for section in of_analyses:
+        yield from section.sheet() if not section.appendix else ()
     yield from map(Line, (*footnotes(summary), *published_lines(summary)))
     timing = summary.get("timing") or {}
     if timing.get("devices"):
@@ -59,6 +60,8 @@ def _results(summary: Mapping[str, Any], *, full: bool) -> Iterator[Line | Table
         yield highest_memory_table(summary)
         if len(timing["memory"]) > 1:
             yield Line(Text("The highest of {} devices.", len(timing["memory"])), "quiet")
+    for section in of_analyses:
+        yield from section.sheet() if section.appendix else ()
 
 
 def _of_judge(summary: Mapping[str, Any], judge: str) -> Iterator[Line | Table[Any]]:

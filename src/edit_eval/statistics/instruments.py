@@ -1,32 +1,28 @@
 """Instruments: anything that answers questions about edits, a judge, a measure, recorded replies, or people.
 
-An instrument is its answers. This module describes one instrument: its answers, how often it gave none, and whether
-the same question gets the same answer again. `agreement` compares two.
+An instrument is its answers. This module describes one instrument: its answers, and whether the same question gets the
+same answer again. Others compare two: `scores_apart`, `beside_votes`, `ordinal.alpha`, and the guest `agreement`.
 """
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from typing import Any, Literal, NamedTuple
 
+import msgspec
 import numpy as np
 
 from edit_eval.judges.answers import LEAST_MASS
-from edit_eval.records import JUDGE_FAILED, Edit, Judgement, Results, Scale, Scoring, Status
-from edit_eval.statistics.intervals import FloatArray, wilson_interval
+from edit_eval.records import Edit, Judgement, Results, Scale, Status
+from edit_eval.statistics.intervals import FloatArray
 from edit_eval.statistics.people import Rating, Vote
-from edit_eval.statistics.series import ends, gain, series_of
+from edit_eval.statistics.series import gain, series_of
 
-MEDIAN = "median"
-"""Name of the median of several judges in place of a judge's name; also of its score, if theirs have several names."""
-FEWEST_JUDGES = 3
-"""Least number of judges for a median."""
 Given = Literal["asked", "measured", "recorded", "rated", "voted", "together"]
 """How answers were given: by a judge that was asked, one that measures, or one recorded elsewhere, by people who rate
 or vote; or by several instruments together."""
@@ -94,6 +90,12 @@ class Instrument:
     def only(self, items: Container[Item]) -> Instrument:
         """Returns its answers about these items."""
         return replace(self, answers={item: some for item, some in self.answers.items() if item in items})
+
+
+def image_of(results: Results) -> Callable[[str], str]:
+    """Returns what gives each sample's source image; one that is not known is taken as the sample's own."""
+    sources = {sample.id: sample.cluster for sample in results.samples}
+    return lambda sample: sources.get(sample) or sample
 
 
 # -- sources --
@@ -198,47 +200,26 @@ def as_one(name: str, raters: Sequence[Instrument]) -> Instrument:
 # -- one judge --
 
 
-def judge_card(judgements: Sequence[Judgement], judge: Instrument) -> dict[str, Any]:
-    """Counts how often a judge gave no score, and the ends of its scale; with `retest`. See `judge_agreement`."""
-    outcomes = [outcome for one in judgements if (outcome := one.outcome(judge.score)) is not None]
-    counts = Counter(status for status, _ in outcomes)
-    unscored = sum(counts[status] for status in JUDGE_FAILED)
-    asked = counts[Status.OK] + unscored
-    scores = [score for of_item in judge.answers.values() for score in of_item]
-    lowest, highest = judge.scale.lowest, judge.scale.highest
-    at_the_ends = {
-        "ceiling": None if highest is None else sum(score >= highest for score in scores),
-        "floor": None if lowest is None else sum(score <= lowest for score in scores),
-    }
-    return {
-        "score": judge.score,
-        "asked": asked,
-        "unscored": _rate(unscored, asked),
-        **{status.value: _rate(counts[status], asked) for status in JUDGE_FAILED},
-        **{end: None if count is None else _rate(count, len(scores)) for end, count in at_the_ends.items()},
-        "retest": retest(list(judge.answers.values())),
-    }
+class Retest(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a judge's answers about the same edit are apart."""
+
+    edits: int
+    """With two answers or more."""
+    answers: int
+    sd: float
+    """Standard deviation within an edit, sqrt(MSW), in points of the score."""
+    icc: float | None
+    """The share of the variance that is between edits; None with fewer than two edits, or when all scores are equal."""
+    identical: float
+    """Share of the edits whose scores are all the same."""
 
 
-def _rate(count: int, total: int) -> dict[str, Any]:
-    return {
-        "count": count,
-        "total": total,
-        "rate": count / total if total else None,
-        "ci95": wilson_interval(count, total),
-    }
-
-
-def retest(repeats: Sequence[Sequence[float]]) -> dict[str, Any] | None:
+def retest(repeats: Sequence[Sequence[float]]) -> Retest | None:
     """Measures how far the judge's answers about the same edit are apart. None if nothing was asked twice.
 
-    `repeats` has the scores of each edit; edits with fewer than two scores are left out.
-
-    `sd`: standard deviation within an edit, sqrt(MSW), in points of the score. `icc`: the share of the
-    variance that is between edits, ICC(1,1) = (MSB - MSW) / (MSB + (k - 1) * MSW) of a one-way analysis of
-    variance (Shrout and Fleiss, Psychological Bulletin 86, 1979), k for unequal numbers by (N - sum k_i^2 /
-    N) / (n - 1); None with fewer than two edits or when all scores are equal. `identical`: share of the edits
-    whose scores are all the same.
+    `repeats` has the scores of each edit; edits with fewer than two scores are left out. `icc` is
+    ICC(1,1) = (MSB - MSW) / (MSB + (k - 1) * MSW) of a one-way analysis of variance (Shrout and Fleiss, Psychological
+    Bulletin 86, 1979), k for unequal numbers by (N - sum k_i^2 / N) / (n - 1).
     """
     items = [np.array(scores, dtype=np.float64) for scores in repeats if len(scores) >= 2]
     if not items:
@@ -248,13 +229,13 @@ def retest(repeats: Sequence[Sequence[float]]) -> dict[str, Any] | None:
     answers = float(sizes.sum())
     within = math.fsum(float(((scores - scores.mean()) ** 2).sum()) for scores in items)
     mean_square_within = within / (answers - len(items))
-    return {
-        "edits": len(items),
-        "answers": int(answers),
-        "sd": math.sqrt(mean_square_within),
-        "icc": _intraclass_correlation(sizes, means, mean_square_within),
-        "identical": sum(bool((scores == scores[0]).all()) for scores in items) / len(items),
-    }
+    return Retest(
+        edits=len(items),
+        answers=int(answers),
+        sd=math.sqrt(mean_square_within),
+        icc=_intraclass_correlation(sizes, means, mean_square_within),
+        identical=sum(bool((scores == scores[0]).all()) for scores in items) / len(items),
+    )
 
 
 def _intraclass_correlation(sizes: FloatArray, means: FloatArray, mean_square_within: float) -> float | None:
@@ -322,107 +303,3 @@ def _mass(judgements: Sequence[Judgement]) -> dict[str, Any] | None:
         "below": sum(mass < LEAST_MASS for mass in known),
         "floor": LEAST_MASS,
     }
-
-
-# -- several judges as one --
-
-
-@dataclass(frozen=True)
-class Panel:
-    """A run as if one judge, the median of several, had judged it once.
-
-    A median, because a judge that is far off, or harsher than the others, moves a mean but not it. Two judges have
-    none: it would be their mean. Nor have judges on unlike scales. An edit without a score by any of the judges has no
-    median: over fewer judges it would be another instrument, used just for edits that are hard to judge.
-    """
-
-    results: Results
-    """One judgement for each edit that the score applies to, in their order."""
-    bounds: Mapping[Item, tuple[float, float]]
-    """For each of those edits, its score with everything missing at the worst end of the scale, and at the best;
-    infinite if an open end decides."""
-
-    @cached_property
-    def judge(self) -> Instrument:
-        """The median as an instrument."""
-        return replace(judges_of(self.results)[MEDIAN], given="together")
-
-
-def no_panel(results: Results, score: str | None = None) -> str | None:
-    """Returns why there is no median: `few_judges` (fewer than three give the score) or `unlike_scales`; else None."""
-    series = series_of(results, score)
-    if len(series) < FEWEST_JUDGES:
-        return "few_judges"
-    return "unlike_scales" if len({of.scale for of in series.values()}) > 1 else None
-
-
-def panel(results: Results, score: str | None = None) -> Panel | None:
-    """Computes the median over the judges of each judge's mean over its repeats, for their headlines or `score`.
-
-    None if `no_panel` says why.
-    """
-    if no_panel(results, score):
-        return None
-    judges = judges_of(results, score)
-    names, scale = {of.score for of in judges.values()}, next(iter(judges.values())).scale
-    name = names.pop() if len(names) == 1 else MEDIAN
-    repeats: dict[Item, dict[str, list[Judgement]]] = {}
-    for judgement in results.judgements:
-        repeats.setdefault(Item.of(judgement), {}).setdefault(judgement.judge, []).append(judgement)
-    categories = {sample.id: sample.category for sample in results.samples}
-    judgements, bounds = [], {}
-    for edit in results.edits:
-        item = Item.of(edit)
-        series = [(judge, repeats.get(item, {}).get(known, [])) for known, judge in judges.items()]
-        if all(one.outcome(judge.score) is not None for judge, every in series for one in every):
-            judgements.append(_judgement(name, edit, categories[edit.sample_id], series))
-            worst, best = (
-                statistics.median(_mean(judge, every, end) for judge, every in series) for end in ends(scale)
-            )
-            bounds[item] = worst, best
-    one_judge = replace(
-        results,
-        judges=(MEDIAN,),
-        judgements=tuple(judgements),
-        scoring={MEDIAN: Scoring(protocol=MEDIAN, headline=name, scales={name: scale})},
-        controls=(),
-        published={},
-    )
-    return Panel(one_judge, bounds)
-
-
-_JudgedByEach = Sequence[tuple[Instrument, Sequence[Judgement]]]
-"""Judgements of one edit by each judge, one for each repeat."""
-
-
-def _mean(judge: Instrument, repeats: Sequence[Judgement], missing: float) -> float:
-    """Returns the mean of its scores, with `missing` in place of each missing one."""
-    scores = [one.scores.get(judge.score, missing) for one in repeats] or [missing]
-    return math.fsum(scores) / len(scores)
-
-
-def _judgement(name: str, edit: Edit, category: str, series: _JudgedByEach) -> Judgement:
-    values = [judge.values.get(Item.of(edit)) for judge, _ in series]
-    known = [value for value in values if value is not None]
-    scored = len(known) == len(series)
-    # A score may still come; only if none can is there a reason to give.
-    outcomes = [
-        one.outcome(judge.score)
-        for (judge, every), value in zip(series, values, strict=True)
-        for one in every
-        if value is None
-    ]
-    silence = [outcome for outcome in outcomes if outcome is not None] or [(Status.PENDING, "")]
-    status, reason = next((outcome for outcome in silence if outcome[0] is Status.PENDING), silence[0])
-    return Judgement(
-        sample_id=edit.sample_id,
-        category=category,
-        edit_model=edit.edit_model,
-        judge=MEDIAN,
-        edit_seed=edit.edit_seed,
-        repeat=0,
-        headline=name,
-        status=Status.OK if scored else status,
-        reason="" if scored else reason,
-        scores={name: statistics.median(known)} if scored else {},
-    )

@@ -34,7 +34,6 @@ from typing import Any
 
 import numpy as np
 
-from edit_eval.statistics.agreement import alpha
 from edit_eval.statistics.families import Contrast, FamilyOfTests, ranks
 from edit_eval.statistics.instruments import voters_of
 from edit_eval.statistics.intervals import (
@@ -49,6 +48,7 @@ from edit_eval.statistics.intervals import (
     sign_test,
     wilson_interval,
 )
+from edit_eval.statistics.ordinal import alpha
 from edit_eval.statistics.people import SHARES, Vote
 
 SIDE_LEVEL, SIDE_SHARE = 0.001, 0.8
@@ -674,10 +674,10 @@ def _agreement(votes: Sequence[Vote], resamples: int) -> dict[str, Any] | None:
     ]
     return {
         "raters": len(raters),
-        "pairs": found["edits"],
+        "pairs": found.edits,
         "identical": sum(same) / len(same) if same else None,
-        "alpha": found["alpha"],
-        "ci95": found["ci95"],
+        "alpha": found.alpha,
+        "ci95": found.ci95,
     }
 
 

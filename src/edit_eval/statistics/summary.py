@@ -17,15 +17,16 @@ from dataclasses import asdict, dataclass, replace
 from statistics import fmean
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from edit_eval.records import Judgement, Results, Scale, Status
-from edit_eval.statistics.agreement import beside_votes, judge_agreement
 from edit_eval.statistics.battles import as_others_rate, battles_by_judge, others_may_read, together
+from edit_eval.statistics.beside_votes import beside_votes
 from edit_eval.statistics.comparison import Comparison, compare_models, verdict_on_models
 from edit_eval.statistics.controls import beside_edits, controls_of, fewest, kind_of, put_last, steps_of, wanted
 from edit_eval.statistics.failures import edits_by_model, failures_document
-from edit_eval.statistics.instruments import Item, given_by, judges_of, no_panel, panel, readings_document, spread_of
+from edit_eval.statistics.instruments import Item, given_by, judges_of, readings_document, spread_of
 from edit_eval.statistics.intervals import FloatArray, IntArray, estimate
 from edit_eval.statistics.people import Vote
 from edit_eval.statistics.preferences import preferences
@@ -47,12 +48,12 @@ def summarise(results: Results, *, min_coverage: float = 1.0, votes: Sequence[Vo
 
     `results` has one entry for every (edit model, judge), in the configuration's order, with all scores of the judge.
     There is no mean over different models, judges or scores. `min_coverage` is a share, 0 to 1: the part of its
-    headlines that each of them must have. With several judges or repeats there is `agreement`, see `judges_document`.
+    headlines that each of them must have.
     `votes` are people's, and are in no number but those of `votes` and `comparison.people`. With judges that compare
     two edits there is `battles`: for each of them its coverage, and by score the results of its battles. What
     analyses add is in `reporting.analyses`.
     """
-    entries = _entries(results, min_coverage)
+    entries = entries_of(results, min_coverage)
     every = results.counted
     battles = _battles(results, min_coverage)
     document = {
@@ -84,8 +85,6 @@ def summarise(results: Results, *, min_coverage: float = 1.0, votes: Sequence[Vo
     compared = compare_models(results, votes, besides)
     document["comparison"] = _comparison(compared)
     document["verdict"] = verdict_on_models(results, compared, besides).document()
-    if len(results.judges) > 1 or any(judgement.repeat for judgement in results.judgements):
-        document["agreement"] = judges_document(results, min_coverage=min_coverage)
     return document
 
 
@@ -110,21 +109,8 @@ def votes_document(results: Results, votes: Sequence[Vote], taken_in: Collection
     one side; `beside`, the run's judges beside them (see `beside_votes`)."""
     found = preferences(votes, results.edit_models, taken_in=taken_in)
     apart = {rater["rater"] for rater in found["raters"] if rater["set_apart"]}
-    return {**found, "beside": beside_votes(results, [vote for vote in votes if vote.rater not in apart])}
-
-
-def judges_document(results: Results, *, min_coverage: float = 1.0, score: str | None = None) -> dict[str, Any]:
-    """Compares a run's judges by their headlines, or by `score`: as `agreement.judge_agreement`, and `median`.
-
-    `median` has an entry for every edit model like those of `results` in the summary; it counts edits, not answers, see
-    `panel`. None if `no_median` says why there is none.
-    """
-    together = panel(results, score)
-    return {
-        **judge_agreement(results, score=score),
-        "median": _entries(together.results, min_coverage, together.bounds) if together else None,
-        "no_median": no_panel(results, score),
-    }
+    beside = beside_votes(results, [vote for vote in votes if vote.rater not in apart])
+    return {**found, "beside": msgspec.to_builtins(beside)}
 
 
 def known(results: Results, *, battles: bool = False) -> Known:
@@ -216,8 +202,11 @@ def _benchmark(results: Results) -> _Benchmark:
     return _Benchmark({sample.id: numbers.get(sample.cluster, -1) for sample in results.samples}, groups)
 
 
-def _entries(results: Results, min_coverage: float, bounds: Bounds | None = None) -> list[dict[str, Any]]:
-    """Returns the entry of every (edit model, judge)."""
+def entries_of(results: Results, min_coverage: float, bounds: Bounds | None = None) -> list[dict[str, Any]]:
+    """Returns the entry of every (edit model, judge): `results` of the summary.
+
+    `bounds` are the worst and the best possible score of each edit, where they are not the ends of the scale.
+    """
     judgements: dict[tuple[str, str], list[Judgement]] = {
         (edit_model, judge): [] for edit_model in results.edit_models for judge in results.judges
     }

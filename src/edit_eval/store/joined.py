@@ -17,8 +17,8 @@ from edit_eval.config.identity import digest
 from edit_eval.errors import ConfigurationError, PictureError
 from edit_eval.pictures import open_picture, pixel_digest
 from edit_eval.records import Edit, Judgement, Results, Sample, Scoring
-from edit_eval.statistics.agreement import agreement, samples_of
-from edit_eval.statistics.instruments import judges_of
+from edit_eval.statistics.instruments import image_of, judges_of
+from edit_eval.statistics.scores_apart import scores_apart
 from edit_eval.store.comparable import Made, judge_identity, run_names
 from edit_eval.store.recall import is_there
 from edit_eval.text import Text
@@ -85,14 +85,14 @@ def judges_apart(runs: Sequence[Made]) -> list[str]:
     except ConfigurationError:
         return []
     lines: list[str] = []
-    samples = samples_of(results, judges)
+    image = image_of(results)
     for a, b in combinations(judges, 2):
-        found = agreement(a, b, samples).difference()
-        if found["difference"] is not None:
-            ends = found["ci95"]
+        found = scores_apart(a, b, image)
+        if found.difference is not None:
+            ends = found.ci95
             interval = Text(", 95 % interval {:+.2f} to {:+.2f}", ends[0], ends[1]) if ends else ""
-            both = Text("on the {} edits that both have scored", found["n"])
-            lines.append(Text("{}, {} is {:+.2f} from {}{}", both, a.name, found["difference"], b.name, interval))
+            both = Text("on the {} edits that both have scored", found.n)
+            lines.append(Text("{}, {} is {:+.2f} from {}{}", both, a.name, found.difference, b.name, interval))
     return lines
 
 

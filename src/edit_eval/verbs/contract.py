@@ -26,8 +26,7 @@ class VerbOption:
     """The contract of what is added to a verb of the core: `option.VERB.NAME` of the register.
 
     Its nested dataclass `Parameters` becomes flags of that verb, as those of an analysis do. `VERB` is one that asks:
-    `report` (about a `run`), `compare` (which has a `comparison`), `agreement` (about `runs`, with its own flags),
-    `init` (which has written a `file`).
+    `report` (about a `run`), `compare` (which has a `comparison`), `init` (which has written a `file`).
     """
 
     @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The verbs about judges: agreement with each other and with people, leaderboards, audits and votes."""
+"""The verbs about judges: audits, and people's votes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,9 @@ import typer
 from edit_eval.command_line import (
     Config,
     Force,
-    Markdown,
     RunDir,
     RunFolder,
     answer,
-    answer_with,
-    answered_instead,
     end_if_short,
     verb,
     words,
@@ -33,35 +30,6 @@ def print_audited(made: Any) -> None:
 
     sheet = [*audit_sheet(made.passport, made.ways), *places_of(made.run.path, made.page, made.file)]
     answer(made.as_plain, lambda: print_sheet(sheet, language=spoken(made.run.language)))
-
-
-@verb(judging, short_help="How well judges agree with each other and with people.")
-def agreement(
-    runs: Annotated[
-        list[Path], typer.Argument(metavar="RUN...", help="A run; further runs add their judges of the same edits.")
-    ],
-    people: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="People's scores: CSV (sample_id, edit_model, score, rater), VIEScore's folder, or vie.",
-        ),
-    ] = None,
-    bridge: Annotated[
-        tuple[str, str] | None,
-        typer.Option(metavar="OLD NEW", help="Map scores of judge OLD to those of judge NEW."),
-    ] = None,
-    score: Annotated[str | None, typer.Option(metavar="NAME", help="Use this score instead of the headline.")] = None,
-    markdown: Markdown = None,
-) -> None:
-    """How well judges agree with themselves, each other and people, and how often they give no score."""
-    from edit_eval.reporting.agreement import agreement_sheet
-    from edit_eval.run import Run
-
-    made, *others = [Run(run) for run in runs]
-    document = made.agreement(people, score, others=others, bridge=bridge)
-    answered_instead("agreement", runs=[made, *others], bridge=bridge, score=score)
-    answer_with(lambda: document, agreement_sheet(document), spoken(made.language), markdown)
 
 
 @verb(judging, short_help="Examine a judge with edits of known quality.")

@@ -151,7 +151,7 @@ def test_one_model_has_no_chart_of_models(complete: Report, several: Report) -> 
 
 
 def test_a_colour_is_an_edit_model_in_every_chart(several: Report) -> None:
-    for name in ("overall", "categories", "histogram", "difficulties", "tags", "failures", "agreement"):
+    for name in ("overall", "categories", "histogram", "difficulties", "tags", "failures"):
         for chart in charts_of(several)[name]:
             domains = [colour["scale"]["domain"] for colour in everywhere(chart, "color") if "scale" in colour]
             assert domains
@@ -235,10 +235,3 @@ def test_what_lacks_only_a_further_score_is_said_of_that_score(three_scores: Rep
         if (one.edit_model, one.judge, one.status) == ("first", "three", Status.OK) and "psnr" in one.missing
     ]
     assert bar["count"] == len(lacking) > 0
-
-
-def test_judges_on_unlike_scales_have_no_diagonal(three_scores: Report, several: Report) -> None:
-    [alike], [unlike] = charts_of(several)["agreement"], charts_of(three_scores)["agreement"]
-    assert (len(alike["layer"]), "layer" in unlike) == (2, False)
-    domains = [unlike["encoding"][axis]["scale"]["domain"] for axis in ("x", "y")]
-    assert domains == [[1, 5], [0, 10]]

@@ -173,29 +173,6 @@ def test_the_tab_says_the_run_and_what_came_out_of_it(complete: Report, several:
     assert tab(several) == f"{several.results.name}: {', '.join(each)}"  # two judges are not averaged
 
 
-def test_the_judges_have_a_section_where_there_is_something_to_say(complete: Report, several: Report) -> None:
-    assert 'id="judges"' not in complete.html
-    section = several.html.split('id="judges"')[1].split('id="time"')[0]
-    alpha = several.summary["agreement"]["between_judges"]
-    assert f">{alpha['alpha']:.2f}<" in section
-    assert several.summary["agreement"]["median"] is None
-    assert "judges.median" not in section
-    assert f">{alpha['pairs'][0]['apart']['difference']:+.2f}<" in section
-    assert "ICC" not in section  # nothing was judged twice
-    document = (several.folder / "report.md").read_text(encoding="utf-8")
-    assert f"| strict, kind | {alpha['edits']} | {alpha['alpha']:.2f} |" in document
-
-
-def test_repeats_are_held_against_each_other(tmp_path: Path) -> None:
-    report = report_on(build_run(tmp_path, samples=6, size=(24, 16), repeats=3))
-    [card] = report.summary["agreement"]["judges"].values()
-    section = report.html.split('id="judges"')[1].split('id="time"')[0]
-    assert f"± {card['retest']['sd']:.2f}" in section
-    assert f">{card['retest']['icc']:.2f}<" in section
-    assert "18 answers about 6 edits" in section
-    assert "Agreement between" not in section  # there is only one judge
-
-
 def test_a_failure_is_never_a_number(incomplete: Report) -> None:
     unscored = [one for one in incomplete.results.judgements if one.status is not Status.OK]
     samples = {sample["id"]: sample for sample in incomplete.data["samples"]}

@@ -199,7 +199,7 @@ class Rows(HTMLParser):
 
 
 def test_rows_pictures_and_bars_lead_to_samples_that_are_there(run: Run, report: Report) -> None:
-    above = report.html.split('id="judges"')[0]
+    above = report.html.split('id="agreement"')[0]
     page = Rows(above)
     assert page.rows
     assert 0 not in page.rows
@@ -269,7 +269,7 @@ def test_a_row_a_bar_and_a_picture_are_followed(report: Report, open_page: Calla
 
 
 def test_in_a_notebook_means_comparison_and_agreement_draw_themselves(run: Run) -> None:
-    comparison, agreement = compare(str(run.path)), run.agreement(others=[])
+    comparison, agreement = compare(str(run.path)), run.analysis("agreement")
     assert repr(comparison).splitlines() == run.verdict.splitlines()
     assert len(run.verdict.splitlines()) == 1, "of all judges together"
     for made in (run.means()._repr_html_(), comparison._repr_html_()):

@@ -1,28 +1,29 @@
-"""Bridges between two judges: a file that others can use, and a run translated to the scale of a retired judge.
-
-The file has the pairs of scores themselves, so that its map can be fitted in both directions, with its error.
-"""
+"""Bridges between two judges, made of the runs in which both have scored the same edits; and a run that is translated
+to the scale of a judge that is gone."""
 
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
 
-import msgspec
 import numpy as np
+from msgspec.structs import asdict, replace
 
 from edit_eval.config.identity import canonical_json, digest_of_text
 from edit_eval.errors import ConfigurationError
 from edit_eval.given_files import UnfitFile, of_json, read_bytes
-from edit_eval.new_files import refuse_existing, written_whole
+from edit_eval.guests.agreement.calibration import FEWEST_MAPPED, Pairs
+from edit_eval.guests.agreement.document import Span
+from edit_eval.guests.agreement.rank_agreement import by_model, with_interval
+from edit_eval.guests.agreement.two import Agreement, samples_of
+from edit_eval.guests.bridge.document import Bridge, BridgedJudge, BridgedModel, Map, TranslatedModel, TranslatedRun
+from edit_eval.guests.bridge.mapping import bridge, translated, turned
 from edit_eval.records import Scale
 from edit_eval.run import Run
-from edit_eval.statistics.agreement import agreement, samples_of
-from edit_eval.statistics.calibration import Pairs, translated, turned
 from edit_eval.statistics.columns import differences
 from edit_eval.statistics.instruments import Item, judges_of
 from edit_eval.statistics.intervals import cluster_codes
@@ -32,60 +33,84 @@ from edit_eval.store.joined import joined
 from edit_eval.text import Text
 
 
-class BridgedJudge(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One of the two judges."""
+def bridge_between(runs: Sequence[Run], old: str, new: str, *, score: str | None = None) -> Bridge:
+    """Returns the bridge from the scores of the judge `old` to those of `new`, over the edits that both have scored in
+    these runs; with the pairs of scores themselves.
 
-    judge: str
-    """Name of the judge in its run."""
-    score: str
-    lowest: float | None
-    highest: float | None
-    higher_is_better: bool
-    identity: dict[str, Any]
-    """Identity of the judge and how it is asked, which `compare` requires to be equal."""
-    texts: str
-    """Digest of its protocol's wording; empty if it has none."""
-
-    @property
-    def scale(self) -> Scale:
-        """Scale of its scores."""
-        return Scale(lowest=self.lowest, highest=self.highest, higher_is_better=self.higher_is_better)
-
-
-class BridgeFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Content of a bridge file."""
-
-    edit_eval_bridge: Literal[1]
-    made: str
-    old: BridgedJudge
-    new: BridgedJudge
-    edits: list[tuple[str, str, float, float]]
-    """For each edit that both have scored: edit model, identifier of its source image, score by `old`, by `new`."""
-
-
-def write_bridge(
-    runs: Sequence[Run], old: str, new: str, file: Path, *, score: str | None = None, force: bool = False
-) -> BridgeFile:
-    """Writes the edits that both judges have scored in these runs. Raises `ConfigurationError` as `Run.agreement`."""
-    refuse_existing(file, force=force)
+    By their headlines, or by `score`. Raises `ConfigurationError` for judges that are not there, and if there is too
+    little for a map.
+    """
     results = joined(runs)
     judges = judges_of(results, score)
-    samples = samples_of(results, judges.values())
-    both = agreement(judges[old], judges[new], samples)
-    sides = [_side(runs, name, judges[name].score, judges[name].scale) for name in (old, new)]
-    made = BridgeFile(
-        edit_eval_bridge=1,
+    for flag, name in (("--old", old), ("--new", new)):
+        if name not in judges:
+            raise ConfigurationError(Text("{} {}: no judge {!r} here; there are: {}", flag, name, name, judges))
+    if old == new:
+        raise ConfigurationError(Text("--old {} --new {}: name two judges", old, new))
+    both = Agreement(judges[old], judges[new], samples_of(results, [judges[old]]))
+    found = over(both)
+    if found is None:
+        raise ConfigurationError(
+            Text(
+                "--old {} --new {}: both have scored {} edits of {} source images here; a bridge needs "
+                "{} source images and scores that differ",
+                old,
+                new,
+                len(both.items),
+                len(set(both.pairs.clusters.tolist())),
+                FEWEST_MAPPED,
+            )
+        )
+    return Bridge(
         made=datetime.now(UTC).date().isoformat(),
-        old=sides[0],
-        new=sides[1],
+        old=_side(runs, old, judges[old].score, judges[old].scale),
+        new=_side(runs, new, judges[new].score, judges[new].scale),
+        **asdict(found),
+        within_models=with_interval(both.within, both.samples),
+        between_models=both.of_models(),
         edits=[
-            (item.edit_model, samples.image(item.sample_id), both.one.values[item], both.other.values[item])
+            (item.edit_model, both.samples.image(item.sample_id), both.one.values[item], both.other.values[item])
             for item in both.items
         ],
     )
-    with written_whole(file) as temporary:
-        temporary.write_bytes(msgspec.json.format(msgspec.json.encode(made), indent=1) + b"\n")
-    return made
+
+
+def over(both: Agreement) -> Map | None:
+    """Returns the map between two instruments (`mapping.bridge`), with the second's own means beside the bridged ones.
+
+    None if they have too little in common for a map.
+    """
+    continued = {
+        model: (both.turn * np.array([both.one.values[item] for item in items], dtype=np.float64), both.codes(items))
+        for model, items in by_model(both.one.values).items()
+    }
+    found = bridge(both.pairs, continued, resamples=both.samples.resamples)
+    if found is None:
+        return None
+    own = by_model(both.other.values)
+
+    def completed(model: str, row: BridgedModel) -> BridgedModel:
+        scores = [both.other.values[item] for item in own.get(model, ())]
+        return replace(
+            row,
+            before=both.turn * row.before,
+            beyond=turned(row.beyond, both.turn),
+            ci95=_within(row.ci95, both.other.scale),
+            mean=math.fsum(scores) / len(scores) if scores else None,
+            scored=len(scores),
+        )
+
+    found = found.turned(both.turn)
+    return replace(found, edit_models={model: completed(model, row) for model, row in found.edit_models.items()})
+
+
+def _within(interval: Span | None, scale: Scale) -> Span | None:
+    """Cuts an interval at the ends of a scale."""
+    if interval is None:
+        return None
+    low, high = interval
+    low = low if scale.lowest is None else max(scale.lowest, low)
+    return [low, high if scale.highest is None else min(scale.highest, high)]
 
 
 def _side(runs: Sequence[Run], name: str, score: str, scale: Scale) -> BridgedJudge:
@@ -101,20 +126,20 @@ def _side(runs: Sequence[Run], name: str, score: str, scale: Scale) -> BridgedJu
     )
 
 
-def read_bridge(file: Path) -> BridgeFile:
+def read_bridge(file: Path) -> Bridge:
     """Reads a bridge. Raises `ConfigurationError` for a file that is none, or has a score outside of its scale."""
     content = read_bytes(file)
     try:
-        found = of_json(content, BridgeFile, file)
+        found = of_json(content, Bridge, file)
         _refuse_outside(found, file)
     except UnfitFile as error:
         raise ConfigurationError(
-            Text("{}: not a bridge ({}); `agreement RUN --bridge OLD NEW --to FILE` writes one", file, error.reason)
+            Text("{}: not a bridge ({}); `bridge RUN --old OLD --new NEW --to FILE` writes one", file, error.reason)
         ) from None
     return found
 
 
-def _refuse_outside(bridge: BridgeFile, file: Path) -> None:
+def _refuse_outside(bridge: Bridge, file: Path) -> None:
     for side, place in ((bridge.old, 2), (bridge.new, 3)):
         if not side.scale.is_a_range:
             raise UnfitFile(file, Text("the scale of {} is from {} to {}", side.judge, side.lowest, side.highest))
@@ -125,13 +150,11 @@ def _refuse_outside(bridge: BridgeFile, file: Path) -> None:
                 )
 
 
-def translate(run: Run, known: BridgeFile, wanted: str) -> dict[str, Any]:
+def translate(run: Run, known: Bridge, wanted: str) -> TranslatedRun:
     """Translates a run's means by one judge of the bridge to the scale of the other one, which is `wanted`.
 
-    `{"as", "by", "made", "n", "clusters", "rmse", "explained", "off_by", "held_out", "range", "edit_models"}`, see
-    `calibration.translated`; each model also has `total`, its edits with and without a score. Raises
-    `ConfigurationError` if `wanted` is neither judge, if the run has no judge like the other, and if the bridge is too
-    short for a map.
+    Raises `ConfigurationError` if `wanted` is neither judge, if the run has no judge like the other, and if the bridge
+    is too short for a map.
     """
     if wanted not in (known.old.judge, known.new.judge):
         raise ConfigurationError(
@@ -162,8 +185,24 @@ def translate(run: Run, known: BridgeFile, wanted: str) -> dict[str, Any]:
         raise ConfigurationError(
             Text("the bridge has {} edits of {} source images, too few for a map", len(images), len(set(images)))
         )
-    _tell_as_it_is(found, turn, target.scale, run, name)
-    return {"as": target.judge, "by": name, "made": known.made, **found}
+    edits = {Item.of(one) for one in run.results.judgements if one.judge == name}  # several repeats of an edit are one
+    total = Counter(one.edit_model for one in edits)
+
+    def completed(model: str, row: TranslatedModel) -> TranslatedModel:
+        return replace(
+            row,
+            total=total[model],
+            before=turn * row.before,
+            beyond=turned(row.beyond, turn),
+            ci95=_within(row.ci95, target.scale),
+        )
+
+    as_it_is = replace(
+        found,
+        range=sorted(turn * end for end in found.range),
+        edit_models={model: completed(model, row) for model, row in found.edit_models.items()},
+    )
+    return TranslatedRun(as_=target.judge, by=name, made=known.made, **asdict(as_it_is))
 
 
 def _same_judge(run: Run, side: BridgedJudge) -> str:
@@ -185,18 +224,3 @@ def _same_judge(run: Run, side: BridgedJudge) -> str:
             unlike,
         )
     )
-
-
-def _tell_as_it_is(found: dict[str, Any], turn: float, scale: Scale, run: Run, judge: str) -> None:
-    edits = {Item.of(one) for one in run.results.judgements if one.judge == judge}  # several repeats of an edit are one
-    total = Counter(one.edit_model for one in edits)
-    found["range"] = sorted(turn * end for end in found["range"])
-    rows: Mapping[str, dict[str, Any]] = found["edit_models"]
-    for model, row in rows.items():
-        row["before"] *= turn
-        row["beyond"] = turned(row["beyond"], turn)
-        row["total"] = total[model]
-        if row["ci95"]:
-            low, high = row["ci95"]
-            low = low if scale.lowest is None else max(scale.lowest, low)
-            row["ci95"] = [low, high if scale.highest is None else min(scale.highest, high)]

@@ -1,4 +1,4 @@
-"""What bridges add to verbs: `agreement --bridge OLD NEW --to FILE` writes one, `report --as JUDGE` goes over it."""
+"""What bridges add to a verb of the core: `report --as JUDGE` goes over one."""
 
 from __future__ import annotations
 
@@ -13,31 +13,6 @@ from edit_eval.text import Text
 from edit_eval.verbs.contract import VerbOption
 
 
-class WriteBridge(VerbOption):
-    """Keep a bridge between two judges as a file."""
-
-    @dataclass(frozen=True)
-    class Parameters:
-        """Where to."""
-
-        to: Path | None = field(default=None, metadata={"metavar": "FILE.json"})
-        """With --bridge: write it, for `report --as`."""
-        force: bool = False
-        """Replace FILE if it exists."""
-
-    def before(self, parameters: Parameters, **given: Any) -> bool:
-        """Writes it, if it is asked for; the verb goes on."""
-        if parameters.to is None:
-            return False
-        if given["bridge"] is None:
-            raise ConfigurationError(Text("--to {}: it writes a bridge; give `--bridge OLD NEW`", parameters.to))
-        from edit_eval.guests.bridge.bridge import write_bridge
-
-        old, new = given["bridge"]
-        write_bridge(given["runs"], old, new, parameters.to, score=given["score"], force=parameters.force)
-        return False
-
-
 class TellAs(VerbOption):
     """Tell a run's means on the scale of a judge that is gone."""
 
@@ -48,7 +23,7 @@ class TellAs(VerbOption):
         as_: str | None = field(default=None, metadata={"metavar": "JUDGE"})
         """Only tell the means on this judge's scale, by --bridge."""
         bridge: Path | None = field(default=None, metadata={"metavar": "FILE"})
-        """With --as: what `agreement --bridge OLD NEW --to FILE` wrote."""
+        """With --as: what `bridge RUN --old JUDGE --new JUDGE --to FILE.json` wrote."""
         markdown: Path | None = field(default=None, metadata={"metavar": "FILE"})
         """With --as: also write it as Markdown."""
 
@@ -67,7 +42,8 @@ class TellAs(VerbOption):
             return False
         from edit_eval.guests.bridge.bridge import read_bridge, translate
         from edit_eval.guests.bridge.sheet import translated_sheet
+        from edit_eval.reporting.analyses import plain
 
         translated = translate(run, read_bridge(bridge), wanted)
-        answer_with(lambda: translated, translated_sheet(translated), spoken(run.language), markdown)
+        answer_with(lambda: plain(translated), translated_sheet(translated), spoken(run.language), markdown)
         return True

@@ -249,8 +249,8 @@ def _rater(results: Results, judge: str) -> _Rater:
 def _noise(results: Results, judge: str) -> Noise | None:
     """Returns a judge's noise: from answers about the same edit in this run, else from the retest of its passport."""
     found = retest(list(judges_of(results.once)[judge].answers.values()))
-    if found is not None and found["answers"] > found["edits"]:
-        return Noise(found["sd"], float(found["answers"] - found["edits"]), "repeats")
+    if found is not None and found.answers > found.edits:
+        return Noise(found.sd, float(found.answers - found.edits), "repeats")
     passport = (results.examined.get(judge) or {}).get("passport") or {}
     spread = passport.get("retest_sd")
     return Noise(float(spread), math.inf, "passport") if isinstance(spread, int | float) else None

@@ -5,8 +5,9 @@ share no chart, because only those of one judge can be compared.
 
 Every chart is made in one language from the summary and the records. The page sets the colours that follow its theme
 (`templates/charts.js`); a score's axis is always the whole scale (`drawings.axis_of`). A chart of scores says in
-`usermeta` to which choice of scores it belongs; the page shows those of one choice. Vega-Lite writes names into
-expressions, which the page only interprets; names are cut to one line first (`one_line`).
+`usermeta` to which choice of scores it belongs; the page shows those of one choice. `widest` there is its greatest
+width, in pixels. Vega-Lite writes names into expressions, which the page only interprets; names are cut to one line
+first (`one_line`).
 """
 
 from __future__ import annotations
@@ -28,7 +29,6 @@ from edit_eval.reporting.page.drawings import (
     COLOURS,
     AnyChart,
     Axis,
-    agreement_charts,
     axis_of,
     chart_of_rows,
     chart_title,
@@ -63,7 +63,6 @@ TITLES = {
     "tags": Text("By tag"),
     "failures": Text("Without a score"),
     "people": Text("The difference on people's scale"),
-    "agreement": Text("Two judges about the same edit"),
     "timeline": Text("What each device did"),
     "utilisation": Text("Share of wall time"),
 }
@@ -90,11 +89,11 @@ def charts(results: Results, summary: Mapping[str, Any], language: str) -> dict[
     of_choices = choices(entries(summary["results"]))
     scores = _scores(results)
     leading = _panels(of_choices[0], scores, language)
+    style = ChartStyle(results.edit_models, language, results)
     made: dict[str, list[AnyChart]] = {
         "failures": _failures(results, leading, language),
-        **{one.name: list(one.charts(ChartStyle(results.edit_models, language))) for one in sections(summary)},
+        **{one.name: list(one.charts(style)) for one in sections(summary)},
         "people": people_charts(summary, language),
-        "agreement": agreement_charts(results, language),
         "timeline": timeline(results, language),
         "utilisation": utilisation(summary, language),
     }

@@ -34,7 +34,7 @@ def write_document(name: str, document: Any, target: Path, *, records: Any, lang
     written.
     """
     section = section_of(name, document)
-    made = dict(_writers(section, language))
+    made = dict(_writers(section, records, language))
     if not target.suffix and type(section.of).write is not Analysis.write:
         refuse_existing(target, force=force)
         section.of.write(document, records, target)
@@ -79,11 +79,11 @@ def _write(files: Mapping[Path, Callable[[], str]], *, force: bool) -> None:
             temporary.write_text(text, encoding="utf-8", errors="backslashreplace", newline="")
 
 
-def _writers(section: AnalysisSection, language: str) -> Iterator[tuple[str, Callable[[], str]]]:
+def _writers(section: AnalysisSection, records: Any, language: str) -> Iterator[tuple[str, Callable[[], str]]]:
     [document] = section.documents
     rows = section.of.rows(document)
     if type(section.of).charts is not Analysis.charts:
-        yield ".svg", lambda: _svg(section, language)
+        yield ".svg", lambda: _svg(section, ChartStyle((), language, getattr(records, "results", None)))
     if rows:
         yield ".csv", lambda: _csv(rows)
     yield ".html", lambda: _page(section.title, *section.parts[0], language)
@@ -104,12 +104,12 @@ def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
 _WIDTH = 520
 
 
-def _svg(section: AnalysisSection, language: str) -> str:
+def _svg(section: AnalysisSection, style: ChartStyle) -> str:
     """Draws its first chart for a paper: white background, no interaction."""
     import altair
     import vl_convert
 
-    drawn = [*section.charts(ChartStyle((), language)), altair.Chart({"values": []}).mark_point()]
+    drawn = [*section.charts(style), altair.Chart({"values": []}).mark_point()]
     specification = drawn[0].properties(width=_WIDTH).to_dict(validate=False)
     configuration = {"background": "white", "view": {"stroke": None}, "line": {"strokeWidth": 1.5}}
     made: str = vl_convert.vegalite_to_svg({**specification, "config": configuration})

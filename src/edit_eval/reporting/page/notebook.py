@@ -20,7 +20,6 @@ from edit_eval.benchmarks.known_sources import with_known_sources
 from edit_eval.pictures import CopyLimits
 from edit_eval.records import Edit, Judgement, Results, Sample, Status
 from edit_eval.reporting import formats
-from edit_eval.reporting.agreement import agreement_sheet
 from edit_eval.reporting.analyses import section_of
 from edit_eval.reporting.comparison_tables import columns_table, compared, pairs_table
 from edit_eval.reporting.entries import Entry, controls_of, entries, headlines
@@ -156,11 +155,6 @@ def means_html(means: Sequence[MeanScore]) -> str:
         Column(Text("Scored"), lambda one: f"{one.scored}/{one.total}"),
     ]
     return str(notebook_table(Table(columns, list(means)), language, _short))
-
-
-def agreement_html(document: Mapping[str, Any]) -> str:
-    """Returns the output of `edit-eval agreement`."""
-    return str(notebook_sheet(agreement_sheet(document), spoken(), one_line))
 
 
 def analysis_html(name: str, document: Any) -> str:

@@ -39,7 +39,6 @@ from edit_eval.reporting.entries import Entry, link, to_part
 from edit_eval.reporting.language import catalogue, said, said_own
 from edit_eval.reporting.names import NAMES, name_of, scale_words, score_name
 from edit_eval.reporting.page.charts import TITLES, charts, histogram_hint, most_tags
-from edit_eval.reporting.page.drawings import have_one_scale
 from edit_eval.reporting.page.gallery import PageFiles, PictureAddresses, gallery, thumbnails
 from edit_eval.reporting.page.html import followed, page_sheet, page_table
 from edit_eval.reporting.page.rendering import content_of, say_in, template_environment
@@ -212,7 +211,6 @@ def _document(
             made=_made(drawn),
             chart_titles={**TITLES, **{one.name: one.of.chart_title or one.title for one in content["sections"]}},
             histogram_hint=histogram_hint,
-            judges_have_one_scale=have_one_scale(results),
             language=language,
             only=parts[0] if len(parts) == 1 else None,
             facts=_facts(results),

@@ -12,9 +12,8 @@ from typing import Any
 import jinja2
 from jinja2.bccache import Bucket
 
-from edit_eval.records import Results, Scale
+from edit_eval.records import Results
 from edit_eval.reporting import formats
-from edit_eval.reporting.agreement import alpha_table, apart_table, judges_table
 from edit_eval.reporting.analyses import sections
 from edit_eval.reporting.comparison_tables import columns_table, pairs_table
 from edit_eval.reporting.costs import COMMAND, costs, repetition, time_tables
@@ -33,7 +32,6 @@ from edit_eval.reporting.names import NAMES
 from edit_eval.reporting.people_differences import people_in, people_table
 from edit_eval.reporting.remarks import footnotes, no_interval, unshown_lines
 from edit_eval.reporting.result_tables import (
-    EDIT_MODEL,
     SCORE,
     categories_table,
     category_means_table,
@@ -44,7 +42,6 @@ from edit_eval.reporting.result_tables import (
 from edit_eval.reporting.results_sheet import certificate_lines, whose
 from edit_eval.reporting.slow_devices import slow_devices
 from edit_eval.reporting.strengths import battle_sheet, preferences_sheet
-from edit_eval.reporting.table import Table
 from edit_eval.statistics.failures import failures, missing_scores
 from edit_eval.text import Text
 from edit_eval.user_cache import cache_folder
@@ -127,8 +124,6 @@ def content_of(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the template variables of a run, the same for every format and language."""
     rows = entries(summary["results"])
     parts = headlines(rows)
-    agreement = summary.get("agreement")
-    median = entries(agreement["median"]) if agreement and agreement["median"] else []
     controls = [row for judge in results.judges for row in controls_of(summary, judge)]
     people = people_in(summary)
     failed = sorted([*failures(results), *missing_scores(results)], key=lambda one: -one.count)
@@ -147,22 +142,17 @@ def content_of(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
         "published": published(summary),
         "certificates": certificate_lines(summary),
         "refusals": refusals(summary),
-        "agreement": agreement,
         "controls": controls,
         "battles": battle_sheet(summary, titled=True),
         "votes": preferences_sheet(summary["votes"]) if summary.get("votes") else [],
         "sections": sections(summary),
         "unshown": unshown_lines(summary),
         "controls_are_off": controls_are_off(summary),
-        "judged_scale": _shared_scale(parts),
-        "median": median,
         "costs": costs(results, summary),
         "slow": slow_devices(results),
         "tables": {
             "results": results_table(rows, controls, group=SCORE if len(rows) > len(parts) else None),
             "made_of": items_table(entries(summary["results"], parts=True)),
-            "median": results_table(median, names=(EDIT_MODEL,), label=Text("Median of the judges")),
-            **_judges_tables(agreement),
             "people": people_table(people, people.pairs, {}) if people else None,
             "failures": failures_table(failed[:FAILURES_SHOWN]),
             **time_tables(results, summary),
@@ -188,15 +178,6 @@ def _has_interval_by_category(parts: Sequence[Entry]) -> bool:
     return any(block.get("ci95") for part in parts for block in part.categories.values())
 
 
-def _judges_tables(agreement: Mapping[str, Any] | None) -> dict[str, Table[Any]]:
-    """Returns the tables about several judges, or about judges asked several times."""
-    if agreement is None:
-        return {}
-    between = agreement["between_judges"]
-    tables = {"judges": judges_table(agreement["judges"])}
-    return {**tables, **({"alpha": alpha_table(between), "apart": apart_table(between)} if between else {})}
-
-
 def is_incomplete(parts: Sequence[Entry]) -> bool:
     """True if any of them lacks a score."""
     return any(not formats.is_complete(part.coverage) for part in parts)
@@ -217,10 +198,3 @@ def published(summary: Mapping[str, Any]) -> dict[Text, list[tuple[str, str, str
         for name, number in (one.get("published") or {}).items():
             found.setdefault(whose(one, name), []).append((one["edit_model"], one["judge"], name, number))
     return found
-
-
-def _shared_scale(parts: Sequence[Entry]) -> Scale | None:
-    """Returns the scale of all headlines; None if judges differ in it, or an end is open."""
-    scales = {part.scale for part in parts}
-    only = scales.pop() if len(scales) == 1 else None
-    return only if only and only.span is not None else None

@@ -44,9 +44,11 @@ function isShown(figure) {
 function reserveRoom() {
   const bodies = [...document.querySelectorAll('[data-chart]')].filter(isShown).flatMap((figure) => {
     const specifications = specificationsOf(figure);
-    return [...figure.querySelectorAll('.chart-body')].map((body, place) => [
-      body, chartHeight(specifications[place], figure.dataset.chart, body.clientWidth),
-    ]);
+    return [...figure.querySelectorAll('.chart-body')].map((body, place) => {
+      const { widest } = specifications[place].usermeta || {};
+      if (widest) body.style.maxWidth = `${widest}px`;
+      return [body, chartHeight(specifications[place], figure.dataset.chart, body.clientWidth)];
+    });
   });
   for (const [body, height] of bodies) body.style.minHeight = `${height}px`;
 }

@@ -1,28 +1,78 @@
+"""The map between two judges, and what it comes to for a model that only one of them has scored."""
+
+from __future__ import annotations
+
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 
-from edit_eval.statistics.calibration import Pairs, beyond, bridge, calibration, cross_fitted, isotonic, turned
+from edit_eval.guests.agreement.calibration import Pairs, isotonic
+from edit_eval.guests.agreement.two import Agreement, samples_of
+from edit_eval.guests.bridge.bridge import over
+from edit_eval.guests.bridge.mapping import beyond, bridge, turned
+from edit_eval.records import Results, Scale, Scoring, Status
+from edit_eval.reporting.analyses import plain
+from edit_eval.statistics.instruments import judges_of
 from edit_eval.statistics.intervals import hull_interval
-from late_imports import Late
 
-optimize = Late("scipy.optimize")
+UP = Scoring(protocol="p", headline="score", scales={"score": Scale(lowest=0, highest=10)})
+LOSS = Scoring(protocol="q", headline="loss", scales={"loss": Scale(lowest=0, higher_is_better=False)})
 
 
-def test_the_map_is_that_of_scipy_with_equal_scores_as_one():
-    generator = np.random.default_rng(0)
-    scores, targets = generator.integers(0, 11, 200).astype(float), generator.normal(size=200)
-    weights = generator.integers(0, 3, 200).astype(float)
-    order = np.lexsort((np.arange(200), scores))
-    made = isotonic(scores, targets, weights)
-    means = [np.average(targets[scores == s], weights=weights[scores == s]) for s in made.at]
-    masses = [weights[scores == s].sum() for s in made.at]
-    assert made(made.at) == pytest.approx(optimize.isotonic_regression(means, weights=masses).x)
-    assert np.all(np.diff(made(scores[order])) >= 0)
-    assert made(np.array([-5.0, 20.0])) == pytest.approx([made.value[0], made.value[-1]])
-    with pytest.raises(ValueError, match="nothing to fit"):
-        isotonic(scores, targets, np.zeros(200))
+def two_judges(make_sample, make_results, *, samples=60, models=("a", "b", "c", "d"), missing=(), scoring=UP):
+    """`new` is 1.5 above `old` and noisy; of models in `missing` the new one has scored nothing."""
+    generator = np.random.default_rng(3)
+    every = [make_sample(n) for n in range(samples)]
+    rows = {}
+    for place, model in enumerate(models):
+        truth = generator.uniform(0, 7, samples) + 0.3 * place
+        rows[model, "old"] = [[float(value)] for value in truth]
+        seen = np.clip(truth + 1.5 + generator.normal(0, 0.5, samples), 0, 10)
+        rows[model, "new"] = [[Status.PENDING if model in missing else float(value)] for value in seen]
+    return make_results(every, rows, scoring=scoring)
+
+
+def bridge_over(run: Results, *, resamples: int) -> Any:
+    """From `old` to `new`."""
+    judges = judges_of(run)
+    return plain(over(Agreement(judges["old"], judges["new"], samples_of(run, [judges["old"]], resamples=resamples))))
+
+
+def test_a_bridge_over_the_models_that_both_have_scored(make_sample, make_results):
+    run = two_judges(make_sample, make_results, missing=("d",))
+    found = bridge_over(run, resamples=200)
+    assert (found["n"], found["clusters"]) == (180, 60)
+    gone = found["edit_models"]["d"]
+    assert (gone["mean"], gone["scored"], gone["n"]) == (None, 0, 60)
+    assert gone["ci95"][0] < gone["before"] + 1.5 < gone["ci95"][1]
+    known = found["edit_models"]["a"]
+    assert known["scored"] == 60
+    assert known["bridged"] == pytest.approx(known["mean"], abs=0.2)
+
+
+def test_a_bridge_from_a_loss_to_a_score_falls(make_sample, make_results):
+    generator = np.random.default_rng(1)
+    truth = generator.uniform(0, 10, 80)
+    rows = {
+        ("m", "old"): [[{"loss": float(10 - value)}] for value in truth],
+        ("m", "new"): [[{"score": float(np.clip(value + generator.normal(0, 0.3), 0, 10))}] for value in truth],
+    }
+    run = make_results([make_sample(n) for n in range(80)], rows, scoring={"old": LOSS, "new": UP})
+    found = bridge_over(run, resamples=50)
+    scores = [knot["score"] for knot in found["map"]]
+    values = [knot["value"] for knot in found["map"]]
+    assert scores == sorted(scores)
+    assert min(scores) >= 0
+    assert values == sorted(values, reverse=True)
+    row = found["edit_models"]["m"]
+    assert row["before"] == pytest.approx(float(np.mean(10 - truth)))
+    assert row["bridged"] == pytest.approx(row["mean"], abs=0.05)
+
+
+def test_few_images_make_no_bridge(make_sample, make_results):
+    assert bridge_over(two_judges(make_sample, make_results, samples=7), resamples=0) is None
 
 
 def drawn(images: int, each: int, noise: float, seed: int = 1, models: int = 4) -> Pairs:
@@ -34,40 +84,6 @@ def drawn(images: int, each: int, noise: float, seed: int = 1, models: int = 4) 
     return Pairs(scores, targets, clusters, [f"m{n % models}" for n in range(images * each)])
 
 
-def test_an_image_is_foretold_by_a_map_that_has_not_seen_it():
-    """Scores that tell the image and nothing else: a map that had seen it would know its target."""
-    generator = np.random.default_rng(2)
-    clusters = np.repeat(np.arange(60), 3)
-    pairs = Pairs(
-        generator.permutation(60)[clusters].astype(float), generator.normal(size=60)[clusters], clusters, ["m"] * 180
-    )
-    seen = isotonic(pairs.scores, pairs.targets)(pairs.scores)
-    unseen = cross_fitted(pairs)
-    assert np.corrcoef(seen, pairs.targets)[0, 1] > 0.1
-    found = calibration(pairs, resamples=20)
-    assert found["explained"] < 0.02
-    assert found["rmse"] == pytest.approx(float(np.sqrt(((unseen - pairs.targets) ** 2).mean())))
-    assert (found["n"], found["clusters"], found["folds"]) == (180, 60, 10)
-
-
-def test_the_map_and_its_intervals_find_a_bent_truth():
-    found = calibration(drawn(80, 6, 0.5), resamples=200)
-    assert found["explained"] > 0.95
-    inside = [knot["ci95"][0] - 0.1 <= knot["score"] ** 2 / 10 <= knot["ci95"][1] + 0.1 for knot in found["map"]]
-    assert sum(inside) >= 10
-    assert calibration(drawn(7, 6, 0.5), resamples=20) is None, "seven source images are too few"
-    flat = drawn(20, 3, 0.0)
-    assert calibration(Pairs(flat.scores, np.zeros(60), flat.clusters, flat.edit_models), resamples=20) is None
-
-
-def test_many_levels_are_given_as_21():
-    pairs = drawn(40, 5, 0.1)
-    fine = Pairs(
-        pairs.scores + np.random.default_rng(0).uniform(0, 0.9, 200), pairs.targets, pairs.clusters, pairs.edit_models
-    )
-    assert len(calibration(fine, resamples=20)["map"]) == 21
-
-
 def test_a_bridge_continues_a_table():
     """The old judge alone has scored the edits of a fifth model, partly on images that the new one never saw."""
     pairs = drawn(60, 4, 0.3)
@@ -76,15 +92,15 @@ def test_a_bridge_continues_a_table():
     found = bridge(
         pairs, {"old": (scores, np.arange(200) % 100), "none": (np.zeros(0), np.zeros(0, int))}, resamples=300
     )
-    row = found["edit_models"]["old"]
+    row = found.edit_models["old"]
     truth = float((scores**2 / 10).mean())
-    assert list(found["edit_models"]) == ["old"]
-    assert row["n"] == 200
-    assert row["before"] == pytest.approx(float(scores.mean()))
-    assert row["ci95"][0] < truth < row["ci95"][1]
-    assert row["bridged"] == pytest.approx(truth, abs=0.2)
-    assert found["off_by"] < 0.1
-    assert set(found["held_out"]) == {"m0", "m1", "m2", "m3"}
+    assert list(found.edit_models) == ["old"]
+    assert row.n == 200
+    assert row.before == pytest.approx(float(scores.mean()))
+    assert row.ci95[0] < truth < row.ci95[1]
+    assert row.bridged == pytest.approx(truth, abs=0.2)
+    assert found.off_by < 0.1
+    assert set(found.held_out) == {"m0", "m1", "m2", "m3"}
 
 
 def test_the_interval_of_a_bridged_mean_is_a_jackknife_over_images():
@@ -96,7 +112,7 @@ def test_the_interval_of_a_bridged_mean_is_a_jackknife_over_images():
     both = codes < 12
     pairs = Pairs(scores[both], targets[both], codes[both], ["m"] * int(both.sum()))
     own, on = scores[codes > 1], codes[codes > 1]
-    row = bridge(pairs, {"m": (own, on)}, resamples=0)["edit_models"]["m"]
+    row = bridge(pairs, {"m": (own, on)}, resamples=0).edit_models["m"]
 
     def theta(without):
         keep = pairs.clusters != without
@@ -108,7 +124,7 @@ def test_the_interval_of_a_bridged_mean_is_a_jackknife_over_images():
     freedom = (v1 + v2) ** 2 / (v1**2 / (sizes.sum() ** 2 / (sizes**2).sum() - 1) + v2**2 / 7)
     e = known.mean() - known
     asymmetry = (e**3).sum() / (e**2).sum() ** 1.5 * (v1 / (v1 + v2)) ** 1.5
-    assert row["ci95"] == pytest.approx(hull_interval(theta(-1), math.sqrt(v1 + v2), freedom, asymmetry))
+    assert row.ci95 == pytest.approx(hull_interval(theta(-1), math.sqrt(v1 + v2), freedom, asymmetry))
 
 
 def test_few_images_that_decide_leave_a_bridged_mean_without_an_interval():
@@ -116,11 +132,11 @@ def test_few_images_that_decide_leave_a_bridged_mean_without_an_interval():
     uneven = np.r_[np.zeros(40, int), np.arange(1, 10)]
     for codes in (np.arange(7), uneven):
         scores = np.linspace(0, 10, len(codes))
-        assert bridge(pairs, {"m": (scores, codes)}, resamples=0)["edit_models"]["m"]["ci95"] is None
+        assert bridge(pairs, {"m": (scores, codes)}, resamples=0).edit_models["m"].ci95 is None
     certain = drawn(60, 4, 0.0)
     scores = np.tile([2.0, 8.0], 30)
-    assert bridge(certain, {"m": (np.full(60, 4.0), np.arange(60))}, resamples=0)["edit_models"]["m"]["ci95"] is None
-    assert bridge(certain, {"m": (scores, np.arange(60))}, resamples=0)["edit_models"]["m"]["ci95"] is not None
+    assert bridge(certain, {"m": (np.full(60, 4.0), np.arange(60))}, resamples=0).edit_models["m"].ci95 is None
+    assert bridge(certain, {"m": (scores, np.arange(60))}, resamples=0).edit_models["m"].ci95 is not None
 
 
 def test_intervals_of_bridged_means_hold_the_truth():
@@ -129,7 +145,7 @@ def test_intervals_of_bridged_means_hold_the_truth():
     for seed in range(runs):
         pairs = drawn(60, 2, 1.0, seed=seed)
         found = bridge(pairs, {"m": (pairs.scores, pairs.clusters)}, resamples=0)
-        low, high = found["edit_models"]["m"]["ci95"]
+        low, high = found.edit_models["m"].ci95
         levels = np.arange(11)
         mass = np.array([0.05, *[0.1] * 9, 0.05])
         held += low <= float((levels**2 / 10 * mass).sum()) <= high
@@ -143,11 +159,11 @@ def test_a_model_that_the_judges_see_differently_shows_in_what_is_held_out():
     found = bridge(
         Pairs(pairs.scores, pairs.targets + 2.0 * loved, pairs.clusters, pairs.edit_models), {}, resamples=20
     )
-    miss = {model: row["bridged"] - row["mean"] for model, row in found["held_out"].items()}
+    miss = {model: row.bridged - row.mean for model, row in found.held_out.items()}
     assert miss["m0"] == pytest.approx(-2.0, abs=0.3)
-    assert found["off_by"] > 0.9
+    assert found.off_by > 0.9
     one = Pairs(pairs.scores, pairs.targets, pairs.clusters, ["m"] * len(pairs))
-    assert bridge(one, {}, resamples=20)["off_by"] is None
+    assert bridge(one, {}, resamples=20).off_by is None
 
 
 def test_a_model_that_is_not_shown_to_lie_among_those_of_a_bridge_is_beyond_it():

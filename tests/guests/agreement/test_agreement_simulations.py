@@ -13,12 +13,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from edit_eval.guests.agreement.calibration import Pairs, calibration, isotonic
+from edit_eval.guests.agreement.rank_agreement import Samples
+from edit_eval.guests.agreement.two import Agreement
+from edit_eval.guests.bridge.mapping import bridge, translated
 from edit_eval.records import Scale
-from edit_eval.statistics.agreement import agreement
-from edit_eval.statistics.calibration import Pairs, bridge, calibration, isotonic, translated
 from edit_eval.statistics.instruments import Instrument, Item
 from edit_eval.statistics.intervals import bootstrap_interval
-from edit_eval.statistics.rank_agreement import OrdinalRatings, Samples
+from edit_eval.statistics.ordinal import OrdinalRatings
 
 Record = Callable[[str, object], None]
 MODELS = 8
@@ -59,7 +61,7 @@ def test_the_pairs_of_models_that_are_ordered_alike(images, spacing, turned, run
             for side, place in enumerate((np.arange(MODELS), order))
         )
         both = [Instrument(name, "asked", "score", Scale(), of) for name, of in (("a", one), ("b", other))]
-        low, high = agreement(*both, Samples([one], resamples=0)).pairs_alike()["ci95"]
+        low, high = Agreement(*both, Samples([one], resamples=0)).pairs_alike().ci95
         held.append(low - 1e-9 <= truth <= high + 1e-9)
         lows.append(high - low)
     record(
@@ -103,9 +105,9 @@ def test_the_map_of_a_calibration(images, record):
     for _ in range(MANY):
         one, other, codes = edits(g, images)
         found = calibration(Pairs(one, other, codes, ["m"] * len(one)), resamples=200)
-        for knot in found["map"]:
-            low, high = knot["ci95"] or (math.nan, math.nan)
-            at.append((3 <= knot["score"] <= 8, low <= truth[int(knot["score"]) - 1] <= high))
+        for knot in found.map:
+            low, high = knot.ci95 or (math.nan, math.nan)
+            at.append((3 <= knot.score <= 8, low <= truth[int(knot.score) - 1] <= high))
     inner = [held for middle, held in at if middle]
     outer = [held for middle, held in at if not middle]
     record(
@@ -127,7 +129,7 @@ def test_the_mean_of_a_model_over_a_bridge(images, known, record):
         one, other, codes = edits(g, images)
         both = codes < (images // 2 if known == "half" else images)
         pairs = Pairs(one[both], other[both], codes[both], ["m"] * int(both.sum()))
-        low, high = bridge(pairs, {"m": (one, codes)}, resamples=0)["edit_models"]["m"]["ci95"]
+        low, high = bridge(pairs, {"m": (one, codes)}, resamples=0).edit_models["m"].ci95
         held.append(low <= truth <= high)
     record(f"bridged mean, {images} images, {known} of them known to both", f"covers {np.mean(held):.3f}")
     assert np.mean(held) >= 0.95 - slack(0.05, runs)
@@ -149,7 +151,7 @@ def two_judges(
     return old, new
 
 
-PAGE = (Path(__file__).parents[2] / "docs" / "bridge.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "bridge.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize(
@@ -168,7 +170,7 @@ def test_a_run_told_on_the_scale_of_a_judge_that_never_saw_it(models, images, ru
         codes = np.arange(images)
         names = [f"m{model}" for model in range(models) for _ in range(images)]
         pairs = Pairs(new[:models].ravel(), old[:models].ravel(), np.tile(codes, models), names)
-        low, high = translated(pairs, {"x": (new[models], codes)})["edit_models"]["x"]["ci95"]
+        low, high = translated(pairs, {"x": (new[models], codes)}).edit_models["x"].ci95
         held.append(low <= old[models].mean() <= high)
         half.append((high - low) / 2)
     record(f"translated mean, {models} models, {images} images", f"covers {np.mean(held):.3f}")
@@ -191,10 +193,10 @@ def test_a_model_that_is_better_than_all_that_a_bridge_has_seen_is_warned_of(bet
         codes = np.arange(50)
         names = [f"m{model}" for model in range(4) for _ in range(50)]
         pairs = Pairs(new[:4].ravel(), old[:4].ravel(), np.tile(codes, 4), names)
-        found = translated(pairs, {"x": (new[4], codes)})["edit_models"]["x"]
-        off.append(found["value"] - old[4].mean())
-        above.append(found["beyond"] == "above")
-        outside.append(found["outside"])
+        found = translated(pairs, {"x": (new[4], codes)}).edit_models["x"]
+        off.append(found.value - old[4].mean())
+        above.append(found.beyond == "above")
+        outside.append(found.outside)
     seen = f"off by {np.mean(off):+.2f}, warned {np.mean(above):.2f}, scores not seen {np.mean(outside):.3f}"
     record(f"bridge of 4 models, 50 images; one {better:+g} against their best", seen)
     assert np.mean(off) == pytest.approx(bias, abs=0.05 + 3 * np.std(off) / math.sqrt(runs))

@@ -16,7 +16,7 @@ from rich.console import Console
 from edit_eval import cli, evaluate
 from edit_eval.errors import ConfigurationError
 from edit_eval.guests.bridge.bridge import read_bridge
-from edit_eval.reporting.agreement import agreement_sheet
+from edit_eval.reporting.analyses import plain, section_of
 from edit_eval.reporting.table import print_sheet
 from edit_eval.run import Run
 from edit_eval.store.joined import joined
@@ -106,7 +106,7 @@ def test_runs_of_other_samples_are_refused(old: Run, tmp_path: Path) -> None:
 
 
 def test_agreement_says_how_far_they_differ_with_a_paired_interval(old: Run, new: Run) -> None:
-    document = old.agreement(others=[new])
+    document = plain(old.analysis("agreement", others=[new]).document)
     (pair,) = document["between_judges"]["pairs"]
     apart = pair["apart"]
     assert (pair["a"], pair["b"], apart["n"], apart["images"]) == ("old", "new", 3 * COUNT, COUNT)
@@ -117,8 +117,11 @@ def test_agreement_says_how_far_they_differ_with_a_paired_interval(old: Run, new
 
 
 def test_a_bridge_continues_the_table_of_the_old_judge(old: Run, new: Run) -> None:
-    document = old.agreement(others=[new], bridge=("old", "new"))
-    bridge = document["bridge"]
+    document = old.analysis("bridge", others=[new], old="old", new="new").document
+    bridge = plain(document)
+    assert [bridge[side]["judge"] for side in ("old", "new")] == ["old", "new"]
+    assert bridge["between_models"] == {"models": 3, "spearman": None, "ci95_models": None}, "three have no correlation"
+    assert bridge["within_models"]["spearman"] > 0.9
     fourth = bridge["edit_models"]["fourth"]
     assert (fourth["scored"], fourth["mean"]) == (0, None)
     assert fourth["ci95"][0] < fourth["before"] + 1.5 < fourth["ci95"][1]
@@ -128,7 +131,9 @@ def test_a_bridge_continues_the_table_of_the_old_judge(old: Run, new: Run) -> No
         ("zh", "由 old (score) 到 new (score)"),
     ):
         file = io.StringIO()
-        print_sheet(agreement_sheet(document), Console(file=file, width=80, color_system=None), language=language)
+        print_sheet(
+            section_of("bridge", document).sheet(), Console(file=file, width=80, color_system=None), language=language
+        )
         assert words in file.getvalue()
         assert max(map(len, file.getvalue().splitlines())) <= 80
         row = next(line for line in file.getvalue().splitlines() if line.startswith("fourth") and "–" in line)
@@ -143,10 +148,12 @@ def test_the_verbs(old: Run, new: Run, monkeypatch: pytest.MonkeyPatch, capsys: 
             cli.main()
         return int(ended.value.code or 0)
 
-    assert ends("agreement", old.path, new.path, "--bridge", "old", "new", "--json") == 0
-    assert json.loads(capsys.readouterr().out)["bridge"]["n"] == 3 * COUNT
-    assert ends("agreement", old.path, "--bridge", "old", "new") == 2
-    assert "no judge 'new' here; there are: old" in capsys.readouterr().err
+    assert ends("bridge", old.path, new.path, "--old", "old", "--new", "new", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["n"] == 3 * COUNT
+    assert ends("bridge", old.path, "--old", "old", "--new", "new") == 2
+    assert "--new new: no judge 'new' here; there are: old" in capsys.readouterr().err
+    assert ends("bridge", old.path, "--old", "old", "--new", "old") == 2
+    assert "name two judges" in capsys.readouterr().err
     assert ends("compare", old.path, new.path) == 2
     said = capsys.readouterr().err
     assert "old and new cannot be compared" in said
@@ -167,8 +174,9 @@ def test_a_bridge_is_a_file_by_which_others_tell_their_runs_as_the_old_judge_wou
         return int(ended.value.code or 0)
 
     file = folder / "bridge.json"
-    assert ends("agreement", old.path, new.path, "--bridge", "old", "new", "--to", file) == 0
-    assert ends("agreement", old.path, new.path, "--bridge", "old", "new", "--to", file) == 2, "it is there"
+    between = ("bridge", old.path, new.path, "--old", "old", "--new", "new", "--to")
+    assert ends(*between, file) == 0
+    assert ends(*between, file) == 2, "it is there"
     assert len(json.loads(file.read_text("utf-8"))["edits"]) == 3 * COUNT
     fourth = evaluate(asked(folder, "new", 1.5, ("fourth",)), run_dir=folder / "fourth", report=False)
     assert ends("report", fourth.path, "--as", "old", "--bridge", file, "--json") == 0
@@ -185,7 +193,7 @@ def test_a_bridge_is_a_file_by_which_others_tell_their_runs_as_the_old_judge_wou
     assert ends("report", fourth.path, "--as", "old", "--bridge", file, "--markdown", written) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert any(line.startswith("| fourth |") for line in written.read_text("utf-8").splitlines())
-    assert ends("agreement", old.path, new.path, "--bridge", "old", "new", "--markdown", written) == 0
+    assert ends(*between, written, "--force") == 0
     assert "| old |" in written.read_text("utf-8")
     assert "Translated: judged by new, told on the scale of old, which has not seen these edits" in shown
     assert "never in one table" in shown

@@ -3,8 +3,8 @@ import itertools
 import numpy as np
 import pytest
 
-from edit_eval.statistics.instruments import Item
-from edit_eval.statistics.rank_agreement import (
+from edit_eval.guests.agreement.document import Correlation
+from edit_eval.guests.agreement.rank_agreement import (
     Between,
     MeanAgreement,
     Samples,
@@ -14,6 +14,8 @@ from edit_eval.statistics.rank_agreement import (
     spearman_bounds,
     with_interval,
 )
+from edit_eval.reporting.analyses import plain
+from edit_eval.statistics.instruments import Item
 from late_imports import Late
 
 stats = Late("scipy.stats")
@@ -29,7 +31,7 @@ def rank_agreement(one, other, sources=None, *, resamples=1_000):
     one, other = flat(one), flat(other)
     samples = Samples([one.keys() & other.keys()], sources, resamples=resamples)
     within = Within(one, other, samples)
-    return {**with_interval(within, samples), "edit_models": within.of_models(samples)}
+    return {**plain(with_interval(within, samples)), "edit_models": plain(within.of_models(samples))}
 
 
 def test_a_correlation_is_that_of_scipy():
@@ -105,9 +107,9 @@ def test_weighted_rows_are_those_of_a_resampled_set():
 def test_between_models_needs_four_of_them_that_differ():
     one, other = flat(drawn_scores(3, 10, 1)), flat(drawn_scores(3, 10, 2))
     samples = Samples([one], resamples=50)
-    assert with_interval(Between(one, other, samples), samples) == {"spearman": None, "ci95": None}
+    assert with_interval(Between(one, other, samples), samples) == Correlation(spearman=None, ci95=None)
     level = {Item(f"m{n}", str(sample), 0): 5.0 for n in range(5) for sample in range(10)}
-    assert with_interval(Between(flat(drawn_scores(5, 10)), level, samples), samples)["spearman"] is None
+    assert with_interval(Between(flat(drawn_scores(5, 10)), level, samples), samples).spearman is None
     assert interval_of_models(0.5, 3) is None
 
 

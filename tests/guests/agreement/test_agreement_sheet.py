@@ -10,14 +10,14 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
+from agreements import judges_document, people_agreement, sheet_of
+from edit_eval.guests.agreement import sheet
 from edit_eval.records import Results, Scale, Scoring
-from edit_eval.reporting.agreement import agreement_sheet
-from edit_eval.reporting.table import print_sheet
-from edit_eval.statistics.agreement import people_agreement
+from edit_eval.reporting.table import Column, print_sheet
 from edit_eval.statistics.people import Rating
-from edit_eval.statistics.summary import judges_document
+from edit_eval.text import Text
 from reporting.reported_runs import build_run
-from reporting.reports import headline
+from reporting.reports import headline, report_on
 from reporting.three_scores import with_three_scores
 
 Make = Callable[..., Results]
@@ -31,7 +31,7 @@ def make_run(tmp_path: Path) -> Make:
 def printed(document: dict[str, Any], *, terminal: bool = False) -> str:
     file = io.StringIO()
     console = Console(file=file, width=80, force_terminal=terminal, color_system="standard" if terminal else None)
-    print_sheet(agreement_sheet(document), console)
+    print_sheet(sheet_of(document), console)
     return file.getvalue()
 
 
@@ -178,7 +178,7 @@ def test_all_of_it_in_chinese(make_run: Make) -> None:
         outside = Rating("gone", run.edit_models[0], 5.0, "rater 0")
         document["people"] = people_agreement(run, [*people, outside])
         file = io.StringIO()
-        print_sheet(agreement_sheet(document), Console(file=file, width=80, color_system=None), language="zh")
+        print_sheet(sheet_of(document), Console(file=file, width=80, color_system=None), language="zh")
         text = file.getvalue()
         assert max(map(cell_len, text.splitlines())) <= 80
         assert ("3 位评审的中位数" in text) == (len(judges) == 3)
@@ -186,3 +186,16 @@ def test_all_of_it_in_chinese(make_run: Make) -> None:
         names = {*judges, "first", "second"}
         terms = {"Wilson", "ICC", "Krippendorff", "alpha", "Alpha", "Spearman", "Fisher", "json"}
         assert set(re.findall("[A-Za-z]{3,}", text)) <= names | terms
+
+
+def test_a_column_of_a_judges_card_is_on_terminal_page_and_in_markdown(
+    make_run: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = make_run(judges=("strict", "kind"))
+    added = Column(Text("Asked thrice"), lambda row: f"{3 * row.found.asked}!")
+    monkeypatch.setattr(sheet, "CARD", (*sheet.CARD, added))
+    document = judges_document(run)
+    drawn = report_on(run, analyses=True)
+    for medium in (printed(document), drawn.html, (drawn.folder / "report.md").read_text("utf-8")):
+        wanted = (f"{3 * card['asked']}!" for card in document["judges"].values())
+        assert [word for word in wanted if word not in medium.replace("\\", "")] == []

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from edit_eval.guests.agreement.document import Correlation, ModelCorrelation
 from edit_eval.statistics.instruments import ByItem, Item
 from edit_eval.statistics.intervals import (
     FloatArray,
@@ -24,6 +25,7 @@ from edit_eval.statistics.intervals import (
     normal_quantile,
     percentiles,
 )
+from edit_eval.statistics.ordinal import levels, midranks
 
 FEWEST_RANKED = 4
 """Edits of a model below which its correlation says nothing: Fisher's z has the variance 1 / (n - 3). Also models."""
@@ -118,10 +120,10 @@ class Within:
         weights = weights[:, of_samples]
         return _pearson(_weighted_ranks(one, weights), _weighted_ranks(other, weights), weights)
 
-    def of_models(self, samples: Samples) -> dict[str, dict[str, Any]]:
-        """Returns `{NAME: {"n", "spearman"}}` of the data as seen."""
+    def of_models(self, samples: Samples) -> dict[str, ModelCorrelation]:
+        """Returns that of each edit model in the data as seen."""
         return {
-            model: {"n": len(of), "spearman": none_for_nan(self._spearman(model, samples.once)[0])}
+            model: ModelCorrelation(n=len(of), spearman=none_for_nan(self._spearman(model, samples.once)[0]))
             for model, (_, _, of) in self._models.items()
         }
 
@@ -172,12 +174,9 @@ class MeanAgreement:
         return np.asarray(np.mean(found, axis=0), dtype=np.float64)  # over few models, a correlation is often 1
 
 
-def with_interval(agreement: Within | Between | MeanAgreement, samples: Samples) -> dict[str, Any]:
-    """Returns `{"spearman", "ci95"}` as seen; the interval resamples source images, the same for all models."""
-    return {
-        "spearman": none_for_nan(agreement(samples.once)[0]),
-        "ci95": percentiles(samples.drawn(agreement)),
-    }
+def with_interval(agreement: Within | Between | MeanAgreement, samples: Samples) -> Correlation:
+    """Returns the correlation as seen; its interval resamples source images, the same for all models."""
+    return Correlation(spearman=none_for_nan(agreement(samples.once)[0]), ci95=percentiles(samples.drawn(agreement)))
 
 
 def interval_of_models(spearman: float | None, models: int) -> list[float] | None:
@@ -266,54 +265,6 @@ def _largest_sum(sizes: FloatArray, sums: FloatArray, missing: FloatArray) -> fl
         best = with_missing(best + (placed + places + (size + 1) / 2) * total, placed + size)
         placed += size
     return float(best[-1])
-
-
-# -- midranks with weights: a resampled set counts some items twice --
-
-
-def levels(values: FloatArray) -> IntArray:
-    """Returns for each value the place of its level among the distinct values, from 0."""
-    return np.asarray(np.unique(values, return_inverse=True)[1], dtype=np.int64)
-
-
-def midranks(of_levels: IntArray, weights: FloatArray) -> FloatArray:
-    """Returns for each value its rank among all, ties in the middle; `weights` says how often each counts."""
-    counts = np.bincount(of_levels, weights=weights)
-    return np.asarray((np.cumsum(counts) - counts / 2)[of_levels], dtype=np.float64)
-
-
-class OrdinalRatings:
-    """Ratings prepared for repeated weighting: sorting them is most of the work, and needed once.
-
-    `ratings`: edits x judges, NaN if there is none. Edits with fewer than two ratings do not matter.
-    """
-
-    def __init__(self, ratings: FloatArray) -> None:
-        given = ~np.isnan(ratings)
-        given[given.sum(axis=1) < 2] = False
-        self._edits = np.nonzero(given)[0]  # edit of each rating
-        self._levels = levels(ratings[given])
-        self._counts = given.sum(axis=1).astype(np.float64)
-
-    def alpha(self, weights: FloatArray) -> float | None:
-        """Computes Krippendorff's alpha, 1 for perfect agreement, 0 for chance; `weights`: how often each edit counts.
-
-        alpha = 1 - D_o / D_e (Krippendorff, Content Analysis, 2004, chapter 11). The ordinal distance of two ratings is
-        the number of ratings between them, halves of their own levels included: the difference of their midranks. None
-        if there is nothing to agree about: no edit with two ratings, or all ratings equal.
-        """
-        of_ratings = weights[self._edits]
-        total = float(of_ratings.sum())
-        if total < 2:
-            return None
-        # Minus the mean rank, which keeps the sums of squares small, and so exact.
-        ranks = midranks(self._levels, of_ratings) - total / 2
-        sums = np.bincount(self._edits, ranks, len(weights))
-        squares = np.bincount(self._edits, ranks**2, len(weights))
-        within = (self._counts * squares - sums**2) / np.maximum(self._counts - 1, 1)
-        observed = float((weights * within).sum()) / total
-        expected = (float((weights * squares).sum()) - float((weights * sums).sum()) ** 2 / total) / (total - 1)
-        return 1 - observed / expected if expected > 0 else None
 
 
 # -- correlations for many weightings at once --

@@ -1,0 +1,110 @@
+"""Judges beside people who voted: which of two edits do they prefer?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import combinations
+
+import msgspec
+import numpy as np
+
+from edit_eval.records import Results
+from edit_eval.statistics.instruments import (
+    Instrument,
+    as_one,
+    as_voter,
+    comparers_of,
+    image_of,
+    judges_of,
+    voters_of,
+)
+from edit_eval.statistics.intervals import cluster_codes, estimate
+from edit_eval.statistics.people import SHARES, Vote
+
+_Image = Callable[[str], str]
+
+
+class Agreed(msgspec.Struct, frozen=True, kw_only=True):
+    """How often two prefer the same one of two edits, a tie of one of them being half right."""
+
+    pairs: int
+    """That both have answered about."""
+    images: int
+    agrees: float | None
+    ci95: list[float] | None
+    """Clustered on source images."""
+
+
+class JudgeBesideVotes(Agreed, frozen=True, kw_only=True):
+    """A judge with people."""
+
+    judge: str
+    edits: int
+    """How many it was shown at once, 1 or 2."""
+
+
+class BesideVotes(msgspec.Struct, frozen=True, kw_only=True):
+    """A run's judges with people who voted."""
+
+    judges: list[JudgeBesideVotes]
+    people: Agreed | None
+    """One person with another; None with one."""
+    tie: float | None
+    """The agreement of always calling both equal."""
+
+
+def choices(one: Instrument, other: Instrument, image: _Image) -> Agreed:
+    """Returns how often `one` and a rater of `other` agree; `image` gives each sample's source image."""
+    items = [item for item in one.answers if item in other.answers]
+    found = [
+        (image(item.sample_id), _alike(one.values[item], rater.values[item]))
+        for item in items
+        for rater in other.raters or (other,)
+        if item in rater.answers
+    ]
+    return _agreed(found, len(items))
+
+
+def beside_votes(results: Results, votes: Sequence[Vote]) -> BesideVotes:
+    """Compares judges with people who voted."""
+    raters = voters_of([vote for vote in votes if vote.choice in SHARES])
+    people, image = as_one("people", raters), image_of(results)
+    ties = replace(people, name="tie", answers={item: [0.5] for item in people.answers}, raters=())
+    asked = [(1, as_voter(one)) for one in judges_of(results).values()]
+    asked += [(2, one) for one in comparers_of(results)]
+    return BesideVotes(
+        judges=[
+            JudgeBesideVotes(judge=one.name, edits=edits, **msgspec.structs.asdict(choices(one, people, image)))
+            for edits, one in asked
+        ],
+        people=_among_voters(raters, image),
+        tie=choices(ties, people, image).agrees,
+    )
+
+
+def _alike(one: float, other: float) -> float:
+    """Compares two shares: 1 if both prefer the same, 0 if not, .5 if one of them is a tie."""
+    signs = np.sign(one - 0.5), np.sign(other - 0.5)
+    return 1.0 if signs[0] == signs[1] else 0.5 if 0 in signs else 0.0
+
+
+def _agreed(found: Sequence[tuple[str, float]], pairs: int) -> Agreed:
+    """Returns the mean over votes, each with its source image."""
+    images = [image for image, _ in found]
+    if not found:
+        return Agreed(pairs=pairs, images=0, agrees=None, ci95=None)
+    mean = estimate(np.array([value for _, value in found], dtype=np.float64), cluster_codes(images))
+    interval = mean.interval(lowest=0, highest=1)
+    return Agreed(pairs=pairs, images=len({*images}), agrees=mean.value, ci95=interval)
+
+
+def _among_voters(raters: Sequence[Instrument], image: _Image) -> Agreed | None:
+    """Compares every two of them, on what both have voted on."""
+    found = []
+    items = set()
+    for one, other in combinations(raters, 2):
+        for item in one.answers.keys() & other.answers.keys():
+            items.add(item)
+            found.append((image(item.sample_id), _alike(one.values[item], other.values[item])))
+    return _agreed(sorted(found), len(items)) if found else None
