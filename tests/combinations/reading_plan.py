@@ -48,5 +48,6 @@ class PlanReadings:
                 questions = work.get(f"judge:{judge}", {"questions": 0})["questions"]
                 self.check("plan: questions", judge, len(want.columns) * len(judged) * seeds * each, questions)
             elif self.draw["arena"] != "extended":  # of which the most is planned
-                enough = work["judge:arena"]["questions"] >= 2 * readings * len(self.battles)
+                fought = sum(not want.skipped(one.sample) for one in self.battles)
+                enough = work["judge:arena"]["questions"] >= 2 * readings * fought
                 self.check("plan: battles", judge, True, enough)
