@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from edit_eval.config.loading import load_configuration
-from edit_eval.execution.machine.weights import PUBLISHED, find_weights
+from edit_eval.execution.machine.weights import MATRICES, PUBLISHED, find_weights
 from edit_eval.guests.rehearse.came_of_it import NEAR
 from edit_eval.guests.rehearse.configurations import CONFIGURATIONS
 from edit_eval.guests.rehearse.found import Rehearsal
@@ -23,6 +24,7 @@ from small_benchmark import write_benchmark
 ROOT = Path(__file__).parents[3]
 SHIPPED = sorted(path.stem for path in (ROOT / "configs").glob("*.yaml"))
 SERVED = {"served_edit_model", "vllm_judge", "vllm_omni_edit_model"}
+WITHOUT_WEIGHTS = {"demo", "own_pictures"}
 TINY = {
     "Qwen/Qwen-Image-Edit": "qwen-image-edit",
     "Qwen/Qwen-Image-Edit-2511": "qwen-image-edit-plus",
@@ -76,7 +78,7 @@ def _section(plain: str, section: str) -> str:
     return rest.split("\n\n")[0]
 
 
-@pytest.mark.parametrize("name", [name for name in SHIPPED if name not in SERVED | {"demo", "own_pictures"}])
+@pytest.mark.parametrize("name", [name for name in SHIPPED if name not in SERVED | WITHOUT_WEIGHTS])
 def test_a_shipped_configuration_is_rehearsed_without_any_weights(
     name: str, without_weights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -91,6 +93,19 @@ def test_a_shipped_configuration_is_rehearsed_without_any_weights(
         assert one.unit is not None
     assert all(one.equal for one in found.digests if one.model.startswith("edit:"))
     assert found.plan is not None
+
+
+@pytest.mark.parametrize("name", sorted(WITHOUT_WEIGHTS))
+def test_one_that_takes_no_weights_is_rehearsed_as_it_is(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    monkeypatch.chdir(tmp_path)
+    Image.new("RGB", (32, 32), "green").save("a.png")
+    Path("my.csv").write_text("picture,instruction\na.png,make it red\n")
+    found = rehearse(ROOT / "configs" / f"{name}.yaml", devices="cpu:1", samples=1)
+    assert found.reasons == []
+    assert {one.loads for one in found.models} == {"as it is"}
 
 
 @pytest.mark.parametrize("name", sorted(SERVED))
@@ -137,6 +152,8 @@ def test_the_figures_of_a_published_model_are_what_its_configuration_counts_to(
     if layers is None:
         known = PUBLISHED[name]
         assert weights.loaded == pytest.approx(sum(known.values()) * 2e9, rel=0.02)
+        for part, billions in MATRICES.get(name, {}).items():  # what is quantised of it
+            assert weights.matrices[part] == pytest.approx(billions * 1e9, rel=0.02)
         return
     kind = "edit_models.diffusers:DiffusersModel" if len(weights.parts) > 1 else "judges.transformers:TransformersJudge"
     program = [sys.executable, "-c", PROGRAM, f"edit_eval.{kind}", str(tmp_path / "made")]

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval.config.schema import ModelSection
-from edit_eval.edit_models.release_table import RELEASES
+from edit_eval.edit_models.preset_table import PIPELINE
+from edit_eval.edit_models.release_table import RELEASE, RELEASES
 from edit_eval.errors import ConfigurationError, LoadError
 from edit_eval.execution.machine.environments import interpreter, uv_folder, uv_is_made
 from edit_eval.judges import judge_table
@@ -99,7 +100,8 @@ def find_weights(name: str, revision: str | None, dtype: str, environment: Mappi
         cached = cached_folder(name, revision, environment)
         if cached is None:
             published = PUBLISHED.get(name, {})
-            loaded = {part: round(billions * 1e9 * BYTES.get(dtype, 2)) for part, billions in published.items()}
+            own = _own_dtypes(RELEASE[name].pipeline if name in RELEASE else "")
+            loaded = {p: round(billions * 1e9 * BYTES.get(own.get(p, dtype), 2)) for p, billions in published.items()}
             sizes = [round(billions * 2e9) for billions in published.values()]
             counted = {part: round(billions * 1e9) for part, billions in MATRICES.get(name, {}).items()}
             most = min(max(sizes, default=0), USUAL_FILE)
@@ -107,6 +109,7 @@ def find_weights(name: str, revision: str | None, dtype: str, environment: Mappi
         folder = cached
     parts: dict[str, int] = {}
     matrices: dict[str, int] = {}
+    own = _own_dtypes(str(_read_json(folder / "model_index.json", []).get("_class_name")))
     faults: list[str] = []
     stored = largest = 0
     for part, files in _files_of_parts(folder, faults):
@@ -115,12 +118,18 @@ def find_weights(name: str, revision: str | None, dtype: str, environment: Mappi
             try:
                 size = file.stat().st_size
                 stored, largest = stored + size, max(largest, size)
-                read = _counted(file, dtype)
+                read = _counted(file, own.get(part, dtype))
                 count, inner = count + read[0], inner + read[1]
             except (OSError, ValueError) as error:
                 faults.append(str(error) if isinstance(error, ValueError) else Text("{} is missing", file))
         parts[part], matrices[part] = count, inner
     return Weights(name, folder, parts, tuple(faults), matrices, stored, largest)
+
+
+def _own_dtypes(pipeline: str) -> Mapping[str, str]:
+    """Returns by part the dtype in which a pipeline's row has it loaded, whatever the model's own is."""
+    row = PIPELINE.get(pipeline)
+    return {part: keywords["dtype"] for part, keywords in row.load.items() if "dtype" in keywords} if row else {}
 
 
 def _files_of_parts(folder: Path, faults: list[str]) -> Iterator[tuple[str, list[Path]]]:
