@@ -34,6 +34,7 @@ sys.path[:0] = [str(Path(__file__).parent.parent / "tests"), str(Path(__file__).
 
 from edit_eval import evaluate, evaluation  # noqa: E402
 from edit_eval.config.loading import load_configuration  # noqa: E402
+from edit_eval.execution.advice.imagined import imagined  # noqa: E402
 from edit_eval.execution.advice.planning import Cluster, make_plan  # noqa: E402
 from imagined_cluster import ImaginedCluster  # noqa: E402
 from overhead import write_benchmark  # noqa: E402
@@ -144,11 +145,11 @@ def plan_ratio(samples: int) -> float:
         asked["reward_model"]["params"] |= {"seconds": 0.2, "load_seconds": 60.0, "batch_size": 8}
         asked["execution"] = {}
         configuration = load_configuration(asked)
-        many = ["physical"] * samples
+        one = imagined(configuration, ["physical"])
         begin = time.process_time()
-        make_plan(configuration, many, gpus=1000)
+        make_plan(configuration, one, samples=samples, gpus=1000)
         middle = time.process_time()
-        make_plan(configuration, many, cluster=Cluster(125, 8, price=2.5))
+        make_plan(configuration, one, samples=samples, cluster=Cluster(125, 8, price=2.5))
         return (time.process_time() - middle) / (middle - begin)
 
 

@@ -25,6 +25,7 @@ import json
 import random
 import tempfile
 import time
+from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,8 @@ from edit_eval.config.loading import load_configuration
 from edit_eval.execution.advice.planning import SCHEDULES, timing_of
 from edit_eval.execution.advice.prediction import Durations, Prediction, durations_of, simulate
 from edit_eval.preparation import plan
-from edit_eval.scheduling.tasks import Model
+from edit_eval.scheduling.batches import cut_batches
+from edit_eval.scheduling.tasks import Model, TaskList
 
 SIZES = {"physical": 50, "environmental": 50, "social": 70, "causal": 50, "referential": 50}
 SUBSETS = dict(zip(SIZES, ("物理", "环境", "社会", "因果", "指代"), strict=True))
@@ -55,7 +57,19 @@ def ours(edit: float, jitter: float, devices: int = DEVICES, load: float = LOAD,
         jitter=jitter,
         known=True,
     )
-    return simulate(models, CATEGORIES, durations, batch_size=2, **options)
+    return simulate(models, tasks("editor", "judge"), durations, **options)
+
+
+def tasks(editor: str, judge: str) -> TaskList:
+    """Returns the edits of all samples, and their judgements two at a time."""
+    found, batches = TaskList(), defaultdict[int, list[int]](list)
+    found.answers_from = len(CATEGORIES)
+    for number, batch in enumerate(cut_batches(CATEGORIES, 2)):
+        batches[batch].append(number)
+        found.add(f"edit:{editor}", [number])
+    for numbers in batches.values():
+        found.add(f"judge:{judge}", numbers, after=numbers)
+    return found
 
 
 def base_system(edit: float, jitter: float) -> float:
@@ -131,7 +145,7 @@ def real(edit: float, jitter: float, devices: int) -> tuple[float, float, float]
         known = timing_of(found, jitter=jitter, known=True)
         places = tuple((f"cuda:{i}",) for i in range(devices))
         models = [Model("testing", "edit", places), Model("testing", "judge", places)]
-        again = simulate(models, CATEGORIES, known, batch_size=2)
+        again = simulate(models, tasks("testing", "testing"), known)
         return wall / REAL_SCALE, ours(edit, jitter, devices).makespan, again.makespan / REAL_SCALE
 
 

@@ -146,6 +146,9 @@ def test_the_design_says_how_many_battles_an_interval_takes(arena: Path, tmp_pat
     assert ran(path, tmp_path / "one").code == 0
     planned = command("plan", path, "--from", tmp_path / "one")
     assert "each new edit meets 1 of 3, 9 battles" in " ".join(planned.out.split()), planned
+    work = json.loads(command("plan", path, "--from", tmp_path / "one", "--json").out)["work"].values()
+    assert [one["edits"] for one in work if "edits" in one] == [ROWS], "those that are there are not made"
+    assert [one["questions"] for one in work if "questions" in one] == [2 * ROWS]
     assert len(Run(tmp_path / "one").results.battles) == ROWS
     wide = joins(arena, {"stored": str(arena), "interval": 5000})
     ended = ran(wide, tmp_path / "wide")

@@ -9,19 +9,15 @@ from pathlib import Path
 from typing import NamedTuple, Unpack
 
 from edit_eval.arena import joining
-from edit_eval.config.components import import_class
-from edit_eval.config.identity import Identity
 from edit_eval.config.loading import LoadingOptions, load_configuration
-from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.advice import checks
 from edit_eval.execution.advice.control_questions import ControlQuestions
+from edit_eval.execution.advice.imagined import assumed
 from edit_eval.execution.advice.planning import Cluster, Plan, make_plan
 from edit_eval.execution.findings import Finding
 from edit_eval.execution.session import driver_of
 from edit_eval.experiment import Experiment, load_samples
-from edit_eval.protocols.asked import make_protocol, rounds_of
-from edit_eval.protocols.contract import Protocol
 from edit_eval.records import Results, Sample
 from edit_eval.reporting.progress.live import progress_of
 from edit_eval.run import Run
@@ -84,52 +80,35 @@ def plan(
         raise ConfigurationError(Text("--nodes {}: of how many GPUs each? Give `--gpus`", nodes))
     cluster = None if nodes is None else Cluster(nodes, gpus or 0, shared_disk, price)
     configuration = load_configuration(source, **options, data_may_be_missing=samples is not None)
-    benchmark = configuration.benchmark
     seen = from_run if from_run is None or isinstance(from_run, Results) else Run(from_run).results
-    categories = chosen = questions = controls = None
-    at_most: frozenset[str] = frozenset()
-    sizes: list[Text] = []
-    comparing = _comparing(configuration)
-    samples_of: Sequence[Sample] = [
-        Sample(id=str(number), index=number, pictures={}, instruction="") for number in range(samples or 0)
-    ]
-    models: Sequence[Identity] = [
-        Identity(one.name, one.type, "", one.parameters, one.seed) for one in configuration.edit_models.values()
-    ]
-    if samples is None or Path(benchmark.parameters.get("data_path", "")).exists():
-        everything = load_samples(configuration, progress_of(configuration))
-        categories = [sample.category for sample in everything.samples]
-        experiment, arena = joining(Experiment.of(configuration, everything), configuration)
-        sizes += arena.notes if arena else ()
-        samples_of = [sample for sample in experiment.samples if not sample.fault]
-        models = experiment.edit_models  # battles depend on their identities
-        chosen, questions = [sample.index for sample in samples_of], experiment.questions_a_pair
-        at_most = experiment.may_ask_less
-        controls = ControlQuestions.of(experiment) if samples is None else None
-        comparing = {judge.name: judge.protocol for judge in experiment.judges if judge.of_two}
-        sizes += [] if margin is None else [size.line_for(margin) for size in margin_sizes(experiment, margin)]
-    elif any(getattr(protocol, "stored", None) for protocol in comparing.values()):
-        raise ConfigurationError(Text("protocol.pairs.stored: `plan` needs the benchmark's file, to see who meets"))
-    elif margin is not None:
-        raise ConfigurationError(Text("--margin needs the benchmark's file, to see how many source images there are"))
-    battles = {
-        name: [rounds_of(protocol, sample, models) for sample in samples_of] for name, protocol in comparing.items()
-    }
+    path, notes = configuration.benchmark.parameters.get("data_path", ""), list[Text]()
+    if samples is None or Path(path).exists():
+        data = load_samples(configuration, progress_of(configuration))
+        experiment, arena = joining(Experiment.of(configuration, data), configuration)
+        everything: Sequence[Sample] = data.samples
+        notes += arena.notes if arena else ()
+        notes += [] if margin is None else [size.line_for(margin) for size in margin_sizes(experiment, margin)]
+    else:
+        experiment, note = assumed(configuration)
+        everything = experiment.samples
+        notes.append(note)
+        if any(getattr(judge.protocol, "stored", None) for judge in experiment.judges):
+            raise ConfigurationError(Text("protocol.pairs.stored: `plan` needs the benchmark's file, to see who meets"))
+        if margin is not None:
+            raise ConfigurationError(
+                Text("--margin needs the benchmark's file, to see how many source images there are")
+            )
     made = make_plan(
         configuration,
-        categories,
-        chosen,
+        experiment,
+        everything,
         gpus=gpus,
         gpu_memory=gpu_memory,
         samples=samples,
         seen=seen,
-        questions=questions,
-        at_most=at_most,
-        battles=battles,
-        controls=controls,
         cluster=cluster,
     )
-    return replace(made, notes=(*made.notes, *sizes))
+    return replace(made, notes=(*made.notes, *notes))
 
 
 class MarginSize(NamedTuple):
@@ -168,16 +147,4 @@ def margin_sizes(experiment: Experiment, margin: float) -> list[MarginSize]:
         of = {share * wide: images_to_show(margin, scale, share * wide) for share in (0.05, 0.1, 0.2)}
         enough = {deviation: count for deviation, count in of.items() if count is not None}
         found.append(MarginSize(judge.name, images, fewest, enough))
-    return found
-
-
-def _comparing(configuration: Configuration) -> dict[str, Protocol]:
-    """Returns the protocols of the judges that compare two edits, by the judge's name."""
-    found = {}
-    for name, judge in configuration.judges.items():
-        section = judge.protocol
-        if section is not None and hasattr(
-            import_class("protocol", section.class_path, configuration.folder), "battles"
-        ):
-            found[name] = make_protocol(section, configuration.folder)[0]
     return found

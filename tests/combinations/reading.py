@@ -20,6 +20,7 @@ from combinations.drawing import PAID, Draw, configuration, counted
 from combinations.in_place import Ended, command, drawn_seldom, opened_once, without_processes
 from combinations.oracle import HEADLINES, Battle, Expected, Place
 from combinations.reading_paper import PaperReadings
+from combinations.reading_plan import PlanReadings
 from combinations.reading_training import TrainingReadings
 from edit_eval.reporting.page.gallery import PageFiles, gallery
 from edit_eval.run import Run
@@ -58,7 +59,7 @@ def disagreements(
         return Readers(draw, folder, carry_out).found
 
 
-class Readers(PaperReadings, TrainingReadings):
+class Readers(PaperReadings, PlanReadings, TrainingReadings):
     """The readers of one run, and where they are wrong."""
 
     def __init__(self, draw: Draw, folder: Path, carry_out: carrying_out.CarryOut) -> None:
@@ -98,6 +99,7 @@ class Readers(PaperReadings, TrainingReadings):
             self.read_battles()
             self.read_steps()
             self.read_controls()
+            self.planned()
             self.say()
             self.spent()
             self.page()

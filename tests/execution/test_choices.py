@@ -14,12 +14,12 @@ from edit_eval import evaluate
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import Configuration
 from edit_eval.execution.advice import planning
-from edit_eval.execution.advice.planning import make_plan
 from edit_eval.execution.choices import Choices, choose
 from edit_eval.execution.machine import devices
 from edit_eval.execution.machine.devices import LocalMachine
 from edit_eval.execution.session import lay_out
 from fake_nvml import GIB, gpu, install
+from imagined_tasks import make_plan
 from small_benchmark import configuration, write_benchmark
 
 

@@ -5,11 +5,12 @@ import random
 
 import pytest
 
-from edit_eval.execution.advice.prediction import Durations, Prediction, simulate
+from edit_eval.execution.advice.prediction import Durations, Prediction
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.fleet import Command, Replica, ReplicaState
 from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.tasks import Model, Work
+from imagined_tasks import simulated
 
 SIZES = {"physical": 50, "environmental": 50, "social": 70, "causal": 50, "referential": 50}
 CATEGORIES = [name for name, count in SIZES.items() for _ in range(count)]
@@ -29,7 +30,7 @@ def run(devices: int = 6, edit: float = 7.5, judge: float = 0.2, load: float = 6
         jitter=jitter,
         known=known,
     )
-    return simulate(models(devices), CATEGORIES, durations, batch_size=2, **options)  # type: ignore[arg-type]
+    return simulated(models(devices), CATEGORIES, durations, batch_size=2, **options)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("edit", [7.5, 25.0])
@@ -87,7 +88,7 @@ def test_models_that_fit_together_stay_from_category_to_category(devices: int, p
 def test_two_disjoint_lists_of_devices_are_a_split() -> None:
     split = [Model("editor", "edit", (("cuda:0",), ("cuda:1",))), Model("judge", "judge", (("cuda:2",),))]
     durations = Durations({"edit:editor": 60, "judge:judge": 60}, {"edit:editor": 7.5, "judge:judge": 0.2})
-    result = simulate(split, CATEGORIES, durations, keep_activities=True)
+    result = simulated(split, CATEGORIES, durations, keep_activities=True)
     assert {a.device for a in result.activities if a.model == "judge"} == {"cuda:2"}
     assert min(a.begin for a in result.activities if a.model == "judge") == 0.0
     assert result.makespan == pytest.approx(60 + 270 * 7.5 / 2, rel=0.01)
@@ -95,7 +96,7 @@ def test_two_disjoint_lists_of_devices_are_a_split() -> None:
 
 def test_several_devices_a_replica() -> None:
     durations = Durations({"edit:editor": 60, "judge:judge": 60}, {"edit:editor": 7.5, "judge:judge": 0.2})
-    result = simulate(models(4, width=2), CATEGORIES, durations)
+    result = simulated(models(4, width=2), CATEGORIES, durations)
     assert result.makespan == pytest.approx(60 + 270 * 7.5 / 2 + 60 + 270 * 0.2 / 2, rel=0.02)
 
 
@@ -126,7 +127,7 @@ def test_every_combination_of_choices_comes_to_its_end(seed: int) -> None:
         "batch_size": draw.choice([1, 2, 3]),
         "pilot": draw.random() < 0.5,
     }
-    result = simulate(layout, categories, durations, **options)  # type: ignore[arg-type]
+    result = simulated(layout, categories, durations, **options)  # type: ignore[arg-type]
     assert result.makespan > 0
 
 
@@ -138,7 +139,7 @@ def test_several_judges_are_loaded_once_a_device_the_pilot_apart(devices: int, p
     durations = Durations(
         {m.key: 20.0 for m in layout}, {m.key: 5.0 if m.kind == "edit" else 0.5 for m in layout}, known=False
     )
-    result = simulate(layout, list("abc") * 12, durations, pilot=pilot, keep_activities=True)
+    result = simulated(layout, list("abc") * 12, durations, pilot=pilot, keep_activities=True)
     for model in layout:
         most = 1 + pilot * (3 if model.kind == "edit" else 1)  # each judge has a pilot, and editing goes on after it
         for device in result.busy:
@@ -154,7 +155,7 @@ def test_several_judges_share_the_places_that_leave_early(editors: int) -> None:
     durations = Durations(
         {m.key: 40.0 for m in layout}, {m.key: 20.0 if m.kind == "edit" else 0.4 for m in layout}, known=True
     )
-    result = simulate(layout, ["physical"] * 4_000, durations, batch_size=8, keep_activities=True)
+    result = simulated(layout, ["physical"] * 4_000, durations, batch_size=8, keep_activities=True)
     assert result.makespan / result.lower_bound < 1.05
     assert len(loads(result, "first")) + len(loads(result, "second")) < 16
 
@@ -198,7 +199,7 @@ def test_where_edits_are_dealt_the_judges_share_the_places(count: int) -> None:
     durations = Durations(
         {m.key: 60.0 for m in layout}, {m.key: 7.5 if m.kind == "edit" else 0.5 for m in layout}, known=True
     )
-    result = simulate(layout, CATEGORIES, durations, schedule="batch_sync", keep_activities=True)
+    result = simulated(layout, CATEGORIES, durations, schedule="batch_sync", keep_activities=True)
     assert [len(loads(result, f"j{n}")) for n in range(count)] == [6 // count] * count
     assert result.makespan == pytest.approx(60 + 45 * 7.5 + 60 + count * 270 * 0.5 / 6, rel=0.02)
 
@@ -215,12 +216,12 @@ def test_a_second_edit_model_is_tried_at_once_on_a_device_of_its_own() -> None:
     layout = models(3)
     layout.insert(1, Model("second", "edit", layout[0].places))
     durations = Durations({m.key: 60.0 for m in layout}, {m.key: 0.2 if m.kind == "judge" else 7.5 for m in layout})
-    result = simulate(layout, list("abc") * 20, durations, pilot=True, keep_activities=True)
+    result = simulated(layout, list("abc") * 20, durations, pilot=True, keep_activities=True)
     first = min(a.end for a in result.activities if a.kind == "editing" and a.model == "second")
     assert first == pytest.approx(67.5)
     judged = min(a.end for a in result.activities if a.kind == "judging")
     assert judged < 60 + 2 * 7.5 + 60 + 7.5 + 1
-    blind = simulate(layout, list("abc") * 20, durations)
+    blind = simulated(layout, list("abc") * 20, durations)
     assert result.makespan < 1.1 * blind.makespan
 
 
@@ -232,7 +233,7 @@ def test_a_pilot_where_one_model_needs_two_devices_and_the_other_one(wide: str) 
         Model("judge", "judge", single if wide == "edit" else pair),
     ]
     durations = Durations({m.key: 60.0 for m in layout}, {"edit:editor": 7.5, "judge:judge": 0.2})
-    result = simulate(layout, list("abc") * 12, durations, pilot=True, keep_activities=True)
+    result = simulated(layout, list("abc") * 12, durations, pilot=True, keep_activities=True)
     assert all(loads(result, "editor").count(device) <= 2 for device in result.busy)
     assert all(loads(result, "judge").count(device) <= 2 for device in result.busy)
 
@@ -364,7 +365,7 @@ def test_a_client_judges_on_the_device_of_the_model_that_edits() -> None:
     durations = Durations({"edit:editor": 60, "judge:judge": 1}, {"edit:editor": 5, "judge:judge": 4}, known=False)
     for pilot in (False, True):
         shared = [Model("editor", "edit", place), Model("judge", "judge", place, holds_device=False)]
-        result = simulate(shared, CATEGORIES[:20], durations, pilot=pilot, keep_activities=True)
+        result = simulated(shared, CATEGORIES[:20], durations, pilot=pilot, keep_activities=True)
         assert [loads(result, "editor"), loads(result, "judge")] == [["cpu:0"], ["cpu:0"]]
         assert result.makespan == 60 + 20 * 5 + 4
         assert result.makespan >= result.lower_bound

@@ -7,7 +7,6 @@ import os
 import platform
 import shlex
 import signal
-from collections import Counter, defaultdict
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
@@ -29,7 +28,7 @@ from edit_eval.execution.engine.interruption import ENDED, GRACE_SECONDS, Interr
 from edit_eval.execution.engine.pilot import Pilot, PilotCells, choose_pilot, cut_off_sentences
 from edit_eval.execution.engine.purse import Purse
 from edit_eval.execution.engine.recorder import Recorder
-from edit_eval.execution.engine.workload import about, fill_work, is_left
+from edit_eval.execution.engine.workload import fill_work, left_to_do
 from edit_eval.execution.machine.environments import interpreter
 from edit_eval.execution.machine.gauges import Gauges
 from edit_eval.execution.machine.places import Place, model_on, places, places_on
@@ -38,7 +37,7 @@ from edit_eval.execution.shards import shards_of, turn_to_load
 from edit_eval.execution.spectator import Spectator
 from edit_eval.experiment import Experiment
 from edit_eval.records import Sample, Status
-from edit_eval.scheduling.batches import companies, cut_batches
+from edit_eval.scheduling.batches import batches_of, companies
 from edit_eval.scheduling.estimates import Estimates, roughly
 from edit_eval.scheduling.fleet import Replica
 from edit_eval.scheduling.policies import Policy
@@ -205,12 +204,10 @@ class Session:
         choices = choose(self.configuration, layout.models, machine)
         work, estimates = Work(), seen_before(matrix, directory)
         sizes = {name: section.placement.batch_size for name, section in self.configuration.judges.items()}
-        together = companies(everything)
-        cut = {size: cut_batches(together, size) for size in set(sizes.values())}
-        batches = {name: cut[size] for name, size in sizes.items()}
+        batches = batches_of(sizes, everything)
         mine = None
         if shard is not None:
-            of = shards_of(matrix.experiment, list(sizes.values()), together, shard.count)
+            of = shards_of(matrix.experiment, list(sizes.values()), companies(everything), shard.count)
             mine = frozenset(position for position, its in enumerate(of) if its == shard.number)
             matrix.own = frozenset(matrix.samples[position].id for position in mine)
             spectator.note(Text("shard {}: {} of {} samples", shard, len(mine), len(of)))
@@ -341,18 +338,6 @@ class Session:
                 spectator.end()
                 with contextlib.suppress(CannotWrite):  # it only adds to what the start has written
                     directory.write_environment({**environment, "models": engine.about, "unlike": say.unlike})
-
-
-def left_to_do(matrix: Matrix) -> dict[str, tuple[int, int]]:
-    """Returns how many edits of each model, and questions of each judge, are left, and how many about controls."""
-    edits = Counter(matrix.experiment.made_with(e.edit_model) for e in matrix.edits if e.status is Status.PENDING)
-    asked: dict[str, list[int]] = defaultdict(lambda: [0, 0])
-    for cell in range(len(matrix.replies)):
-        counts = matrix.cells.kind(about(matrix, cell)).counts
-        if is_left(matrix, cell) and (counts or matrix.is_open(about(matrix, cell))):  # of battles the most
-            asked[matrix.judge_of(cell).name][not counts] += 1
-    work = {f"edit:{name}": (count, 0) for name, count in edits.items()}
-    return work | {f"judge:{name}": (of[0], of[1]) for name, of in asked.items()}
 
 
 def seen_before(matrix: Matrix, directory: RunDirectory) -> Estimates:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from edit_eval.records import Sample
 
@@ -64,3 +64,10 @@ def cut_batches(categories: Sequence[str], size: int) -> list[int]:
         if index not in alone:
             open_batches[category] = (number, members + 1)
     return batches
+
+
+def batches_of(sizes: Mapping[str, int], everything: Iterable[Sample]) -> dict[str, list[int]]:
+    """Returns, by judge, the batch number of each sample of the whole benchmark; `sizes` has each judge's."""
+    together = companies(everything)
+    cut = {size: cut_batches(together, size) for size in set(sizes.values())}
+    return {name: cut[size] for name, size in sizes.items()}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import inf
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from edit_eval.records import model_title
 
@@ -228,3 +229,87 @@ class Work:
                 self._find_phase()
                 for held in self._held.pop(self.phase, ()) if self._left else ():
                     self._begin(held)
+
+
+class PlannedTask(NamedTuple):
+    """A task before it is begun, as `Work.add` takes it."""
+
+    model: str
+    units: tuple[int, ...]
+    after: tuple[int, ...] = ()
+    phase: int = 0
+    by_the_way: bool = False
+
+
+class TaskList:
+    """Tasks that can be begun any number of times. It is filled as a `Work` is."""
+
+    def __init__(self) -> None:
+        self._tasks: list[PlannedTask] = []
+        self.answers_from: float = inf
+
+    def add(
+        self, model: str, units: Sequence[int], *, after: Iterable[int] = (), phase: int = 0, by_the_way: bool = False
+    ) -> None:
+        """Adds a task; arguments as for `Work.add`."""
+        self._tasks.append(PlannedTask(model, tuple(units), tuple(after), phase, by_the_way))
+
+    def __iter__(self) -> Iterator[PlannedTask]:
+        return iter(self._tasks)
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    @cached_property
+    def units(self) -> Counter[str]:
+        """Number of units by model."""
+        found = Counter[str]()
+        for task in self._tasks:
+            found[task.model] += len(task.units)
+        return found
+
+    def fill(self, work: Work) -> None:
+        """Adds all of them to `work`."""
+        work.answers_from = self.answers_from
+        for model, units, after, phase, by_the_way in self:
+            work.add(model, units, after=after, phase=phase, by_the_way=by_the_way)
+
+
+class RepeatedTasks(TaskList):
+    """Lists beside each other, none of which waits for another, without a copy of each: a million tasks are numbers."""
+
+    def __init__(self, lists: Sequence[tuple[TaskList, int]]) -> None:
+        """`lists`, each with how many answers it has numbers for; the first has the first phases and models of all."""
+        super().__init__()
+        self._lists = lists
+        self.answers_from = sum(tasks.answers_from for tasks, _ in lists)
+
+    def __iter__(self) -> Iterator[PlannedTask]:
+        ranks = {model: rank for rank, model in enumerate(dict.fromkeys(task.model for task in self._lists[0][0]))}
+        by_rank: dict[int, dict[tuple[int, bool, int], list[PlannedTask]]] = {}
+        for tasks in {id(tasks): tasks for tasks, _ in self._lists}.values():
+            found = by_rank[id(tasks)] = {}
+            for task in tasks:
+                found.setdefault((task.phase, task.by_the_way, ranks[task.model]), []).append(task)
+        for rank in sorted({rank for found in by_rank.values() for rank in found}):
+            first = answers = 0
+            for tasks, count in self._lists:
+                own, beyond = int(tasks.answers_from), int(self.answers_from) + answers
+                for model, units, after, phase, by_the_way in by_rank[id(tasks)].get(rank, ()):
+                    shift = first if model.startswith("edit:") else answers
+                    yield PlannedTask(
+                        model,
+                        tuple([unit + shift for unit in units]),
+                        tuple([one + first if one < own else one - own + beyond for one in after]),
+                        phase,
+                        by_the_way,
+                    )
+                first, answers = first + own, answers + count
+
+    def __len__(self) -> int:
+        return sum(len(tasks) for tasks, _ in self._lists)
+
+    @cached_property
+    def units(self) -> Counter[str]:
+        """Number of units by model."""
+        return sum((tasks.units for tasks, _ in self._lists), Counter[str]())

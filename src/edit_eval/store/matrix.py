@@ -560,6 +560,12 @@ class Matrix:
             return []
         return [one for one in (*self.control_steps.open, *self.design.open) if one not in before]
 
+    def open_all(self, *, battles: bool = True) -> None:
+        """Opens all steps of controls, and all rounds of `battles`, whatever the replies are."""
+        if battles:
+            self.design.open_all()
+        self.control_steps.open_all()
+
     def open_judgements(self) -> Iterator[int]:
         """Yields the numbers of all judgements that are to be made by now."""
         cells = self.cells

@@ -10,25 +10,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import BenchmarkError, ConfigurationError, RunDirectoryError
 from edit_eval.evaluation import evaluate
+from edit_eval.execution.advice import imagined as advice_imagined
 from edit_eval.execution.advice import planning
-from edit_eval.execution.advice.planning import Cluster, ImaginedMachine, Plan, imagined_gpus, make_plan
-from edit_eval.execution.advice.prediction import Durations, durations_of, pilot_samples, simulate
-from edit_eval.execution.engine.pilot import choose_pilot
-from edit_eval.execution.engine.workload import fill_work
+from edit_eval.execution.advice.imagined import ImaginedWork, stretched
+from edit_eval.execution.advice.planning import Cluster, ImaginedMachine, Plan, imagined_gpus
+from edit_eval.execution.advice.prediction import Durations, durations_of, simulate
+from edit_eval.experiment import Experiment
 from edit_eval.preparation import plan
-from edit_eval.records import Activity, Results, Status
+from edit_eval.records import Activity, Results, Sample, Status
 from edit_eval.run import Run
-from edit_eval.scheduling.batches import cut_batches
-from edit_eval.scheduling.tasks import PILOT, Model, Work
+from edit_eval.scheduling.tasks import Model
+from imagined_tasks import make_plan, simulated
 from small_benchmark import configuration, write_benchmark
-from small_matrix import Asking, ask, small_matrix, small_samples
+from small_matrix import small_experiment, small_samples
 
 CATEGORIES = ["physical"] * 5 + ["social"] * 4 + ["causal"] * 3
 
@@ -161,8 +160,24 @@ def test_one_device_stays_one_however_many_there_are(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("samples", "counts"), [(24, (10, 8, 6)), (7, (3, 2, 2)), (2, (1, 1, 0)), (1, (1, 0, 0))])
 def test_samples_stretch_the_benchmark_with_equal_shares(samples: int, counts: tuple[int, ...]) -> None:
-    stretched = Counter(planning._stretched(CATEGORIES, samples))
-    assert tuple(stretched[name] for name in ("physical", "social", "causal")) == counts
+    named = [replace(one, category=name) for one, name in zip(small_samples(12), CATEGORIES, strict=True)]
+    made = stretched(small_experiment(named), samples).samples
+    found = Counter(one.category for one in made)
+    assert tuple(found[name] for name in ("physical", "social", "causal")) == counts
+    assert len({one.id for one in made}) == len({one.cluster for one in made}) == samples
+    assert [one.index for one in made] == list(range(samples))
+
+
+@pytest.mark.parametrize("samples", [1, 4, 7, 12, 25])
+def test_copies_follow_copies_and_what_they_need_is_edited_beside(samples: int) -> None:
+    """Four chains of three turns, each turn of a category of its own."""
+    there = small_samples(12, follows={n: n - 1 for n in range(12) if n % 3})
+    made = stretched(small_experiment(there), samples)
+    ids = {one.id for one in made.samples}
+    assert len(ids - made.beside) == samples
+    assert {one.follows for one in made.samples} - {""} <= ids
+    assert len(made.predecessors) == sum(bool(one.follows) for one in made.samples)
+    assert all(one.source_digest for one in made.samples if not one.follows)
 
 
 def test_samples_are_at_least_one(tmp_path: Path) -> None:
@@ -175,7 +190,7 @@ def test_samples_are_at_least_one(tmp_path: Path) -> None:
 def test_of_very_many_samples_only_the_configuration_s_own_combination(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(planning, "ALL_COMBINATIONS_UP_TO", 12)
+    monkeypatch.setattr(planning, "ALL_COMBINATIONS_UP_TO", 20)  # 12 edits, 8 batches
     assert len(make_plan(settings(tmp_path), CATEGORIES).combinations) == 12
     made = make_plan(settings(tmp_path, {"schedule": "round_robin"}), CATEGORIES, samples=13)
     assert [c.schedule for c in made.combinations] == ["round_robin"]
@@ -192,31 +207,44 @@ def test_hundreds_of_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 # -- batches and the pilot, as a run has them --
 
 
-def test_batches_are_cut_from_the_whole_benchmark_for_each_judge(tmp_path: Path) -> None:
+def test_batches_are_cut_from_the_whole_benchmark_for_each_judge() -> None:
     """A filter gives nobody other company, so what is left of four batches stays four batches."""
-    source = configuration(tmp_path, execution={"pilot": False})
-    slow = {"type": "testing", "params": {"device_ids": "cpu:1", "batch_size": 4, "seconds": 1.0}}
-    source["judges"] = {"four": slow, "one": {**slow, "params": {**slow["params"], "batch_size": 1}}}
-    del source["reward_model"]
-    loaded = load_configuration(source)
-    whole = ["physical"] * 12
-    chosen = [0, 1, 5, 9]
-    assert planning._batches(loaded, whole, chosen) == {"four": [0, 1, 2, 3], "one": [0, 1, 5, 9]}
-    assert planning._batches(loaded, ["physical"] * 4, None)["four"] == [0, 1, 1, 1]
-    assert make_plan(loaded, whole, chosen).samples == 4
+    whole = [replace(one, category="physical") for one in small_samples(12)]
+    chosen = small_experiment([whole[n] for n in (0, 1, 5, 9)], judges=("four", "one"))
+
+    def batches(experiment: Experiment, everything: Sequence[Sample]) -> list[int]:
+        work = ImaginedWork(experiment, everything, {"four": 4, "one": 1}, pilot=False)
+        return [len(task.units) for task in work.tasks() if task.model == "judge:four"]
+
+    assert batches(chosen, whole) == [1, 1, 1, 1]
+    alone = replace(chosen, samples=tuple(replace(one, index=n) for n, one in enumerate(chosen.samples)))
+    assert batches(alone, alone.samples) == [1, 3]
 
 
-@given(st.lists(st.sampled_from("abc"), min_size=1, max_size=30), st.integers(1, 4), st.integers(1, 4), st.data())
-def test_the_pilot_is_the_one_of_a_real_run(names: list[str], one: int, other: int, data: st.DataObject) -> None:
-    chosen = sorted(data.draw(st.sets(st.integers(0, len(names) - 1), min_size=1)))
-    cut = {"x": cut_batches(names, one), "y": cut_batches(names, other)}
-    samples = [replace(small_samples(len(names))[n], category=names[n]) for n in chosen]
-    matrix = small_matrix(samples, judges=("x", "y"), protocol=Asking([ask("score")]))
-    batches = {judge: [batch[n] for n in chosen] for judge, batch in cut.items()}
-    early: list[int] = []
-    work = Work(on_ready=lambda task: early.extend(task.units if task.phase == PILOT else ()))
-    fill_work(work, matrix, cut, pilot=choose_pilot(matrix))
-    assert pilot_samples([names[n] for n in chosen], batches) == (early if len(early) < len(chosen) else [])
+@pytest.mark.parametrize("by_category", [False, True])
+def test_a_part_that_stands_several_times_is_as_much_work_as_the_whole(
+    monkeypatch: pytest.MonkeyPatch, by_category: bool
+) -> None:
+    """And it takes as long: of a million samples, only some are unfolded."""
+    named = [replace(one, category=name) for one, name in zip(small_samples(12), CATEGORIES, strict=True)]
+    experiment = small_experiment(named, models=("e0", "e1"), judges=("j0", "j1"), controls=8, edit_seeds=2)
+    sizes = {"j0": 3, "j1": 1}
+    layout = [Model(name, "edit", (("a",), ("b",))) for name in ("e0", "e1")]
+    layout += [Model(name, "judge", (("a",), ("b",))) for name in sizes]
+    timing = Durations({m.key: 9.0 for m in layout}, {m.key: 5.0 if m.kind == "edit" else 0.5 for m in layout})
+    found = []
+    for most in (10**9, 700):
+        monkeypatch.setattr(advice_imagined, "MOST_AT_ONCE", most)
+        work = ImaginedWork(experiment, named, sizes, samples=500)
+        tasks = work.tasks(by_category=by_category)
+        assert len([*tasks]) == len(tasks)
+        assert Counter(unit for task in tasks if task.model == "edit:e1" for unit in task.units).total() == 1000
+        assert len({(task.model[:4], unit) for task in tasks for unit in task.units}) == tasks.units.total()
+        found.append((tasks.units, work.asked, work.controls, simulate(layout, tasks, timing)))
+    (units, asked, controls, whole), (its_units, its_asked, its_controls, parts) = found
+    assert (units, asked, controls) == (its_units, its_asked, its_controls)
+    assert parts.makespan == pytest.approx(whole.makespan, rel=0.02)
+    assert parts.lower_bound == pytest.approx(whole.lower_bound)
 
 
 # -- on a benchmark, and after a run --
@@ -358,7 +386,7 @@ def test_a_plan_from_a_run_is_what_the_run_took(seen: Run, tmp_path: Path, pilot
         unload=dict.fromkeys(keys, 3.0),
     )
     models = [Model("testing", kind, tuple((f"cpu:{n}",) for n in range(4))) for kind in ("edit", "judge")]  # type: ignore[arg-type]
-    ran = simulate(models, categories, true, batch_size=2, pilot=pilot, keep_activities=True, **more)
+    ran = simulated(models, categories, true, batch_size=2, pilot=pilot, keep_activities=True, **more)
     edit = next(edit for edit in seen.results.edits if edit.status is Status.OK)
     judgement = next(one for one in seen.results.judgements if one.status is Status.OK)
     results = replace(

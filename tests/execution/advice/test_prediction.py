@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from edit_eval.execution.advice.prediction import Durations, Prediction, lower_bound, simulate
+from edit_eval.execution.advice.prediction import Durations, Prediction, lower_bound
 from edit_eval.records import Told
 from edit_eval.scheduling.tasks import Model
+from imagined_tasks import simulated, tasks_of
 
 LOAD, EDIT, JUDGE_LOAD, JUDGE = 10.0, 4.0, 6.0, 0.5
 
 
 ROUNDS: dict[str, Any] = {
-    "columns": dict.fromkeys(("e0", "e0@2", "e0@3"), "edit:e0"),
     "told": {
         "e0@2": Told(edit_model="e0", judge="j", before="e0", round=2),
         "e0@3": Told(edit_model="e0", judge="j", before="e0@2", round=3, source="last"),
@@ -36,7 +37,8 @@ def durations(layout: list[Model], **more: Any) -> Durations:
 
 def run(layout: list[Model], samples: int, known: bool = False, **more: Any) -> Prediction:
     categories = [("physical", "social")[n % 2] for n in range(samples)]
-    return simulate(layout, categories, durations(layout, known=known), keep_activities=True, **more)
+    timing = durations(layout, known=known, capacity=more.pop("capacity", {}))
+    return simulated(layout, categories, timing, keep_activities=True, **more)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +95,7 @@ def test_nobody_waits_for_the_device_that_is_away_for_the_pilot(schedule: str) -
     layout = models(6)
     timing = durations(layout, known=True)
     with_, without = (
-        simulate(layout, ["a", "b", "c"] * 30, timing, schedule=schedule, pilot=pilot).makespan
+        simulated(layout, ["a", "b", "c"] * 30, timing, schedule=schedule, pilot=pilot).makespan
         for pilot in (True, False)
     )
     away = LOAD + JUDGE_LOAD + 3 * JUDGE
@@ -111,11 +113,11 @@ def test_the_same_seed_is_the_same_run_and_the_same_work_under_every_schedule() 
     jittered = durations(layout, jitter=0.3)
     work = {}
     for schedule in ("pull", "round_robin", "batch_sync"):
-        once, again = (simulate(layout, ["a"] * 30, jittered, schedule=schedule, seed=5) for _ in range(2))
+        once, again = (simulated(layout, ["a"] * 30, jittered, schedule=schedule, seed=5) for _ in range(2))
         assert (once.makespan, once.busy) == (again.makespan, again.busy)
         work[schedule] = sum(once.busy.values())
     assert work["pull"] == pytest.approx(work["round_robin"]) == pytest.approx(work["batch_sync"])
-    assert simulate(layout, ["a"] * 30, jittered, seed=6).makespan != once.makespan
+    assert simulated(layout, ["a"] * 30, jittered, seed=6).makespan != once.makespan
 
 
 def test_activities_are_what_the_devices_did() -> None:
@@ -134,7 +136,7 @@ def test_a_load_lasts_from_its_order_to_its_end(at_once: int | None, placement: 
     keys = [model.key for model in layout]
     timing = durations(layout, prepare=dict.fromkeys(keys, 2.0), unload=dict.fromkeys(keys, 0.5))
     more: dict[str, Any] = {"placement": placement, "load_concurrency": at_once}
-    activities = simulate(layout, ["a"] * 40, timing, keep_activities=True, **more).activities
+    activities = simulated(layout, ["a"] * 40, timing, keep_activities=True, **more).activities
     loads = [one for one in activities if one.kind == "loading" and not one.what]
     assert {(one.role, round(one.end - one.begin, 9)) for one in loads} == {("edit", LOAD), ("judge", JUDGE_LOAD)}
     assert max(sum(b.begin <= a.begin < b.end for b in loads) for a in loads) <= (at_once or 8)
@@ -151,22 +153,22 @@ def test_nothing_to_do_takes_no_time() -> None:
 # -- the bound --
 
 
+def bound(layout: list[Model], samples: int, swap: bool = True, **more: Any) -> float:
+    return lower_bound(layout, tasks_of(layout, ["a"] * samples, **more), durations(layout), swap=swap)
+
+
 def test_the_bound_is_all_work_a_load_a_device_and_one_of_the_judge() -> None:
     layout = models(4)
-    timing = durations(layout)
-    assert lower_bound(layout, 100, timing) == pytest.approx((400 + 50 + 4 * LOAD + JUDGE_LOAD) / 4)
-    assert lower_bound(layout, 100, timing, swap=False) == pytest.approx((400 + 50 + 4 * LOAD) / 4)
-    judge = next(model.key for model in layout if model.kind == "judge")
-    usual, further = (lower_bound(layout, 100, timing, controls={judge: 8}, more_controls=n) for n in (0, 3))
-    assert further - usual == pytest.approx(usual - lower_bound(layout, 100, timing)), "three more, as many again"
-    assert lower_bound(layout, 100, timing, edit_seeds=2, repeats=3) == pytest.approx(
-        (800 + 300 + 4 * LOAD + JUDGE_LOAD) / 4
+    assert bound(layout, 100) == pytest.approx((400 + 50 + 4 * LOAD + JUDGE_LOAD) / 4)
+    assert bound(layout, 100, swap=False) == pytest.approx((400 + 50 + 4 * LOAD) / 4)
+    usual, further = (
+        bound(layout, 100, controls=8, more_controls={f"c{k}": ("", "") for k in range(n)}) for n in (0, 3)
     )
-    two = models(4, editors=2)
-    assert lower_bound(two, 100, durations(two)) == pytest.approx((800 + 100 + 4 * LOAD + JUDGE_LOAD) / 4)
-    wide = models(4, width=2)
-    assert lower_bound(wide, 100, durations(wide)) == pytest.approx((800 + 100 + 4 * LOAD + JUDGE_LOAD) / 4)
-    assert lower_bound(layout, 1, timing) == pytest.approx((EDIT + JUDGE + LOAD + JUDGE_LOAD) / 4), "three stay empty"
+    assert further - usual == pytest.approx(usual - bound(layout, 100)), "three more, as many again"
+    assert bound(layout, 100, edit_seeds=2, repeats=3) == pytest.approx((800 + 300 + 4 * LOAD + JUDGE_LOAD) / 4)
+    assert bound(models(4, editors=2), 100) == pytest.approx((800 + 100 + 4 * LOAD + JUDGE_LOAD) / 4)
+    assert bound(models(4, width=2), 100) == pytest.approx((800 + 100 + 4 * LOAD + JUDGE_LOAD) / 4)
+    assert bound(layout, 1) == pytest.approx((EDIT + JUDGE + LOAD + JUDGE_LOAD) / 4), "three stay empty"
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -178,18 +180,16 @@ def test_no_run_is_shorter_than_its_bound(seed: int) -> None:
         {m.key: draw.choice([0.05, 1.0, 25.0]) for m in layout},
         known=draw.random() < 0.5,
     )
-    result = simulate(
-        layout,
-        [draw.choice("abc") for _ in range(draw.randrange(1, 40))],
-        timing,
-        schedule=draw.choice(["pull", "round_robin", "batch_sync"]),
-        order=draw.choice(["by_stage", "by_category"]),
-        placement=draw.choice(["swap", "together"]),
-        batch_size=draw.choice([1, 3]),
-        edit_seeds=draw.choice([1, 2]),
-        repeats=draw.choice([1, 2]),
-        pilot=draw.random() < 0.5,
-        capacity={"judge:j": draw.choice([1, 4])},
-    )
+    categories = [draw.choice("abc") for _ in range(draw.randrange(1, 40))]
+    options: dict[str, Any] = {
+        "schedule": draw.choice(["pull", "round_robin", "batch_sync"]),
+        "order": draw.choice(["by_stage", "by_category"]),
+        "placement": draw.choice(["swap", "together"]),
+        "batch_size": draw.choice([1, 3]),
+        "edit_seeds": draw.choice([1, 2]),
+        "repeats": draw.choice([1, 2]),
+        "pilot": draw.random() < 0.5,
+    }
+    result = simulated(layout, categories, replace(timing, capacity={"judge:j": draw.choice([1, 4])}), **options)
     assert 0 <= result.idle_share <= 1
     assert result.makespan >= 0.999 * result.lower_bound > 0

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import chain
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
-from edit_eval.benchmarks.contract import CATEGORIES, canonical
-from edit_eval.config.components import import_class
-from edit_eval.config.identity import Identity
 from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.advice.cards import card_lines, card_of
 from edit_eval.execution.advice.checks import Context, rooms
 from edit_eval.execution.advice.checks import devices as devices_of
 from edit_eval.execution.advice.control_questions import ControlQuestions
+from edit_eval.execution.advice.imagined import ImaginedWork
 from edit_eval.execution.advice.prediction import (
     Duration,
     Durations,
-    Pairs,
     Prediction,
     durations_of,
     lower_bound,
@@ -34,19 +31,17 @@ from edit_eval.execution.contract import Gpu, Machine
 from edit_eval.execution.machine.devices import LocalMachine
 from edit_eval.execution.machine.places import Place, model_on, places
 from edit_eval.execution.machine.weights import GIB
-from edit_eval.experiment import CONTROLS, columns_of
-from edit_eval.records import Results
-from edit_eval.scheduling.batches import cut_batches
+from edit_eval.experiment import Experiment
+from edit_eval.records import Results, Sample
 from edit_eval.scheduling.estimates import roughly
 from edit_eval.scheduling.tasks import Model
-from edit_eval.statistics.controls import steps
 from edit_eval.statistics.timing import cost_of, token_words, tokens
 from edit_eval.text import Text, counted
 
 SCHEDULES = ("pull", "round_robin", "batch_sync")
 ORDERS = ("by_stage", "by_category")
 PLACEMENTS = ("swap", "together")
-ALL_COMBINATIONS_UP_TO = 20_000  # samples; beyond this, only the configuration's own combination is simulated
+ALL_COMBINATIONS_UP_TO = 40_000  # tasks; beyond this, only the configuration's own combination is simulated
 
 
 @dataclass(frozen=True)
@@ -192,6 +187,9 @@ class Plan:
     cost: float | None = None
     """US dollars for paid models, without retries; None if there are none."""
     controls: ControlQuestions | None = None
+    work: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """How many edits each model makes (its key), or questions each judge is asked at most, and how many more about
+    controls."""
 
     @property
     def cheapest(self) -> int | None:
@@ -214,6 +212,10 @@ class Plan:
             "samples": self.samples,
             "devices": self.devices,
             "gpu_memory_gib": self.gpu_memory,
+            "work": {
+                key: {"edits": count} if key.startswith("edit:") else {"questions": count, "about_controls": controls}
+                for key, (count, controls) in self.work.items()
+            },
             **({} if self.cost is None else {"cost_usd": self.cost}),
             **(
                 {
@@ -233,33 +235,25 @@ class Plan:
 
 def make_plan(
     configuration: Configuration,
-    categories: Sequence[str] | None,
-    chosen: Sequence[int] | None = None,
+    experiment: Experiment,
+    everything: Sequence[Sample] | None = None,
     *,
     gpus: int | None = None,
     gpu_memory: float | None = None,
     samples: int | None = None,
     seen: Results | None = None,
-    questions: Mapping[str, float] | None = None,
-    at_most: Collection[str] = (),
-    battles: Mapping[str, Sequence[Sequence[Pairs]]] | None = None,
-    controls: ControlQuestions | None = None,
     machine: Machine | None = None,
     cluster: Cluster | None = None,
 ) -> Plan:
-    """Simulates a configuration. `categories` has the category of each sample of its benchmark, in order.
+    """Simulates a configuration's `experiment`; `everything` are all samples of its benchmark, its own by default.
 
-    `chosen` are the samples that pass the filters, as numbers; all by default. `gpus` replaces the machine's GPUs by
-    that many, with `gpu_memory` GiB free on each: loads then have no limit, and a split of the devices stays one, in
-    the same shares; without known memory, `placement: auto` counts as `swap`. A server that is queried from the CPU
-    (`cpu:1`) needs none of them. `samples` stretches or cuts the chosen ones to that many, with the same shares of
-    categories; with it `categories` may be None if unknown: samples are then spread evenly. `seen` is a run whose
-    durations are used, `questions` as for `durations_of`: for a judge in `at_most`, the most that can be asked.
-    `battles` has, for each judge that compares, which edit models' edits of each chosen sample it is shown, by round: a
-    design that is extended is planned with all rounds, and its first round is reported beside it. So are `controls` in
-    steps; by default each sample is taken to have a source image of its own. `machine` is this machine by default. With
-    a `cluster` the limit of loads is per machine, or for all machines together if they share a disk, and other numbers
-    of machines are compared.
+    `gpus` replaces the machine's GPUs by that many, with `gpu_memory` GiB free on each: loads then have no limit, and a
+    split of the devices stays one, in the same shares; without known memory, `placement: auto` counts as `swap`. A
+    server that is queried from the CPU (`cpu:1`) needs none of them. `samples` stretches or cuts the experiment to that
+    many, with the same shares of categories. `seen` is a run whose durations are used. Battles and controls that are
+    asked in rounds and steps are planned with all of them; the first round of battles is reported beside. `machine` is
+    this machine by default. With a `cluster` the limit of loads is per machine, or for all machines together if they
+    share a disk, and other numbers of machines are compared.
     Raises `ConfigurationError` for a model of which nothing is known and for too few devices.
     """
     if samples is not None and samples < 1:
@@ -270,110 +264,69 @@ def make_plan(
     imagined = imagined_gpus(gpus, gpu_memory)
     if imagined is not None and cluster is not None:
         imagined = replace(imagined, nodes=cluster.nodes)
-    durations = durations_of(configuration, seen, questions)
+    durations = durations_of(configuration, seen, experiment.questions_a_pair)
     machine = imagined or machine or LocalMachine()
     models = _models(configuration, machine, imagined)
-    execution, evaluation = configuration.execution, configuration.evaluation
+    execution = configuration.execution
     room = rooms(Context(configuration, machine, laid_out=models))
     choices = choose(configuration, models, machine)
     placement, load_concurrency = choices.placement.value, choices.load_concurrency.value
     notes = [*_notes(choices, room, here=imagined is None), *too_short(configuration, models, durations)]
     for section in configuration.edit_models.values():
         notes += [Text("{}: {}", section.name, line) for line in card_lines(card_of(section, configuration.folder))]
-    if categories is None:
-        categories = [canonical(name) for name in configuration.benchmark.filters.categories] or CATEGORIES
-        path = configuration.benchmark.parameters.get("data_path", Text("the benchmark"))
-        several = (
-            Text("{} categories of equal size are", len(categories)) if len(categories) > 1 else Text("one category is")
-        )
-        notes.append(Text("{} does not exist: {} assumed instead", path, several))
-    if samples is not None:
-        categories = _stretched(categories if chosen is None else [categories[n] for n in chosen], samples)
-        chosen = None
-    batches = _batches(configuration, categories, chosen)
-    if chosen is not None:
-        categories = [categories[number] for number in chosen]
-    rounds = {name: [of[n % len(of)] for n in range(len(categories))] for name, of in (battles or {}).items() if of}
-    fought = {name: [tuple(chain(*its)) for its in of] for name, of in rounds.items()}
-    first = {name: [tuple(chain(*its[:1])) for its in of] for name, of in rounds.items()}
-    notes += _askings(configuration, questions or {}, fought, first)
-    notes += [
-        Text("{}: some questions are asked only after an answer; this plan asks all of them", name)
-        for name in sorted(at_most)
-    ]
-    controls = controls or _controls(configuration, len(categories), questions or {})
-    notes += [controls.sentence] if controls.sentence else []
-    paid = prices_of(configuration), _paid_work(configuration, len(categories), questions or {}, fought, controls)
-    notes += cost_words(*paid)
-    notes += _tokens(configuration, seen, len(categories), fought, controls) if seen is not None else []
-    if first != fought and seen is not None:
-        notes += [
-            Text("with the first round alone: {}", note)
-            for note in _tokens(configuration, seen, len(categories), first, controls)
-        ]
+    sizes = {name: section.placement.batch_size for name, section in configuration.judges.items()}
+    unfold = partial(ImaginedWork, experiment, everything or experiment.samples, sizes, pilot=execution.pilot)
+    work = unfold(samples=samples)
+    least = unfold(samples=samples, first_round=True) if work.most_rounds > 1 else work
+    notes += [*_askings(configuration, experiment, work, least), *_words(configuration, experiment, work, least, seen)]
     own = (execution.schedule, execution.order, placement)
-    ways = (
-        list(itertools.product(SCHEDULES, ORDERS, PLACEMENTS)) if len(categories) <= ALL_COMBINATIONS_UP_TO else [own]
-    )
-    timing = timing_of(durations)
+    every = len(work.tasks()) <= ALL_COMBINATIONS_UP_TO
+    ways = [*itertools.product(SCHEDULES, ORDERS, PLACEMENTS)] if every else [own]
     if cluster is not None and cluster.shared_disk and cluster.nodes > 1:
         load_concurrency = load_concurrency or cluster.gpus
         notes.append(Text("one disk for all machines: {} at once", counted(load_concurrency, "load")))
-    capacity = {model.key: _asks_at_once(configuration.models[model.key]) for model in models}
-    columns, waiting = columns_of(configuration, [Identity(name, "", "") for name in configuration.edit_models])
-    if waiting:
-        plain = len(categories) * evaluation.edit_seeds
-        counts = plain * len(columns), plain * len(configuration.edit_models)
-        notes.append(Text("rounds and rewriting: {:,} edits in place of {:,}, if no round is stopped early", *counts))
-    shape: dict[str, Any] = {
-        "edit_seeds": evaluation.edit_seeds,
-        "repeats": evaluation.repeats,
-        "controls": {f"judge:{name}": controls.most for name in controls.each},
-        "more_controls": len(evaluation.more_controls),
-        "battles": {f"judge:{name}": of for name, of in fought.items()},
-        "columns": {
-            one.name: f"edit:{waiting[one.name].edit_model if one.name in waiting else one.name}" for one in columns
-        },
-        "told": waiting,
-        "capacity": capacity,
-    }
+    often = {f"judge:{name}": each * experiment.readings for name, each in experiment.questions_a_pair.items()}
+    at_once = {model.key: _asks_at_once(configuration.models[model.key]) for model in models}
+    timing = timing_of(durations, often, capacity=at_once)
 
-    def simulated(
-        its: Sequence[Model], on: Machine, way: tuple[str, str, str], battles: Mapping[str, Sequence[Pairs]] = fought
-    ) -> Prediction:
+    def simulated(its: Sequence[Model], on: Machine, way: tuple[str, str, str], work: ImaginedWork) -> Prediction:
         of = on.node_of if isinstance(on, ImaginedMachine) and cluster and not cluster.shared_disk else None
         return simulate(
             its,
-            categories,
+            work.tasks(by_category=way[1] == "by_category"),
             timing,
             schedule=way[0],
-            order=way[1],
             placement=way[2],
             start=execution.start,
             load_concurrency=load_concurrency,
-            batches=batches,
-            pilot=execution.pilot,
             host=of or (lambda device: ""),
-            **shape | {"battles": {f"judge:{name}": its for name, its in battles.items()}},
         )
 
-    made = []
-    for schedule, order, stay in ways:
-        prediction = simulated(models, machine, (schedule, order, stay))
-        made.append(Combination(schedule, order, stay, prediction, room[stay].answer))
-    if first != fought:
-        least = simulated(models, machine, own, first).makespan
-        notes.append(Text("with the first round of battles alone: {}; the most is given below", roughly(least)))
+    made = [Combination(*way, simulated(models, machine, way, work), room[way[2]].answer) for way in ways]
+    if least is not work:
+        soonest = simulated(models, machine, own, least).makespan
+        notes.append(Text("with the first round of battles alone: {}; the most is given below", roughly(soonest)))
     # Within a thousandth the simpler combination wins, which comes first.
     possible = {k: way.prediction.makespan for k, way in enumerate(made) if way.memory == "enough"}
     shortest = min(possible.values(), default=0.0)
     best = next((k for k, seconds in possible.items() if seconds <= 1.001 * shortest), None)
-    devices = len({d for model in models for place in model.places for d in place})
-    plan = Plan(tuple(made), best, ways.index(own), len(categories), devices, durations, tuple(notes), gpu_memory)
-    plan = replace(plan, cost=expected_cost(*paid), controls=controls)
+    plan = Plan(
+        tuple(made),
+        best,
+        ways.index(own),
+        work.samples,
+        len({d for model in models for place in model.places for d in place}),
+        durations,
+        tuple(notes),
+        gpu_memory,
+        cost=expected_cost(prices_of(configuration), work.asked),
+        controls=work.controls,
+        work=work.asked,
+    )
     if cluster is None:
         return plan
-    mine, sizes = made[ways.index(own)].prediction, []
+    mine, found = made[ways.index(own)].prediction, []
+    tasks = work.tasks(by_category=execution.order == "by_category")
     over = mine.makespan / mine.lower_bound if mine.lower_bound else 1.0
     for nodes in cluster.sizes:
         seconds, whole = mine.makespan, True
@@ -383,138 +336,83 @@ def make_plan(
                 its = _models(configuration, fewer, fewer)
             except ConfigurationError:  # too few for a replica
                 continue
-            if whole := len(categories) <= ALL_COMBINATIONS_UP_TO:
-                seconds = simulated(its, fewer, own).makespan
+            if whole := every:
+                seconds = simulated(its, fewer, own, work).makespan
             else:
-                swap = placement == "swap"
-                seconds = over * lower_bound(its, len(categories), timing, swap=swap, **shape)
-        sizes.append(ClusterSize(nodes, nodes * cluster.gpus, seconds, whole, cluster.price))
-    return replace(plan, sizes=tuple(sizes))
+                seconds = over * lower_bound(its, tasks, timing, swap=placement == "swap")
+        found.append(ClusterSize(nodes, nodes * cluster.gpus, seconds, whole, cluster.price))
+    return replace(plan, sizes=tuple(found))
 
 
-def timing_of(durations: Mapping[str, Duration], **more: Any) -> Durations:
-    """Returns the durations in the form that a simulation takes; `more` are further fields of it."""
+def timing_of(durations: Mapping[str, Duration], often: Mapping[str, float] | None = None, **more: Any) -> Durations:
+    """Returns the durations in the form that a simulation takes; `more` are further fields of it.
+
+    `often` has by judge (its key) how many questions a pair comes to, which are units of their own; 1 if missing.
+    """
     return Durations(
         {key: d.load for key, d in durations.items()},
-        {key: d.unit for key, d in durations.items()},
+        {key: d.unit / ((often or {}).get(key) or 1.0) for key, d in durations.items()},
         prepare={key: d.start for key, d in durations.items()},
         unload={key: d.unload for key, d in durations.items()},
         **more,
     )
 
 
-def _batches(
-    configuration: Configuration, categories: Sequence[str], chosen: Sequence[int] | None
-) -> dict[str, Sequence[int]]:
-    """Returns the batch of each chosen sample by judge, cut from the whole benchmark's order as in a run."""
-    sizes = {name: section.placement.batch_size for name, section in configuration.judges.items()}
-    cut: dict[int, Sequence[int]] = {size: cut_batches(categories, size) for size in set(sizes.values())}
-    if chosen is not None:
-        cut = {size: [batch[number] for number in chosen] for size, batch in cut.items()}
-    return {name: cut[size] for name, size in sizes.items()}
-
-
 def _askings(
-    configuration: Configuration,
-    questions: Mapping[str, float],
-    battles: Mapping[str, Sequence[Pairs]],
-    first: Mapping[str, Sequence[Pairs]],
+    configuration: Configuration, experiment: Experiment, work: ImaginedWork, least: ImaginedWork
 ) -> list[str]:
     """Returns a line for each judge that is asked more than once about an edit, with the number of its answers, and
     for each that compares two, with the number of its battles."""
-    readings, notes = configuration.evaluation.readings, list[str]()
-    for name in configuration.judges:
-        asked = questions.get(name, 1.0)
-        if name in battles:
-            often = _battles(configuration, battles[name])
-            once, least = asked * readings, _battles(configuration, first[name])
-            if least == often:
-                notes.append(Text("{}: {:,} battles, so {:,.0f} answers", name, often, often * once))
+    readings, notes = experiment.readings, list[str]()
+    for judge in experiment.judges:
+        name, asked = judge.name, experiment.questions_a_pair.get(judge.name, 1.0)
+        if judge.of_two:
+            few, many = ((one.battles(name), one.asked.get(f"judge:{name}", (0, 0))[0]) for one in (least, work))
+            if few == many:
+                notes.append(Text("{}: {:,} battles, so {:,.0f} answers", name, *many))
             else:
-                answers = least * once, often * once
-                notes.append(
-                    Text("{}: {:,} to {:,} battles, so {:,.0f} to {:,.0f} answers", name, least, often, *answers)
-                )
+                battles, answers = zip(few, many, strict=True)
+                notes.append(Text("{}: {:,} to {:,} battles, so {:,.0f} to {:,.0f} answers", name, *battles, *answers))
         elif readings * asked > 1:
             each = Text("{:.3g} questions x ", asked) if asked != 1 else ""
             read = counted(readings, "reading")
             notes.append(Text("{}: {}{}, so {:.3g} answers a pair", name, each, read, readings * asked))
+    return notes + [
+        Text("{}: some questions are asked only after an answer; this plan asks all of them", name)
+        for name in sorted(experiment.may_ask_less)
+    ]
+
+
+def _words(
+    configuration: Configuration,
+    experiment: Experiment,
+    work: ImaginedWork,
+    least: ImaginedWork,
+    seen: Results | None,
+) -> list[str]:
+    """Returns what the work comes to: controls, costs, tokens, and edits that are told a judge's words."""
+    notes: list[str] = [work.controls.sentence] if work.controls.sentence else []
+    notes += cost_words(prices_of(configuration), work.asked)
+    if seen is not None:
+        notes += _tokens(configuration, experiment, seen, work)
+        if least is not work:
+            few = _tokens(configuration, experiment, seen, least)
+            notes += [Text("with the first round alone: {}", note) for note in few]
+    if experiment.told:
+        counts = work.edits, work.edits - work.told
+        notes.append(Text("rounds and rewriting: {:,} edits in place of {:,}, if no round is stopped early", *counts))
     return notes
 
 
-def _battles(configuration: Configuration, battles: Sequence[Pairs]) -> int:
-    return sum(map(len, battles)) * configuration.evaluation.edit_seeds * configuration.evaluation.repeats
-
-
-def _paid_work(
-    configuration: Configuration,
-    samples: int,
-    questions: Mapping[str, float],
-    battles: Mapping[str, Sequence[Pairs]],
-    controls: ControlQuestions,
-) -> dict[str, tuple[int, int]]:
-    """Returns how many edits each model makes questions each judge is asked, and at most about controls."""
-    evaluation = configuration.evaluation
-    columns, _ = columns_of(configuration, [Identity(name, "", "") for name in configuration.edit_models])
-    edits = samples * evaluation.edit_seeds
-    share = len(columns) / max(1, len(configuration.edit_models))
-    work = {f"edit:{name}": (round(edits * share), 0) for name in configuration.edit_models}
-    for name in configuration.judges:
-        each = questions.get(name, 1.0) * evaluation.readings
-        asked = edits * len(columns) * evaluation.repeats
-        if name in battles:
-            asked = _battles(configuration, battles[name])
-        work[f"judge:{name}"] = round(asked * each), controls.asked(controls.most, name)
-    return work
-
-
-def _controls(configuration: Configuration, samples: int, questions: Mapping[str, float]) -> ControlQuestions:
-    """Returns the controls of a run about so many samples, each with a source image of its own."""
-    evaluation = configuration.evaluation
-    columns, _ = columns_of(configuration, [Identity(name, "", "") for name in configuration.edit_models])
-    judges = [name for name in configuration.judges if _has_controls(configuration, f"judge:{name}")]
-    critic = configuration.rounds.critic if configuration.rounds else ""
-    often = {name: 1 if name == critic else evaluation.repeats for name in judges}
-    each = {name: questions.get(name, 1.0) * evaluation.readings for name in judges}
-    edits, kinds = samples * evaluation.edit_seeds * len(columns), len(CONTROLS) + len(evaluation.more_controls)
-    if evaluation.controls == "auto":
-        its = steps(samples, edits * min(often.values(), default=0), kinds, len(columns))
-    else:
-        its = tuple(filter(None, [min(evaluation.controls, samples)]))
-    return ControlQuestions(
-        steps=its,
-        automatic=evaluation.controls == "auto",
-        kinds=kinds - (samples < 2),
-        edit_models=len(columns),
-        each=each,
-        edits=round(sum(edits * often[name] * each[name] for name in judges)),
-        images=samples,
-    )
-
-
-def _tokens(
-    configuration: Configuration,
-    seen: Results,
-    samples: int,
-    battles: Mapping[str, Sequence[Pairs]],
-    controls: ControlQuestions,
-) -> list[str]:
+def _tokens(configuration: Configuration, experiment: Experiment, seen: Results, work: ImaginedWork) -> list[str]:
     """Returns a line for each judge whose server counted tokens in the seen run: how many this run would take."""
-    evaluation, notes = configuration.evaluation, list[str]()
-    columns, _ = columns_of(configuration, [Identity(name, "", "") for name in configuration.edit_models])
-    pairs = samples * len(columns) * evaluation.edit_seeds
+    notes = list[str]()
     for one in tokens(seen):
         if one.judge in configuration.judges:
-            critic = configuration.rounds is not None and one.judge == configuration.rounds.critic
-            judgements = pairs * (1 if critic else evaluation.repeats)
-            judgements += controls.kinds * controls.most if one.judge in controls.each else 0
-            if one.judge in battles:
-                judgements = _battles(configuration, battles[one.judge])
-            if one.judge in configuration.rewrite:
-                judgements = samples
+            questions = sum(work.asked.get(f"judge:{one.judge}", (0, 0)))
             every = (*seen.judgements, *seen.battles, *seen.critiques)
             before = max(len(each.readings) for each in every if each.judge == one.judge) or 1
-            times = judgements * evaluation.readings / before / one.judgements
+            times = questions / experiment.questions_a_pair.get(one.judge, 1.0) / before / one.judgements
             read, written = times * one.read, times * one.written
             cost = cost_of(configuration.judges[one.judge].parameters.get("price"), read, written)
             notes.append(Text("tokens, as in {}: {}", seen.name, token_words(one.judge, read, written, cost)))
@@ -534,22 +432,6 @@ def _notes(choices: Choices, room: Mapping[str, Room], *, here: bool) -> list[st
     if choices.load_concurrency.automatic:
         notes.append(Text("load_concurrency: auto is taken to be no limit: the memory of their host is not known"))
     return notes
-
-
-def _has_controls(configuration: Configuration, key: str) -> bool:
-    """True if a model is asked about controls: a judge of one edit at a time that neither measures nor replays."""
-    if not key.startswith("judge:") or key.partition(":")[2] in configuration.rewrite:
-        return False
-    section = configuration.models[key]
-    try:
-        if section.protocol and hasattr(
-            import_class("protocol", section.protocol.class_path, configuration.folder), "battles"
-        ):
-            return False
-        judge = import_class("judge", section.class_path, configuration.folder)
-    except ConfigurationError:  # only its own environment can import it
-        return True
-    return not (hasattr(judge, "measures") or getattr(judge, "replays", False))
 
 
 def _asks_at_once(section: ModelSection) -> int:
@@ -612,14 +494,3 @@ def _imagined(sections: Sequence[ModelSection], machine: ImaginedMachine) -> lis
             )
         laid_out.append(tuple(tuple(f"cuda:{n}" for n in mine[r * width : (r + 1) * width]) for r in range(count)))
     return laid_out
-
-
-def _stretched(categories: Sequence[str], samples: int) -> list[str]:
-    """Returns categories for another number of samples, in the same shares."""
-    names = list(dict.fromkeys(categories))
-    shares = [sum(c == name for c in categories) * samples / len(categories) for name in names]
-    counts = [int(share) for share in shares]
-    by_rest = sorted(range(len(names)), key=lambda k: shares[k] - counts[k], reverse=True)
-    for k in by_rest[: samples - sum(counts)]:
-        counts[k] += 1
-    return [name for name, count in zip(names, counts, strict=True) for _ in range(count)]

@@ -83,8 +83,9 @@ def models_at_work(matrix: Matrix) -> set[str]:
     for number in range(matrix.cells.judgements):
         edit, judge, _ = matrix.cells.parts(number)
         key = f"judge:{matrix.judges[judge].name}"
-        counts = matrix.cells.kind(edit).counts
-        if counts and key not in found and matrix.judgement(number).status is Status.OK:
+        if key in found or not matrix.cells.kind(edit).counts or matrix.is_pending(number):
+            continue
+        if matrix.judgement(number).status is Status.OK:
             found.add(key)
     return found
 

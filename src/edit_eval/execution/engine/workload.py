@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 
 from edit_eval.execution.engine.pilot import PilotCells
 from edit_eval.records import Status
-from edit_eval.scheduling.tasks import PILOT, Work
+from edit_eval.scheduling.tasks import PILOT, TaskList, Work
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.subjects.contract import Kind
 from edit_eval.store.subjects.kinds import EDITS, KINDS
@@ -20,7 +20,7 @@ def settled(matrix: Matrix, cell: int) -> int:
 
 
 def fill_work(
-    work: Work,
+    work: Work | TaskList,
     matrix: Matrix,
     batches: Mapping[str, Sequence[int]],
     *,
@@ -143,6 +143,22 @@ def is_left(matrix: Matrix, cell: int) -> bool:
     if not matrix.is_own(matrix.cells.judgement_of(cell)):
         return False
     return matrix.reading(cell).status is Status.PENDING
+
+
+def left_to_do(matrix: Matrix, *, later_rounds: bool = True) -> dict[str, tuple[int, int]]:
+    """Returns how many edits of each model, and questions of each judge, are left, and how many about controls.
+
+    Of battles the most, with `later_rounds` that may not be asked.
+    """
+    edits = Counter(matrix.experiment.made_with(e.edit_model) for e in matrix.edits if e.status is Status.PENDING)
+    asked: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for cell in range(len(matrix.replies)):
+        subject = about(matrix, cell)
+        control = matrix.cells.kind(subject).by_the_way
+        if is_left(matrix, cell) and ((later_rounds and not control) or matrix.is_open(subject)):
+            asked[matrix.judge_of(cell).name][control] += 1
+    work = {f"edit:{name}": (count, 0) for name, count in edits.items()}
+    return work | {f"judge:{name}": (of[0], of[1]) for name, of in asked.items()}
 
 
 def about(matrix: Matrix, cell: int) -> int:

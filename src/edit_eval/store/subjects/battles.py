@@ -106,6 +106,10 @@ class Design:
             self._open(self.rounds + 1)
         return self.rounds > before
 
+    def open_all(self) -> None:
+        """Opens all rounds."""
+        self._open(self.most)
+
     def of_sample(self, sample: int) -> list[int]:
         """Returns the numbers of a sample's battles so far, by the sample's position."""
         is_battle = self._matrix.references.is_battle

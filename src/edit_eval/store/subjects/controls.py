@@ -144,6 +144,12 @@ class Steps:
         """True if a control is to be judged by now."""
         return self._matrix.experiment.control_steps is None or number in self._open
 
+    def open_all(self) -> None:
+        """Opens all steps."""
+        if self._steps:
+            self._steps = dict.fromkeys(self._steps, len(self._matrix.experiment.control_steps or ()))
+            self._sort()
+
     def look(self) -> bool:
         """Opens the steps that the replies so far call for; True if some controls are open that were not."""
         most = len(self._matrix.experiment.control_steps or ())

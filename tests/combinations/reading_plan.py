@@ -1,0 +1,52 @@
+"""What `plan` says beforehand, held against the oracle."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from combinations import planted
+from combinations.drawing import Draw
+from combinations.in_place import command
+from combinations.oracle import Battle, Expected
+
+PLANNED = 0.4
+"""The share of draws that are planned, too."""
+
+
+class PlanReadings:
+    """Readings of `plan`, from the durations of the run that there is."""
+
+    draw: Draw
+    folder: Path
+    run: Path
+    want: Expected
+    battles: dict[Battle, tuple[str, str]]
+
+    def check(self, kind: str, where: str, expected: object, got: object) -> None:
+        raise NotImplementedError
+
+    def planned(self) -> None:
+        """As many edits are planned as there were to be made, and as many questions as might have been asked."""
+        if self.draw["arena"] == "stored" or planted.share(self.draw["salt"], "planned") > PLANNED:
+            return
+        ended = command("plan", self.folder / "config.yaml", "--from", self.run, "--json")
+        if ended.code == 2 and "how long" in ended.err:  # a model that has never worked
+            return
+        self.check("plan: exit code", ended.err.strip()[-300:], 0, ended.code)
+        if ended.code:
+            return
+        work, want = json.loads(ended.out)["work"], self.want
+        edits, judged = ([one for one in samples if not want.skipped(one)] for samples in (want.made, want.samples))
+        seeds, readings = len(want.seeds), len(want.readings)
+        made = sum(one["edits"] for one in work.values() if "edits" in one)
+        self.check("plan: edits", "", len(want.columns) * len(edits) * seeds, made)
+        for judge in want.judges:
+            once = judge == "critic"  # what edit models are told is said once
+            each = readings * (1 if once else len(want.repeats)) * (2 if judge == "followed" else 1)
+            if judge != "arena":
+                questions = work.get(f"judge:{judge}", {"questions": 0})["questions"]
+                self.check("plan: questions", judge, len(want.columns) * len(judged) * seeds * each, questions)
+            elif self.draw["arena"] != "extended":  # of which the most is planned
+                enough = work["judge:arena"]["questions"] >= 2 * readings * len(self.battles)
+                self.check("plan: battles", judge, True, enough)
