@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -110,12 +110,17 @@ def make_protocol(
     return protocol_class(parameters, texts), texts
 
 
-def asked_judges(configuration: Configuration) -> list[AskedJudge]:
-    """Returns the configuration's judges with their protocols."""
-    return [_asked_judge(section, configuration.folder) for section in configuration.judges.values()]
+def asked_judges(
+    configuration: Configuration, identified: Callable[[ModelSection, Path, str], Identity] = identity
+) -> list[AskedJudge]:
+    """Returns the configuration's judges with their protocols; `identified` says who they are."""
+    folder = configuration.folder
+    return [
+        _asked_judge(section, folder, identified(section, folder, "judge")) for section in configuration.judges.values()
+    ]
 
 
-def _asked_judge(section: ModelSection, folder: Path) -> AskedJudge:
+def _asked_judge(section: ModelSection, folder: Path, model: Identity) -> AskedJudge:
     assert section.protocol is not None  # the configuration gives every judge one
     protocol, texts = make_protocol(section.protocol, folder)
     try:
@@ -123,7 +128,7 @@ def _asked_judge(section: ModelSection, folder: Path) -> AskedJudge:
     except NotHere:
         judge_class = None
     return AskedJudge(
-        identity(section, folder, "judge"),
+        model,
         section.protocol,
         texts,
         protocol,

@@ -294,6 +294,13 @@ def test_a_planner_on_a_laptop_needs_no_benchmark(tmp_path: Path, categories: li
             plan(source, gpus=6, samples=samples)
 
 
+def test_nor_does_it_need_weights(tmp_path: Path) -> None:
+    source = configuration(tmp_path, edit={"seconds": 7.5})
+    source["reward_model"] = {"type": "qwen3_vl", "params": {"model_name": str(tmp_path / "nowhere")}}
+    (tmp_path / "benchmark.json").unlink()
+    assert plan(source, gpus=6, samples=30).work["judge:qwen3_vl"] == (30, 0)
+
+
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("seen")

@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from edit_eval.benchmarks.contract import CATEGORIES, canonical
 from edit_eval.config.components import identified
 from edit_eval.config.identity import Identity
-from edit_eval.config.schema import Configuration
+from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.execution.advice.control_questions import ControlQuestions
 from edit_eval.execution.engine.pilot import PilotCells, choose_pilot
 from edit_eval.execution.engine.workload import fill_work, left_to_do
@@ -70,13 +71,12 @@ def imagined(configuration: Configuration, categories: Sequence[str]) -> Experim
     )
     evaluation, controls = configuration.evaluation, configuration.evaluation.controls
     columns, told = columns_of(
-        configuration,
-        [Identity(one.name, one.type, "", one.parameters, one.seed) for one in configuration.edit_models.values()],
+        configuration, [_as_written(one, configuration.folder, "") for one in configuration.edit_models.values()]
     )
     made = Experiment(
         samples=samples,
         edit_models=columns,
-        judges=tuple(_asked_somehow(judge, samples) for judge in asked_judges(configuration)),
+        judges=tuple(_asked_somehow(judge, samples) for judge in asked_judges(configuration, _as_written)),
         told=told,
         language=configuration.benchmark.language,
         edit_seeds=evaluation.edit_seeds,
@@ -86,6 +86,11 @@ def imagined(configuration: Configuration, categories: Sequence[str]) -> Experim
         more_controls={name: identified("control", name) for name in evaluation.more_controls},
     )
     return made.with_as_many_controls_as_show_it() if controls == "auto" else made
+
+
+def _as_written(section: ModelSection, folder: Path, kind: str) -> Identity:
+    """Returns a model by what is written of it: its weights may be elsewhere."""
+    return Identity(section.name, section.type or section.class_path, "", section.parameters, section.seed)
 
 
 def _asked_somehow(judge: AskedJudge, samples: Sequence[Sample]) -> AskedJudge:
