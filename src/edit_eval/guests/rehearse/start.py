@@ -22,7 +22,7 @@ from edit_eval.execution.session import Session, driver_of
 from edit_eval.execution.spectator import Spectator
 from edit_eval.experiment import Experiment, load_samples
 from edit_eval.guests.rehearse.driver import RehearsalDriver
-from edit_eval.records import Activity, Edit, Judgement, MemoryUse, Results
+from edit_eval.records import Activity, Edit, Judgement, MemoryUse, Results, model_title
 from edit_eval.reporting.language import said
 from edit_eval.run import Run
 from edit_eval.scheduling.fleet import Replica
@@ -78,7 +78,7 @@ class _Listener(Spectator):
     def replica(self, replica: Replica, state: str, message: Mapping[str, Any]) -> None:
         """Tells of loads, and keeps why a worker has ended that was not told to."""
         place = "+".join(replica.place)
-        where = Text("{} on {}", replica.model.title.removesuffix(f" on {place}"), place)  # one that is made again
+        where = Text("{} on {}", model_title(replica.model.key.removesuffix(f" on {place}")), place)
         if state == "loaded":
             tell(Text("loaded: {}", where))
         elif state == "died" and message.get("reason"):
