@@ -43,6 +43,7 @@ def test_the_command_says_what_each_model_takes_and_leaves_nothing(command: Comm
     assert (edits["model"], edits["loads"], edits["steps"]) == ("edit:testing", "as it is", 3)
     assert edits["unit"] > 0 < judge["unit"]
     assert edits["seen_peak"] > 1 << 20 < judge["seen_peak"], "the workers' own memory, on the CPU"
+    assert edits["host_peak"] is None, "which is the host's"
     assert {one["model"] for one in found["digests"]} == {"edit:testing", "judge:testing"}
     assert {one["where"].partition(",")[0] for one in found["digests"]} >= {"cpu:0", "cpu:1"}
     assert all(one["equal"] for one in found["digests"])
@@ -97,6 +98,7 @@ def test_on_six_gpus_every_fault_costs_no_edit_and_no_judgement(
     assert any("in parts of" in note for note in by_name["memory"].notes), "the batch was halved"
     assert found.reasons == []
     assert {place for one in found.models for place in one.devices} == set(SIX)
+    assert all(one.host_peak and one.host_peak > 1 << 20 for one in found.models), "of the host, beside the card"
     assert {one.where for one in found.digests if one.model == "edit:testing"} == {
         f"{device}, a fresh process" for device in SIX
     }

@@ -52,6 +52,8 @@ class ModelRehearsed:
     steps: int | None
     batch: int | None
     """Pairs that a judge was asked at once."""
+    host_peak: int | None = None
+    """The most memory of the host that one of its processes has taken; None of a model that is not on a GPU."""
     too_large: int | None = None
     """Pairs at once for which its memory was not enough; `batch` is then what it was enough for."""
     misses: tuple[str, ...] = ()

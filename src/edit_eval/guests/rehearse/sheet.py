@@ -74,6 +74,7 @@ def _memory(found: Rehearsal) -> Table[ModelRehearsed]:
             Column(Text("With work"), lambda one: memory(one.predicted_peak), when=lambda one: one.peak is not None),
             Column(Text("Peak"), lambda one: memory(one.peak), when=lambda one: one.peak is not None),
             Column(Text("Process peak"), lambda one: memory(one.seen_peak)),
+            Column(Text("Host peak"), lambda one: memory(one.host_peak), when=lambda one: one.host_peak is not None),
             Column(
                 "",
                 lambda one: Text("off by more than 5 %") if one.misses else "",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import resource
 import signal
 import statistics
 import subprocess
@@ -63,7 +64,7 @@ class Rehearsed:
         return getattr(self._own, name)
 
     def _mark(self, what: str, **found: Any) -> None:
-        line = {"what": what, "model": self._values["model"], "process": os.getpid(), **found}
+        line = {"what": what, "model": self._values["model"], "process": os.getpid(), "host": _host_peak(), **found}
         with open(self._values["marks"], "a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
 
@@ -323,6 +324,11 @@ def _with_scales(tensor: Any) -> Iterator[Any]:
             yield one
         elif one is not None:
             waiting += [getattr(one, name, None) for name in ("absmax", "code", "offset", "state2")]
+
+
+def _host_peak() -> int:
+    """Returns the most memory of the host that this process has taken, in bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def allocated(cards: Sequence[str]) -> dict[str, int]:
