@@ -104,6 +104,15 @@ def test_on_six_gpus_every_fault_costs_no_edit_and_no_judgement(
     }
 
 
+@pytest.mark.usefixtures("cold_workers")
+def test_the_engines_memory_is_no_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, gpu(0))
+    write_benchmark(tmp_path, 2)
+    engine = bytearray(b"1") * (1 << 29)
+    found = rehearse(configuration(tmp_path, edit={"device_ids": [0]}, judge={"device_ids": [0]}), samples=1)
+    assert all(one.host_peak and one.host_peak < len(engine) for one in found.models)
+
+
 def test_a_fault_that_costs_an_edit_is_a_reason_against_the_night(tmp_path: Path) -> None:
     write_benchmark(tmp_path, 3)
     only = {"device_ids": "cpu:1"}

@@ -85,7 +85,7 @@ def _model(
         peak=peak,
         seen_loaded=_most(one.loaded for one in seen if one.loaded is not None),
         seen_peak=_most(one.peak for one in seen if one.peak is not None),
-        host_peak=_most(mark["host"] for mark in marks) if wanted.on_gpu else None,
+        host_peak=_most(mark["host"] for mark in marks if mark["host"]) if wanted.on_gpu else None,
         load=_middle(loads),
         unit=unit,
         one_step=one,

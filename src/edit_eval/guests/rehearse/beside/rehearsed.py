@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import resource
 import signal
 import statistics
 import subprocess
@@ -326,9 +325,14 @@ def _with_scales(tensor: Any) -> Iterator[Any]:
             waiting += [getattr(one, name, None) for name in ("absmax", "code", "offset", "state2")]
 
 
-def _host_peak() -> int:
-    """Returns the most memory of the host that this process has taken, in bytes."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+def _host_peak() -> int | None:
+    """Returns the most memory of the host that this process has taken, in bytes, as its worker reports it.
+
+    Not `ru_maxrss`, which a process has from the one that started it: the engine's memory would be every worker's.
+    """
+    from edit_eval.workers.process import memory
+
+    return memory().get("host_peak")
 
 
 def allocated(cards: Sequence[str]) -> dict[str, int]:
