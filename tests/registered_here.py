@@ -6,6 +6,7 @@ An editable installation (`pip install -e .`) runs the code as it is now, with t
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import tomllib
 from pathlib import Path
 
@@ -27,6 +28,6 @@ def register() -> None:
     if (distribution.read_text("entry_points.txt") or "").split() != written.split():
         folder = f"edit_eval-{distribution.version}.dist-info"
         file = Path(str(distribution.locate_file(folder))) / "entry_points.txt"
-        new = file.with_suffix(".new")
+        new = file.with_suffix(f".{os.getpid()}")  # several may notice it at once
         new.write_text(written, "utf-8")
         new.replace(file)
