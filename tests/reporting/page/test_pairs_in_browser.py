@@ -197,6 +197,10 @@ def test_two_fingers_enlarge(two: Report, open_page: OpenPage) -> None:
     for apart in (40, 60, 90):
         touch("touchMove", apart)
     touch("touchEnd", 90)
+    for _ in range(200):  # what the fingers did is drawn with the next frame, which may be late
+        if tab.evaluate(CENTRE)[0][2] == pytest.approx(3 * before, rel=0.1):
+            break
+        tab.wait_for_timeout(50)
     assert tab.evaluate(CENTRE)[0][2] == pytest.approx(3 * before, rel=0.1)
 
 
