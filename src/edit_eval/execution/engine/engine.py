@@ -205,7 +205,8 @@ class Engine:
             raise KeyboardInterrupt
         if wanted == "drain" and not self._draining:
             self._draining = True
-            self._drain()
+            self._watch.note(Text("stopping: running tasks finish first; interrupt again to stop at once"))
+            self._do(self._policy.drain())
         if due := self._again.due(self._now):
             for ticket in due:
                 self._work.settle(ticket)
@@ -291,18 +292,16 @@ class Engine:
                 self._return(worker.replica, task)
             if not self._ends:
                 self._watch.note(self._purse.words)
-            self.begin_nothing_more(self._purse.words)
+            self._ends = self._ends or self._purse.words
+            self._do(self._policy.drain())  # also of those whose tasks were returned just now
 
     def begin_nothing_more(self, why: str) -> None:
         """Finishes what is under way, which may have been paid for already; then `run` raises `Stopped`."""
         if not self._ends:
             self._ends = why
-            self._drain()
-
-    def _drain(self) -> None:
-        if self._tasks:
-            self._watch.note(Text("stopping: running tasks finish first; interrupt again to stop at once"))
-        self._do(self._policy.drain())
+            if self._tasks:
+                self._watch.note(Text("stopping: running tasks finish first"))
+            self._do(self._policy.drain())
 
     def _prepare(self, replica: Replica) -> None:
         self._started += 1
