@@ -26,7 +26,7 @@ class Notes:
         return ",".join(map(str, task.units))
 
     def order(self, task: Task) -> Message:
-        return {"do": "run", "task": task.number, "units": task.units}
+        return {"do": "run", "kind": "edit", "task": task.number, "units": task.units}
 
     def done(self, task: Task, message: dict[str, Any], device: str) -> None:
         self.finished.extend(task.units)

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from edit_eval.errors import Stopped
-from edit_eval.execution.contract import WorkerSpecification
+from edit_eval.execution.contract import Price, WorkerSpecification
 from edit_eval.execution.engine.engine import Engine
+from edit_eval.execution.engine.purse import Purse
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.policies import Policy
-from edit_eval.scheduling.tasks import Model, Work
+from edit_eval.scheduling.tasks import Model, Task, Work
 from edit_eval.workers.messages import Message
 from execution.engine.simulated_case import Case, Notes, Silence
 from simulated_driver import Fate, SimulatedDriver
@@ -513,3 +514,20 @@ def test_a_worker_that_was_idle_for_longer_than_its_timeout_is_not_silent_when_i
     Engine(driver, policy, work, notes, Silence(), specifications, poll_seconds=1.0).run()
     assert work.finished
     assert not [fields for name, fields in notes.events if name == "died"]
+
+
+def test_a_run_that_ends_stops_those_whose_orders_were_held() -> None:
+    """The second device waits for money that the first has; then the run ends, with its order never given."""
+    case = Case(4, 2, lambda model, message: Fate(1.0))
+    price = Price(usual=0.05, most=0.05)
+    case.engine._purse = Purse({"edit:m": price}, 0.05, (), case.notes.event)
+    done = case.notes.done
+
+    def end(task: Task, message: dict[str, Any], device: str) -> None:
+        done(task, message, device)
+        case.engine.begin_nothing_more("the pilot failed")
+
+    case.notes.done = end  # type: ignore[method-assign]
+    with pytest.raises(Stopped, match="the pilot failed"):
+        case.run()
+    assert len(case.notes.finished) == 1
