@@ -181,6 +181,7 @@ class Readers(PaperReadings, PlanReadings, TrainingReadings):
         noted = [json.loads(line) for line in (self.folder / "asked.jsonl").read_text("utf-8").splitlines()]
         times = sum(one[:2] == ["edit", PAID] for one in noted) if self.draw["paid"] else 0
         told = {one["model"]: one for one in json.loads(command("status", self.run, "--json").out)["spent"]}
+        self.document("costs", True, lambda said: self.read_costs(said, told))
         apart = self.draw["way"] in ("reuse", "added") or self.draw["arena"] == "stored"  # some is another run's
         if not times or (apart and not told):
             return self.check("spent: models", "", [], sorted(told))
@@ -196,6 +197,14 @@ class Readers(PaperReadings, PlanReadings, TrainingReadings):
         else:
             self.check("spent: dollars", "", (usd, 0.0, times), (one["usd"], one["feared"], one["attempts"]))
         return self.check("spent: told", "", False, one["told"])
+
+    def read_costs(self, said: Mapping[str, Any], told: Mapping[str, Any]) -> None:
+        """Money by model is what `status` says; a report has it where there is some."""
+        charged = {f"edit:{one['model']}": one["usd"] for one in said["models"] if one["usd"] is not None}
+        self.check("costs: dollars", "", {name: one["usd"] for name, one in told.items()}, charged)
+        self.check("costs: in all", "", sum(charged.values()) if charged else None, said["usd"])
+        shown = self.summary.get("analyses", {}).get("costs", [])
+        self.check("costs: in the report", "", [said] if said["models"] else [], shown)
 
     def is_certain(self, about: tuple[str, str, str, int, int]) -> bool:
         """Whether it is known how often a question is put: not where the judge breaks down, nor about a picture that a

@@ -16,7 +16,7 @@ from edit_eval.records import Results
 from edit_eval.reporting import formats
 from edit_eval.reporting.analyses import sections
 from edit_eval.reporting.comparison_tables import columns_table, pairs_table
-from edit_eval.reporting.costs import COMMAND, costs, repetition, time_tables
+from edit_eval.reporting.device_times import time_tables, times
 from edit_eval.reporting.entries import (
     Entry,
     category_names,
@@ -31,6 +31,7 @@ from edit_eval.reporting.language import said
 from edit_eval.reporting.names import NAMES
 from edit_eval.reporting.people_differences import people_in, people_table
 from edit_eval.reporting.remarks import footnotes, no_interval, unshown_lines
+from edit_eval.reporting.repetition import COMMAND, repetition
 from edit_eval.reporting.result_tables import (
     SCORE,
     categories_table,
@@ -148,7 +149,7 @@ def content_of(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
         "sections": sections(summary),
         "unshown": unshown_lines(summary),
         "controls_are_off": controls_are_off(summary),
-        "costs": costs(results, summary),
+        "times": times(results, summary),
         "slow": slow_devices(results),
         "tables": {
             "results": results_table(rows, controls, group=SCORE if len(rows) > len(parts) else None),
