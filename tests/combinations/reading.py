@@ -16,7 +16,7 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from combinations import carrying_out, planted
-from combinations.drawing import PAID, Draw, configuration, counted
+from combinations.drawing import CAPPED, PAID, Draw, configuration, counted, paid_requests
 from combinations.in_place import Ended, command, drawn_seldom, opened_once, without_processes
 from combinations.oracle import HEADLINES, Battle, Expected, Place
 from combinations.reading_paper import PaperReadings
@@ -166,7 +166,8 @@ class Readers(PaperReadings, PlanReadings, TrainingReadings):
             if one[0] == "judge" and one[1] not in ("arena", "rw") and not one[2].startswith("control:")
         )
         want_edits, want_answers = self.want.edits_asked(), self.want.answers_asked()
-        quiet = self.draw["way"] in ("once", "page")
+        # What is stopped between two tries of an edit has both before it.
+        quiet = self.draw["way"] in ("once", "page") and not (self.draw["capped"] and self.draw["edit_failed"])
         if self.draw["way"] != "retry":  # in a storm other edits are made, of which others are made
             self.check("asked: edits", "", [], sorted(want_edits.keys() ^ edits.keys())[:3])
             self.check("asked: answers", "", [], sorted(want_answers.keys() ^ answers.keys(), key=str)[:3])
@@ -176,10 +177,20 @@ class Readers(PaperReadings, PlanReadings, TrainingReadings):
             certain = {one: often for one, often in want_answers.items() if self.is_certain(one)}
             self.check("asked: answers given twice", "", {}, differing(certain, {one: answers[one] for one in certain}))
 
+    def capped(self, times: int) -> None:
+        """A start that may not spend more than so many requests cost has made no more, and was stopped if more were
+        to be made."""
+        there = json.loads((self.folder / CAPPED).read_text("utf-8"))
+        if self.draw["way"] not in ("reuse", "added") and self.draw["arena"] != "stored":  # which are not stopped
+            self.check("capped: requests", "", True, there["requests"] <= self.draw["capped"])
+        if times > there["requests"]:
+            self.check("capped: stopped", "", 4, there["code"])
+
     def spent(self) -> None:
         """What the paid model has cost: each request counts, and what was under way at a kill is feared."""
-        noted = [json.loads(line) for line in (self.folder / "asked.jsonl").read_text("utf-8").splitlines()]
-        times = sum(one[:2] == ["edit", PAID] for one in noted) if self.draw["paid"] else 0
+        times = paid_requests(self.folder) if self.draw["paid"] else 0
+        if self.draw["capped"]:
+            self.capped(times)
         told = {one["model"]: one for one in json.loads(command("status", self.run, "--json").out)["spent"]}
         self.document("costs", True, lambda said: self.read_costs(said, told))
         apart = self.draw["way"] in ("reuse", "added") or self.draw["arena"] == "stored"  # some is another run's
