@@ -129,7 +129,7 @@ describe zebra
 describe notes.txt
 audit good.yaml --scenes 0
 audit good.yaml --people people.csv
-vote show photos
+votes photos
 vote page photos page.html
 gc nowhere
 gc --run photos
