@@ -17,7 +17,7 @@ TESTS = HERE.parent
 
 VERBS = """
 init completion demo run doctor plan report compare gate status view export push gc agreement bridge reanalyse audit
-list describe fetch config config/show vote vote/show vote/export vote/page vote/import env env/create
+list describe fetch config config/show vote vote/export vote/page vote/import env env/create
 """
 TYPES = """
 five_dimensions gedit imgedit kris ladder magicbrush msebench omnicontext picabench risebench scenes structeditbench

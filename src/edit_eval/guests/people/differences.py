@@ -303,7 +303,8 @@ def _judge_alone(judge: FloatArray, column: ScoreColumn, images: Sequence[str], 
         return Estimated(None, None, "unlike_scales" if known.any() else "no_scores")
     values = np.sign(judge[known]) if rated_range is None else judge[known] * (rated_range / (span or 1.0))
     found = estimate(values, cluster_codes([image for image, one in zip(images, known.tolist(), strict=True) if one]))
-    return Estimated(mean(values), found.interval(), found.doubt)
+    end = 1.0 if rated_range is None else math.inf  # it votes, too
+    return Estimated(mean(values), found.interval(lowest=-end, highest=end), found.doubt)
 
 
 def _next(samples: Sequence[str], images: IntArray, says: FloatArray, rated: NDArray[np.bool_], name: str) -> list[str]:
