@@ -43,8 +43,7 @@ from edit_eval.statistics.battles import BACKWARD, FORWARD, battles_by_judge, to
 from edit_eval.statistics.comparison import columns_to_test, compare_models, verdict_on_models
 from edit_eval.statistics.drift import JudgedTwice
 from edit_eval.statistics.people import Vote
-from edit_eval.statistics.preferences import all_differ
-from edit_eval.statistics.summary import votes_document
+from edit_eval.statistics.preferences import all_differ, preferences
 from edit_eval.statistics.verdict import Known
 from edit_eval.store.examined import Examined, JudgedAnchors
 
@@ -327,7 +326,7 @@ def of_votes(models: int, votes: int, raters: int, images: int, own: float = 0.6
             left = chance.random() < 1 / (1 + math.exp(-lead))
             choice = "tie" if chance.random() < 0.15 else "left" if left else "right"
             found.append(Vote(samples[image].id, names[a], names[b], choice, rater=str(rater), cluster=str(image)))
-        told = votes_document(run_of(samples, names, scores=np.full((images, models), 5.0)), found)
+        told = preferences(found, names)
         better = [one["better"] for one in told["differences"]]
         return any(better) or any(row["rank"] not in (None, 1) for row in told["strengths"])
 
