@@ -53,14 +53,8 @@ class VotesAnalysis(Analysis[PeoplesVotes]):
 
     def rows(self, document: PeoplesVotes) -> Sequence[Mapping[str, Any]]:
         return [
-            {
-                "edit_model": row["edit_model"],
-                "strength": row["strength"],
-                "low": row["ci95"][0] if row["ci95"] else None,
-                "high": row["ci95"][1] if row["ci95"] else None,
-                "share": row["share"],
-                "rank": row["rank"],
-            }
+            {name: row[name] for name in ("edit_model", "rank", "strength", "share")}
+            | dict(zip(("low", "high"), row["ci95"] or (None, None), strict=True))
             for row in document.strengths
         ]
 
