@@ -267,7 +267,7 @@ def pairs_of(draw: Draw) -> set[tuple[str, str]]:
     return set(itertools.combinations(on, 2))
 
 
-RICHER = 1.7
+RICHER = 2.2
 
 
 def cost(draw: Draw) -> float:
@@ -275,7 +275,7 @@ def cost(draw: Draw) -> float:
     return 8 + columns(draw) * len(judges(draw)) * (2 if draw["way"] == "once" else 3) / 2 + 20 * draw["page"]
 
 
-def covering(count: int, first: int, worth: Callable[[Draw], object], *, among: int = 60) -> list[Draw]:
+def covering(count: int, first: int, worth: Callable[[Draw], object], *, among: int = 200) -> list[Draw]:
     """So many draws with as many pairs as can be, each the one of many with the most new ones for its cost, of those
     that are `worth` it."""
     seen: set[tuple[str, str]] = set()
