@@ -276,10 +276,6 @@ def compare(
         float | None,
         typer.Option(metavar="SHARE", help="With --fail-if-worse: leave out unscored samples, up to this share."),
     ] = None,
-    people: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="People's scores or votes on some edits: what they would say of all."),
-    ] = None,
     passports: Passports = None,
     full: Full = False,
 ) -> None:
@@ -297,9 +293,7 @@ def compare(
     if score is not None and fail_if_worse:
         raise ConfigurationError(Text("--fail-if-worse compares the headline score with the first; leave out --score"))
     made = [Run(run, passports or passport_folder()) for run in runs]
-    comparison = compare_runs(
-        made, score=score, detect=detect, margin=margin, allow_unscored=allow_unscored, people=people
-    )
+    comparison = compare_runs(made, score=score, detect=detect, margin=margin, allow_unscored=allow_unscored)
     language = spoken(made[0].language)
     answer(lambda: comparison_document(comparison), lambda: print_comparison(comparison, language=language, full=full))
     lines = gate_lines(comparison.gate) if fail_if_worse else []

@@ -16,7 +16,6 @@ from edit_eval.command_line import (
     answer,
     end_if_short,
     verb,
-    words,
 )
 from edit_eval.reporting.language import said, spoken
 from edit_eval.text import Text
@@ -80,29 +79,11 @@ def audit(
     end_if_short(made.passport.verdict != "passed")
 
 
-# -- the verbs of `edit-eval vote`: people's preferences, from votes in `view` and on raters' pages --
+# -- the verbs of `edit-eval vote`: votes on raters' pages, and as files --
 
 voting = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="What people prefer: collect votes, and count them."
+    no_args_is_help=True, rich_markup_mode=None, help="Collect people's votes, and write them as files."
 )
-
-
-@verb(voting, name="show", short_help="Show which edit models people prefer.")
-def vote_show(
-    run: RunFolder,
-    without: Annotated[str | None, typer.Option(metavar="A,B", help="Leave out these raters' votes.")] = None,
-    with_: Annotated[
-        str | None, typer.Option("--with", metavar="A,B", help="Count these raters, though they always take one side.")
-    ] = None,
-) -> None:
-    """Show how strong each edit model is by people's votes, with intervals, and how each rater votes."""
-    from edit_eval.reporting.strengths import preferences_sheet
-    from edit_eval.reporting.table import print_sheet
-    from edit_eval.run import Run
-
-    made = Run(run)
-    document = made.preferences(words(without) or (), words(with_) or ())
-    answer(lambda: document, lambda: print_sheet(preferences_sheet(document), language=spoken(made.language)))
 
 
 @verb(voting, name="export", short_help="Write people's scores as CSV, for `agreement --people`.")
@@ -113,10 +94,10 @@ def vote_export(
     force: Force = False,
 ) -> None:
     """Write each edit's share of the votes it could have won, by rater. Each edit appears once."""
-    from edit_eval.reporting.strengths import write_votes
     from edit_eval.run import Run
+    from edit_eval.store.votes import write_votes
 
-    made = Run(run)
+    made = Run(run).records
     write_votes(made.votes, made.results.samples, file, every=votes, force=force)
 
 
