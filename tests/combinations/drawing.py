@@ -128,6 +128,7 @@ FEATURES: dict[str, Feature] = {
     # drawn last, as it came last: all else is as it was
     "paid": Feature(0, (1,), 0.2),
     "as_many": Feature(0, (1,), 0.6, lambda d: d["controls"]),
+    "voted": Feature(0, (1,), 0.2, lambda d: columns(d) > 1),
 }
 
 SWITCHED = ("arena", "way", "schedule")
