@@ -27,8 +27,12 @@ import numpy as np
 
 from audit_power import AT_90, GOOD, Simulated, trial
 from edit_eval.guests.agreement.calibration import Pairs
+from edit_eval.guests.audit.examiner import Examined, JudgedAnchors
+from edit_eval.guests.audit.findings import findings_of
+from edit_eval.guests.audit.measure import Anchor, Measure, share
+from edit_eval.guests.audit.passports import Examinee, Passport
+from edit_eval.guests.audit.ways import better_of
 from edit_eval.guests.bridge.mapping import translated
-from edit_eval.passports import Examinee, Passport
 from edit_eval.records import Edit, Judgement, Picture, Reading, Results, Sample, Scale, Scoring, Status
 from edit_eval.reporting.people_differences import sentences
 from edit_eval.reporting.remarks import drift_lines
@@ -36,9 +40,6 @@ from edit_eval.reporting.strengths import battle_sheet
 from edit_eval.reporting.table import Line
 from edit_eval.reporting.verdict import answer_lines
 from edit_eval.serving.watch import judge_has_changed, judged_twice
-from edit_eval.statistics.audit.findings import findings_of
-from edit_eval.statistics.audit.measure import Anchor, Measure, share
-from edit_eval.statistics.audit.ways import better_of
 from edit_eval.statistics.battles import BACKWARD, FORWARD, battles_by_judge, together, votes_of
 from edit_eval.statistics.comparison import compare_models, verdict_on_models
 from edit_eval.statistics.drift import JudgedTwice
@@ -46,7 +47,6 @@ from edit_eval.statistics.people import Vote
 from edit_eval.statistics.preferences import all_differ
 from edit_eval.statistics.summary import votes_document
 from edit_eval.statistics.verdict import Known
-from edit_eval.store.examined import Examined, JudgedAnchors
 
 DOCS = Path(__file__).resolve().parents[1] / "docs" / "trust.md"
 SCORE, SECOND = "overall", "restraint"
