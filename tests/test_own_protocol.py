@@ -13,10 +13,11 @@ import pytest
 import yaml
 
 from edit_eval import evaluate
+from edit_eval.comparing import compare
 from edit_eval.errors import RunDirectoryError
 from edit_eval.judges.answers import LEAST_MASS
 from edit_eval.records import Status
-from edit_eval.run import Run, compare
+from edit_eval.run import Run
 from faults.faulty_runs import Ears, lines
 
 EXAMPLES = Path(__file__).parents[1] / "examples"

@@ -50,7 +50,7 @@ IMPORTED = {
 }
 DEAR = ("edit_eval.serving", "edit_eval.guests.ray.driver", "edit_eval.__main__")
 """Of our own modules, all of which a command has at hand, those that are left to who needs them."""
-MODULES = ("edit_eval", "edit_eval.run")
+MODULES = ("edit_eval", "edit_eval.drawing")
 BESIDE = {"process": 6, "probe": 5}
 """What is started beside a model, a worker or what looks at its environment, and of how many words that is."""
 ORDINARY = (-1, None, True, False)

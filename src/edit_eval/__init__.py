@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from edit_eval.benchmarks.contract import Benchmark
+    from edit_eval.comparing import compare
     from edit_eval.edit_models.contract import ControlPicture, EditModel, EditRequest
     from edit_eval.errors import (
         BenchmarkError,
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
     )
     from edit_eval.reporting.analyses import Analysis, ChartStyle, RunRecords, SampleGroup, Sources
     from edit_eval.reporting.table import Column, Line, Table
-    from edit_eval.run import Run, analyse, compare
+    from edit_eval.run import Run, analyse
     from edit_eval.serving.scoring import Scored, score, score_table
     from edit_eval.statistics.comparison import Comparison
     from edit_eval.statistics.means import MeanScore
@@ -67,7 +68,8 @@ __version__ = "0.1.0"
 
 _PLACES = {
     "evaluation": ("evaluate",),
-    "run": ("Run", "analyse", "compare"),
+    "run": ("Run", "analyse"),
+    "comparing": ("compare",),
     "serving.scoring": ("score", "score_table", "Scored"),
     "statistics.means": ("MeanScore",),
     "statistics.comparison": ("Comparison",),

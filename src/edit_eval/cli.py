@@ -271,10 +271,10 @@ def compare(
     full: Full = False,
 ) -> None:
     """Paired differences with intervals, corrected p-values and ranks with ties, between runs or models of one run."""
+    from edit_eval.comparing import compare as compare_runs
     from edit_eval.reporting.comparison import comparison_document, gate_lines, print_comparison
     from edit_eval.reporting.terminal_text import one_line
     from edit_eval.run import Run
-    from edit_eval.run import compare as compare_runs
 
     if margin is not None and not fail_if_worse:
         raise ConfigurationError(Text("--margin needs --fail-if-worse: give both or neither"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,14 +17,11 @@ from edit_eval.records import FAILED, Ending, Judgement, Results, Status
 from edit_eval.reporting.analyses import RunRecords, computed, summary_of
 from edit_eval.reporting.language import said, spoken
 from edit_eval.reporting.scores import frame
-from edit_eval.reporting.verdict import answer_lines, of_comparison, verdict_of
-from edit_eval.statistics.comparison import Comparison
+from edit_eval.reporting.verdict import answer_lines, verdict_of
 from edit_eval.statistics.means import MeanScore, chosen, means, the_mean
-from edit_eval.statistics.people import read_answers
 from edit_eval.statistics.summary import votes_document
-from edit_eval.store.comparable import compare_runs
 from edit_eval.store.examined import Examination, examined
-from edit_eval.store.joined import joined, judges_apart
+from edit_eval.store.joined import joined
 from edit_eval.store.provenance import mixed_environments
 from edit_eval.store.run_directory import RunDirectory, of_ledger
 from edit_eval.store.run_folders import damaged, recorded
@@ -72,18 +68,6 @@ class Analysed:
         from edit_eval.reporting.page.notebook import analysis_html
 
         return analysis_html(self.name, self.document)
-
-
-class ShownComparison(Comparison):
-    """A comparison; prints who wins, and is shown with its tables in a notebook."""
-
-    def __repr__(self) -> str:
-        return "\n".join(map(said, answer_lines(of_comparison(self))))
-
-    def _repr_html_(self) -> str:
-        from edit_eval.reporting.page.notebook import comparison_html
-
-        return comparison_html(self)
 
 
 @dataclass(frozen=True)
@@ -384,7 +368,7 @@ def analyse(name: str, *sources: Any, **parameters: Any) -> Analysed:
     """
 
     def read(some: Sequence[Any]) -> RunRecords:
-        first, *others = map(_opened, some)
+        first, *others = map(run_at, some)
         return replace(first.records, results=joined([first, *others])) if others else first.records
 
     document, records = computed(name, sources, read, parameters)
@@ -392,43 +376,6 @@ def analyse(name: str, *sources: Any, **parameters: Any) -> Analysed:
     return Analysed(name, document, records, getattr(first, "language", ""))
 
 
-def compare(
-    runs: str | Path | Run | Sequence[str | Path | Run],
-    *,
-    score: str | None = None,
-    detect: float | None = None,
-    margin: float | None = None,
-    allow_unscored: float | None = None,
-    people: str | Path | None = None,
-) -> Comparison:
-    """Compares runs, or the edit models within one run, by every judge that they have in common.
-
-    By the headline of each judge, or by its score of that name. With `detect` it also says how many samples would show
-    a true difference of that many points. Its `gate` says whether any is worse than the first; with `margin`, whether
-    all are shown to be less than that many points worse. It only passes what would pass for every possible missing
-    score, except for those of a share `allow_unscored` of the samples, which it leaves out. With a file of `people`'s
-    scores or votes on some of the edits it says what they would say of all of them. Raises `ConfigurationError` for
-    runs that cannot be compared, with what differs, and `RunDirectoryError` for a folder that is no run."""
-    given = [runs] if isinstance(runs, str | Path | Run) else runs
-    made = [_opened(run) for run in given]
-    try:
-        answers = None if people is None else read_answers(Path(people))
-        found = compare_runs(
-            made, score=score, detect=detect, margin=margin, allow_unscored=allow_unscored, people=answers
-        )
-        return ShownComparison(**vars(found))
-    except ConfigurationError as error:
-        for line in judges_apart(made):
-            error.add_note(Text("{}; `edit-eval agreement {: }` says more", line, (str(run.path) for run in made)))
-        raise
-
-
-def _opened(run: str | Path | Run) -> Run:
+def run_at(run: str | Path | Run) -> Run:
+    """Returns the run in a folder, or the one that is given."""
     return run if isinstance(run, Run) else Run(Path(run))
-
-
-if __name__ == "__main__":
-    from edit_eval.reporting.page.files import draw
-
-    _run = Run(Path(sys.argv[1]))
-    sys.exit(draw(_run.results, _run.summary, _run.path, language=_run.language))

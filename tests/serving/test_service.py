@@ -17,8 +17,9 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from edit_eval.comparing import compare
 from edit_eval.errors import RunDirectoryError
-from edit_eval.run import Run, compare
+from edit_eval.run import Run
 from edit_eval.serving.scoring import score_table
 from service_at_work import Serve, Served, configured, encoded, pair, text
 

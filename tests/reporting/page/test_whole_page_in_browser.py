@@ -12,10 +12,11 @@ from urllib.parse import parse_qsl
 import pytest
 
 from edit_eval import evaluate
+from edit_eval.comparing import compare
 from edit_eval.reporting.comparison import comparison_document
 from edit_eval.reporting.entries import KEYS
 from edit_eval.reporting.page.files import write_report
-from edit_eval.run import Run, compare
+from edit_eval.run import Run
 from reporting.reports import Report
 from small_benchmark import configuration, sample_id, write_benchmark
 from source_texts import templates
