@@ -33,19 +33,18 @@ from edit_eval.guests.audit.measure import Anchor, Measure, share
 from edit_eval.guests.audit.passports import Examinee, Passport
 from edit_eval.guests.audit.ways import better_of
 from edit_eval.guests.bridge.mapping import translated
+from edit_eval.guests.people.differences import by_votes
 from edit_eval.records import Edit, Judgement, Picture, Reading, Results, Sample, Scale, Scoring, Status
-from edit_eval.reporting.people_differences import sentences
 from edit_eval.reporting.remarks import drift_lines
 from edit_eval.reporting.strengths import battle_sheet
 from edit_eval.reporting.table import Line
 from edit_eval.reporting.verdict import answer_lines
 from edit_eval.serving.watch import judge_has_changed, judged_twice
 from edit_eval.statistics.battles import BACKWARD, FORWARD, battles_by_judge, together, votes_of
-from edit_eval.statistics.comparison import compare_models, verdict_on_models
+from edit_eval.statistics.comparison import columns_to_test, compare_models, verdict_on_models
 from edit_eval.statistics.drift import JudgedTwice
 from edit_eval.statistics.people import Vote
-from edit_eval.statistics.preferences import all_differ
-from edit_eval.statistics.summary import votes_document
+from edit_eval.statistics.preferences import all_differ, preferences
 from edit_eval.statistics.verdict import Known
 
 DOCS = Path(__file__).resolve().parents[1] / "docs" / "trust.md"
@@ -327,7 +326,7 @@ def of_votes(models: int, votes: int, raters: int, images: int, own: float = 0.6
             left = chance.random() < 1 / (1 + math.exp(-lead))
             choice = "tie" if chance.random() < 0.15 else "left" if left else "right"
             found.append(Vote(samples[image].id, names[a], names[b], choice, rater=str(rater), cluster=str(image)))
-        told = votes_document(run_of(samples, names, scores=np.full((images, models), 5.0)), found)
+        told = preferences(found, names)
         better = [one["better"] for one in told["differences"]]
         return any(better) or any(row["rank"] not in (None, 1) for row in told["strengths"])
 
@@ -366,10 +365,7 @@ def preferred_by_people(models: int, images: int, seen: int, shared: float) -> C
                 lead = quality[image, a] - quality[image, b] + chance.normal()
                 choice = "tie" if abs(lead) < 0.3 else "left" if lead > 0 else "right"
                 answers.append(Vote(samples[image].id, names[a], names[b], choice, rater="Ann", cluster=str(image)))
-        compared = compare_models(results, answers)
-        assert compared is not None
-        assert compared.people is not None
-        return any("People would prefer" in str(line) for line in sentences(compared.people))
+        return any(pair.preferred for pair in by_votes(columns_to_test(results), answers).pairs)
 
     return wrong
 

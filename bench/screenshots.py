@@ -266,7 +266,7 @@ PICTURES = {
         prepare=two_editors,
     ),
     "serving": Picture("", ("#live",), service, prepare=lambda folder, environment: None, server=a_service, height=700),
-    "closed-models": Picture("runs/all/report/index.html", ("#time > h2", "dl.costs"), prepare=with_stub_providers),
+    "closed-models": Picture("runs/all/report/index.html", ("#costs",), prepare=with_stub_providers),
     "gate": Picture("gate-LANGUAGE.html", ("p", "svg"), prepare=a_gate),
     "bridge": Picture("runs/bridge/report/index.html", (".chart-agreement",), prepare=a_bridge),
     "clusters": Picture(

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from edit_eval.guests.agreement import judges, people
 from edit_eval.guests.agreement.analysis import AgreementAnalysis
+from edit_eval.guests.agreement.calibration import Pairs
 from edit_eval.guests.agreement.document import JudgesAgreement
-from edit_eval.records import Results
+from edit_eval.records import Results, Scale, Scoring, Status
 from edit_eval.reporting.analyses import RunRecords, plain
 from edit_eval.reporting.table import Sheet
 from edit_eval.statistics.people import Rating
@@ -38,3 +40,29 @@ def people_agreement(run: Results, ratings: Sequence[Rating], **how: Any) -> dic
 def sheet_of(document: dict[str, Any]) -> Sheet:
     """The sheet of that JSON, as it is read back."""
     return AgreementAnalysis().sheet(msgspec.convert(document, JudgesAgreement))
+
+
+UP = Scoring(protocol="p", headline="score", scales={"score": Scale(lowest=0, highest=10)})
+LOSS = Scoring(protocol="q", headline="loss", scales={"loss": Scale(lowest=0, higher_is_better=False)})
+
+
+def two_judges(make_sample, make_results, *, samples=60, models=("a", "b", "c", "d"), missing=(), scoring=UP):
+    """`new` is 1.5 above `old` and noisy; of models in `missing` the new one has scored nothing."""
+    generator = np.random.default_rng(3)
+    every = [make_sample(n) for n in range(samples)]
+    rows = {}
+    for place, model in enumerate(models):
+        truth = generator.uniform(0, 7, samples) + 0.3 * place
+        rows[model, "old"] = [[float(value)] for value in truth]
+        seen = np.clip(truth + 1.5 + generator.normal(0, 0.5, samples), 0, 10)
+        rows[model, "new"] = [[Status.PENDING if model in missing else float(value)] for value in seen]
+    return make_results(every, rows, scoring=scoring)
+
+
+def drawn(images: int, each: int, noise: float, seed: int = 1, models: int = 4) -> Pairs:
+    """Targets that are a bent map of the scores, with noise that belongs to the image."""
+    generator = np.random.default_rng(seed)
+    clusters = np.repeat(np.arange(images), each)
+    scores = generator.uniform(0, 10, images * each).round()
+    targets = scores**2 / 10 + noise * generator.normal(size=images)[clusters]
+    return Pairs(scores, targets, clusters, [f"m{n % models}" for n in range(images * each)])

@@ -335,24 +335,23 @@ def test_what_people_would_say_of_a_run(
         lines += [f"{sample_id(3 * picture)},15_steps,50_steps,{choice},{rater}" for rater in ("Ann", "Bo")]
     votes = folder / "votes.csv"
     votes.write_text("\n".join(lines) + "\n", "utf-8")
-    ended = edit_eval("compare", whole.path, "--people", votes, "--json")
+    ended = edit_eval("people", whole.path, "--people", votes, "--json")
     assert ended.code == 0, ended.err
-    people = json.loads(ended.out)["people"]
+    people = json.loads(ended.out)
     (pair,) = people["pairs"]
     assert (people["kind"], people["raters"], people["unmatched"]) == ("votes", 2, 0)
     assert (pair["a"], pair["b"], pair["answers"]) == ("50_steps", "15_steps", 32)
     assert (pair["images"], pair["total_images"]) == (16, 24)
     assert 0 < pair["people_alone"]["difference"] < 1
     assert pair["corrected"]["ci95"][0] < pair["corrected"]["difference"] <= pair["corrected"]["ci95"][1] <= 1
-    assert "People would prefer A to B" in edit_eval("compare", whole.path, "--people", votes).out
+    assert "People would prefer 50_steps to 15_steps" in edit_eval("people", whole.path, "--people", votes).out
     of_run = [Vote(line.split(",")[0], *line.split(",")[1:]) for line in lines[1:]]
     again = Run(whole.path)
     monkeypatch.setattr(Votes, "counted", lambda *_: of_run)
-    assert again.summary["comparison"]["people"] == people
+    assert again.summary["analyses"]["people"] == [people]
     monkeypatch.undo()
-    assert whole.summary["comparison"]["people"] is None
     votes.write_text("sample_id,edit_model,score\nnowhere,50_steps,1\n")
-    refused = edit_eval("compare", whole.path, "--people", votes)
+    refused = edit_eval("people", whole.path, "--people", votes)
     assert refused.code == 2
     assert "none of the 1 answers by people is about two edits" in refused.err
 

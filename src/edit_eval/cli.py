@@ -264,10 +264,6 @@ def compare(
         float | None,
         typer.Option(metavar="SHARE", help="With --fail-if-worse: leave out unscored samples, up to this share."),
     ] = None,
-    people: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="People's scores or votes on some edits: what they would say of all."),
-    ] = None,
     full: Full = False,
 ) -> None:
     """Paired differences with intervals, corrected p-values and ranks with ties, between runs or models of one run."""
@@ -284,9 +280,7 @@ def compare(
         raise ConfigurationError(Text("--fail-if-worse compares the headline score with the first; leave out --score"))
     folder = added("compare").get("examinations")
     made = [Run(run, folder) for run in runs]
-    comparison = compare_runs(
-        made, score=score, detect=detect, margin=margin, allow_unscored=allow_unscored, people=people
-    )
+    comparison = compare_runs(made, score=score, detect=detect, margin=margin, allow_unscored=allow_unscored)
     language = spoken(made[0].language)
     answer(lambda: comparison_document(comparison), lambda: print_comparison(comparison, language=language, full=full))
     lines = gate_lines(comparison.gate) if fail_if_worse else []

@@ -34,7 +34,7 @@ from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError
 from edit_eval.judges.contract import PROBABILITIES, AnswerForm
 from edit_eval.protocols.asked import AskedJudge, Light, SampleQuestion, ask, asked_judges, make_protocol, rounds_of
 from edit_eval.protocols.contract import Question, fault, is_earlier
-from edit_eval.records import CONTROL, Sample, Told
+from edit_eval.records import CONTROL, Sample, Told, no_garbage
 from edit_eval.statistics.controls import steps
 from edit_eval.text import Text, counted, packed, unpacked
 from edit_eval.workers.failures import one_line
@@ -269,6 +269,7 @@ class Experiment:
     # -- questions --
 
     @cached_property
+    @no_garbage()
     def asked(self) -> dict[str, list[tuple[SampleQuestion, ...]]]:
         """For each judge, the questions about each sample; none about a bad one, and one beside the filters."""
         made: dict[int, list[tuple[SampleQuestion, ...]]] = {}

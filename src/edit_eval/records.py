@@ -6,7 +6,9 @@ environments import this file.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import gc
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
@@ -618,3 +620,18 @@ def model_title(key: str) -> str:
     """Returns a model's key as words: `edit:testing` is `edit model testing`, `judge:testing` is `judge testing`."""
     kind, _, name = key.partition(":")
     return Text("edit model {}", name) if kind == "edit" else Text("judge {}", name)
+
+
+@contextmanager
+def no_garbage() -> Iterator[None]:
+    """Turns off garbage collection while a hundred thousand records are made: it would take as long as making them."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            if not gc.get_freeze_count():
+                gc.freeze()
+                gc.unfreeze()  # into the oldest generation, which is searched last
+            gc.enable()

@@ -19,7 +19,6 @@ from edit_eval.reporting.language import said, spoken
 from edit_eval.reporting.scores import frame
 from edit_eval.reporting.verdict import answer_lines, verdict_of
 from edit_eval.statistics.means import MeanScore, chosen, means, the_mean
-from edit_eval.statistics.summary import votes_document
 from edit_eval.store.examined import Examination, examined
 from edit_eval.store.joined import joined
 from edit_eval.store.provenance import mixed_environments
@@ -27,7 +26,6 @@ from edit_eval.store.run_directory import RunDirectory, of_ledger
 from edit_eval.store.run_folders import damaged, recorded
 from edit_eval.store.stored import read_stored
 from edit_eval.store.table import JudgementTable, open_table
-from edit_eval.store.votes import Votes, read_votes
 from edit_eval.text import Text
 
 
@@ -205,8 +203,7 @@ class Run:
     @cached_property
     def summary(self) -> dict[str, Any]:
         """The numbers, as in `summary.json`."""
-        votes = self.votes.counted(self.results.samples)
-        return summary_of(self.results, min_coverage=self._min_coverage, votes=votes)
+        return summary_of(self.results, min_coverage=self._min_coverage)
 
     def means(
         self, edit_model: str | None = None, judge: str | None = None, score: str | None = None
@@ -250,30 +247,7 @@ class Run:
     @property
     def records(self) -> RunRecords:
         """What analyses read."""
-        votes = self.votes.counted(self.results.samples)
-        return RunRecords(self.results, votes, self.language, self._min_coverage)
-
-    @cached_property
-    def votes(self) -> Votes:
-        """People's votes on pairs of its edits; in no score, and beside the judge's in `comparison.people`."""
-        return read_votes(self._directory.path, self.results.edits)
-
-    def preferences(self, without: Collection[str] = (), taken_in: Collection[str] = ()) -> dict[str, Any]:
-        """Returns which edit model people prefer (see `statistics.preferences`), without the votes of raters `without`,
-        and with those of raters `taken_in` who always take one side."""
-        votes = self.votes.counted(self.results.samples)
-        known = {vote.rater for vote in votes}
-        for flag, names in (("--without", without), ("--with", taken_in)):
-            if unknown := next((name for name in names if name not in known), ""):
-                raise ConfigurationError(
-                    Text("{} {}: nobody with that name has voted{}", flag, unknown, did_you_mean(unknown, known))
-                )
-        heard = [vote for vote in votes if vote.rater not in without]
-        return {
-            **votes_document(self.results, heard, taken_in),
-            "outdated": self.votes.outdated,
-            "damaged": self.votes.damage.total,
-        }
+        return RunRecords(self.results, self.language, self._min_coverage)
 
     @property
     def language(self) -> str:

@@ -16,7 +16,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 from combinations import planted
-from combinations.drawing import Draw, configuration, judges, legal, there_before, written
+from combinations.drawing import (
+    CAPPED,
+    PRICE,
+    Draw,
+    configuration,
+    judges,
+    legal,
+    paid_requests,
+    there_before,
+    written,
+)
 from combinations.in_place import Ended, command, interrupted, killed, without_processes
 from combinations.oracle import Expected
 
@@ -36,6 +46,8 @@ class Start(NamedTuple):
     """`kill` or `interrupt`, before the task with the number `after`; `unless it ended`: only if the one before was
     stopped."""
     after: int = 0
+    capped: bool = False
+    """Whether it may not spend more than `capped` requests cost."""
 
 
 def prepared(draw: Draw, folder: Path) -> Path:
@@ -74,6 +86,8 @@ def starts(draw: Draw, folder: Path) -> Iterator[Start]:
     """The commands of a draw in turn; the last one ends it."""
     path, run, way = prepared(draw, folder), folder / "run", draw["way"]
     words: tuple[str | Path, ...] = ("run", path, "--run-dir", run)
+    if draw["capped"]:
+        words += ("--set", f"execution.max_cost={draw['capped'] * PRICE + PRICE / 2:.2f}")
     if draw["arena"] == "stored":
         there = folder / "arena.yaml"
         there.write_text(json.dumps(configuration(there_before(draw), folder)), "utf-8")
@@ -93,7 +107,10 @@ def starts(draw: Draw, folder: Path) -> Iterator[Start]:
         yield Start(words)
         (folder / "storm").unlink()
         words += ("--retry", "edit_failed")
-    yield Start(words)
+    yield Start(words, capped=bool(draw["capped"]))
+    if draw["capped"]:
+        words = words[: words.index("--set")] + words[words.index("--set") + 2 :]
+        yield Start(words, "unless it ended")
     if draw["pilot"]:  # which may have ended with nothing but planted failures
         yield Start((*words, "--set", "execution.pilot=false"), "unless it ended")
 
@@ -110,7 +127,14 @@ def in_place(draw: Draw, folder: Path) -> Ended:
         disturb = [interrupted(start.after)] if start.disturbed == "interrupt" else []
         with without_processes(*disturb, page=bool(draw["page"])):
             ended = command(*start.words)
+        if start.capped:
+            noted(folder, ended)
     return ended
+
+
+def noted(folder: Path, ended: Ended) -> None:
+    """Writes down what a start came to that might not spend more."""
+    (folder / CAPPED).write_text(json.dumps({"code": ended.code, "requests": paid_requests(folder)}))
 
 
 def with_workers(draw: Draw, folder: Path) -> Ended:
@@ -128,6 +152,8 @@ def with_workers(draw: Draw, folder: Path) -> Ended:
                 process.send_signal(signal.SIGKILL if start.disturbed == "kill" else signal.SIGINT)
             process.wait()
             ended = Ended(process.returncode, (folder / "out").read_text("utf-8"), (folder / "err").read_text("utf-8"))
+        if start.capped:
+            noted(folder, ended)
     return ended
 
 

@@ -128,6 +128,7 @@ FEATURES: dict[str, Feature] = {
     # drawn last, as it came last: all else is as it was
     "paid": Feature(0, (1,), 0.2),
     "as_many": Feature(0, (1,), 0.6, lambda d: d["controls"]),
+    "capped": Feature(0, (1, 3, 6), 0.6, lambda d: d["paid"]),
 }
 
 SWITCHED = ("arena", "way", "schedule")
@@ -266,7 +267,7 @@ def pairs_of(draw: Draw) -> set[tuple[str, str]]:
     return set(itertools.combinations(on, 2))
 
 
-RICHER = 1.7
+RICHER = 2.2
 
 
 def cost(draw: Draw) -> float:
@@ -274,7 +275,7 @@ def cost(draw: Draw) -> float:
     return 8 + columns(draw) * len(judges(draw)) * (2 if draw["way"] == "once" else 3) / 2 + 20 * draw["page"]
 
 
-def covering(count: int, first: int, worth: Callable[[Draw], object], *, among: int = 60) -> list[Draw]:
+def covering(count: int, first: int, worth: Callable[[Draw], object], *, among: int = 200) -> list[Draw]:
     """So many draws with as many pairs as can be, each the one of many with the most new ones for its cost, of those
     that are `worth` it."""
     seen: set[tuple[str, str]] = set()
@@ -462,6 +463,8 @@ def configuration(draw: Draw, folder: Path) -> dict[str, Any]:
 
 PAID, PRICE = "m0", 0.04
 """The edit model that may be a paid one, and what a request for an edit costs there, in US dollars."""
+CAPPED = "spent-at-most.json"
+"""What was asked of the paid model by the end of each start that might not spend more."""
 STORM = 0.4
 """The share of edits that fail while a storm lasts (`--retry` makes them afterwards)."""
 
@@ -496,6 +499,12 @@ def written(draw: Draw, folder: Path) -> Path:
     path = folder / "config.yaml"
     path.write_text(json.dumps(configuration(draw, folder), indent=1), "utf-8")
     return path
+
+
+def paid_requests(folder: Path) -> int:
+    """How often the paid model was asked so far."""
+    lines = (folder / "asked.jsonl").read_text("utf-8").splitlines()
+    return sum(json.loads(line)[:2] == ["edit", PAID] for line in lines)
 
 
 def counted(found: Counter[Any]) -> dict[Any, int]:

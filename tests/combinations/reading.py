@@ -16,11 +16,12 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from combinations import carrying_out, planted
-from combinations.drawing import PAID, Draw, configuration, counted
+from combinations.drawing import Draw, configuration, counted
 from combinations.in_place import Ended, command, drawn_seldom, opened_once, without_processes
 from combinations.oracle import HEADLINES, Battle, Expected, Place
 from combinations.reading_paper import PaperReadings
 from combinations.reading_plan import PlanReadings
+from combinations.reading_spending import SpendingReadings
 from combinations.reading_training import TrainingReadings
 from edit_eval.reporting.page.gallery import PageFiles, gallery
 from edit_eval.run import Run
@@ -59,7 +60,7 @@ def disagreements(
         return Readers(draw, folder, carry_out).found
 
 
-class Readers(PaperReadings, PlanReadings, TrainingReadings):
+class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings):
     """The readers of one run, and where they are wrong."""
 
     def __init__(self, draw: Draw, folder: Path, carry_out: carrying_out.CarryOut) -> None:
@@ -166,7 +167,8 @@ class Readers(PaperReadings, PlanReadings, TrainingReadings):
             if one[0] == "judge" and one[1] not in ("arena", "rw") and not one[2].startswith("control:")
         )
         want_edits, want_answers = self.want.edits_asked(), self.want.answers_asked()
-        quiet = self.draw["way"] in ("once", "page")
+        # What is stopped between two tries of an edit has both before it.
+        quiet = self.draw["way"] in ("once", "page") and not (self.draw["capped"] and self.draw["edit_failed"])
         if self.draw["way"] != "retry":  # in a storm other edits are made, of which others are made
             self.check("asked: edits", "", [], sorted(want_edits.keys() ^ edits.keys())[:3])
             self.check("asked: answers", "", [], sorted(want_answers.keys() ^ answers.keys(), key=str)[:3])
@@ -175,27 +177,6 @@ class Readers(PaperReadings, PlanReadings, TrainingReadings):
         if quiet and self.draw["batch"] == 1:
             certain = {one: often for one, often in want_answers.items() if self.is_certain(one)}
             self.check("asked: answers given twice", "", {}, differing(certain, {one: answers[one] for one in certain}))
-
-    def spent(self) -> None:
-        """What the paid model has cost: each request counts, and what was under way at a kill is feared."""
-        noted = [json.loads(line) for line in (self.folder / "asked.jsonl").read_text("utf-8").splitlines()]
-        times = sum(one[:2] == ["edit", PAID] for one in noted) if self.draw["paid"] else 0
-        told = {one["model"]: one for one in json.loads(command("status", self.run, "--json").out)["spent"]}
-        apart = self.draw["way"] in ("reuse", "added") or self.draw["arena"] == "stored"  # some is another run's
-        if not times or (apart and not told):
-            return self.check("spent: models", "", [], sorted(told))
-        self.check("spent: models", "", [f"edit:{PAID}"], sorted(told))
-        one, usd = (
-            told.get(f"edit:{PAID}", {"usd": 0.0, "feared": 0.0, "attempts": 0, "told": None}),
-            self.want.spent(times),
-        )
-        if apart:
-            self.check("spent: at most", "", True, one["usd"] <= usd + 1e-9)
-        elif self.draw["way"] == "kill":
-            self.check("spent: at least", "", True, one["usd"] + one["feared"] >= usd - 1e-9)
-        else:
-            self.check("spent: dollars", "", (usd, 0.0, times), (one["usd"], one["feared"], one["attempts"]))
-        return self.check("spent: told", "", False, one["told"])
 
     def is_certain(self, about: tuple[str, str, str, int, int]) -> bool:
         """Whether it is known how often a question is put: not where the judge breaks down, nor about a picture that a

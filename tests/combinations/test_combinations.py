@@ -29,7 +29,7 @@ from combinations.in_place import Ended, command, interrupted, killed, without_p
 from combinations.oracle import Expected
 
 HERE = Path(__file__).parent
-DRAWS = drawing.covering(31, 0, lambda draw: not Expected(draw).refused)
+DRAWS = drawing.covering(21, 0, lambda draw: not Expected(draw).refused)
 """Of `make test`: of very many those that have most pairs between them, and something to do."""
 COVERED = 0.95
 PROCESSES = [

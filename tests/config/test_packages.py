@@ -20,7 +20,9 @@ from edit_eval.config.identity import Identity, identity
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import BenchmarkError, ConfigurationError
 from edit_eval.experiment import load_samples
+from edit_eval.reporting.analyses import summary_of
 from edit_eval.store.subjects.controls import CONTROLS
+from reporting.reported_runs import build_run
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "package"
 UV = Path(sys.executable).with_name("uv")
@@ -222,11 +224,9 @@ def test_an_analysis_that_fails_loses_no_report(place: Path, tmp_path: Path) -> 
         "    def wanted(self, records): raise ZeroDivisionError('nothing to divide')\n"
     )
     named_by(place, "broken-analysis", "analysis.broken = broken_analysis:Broken", broken_analysis=text)
-    (tmp_path / "edits").mkdir()
-    done = typed(place, tmp_path, "demo", "--run-dir", "run")
-    assert done.returncode == 0, done.stderr
-    notes = json.loads((tmp_path / "run/report/summary.json").read_text("utf-8"))["notes"]
-    assert any("`broken` of broken-analysis 1.0 failed (ZeroDivisionError" in note for note in notes)
+    summary = summary_of(build_run(tmp_path, samples=2, size=(8, 8)))
+    assert any("`broken` of broken-analysis 1.0 failed (ZeroDivisionError" in note for note in summary["notes"])
+    assert summary["results"]
 
 
 @pytest.mark.parametrize("owner", ["the house", "another package"])

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import io
-from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from edit_eval.guests.push.card import card
 from edit_eval.records import Results
-from edit_eval.reporting import comparison_tables, people_differences, result_tables
+from edit_eval.reporting import comparison_tables, result_tables
 from edit_eval.reporting.comparison import print_comparison
-from edit_eval.reporting.page.files import markdown
 from edit_eval.reporting.page.html import page_table
 from edit_eval.reporting.page.notebook import notebook_html
-from edit_eval.reporting.page.page import page
 from edit_eval.reporting.results_sheet import print_summary
 from edit_eval.reporting.table import Column, Line, Table, markdown_table, print_sheet
 from edit_eval.statistics.comparison import compare_models
-from edit_eval.statistics.people import Vote
-from edit_eval.statistics.summary import summarise
 from edit_eval.text import Text
 from reporting.reports import Report, report_on
 
@@ -108,23 +103,3 @@ def test_groups_head_their_rows_on_a_terminal_only_where_they_have_several() -> 
     single = Table(every=TABLE.every, rows=ROWS[1:], group=TABLE.group)
     assert lines(single)[2] == ["Group", "Name", "Mean"]
     assert lines(single)[4:] == [["A", "a", "–"], ["B", "b|<i>", "2.25"]]
-
-
-def test_a_column_that_is_added_to_what_people_would_say_is_on_terminal_page_and_in_markdown(
-    several: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    added = Column(Text("Seen twice"), lambda row: f"{2 * row.pair.images}#")
-    monkeypatch.setattr(people_differences, "ESTIMATED", (*people_differences.ESTIMATED, added))
-    one, other = several.results.edit_models[:2]
-    voted = several.results.samples[::2]
-    votes = [Vote(sample.id, one, other, "left", "Ann", cluster=sample.cluster) for sample in voted]
-    comparison = compare_models(several.results, votes)
-    assert comparison is not None
-    terminal = io.StringIO()
-    print_comparison(comparison, Console(file=terminal, width=200))
-    summary = summarise(several.results, votes=votes)
-    page_ = "".join(page(several.results, summary, tmp_path, language="en")).split('type="application/json"')[0]
-    people = people_differences.people_in(summary)
-    assert people is not None
-    for medium in (terminal.getvalue(), page_, markdown(several.results, summary, "en").replace("\\", "")):
-        assert [word for word in ("Seen twice", f"{2 * people.pairs[0].images}#") if word not in medium] == []

@@ -70,7 +70,7 @@ MACHINES = "slow_devices.py"
 """Seconds of devices: no edit is judged by them."""
 THEIRS = "reanalysis.py"
 """Others' own numbers, some of which are geometric means of two scores."""
-DRAWS = {"pages.py", "voting.py", "costs.py"}
+DRAWS = {"pages.py", "voting.py", "device_times.py"}
 """They draw whom to ask what, or take medians of seconds, and say nothing of edits."""
 ROUNDED = "formats.py"
 """A p is never rounded across the level: the one place where a display looks at both."""

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import independently
+from edit_eval.guests.people.differences import corrected, peoples_differences
 from edit_eval.statistics.comparison import compare
 from edit_eval.statistics.intervals import (
     Estimate,
@@ -23,7 +24,6 @@ from edit_eval.statistics.intervals import (
     tipping_share,
 )
 from edit_eval.statistics.people import Rating
-from edit_eval.statistics.people_differences import corrected
 from edit_eval.statistics.power import detectable_difference
 from independently import Seen, of_differences, people_corrected
 from small_columns import column
@@ -254,7 +254,7 @@ def test_what_people_would_say(judge, people):
     assert {"few_images", "no_spread" if people == "alike" else None} <= reasons
 
 
-def test_what_compare_says_that_people_would_say():
+def test_what_it_says_that_people_would_say():
     """From two people's ratings of both edits: the mean of what they say of a sample, which counts once for each."""
     seen = set()
     for samples, g in asked("useful", "ratings", counts=False, draws=12):
@@ -268,7 +268,7 @@ def test_what_compare_says_that_people_would_say():
                 answers += [Rating(f"s{number:04d}", name, at, rater) for name, at in (("a", 4 + y), ("b", 4.0))]
             mean = math.fsum(said) / len(said) if said else None
             rated[image].append(Seen(one.judge, mean, float(len(said))))
-        (pair,) = compare(columns, people=answers).people.pairs
+        (pair,) = peoples_differences(columns, answers).pairs
         expected = people_corrected(rated)
         assert close(pair.weight, expected.weight)
         assert close(pair.corrected.difference, expected.mean, 10)

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from edit_eval.guests.agreement.beside_votes import beside_votes
 from edit_eval.records import Judgement, Reading, Results, Sample, Scoring, Status
 from edit_eval.statistics.battles import (
     BACKWARD,
@@ -27,7 +28,6 @@ from edit_eval.statistics.battles import (
     together,
     votes_of,
 )
-from edit_eval.statistics.beside_votes import beside_votes
 from edit_eval.statistics.people import Vote
 from edit_eval.statistics.preferences import PENALTY, all_differ, davidson, fit_strengths, preferences
 from late_imports import Late

@@ -155,7 +155,7 @@ def test_voting_by_the_keyboard_survives_the_viewer(folder: Path, open_tab: Open
         assert len(set(tab.evaluate(enlarged))) == 1, "all are enlarged alike"
         assert "none" not in tab.evaluate(enlarged)[0]
         assert tab.evaluate("document.documentElement.scrollHeight <= innerHeight"), "a pair is on one screen"
-    choices = [line.choice for line in Run(folder / "first").votes.lines]
+    choices = [line.choice for line in Run(folder / "first").records.votes.lines]
     assert sorted(choices) == sorted(["left", "right", "tie", "both_bad", "skip", "right"])
     tab.keyboard.press("1")
     tab.locator(".lost").wait_for()
@@ -165,4 +165,4 @@ def test_voting_by_the_keyboard_survives_the_viewer(folder: Path, open_tab: Open
         tab.locator(".vote-pictures img").nth(2).wait_for()
         tab.keyboard.press("2")
         tab.get_by_text("Your votes: 6 of 50.").wait_for()
-    assert len(Run(folder / "first").votes.lines) == 7
+    assert len(Run(folder / "first").records.votes.lines) == 7

@@ -41,4 +41,4 @@ def test_a_report_is_looked_at_and_a_vote_counts_in_firefox(folder: Path, tmp_pa
 
     with ThreadPoolExecutor(1) as thread:  # a browser of other tests may have a loop in this one
         thread.submit(asyncio.run, look()).result()
-    assert [(line.rater, line.choice) for line in Run(run).votes.lines] == [("Ann", "left")]
+    assert [(line.rater, line.choice) for line in Run(run).records.votes.lines] == [("Ann", "left")]

@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.reporting.strengths import write_votes
 from edit_eval.run import Run
 from edit_eval.statistics.people import read_people_file
 from edit_eval.store.journal import seal, unseal
-from edit_eval.store.votes import FileHead, add_saved_votes, read_asked
+from edit_eval.store.votes import FileHead, VoteLine, add_saved_votes, read_asked, write_votes
 from edit_eval.viewer.pages import write_raters_page
 from viewer.large_run import write_large_run
 from viewer.served import Viewer
@@ -25,6 +24,10 @@ from viewer.served import Viewer
 def polls(folder: Path) -> Any:
     with Viewer([folder]) as viewer:
         yield viewer
+
+
+def kept_votes(run: Path) -> tuple[VoteLine, ...]:
+    return Run(run).records.votes.lines
 
 
 def following(viewer: Viewer, rater: str) -> dict[str, Any]:
@@ -53,13 +56,14 @@ def test_a_vote_is_kept_and_counts(polls: Viewer, folder: Path) -> None:
         task = vote(polls, task, "Ann", choice)
     assert (task["mine"], task["all"]) == (4, 4)
     run = Run(folder / "first")
-    assert [line.choice for line in run.votes.lines] == ["left", "right", "tie", "both_bad", "skip"]
-    assert run.preferences()["votes"] == 4
+    assert [line.choice for line in kept_votes(folder / "first")] == ["left", "right", "tie", "both_bad", "skip"]
+    assert run.analysis("votes").votes == 4
     after = dict(run.summary)
-    comparison, votes = after["comparison"], after.pop("votes")
-    assert {**after, "comparison": {**comparison, "people": None}} == before, "in no other number"
-    assert (votes["votes"], votes["beside"]) == (4, run.preferences()["beside"])
-    assert sum(pair["answers"] for pair in comparison["people"]["pairs"]) == 4
+    said = dict(after["analyses"])
+    [votes], [people] = said.pop("votes"), said.pop("people")
+    assert {**after, "analyses": said} == {"analyses": {}, **before}, "in no other number"
+    assert votes["votes"] == 4
+    assert sum(pair["answers"] for pair in people["pairs"]) == 4
 
 
 def test_a_rater_is_not_told_who_made_what(polls: Viewer, folder: Path) -> None:
@@ -71,7 +75,7 @@ def test_a_rater_is_not_told_who_made_what(polls: Viewer, folder: Path) -> None:
         lefts.add(task["left"]["file"])
         task = vote(polls, task, "Ann", "left")
     assert len(lefts) > 10
-    assert len({line.left for line in Run(folder / "first").votes.lines}) == 3
+    assert len({line.left for line in kept_votes(folder / "first")}) == 3
 
 
 def test_a_vote_can_be_taken_back_and_the_votes_say_what_they_have_settled(polls: Viewer, folder: Path) -> None:
@@ -79,14 +83,14 @@ def test_a_vote_can_be_taken_back_and_the_votes_say_what_they_have_settled(polls
     assert (first["pairs"], first["settled"]) == (3, 0)
     vote(polls, first, "Ann", "left")
     assert vote(polls, first, "Ann", "tie")["mine"] == 1
-    assert [line.choice for line in Run(folder / "first").votes.lines] == ["tie"]
+    assert [line.choice for line in kept_votes(folder / "first")] == ["tie"]
     keys = {edit.key: edit.edit_model for edit in Run(folder / "first").results.edits}
     for rater in ("Ann", "Ben"):
         task = following(polls, rater)
         for _ in range(30):
             made = [keys[task[side]["file"].rpartition("/")[2]] for side in ("left", "right")]
             task = vote(polls, task, rater, "left" if made == sorted(made) else "right")
-    told = Run(folder / "first").preferences()["differences"]
+    told = Run(folder / "first").analysis("votes").differences
     assert task["settled"] == sum(pair["ci95"] is not None and pair["ci95"][0] > 0 for pair in told) > 0
 
 
@@ -117,8 +121,8 @@ def test_votes_survive_the_viewer(folder: Path) -> None:
         assert task["mine"] == 1
         assert vote(viewer, task, "Ann", "right")["mine"] == 2
     run = Run(folder / "first")
-    assert [line.choice for line in run.votes.lines] == ["left", "right"]
-    assert run.preferences()["damaged"] == 1
+    assert [line.choice for line in kept_votes(folder / "first")] == ["left", "right"]
+    assert run.analysis("votes").damaged == 1
     assert sorted(path.name for path in (folder / "first" / "votes").iterdir()) == ["0001.jsonl", "0002.jsonl"]
 
 
@@ -159,21 +163,19 @@ def test_what_is_no_json_is_refused(body: bytes, polls: Viewer) -> None:
 def test_a_vote_on_an_edit_that_was_made_anew_does_not_count(polls: Viewer, folder: Path) -> None:
     vote(polls, following(polls, "Ann"), "Ann", "left")
     run = Run(folder / "first")
-    line = run.votes.lines[0]
+    line = kept_votes(folder / "first")[0]
     (folder / "first" / next(e.image for e in run.results.edits if e.key == line.left_key)).unlink()
-    found = Run(folder / "first").preferences()
-    assert (found["votes"], found["outdated"]) == (0, 1)
+    found = Run(folder / "first").analysis("votes")
+    assert (found.votes, found.outdated) == (0, 1)
 
 
 def test_what_is_exported_is_what_agreement_reads(polls: Viewer, folder: Path, tmp_path: Path) -> None:
-    from edit_eval.reporting.strengths import write_votes
-
     for rater in ("Ann", "Ben"):
         task = following(polls, rater)
         for number in range(20):
             task = vote(polls, task, rater, ("left", "right", "tie")[number % 3])
     run = Run(folder / "first")
-    write_votes(run.votes, run.results.samples, tmp_path / "people.csv", every=False)
+    write_votes(run.records.votes, run.results.samples, tmp_path / "people.csv", every=False)
     rows = read_people_file(tmp_path / "people.csv")
     assert {row.rater for row in rows} == {"Ann", "Ben"}
     assert run.analysis("agreement", people=tmp_path / "people.csv").people.people == 2
@@ -245,12 +247,12 @@ def test_a_rater_votes_with_no_network_and_the_votes_come_back(
     assert file.name.startswith("votes-Ann-Ng-")
     assert add_saved_votes(kept, [file]) == {"new": 7, "changed": 0, "already": 0}
     assert add_saved_votes(kept, [file]) == {"new": 0, "changed": 0, "already": 7}
-    lines = Run(kept).votes.lines
+    lines = kept_votes(kept)
     assert [line.choice for line in lines] == ["left", "right", "tie", "tie", "both_bad", "skip", "right"]
     assert {line.rater for line in lines} == {"Ann Ng"}
     asked = {one.ticket: one for one in read_asked(kept)}
     assert all((line.left, line.right) == (asked[line.ticket].left, asked[line.ticket].right) for line in lines)
-    assert Run(kept).preferences()["votes"] == 6
+    assert Run(kept).analysis("votes").votes == 6
 
 
 def test_nothing_in_the_page_tells_who_made_what(run: Path, tmp_path: Path) -> None:
@@ -288,10 +290,10 @@ def test_votes_on_a_page_are_known_to_the_next_pair(run: Path, tmp_path: Path) -
     write_raters_page(run, tmp_path / "votes.html", pairs=30)
     files = [saved(run, tmp_path / f"{rater}.jsonl", rater=rater) for rater in ("Ann", "Ben")]
     assert add_saved_votes(run, files)["new"] == 60
-    assert Run(run).preferences(taken_in=("Ann", "Ben"))["agreement"]["pairs"] == 30
+    assert Run(run).analysis("votes", with_="Ann,Ben").agreement["pairs"] == 30
     again = saved(run, tmp_path / "again.jsonl", choice="right", at=2e9)
     assert add_saved_votes(run, [again, files[0]]) == {"new": 0, "changed": 30, "already": 30}
-    assert {line.choice for line in Run(run).votes.lines if line.rater == "Ann"} == {"right"}
+    assert {line.choice for line in kept_votes(run) if line.rater == "Ann"} == {"right"}
 
 
 def test_a_later_import_counts_though_its_clock_is_behind(run: Path, tmp_path: Path) -> None:
@@ -302,11 +304,11 @@ def test_a_later_import_counts_though_its_clock_is_behind(run: Path, tmp_path: P
         for name, choice, at in (("first", "left", 1e9), ("second", "right", 2e9))
     )
     assert add_saved_votes(run, [second, first]) == {"new": 5, "changed": 5, "already": 0}
-    assert {line.choice for line in Run(run).votes.lines} == {"right"}
+    assert {line.choice for line in kept_votes(run)} == {"right"}
     corrected = saved(run, tmp_path / "corrected.jsonl", choice="tie", at=5e8)
     assert add_saved_votes(run, [corrected]) == {"new": 0, "changed": 5, "already": 0}
     assert add_saved_votes(run, [second, corrected, first]) == {"new": 0, "changed": 0, "already": 15}
-    assert {line.choice for line in Run(run).votes.lines} == {"tie"}
+    assert {line.choice for line in kept_votes(run)} == {"tie"}
 
 
 def test_a_page_and_people_s_scores_replace_nothing_unasked(run: Path, tmp_path: Path) -> None:
@@ -318,7 +320,7 @@ def test_a_page_and_people_s_scores_replace_nothing_unasked(run: Path, tmp_path:
         write_raters_page(run, file, pairs=5, force=force)
 
     def scores(file: Path, force: bool) -> None:
-        write_votes(made.votes, made.results.samples, file, every=False, force=force)
+        write_votes(made.records.votes, made.results.samples, file, every=False, force=force)
 
     for write, file in ((page, tmp_path / "mine.html"), (scores, tmp_path / "mine.csv")):
         file.write_text("mine")

@@ -34,11 +34,11 @@ def remember_sources(samples: Iterable[Sample]) -> None:
         folder = _sources()
         elsewhere = str(folder / "elsewhere")
         pictures = (picture for sample in samples for picture in sample.pictures.values() if picture.path)
-        for digest, place in {picture.digest: picture.path for picture in pictures}.items():
-            path = os.path.abspath(place)
-            if not _DIGEST.fullmatch(digest) or path == _laid(str(folder), digest, path):
-                continue
+        places = {picture.digest: os.path.abspath(picture.path) for picture in pictures}
+        away = [one for one in places.items() if _DIGEST.fullmatch(one[0]) and one[1] != _laid(str(folder), *one)]
+        if away:
             os.makedirs(elsewhere, exist_ok=True)
+        for digest, path in away:
             _link(path, f"{elsewhere}/{digest}.{hashlib.sha256(os.fsencode(path)).hexdigest()[0]}")
 
 

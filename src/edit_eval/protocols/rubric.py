@@ -196,9 +196,7 @@ class Rubric:
             **about,
             system=loading.fill(system, values),
             user=user,
-            shows=tuple(
-                View(picture="edit") if name == "edited" else earlier(self._parameters.against) for name in images
-            ),
+            shows=tuple([self._views[name] for name in images]),
             form=form,
             again=rubric.ask_again.get(form, ""),
         )

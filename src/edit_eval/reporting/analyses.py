@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -24,8 +25,8 @@ from edit_eval.records import Results
 from edit_eval.reporting.language import said
 from edit_eval.reporting.table import Line, Sheet
 from edit_eval.reporting.terminal_text import readable
-from edit_eval.statistics.people import Vote
 from edit_eval.statistics.summary import summarise
+from edit_eval.store.votes import Votes, read_votes
 from edit_eval.text import Text
 
 
@@ -34,12 +35,15 @@ class RunRecords:
     """What an analysis reads of a run."""
 
     results: Results
-    votes: Sequence[Vote] = ()
-    """People's, on pairs of its edits."""
     language: str = ""
     """Of its instructions, `en` or `zh`; empty for that of whoever reads."""
     min_coverage: float = 1.0
     """The share of its headlines that each of them must have."""
+
+    @cached_property
+    def votes(self) -> Votes:
+        """People's, on pairs of its edits; read when an analysis asks."""
+        return read_votes(Path(self.results.directory), self.results.edits)
 
 
 @dataclass(frozen=True)
@@ -193,13 +197,13 @@ def computed(
     return of.compute(records, parameters), records
 
 
-def analysed(results: Results, votes: Sequence[Vote] = (), *, min_coverage: float = 1.0) -> dict[str, Any]:
+def analysed(results: Results, *, min_coverage: float = 1.0) -> dict[str, Any]:
     """Returns what every registered analysis wants to say of a run by itself: `analyses` of `summary.json`.
 
     Plain data by name; an analysis with nothing to say is left out. One that a package brings and that fails is left
     out with a note: a report is never lost to it.
     """
-    records, found, notes = RunRecords(results, votes, min_coverage=min_coverage), {}, []
+    records, found, notes = RunRecords(results, min_coverage=min_coverage), {}, []
     for name in sorted(names("analysis")):
         path = locate("analysis", name)
         try:
@@ -217,10 +221,9 @@ def analysed(results: Results, votes: Sequence[Vote] = (), *, min_coverage: floa
     return {**({"analyses": found} if found else {}), **({"notes": [*results.notes, *notes]} if notes else {})}
 
 
-def summary_of(results: Results, *, min_coverage: float = 1.0, votes: Sequence[Vote] = ()) -> dict[str, Any]:
+def summary_of(results: Results, *, min_coverage: float = 1.0) -> dict[str, Any]:
     """Returns the document `summary.json`: `statistics.summary.summarise`, and what analyses say by themselves."""
-    said_by_themselves = analysed(results, votes, min_coverage=min_coverage)
-    return {**summarise(results, min_coverage=min_coverage, votes=votes), **said_by_themselves}
+    return {**summarise(results, min_coverage=min_coverage), **analysed(results, min_coverage=min_coverage)}
 
 
 def plain(document: Any) -> Any:

@@ -24,7 +24,6 @@ from edit_eval.reporting.comparison_tables import (
 from edit_eval.reporting.formats import p_value, signed
 from edit_eval.reporting.language import said
 from edit_eval.reporting.names import score_line, short_category
-from edit_eval.reporting.people_differences import people_sheet
 from edit_eval.reporting.remarks import examined_words, few_images, no_interval
 from edit_eval.reporting.table import Line, Table, print_sheet
 from edit_eval.reporting.terminal_text import (
@@ -187,8 +186,6 @@ def _of_judge(
     if first:
         yield Line()
         yield from _explanation(comparison, letters)
-    if comparison.people:
-        yield from people_sheet(comparison.people, judge, letters, detailed={pair.a for pair in detailed})
     categories = list(dict.fromkeys(name for pair in detailed for name in pair.categories))
     if len(categories) > 1:
         tests = sum(len(pair.categories) for pair in comparison.pairs)

@@ -23,11 +23,6 @@ NAMES: Mapping[str, Mapping[str, Text]] = {
     },
     "control": {"source": Text("Control: source"), "blank": Text("Control: grey"), "shuffled": Text("Control: other")},
     "mean": {"category_mean": Text("Mean of categories"), "sample_mean": Text("Mean of samples")},
-    "whose": {
-        "judge_alone": Text("judge alone"),
-        "people_alone": Text("people alone"),
-        "corrected": Text("corrected"),
-    },
     "verdict": {
         "passed": Text("passed"),
         "limited": Text("limited"),

@@ -11,7 +11,7 @@ from rich.console import Console
 from edit_eval.published.certificates import is_certified, said
 from edit_eval.reporting import formats
 from edit_eval.reporting.analyses import sections
-from edit_eval.reporting.costs import device_times_table, highest_memory_table
+from edit_eval.reporting.device_times import device_times_table, highest_memory_table
 from edit_eval.reporting.entries import controls_of, entries, headlines, refusals
 from edit_eval.reporting.names import counted_status, score_line
 from edit_eval.reporting.remarks import examined_lines, footnotes, no_interval, unshown_lines, wrong_lines

@@ -35,7 +35,6 @@ from edit_eval.records import (
     Status,
     model_title,
 )
-from edit_eval.reporting.costs import recorded_command, spent_words
 from edit_eval.reporting.formats import decimals, duration
 from edit_eval.reporting.formats import score as score_text
 from edit_eval.reporting.language import worded
@@ -49,6 +48,7 @@ from edit_eval.reporting.progress.view import (
     more_devices,
     read_live,
 )
+from edit_eval.reporting.repetition import recorded_command
 from edit_eval.reporting.table import Column, Look, Table, terminal_table
 from edit_eval.reporting.terminal_text import (
     Styled,
@@ -60,7 +60,7 @@ from edit_eval.reporting.terminal_text import (
     stdout_console,
 )
 from edit_eval.statistics.failures import failures
-from edit_eval.statistics.timing import token_words, tokens
+from edit_eval.statistics.timing import spent_words, token_words, tokens
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.text import Text, counted, joined
 

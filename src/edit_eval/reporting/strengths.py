@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-from edit_eval.errors import ConfigurationError
-from edit_eval.new_files import refuse_existing, write_rows, written_whole
 from edit_eval.published.certificates import certificate_of_points, is_certified
 from edit_eval.published.certificates import said as certified_words
-from edit_eval.records import Sample
 from edit_eval.reporting import formats
 from edit_eval.reporting.formats import signed
 from edit_eval.reporting.names import NAMES
 from edit_eval.reporting.table import Column, Line, Look, Sheet, Table
 from edit_eval.statistics.battles import Fought
 from edit_eval.statistics.families import Correction
-from edit_eval.statistics.people import ratings_of
-from edit_eval.store.votes import Votes
 from edit_eval.text import Text, counted
 
 Row = Mapping[str, Any]
@@ -210,7 +203,7 @@ def _of_score(found: Row, rated: Any, places: Mapping[str, int]) -> Iterator[Lin
     yield table
     if says := nothing_known(found):
         yield Line(Text("{:. }.", [says]), "problem")
-    yield from _doubts(found["strengths"], "problem")
+    yield from doubt_lines(found["strengths"], "problem")
     yield Line()
     yield wins_table(found, [row["edit_model"] for row in table.rows], places)
     yield Line()
@@ -218,7 +211,7 @@ def _of_score(found: Row, rated: Any, places: Mapping[str, int]) -> Iterator[Lin
     yield from ranks_lines(found)
 
 
-def _doubts(strengths: Sequence[Row], look: Look) -> Iterator[Line]:
+def doubt_lines(strengths: Sequence[Row], look: Look) -> Iterator[Line]:
     """Yields why strengths have no interval, each reason once."""
     for doubt in dict.fromkeys(row["no_ci95"] for row in strengths if row["no_ci95"]):
         yield Line(DOUBTS[doubt] if doubt in DOUBTS else Text("No interval: {}.", NAMES["no_ci95"][doubt]), look)
@@ -261,148 +254,3 @@ def _lines(found: Mapping[str, Any]) -> Iterator[Text]:
             signed(fit["side"]),
             ends(fit["side_ci95"]),
         )
-
-
-# -- people's votes on a terminal, and as files --
-
-Found = Mapping[str, Any]
-SCORES = ("sample_id", "edit_model", "score", "rater", "edit_seed")
-EVERY = ("sample_id", "edit_seed", "left", "right", "choice", "rater", "weight", "how", "seconds", "at")
-
-_ONE_SIDED: Mapping[str, Callable[..., Text]] = {
-    "apart.left": lambda rater: Text(
-        "{0} takes the left one whatever it is, and is not counted; to count these votes: --with {0}", rater
-    ),
-    "apart.right": lambda rater: Text(
-        "{0} takes the right one whatever it is, and is not counted; to count these votes: --with {0}", rater
-    ),
-    "side.left": lambda rater: Text(
-        "{} takes the left one whatever it is: these votes say nothing; leave them out with --without", rater
-    ),
-    "side.right": lambda rater: Text(
-        "{} takes the right one whatever it is: these votes say nothing; leave them out with --without", rater
-    ),
-}
-
-
-def preferences_sheet(document: Mapping[str, Any]) -> Sheet:
-    """Returns strengths, raters and their agreement, judges beside people, from `run.preferences()` or `votes`."""
-    return list(_preferences(document)) if document["raters"] else [Line(Text("Nobody has voted yet."))]
-
-
-def _preferences(document: Mapping[str, Any]) -> Iterator[Line | Table[Any]]:
-    votes, samples, skipped = (document[name] for name in ("votes", "samples", "skipped"))
-    raters = len(document["raters"])
-    yield Line(Text("{} votes on {} samples by {}; {} skipped", votes, samples, raters, skipped))
-    yield Line()
-    places = {one["edit_model"]: place for place, one in enumerate(document["strengths"])}
-    yield strengths_table(document["strengths"], places=places)
-    yield from _doubts(document["strengths"], "quiet")
-    yield from ranks_lines(document)
-    yield Line()
-    yield raters_table(document["raters"])
-    for rater in document["raters"]:
-        if rater["side"]:
-            kind = f"{'apart' if rater['set_apart'] else 'side'}.{rater['side']}"
-            yield Line(_ONE_SIDED[kind](rater["rater"]), "problem")
-    agreement = document["agreement"]
-    if agreement and agreement["pairs"]:
-        yield Line()
-        yield Line(
-            Text(
-                "Raters agree with alpha {} {} on {} pairs that two or more have seen; {} of their votes are the same",
-                formats.score(agreement["alpha"]),
-                formats.bracketed(agreement["ci95"]),
-                agreement["pairs"],
-                formats.share(agreement["identical"], 1),
-            )
-        )
-    if document["beside"]["judges"] and votes:
-        yield Line()
-        yield beside_table(document["beside"])
-        yield Line(
-            Text(
-                "How often each prefers the edit that a person does; a tie of one of the two counts half. Who "
-                "always said that both are equal would have {}.",
-                formats.share(document["beside"]["tie"], 1),
-            )
-        )
-    if outdated := document.get("outdated"):
-        yield Line(Text("{} votes are on edits that are not there any more, and do not count", outdated))
-    if damaged := document.get("damaged"):
-        yield Line(Text("{} damaged lines among the votes were left out", damaged))
-    several = Text(
-        "Strengths: Bradley-Terry, in logits, mean 0; a tie counts half. Votes count with the "
-        "inverse of the chance of their sample. 95% intervals clustered on source images and "
-        "raters."
-    )
-    alone = Text(
-        "Strengths: Bradley-Terry, in logits, mean 0; a tie counts half. 95% intervals clustered "
-        "on source images: they hold for this rater alone."
-    )
-    yield Line(several if raters > 1 else alone, "quiet")
-
-
-def beside_table(beside: Found) -> Table[Found]:
-    """Returns a row for each judge, shown one edit at a time or two, and one for people among each other."""
-    people = {"judge": Text("one person with another"), "edits": 2, **(beside["people"] or {})}
-    return Table(
-        every=(
-            Column(Text("Who"), lambda one: one["judge"], "name"),
-            Column(Text("Shown"), lambda one: Text("two edits") if one["edits"] == 2 else Text("one edit"), "word"),
-            Column(
-                Text("Prefers as people do"),
-                lambda one: None if one["agrees"] is None else formats.share(one["agrees"], 1),
-                look="strong",
-            ),
-            Column(Text("95% interval"), lambda one: formats.bracketed(one["ci95"])),
-            Column(
-                Text("Constant"),
-                lambda one: None if one.get("constant") is None else f"{one['constant']:.1%}",
-                when=lambda one: one.get("constant") is not None,
-            ),
-            Column(Text("Pairs"), lambda one: str(one["pairs"])),
-        ),
-        rows=[*beside["judges"], *([people] if beside["people"] else [])],
-        label=Text("Judges beside people"),
-        style="ranks",
-        gap=2,
-    )
-
-
-def raters_table(raters: Sequence[Found]) -> Table[Found]:
-    """Returns a row for each rater: how often each choice was made."""
-    counts = {"votes": Text("Votes"), "ties": Text("Ties"), "both_bad": Text("Both bad"), "skipped": Text("Skipped")}
-    return Table(
-        every=(
-            Column(Text("Rater"), lambda one: one["rater"], "name"),
-            *(Column(title, partial(lambda key, one: str(one[key]), name)) for name, title in counts.items()),
-            Column(
-                Text("Left", context="votes"),
-                lambda one: None if one["left"] is None else formats.share(one["left"], 1),
-                look=lambda one: "problem" if one["side"] else "",
-            ),
-        ),
-        rows=raters,
-        label=Text("Raters"),
-        style="ranks",
-        gap=0,
-    )
-
-
-def write_votes(votes: Votes, samples: Iterable[Sample], file: Path, *, every: bool, force: bool = False) -> None:
-    """Writes people's scores of edits, or every vote, as CSV. Raises `ConfigurationError` if there is none."""
-    if not votes.lines:
-        raise ConfigurationError(Text("there are no votes yet; `edit-eval view RUN` collects them"))
-    if every:
-        names: tuple[str, ...] = EVERY
-        rows = [[line.sample, *(getattr(line, name) for name in names[1:])] for line in votes.lines]
-    else:
-        names, ratings = SCORES, ratings_of(votes.counted(samples))
-        rows = [[getattr(one, name) for name in names] for one in ratings]
-    if str(file) == "-":
-        write_rows(sys.stdout, names, rows)
-        return
-    refuse_existing(file, force=force)
-    with written_whole(file) as temporary, temporary.open("w", encoding="utf-8", newline="") as out:
-        write_rows(out, names, rows)

@@ -155,7 +155,8 @@ def fill(template: str, values: Mapping[str, str]) -> str:
         return template
     pieces = pieces.copy()
     for number in range(1, len(pieces), 2):
-        pieces[number] = _tag(names).sub("< ", values[pieces[number]])
+        value = values[pieces[number]]
+        pieces[number] = _tag(names).sub("< ", value) if "<" in value else value
     return "".join(pieces)
 
 

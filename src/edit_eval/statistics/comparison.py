@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
 from typing import Any
@@ -42,10 +41,7 @@ from edit_eval.statistics.intervals import (
     tipping_share,
 )
 from edit_eval.statistics.outcomes import Outcome, equal_within, outcome
-from edit_eval.statistics.people import PeoplesAnswers, Vote
-from edit_eval.statistics.people_differences import People, peoples_differences
 from edit_eval.statistics.power import ALPHA, POWER, clusters_needed, detectable_difference
-from edit_eval.statistics.preferences import one_sided
 from edit_eval.statistics.series import Sureness, ends, finite, gain, largest_difference, mean, sureness
 from edit_eval.statistics.verdict import Known, Verdict, verdict
 from edit_eval.text import Text
@@ -222,8 +218,6 @@ class Comparison:
     """Whether any other column may replace the first: the question of `--fail-if-worse`."""
     notes: tuple[str, ...] = ()
     """Warnings for the reader: unfinished runs, judges that some runs lack."""
-    people: People | None = None
-    """What people would say, if some have been asked."""
     verdict: Verdict | None = None
     """Who is better, by all judges together; None only while it is made."""
 
@@ -254,7 +248,6 @@ class Comparison:
             "pairs": [asdict(pair) for pair in self.pairs],
             "gate": asdict(self.gate),
             "verdict": self.verdict and self.verdict.document(),
-            "people": None if self.people is None else asdict(self.people),
             "notes": list(self.notes),
         }
 
@@ -266,19 +259,17 @@ def compare(
     margin: float | None = None,
     allow_unscored: float | None = None,
     notes: Sequence[str] = (),
-    people: PeoplesAnswers | None = None,
     known: Known | None = None,
 ) -> Comparison:
     """Compares every two columns of the same judge; all pairs of all judges are one family of tests.
 
     With `detect` each pair also says how many samples would show a true difference of that size. With `margin` the
     gate asks whether the others are shown to be less than that many points worse than the first; with `allow_unscored`
-    it leaves out samples without a score, up to that share (`gate.hold_against_first`). With scores or votes of
-    `people` on some edits it says what they would say of all (`people_differences`), which changes nothing else. What
-    is `known` besides scores goes into the verdict; a judge that is known not to put controls last ranks nobody.
+    it leaves out samples without a score, up to that share (`gate.hold_against_first`). What is `known` besides scores
+    goes into the verdict; a judge that is known not to put controls last ranks nobody.
 
-    Raises `ConfigurationError` for a `detect` or `margin` that is not above 0, for columns of one judge that cannot
-    be compared (`refuse_incomparable`), and for `people` without an answer about them.
+    Raises `ConfigurationError` for a `detect` or `margin` that is not above 0, and for columns of one judge that cannot
+    be compared (`refuse_incomparable`).
     """
     for name, value in ((Text("difference to detect"), detect), ("margin", margin)):
         if value is not None and not (value > 0 and math.isfinite(value)):
@@ -305,34 +296,33 @@ def compare(
         pairs=tuple(pairs),
         gate=hold_against_first(both, pairs, margin=margin, allow_unscored=allow_unscored),
         notes=tuple(notes),
-        people=None if people is None else peoples_differences(columns, people),
     )
     return replace(found, verdict=verdict(columns, found, known, held=margin is not None))
 
 
-def compare_models(results: Results, votes: Sequence[Vote] = (), known: Known | None = None) -> Comparison | None:
+def compare_models(results: Results, known: Known | None = None) -> Comparison | None:
     """Compares the edit models of one run: the numbers of `edit-eval compare RUN`; None with fewer than two.
 
-    Differences between the models and notes on the run are left out. A judge that lacks the source of a sample that it
-    scored, or has no sample to score, is left out: its pairs cannot be tested. `votes` are people's on its edits; those
-    of raters who always take one side do not count (`preferences.one_sided`). What is `known` is as for `compare`.
+    Differences between the models and notes on the run are left out. What is `known` is as for `compare`.
     """
-    columns = _columns(results)
+    columns = columns_to_test(results)
+    return compare(columns, known=known) if columns and len(results.edit_models) > 1 else None
+
+
+def columns_to_test(results: Results, score: str | None = None) -> list[ScoreColumn]:
+    """Returns a column for every (edit model, judge), named after the edit model, by the headline or that `score`.
+
+    A judge that lacks the source of a sample that it scored, or has no sample to score, is left out: its pairs cannot
+    be tested.
+    """
+    columns = _columns(results, score)
     testable = {
         judge: all(
             one.scores and all(one.clusters[s] for s, score in one.scores.items() if score is not None) for one in of
         )
         for judge, of in by_judge(columns).items()
     }
-    columns = [one for one in columns if testable[one.judge]]
-    if not columns or len(results.edit_models) < 2:
-        return None
-    with suppress(ConfigurationError):  # votes on edits that no judge has scored
-        apart = one_sided(votes)
-        found = compare(columns, people=[vote for vote in votes if vote.rater not in apart] or None, known=known)
-        people = found.people and replace(found.people, set_apart=sorted(apart))
-        return replace(found, people=people)
-    return compare(columns, known=known)
+    return [one for one in columns if testable[one.judge]]
 
 
 def verdict_on_models(results: Results, comparison: Comparison | None, known: Known) -> Verdict:
@@ -344,9 +334,9 @@ def verdict_on_models(results: Results, comparison: Comparison | None, known: Kn
     return verdict(columns, replace(comparison, columns=(*comparison.columns, *others)), known)
 
 
-def _columns(results: Results) -> list[ScoreColumn]:
+def _columns(results: Results, score: str | None = None) -> list[ScoreColumn]:
     """Returns a column for every (edit model, judge), named after the edit model."""
-    found = columns_of(results, {judge: {} for judge in results.judges})
+    found = columns_of(results, {judge: {} for judge in results.judges}, score=score)
     return [replace(one, name=one.edit_model) for one in found]
 
 

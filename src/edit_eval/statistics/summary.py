@@ -12,24 +12,20 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from statistics import fmean
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from edit_eval.records import Judgement, Results, Scale, Status
 from edit_eval.statistics.battles import as_others_rate, battles_by_judge, others_may_read, together
-from edit_eval.statistics.beside_votes import beside_votes
 from edit_eval.statistics.comparison import Comparison, compare_models, verdict_on_models
 from edit_eval.statistics.controls import beside_edits, controls_of, fewest, kind_of, put_last, steps_of, wanted
 from edit_eval.statistics.failures import edits_by_model, failures_document
 from edit_eval.statistics.instruments import Item, given_by, judges_of, readings_document, spread_of
 from edit_eval.statistics.intervals import FloatArray, IntArray, estimate
-from edit_eval.statistics.people import Vote
-from edit_eval.statistics.preferences import preferences
 from edit_eval.statistics.series import Sureness, ends, finite, mean, series_of, sureness
 from edit_eval.statistics.timing import timing
 from edit_eval.statistics.verdict import Known, known_of
@@ -43,15 +39,13 @@ _PLACES = {status: place for place, status in enumerate(_STATUSES)}
 _OK = _PLACES[Status.OK]
 
 
-def summarise(results: Results, *, min_coverage: float = 1.0, votes: Sequence[Vote] = ()) -> dict[str, Any]:
+def summarise(results: Results, *, min_coverage: float = 1.0) -> dict[str, Any]:
     """Returns the document `summary.json`, as in docs/records.md: plain dicts, lists, strings, integers and floats.
 
     `results` has one entry for every (edit model, judge), in the configuration's order, with all scores of the judge.
     There is no mean over different models, judges or scores. `min_coverage` is a share, 0 to 1: the part of its
-    headlines that each of them must have.
-    `votes` are people's, and are in no number but those of `votes` and `comparison.people`. With judges that compare
-    two edits there is `battles`: for each of them its coverage, and by score the results of its battles. What
-    analyses add is in `reporting.analyses`.
+    headlines that each of them must have. With judges that compare two edits there is `battles`: for each of them its
+    coverage, and by score the results of its battles. What analyses add is in `reporting.analyses`.
     """
     entries = entries_of(results, min_coverage)
     every = results.counted
@@ -79,10 +73,8 @@ def summarise(results: Results, *, min_coverage: float = 1.0, votes: Sequence[Vo
     }
     if battles:
         document["battles"] = battles
-    if votes:
-        document["votes"] = votes_document(results, votes)
     besides = known_of(document, [results])
-    compared = compare_models(results, votes, besides)
+    compared = compare_models(results, besides)
     document["comparison"] = _comparison(compared)
     document["verdict"] = verdict_on_models(results, compared, besides).document()
     return document
@@ -102,15 +94,6 @@ def _battles(results: Results, min_coverage: float) -> dict[str, Any]:
         for judge, (of, scores) in battles_by_judge(results).items()
         for every_battle in [[*of, *(one for one in results.stored if one.judge == judge)]]
     }
-
-
-def votes_document(results: Results, votes: Sequence[Vote], taken_in: Collection[str] = ()) -> dict[str, Any]:
-    """Returns which edit model people prefer (see `preferences`), with the votes of raters `taken_in` who always take
-    one side; `beside`, the run's judges beside them (see `beside_votes`)."""
-    found = preferences(votes, results.edit_models, taken_in=taken_in)
-    apart = {rater["rater"] for rater in found["raters"] if rater["set_apart"]}
-    beside = beside_votes(results, [vote for vote in votes if vote.rater not in apart])
-    return {**found, "beside": msgspec.to_builtins(beside)}
 
 
 def known(results: Results, *, battles: bool = False) -> Known:
@@ -138,7 +121,6 @@ def _comparison(found: Comparison | None) -> dict[str, Any] | None:
             {**pair, "largest": [_without(sample, "words_a", "words_b") for sample in pair["largest"]]}
             for pair in document["pairs"]
         ],
-        "people": document["people"],
     }
 
 

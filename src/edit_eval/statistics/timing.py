@@ -1,20 +1,20 @@
 """Computes where each device's time and memory went; the times add up to the wall time.
 
-Also the tokens used by each judge whose server counts them.
+Also the tokens used by each judge whose server counts them, and the words for these and for what was charged.
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from edit_eval.records import Activity, MemoryUse, Results, Utilisation
-from edit_eval.text import Text
+from edit_eval.records import Activity, MemoryUse, Results, Spent, Utilisation
+from edit_eval.text import Text, counted
 
 KINDS = ("editing", "judging", "loading", "unloading", "starting")
 """Priority of activities that overlap: a load behind an edit costs nothing, nor do imports."""
@@ -179,3 +179,15 @@ def token_words(judge: str, read: float, written: float, cost: float | None) -> 
     """`judge: 1,234,000 read, 5,600 written, at its price 0.25`."""
     price = "" if cost is None else Text(", at its price {:,.2f}", cost)
     return Text("{}: {:,.0f} read, {:,.0f} written{}", judge, read, written, price)
+
+
+def spent_words(spent: Sequence[Spent]) -> Iterator[str]:
+    """Yields what a run has spent, in all and by model: `nano: 1.34 USD for 10 requests, computed`."""
+    if len(spent) > 1:
+        yield Text("{:,.2f} USD in all", sum(one.usd for one in spent))
+    for one in spent:
+        how = Text("as told by its provider") if one.told else Text("computed from its price")
+        more = Text("; at most {:,.2f} more were under way when a start was killed", one.feared) if one.feared else ""
+        name = one.model.partition(":")[2]
+        requests = counted(one.attempts, "request")
+        yield Text("{}: {:,.4f} USD for {}, {}{}", name, one.usd, requests, how, more)

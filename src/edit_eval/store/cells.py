@@ -37,14 +37,6 @@ class JudgementPlace(NamedTuple):
     repeat: int
 
 
-class Cell(NamedTuple):
-    """The place of a cell."""
-
-    judgement: int
-    reading: int
-    question: int
-
-
 class Cells:
     """The numbering of an experiment's edits, judgements and cells."""
 
@@ -194,13 +186,13 @@ class Cells:
         """Returns the judgement of a cell."""
         return self._cell_judgement[cell]
 
-    def cell(self, number: int) -> Cell:
-        """Returns the place of a cell."""
+    def cell(self, number: int) -> tuple[int, int, int]:
+        """Returns judgement, reading and question of a cell."""
         judgement = self._cell_judgement[number]
         if self._first_cell[judgement + 1] - self._first_cell[judgement] == 1:  # the common case
-            return Cell(judgement, 0, 0)
+            return judgement, 0, 0
         questions = len(self.asked(judgement))
-        return Cell(judgement, *divmod(number - self._first_cell[judgement], questions))
+        return judgement, *divmod(number - self._first_cell[judgement], questions)
 
     def before(self, number: int) -> dict[str, int]:
         """Returns, by question name, the cells of the same reading that a cell's question comes after."""

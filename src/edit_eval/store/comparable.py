@@ -21,7 +21,6 @@ from edit_eval.protocols.asked import AskedJudge
 from edit_eval.records import Edit, Judgement, Results, Sample, Status
 from edit_eval.statistics.columns import NOT_SET, Difference, ScoreColumn, columns_of, differences, incomparable
 from edit_eval.statistics.comparison import Comparison, compare
-from edit_eval.statistics.people import PeoplesAnswers
 from edit_eval.statistics.summary import known
 from edit_eval.statistics.verdict import Known, of_several
 from edit_eval.store.examined import Examination
@@ -89,7 +88,6 @@ def compare_runs(
     detect: float | None = None,
     margin: float | None = None,
     allow_unscored: float | None = None,
-    people: PeoplesAnswers | None = None,
 ) -> Comparison:
     """Compares every two (run, edit model) by each judge that all runs have.
 
@@ -103,7 +101,6 @@ def compare_runs(
         margin=margin,
         allow_unscored=allow_unscored,
         notes=notes,
-        people=people,
         known=known_of_runs(runs, battles=score is None),
     )
 

@@ -8,9 +8,7 @@ is torn, changed or not ours is counted and skipped, never fatal.
 
 from __future__ import annotations
 
-import contextlib
 import errno
-import gc
 import json
 import os
 import re
@@ -154,21 +152,6 @@ class Damage:
             else Text("{} damaged lines in the journals were", self.total)
         )
         return Text("{} left out ({})", lines, where)
-
-
-@contextlib.contextmanager
-def no_garbage() -> Iterator[None]:
-    """Turns off garbage collection while a hundred thousand objects are made; it would take as long as making them."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
-            if not gc.get_freeze_count():
-                gc.freeze()
-                gc.unfreeze()  # into the oldest generation, which is searched last
-            gc.enable()
 
 
 def segments(folder: Path) -> list[Path]:

@@ -21,7 +21,7 @@ from edit_eval.protocols.judging import (
     score,
     unasked,
 )
-from edit_eval.records import DECLINED, EDIT_LOST, Edit, Judgement, Reading, Reply, Sample, Status
+from edit_eval.records import DECLINED, EDIT_LOST, Edit, Judgement, Reading, Reply, Sample, Status, no_garbage
 from edit_eval.store.cells import (
     REPEAT_STRIDE,
     Cells,
@@ -31,7 +31,6 @@ from edit_eval.store.cells import (
     seed_of_edit,
     sources_of,
 )
-from edit_eval.store.journal import no_garbage
 from edit_eval.store.references import References
 from edit_eval.store.subjects.battles import Design
 from edit_eval.store.subjects.contract import Shown
@@ -78,6 +77,8 @@ class Matrix:
         self.aside: dict[str, dict[tuple[object, ...], list[Reply]]] = {}
         """Replies about pictures that do not exist at the moment, by key and address."""
         self.references = References(self)
+        self._alone = not (self.references.possible or experiment.shows_earlier or experiment.predecessors)
+        """True if whoever judges an edit sees no other one, whatever has become of them."""
         self.design = Design(self)
         self.control_steps = Steps(self)
         """Which battles are asked so far."""
@@ -228,6 +229,8 @@ class Matrix:
     def shown_edits(self, subject: int) -> tuple[int, ...]:
         """Returns the edits whose pictures a question about a subject can show, the earlier turn or round first; in
         place of a kept one, the edit that it refers to."""
+        if self._alone and subject < self.cells.edits:  # the common case
+            return (subject,)
         return self.cells.kind(subject).shown(self, subject)
 
     def is_there(self, subject: int) -> bool:
@@ -248,8 +251,8 @@ class Matrix:
         number, judge, repeat = self.cells.parts(judgement)
         name = self.cells.asked(judgement)[question].question.name
         edit_model, other = self.names_of(number)
-        about = self.sample_of(number).id, edit_model, self.cells.edit_seed(number)
-        return *about, self.judges[judge].name, repeat, name, reading, other
+        seed = self.cells.edit_seed(number)
+        return self.sample_of(number).id, edit_model, seed, self.judges[judge].name, repeat, name, reading, other
 
     def judge_of(self, cell: int) -> AskedJudge:
         """Returns the judge of a cell."""
@@ -479,7 +482,13 @@ class Matrix:
         headline = leading(judge.protocol, asked, scored)
         if not absent:
             status, reason = scored.missing.get(headline) or (OK, _words(by_reading))
-        replies = [reply for cell in cells for reply in self.replies[cell]]
+        of_cells = [self.replies[cell] for cell in cells]
+        replies = of_cells[0] if len(of_cells) == 1 else [reply for of_cell in of_cells for reply in of_cell]
+        if len(replies) == 1:  # the common case
+            seconds, tokens = replies[0].seconds, replies[0].tokens
+        else:
+            seconds = sum([reply.seconds for reply in replies])
+            tokens = (sum([reply.tokens[0] for reply in replies]), sum([reply.tokens[1] for reply in replies]))
         return Judgement(
             sample_id=sample.id,
             category=sample.category,
@@ -495,9 +504,9 @@ class Matrix:
             again=scored.again,
             spread=scored.spread or _NO_SPREAD,
             readings=by_reading,
-            seconds=sum([reply.seconds for reply in replies]),
+            seconds=seconds,
             device=replies[-1].device if replies else "",
-            tokens=(sum([reply.tokens[0] for reply in replies]), sum([reply.tokens[1] for reply in replies])),
+            tokens=tokens,
             other=other,
             counts=self._counts(judge, about),
         )

@@ -13,8 +13,8 @@ import msgspec
 
 from edit_eval.errors import PictureError
 from edit_eval.pictures import open_picture, pixel_digest
-from edit_eval.records import EDIT_LOST, NO_EDIT, Edit, Reply, Status
-from edit_eval.store.journal import Lines, Record, no_garbage
+from edit_eval.records import EDIT_LOST, NO_EDIT, Edit, Reply, Status, no_garbage
+from edit_eval.store.journal import Lines, Record
 from edit_eval.store.matrix import OK, PENDING, Matrix
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.text import Text

@@ -42,8 +42,8 @@ from edit_eval.config.placement import without_placement
 from edit_eval.config.yaml_text import parse_ours
 from edit_eval.errors import RunDirectoryError, Stopped
 from edit_eval.pictures import TEMPORARY, TEMPORARY_PREFIX, slug, sweep_temporary, write_durably
-from edit_eval.records import Activity, DeviceFailures, MemoryUse, Picture, Sample, Spent, Utilisation
-from edit_eval.store.journal import Damage, Lines, Record, Segment, no_garbage, read, read_segment, seal, segments
+from edit_eval.records import Activity, DeviceFailures, MemoryUse, Picture, Sample, Spent, Utilisation, no_garbage
+from edit_eval.store.journal import Damage, Lines, Record, Segment, read, read_segment, seal, segments
 from edit_eval.text import Text
 
 JOURNALS = ("edits", "replies", "events")

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from edit_eval.experiment import Experiment
-from edit_eval.records import NO_EDIT, Edit, Judgement, Sample
-from edit_eval.store.journal import Tail, no_garbage
+from edit_eval.records import NO_EDIT, Edit, Judgement, Sample, no_garbage
+from edit_eval.store.journal import Tail
 from edit_eval.store.matrix import OK, PENDING, SKIPPED, Matrix
 from edit_eval.store.recall import ReplyLine, is_there, recall, recall_run
 from edit_eval.store.run_directory import RunDirectory

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -21,8 +22,9 @@ import msgspec
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.given_files import read_bytes
+from edit_eval.new_files import refuse_existing, write_rows, written_whole
 from edit_eval.records import Edit, Sample, Status
-from edit_eval.statistics.people import CHOICES, Vote
+from edit_eval.statistics.people import CHOICES, Vote, ratings_of
 from edit_eval.store.journal import Damage, Segment, read, segments, unseal
 from edit_eval.text import Text
 
@@ -269,3 +271,27 @@ class Ballot:
 def now() -> float:
     """Returns the current time, as recorded for a vote."""
     return round(time.time(), 3)
+
+
+# -- as files --
+
+SCORES = ("sample_id", "edit_model", "score", "rater", "edit_seed")
+EVERY = ("sample_id", "edit_seed", "left", "right", "choice", "rater", "weight", "how", "seconds", "at")
+
+
+def write_votes(votes: Votes, samples: Iterable[Sample], file: Path, *, every: bool, force: bool = False) -> None:
+    """Writes people's scores of edits, or every vote, as CSV. Raises `ConfigurationError` if there is none."""
+    if not votes.lines:
+        raise ConfigurationError(Text("there are no votes yet; `edit-eval view RUN` collects them"))
+    if every:
+        names: tuple[str, ...] = EVERY
+        rows = [[line.sample, *(getattr(line, name) for name in names[1:])] for line in votes.lines]
+    else:
+        names, ratings = SCORES, ratings_of(votes.counted(samples))
+        rows = [[getattr(one, name) for name in names] for one in ratings]
+    if str(file) == "-":
+        write_rows(sys.stdout, names, rows)
+        return
+    refuse_existing(file, force=force)
+    with written_whole(file) as temporary, temporary.open("w", encoding="utf-8", newline="") as out:
+        write_rows(out, names, rows)

@@ -7,31 +7,13 @@ from typing import Annotated
 
 import typer
 
-from edit_eval.command_line import Force, RunFolder, answer, verb, words
-from edit_eval.reporting.language import said, spoken
+from edit_eval.command_line import Force, RunFolder, answer, verb
+from edit_eval.reporting.language import said
 from edit_eval.text import Text
 
 voting = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="What people prefer: collect votes, and count them."
+    no_args_is_help=True, rich_markup_mode=None, help="Collect people's votes, and write them as files."
 )
-
-
-@verb(voting, name="show", short_help="Show which edit models people prefer.")
-def vote_show(
-    run: RunFolder,
-    without: Annotated[str | None, typer.Option(metavar="A,B", help="Leave out these raters' votes.")] = None,
-    with_: Annotated[
-        str | None, typer.Option("--with", metavar="A,B", help="Count these raters, though they always take one side.")
-    ] = None,
-) -> None:
-    """Show how strong each edit model is by people's votes, with intervals, and how each rater votes."""
-    from edit_eval.reporting.strengths import preferences_sheet
-    from edit_eval.reporting.table import print_sheet
-    from edit_eval.run import Run
-
-    made = Run(run)
-    document = made.preferences(words(without) or (), words(with_) or ())
-    answer(lambda: document, lambda: print_sheet(preferences_sheet(document), language=spoken(made.language)))
 
 
 @verb(voting, name="export", short_help="Write people's scores as CSV, for `agreement --people`.")
@@ -42,10 +24,10 @@ def vote_export(
     force: Force = False,
 ) -> None:
     """Write each edit's share of the votes it could have won, by rater. Each edit appears once."""
-    from edit_eval.reporting.strengths import write_votes
     from edit_eval.run import Run
+    from edit_eval.store.votes import write_votes
 
-    made = Run(run)
+    made = Run(run).records
     write_votes(made.votes, made.results.samples, file, every=votes, force=force)
 
 

@@ -10,6 +10,7 @@ import pytest
 from edit_eval.execution.machine.weights import (
     PUBLISHED,
     Weights,
+    at_once,
     find_weights,
     loaded_bytes,
     offline,
@@ -241,3 +242,13 @@ def test_quantised_weights(load: dict[str, Any], expected: float | None) -> None
     weights = Weights("", None, {"transformer": 2000}, matrices={"transformer": 900})
     found = quantised_bytes(load, "transformer", weights, "bfloat16")
     assert found == (None if expected is None else pytest.approx(expected, abs=0.1))
+
+
+def test_layers_one_after_the_other() -> None:
+    """Two of a block at most, and what holds weights around them; a head without the embedding of its size."""
+    modules = {"embed": 90, "lm_head": 90, "norm": 1, "blocks.0.a": 40, "blocks.0.mlp.0": 30, "blocks.0.mlp.2": 25}
+    assert at_once(modules) == 90 + 1
+    assert at_once({**modules, "blocks.1.a": 80, "blocks.1.norm": 1}) == 90 + 1
+    assert at_once({**modules, "blocks.1.a": 80, "blocks.1.b": 30}) == 80 + 30
+    assert at_once({**modules, "": 3, "blocks": 50}) == 3 + 50 + 40 + 30, "what lies around stays while they compute"
+    assert at_once({}) == 0

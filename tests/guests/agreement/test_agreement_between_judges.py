@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from agreements import judge_agreement
+from agreements import judge_agreement, two_judges
 from edit_eval.guests.agreement.judges import apart_by_model
 from edit_eval.records import Scale, Scoring, Status
 from edit_eval.reporting.analyses import plain
@@ -151,23 +151,6 @@ def test_a_card_is_about_the_score_that_is_asked_for(make_sample, make_results):
 
 
 stats = Late("scipy.stats")
-
-UP = Scoring(protocol="p", headline="score", scales={"score": Scale(lowest=0, highest=10)})
-LOSS = Scoring(protocol="q", headline="loss", scales={"loss": Scale(lowest=0, higher_is_better=False)})
-
-
-def two_judges(make_sample, make_results, *, samples=60, models=("a", "b", "c", "d"), missing=(), scoring=UP):
-    """`new` is 1.5 above `old` and noisy; of models in `missing` the new one has scored nothing."""
-    generator = np.random.default_rng(3)
-    every = [make_sample(n) for n in range(samples)]
-    rows = {}
-    for place, model in enumerate(models):
-        truth = generator.uniform(0, 7, samples) + 0.3 * place
-        rows[model, "old"] = [[float(value)] for value in truth]
-        seen = np.clip(truth + 1.5 + generator.normal(0, 0.5, samples), 0, 10)
-        rows[model, "new"] = [[Status.PENDING if model in missing else float(value)] for value in seen]
-    return make_results(every, rows, scoring=scoring)
-
 
 def difference(run, **changed):
     """`old` less `new`; `changed` of `new`."""

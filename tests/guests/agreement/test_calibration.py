@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from agreements import drawn
 from edit_eval.guests.agreement.calibration import Pairs, calibration, cross_fitted, isotonic
 from late_imports import Late
 
@@ -20,15 +21,6 @@ def test_the_map_is_that_of_scipy_with_equal_scores_as_one():
     assert made(np.array([-5.0, 20.0])) == pytest.approx([made.value[0], made.value[-1]])
     with pytest.raises(ValueError, match="nothing to fit"):
         isotonic(scores, targets, np.zeros(200))
-
-
-def drawn(images: int, each: int, noise: float, seed: int = 1, models: int = 4) -> Pairs:
-    """Targets that are a bent map of the scores, with noise that belongs to the image."""
-    generator = np.random.default_rng(seed)
-    clusters = np.repeat(np.arange(images), each)
-    scores = generator.uniform(0, 10, images * each).round()
-    targets = scores**2 / 10 + noise * generator.normal(size=images)[clusters]
-    return Pairs(scores, targets, clusters, [f"m{n % models}" for n in range(images * each)])
 
 
 def test_an_image_is_foretold_by_a_map_that_has_not_seen_it():

@@ -8,30 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from agreements import LOSS, UP, drawn, two_judges
 from edit_eval.guests.agreement.calibration import Pairs, isotonic
 from edit_eval.guests.agreement.two import Agreement, samples_of
 from edit_eval.guests.bridge.bridge import over
 from edit_eval.guests.bridge.mapping import beyond, bridge, turned
-from edit_eval.records import Results, Scale, Scoring, Status
+from edit_eval.records import Results
 from edit_eval.reporting.analyses import plain
 from edit_eval.statistics.instruments import judges_of
 from edit_eval.statistics.intervals import hull_interval
-
-UP = Scoring(protocol="p", headline="score", scales={"score": Scale(lowest=0, highest=10)})
-LOSS = Scoring(protocol="q", headline="loss", scales={"loss": Scale(lowest=0, higher_is_better=False)})
-
-
-def two_judges(make_sample, make_results, *, samples=60, models=("a", "b", "c", "d"), missing=(), scoring=UP):
-    """`new` is 1.5 above `old` and noisy; of models in `missing` the new one has scored nothing."""
-    generator = np.random.default_rng(3)
-    every = [make_sample(n) for n in range(samples)]
-    rows = {}
-    for place, model in enumerate(models):
-        truth = generator.uniform(0, 7, samples) + 0.3 * place
-        rows[model, "old"] = [[float(value)] for value in truth]
-        seen = np.clip(truth + 1.5 + generator.normal(0, 0.5, samples), 0, 10)
-        rows[model, "new"] = [[Status.PENDING if model in missing else float(value)] for value in seen]
-    return make_results(every, rows, scoring=scoring)
 
 
 def bridge_over(run: Results, *, resamples: int) -> Any:
@@ -73,15 +58,6 @@ def test_a_bridge_from_a_loss_to_a_score_falls(make_sample, make_results):
 
 def test_few_images_make_no_bridge(make_sample, make_results):
     assert bridge_over(two_judges(make_sample, make_results, samples=7), resamples=0) is None
-
-
-def drawn(images: int, each: int, noise: float, seed: int = 1, models: int = 4) -> Pairs:
-    """Targets that are a bent map of the scores, with noise that belongs to the image."""
-    generator = np.random.default_rng(seed)
-    clusters = np.repeat(np.arange(images), each)
-    scores = generator.uniform(0, 10, images * each).round()
-    targets = scores**2 / 10 + noise * generator.normal(size=images)[clusters]
-    return Pairs(scores, targets, clusters, [f"m{n % models}" for n in range(images * each)])
 
 
 def test_a_bridge_continues_a_table():

@@ -13,15 +13,21 @@ import pytest
 import tiny_models
 import tiny_modular
 import tiny_pipelines
+from edit_eval.config.placement import Placement
+from edit_eval.config.schema import ModelSection
+from edit_eval.edit_models.diffusers import DiffusersModel
 from edit_eval.edit_models.preset_table import PIPELINE, PIPELINES
+from edit_eval.execution.machine.fitting import Wanted, need_of
 from edit_eval.execution.machine.weights import find_weights
 from edit_eval.guests.rehearse.beside.rehearsed import Rehearsed, weight_bytes
 from edit_eval.guests.rehearse.beside.stand_in import make
 from edit_eval.guests.rehearse.came_of_it import NEAR
 from edit_eval.guests.rehearse.configurations import LEAST_LAYERS
 from edit_eval.judges.judge_table import FAMILIES as TABLE
+from edit_eval.scheduling.tasks import Model
 from edit_models.tiny_edits import no_step
 from edit_models.tiny_presets import EDITING, OLDER, SETTINGS, asked
+from guests.rehearse.groups_on_a_card import counted
 from judges.local_judges import FAMILIES, request
 
 pytestmark = [pytest.mark.real_models, pytest.mark.models]
@@ -30,6 +36,10 @@ WITHOUT_TINY = {"Flux2Pipeline", "GlmImagePipeline", "BriaFibo2Pipeline", "OmniG
 """Rows of the table of which no tiny model is built here."""
 ONLY_WHERE_ASKED = {"prompt_upsampler"}
 """Counted, since the files are there, but loaded only where `call` has it rewrite the instruction."""
+
+
+OF_CONVOLUTIONS = {"StableDiffusionInstructPix2PixPipeline", "StableDiffusionXLInstructPix2PixPipeline"}
+"""Between two convolutions of a block lies a small layer: both are never there at once, though they are counted."""
 
 
 def test_no_other_family_is_left_out() -> None:
@@ -90,6 +100,28 @@ def test_a_family_of_edit_models(name: str, tmp_path: Path) -> None:
     edit = marks(tmp_path)[-1]
     assert (edit["what"], edit["steps"]) == ("edit", 2)
     assert PIPELINE[name].name == name
+
+
+@pytest.mark.parametrize("name", [name for name in EDITING if not PIPELINE[name].modular])
+def test_a_card_has_of_offloaded_groups_what_is_predicted(name: str, tmp_path: Path) -> None:
+    pytest.importorskip("diffusers")
+    settings = {"num_inference_steps": 2, **SETTINGS.get(name, {})}
+    folder = built(name, tmp_path)
+    model = DiffusersModel(DiffusersModel.Parameters(model_name=str(folder), **settings))
+    with counted() as seen:
+        model.load(["cpu"], "group")
+        tiny_pipelines.shrink(model._pipeline)
+        for _ in range(2):  # in the first edit hooks find out what comes after what
+            model.edit(asked(), no_step)
+    weights = find_weights(str(folder), None, "bfloat16", os.environ)
+    wide = Placement(offload="group")
+    section = ModelSection(name="m", type="t", class_path="a:b", parameters={}, placement=wide)
+    need = need_of(Wanted(Model.of("edit:m", (("cuda:0",),)), section, weights))
+    assert need is not None
+    predicted = need.weights - weights.parts["vae"]
+    assert max(seen) <= predicted * (1 + NEAR)
+    if name not in OF_CONVOLUTIONS:
+        assert max(seen) == pytest.approx(predicted, rel=NEAR)
 
 
 @pytest.mark.parametrize("name", FAMILIES)

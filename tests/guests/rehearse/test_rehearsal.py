@@ -8,11 +8,21 @@ from typing import Any
 import pytest
 
 from command_lines import Command, caller, one_error, yaml_file
+from edit_eval.config.loading import load_configuration
+from edit_eval.config.placement import Placement
+from edit_eval.config.schema import ModelSection
 from edit_eval.errors import RunDirectoryError
+from edit_eval.execution.machine.fitting import Wanted, weights_of
 from edit_eval.guests.rehearse.beside.rehearsed import FAULTS
 from edit_eval.guests.rehearse.beside.stand_in import cut_layers, write_holes
+from edit_eval.guests.rehearse.came_of_it import models_of
+from edit_eval.guests.rehearse.found import Rehearsal
 from edit_eval.guests.rehearse.rehearsal import rehearse
+from edit_eval.guests.rehearse.sheet import print_rehearsal
+from edit_eval.guests.rehearse.stand_ins import StandIns
+from edit_eval.guests.rehearse.start import RehearsedStart
 from edit_eval.run import Run
+from edit_eval.scheduling.tasks import Model
 from edit_eval.user_cache import cache_folder
 from fake_nvml import gpu, install
 from judge_server import JudgeServer
@@ -214,3 +224,28 @@ def test_a_server_is_asked_about_two_samples(tmp_path: Path) -> None:
     assert found.plan is not None
     assert len(asked) == 2 + 1, "two samples, and the first edit once more"
     assert all(one.equal for one in found.digests)
+
+
+@pytest.mark.parametrize(("most", "missed"), [(53.0, False), (61.0, True)])
+def test_what_offloading_takes_of_the_host_is_printed_beside_its_prediction(
+    most: float, missed: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Qwen-Image-Edit: 53.7 GiB of weights on the host, and half a GiB of libraries."""
+    parameters = {"model_name": "Qwen/Qwen-Image-Edit"}
+    placement = Placement(offload="model")
+    section = ModelSection(name="m", type="t", class_path="a:b", parameters=parameters, placement=placement)
+    wanted = Wanted(Model.of("edit:m", (("cuda:0",),)), section, weights_of(section, {"HF_HOME": "/nowhere"}))
+    seen = {"model": "edit:m", "host": int(most * 2**30)}
+    first = RehearsedStart(wanted=[wanted], marks=[{**seen, "what": "loaded", "weights": {"cpu": 53 << 30}}])
+    made = StandIns(load_configuration("demo"), loads={"edit:m": "stand-in"})
+    (model,) = models_of([wanted], made, first)
+    found = Rehearsal("night", ("1",), None, 1.0, (model,), (), None, None, (), (), ())
+    assert model.host_peak == int(most * 2**30)
+    print_rehearsal(found)
+    printed = capsys.readouterr().out
+    rows = [line.split("  ") for line in printed.splitlines() if line.startswith("edit:m ")]
+    (host,) = [[*filter(None, row)] for row in rows if "on the host" in row]
+    assert [*map(str.strip, host)][-3:] == ["54.2 GiB", f"{most} GiB", "+12%" if missed else "-2%"]
+    assert found.as_plain()["models"][0]["predicted_host"] == pytest.approx(54.2 * 2**30, rel=0.001)
+    assert [str(one) for one in found.reasons if "of the host: 61.00 GiB" in one] == list(found.reasons)
+    assert bool(found.reasons) == missed

@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from edit_eval.config.loading import load_configuration
-from edit_eval.execution.machine.weights import MATRICES, PUBLISHED, find_weights
+from edit_eval.execution.machine.weights import LAYERS, MATRICES, PUBLISHED, find_weights
 from edit_eval.guests.rehearse.came_of_it import NEAR
 from edit_eval.guests.rehearse.configurations import CONFIGURATIONS
 from edit_eval.guests.rehearse.found import Rehearsal
@@ -120,13 +120,33 @@ def test_one_whose_server_is_not_here_says_what_it_lacks(
 
 PROGRAM = """import json, sys
 from edit_eval.guests.rehearse.beside.rehearsed import networks_of, weight_bytes
+from edit_eval.guests.rehearse.beside.stand_in import fill
 from edit_eval.workers.model_class import find_class, make_parameters
-class_path, folder = sys.argv[1:]
+class_path, folder, tests, values = sys.argv[1:]
+sys.path[:0] = [tests, tests + "/edit_models"]
+from guests.rehearse.groups_on_a_card import counted
 own = find_class(class_path, [])
-model = own(make_parameters(own, {"model_name": folder}))
-model.load(["cpu"])
-print(json.dumps(weight_bytes(networks_of(model))))
+model = own(make_parameters(own, {"model_name": folder, **json.loads(values)}))
+with counted() as seen:
+    model.load(["cpu"], *["group"] * (values != "{}"))
+    measured = weight_bytes(networks_of(model))
+    if values != "{}":
+        from edit_models.tiny_edits import no_step
+        from edit_models.tiny_presets import asked
+        for network in networks_of(model):
+            fill(network)
+        model.edit(asked(), no_step)
+print(json.dumps({**measured, "at_once": max(seen, default=0)}))
 """
+EDITED: dict[str, dict[str, Any]] = {
+    "Qwen/Qwen-Image-Edit": {"num_inference_steps": 2, "canvas": 4096},
+    "black-forest-labs/FLUX.1-Kontext-dev": {
+        "num_inference_steps": 2,
+        "canvas": 4096,
+        "call": {"_auto_resize": False},
+    },
+}
+"""By model, what keeps an edit small: one of each family, as its networks are the same."""
 
 
 @pytest.mark.parametrize("layers", [None, 2])
@@ -134,7 +154,8 @@ print(json.dumps(weight_bytes(networks_of(model))))
 def test_the_figures_of_a_published_model_are_what_its_configuration_counts_to(
     name: str, layers: int | None, tmp_path: Path
 ) -> None:
-    """Whole, the figures of `doctor`; cut to two layers at full width, what torch allocates for it."""
+    """Whole, the figures of `doctor`; cut to two layers at full width, what torch allocates for it, and what of it is
+    on a card at once with `offload: group`."""
     order = {
         "source": "",
         "published": CONFIGURATIONS[name],
@@ -154,11 +175,18 @@ def test_the_figures_of_a_published_model_are_what_its_configuration_counts_to(
         assert weights.loaded == pytest.approx(sum(known.values()) * 2e9, rel=0.02)
         for part, billions in MATRICES.get(name, {}).items():  # what is quantised of it
             assert weights.matrices[part] == pytest.approx(billions * 1e9, rel=0.02)
+        for part, billions in LAYERS.get(name, {}).items():
+            assert weights.layers[part] == pytest.approx(billions * 2e9, rel=0.001)
         return
-    kind = "edit_models.diffusers:DiffusersModel" if len(weights.parts) > 1 else "judges.transformers:TransformersJudge"
+    edits = len(weights.parts) > 1
+    kind = "edit_models.diffusers:DiffusersModel" if edits else "judges.transformers:TransformersJudge"
+    values = EDITED.get(name, {})
     program = [sys.executable, "-c", PROGRAM, f"edit_eval.{kind}", str(tmp_path / "made")]
+    program += [str(ROOT / "tests"), json.dumps(values)]
     measured = json.loads(subprocess.run(program, capture_output=True, text=True, check=True).stdout.splitlines()[-1])
     assert measured["cpu"] == pytest.approx(weights.loaded, rel=NEAR)
+    if values:
+        assert measured["at_once"] == pytest.approx(max(weights.layers[part] for part in LAYERS[name]), rel=NEAR)
     gc.collect()
 
 

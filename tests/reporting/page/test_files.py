@@ -262,7 +262,7 @@ No interval: one source image.
 | ---: | --- | --- | --- | --- |
 | 1 | model_a | judge | judge refused | no \\| pipe |
 
-## Time and cost
+## Time
 
 Wall time: 1 min 40 s. GPU time: 1 min 40 s. Time per edit: 20 s. Time per answer: 2.0 s.
 

@@ -19,11 +19,10 @@ from edit_eval.execution.engine.workload import fill_work, left_to_do
 from edit_eval.experiment import Experiment, columns_of
 from edit_eval.protocols.asked import AskedJudge, asked_judges
 from edit_eval.protocols.contract import Protocol, Question, fault
-from edit_eval.records import Picture, Sample, Status
+from edit_eval.records import Picture, Sample, Status, no_garbage
 from edit_eval.scheduling.batches import batches_of
 from edit_eval.scheduling.tasks import RepeatedTasks, TaskList
 from edit_eval.store.cells import Cells
-from edit_eval.store.journal import no_garbage
 from edit_eval.store.matrix import Matrix
 from edit_eval.text import Text
 

@@ -12,13 +12,12 @@ from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.advice.cards import asked
 from edit_eval.judges.judge_table import published
-from edit_eval.records import Activity, Results, Status
+from edit_eval.records import Activity, Results, Status, no_garbage
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.fleet import Replica
 from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.simulation import Simulation, Timing
 from edit_eval.scheduling.tasks import Model, Task, TaskList, Work
-from edit_eval.store.journal import no_garbage
 from edit_eval.text import Text
 
 PROMPT_TOKENS = 2 * 1024 + 1300

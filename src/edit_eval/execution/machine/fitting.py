@@ -124,14 +124,7 @@ def _counted(wanted: Wanted, offload: str | None = None, devices: int | None = N
         return None
     placement, parameters = wanted.section.placement, wanted.section.parameters
     offload, devices = offload or placement.offload, devices or placement.devices_per_replica
-    load = parameters.get("load")
-    parts: dict[str, float] = {}
-    for part in wanted.weights.parts:
-        dtype = parameters.get("dtype", "bfloat16")
-        size = quantised_bytes(load if isinstance(load, Mapping) else {}, part, wanted.weights, dtype)
-        if size is None:
-            return None
-        parts[part] = size
+    parts = _parts(wanted)
     if not parts:
         return None
     total = sum(parts.values())
@@ -148,8 +141,33 @@ def _counted(wanted: Wanted, offload: str | None = None, devices: int | None = N
         elif offload == "model":
             on_device = max(parts.values())
         else:
-            on_device = parts.get("vae", 0.0) + GIB
+            moved = [min(size, wanted.weights.layers.get(p, GIB)) for p, size in parts.items() if p != "vae"]
+            on_device = parts.get("vae", 0.0) + max(moved, default=0.0)
     return Need(round(min(on_device, total)), round(work) + CONTEXT)
+
+
+def _parts(wanted: Wanted) -> dict[str, float]:
+    """Returns the bytes of each part as it is loaded, quantised or not; empty if they are not known."""
+    parameters = wanted.section.parameters
+    load, dtype = parameters.get("load"), parameters.get("dtype", "bfloat16")
+    parts: dict[str, float] = {}
+    for part in wanted.weights.parts:
+        size = quantised_bytes(load if isinstance(load, Mapping) else {}, part, wanted.weights, dtype)
+        if size is None:
+            return {}
+        parts[part] = size
+    return parts
+
+
+def host_need_of(wanted: Wanted) -> int | None:
+    """Returns the bytes of host memory that each process takes which keeps a model's weights there; else None.
+
+    All of them, while it loads: measured on the CPU, 0.5 % less for Qwen-Image-Edit of two layers (5.48 GB).
+    """
+    if wanted.section.placement.offload == "none" or not wanted.on_gpu:
+        return None
+    total = sum(_parts(wanted).values())
+    return round(total) + CONTEXT if total else None
 
 
 def fit_findings(wanted: Wanted, visible: Sequence[Gpu], host_free: int | None) -> list[Finding]:
@@ -346,12 +364,13 @@ def host_findings(wanted: Sequence[Wanted], load_concurrency: int | str, host_fr
         if not model.on_gpu or not model.weights.parts:
             continue
         if model.section.placement.offload != "none":
-            wants = len(model.places) * model.weights.loaded
+            each = host_need_of(model) or model.weights.loaded
+            wants = len(model.places) * each
             if wants > host_free:
                 text = Text(
                     "{}: offloading on {} GPUs needs {} of host memory", model.who, len(model.places), gib(wants)
                 )
-                count = host_free // model.weights.loaded
+                count = host_free // each
                 advice = Text("use {} (device_ids)", counted(count, "GPU")) if count else Text("offload: none")
                 findings.append(Finding("host", "problem", Text("{}; {} are free", text, gib(host_free)), advice))
             continue

@@ -11,11 +11,12 @@ import math
 import os
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from edit_eval.config.schema import ModelSection
 from edit_eval.edit_models.preset_table import PIPELINE
@@ -62,6 +63,15 @@ MATRICES: Mapping[str, Mapping[str, float]] = {
 """10^9 of those that are in the matrices of linear layers, which quantisation reaches; counted likewise."""
 USUAL_MATRICES = 0.95
 """Their share of a network that is not known."""
+_EDIT_LAYERS = {"transformer": 0.1133, "text_encoder": 0.5712}
+LAYERS: Mapping[str, Mapping[str, float]] = {
+    "Qwen/Qwen-Image-Edit": _EDIT_LAYERS,
+    "Qwen/Qwen-Image-Edit-2509": _EDIT_LAYERS,
+    "Qwen/Qwen-Image-Edit-2511": _EDIT_LAYERS,
+    "black-forest-labs/FLUX.1-Kontext-dev": {"transformer": 0.1133, "text_encoder": 0.038, "text_encoder_2": 0.1316},
+}
+"""10^9 parameters that lie on a device at once where layers do one after the other (see `Weights.layers`); counted
+likewise."""
 NOT_QUANTISED = {
     *("embed_tokens", "token_embedding", "position_embedding", "pos_embed", "word_embeddings", "shared"),
     *("relative_attention_bias", "lm_head", "experts"),
@@ -84,6 +94,8 @@ class Weights:
     """By part, its numbers that quantisation reaches, in linear layers; a part that is not known is missing."""
     stored: int = 0
     """Bytes on disk; for missing weights, bytes to be downloaded (2 a parameter)."""
+    layers: Mapping[str, int] = field(default_factory=dict)
+    """By part, bytes on a device at once where one layer computes and the next is copied there (see `at_once`)."""
     largest: int = 0
     """Bytes of the largest file; for missing weights, the most that repositories put into one."""
 
@@ -104,26 +116,30 @@ def find_weights(name: str, revision: str | None, dtype: str, environment: Mappi
             loaded = {p: round(billions * 1e9 * BYTES.get(own.get(p, dtype), 2)) for p, billions in published.items()}
             sizes = [round(billions * 2e9) for billions in published.values()]
             counted = {part: round(billions * 1e9) for part, billions in MATRICES.get(name, {}).items()}
+            layered = LAYERS.get(name, {})
+            at = {p: round(billions * 1e9 * BYTES.get(own.get(p, dtype), 2)) for p, billions in layered.items()}
             most = min(max(sizes, default=0), USUAL_FILE)
-            return Weights(name, None, loaded, matrices=counted, stored=sum(sizes), largest=most)
+            return Weights(name, None, loaded, matrices=counted, stored=sum(sizes), layers=at, largest=most)
         folder = cached
     parts: dict[str, int] = {}
     matrices: dict[str, int] = {}
+    layers: dict[str, int] = {}
     own = _own_dtypes(str(_read_json(folder / "model_index.json", []).get("_class_name")))
     faults: list[str] = []
     stored = largest = 0
     for part, files in _files_of_parts(folder, faults):
-        count = inner = 0
+        inner, modules = 0, Counter[str]()
         for file in files:
             try:
                 size = file.stat().st_size
                 stored, largest = stored + size, max(largest, size)
                 read = _counted(file, own.get(part, dtype))
-                count, inner = count + read[0], inner + read[1]
+                inner += read.matrices
+                modules.update(read.modules)
             except (OSError, ValueError) as error:
                 faults.append(str(error) if isinstance(error, ValueError) else Text("{} is missing", file))
-        parts[part], matrices[part] = count, inner
-    return Weights(name, folder, parts, tuple(faults), matrices, stored, largest)
+        parts[part], matrices[part], layers[part] = modules.total(), inner, at_once(modules)
+    return Weights(name, folder, parts, tuple(faults), matrices, stored, layers, largest)
 
 
 def _own_dtypes(pipeline: str) -> Mapping[str, str]:
@@ -170,11 +186,20 @@ def loaded_bytes(file: Path, dtype: str) -> int:
 
     Raises `ValueError` with a readable text for a file that is truncated or not safetensors; `OSError` propagates.
     """
-    return _counted(file, dtype)[0]
+    return sum(_counted(file, dtype).modules.values())
 
 
-def _counted(file: Path, dtype: str) -> tuple[int, int]:
-    """Returns the same, and how many numbers of it are in the matrices of linear layers."""
+class _Counted(NamedTuple):
+    """What the header of a file amounts to."""
+
+    modules: Mapping[str, int]
+    """Bytes in memory, by the path of the module that has them: `transformer_blocks.0.attn.to_q`."""
+    matrices: int
+    """Numbers that are in the matrices of linear layers."""
+
+
+def _counted(file: Path, dtype: str) -> _Counted:
+    """Returns what a file holds; raises as `loaded_bytes`."""
     size = file.stat().st_size
     with file.open("rb") as opened:
         start = opened.read(8)
@@ -188,7 +213,9 @@ def _counted(file: Path, dtype: str) -> tuple[int, int]:
         header = json.loads(text)
         tensors = {key: tensor for key, tensor in header.items() if key != "__metadata__"}
         end = max((tensor["data_offsets"][1] for tensor in tensors.values()), default=0)
-        count = sum(_tensor_bytes(tensor, BYTES.get(dtype, 2)) for tensor in tensors.values())
+        modules = Counter[str]()
+        for key, tensor in tensors.items():
+            modules[key.rpartition(".")[0]] += _tensor_bytes(tensor, BYTES.get(dtype, 2))
         inner = sum(_tensor_numbers(tensor) for key, tensor in tensors.items() if _is_linear(key, tensor))
     except (ValueError, KeyError, TypeError, IndexError, AttributeError):
         if len(text) < length:
@@ -196,7 +223,41 @@ def _counted(file: Path, dtype: str) -> tuple[int, int]:
         raise ValueError(Text("{} is not a safetensors file", file)) from None
     if size != 8 + length + end:
         raise ValueError(Text("{} is cut off: it has {} of {} bytes", file, size, 8 + length + end))
-    return count, inner
+    return _Counted(modules, inner)
+
+
+def at_once(modules: Mapping[str, int]) -> int:
+    """Returns the bytes that a network has on a device where its layers lie there one after the other.
+
+    `modules`: bytes by path. These are the groups of diffusers 0.42 (`offload: group`, by `leaf_level` with a stream):
+    each module with weights of its own is one, comes when it computes, and goes afterwards; the next one is copied
+    meanwhile; one with modules inside stays until they are done. Names do not tell what comes next: two modules are
+    taken to follow each other where they are of one block, or of none. A head of a language model (`lm_head`) follows
+    a norm.
+    """
+    inside = {path: [above for above in _above(path) if above in modules] for path in modules}
+    outer = {above for found in inside.values() for above in found}
+    blocks: dict[str, list[str]] = {}
+    for path in modules.keys() - outer:
+        by_itself = path if path.rpartition(".")[2] == "lm_head" else _block(path, modules)
+        blocks.setdefault(by_itself, []).append(path)
+    most = 0
+    for paths in blocks.values():
+        two = sorted(paths, key=modules.__getitem__)[-2:]
+        held = {*two, *(above for path in two for above in inside[path])}
+        most = max(most, sum(modules[path] for path in held))
+    return most
+
+
+def _above(path: str) -> list[str]:
+    """Returns the paths of the modules around one, the network's own (empty) first; the innermost last."""
+    names = path.split(".")
+    return [".".join(names[:count]) for count in range(len(names))] if path else []
+
+
+def _block(path: str, modules: Mapping[str, int]) -> str:
+    """Returns the innermost numbered module around one, `blocks.3`; empty if it is in none."""
+    return next((a for a in reversed(_above(path)) if a.rpartition(".")[2].isdigit() and a not in modules), "")
 
 
 def _is_linear(key: str, tensor: Mapping[str, Any]) -> bool:

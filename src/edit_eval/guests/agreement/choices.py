@@ -6,9 +6,9 @@ import math
 
 import msgspec
 
+from edit_eval.guests.agreement.beside_votes import beside_votes, choices
 from edit_eval.guests.agreement.document import BesideChoices, JudgeBesideChoices
 from edit_eval.records import Results
-from edit_eval.statistics.beside_votes import beside_votes, choices
 from edit_eval.statistics.instruments import as_voter, comparers_of, image_of, judges_of, voters_of
 from edit_eval.statistics.people import Vote
 

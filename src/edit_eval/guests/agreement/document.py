@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import msgspec
 
-from edit_eval.statistics.beside_votes import Agreed, JudgeBesideVotes
+from edit_eval.guests.agreement.beside_votes import Agreed, JudgeBesideVotes
 from edit_eval.statistics.instruments import Retest
 from edit_eval.statistics.ordinal import Alpha
 from edit_eval.statistics.scores_apart import Apart

@@ -13,7 +13,6 @@ from edit_eval.reporting import formats
 from edit_eval.reporting.entries import entries
 from edit_eval.reporting.formats import signed, signed_span
 from edit_eval.reporting.result_tables import EDIT_MODEL, results_table
-from edit_eval.reporting.strengths import beside_table
 from edit_eval.reporting.table import Column, Line, Sheet, Table, Words
 from edit_eval.statistics.instruments import Retest
 from edit_eval.statistics.ordinal import Alpha
@@ -89,6 +88,33 @@ def _median(document: JudgesAgreement) -> Iterator[Line | Table[Any]]:
         yield results_table(entries(document.median), names=(EDIT_MODEL,))
         only = Text("Only edits that every judge has scored; of each judge the mean over its repeats.")
         yield Line(only, "quiet")
+
+
+def beside_table(beside: Mapping[str, Any]) -> Table[Mapping[str, Any]]:
+    """Returns a row for each judge, shown one edit at a time or two, and one for people among each other."""
+    people = {"judge": Text("one person with another"), "edits": 2, **(beside["people"] or {})}
+    return Table(
+        every=(
+            Column(Text("Who"), lambda one: one["judge"], "name"),
+            Column(Text("Shown"), lambda one: Text("two edits") if one["edits"] == 2 else Text("one edit"), "word"),
+            Column(
+                Text("Prefers as people do"),
+                lambda one: None if one["agrees"] is None else formats.share(one["agrees"], 1),
+                look="strong",
+            ),
+            Column(Text("95% interval"), lambda one: formats.bracketed(one["ci95"])),
+            Column(
+                Text("Constant"),
+                lambda one: None if one.get("constant") is None else f"{one['constant']:.1%}",
+                when=lambda one: one.get("constant") is not None,
+            ),
+            Column(Text("Pairs"), lambda one: str(one["pairs"])),
+        ),
+        rows=[*beside["judges"], *([people] if beside["people"] else [])],
+        label=Text("Judges beside people"),
+        style="ranks",
+        gap=2,
+    )
 
 
 def choices_sheet(chosen: BesideChoices) -> Iterator[Line | Table[Any]]:

@@ -51,8 +51,8 @@ class BestOf(Analysis[Worth]):
 
     def compute(self, records: RunRecords, parameters: Parameters) -> Worth:
         """Raises `ConfigurationError` if one judge is both, and if samples have one edit only."""
-        people = parameters.people
-        ratings = ratings_of(records.votes) if people is None else read_people(Path(people))
+        people, votes = parameters.people, records.votes.counted(records.results.samples)
+        ratings = ratings_of(votes) if people is None else read_people(Path(people))
         heard = with_critics(records.results)  # critics may choose, but never report
         chooses = instrument(heard, parameters.select, ratings)
         return best_of(heard, chooses, instrument(records.results, parameters.report, ratings), parameters.sizes)

@@ -52,7 +52,7 @@ class PairsAnalysis(Analysis[PreferencePairs]):
         away = parameters.leave_out
         return pairs(
             results,
-            records.votes,
+            records.votes.counted(results.samples),
             judges=[name.strip() for name in (parameters.judges or "").split(",") if name.strip()],
             agree=parameters.agree,
             per_sample=parameters.per_sample,

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from edit_eval.execution.machine.fitting import CONTEXT, Need, Wanted, need_of
+from edit_eval.execution.machine.fitting import CONTEXT, Need, Wanted, host_need_of, need_of
 from edit_eval.guests.rehearse.beside.rehearsed import FAULTS
 from edit_eval.guests.rehearse.found import Digest, FaultRehearsed, ModelRehearsed
 from edit_eval.guests.rehearse.stand_ins import StandIns
@@ -47,6 +47,9 @@ def _model(
     offloaded = wanted.section.placement.offload != "none" and wanted.on_gpu
     if offloaded:  # on the card there is only what computes
         measured = _most(mark["weights"].get("cuda", 0) for mark in loaded)
+    host, host_peak = host_need_of(wanted), None
+    if wanted.on_gpu:
+        host_peak = _most(mark["host"] for mark in marks if mark["host"])
     peak = _most(mark["peak"] // width for mark in works if "peak" in mark)
     seen = [
         one for one in first.memory if one.model == name and one.kind == ("editing" if kind == "edit" else "judging")
@@ -73,6 +76,8 @@ def _model(
         misses += _miss(Text("its weights as doctor has them"), need.weights, said.weights, both=True)
     if need is not None and peak is not None:
         misses += _miss(Text("the most it takes"), peak + CONTEXT, need.total, both=False)
+    if host is not None and host_peak is not None:
+        misses += _miss(Text("the most it takes of the host"), host_peak, host, both=False)
     return ModelRehearsed(
         model=key,
         loads=made.loads.get(key, "as it is"),
@@ -85,7 +90,8 @@ def _model(
         peak=peak,
         seen_loaded=_most(one.loaded for one in seen if one.loaded is not None),
         seen_peak=_most(one.peak for one in seen if one.peak is not None),
-        host_peak=_most(mark["host"] for mark in marks if mark["host"]) if wanted.on_gpu else None,
+        predicted_host=host,
+        host_peak=host_peak,
         load=_middle(loads),
         unit=unit,
         one_step=one,
@@ -98,10 +104,20 @@ def _model(
 
 def _miss(what: str, measured: int, predicted: int, *, both: bool) -> list[str]:
     """Returns a line if the measured bytes lie further from the predicted ones than is allowed, in either direction."""
-    off = measured / predicted - 1 if predicted else 0.0
-    if off <= NEAR and (off >= -NEAR or not both):
+    off = off_by(measured, predicted)
+    if not is_far(off, both=both):
         return []
     return [Text("{}: {:.2f} GiB, and {:.2f} were predicted ({:+.0%})", what, measured / 2**30, predicted / 2**30, off)]
+
+
+def off_by(measured: int, predicted: int) -> float:
+    """Returns how much larger the measured bytes are, as a share of the predicted ones."""
+    return measured / predicted - 1 if predicted else 0.0
+
+
+def is_far(off: float, *, both: bool) -> bool:
+    """True if that is more than is allowed; less than predicted is far with `both` only."""
+    return off > NEAR or (both and off < -NEAR)
 
 
 def _most(values: Any) -> int | None:

@@ -52,6 +52,8 @@ class ModelRehearsed:
     steps: int | None
     batch: int | None
     """Pairs that a judge was asked at once."""
+    predicted_host: int | None = None
+    """What one of its processes takes of the host, if it keeps its weights there (`offload`)."""
     host_peak: int | None = None
     """The most memory of the host that one of its processes has taken; None of a model that is not on a GPU."""
     too_large: int | None = None

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
+from edit_eval.execution.machine.fitting import CONTEXT
+from edit_eval.guests.rehearse.came_of_it import is_far, off_by
 from edit_eval.guests.rehearse.found import FAULTS, OUTCOMES, Digest, FaultRehearsed, ModelRehearsed, Rehearsal
 from edit_eval.reporting.formats import NOTHING, duration, memory, short_duration
 from edit_eval.reporting.language import spoken
@@ -45,6 +48,7 @@ def sheet(found: Rehearsal) -> Sheet:
         ),
         *(Line(note, "quiet") for note in found.notes),
         *([Line(_of_cut(found.layers), "quiet")] if found.layers else []),
+        *(Line(_loaded(one), "quiet") for one in found.models),
         Line(),
         _memory(found),
         Line(),
@@ -62,28 +66,62 @@ def _of_cut(layers: int) -> Text:
     return Text("Every network was cut to {}, so these times predict nothing.", counted(layers, "layer"))
 
 
-def _memory(found: Rehearsal) -> Table[ModelRehearsed]:
+class _Stage(NamedTuple):
+    """Memory of one model at one stage, in bytes; None is unknown."""
+
+    model: str
+    what: Text
+    doctor: int | None
+    predicted: int | None
+    measured: int | None
+    seen: int | None
+    """By the driver, all processes together."""
+    off: float | None = None
+    far: bool = False
+
+
+def _loaded(one: ModelRehearsed) -> Text:
+    return Text("{}: {}, on {}", one.model, LOADS[one.loads], ", ".join(one.devices))
+
+
+def _stages(one: ModelRehearsed) -> Iterator[_Stage]:
+    """Yields what is known of weights, of work, and of the host."""
+
+    def off(measured: int | None, predicted: int | None, *, both: bool) -> tuple[float | None, bool]:
+        if measured is None or predicted is None:
+            return None, False
+        found = off_by(measured, predicted)
+        return found, is_far(found, both=both)
+
+    if (one.doctor, one.predicted, one.measured) != (None, None, None):
+        how = off(one.measured, one.predicted, both=True)
+        seen = one.seen_loaded
+        yield _Stage(one.model, Text("its weights"), one.doctor, one.predicted, one.measured, seen, *how)
+    if (one.peak, one.seen_peak) != (None, None):
+        how = off(None if one.peak is None else one.peak + CONTEXT, one.predicted_peak, both=False)
+        yield _Stage(one.model, Text("at work"), None, one.predicted_peak, one.peak, one.seen_peak, *how)
+    if one.host_peak is not None:
+        how = off(one.host_peak, one.predicted_host, both=False)
+        yield _Stage(one.model, Text("on the host"), None, one.predicted_host, one.host_peak, None, *how)
+
+
+def _memory(found: Rehearsal) -> Table[_Stage]:
     return Table(
         every=(
             Column(Text("Memory"), lambda one: one.model, "name"),
-            Column(Text("What is loaded"), lambda one: LOADS[one.loads], "word"),
-            Column(Text("Device"), lambda one: ", ".join(one.devices), "name"),
+            Column(Text("Stage"), lambda one: one.what, "word"),
             Column(Text("Doctor"), lambda one: memory(one.doctor), when=lambda one: one.doctor is not None, spare=True),
             Column(Text("Predicted"), lambda one: memory(one.predicted), when=lambda one: one.predicted is not None),
             Column(Text("Measured"), lambda one: memory(one.measured), when=lambda one: one.measured is not None),
-            Column(Text("With work"), lambda one: memory(one.predicted_peak), when=lambda one: one.peak is not None),
-            Column(Text("Peak"), lambda one: memory(one.peak), when=lambda one: one.peak is not None),
-            Column(Text("Process peak"), lambda one: memory(one.seen_peak)),
-            Column(Text("Host peak"), lambda one: memory(one.host_peak), when=lambda one: one.host_peak is not None),
             Column(
-                "",
-                lambda one: Text("off by more than 5 %") if one.misses else "",
-                "word",
-                look="problem",
-                when=lambda one: one.misses,
+                Text("Off by"),
+                lambda one: "" if one.off is None else f"{one.off:+.0%}",
+                look=lambda one: "problem" if one.far else "",
+                when=lambda one: one.off is not None,
             ),
+            Column(Text("All processes"), lambda one: memory(one.seen), when=lambda one: one.seen is not None),
         ),
-        rows=found.models,
+        rows=tuple(stage for one in found.models for stage in _stages(one)),
     )
 
 

@@ -32,7 +32,6 @@ from edit_eval.reporting.page.drawings import (
     axis_of,
     chart_of_rows,
     chart_title,
-    people_charts,
     series_colour,
     series_mark,
     timeline,
@@ -62,7 +61,6 @@ TITLES = {
     "difficulties": Text("By difficulty"),
     "tags": Text("By tag"),
     "failures": Text("Without a score"),
-    "people": Text("The difference on people's scale"),
     "timeline": Text("What each device did"),
     "utilisation": Text("Share of wall time"),
 }
@@ -93,7 +91,6 @@ def charts(results: Results, summary: Mapping[str, Any], language: str) -> dict[
     made: dict[str, list[AnyChart]] = {
         "failures": _failures(results, leading, language),
         **{one.name: list(one.charts(style)) for one in sections(summary)},
-        "people": people_charts(summary, language),
         "timeline": timeline(results, language),
         "utilisation": utilisation(summary, language),
     }

@@ -1,6 +1,6 @@
 """The charts that do not depend on the chosen score, and what all charts of the page share.
 
-Activity of each device, people's answers; curves for analyses.
+Activity of each device; curves for analyses.
 """
 
 from __future__ import annotations
@@ -14,13 +14,10 @@ from typing import Any, TypeAlias
 import altair as alt
 
 from edit_eval.records import Activity, Results, Scale
-from edit_eval.reporting.formats import signed, signed_span
 from edit_eval.reporting.language import said
 from edit_eval.reporting.names import name_of
 from edit_eval.reporting.page.html import mark_of
-from edit_eval.reporting.people_differences import ESTIMATES, digits_of, people_in, rows_of
 from edit_eval.reporting.terminal_text import one_line
-from edit_eval.statistics.people_differences import People, PeoplesDifference
 from edit_eval.text import Text
 
 AnyChart: TypeAlias = alt.Chart | alt.LayerChart | alt.FacetChart
@@ -247,83 +244,6 @@ def _kind_colour(kinds: tuple[str, ...], language: str) -> alt.Color:
         ),
         legend=alt.Legend(orient="top", direction="horizontal", title=None),
     )
-
-
-# -- the chart of people's answers: for each pair the judge alone, people alone, and corrected --
-
-MOST_PAIRS = 12
-"""Pairs drawn for one judge; the table has all."""
-_AXES = {
-    "votes": Text("votes won less votes lost"),
-    "ratings": Text("difference of people's ratings"),
-}
-_LINE = 16
-_GAP = 20
-_MARKS_OF_PEOPLE = 8  # about this many on the axis
-
-
-def people_charts(summary: Mapping[str, Any], language: str) -> list[AnyChart]:
-    """Draws a chart for each judge; none if no people were asked."""
-    people = people_in(summary)
-    if people is None:
-        return []
-    judges = list(dict.fromkeys(pair.judge for pair in people.pairs))
-    made = []
-    for judge in judges:
-        pairs = [pair for pair in people.pairs if pair.judge == judge][:MOST_PAIRS]
-        chart = _of_judge(people, pairs, language)
-        title = chart_title(said(Text("judged by {}", judge), language))
-        made.append(chart.properties(title=title) if len(judges) > 1 else chart)
-    return made
-
-
-def _of_judge(people: People, pairs: list[PeoplesDifference], language: str) -> AnyChart:
-    digits = digits_of(people)
-    found = [(pair, row) for pair in pairs for row in rows_of(people, pair, {}) if row.found.difference is not None]
-    rows: list[dict[str, Any]] = [
-        {
-            "pair": one_line(f"{pair.a} − {pair.b}"),
-            "series": said(name_of("whose", row.kind), language),
-            "difference": row.found.difference,
-            "low": row.found.ci95[0] if row.found.ci95 else None,
-            "high": row.found.ci95[1] if row.found.ci95 else None,
-            "span": signed_span(row.found.ci95, digits),
-            "label": signed(row.found.difference, digits),
-            "at": row.found.ci95[1] if row.found.ci95 else row.found.difference,
-            "images": row.images,
-        }
-        for pair, row in found
-    ]
-    series = [said(name_of("whose", kind), language) for kind in ESTIMATES]
-    names = list(dict.fromkeys(row["pair"] for row in rows))
-    known = [end for row in rows for end in (row["low"], row["high"], row["difference"]) if end is not None]
-    low, high = min(0.0, *known), max(0.0, *known)
-    room = 0.06 * (high - low or 1.0)
-    x = alt.Scale(domain=[low - room, high + 3 * room], nice=False, zero=False)
-    base = chart_of_rows(rows, "pair", names, _LINE * len(ESTIMATES) + _GAP).encode(
-        yOffset=alt.YOffset("series:N", scale=alt.Scale(domain=series)),
-        tooltip=[
-            alt.Tooltip("pair:N", title=" "),
-            alt.Tooltip("series:N", title=said(Text("Whose answer"), language)),
-            alt.Tooltip("label:N", title=said(Text("Diff."), language)),
-            alt.Tooltip("span:N", title=said(Text("95% interval"), language)),
-            alt.Tooltip("images:N", title=said(Text("Images"), language)),
-        ],
-    )
-    coloured = base.encode(color=series_colour(series))
-    title = said(_AXES[people.kind], language)
-    none = alt.Chart({"values": [{"at": 0}]}).mark_rule(strokeWidth=1, strokeDash=[3, 3])
-    chart: AnyChart = alt.layer(
-        none.encode(x=alt.X("at:Q", scale=x)),
-        coloured.mark_rule(strokeWidth=2).encode(
-            x=alt.X("low:Q", scale=x, title=title).axis(tickCount=_MARKS_OF_PEOPLE), x2=alt.X2("high:Q")
-        ),
-        coloured.mark_point(size=64, opacity=1, filled=True).encode(x=alt.X("difference:Q", scale=x)),
-        base.mark_text(align="left", dx=9, fontSize=11.5, fontWeight=600).encode(
-            x=alt.X("at:Q", scale=x), text=alt.Text("label:N")
-        ),
-    ).properties(padding={"left": 0, "top": 4, "right": 64, "bottom": 4})
-    return chart
 
 
 # -- curves over steps: best of N, turns, rounds, and those of a stranger's analysis --

@@ -34,7 +34,6 @@ from edit_eval.reporting.names import name_of, scale_words, score_name
 from edit_eval.reporting.page.gallery import PageFiles, thumbnail
 from edit_eval.reporting.page.page import page, portable_page
 from edit_eval.reporting.page.rendering import content_of, say_in, template_environment
-from edit_eval.reporting.people_differences import explanation, people_in, sentences
 from edit_eval.reporting.remarks import examined_lines, wrong_lines
 from edit_eval.reporting.results_sheet import coverage_words
 from edit_eval.reporting.scores import write_replies, write_scores
@@ -133,7 +132,6 @@ def markdown(results: Results, summary: Mapping[str, Any], language: str) -> str
         scale_words=lambda part: scale_words(part.scale),
     )
     environment.filters["score_name"] = lambda part: say_in(language, score_name(part.score))
-    people = people_in(summary)
     return environment.get_template("report.md.j2").render(
         **content_of(results, summary),
         coverage=coverage_words(summary),
@@ -142,9 +140,6 @@ def markdown(results: Results, summary: Mapping[str, Any], language: str) -> str
         compared=compared(summary),
         wrong=wrong_lines(summary),
         examined=examined_lines(summary),
-        people=people,
-        people_lines=sentences(people) if people else (),
-        people_explanation=explanation(people) if people else (),
     )
 
 

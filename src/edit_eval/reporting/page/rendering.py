@@ -16,7 +16,7 @@ from edit_eval.records import Results
 from edit_eval.reporting import formats
 from edit_eval.reporting.analyses import sections
 from edit_eval.reporting.comparison_tables import columns_table, pairs_table
-from edit_eval.reporting.costs import COMMAND, costs, repetition, time_tables
+from edit_eval.reporting.device_times import time_tables, times
 from edit_eval.reporting.entries import (
     Entry,
     category_names,
@@ -29,8 +29,8 @@ from edit_eval.reporting.entries import (
 )
 from edit_eval.reporting.language import said
 from edit_eval.reporting.names import NAMES
-from edit_eval.reporting.people_differences import people_in, people_table
 from edit_eval.reporting.remarks import footnotes, no_interval, unshown_lines
+from edit_eval.reporting.repetition import COMMAND, repetition
 from edit_eval.reporting.result_tables import (
     SCORE,
     categories_table,
@@ -41,7 +41,7 @@ from edit_eval.reporting.result_tables import (
 )
 from edit_eval.reporting.results_sheet import certificate_lines, whose
 from edit_eval.reporting.slow_devices import slow_devices
-from edit_eval.reporting.strengths import battle_sheet, preferences_sheet
+from edit_eval.reporting.strengths import battle_sheet
 from edit_eval.statistics.failures import failures, missing_scores
 from edit_eval.text import Text
 from edit_eval.user_cache import cache_folder
@@ -125,7 +125,6 @@ def content_of(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
     rows = entries(summary["results"])
     parts = headlines(rows)
     controls = [row for judge in results.judges for row in controls_of(summary, judge)]
-    people = people_in(summary)
     failed = sorted([*failures(results), *missing_scores(results)], key=lambda one: -one.count)
     return {
         "results": results,
@@ -144,16 +143,14 @@ def content_of(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
         "refusals": refusals(summary),
         "controls": controls,
         "battles": battle_sheet(summary, titled=True),
-        "votes": preferences_sheet(summary["votes"]) if summary.get("votes") else [],
         "sections": sections(summary),
         "unshown": unshown_lines(summary),
         "controls_are_off": controls_are_off(summary),
-        "costs": costs(results, summary),
+        "times": times(results, summary),
         "slow": slow_devices(results),
         "tables": {
             "results": results_table(rows, controls, group=SCORE if len(rows) > len(parts) else None),
             "made_of": items_table(entries(summary["results"], parts=True)),
-            "people": people_table(people, people.pairs, {}) if people else None,
             "failures": failures_table(failed[:FAILURES_SHOWN]),
             **time_tables(results, summary),
         },

@@ -19,7 +19,6 @@ from edit_eval.reporting.comparison_tables import columns_table, compared, digit
 from edit_eval.reporting.entries import Entry, edit_side, entries, headlines, link, to_failures
 from edit_eval.reporting.formats import signed
 from edit_eval.reporting.names import name_of
-from edit_eval.reporting.people_differences import explanation, pair_lines, people_in, sentences
 from edit_eval.reporting.remarks import examined_lines, why_unshown, wrong_lines
 from edit_eval.reporting.result_tables import INTERVAL, MEAN, SCORED, Figures
 from edit_eval.reporting.strengths import by_strength
@@ -369,7 +368,6 @@ def verdict_content(results: Results, summary: Mapping[str, Any], language: str 
         else None,
         "pairs": sum(len(one.pairs) for one in found),
         "triage": _triage(found, results, summary, pictures),
-        "people": _people(summary),
         "wrong": wrong_lines(summary),
         "tests": comparison.get("tests"),
         "corrected": Correction.of(comparison["family"]).of_tests() if comparison else None,
@@ -410,18 +408,6 @@ def _of_judge(one: _Judged, several: bool, pictures: _Pictures, places: Mapping[
         if one.pairs
         else [],
         "remarks": failure_remarks(one.pairs, names),
-    }
-
-
-def _people(summary: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Returns what people would say of each pair."""
-    people = people_in(summary)
-    if people is None:
-        return None
-    lines = zip(people.pairs, sentences(people), strict=True)
-    return {
-        "pairs": [(words, pair_lines(people, pair)[1:]) for pair, words in lines],
-        "explanation": explanation(people),
     }
 
 

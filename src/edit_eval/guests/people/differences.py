@@ -16,10 +16,11 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -39,6 +40,7 @@ from edit_eval.statistics.intervals import (
     worth,
 )
 from edit_eval.statistics.people import SHARES, PeoplesAnswers, Rating, Vote
+from edit_eval.statistics.preferences import one_sided
 from edit_eval.statistics.series import gain, mean
 from edit_eval.text import Text
 
@@ -49,8 +51,7 @@ FEWEST_ANSWERED = 8
 error."""
 
 
-@dataclass(frozen=True)
-class Estimated:
+class Estimated(msgspec.Struct, frozen=True):
     """A mean difference on people's scale, above 0 if the first of the pair is better."""
 
     difference: float | None
@@ -59,8 +60,7 @@ class Estimated:
     no_ci95: str | None
 
 
-@dataclass(frozen=True)
-class PeoplesDifference:
+class PeoplesDifference(msgspec.Struct, frozen=True):
     """a - b as people see it, over the samples with an edit by both."""
 
     judge: str
@@ -98,8 +98,7 @@ class PeoplesDifference:
     """The one that people are shown to prefer; None for neither."""
 
 
-@dataclass(frozen=True)
-class People:
+class People(msgspec.Struct, frozen=True):
     """People's answers on all pairs that they were asked about."""
 
     kind: str
@@ -113,10 +112,10 @@ class People:
     weighted: bool
     """True if answers have weights. If not, the images are taken to have been picked at random."""
     pairs: list[PeoplesDifference]
-    set_apart: list[str] = field(default_factory=list)
+    set_apart: list[str] = msgspec.field(default_factory=list)
     """Raters of the run's own votes who always take one side, and are not counted; raters in a file always count, since
     its sides may not have been drawn at random."""
-    family: Mapping[str, Any] = field(default_factory=dict)
+    family: dict[str, Any] = msgspec.field(default_factory=dict)
     """What `preferred` is corrected for: the document of a `families.Correction`."""
 
 
@@ -175,9 +174,16 @@ def peoples_differences(columns: Sequence[ScoreColumn], answers: PeoplesAnswers)
         raters=len({one.rater for one in answers}),
         unmatched=sum(not isinstance(one, Vote) or one.choice in SHARES for one in answers) - len(used),
         weighted=any(one.weight != 1.0 for one in answers),
-        pairs=[replace(one, p_adjusted=p, preferred=better) for one, p, better in shown],
-        family=family.correction.document(),
+        pairs=[msgspec.structs.replace(one, p_adjusted=p, preferred=better) for one, p, better in shown],
+        family=dict(family.correction.document()),
     )
+
+
+def by_votes(columns: Sequence[ScoreColumn], votes: Sequence[Vote]) -> People:
+    """Returns the same by the votes on a run, without those of raters who always take one side, whom it names."""
+    apart = one_sided(votes)
+    found = peoples_differences(columns, [vote for vote in votes if vote.rater not in apart])
+    return msgspec.structs.replace(found, set_apart=sorted(apart))
 
 
 def _names(columns: Sequence[ScoreColumn]) -> dict[str, ScoreColumn]:
@@ -297,7 +303,8 @@ def _judge_alone(judge: FloatArray, column: ScoreColumn, images: Sequence[str], 
         return Estimated(None, None, "unlike_scales" if known.any() else "no_scores")
     values = np.sign(judge[known]) if rated_range is None else judge[known] * (rated_range / (span or 1.0))
     found = estimate(values, cluster_codes([image for image, one in zip(images, known.tolist(), strict=True) if one]))
-    return Estimated(mean(values), found.interval(), found.doubt)
+    end = 1.0 if rated_range is None else math.inf  # it votes, too
+    return Estimated(mean(values), found.interval(lowest=-end, highest=end), found.doubt)
 
 
 def _next(samples: Sequence[str], images: IntArray, says: FloatArray, rated: NDArray[np.bool_], name: str) -> list[str]:

@@ -9,7 +9,8 @@ from types import SimpleNamespace
 import pytest
 
 from edit_eval.records import Activity, Edit, MemoryUse, Results, Status, Utilisation
-from edit_eval.reporting.costs import costs, loads, repetition
+from edit_eval.reporting.device_times import loads, times
+from edit_eval.reporting.repetition import repetition
 from edit_eval.reporting.slow_devices import DeviceTimes, slow_devices
 from edit_eval.statistics.summary import summarise
 from reporting.reported_runs import HOSTILE, RUBRIC, build_run
@@ -18,14 +19,14 @@ from reporting.reports import Elements, Report, report_on
 GIB = 1 << 30
 
 
-def test_costs_add_up(complete: Report) -> None:
-    cost = SimpleNamespace(**costs(complete.results, complete.summary))
-    assert cost.wall_seconds == complete.results.wall_seconds[0]
-    assert cost.device_seconds == pytest.approx(4 * cost.wall_seconds)
-    assert 0 < cost.working_seconds < cost.device_seconds
-    assert (cost.on_gpus, cost.starts, cost.edits, cost.answers) == (True, 1, 10, 10)
-    assert 38 <= cost.seconds_per_edit <= 46
-    assert cost.seconds_per_answer == pytest.approx(2.1)
+def test_times_add_up(complete: Report) -> None:
+    took = SimpleNamespace(**times(complete.results, complete.summary))
+    assert took.wall_seconds == complete.results.wall_seconds[0]
+    assert took.device_seconds == pytest.approx(4 * took.wall_seconds)
+    assert 0 < took.working_seconds < took.device_seconds
+    assert (took.on_gpus, took.starts, took.edits, took.answers) == (True, 1, 10, 10)
+    assert 38 <= took.seconds_per_edit <= 46
+    assert took.seconds_per_answer == pytest.approx(2.1)
 
 
 def test_what_a_short_run_took_of_its_devices_is_no_zero(tmp_path: Path) -> None:
@@ -49,14 +50,14 @@ def test_nothing_measured_is_nothing(complete: Report) -> None:
         edits=tuple(replace(edit, seconds=0.0) for edit in complete.results.edits),
         judgements=tuple(replace(one, seconds=0.0) for one in complete.results.judgements),
     )
-    cost = SimpleNamespace(**costs(results, summarise(results)))
-    assert (cost.seconds_per_edit, cost.seconds_per_answer, cost.wall_seconds) == (None, None, 0.0)
+    took = SimpleNamespace(**times(results, summarise(results)))
+    assert (took.seconds_per_edit, took.seconds_per_answer, took.wall_seconds) == (None, None, 0.0)
 
 
 def test_workers_on_a_cpu_are_no_gpus(complete: Report) -> None:
     activities = tuple(replace(one, device="cpu:0") for one in complete.results.activities)
     results = replace(complete.results, activities=activities, devices=("cpu:0",))
-    assert not costs(results, summarise(results))["on_gpus"]
+    assert not times(results, summarise(results))["on_gpus"]
 
 
 def test_loads_stand_in_the_order_in_which_they_began(complete: Report) -> None:

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any
 
-from pydantic import TypeAdapter
-
+from edit_eval.guests.people.differences import FEWEST_ANSWERED, Estimated, People, PeoplesDifference
 from edit_eval.records import Scale
 from edit_eval.reporting import formats
 from edit_eval.reporting.entries import link
 from edit_eval.reporting.formats import signed, signed_span, turned
-from edit_eval.reporting.names import NAMES
 from edit_eval.reporting.table import Column, Line, Look, Sheet, Table
 from edit_eval.statistics.families import Correction
-from edit_eval.statistics.people_differences import FEWEST_ANSWERED, Estimated, People, PeoplesDifference
 from edit_eval.text import Text, joined
 
-_OWN: Mapping[str, str] = MappingProxyType({})
-"""No other names: models keep their own."""
-ESTIMATES = ("judge_alone", "people_alone", "corrected")
-_PEOPLE = TypeAdapter(People)
+ESTIMATES: Mapping[str, Text] = {
+    "judge_alone": Text("judge alone"),
+    "people_alone": Text("people alone"),
+    "corrected": Text("corrected"),
+}
+IN_FULL = 3
+"""With more pairs of a judge, how many more answers would settle each, and whom to ask next, is in `--json` alone."""
 _NO_INTERVAL: Mapping[str, Callable[..., Text]] = {
     "few_images": lambda fewest: Text("No interval: people have seen fewer than {} source images.", fewest),
     "too_uneven": lambda fewest: Text("No interval: two or three source images have nearly all of the answers."),
@@ -88,7 +86,7 @@ def _leads(row: EstimateRow) -> Look:
 
 
 ESTIMATED: Sequence[Column[EstimateRow]] = (
-    Column(Text("Whose answer"), lambda row: NAMES["whose"][row.kind], "name", look=_leads),
+    Column(Text("Whose answer"), lambda row: ESTIMATES[row.kind], "name", look=_leads),
     Column(Text("Diff."), lambda row: signed(row.found.difference, row.digits), look=_leads),
     Column(Text("95% interval"), lambda row: signed_span(row.found.ci95, row.digits)),
     Column(Text("Images"), lambda row: row.images),
@@ -96,13 +94,13 @@ ESTIMATED: Sequence[Column[EstimateRow]] = (
 )
 
 
-def people_table(people: People, pairs: Sequence[PeoplesDifference], names: Mapping[str, str]) -> Table[EstimateRow]:
+def people_table(people: People) -> Table[EstimateRow]:
     """Returns judge alone, people alone and corrected for each pair, headed by its judge if there are several."""
-    several = len({pair.judge for pair in pairs}) > 1
+    several = len({pair.judge for pair in people.pairs}) > 1
     judge: Column[EstimateRow] = Column(Text("Judge"), lambda row: row.pair.judge, "name", when=lambda row: several)
     return Table(
         every=(judge, *ESTIMATED),
-        rows=[row for pair in pairs for row in rows_of(people, pair, names)],
+        rows=[row for pair in people.pairs for row in rows_of(people, pair)],
         group=Column(
             Text("Pair"), lambda row: row.name, "name", to=lambda row: link(judge=row.pair.judge, sort="models")
         ),
@@ -110,16 +108,10 @@ def people_table(people: People, pairs: Sequence[PeoplesDifference], names: Mapp
     )
 
 
-def people_in(summary: Mapping[str, Any]) -> People | None:
-    """Returns a summary's differences on people's scale; None if no people were asked."""
-    found = (summary.get("comparison") or {}).get("people")
-    return None if found is None else _PEOPLE.validate_python(found)
-
-
-def rows_of(people: People, pair: PeoplesDifference, names: Mapping[str, str]) -> Iterator[EstimateRow]:
+def rows_of(people: People, pair: PeoplesDifference) -> Iterator[EstimateRow]:
     """Yields judge alone, people alone, corrected."""
     for kind in ESTIMATES:
-        yield EstimateRow(pair, f"{names.get(pair.a, pair.a)} - {names.get(pair.b, pair.b)}", kind, digits_of(people))
+        yield EstimateRow(pair, f"{pair.a} - {pair.b}", kind, digits_of(people))
 
 
 def digits_of(people: People) -> int:
@@ -128,16 +120,9 @@ def digits_of(people: People) -> int:
     return 2 if people.kind == "votes" else formats.decimals(Scale(lowest=-reach, highest=reach))
 
 
-def sentences(people: People) -> list[Text]:
-    """Returns a quotable sentence on what people would say of each pair; with several judges, headed by the judge."""
-    several = len({pair.judge for pair in people.pairs}) > 1
-    lines = ((pair, pair_lines(people, pair)[0]) for pair in people.pairs)
-    return [Text("{}: {}", pair.judge, line) if several else line for pair, line in lines]
-
-
-def pair_lines(people: People, pair: PeoplesDifference, names: Mapping[str, str] = _OWN) -> list[Text]:
+def pair_lines(people: People, pair: PeoplesDifference) -> list[Text]:
     """Returns what people would say of a pair, how many more answers would settle it, and about which samples."""
-    a, b = names.get(pair.a, pair.a), names.get(pair.b, pair.b)
+    a, b = pair.a, pair.b
     found, digits = pair.corrected, digits_of(people)
     lines = [Text("Which of {} and {} people would prefer cannot be told.", a, b)]
     if pair.preferred is not None and found.difference is not None:
@@ -189,7 +174,7 @@ def explanation(people: People) -> list[Text]:
     if people.set_apart:
         apart = Text(
             "Not counted, for taking one side whatever it is: {}. To count their votes: vote export "
-            "--votes, then compare --people.",
+            "--votes, then people --people.",
             joined(people.set_apart, ""),
         )
         lines.append(apart)
@@ -198,15 +183,14 @@ def explanation(people: People) -> list[Text]:
     return lines
 
 
-def people_sheet(people: People, judge: str, names: Mapping[str, str], *, detailed: Collection[str]) -> Sheet:
-    """Returns the table of one judge, with sentences for pairs that have a column among the `detailed`."""
-    pairs = [pair for pair in people.pairs if pair.judge == judge]
-    if not pairs:
-        return []
-    title = Line(Text("What people would say"), "strong")
-    sheet: list[Line | Table[EstimateRow]] = [Line(), title, people_table(people, pairs, names)]
-    for pair in pairs:
-        if pair.a in detailed:
-            first, *more = pair_lines(people, pair, names)
-            sheet += [Line(first, "strong"), *(Line(line, head="  ") for line in more)]
-    return [*sheet, *(Line(line, "quiet") for line in explanation(people))]
+def people_sheet(people: People) -> Sheet:
+    """Returns a sentence to quote for each pair, the table, and what it all rests on."""
+    judges = list(dict.fromkeys(pair.judge for pair in people.pairs))
+    sheet: list[Line | Table[EstimateRow]] = []
+    for judge in judges:
+        pairs = [pair for pair in people.pairs if pair.judge == judge]
+        for pair in pairs:
+            first, *more = pair_lines(people, pair)
+            sheet.append(Line(Text("{}: {}", judge, first) if len(judges) > 1 else first, "strong"))
+            sheet += [Line(line) for line in more if len(pairs) <= IN_FULL]
+    return [*sheet, Line(), people_table(people), *(Line(line, "quiet") for line in explanation(people))]

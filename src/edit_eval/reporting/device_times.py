@@ -1,19 +1,17 @@
-"""The cost of a run, its tables of devices (time, loads, memory, failures), and what is needed to repeat it."""
+"""Where a run's time went, and its tables of devices: time, loads, memory, failures."""
 
 from __future__ import annotations
 
 import statistics
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from edit_eval.records import Activity, Results, Spent, Status
+from edit_eval.records import Activity, Results, Status
 from edit_eval.reporting import formats
 from edit_eval.reporting.names import NAMES
 from edit_eval.reporting.table import Column, Table
-from edit_eval.statistics.timing import SHOWN, tokens
-from edit_eval.text import Text, counted
+from edit_eval.statistics.timing import SHOWN
+from edit_eval.text import Text
 
 Row = Mapping[str, Any]
 _DEVICE: Column[Row] = Column(Text("Device"), lambda row: row["device"], "name")
@@ -39,7 +37,7 @@ def _memory(moment: str) -> Column[Row]:
 
 def time_tables(results: Results, summary: Row) -> dict[str, Table[Row]]:
     """Returns all such tables of a report, by name; without rows if nothing is known."""
-    timing, starts = summary.get("timing") or {}, costs(results, summary)["starts"]
+    timing, starts = summary.get("timing") or {}, times(results, summary)["starts"]
     memory = timing.get("memory") or {}
     return {
         "devices": device_times_table(summary),
@@ -164,18 +162,6 @@ def device_failures_table(failures: Sequence[Row]) -> Table[Row]:
     )
 
 
-def spent_words(spent: Sequence[Spent]) -> Iterator[str]:
-    """Yields what a run has spent, in all and by model: `nano: 1.34 USD for 10 requests, computed`."""
-    if len(spent) > 1:
-        yield Text("{:,.2f} USD in all", sum(one.usd for one in spent))
-    for one in spent:
-        how = Text("as told by its provider") if one.told else Text("computed from its price")
-        more = Text("; at most {:,.2f} more were under way when a start was killed", one.feared) if one.feared else ""
-        name = one.model.partition(":")[2]
-        requests = counted(one.attempts, "request")
-        yield Text("{}: {:,.4f} USD for {}, {}{}", name, one.usd, requests, how, more)
-
-
 # -- sums --
 
 
@@ -185,13 +171,12 @@ def loads(results: Results) -> list[Activity]:
     return sorted(found, key=lambda one: (one.start_number, one.begin, one.device))
 
 
-def costs(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
+def times(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
     """Adds up the summary's timing and the records' seconds; None if nothing was measured.
 
     `device_seconds` is the time for which the run held its devices, summed over devices and including idle time;
     `working_seconds` is the part of it spent editing or judging. `seconds_per_edit` and `seconds_per_answer` are
-    medians over the `edits` that were made, and over the `answers`: judgements for which a judge was asked. `tokens`
-    has an entry for each judge whose server counts them (`statistics.timing.TokenUse`).
+    medians over the `edits` that were made, and over the `answers`: judgements for which a judge was asked.
     """
     timing = summary.get("timing") or {}
     devices = timing.get("devices") or {}
@@ -207,66 +192,4 @@ def costs(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
         "seconds_per_edit": statistics.median(edit_seconds) if edit_seconds else None,
         "answers": len(answer_seconds),
         "seconds_per_answer": statistics.median(answer_seconds) if answer_seconds else None,
-        "tokens": [asdict(one) for one in tokens(results)],
-        "spent": [asdict(one) for one in results.spent],
-        "spent_words": list(spent_words(results.spent)),
     }
-
-
-# -- what is needed to repeat a run --
-
-COMMAND = "edit-eval run config.yaml"
-
-
-def repetition(results: Results) -> dict[str, Any]:
-    """Reads from the records what is needed to repeat the run; anything may be missing in those of another version.
-
-    `versions` are those of Python and its libraries, `devices` is `8 × NVIDIA H100 80GB` or the workers on the CPU,
-    `seeds` has the seed of each edit model, to which the samples' indices are added. `command` and `folder` are as in
-    `recorded_command`.
-    """
-    environment, evaluation = results.environment, _mapping(results.configuration.get("evaluation"))
-    versions = {"python": environment.get("python"), **_mapping(environment.get("libraries"))}
-    models = results.resolved.get("edit_models")
-    command, folder = recorded_command(results)
-    return {
-        "command": command,
-        "folder": folder,
-        "versions": {str(name): str(version) for name, version in versions.items() if version},
-        "devices": _devices(results),
-        "seeds": {
-            str(model.get("name")): model["seed"]
-            for model in (models if isinstance(models, list) else [])
-            if isinstance(model, Mapping) and isinstance(model.get("seed"), int)
-        },
-        "edit_seeds": _whole(evaluation.get("edit_seeds")),
-        "repeats": _whole(evaluation.get("repeats")),
-    }
-
-
-def recorded_command(results: Results) -> tuple[str, str]:
-    """Returns the last start's command line, quoted for a shell, and the folder its relative paths count from.
-
-    Both are empty if the run was started from Python, which records none.
-    """
-    line, folder = (results.environment.get(key) for key in ("command", "folder"))
-    return (line, folder) if isinstance(line, str) and isinstance(folder, str) else ("", "")
-
-
-def _devices(results: Results) -> list[str]:
-    described = results.environment.get("gpus")
-    titles = {
-        gpu.get("name"): str(gpu.get("title") or "")
-        for gpu in (described if isinstance(described, list) else [])
-        if isinstance(gpu, Mapping)
-    }
-    counts = Counter(titles.get(name, "") or name.partition(":")[0] for name in results.devices)
-    return [f"{count} × {title}" for title, count in counts.items()]
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _whole(value: object) -> int:
-    return value if isinstance(value, int) else 1

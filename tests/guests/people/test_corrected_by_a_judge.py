@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from edit_eval.guests.people.differences import FEWEST_ANSWERED, corrected
 from edit_eval.statistics.people import read_people
-from edit_eval.statistics.people_differences import FEWEST_ANSWERED, corrected
 from late_imports import Late
 
 stats = Late("scipy.stats")

@@ -5,16 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import combinations
 
+import msgspec
 import numpy as np
 import pytest
 
 from edit_eval.errors import ConfigurationError
+from edit_eval.guests.people.differences import NEXT, by_votes, corrected, peoples_differences
+from edit_eval.guests.people.sheet import explanation
 from edit_eval.records import Scale
-from edit_eval.reporting.people_differences import explanation
-from edit_eval.statistics.comparison import compare, compare_models
+from edit_eval.statistics.comparison import columns_to_test
 from edit_eval.statistics.intervals import holm
 from edit_eval.statistics.people import Rating, Vote, read_answers, read_people
-from edit_eval.statistics.people_differences import NEXT, corrected, peoples_differences
 from small_columns import column, drawn, failing
 
 SCORES = {"a": drawn(2, 0.5), "b": drawn(3)}
@@ -141,12 +142,14 @@ def test_a_rater_of_a_run_who_always_takes_one_side_is_set_apart_and_named(colum
     run = make_results([make_sample(number) for number in range(90)], rows)
     honest = votes(range(30))
     blind = [replace(one, choice="left", rater="blind") for one in honest]
-    alone, both = compare_models(run, honest), compare_models(run, [*honest, *blind])
-    assert alone.people.pairs[0].answers == 30
-    assert replace(both.people, set_apart=[]) == alone.people
-    assert (alone.people.set_apart, both.people.set_apart) == ([], ["blind"])
-    assert any("blind" in line for line in explanation(both.people))
-    assert compare_models(run, blind).people is None
+    tested = columns_to_test(run)
+    alone, both = by_votes(tested, honest), by_votes(tested, [*honest, *blind])
+    assert alone.pairs[0].answers == 30
+    assert msgspec.structs.replace(both, set_apart=[]) == alone
+    assert (alone.set_apart, both.set_apart) == ([], ["blind"])
+    assert any("blind" in line for line in explanation(both))
+    with pytest.raises(ConfigurationError, match="none of the 0 answers"):
+        by_votes(tested, blind)
     assert peoples_differences(columns, blind).pairs[0].answers == 30, "a file says nothing of its sides"
 
 
@@ -175,12 +178,6 @@ def test_whom_to_ask_next_is_spread_over_what_the_judge_says(columns):
     says = {sample(n): SCORES["a"][n] - SCORES["b"][n] for n in range(30, 90)}
     order = sorted(says, key=lambda one: (says[one], one))
     assert sorted(order.index(one) // 6 for one in pair.next_samples) == list(range(NEXT)), "one of each tenth"
-
-
-def test_people_change_nothing_else_of_a_comparison(columns):
-    with_people, without = compare(columns, people=votes(range(30))), compare(columns)
-    assert with_people.people is not None
-    assert replace(with_people, people=None) == without
 
 
 def test_votes_are_read_from_a_file_and_scores_made_of_them_for_who_wants_scores(tmp_path):

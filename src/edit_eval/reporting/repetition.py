@@ -1,0 +1,65 @@
+"""What is needed to repeat a run, as its records have it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from edit_eval.records import Results
+
+COMMAND = "edit-eval run config.yaml"
+
+
+def repetition(results: Results) -> dict[str, Any]:
+    """Reads from the records what is needed to repeat the run; anything may be missing in those of another version.
+
+    `versions` are those of Python and its libraries, `devices` is `8 × NVIDIA H100 80GB` or the workers on the CPU,
+    `seeds` has the seed of each edit model, to which the samples' indices are added. `command` and `folder` are as in
+    `recorded_command`.
+    """
+    environment, evaluation = results.environment, _mapping(results.configuration.get("evaluation"))
+    versions = {"python": environment.get("python"), **_mapping(environment.get("libraries"))}
+    models = results.resolved.get("edit_models")
+    command, folder = recorded_command(results)
+    return {
+        "command": command,
+        "folder": folder,
+        "versions": {str(name): str(version) for name, version in versions.items() if version},
+        "devices": _devices(results),
+        "seeds": {
+            str(model.get("name")): model["seed"]
+            for model in (models if isinstance(models, list) else [])
+            if isinstance(model, Mapping) and isinstance(model.get("seed"), int)
+        },
+        "edit_seeds": _whole(evaluation.get("edit_seeds")),
+        "repeats": _whole(evaluation.get("repeats")),
+    }
+
+
+def recorded_command(results: Results) -> tuple[str, str]:
+    """Returns the last start's command line, quoted for a shell, and the folder its relative paths count from.
+
+    Both are empty if the run was started from Python, which records none.
+    """
+    line, folder = (results.environment.get(key) for key in ("command", "folder"))
+    return (line, folder) if isinstance(line, str) and isinstance(folder, str) else ("", "")
+
+
+def _devices(results: Results) -> list[str]:
+    described = results.environment.get("gpus")
+    titles = {
+        gpu.get("name"): str(gpu.get("title") or "")
+        for gpu in (described if isinstance(described, list) else [])
+        if isinstance(gpu, Mapping)
+    }
+    counts = Counter(titles.get(name, "") or name.partition(":")[0] for name in results.devices)
+    return [f"{count} × {title}" for title, count in counts.items()]
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _whole(value: object) -> int:
+    return value if isinstance(value, int) else 1
