@@ -32,10 +32,10 @@ from edit_eval.guests.audit.findings import findings_of
 from edit_eval.guests.audit.measure import Anchor, Measure, share
 from edit_eval.guests.audit.passports import Examinee, Passport
 from edit_eval.guests.audit.ways import better_of
+from edit_eval.guests.audit.words import has_drifted
 from edit_eval.guests.bridge.mapping import translated
 from edit_eval.guests.people.differences import by_votes
 from edit_eval.records import Edit, Judgement, Picture, Reading, Results, Sample, Scale, Scoring, Status
-from edit_eval.reporting.remarks import drift_lines
 from edit_eval.reporting.strengths import battle_sheet
 from edit_eval.reporting.table import Line
 from edit_eval.reporting.verdict import answer_lines
@@ -546,7 +546,7 @@ def said_to_have_drifted(noise: str, whole: bool) -> Callable[[Chance], bool]:
         )
         judged = JudgedAnchors(date="2026-11-25", scores={one.sample: one.now for one in twice})
         found = Examined(passport=passport, language="en", judged=judged)
-        return bool(drift_lines({"judges": {"judge": found.as_plain()}}))
+        return has_drifted(found.as_plain())
 
     return wrong
 
