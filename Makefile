@@ -12,7 +12,7 @@ demo: .venv/.core  ## a whole evaluation of the embedded benchmark, no weights, 
 test: .venv/.dev .venv/.judge lint  ## everything that must pass before a commit
 	$(BIN)/pytest -n 4 --dist loadfile --max-worker-restart 0  # one for torch; three, as real processes wait half of their time
 
-models: .venv/.dev .venv/.judge  ## the real model classes with tiny weights, in every variant; ten minutes
+models: .venv/.dev .venv/.judge .venv/.bitsandbytes  ## the real model classes with tiny weights, in every variant; ten minutes
 	$(BIN)/pytest tests -m models -n 2
 
 apis: .venv/.dev  ## one edit, one answer by each provider whose key is in the environment; at most a dollar
@@ -81,6 +81,12 @@ INSTALL = links="$${PIP_FIND_LINKS:-$$($(BIN)/python -m pip config get global.fi
 
 .venv/.dev: .venv/.core
 	$(INSTALL) -e '.[dev,diffusers,openai,viewer]'
+	@touch $@
+
+# Beside the environment, not in it: peft imports it wherever it finds it. Without what it needs, as torch is there.
+.venv/.bitsandbytes: .venv/.dev
+	rm -rf .venv/bitsandbytes
+	$(INSTALL) --no-deps --target .venv/bitsandbytes 'bitsandbytes>=0.50'
 	@touch $@
 
 .venv/.cluster: .venv/.dev

@@ -27,25 +27,25 @@ import numpy as np
 
 from audit_power import AT_90, GOOD, Simulated, trial
 from edit_eval.guests.agreement.calibration import Pairs
+from edit_eval.guests.audit.examiner import Examined, JudgedAnchors
+from edit_eval.guests.audit.findings import findings_of
+from edit_eval.guests.audit.measure import Anchor, Measure, share
+from edit_eval.guests.audit.passports import Examinee, Passport
+from edit_eval.guests.audit.ways import better_of
+from edit_eval.guests.audit.words import has_drifted
 from edit_eval.guests.bridge.mapping import translated
 from edit_eval.guests.people.differences import by_votes
-from edit_eval.passports import Examinee, Passport
 from edit_eval.records import Edit, Judgement, Picture, Reading, Results, Sample, Scale, Scoring, Status
-from edit_eval.reporting.remarks import drift_lines
 from edit_eval.reporting.strengths import battle_sheet
 from edit_eval.reporting.table import Line
 from edit_eval.reporting.verdict import answer_lines
 from edit_eval.serving.watch import judge_has_changed, judged_twice
-from edit_eval.statistics.audit.findings import findings_of
-from edit_eval.statistics.audit.measure import Anchor, Measure, share
-from edit_eval.statistics.audit.ways import better_of
 from edit_eval.statistics.battles import BACKWARD, FORWARD, battles_by_judge, together, votes_of
 from edit_eval.statistics.comparison import columns_to_test, compare_models, verdict_on_models
 from edit_eval.statistics.drift import JudgedTwice
 from edit_eval.statistics.people import Vote
 from edit_eval.statistics.preferences import all_differ, preferences
 from edit_eval.statistics.verdict import Known
-from edit_eval.store.examined import Examined, JudgedAnchors
 
 DOCS = Path(__file__).resolve().parents[1] / "docs" / "trust.md"
 SCORE, SECOND = "overall", "restraint"
@@ -546,7 +546,7 @@ def said_to_have_drifted(noise: str, whole: bool) -> Callable[[Chance], bool]:
         )
         judged = JudgedAnchors(date="2026-11-25", scores={one.sample: one.now for one in twice})
         found = Examined(passport=passport, language="en", judged=judged)
-        return bool(drift_lines({"judges": {"judge": found.as_plain()}}))
+        return has_drifted(found.as_plain())
 
     return wrong
 

@@ -8,8 +8,8 @@
     compare(["runs/mine", "runs/other"])  # two runs, by their folders
 
 `evaluate` runs a benchmark through edit models and judges, and returns a `Run`. `Run(folder)` opens an existing one.
-`compare` says which model is better, `score` judges a single edit, `audit` puts a judge on trial. `docs/python.md`
-describes every public name; `edit-eval --help` lists the same on the command line.
+`compare` says which model is better, `score` judges a single edit. `docs/python.md` describes every public name;
+`edit-eval --help` lists the same on the command line.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from edit_eval.auditing import Audit, audit
     from edit_eval.benchmarks.contract import Benchmark
     from edit_eval.comparing import compare
     from edit_eval.edit_models.contract import ControlPicture, EditModel, EditRequest
@@ -71,7 +70,6 @@ _PLACES = {
     "evaluation": ("evaluate",),
     "run": ("Run", "analyse"),
     "comparing": ("compare",),
-    "auditing": ("audit", "Audit"),
     "serving.scoring": ("score", "score_table", "Scored"),
     "statistics.means": ("MeanScore",),
     "statistics.comparison": ("Comparison",),
@@ -98,7 +96,6 @@ _MODULES = {name: module for module, names in _PLACES.items() for name in names}
 
 __all__ = [
     "Analysis",
-    "Audit",
     "Benchmark",
     "BenchmarkError",
     "ChartStyle",
@@ -149,7 +146,6 @@ __all__ = [
     "View",
     "__version__",
     "analyse",
-    "audit",
     "compare",
     "evaluate",
     "score",

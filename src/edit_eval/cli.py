@@ -16,9 +16,9 @@ from edit_eval.command_line import (
     Config,
     Full,
     Options,
-    Passports,
     RunDir,
     RunFolder,
+    added,
     answer,
     answered_instead,
     app,
@@ -30,11 +30,12 @@ from edit_eval.command_line import (
     verb,
     wants_json,
     words,
+    written_beside,
 )
 from edit_eval.errors import ConfigurationError, EditEvalError, NotDrawn, RunInterrupted, Stopped
 from edit_eval.reporting.language import said, speak, spoken
 from edit_eval.text import Text
-from edit_eval.verbs.judging import judging, print_audited, voting
+from edit_eval.verbs.judging import voting
 from edit_eval.verbs.looking import components, environments, looking
 from edit_eval.verbs.serving import serving
 from edit_eval.verbs.starting import config, starting
@@ -65,9 +66,7 @@ def _print_numbers(run: Any, *, drawn: bool = True, full: bool = False) -> None:
     answer(lambda: run.summary, show)
 
 
-def _evaluate(
-    config: str, options: Options, run_dir: Path | None, *, anchors: bool = False, shard: str | None = None, **how: Any
-) -> None:
+def _evaluate(config: str, options: Options, run_dir: Path | None, *, shard: str | None = None, **how: Any) -> None:
     """Runs the evaluation and prints its results; `how` as `evaluate` takes it."""
     from edit_eval.config.loading import load_configuration
     from edit_eval.evaluation import evaluate
@@ -89,10 +88,8 @@ def _evaluate(
     if shard is not None and made.summary["status"] != "complete":
         say(Text("shard {} is done; other shards of {} still have work left", shard, made.path))
         return answer(lambda: made.summary, lambda: None)
-    if anchors:
-        from edit_eval.auditing import judge_anchors
-
-        made = judge_anchors(configuration, made)
+    if written_beside("run", run=made, configuration=configuration):
+        made = Run(made.path, made.examinations)
     _print_numbers(made)
     made.check_coverage()
 
@@ -138,10 +135,6 @@ def run(
         bool,
         typer.Option("--strict-environment", help="Stop if libraries or GPUs have changed, or workers differ."),
     ] = False,
-    passports: Passports = None,
-    anchors: Annotated[
-        bool, typer.Option("--anchors", help="Judge the passport's anchor edits again, to see any drift.")
-    ] = False,
     progress: Annotated[
         str | None,
         typer.Option(
@@ -165,14 +158,13 @@ def run(
         config,
         options,
         run_dir,
-        anchors=anchors,
         shard=shard,
         reuse_from=reuse or (),
         retry=words(retry) or (),
         verify=verify,
         strict_environment=strict_environment,
         grace=grace,
-        passports=passports,
+        **added("run"),
     )
 
 
@@ -235,16 +227,12 @@ def plan(
 
 @verb(evaluating)
 def report(run: RunFolder, full: Full = False) -> None:
-    """Write the report again from the records; for an audit, its page."""
-    from edit_eval.auditing import drawn_again
+    """Write the report again from the records."""
     from edit_eval.run import Run
 
     made = Run(run)
-    if answered_instead("report", run=made):
-        return
     made.summary  # noqa: B018 (a folder that is no run is reported here, not by the process that draws)
-    if examined := drawn_again(made):
-        print_audited(examined)
+    if answered_instead("report", run=made):
         return
     try:
         made.draw()
@@ -276,12 +264,10 @@ def compare(
         float | None,
         typer.Option(metavar="SHARE", help="With --fail-if-worse: leave out unscored samples, up to this share."),
     ] = None,
-    passports: Passports = None,
     full: Full = False,
 ) -> None:
     """Paired differences with intervals, corrected p-values and ranks with ties, between runs or models of one run."""
     from edit_eval.comparing import compare as compare_runs
-    from edit_eval.passports import passport_folder
     from edit_eval.reporting.comparison import comparison_document, gate_lines, print_comparison
     from edit_eval.reporting.terminal_text import one_line
     from edit_eval.run import Run
@@ -292,7 +278,8 @@ def compare(
         raise ConfigurationError(Text("--allow-unscored needs --fail-if-worse: give both or neither"))
     if score is not None and fail_if_worse:
         raise ConfigurationError(Text("--fail-if-worse compares the headline score with the first; leave out --score"))
-    made = [Run(run, passports or passport_folder()) for run in runs]
+    folder = added("compare").get("examinations")
+    made = [Run(run, folder) for run in runs]
     comparison = compare_runs(made, score=score, detect=detect, margin=margin, allow_unscored=allow_unscored)
     language = spoken(made[0].language)
     answer(lambda: comparison_document(comparison), lambda: print_comparison(comparison, language=language, full=full))
@@ -303,7 +290,7 @@ def compare(
     end_if_short(bool(wrong) or (fail_if_worse and not comparison.gate.passed))
 
 
-for verbs in (starting, evaluating, serving, looking, judging, components):  # as `--help` lists them
+for verbs in (starting, evaluating, serving, looking, components):  # as `--help` lists them
     app.add_typer(verbs)
 app.add_typer(config, name="config")
 app.add_typer(voting, name="vote")

@@ -36,7 +36,7 @@ GROUPS: tuple[tuple[Text, tuple[str, ...]], ...] = (
     (Text("To evaluate"), ("run", "status", "view", "report")),
     (Text("To compare"), ("compare",)),
     (Text("To analyse a run"), ()),  # analyses that name no other group
-    (Text("To judge, and to examine judges"), ("audit", "vote", "score", "serve")),
+    (Text("To judge, and to examine judges"), ("vote", "score", "serve")),
     (Text("To share and tidy"), ("export",)),
     (Text("To look up"), ("list", "describe", "config")),
 )
@@ -301,6 +301,11 @@ def answered_instead(name: str, **given: Any) -> bool:
     return any(option.before(parameters, **given) for option, parameters in _added.get(name, ()))
 
 
+def added(name: str) -> dict[str, Any]:
+    """Returns what the options that were added to this verb add to what it asks for, by the words of Python."""
+    return {key: value for option, parameters in _added.get(name, ()) for key, value in option.adds(parameters).items()}
+
+
 def reasons(name: str, **given: Any) -> list[str]:
     """Returns why the options that were added to this verb have it end with 3; `given` is what it has found."""
     return [one for option, parameters in _added.get(name, ()) for one in option.reasons(parameters, **given)]
@@ -532,9 +537,6 @@ RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.
 RunDir = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="Run directory; resumes if it exists. Default: a folder in runs/."),
-]
-Passports = Annotated[
-    Path | None, typer.Option("--passports", metavar="DIR", help="Folder of judges' passports. Default: your cache.")
 ]
 Full = Annotated[bool, typer.Option("--full", help="Also print what the verdict rests on.")]
 Markdown = Annotated[Path | None, typer.Option("--markdown", metavar="FILE", help="Also write it as Markdown.")]

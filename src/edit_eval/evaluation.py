@@ -27,10 +27,9 @@ from edit_eval.execution.shards import read_shard
 from edit_eval.execution.spectator import Spectator, with_guest
 from edit_eval.execution.tracking import Trackers
 from edit_eval.experiment import Experiment, load_samples, verify_sources
-from edit_eval.passports import passport_folder
 from edit_eval.reporting.progress.live import progress_of
 from edit_eval.run import Run, failure_statuses
-from edit_eval.store.examined import take_passports
+from edit_eval.store.examined import take_examinations
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.store.run_folders import find_place, refuse_an_unfit_python
 from edit_eval.store.table import JudgementTable, what_is_left
@@ -51,7 +50,7 @@ def evaluate(
     command: Sequence[str] = (),
     shard: str | None = None,
     grace: float = GRACE_SECONDS,
-    passports: Path | None = None,
+    examinations: Path | None = None,
     **options: Unpack[LoadingOptions],
 ) -> Run:
     """Runs an evaluation, or resumes one, and returns it with its numbers.
@@ -67,9 +66,9 @@ def evaluate(
     whose replicas are not alike ended; otherwise that is noted. With `report` the report is drawn at the end. `command`
     is the command line as typed, for the records. With a `shard` (`2/8`, or `auto`) several engines share the
     run, each with its samples; the last to end draws. After SIGTERM or SIGUSR1 running tasks have `grace` seconds to
-    finish. The judges' passports are looked for in the folder `passports`, by default in the user's cache, and copied
-    into the run. Progress is shown as set by `execution.progress`, on stderr or in the notebook, and reported to the
-    `spectator`.
+    finish. What is known of the judges is looked for in the folder `examinations`, by default `passports` in the user's
+    cache, and copied into the run. Progress is shown as set by `execution.progress`, on stderr or in the notebook, and
+    reported to the `spectator`.
 
     Raises `ConfigurationError`, `BenchmarkError` and `RunDirectoryError` before anything is loaded or written,
     `Stopped` or `RunInterrupted` if the run ended early, and `NotDrawn` if only its report is missing: everything done
@@ -132,7 +131,7 @@ def evaluate(
                         shard=part,
                         grace=grace,
                     )
-                examined = take_passports(experiment, directory.path, passports or passport_folder())
+                examined = take_examinations(experiment, directory.path, examinations)
                 remember_sources(experiment.samples)
                 if part is None:
                     if report and (pending or described or examined or not run.page.exists()):

@@ -566,7 +566,7 @@ class Results:
     about: Mapping[str, str] = field(default_factory=dict)
     """The benchmark's description of itself: `source`, `licence`, and anything else a reader should know."""
     examined: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """For each judge that an audit could examine, the findings of its passport: see docs/records.md (`judges`)."""
+    """For each judge that can be examined, what is known of it: see docs/records.md (`judges`)."""
     notes: tuple[str, ...] = ()
     """Warnings for the reader: odd samples, damaged lines, changed libraries, mixed GPUs."""
 

@@ -19,7 +19,7 @@ from edit_eval.reporting.language import said, spoken
 from edit_eval.reporting.scores import frame
 from edit_eval.reporting.verdict import answer_lines, verdict_of
 from edit_eval.statistics.means import MeanScore, chosen, means, the_mean
-from edit_eval.store.examined import Examined, examined
+from edit_eval.store.examined import Examination, examined
 from edit_eval.store.joined import joined
 from edit_eval.store.provenance import mixed_environments
 from edit_eval.store.run_directory import RunDirectory, of_ledger
@@ -74,16 +74,16 @@ class Run:
 
     path: Path
     """Its run directory; for a service's ledger, the one run in it."""
-    passports: Path | None = None
-    """Where passports of its judges are looked for besides its own copies."""
+    examinations: Path | None = None
+    """Folder in which what is known of its judges is looked for besides its own copies."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "path", of_ledger(Path(self.path)))
 
     @cached_property
-    def examined(self) -> dict[str, Examined]:
+    def examined(self) -> Mapping[str, Examination]:
         """For each judge that could be examined, what is known of it."""
-        return examined(self.experiment, self.path, self.passports)
+        return examined(self.experiment, self.path, self.examinations)
 
     @classmethod
     def opened(cls, directory: RunDirectory, table: JudgementTable | None = None) -> Run:

@@ -129,6 +129,7 @@ FEATURES: dict[str, Feature] = {
     "paid": Feature(0, (1,), 0.2),
     "as_many": Feature(0, (1,), 0.6, lambda d: d["controls"]),
     "capped": Feature(0, (1, 3, 6), 0.6, lambda d: d["paid"]),
+    "voted": Feature(0, (1,), 0.2, lambda d: columns(d) > 1),
 }
 
 SWITCHED = ("arena", "way", "schedule")

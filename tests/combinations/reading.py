@@ -23,6 +23,7 @@ from combinations.reading_paper import PaperReadings
 from combinations.reading_plan import PlanReadings
 from combinations.reading_spending import SpendingReadings
 from combinations.reading_training import TrainingReadings
+from combinations.reading_votes import VoteReadings
 from edit_eval.reporting.page.gallery import PageFiles, gallery
 from edit_eval.run import Run
 
@@ -60,7 +61,7 @@ def disagreements(
         return Readers(draw, folder, carry_out).found
 
 
-class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings):
+class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, VoteReadings):
     """The readers of one run, and where they are wrong."""
 
     def __init__(self, draw: Draw, folder: Path, carry_out: carrying_out.CarryOut) -> None:
@@ -106,6 +107,7 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings):
             self.page()
         self.again()
         self.gate()
+        self.voted()
         return None
 
     # -- the run itself --

@@ -27,10 +27,10 @@ DISPLAYS = [
     for path in sorted((SOURCE / room).rglob("*.py"))
     if path.name != "references.py"  # a bibliography names Holm
 ]
-DISPLAYS += [SOURCE / name for name in ("auditing.py", "run.py", "serving/live.py")]
-GUESTS = ("sheet.py", "chart.py", "card.py", "verb.py", "options.py")
+DISPLAYS += [SOURCE / name for name in ("run.py", "serving/live.py")]
+GUESTS = ("sheet.py", "chart.py", "card.py", "verb.py", "options.py", "words.py", "page.py", "trial.py")
 DISPLAYS += sorted(path for name in GUESTS for path in (SOURCE / "guests").rglob(name))
-TEMPLATES = sorted(path for room in ("reporting", "viewer") for path in (SOURCE / room).rglob("*.j2"))
+TEMPLATES = sorted(path for room in ("reporting", "viewer", "guests") for path in (SOURCE / room).rglob("*.j2"))
 STATISTICS = sorted((SOURCE / "statistics").rglob("*.py"))
 
 INFERENCE = "edit_eval.statistics.intervals"
@@ -63,8 +63,8 @@ COMPUTING = {
     "corrcoef",
 }
 WORDS_OF_ITS_OWN = {
-    "audit.py: Each other kind of pair has to be above one half",  # statistics/audit/findings.py: by their number
-    "audit.html.j2: Each other kind of pair has to be above one half",
+    "sheet.py: Each other kind of pair has to be above one half",  # guests/audit/findings.py: by their number
+    "page.html.j2: Each other kind of pair has to be above one half",
 }
 MACHINES = "slow_devices.py"
 """Seconds of devices: no edit is judged by them."""

@@ -15,11 +15,11 @@ from edit_eval.config.identity import Identity
 from edit_eval.config.schema import ProtocolSection
 from edit_eval.errors import ConfigurationError
 from edit_eval.experiment import Experiment
+from edit_eval.guests.audit.examiner import Examined
 from edit_eval.protocols.asked import AskedJudge, make_protocol
 from edit_eval.protocols.contract import Protocol
 from edit_eval.records import Judgement, Picture, Results, Sample, Status
 from edit_eval.store.comparable import comparable_columns, compare_runs, run_names
-from edit_eval.store.examined import Examined
 from small_matrix import Asking, ask, asked_judge
 
 QWEN = Identity("judge", "qwen3_vl", "rev1", {"model_name": "30B", "dtype": "bfloat16"})

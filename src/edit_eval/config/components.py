@@ -32,7 +32,17 @@ if TYPE_CHECKING:
     from edit_eval.config.parameters import Parameter
 
 Kind = Literal[
-    "benchmark", "edit_model", "judge", "protocol", "analysis", "verb", "option", "driver", "tracker", "control"
+    "benchmark",
+    "edit_model",
+    "judge",
+    "protocol",
+    "analysis",
+    "verb",
+    "option",
+    "driver",
+    "tracker",
+    "control",
+    "examiner",
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 PLURALS: dict[Kind, str] = {kind: f"{kind}s" for kind in KINDS} | {"analysis": "analyses", "verb": "commands"}
@@ -59,6 +69,7 @@ WORDS: dict[Kind, str] = {
     "driver": Text("a driver"),
     "tracker": Text("a tracker"),
     "control": Text("a control"),
+    "examiner": Text("an examiner"),
 }
 METHODS: dict[Kind, tuple[str, ...]] = {
     "benchmark": ("samples",),
@@ -71,6 +82,7 @@ METHODS: dict[Kind, tuple[str, ...]] = {
     "driver": ("of", "machine", "start", "submit", "poll", "kill", "close"),
     "tracker": ("begin", "log", "keep", "end"),
     "control": ("picture",),
+    "examiner": ("take", "known", "read", "words"),
 }
 _REGISTERED = b"\nREGISTERED = "
 

@@ -24,7 +24,7 @@ from edit_eval.reporting.comparison_tables import (
 from edit_eval.reporting.formats import p_value, signed
 from edit_eval.reporting.language import said
 from edit_eval.reporting.names import score_line, short_category
-from edit_eval.reporting.remarks import few_images, no_interval, passport_line
+from edit_eval.reporting.remarks import examined_words, few_images, no_interval
 from edit_eval.reporting.table import Line, Table, print_sheet
 from edit_eval.reporting.terminal_text import (
     Styled,
@@ -96,8 +96,8 @@ def note_words(note: str) -> str:
     if not isinstance(note, Note):
         return note
     values = note.values
-    if note.kind in ("passport", "passport_of_run"):
-        values = {**values, "line": passport_line(values)}
+    if note.kind in ("examined", "examined_in_run"):
+        values = {**values, "line": examined_words(values)}
     return NOTES[note.kind](**values)
 
 
@@ -377,12 +377,6 @@ def gate_lines(gate: Gate) -> list[Text]:
     lines = [_reason(gate, one, reason) for one in gate.candidates for reason in one.reasons]
     lines += [_passed(gate, one) for one in gate.candidates if one.passed]
     return list(dict.fromkeys(lines))
-
-
-def drift_lines(comparison: Comparison) -> list[Text]:
-    """Returns why runs must not be compared: judges that have drifted between them."""
-    drifted = [note for note in comparison.notes if isinstance(note, Note) and note.kind == "drift"]
-    return [Text("{}; `--allow-drift` compares anyway", note_words(note)) for note in drifted]
 
 
 def _reason(gate: Gate, candidate: Candidate, reason: Reason) -> Text:

@@ -26,6 +26,7 @@ _WHERE: dict[Kind, str] = {
     "driver": "execution: driver",
     "tracker": "trackers: [NAME]",
     "control": "evaluation: more_controls: [NAME]",
+    "examiner": "edit-eval run",
 }
 """Where each kind is named."""
 PRESET_FACTS = {

@@ -1,118 +1,38 @@
-"""Remarks beside a run's numbers: a judge's passport, its drift since, and controls that it does not put last; what few
-images cannot show, how far readings are apart, and how much probability is on well-formed answers."""
+"""Remarks beside a run's numbers: what is known of a judge, and controls that it does not put last; what few images
+cannot show, how far readings are apart, and how much probability is on well-formed answers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from edit_eval.passports import EDITED
 from edit_eval.records import Scale
 from edit_eval.reporting import formats
-from edit_eval.reporting.audit import failed_words
 from edit_eval.reporting.entries import controls_are_off, entries, headlines, judges_without_sight
-from edit_eval.reporting.formats import p_value, signed
 from edit_eval.reporting.names import name_of
 from edit_eval.reporting.verdict import verdict_of
 from edit_eval.statistics.intervals import FEW_RULE_OUT
-from edit_eval.text import Text, joined
-
-NAMED = 4
-"""Number of failed measures named in a judge's line."""
+from edit_eval.store.examined import examiner
+from edit_eval.text import Text
 
 
-def passport_line(examined: Mapping[str, Any]) -> Text:
-    """Returns `audited 2026-11-21: passed; not audited for Chinese`, or `not audited`, for one of the judges."""
-    found = examined["passport"]
-    if found is None:
-        return Text("not audited")
-    if found["verdict"] == EDITED:
-        return Text("not audited: its passport was changed by hand")
-    verdict = name_of("verdict", found["verdict"])
-    line = Text("audited {}: {}", found["date"], verdict)
-    if found["failed"]:
-        line += Text(" ({})", _named(found["failed"]))
-    if found["basis"]:
-        line += Text(
-            "; {} scenes a category, {} pixels, seed {}",
-            found["basis"]["scenes"],
-            found["basis"]["size"],
-            found["basis"]["seed"],
-        )
-    if found["earlier"]:
-        earlier = [name_of("verdict", one) for one in found["earlier"]]
-        line += Text(", try {} after {}", len(earlier) + 1, earlier)
-    if not found["this_language"]:
-        name = name_of("language", examined["language"])
-        line += Text("; not audited for {}", name)
-    return line
+def examined_words(document: Mapping[str, Any]) -> Text:
+    """Returns what is known of a judge, by its document in a summary, in one line: `not audited`; empty without an
+    examiner."""
+    by = examiner()
+    return Text("") if by is None else by.words(document)
 
 
-def _named(failed: Sequence[str]) -> str:
-    """Puts failed measures into words; if many, only the first, which are the gravest."""
-    named: list[str] = [failed_words(key) for key in failed[:NAMED]]
-    more = [Text("{} more", len(failed) - NAMED)] if len(failed) > NAMED else []
-    return joined([*named, *more], "; ")
-
-
-def passport_lines(summary: Mapping[str, Any]) -> list[Text]:
-    """Returns a line for each judge that an audit could examine; a second one if its anchors show no drift."""
-    lines = []
-    for judge, examined in (summary.get("judges") or {}).items():
-        lines.append(Text("Judge {}: {}", judge, passport_line(examined)))
-        if examined["anchors"] and not _drifted(examined):
-            lines.append(_anchors(judge, examined["anchors"]))
-    return lines
-
-
-def drift_lines(summary: Mapping[str, Any]) -> list[Text]:
-    """Returns a line for each judge whose anchors show that it is no longer the one examined."""
-    judges = (summary.get("judges") or {}).items()
-    return [_anchors(judge, examined["anchors"]) for judge, examined in judges if _drifted(examined)]
-
-
-def _drifted(examined: Mapping[str, Any]) -> bool:
-    return bool(examined["anchors"] and examined["anchors"]["drift"] and examined["anchors"]["drift"]["drifted"])
-
-
-def _anchors(judge: str, anchors: Mapping[str, Any]) -> Text:
-    found = anchors["drift"]
-    if not anchors["repeated"]:
-        return Text(
-            "{}: whether it has drifted is not tested: its passport has no repeated answers to hold the anchor edits "
-            "against; audit it again",
-            judge,
-        )
-    if found is None:
-        return Text(
-            "{}: the {} anchor edits, judged again on {}, do not say whether it has drifted",
-            judge,
-            anchors["total"],
-            anchors["date"],
-        )
-    moved = formats.score(found["spread"]), formats.score(found["retest_sd"]), p_value(found["p"])
-    counted = found["n"], anchors["total"], anchors["date"]
-    if found["drifted"]:
-        return Text(
-            "{} has drifted since it was examined: {} of {} anchor edits, judged again on {}, score "
-            "{} on average and scatter by {}, more than its own noise of {} (p {}). Scores from "
-            "before are not comparable.",
-            judge,
-            *counted,
-            signed(found["mean"]),
-            *moved,
-        )
-    line = Text(
-        "{}: {} of {} anchor edits, judged again on {}, score {} on average and scatter by {}; no drift is shown "
-        "(its own noise is {}, p {})",
-        judge,
-        *counted,
-        signed(found["mean"]),
-        *moved,
-    )
-    if found["found"] is not None:
-        line += Text("; a shift of a twentieth of the scale would be found in {} of 100", round(100 * found["found"]))
-    return line
+def examined_lines(summary: Mapping[str, Any]) -> list[Text]:
+    """Returns what is known of each judge that can be examined, and what speaks for it."""
+    by = examiner()
+    if by is None:
+        return []
+    return [
+        line
+        for judge, document in (summary.get("judges") or {}).items()
+        for line in (Text("Judge {}: {}", judge, by.words(document)), *by.remarks(judge, document))
+    ]
 
 
 # -- controls --
@@ -125,8 +45,10 @@ _CONTROLS = {
 
 
 def wrong_lines(summary: Mapping[str, Any]) -> list[Text]:
-    """Returns every reason to distrust a judge's scores: its drift, and controls that it does not put last."""
-    return [*drift_lines(summary), *control_lines(summary)]
+    """Returns every reason to distrust a judge's scores: what its examiner says, and controls not put last."""
+    judges, by = (summary.get("judges") or {}).items(), examiner()
+    warned = [line for judge, document in judges for line in by.warnings(judge, document)] if by else []
+    return [*warned, *control_lines(summary)]
 
 
 def control_lines(summary: Mapping[str, Any]) -> list[Text]:

@@ -14,7 +14,7 @@ from edit_eval.reporting.analyses import sections
 from edit_eval.reporting.device_times import device_times_table, highest_memory_table
 from edit_eval.reporting.entries import controls_of, entries, headlines, refusals
 from edit_eval.reporting.names import counted_status, score_line
-from edit_eval.reporting.remarks import footnotes, no_interval, passport_lines, unshown_lines, wrong_lines
+from edit_eval.reporting.remarks import examined_lines, footnotes, no_interval, unshown_lines, wrong_lines
 from edit_eval.reporting.result_tables import EDIT_MODEL, categories_table, items_table, results_table
 from edit_eval.reporting.strengths import battle_sheet
 from edit_eval.reporting.table import Line, Look, Table, print_sheet
@@ -37,7 +37,7 @@ def _results(summary: Mapping[str, Any], *, full: bool) -> Iterator[Line | Table
     for refused in refusals(summary):
         yield Line(Text("{} refused {} of {} edits: {}.", *refused.values()))
     yield from (Line(Text("note: {}", note), "problem") for note in summary.get("notes") or ())
-    yield from (Line(line, "quiet") for line in passport_lines(summary))
+    yield from (Line(line, "quiet") for line in examined_lines(summary))
     yield from (Line(line, "wrong") for line in wrong_lines(summary))
     yield from (Line(line, "quiet") for line in unshown_lines(summary))
     judges = list(dict.fromkeys(part.judge for part in parts))

@@ -26,14 +26,13 @@ from edit_eval.config.schema import Configuration
 from edit_eval.errors import RunDirectoryError
 from edit_eval.execution.engine.recorder import Audience, Recorder
 from edit_eval.experiment import UNASKED, Experiment
-from edit_eval.passports import passport_folder
 from edit_eval.protocols.asked import AskedJudge
 from edit_eval.protocols.contract import fault
 from edit_eval.records import CONTROL, Edit, Picture, Sample, Status
 from edit_eval.scheduling.tasks import Task, Work
 from edit_eval.serving.pictures import Sent
 from edit_eval.serving.submissions import Submission
-from edit_eval.store.examined import take_passports
+from edit_eval.store.examined import take_examinations
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.recall import edit_record
 from edit_eval.store.run_directory import CannotWrite, RunDirectory, is_marked
@@ -122,7 +121,7 @@ class Ledger:
         self.directory.write_configuration(plain, experiment.record(self._configuration.folder))
         if self.environment:
             self.directory.write_environment(self.environment)
-        take_passports(experiment, self.directory.path, passport_folder())
+        take_examinations(experiment, self.directory.path)
         self.recorder = _Recorder(self.matrix, self.directory, self._work, self._audience)
         in_vain = self.recorder.in_vain
         self._work.in_vain = lambda task: not any(map(self._is_wanted, task.units)) or in_vain(task)

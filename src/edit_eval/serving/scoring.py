@@ -166,7 +166,7 @@ def score_table(
     language: str = "",
     devices: str | None = None,
     run_dir: str | Path | None = None,
-    passports: Path | None = None,
+    examinations: Path | None = None,
     progress: str = "auto",
     command: Sequence[str] = (),
 ) -> list[Scored]:
@@ -193,7 +193,7 @@ def score_table(
         devices=devices,
         progress=progress,
     )
-    run = evaluate(configuration, run_dir=run_dir, passports=passports, report=False, command=command)
+    run = evaluate(configuration, run_dir=run_dir, examinations=examinations, report=False, command=command)
     return [Scored.of(judgement, run) for judgement in run.results.judgements]
 
 

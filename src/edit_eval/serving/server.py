@@ -65,7 +65,7 @@ def serve(
     root: Path | None = None,
     most_pairs: int = MOST_PAIRS,
     grace: float = GRACE_SECONDS,
-    passports: Path | None = None,
+    examinations: Path | None = None,
     examined: bool = False,
     window: int = WINDOW,
     second: str = "",
@@ -76,8 +76,8 @@ def serve(
     """Serves until interrupted, then answers admitted pairs within `grace` seconds, and ends.
 
     Listens on loopback unless `host` says otherwise. With a `token` (`auto` generates one, as does another host),
-    requests without it are refused. `tell` receives the address and all messages. With `examined`, a judge whose
-    passport does not say `passed` is refused. Raises `ConfigurationError` before anything is loaded, and what an engine
+    requests without it are refused. `tell` receives the address and all messages. With `examined`, a judge that
+    has not passed an examination is refused. Raises `ConfigurationError` before anything is loaded, and what an engine
     raises.
     """
     _give_memory_back()
@@ -94,14 +94,13 @@ def serve(
             tell=tell,
             grace=grace,
             ledger_bytes=ledger_bytes,
-            passports=passports,
+            examinations=examinations,
             command=command,
             second=second,
             share=share,
         )
         for name, one in service.examined().items():
-            passed = one.passport is not None and one.passport.verdict == "passed"
-            if examined and not passed:
+            if examined and not one.passed:
                 raise ConfigurationError(
                     Text("judge {}: {}; `edit-eval audit` examines it, or leave out --examined", name, one.line)
                 )

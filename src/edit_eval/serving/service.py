@@ -41,7 +41,7 @@ from edit_eval.serving.live import SHOWN, ServiceLive
 from edit_eval.serving.openers import Openers
 from edit_eval.serving.submissions import Submission
 from edit_eval.serving.watch import Watch
-from edit_eval.store.examined import Examined, examined
+from edit_eval.store.examined import Examination, examined
 from edit_eval.store.provenance import ModelsSay
 from edit_eval.store.run_directory import CannotWrite
 from edit_eval.text import Text
@@ -144,7 +144,7 @@ class Service:
         tell: Callable[[str], None],
         grace: float = GRACE_SECONDS,
         ledger_bytes: int = LEDGER_BYTES,
-        passports: Path | None = None,
+        examinations: Path | None = None,
         command: Sequence[str] = (),
         most_pairs: int | None = None,
         second: str = "",
@@ -155,7 +155,7 @@ class Service:
         The judge `second` is asked about a `share` of clients' edits, and answers do not wait for it.
         """
         self.configuration = configuration.model_copy(update={"edit_models": {}})
-        self.tell, self._grace, self._command, self._passports = tell, grace, command, passports
+        self.tell, self._grace, self._command, self._examinations = tell, grace, command, examinations
         if configuration.execution.driver != "local":
             raise ConfigurationError(Text("execution.driver: a service runs on this machine; write `local`"))
         self.judges: list[AskedJudge] = asked_judges(self.configuration)
@@ -281,9 +281,9 @@ class Service:
             for one in list(self._policy.replicas)
         ]
 
-    def examined(self) -> Mapping[str, Examined]:
-        """Returns what is known of each judge from its passport."""
-        return examined(self.ledger.matrix.experiment, self.ledger.directory.path, self._passports)
+    def examined(self) -> Mapping[str, Examination]:
+        """Returns what is known of each judge."""
+        return examined(self.ledger.matrix.experiment, self.ledger.directory.path, self._examinations)
 
     def _wake(self) -> None:
         with contextlib.suppress(OSError):  # the pipe is full: the engine will wake anyway

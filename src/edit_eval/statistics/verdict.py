@@ -16,6 +16,7 @@ import msgspec
 
 from edit_eval.records import Results, Scale, Status
 from edit_eval.statistics.battles import Fought
+from edit_eval.statistics.instruments import given_by
 from edit_eval.statistics.intervals import FEWEST_CLUSTERS
 from edit_eval.statistics.power import ALPHA
 from edit_eval.statistics.series import gain
@@ -148,8 +149,8 @@ class Opinion(msgspec.Struct, frozen=True):
     sees: Sees | None = None
     """None if the judge has no controls."""
     examined: str | None = None
-    """How its audit ended: `passed`, `failed`, ..., `not_audited`, `other_language` if it was audited for another one
-    only; None for what no audit can examine."""
+    """How its examination ended: `passed`, `failed`, ..., `not_audited`, `other_language` if it was examined for
+    another one only; None for what nobody can examine."""
     repeats: str = ""
     """Another judge with the same score for every edit, or one that differs always by the same; empty if there is none.
     Such a judge is not counted a second time."""
@@ -321,11 +322,12 @@ def known_of(document: Mapping[str, Any], results: Sequence[Results]) -> Known:
     without: Sees = "unknown" if "steps" in document["controls"] else "off"
     words: dict[bool | None, Sees] = {True: "last", False: "not_last", None: "unknown"}
     judges = dict.fromkeys(judge for one in results for judge in one.every_judge)
+    asked = {judge for one in results for judge, given in given_by(one).items() if given == "asked"}
     return Known(
         sees={
             judge: words[controls[judge]["last"]] if judge in controls else without
             for judge in judges
-            if judge in controls or (none and judge in document["judges"])
+            if judge in controls or (none and judge in asked)
         },
         examined={
             judge: _how_it_ended(one["passport"]) if one["passport"] else "not_audited"
@@ -341,10 +343,10 @@ def known_of(document: Mapping[str, Any], results: Sequence[Results]) -> Known:
     )
 
 
-def _how_it_ended(passport: Mapping[str, Any]) -> str:
-    """Returns the verdict of an audit; `other_language` if it says nothing of the language of these instructions."""
-    ended = str(passport["verdict"])
-    return "other_language" if ended in ("passed", "limited") and not passport.get("this_language", True) else ended
+def _how_it_ended(found: Mapping[str, Any]) -> str:
+    """Returns the verdict on a judge; `other_language` if it says nothing of the language of these instructions."""
+    ended = str(found["verdict"])
+    return "other_language" if ended in ("passed", "limited") and not found.get("this_language", True) else ended
 
 
 def of_several(known: Sequence[Known]) -> Known:
@@ -357,7 +359,7 @@ def of_several(known: Sequence[Known]) -> Known:
         for status, count in one.unscored.items():
             unscored[status] = unscored.get(status, 0) + count
         for judge, ended in one.examined.items():
-            examined[judge] = min(examined.get(judge, ended), ended, key=_audit)
+            examined[judge] = min(examined.get(judge, ended), ended, key=_gravity)
     return Known(
         sees={of: min((one.sees[of] for one in known if of in one.sees), key=gravest.index) for of in judges},
         examined=examined,
@@ -368,8 +370,8 @@ def of_several(known: Sequence[Known]) -> Known:
     )
 
 
-def _audit(ended: str) -> int:
-    """Returns the place of how an audit ended, the worst first; what else can be (an edited passport) is unknown."""
+def _gravity(ended: str) -> int:
+    """Returns the place of how an examination ended, the worst first; any other word says that nothing is known."""
     worst = ("failed", "", "limited", "passed")
     return worst.index(ended if ended in worst else "")
 
@@ -709,8 +711,8 @@ def _for_trust(opinions: Sequence[Opinion], known: Known) -> Iterable[Advice]:
     if failed:
         yield Advice("failed_audit", names=failed)
     elsewhere = tuple(one.judge for one in opinions if one.examined == "other_language")
-    audited = (None, "passed", "limited", "failed", "other_language")
-    doubted = tuple(one.judge for one in opinions if one.examined not in audited)
+    tested = (None, "passed", "limited", "failed", "other_language")
+    doubted = tuple(one.judge for one in opinions if one.examined not in tested)
     if doubted:
         yield Advice("audit", names=doubted)
     if elsewhere:

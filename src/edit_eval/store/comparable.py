@@ -23,7 +23,7 @@ from edit_eval.statistics.columns import NOT_SET, Difference, ScoreColumn, colum
 from edit_eval.statistics.comparison import Comparison, compare
 from edit_eval.statistics.summary import known
 from edit_eval.statistics.verdict import Known, of_several
-from edit_eval.store.examined import Examined, drift_between
+from edit_eval.store.examined import Examination
 from edit_eval.text import Text, joined
 
 NOTES: Mapping[str, Callable[..., Text]] = {
@@ -42,26 +42,10 @@ NOTES: Mapping[str, Callable[..., Text]] = {
     "itself": lambda *, run, **_: Text(
         "{} is given more than once: a run that is compared with itself is equal to itself, which says nothing", run
     ),
-    "passport": lambda *, judge, line, **_: Text("judge {}: {}", judge, line),
-    "passport_of_run": lambda *, judge, run, line, **_: Text("judge {}, in {}: {}", judge, run, line),
-    "drift": lambda *, judge, first, run, mean, spread, noise, p, **_: Text(
-        "judge {} has drifted between {} and {}: the anchor edits score {} on average and "
-        "scatter by {}, more than its own noise of {} (p {})",
-        judge,
-        first,
-        run,
-        mean,
-        spread,
-        noise,
-        p,
-    ),
-    "drift_untested": lambda *, judge, first, run, **_: Text(
-        "judge {}: whether it has drifted between {} and {} is not tested: its passport has no repeated answers to "
-        "hold the anchor edits against; audit it again",
-        judge,
-        first,
-        run,
-    ),
+    "examined": lambda *, judge, line, **_: Text("judge {}: {}", judge, line),
+    "examined_in_run": lambda *, judge, run, line, **_: Text("judge {}, in {}: {}", judge, run, line),
+    "moved": lambda *, line, **_: line,
+    "not_known_to_have_moved": lambda *, line, **_: line,
     "repeats": lambda *, sizes, **_: Text(
         "not the same numbers of edit seeds and repeats ({}): a sample's score is the mean over them", sizes
     ),
@@ -94,7 +78,7 @@ class Made(Protocol):
     @property
     def results(self) -> Results: ...
     @property
-    def examined(self) -> Mapping[str, Examined]: ...
+    def examined(self) -> Mapping[str, Examination]: ...
 
 
 def compare_runs(
@@ -183,7 +167,7 @@ def comparable_columns(runs: Sequence[Made], score: str | None = None) -> tuple[
             for name, run in zip(names, runs, strict=True)
             for judge in run.results.battle_judges
         ]
-    return columns, [*notes, *_notes(runs, names), *_passports(runs, names, shared)]
+    return columns, [*notes, *_notes(runs, names), *_examined(runs, names, shared)]
 
 
 def together(runs: Sequence[Made]) -> tuple[Results, dict[str, int]]:
@@ -390,36 +374,32 @@ def _no_judge_in_common(
 # -- notes for the reader --
 
 
-def _passports(runs: Sequence[Made], names: Sequence[str], shared: Sequence[tuple[str, ...]]) -> list[str]:
-    """Returns each judge's passport line (per run, if they differ), and notes on its drift between runs."""
+def _examined(runs: Sequence[Made], names: Sequence[str], shared: Sequence[tuple[str, ...]]) -> list[str]:
+    """Returns what is known of each judge (per run, if that differs), and whether it moved between runs."""
     notes: list[str] = []
     for judges in shared:
         found = [run.examined.get(judge) for run, judge in zip(runs, judges, strict=True)]
         said = [one.as_plain() for one in found if one is not None]
         if all(one["line"] == said[0]["line"] for one in said[1:]):
-            notes += [Note("passport", judge=judges[0], **one) for one in said[:1]]
+            notes += [Note("examined", judge=judges[0], **one) for one in said[:1]]
         else:
             notes += [
-                Note("passport_of_run", judge=judges[0], run=name, **one.as_plain())
+                Note("examined_in_run", judge=judges[0], run=name, **one.as_plain())
                 for name, one in zip(names, found, strict=True)
                 if one is not None
             ]
-        notes += drift_notes(judges[0], names, found)
+        notes += _moved(judges[0], names, found)
     return notes
 
 
-def drift_notes(judge: str, names: Sequence[str], found: Sequence[Examined | None]) -> Iterator[Note]:
-    """Yields a note for each run whose anchors have drifted from the first run's, or cannot be tested."""
+def _moved(judge: str, names: Sequence[str], found: Sequence[Examination | None]) -> Iterator[Note]:
+    """Yields a note for each run whose judge is another one than the first run's, or may be."""
     first = found[0]
     for name, one in zip(names[1:], found[1:], strict=True):
-        between = drift_between(first, one) if first is not None and one is not None else None
-        if between == "untested":
-            yield Note("drift_untested", judge=judge, first=names[0], run=name)
-        elif between is not None and between.drifted:
-            figures = {"mean": between.mean, "spread": between.spread, "noise": between.retest_sd}
-            shown = {key: f"{value:+.2f}" if key == "mean" else f"{value:.2f}" for key, value in figures.items()}
-            p = "<0.0001" if between.p < 0.0001 else f"{between.p:.4f}"
-            yield Note("drift", judge=judge, first=names[0], run=name, p=p, **shown)
+        if first is None or one is None:
+            continue
+        if moved := one.moved_since(first, judge, (names[0], name)):
+            yield Note("moved" if moved.shown else "not_known_to_have_moved", line=moved.line)
 
 
 def _notes(runs: Sequence[Made], names: Sequence[str]) -> list[str]:

@@ -20,10 +20,9 @@ from edit_eval.config.schema import without_secrets
 from edit_eval.errors import ConfigurationError
 from edit_eval.given_files import UnfitFile, of_json, read_bytes
 from edit_eval.hub import is_address, local_path
-from edit_eval.passports import Passport
-from edit_eval.records import Edit, Judgement, Picture, Reading, Results, Sample, Scale, Scoring, Status
+from edit_eval.records import Edit, Judgement, Picture, Reading, Results, Sample, Scoring, Status
 from edit_eval.store.comparable import Made
-from edit_eval.store.examined import Examined, JudgedAnchors
+from edit_eval.store.examined import Examination, examiner
 from edit_eval.text import Text
 
 FILE = "standing.json"
@@ -98,12 +97,6 @@ class StandingRow(msgspec.Struct):
     """Values of each question, one entry per reading."""
 
 
-class _Examined(msgspec.Struct):
-    language: str
-    passport: dict[str, Any] | None = None
-    anchors: JudgedAnchors | None = None
-
-
 class _File(msgspec.Struct):
     schema: int
     language: str
@@ -116,7 +109,7 @@ class _File(msgspec.Struct):
     edits: list[_Edit]
     judgements: list[StandingRow]
     battles: list[StandingRow]
-    examined: dict[str, _Examined]
+    examined: dict[str, dict[str, Any]]
     notes: list[str]
     makers: dict[str, str] = {}
     """For each column a digest of what makes its edits; in files of older versions that of the edit model."""
@@ -168,7 +161,7 @@ class Standing:
     experiment: Any
     """An `AskedOf`."""
     results: Results
-    examined: Mapping[str, Examined] = field(default_factory=dict)
+    examined: Mapping[str, Examination] = field(default_factory=dict)
 
     @property
     def language(self) -> str:
@@ -220,14 +213,7 @@ def standing(run: Made) -> dict[str, Any]:
         "judgements": [judged(one) for one in results.judgements],
         "battles": [judged(one) for one in (*results.battles, *results.stored)],
         **({"joined": dict(results.joined)} if results.joined else {}),
-        "examined": {
-            judge: {
-                "language": one.language,
-                "passport": one.passport and one.passport.as_plain(),
-                "anchors": one.judged and asdict(one.judged),
-            }
-            for judge, one in run.examined.items()
-        },
+        "examined": {judge: one.kept() for judge, one in run.examined.items()},
         "notes": list(results.notes),
         "makers": dict(experiment.makers),
     }
@@ -319,9 +305,6 @@ def _made(file: _File, name: str) -> Standing:
         ]
         for judge in file.judges
     }
-    for by, seen in file.examined.items():
-        if seen.anchors is not None and not all(map(Scale().holds, seen.anchors.scores.values())):
-            raise ValueError(f"the anchors of {by}")
     categories = {one.id: one.category for one in samples}
     models = tuple(one.name for one in file.edit_models)
     scoring = {judge.name: judge.scoring for judge in file.judges}
@@ -366,14 +349,8 @@ def _made(file: _File, name: str) -> Standing:
         rounds=file.rounds,
         notes=tuple(file.notes),
     )
-    examined = {
-        judge: Examined(
-            passport=None if one.passport is None else Passport.of_plain(one.passport),
-            language=one.language,
-            judged=one.anchors,
-        )
-        for judge, one in file.examined.items()
-    }
+    by = examiner()
+    examined = {judge: by.read(one) for judge, one in file.examined.items()} if by else {}
     experiment = AskedOf(
         language=file.language,
         edit_seeds=file.edit_seeds,

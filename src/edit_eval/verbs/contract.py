@@ -26,7 +26,8 @@ class VerbOption:
     """The contract of what is added to a verb of the core: `option.VERB.NAME` of the register.
 
     Its nested dataclass `Parameters` becomes flags of that verb, as those of an analysis do. `VERB` is one that asks:
-    `report` (about a `run`), `compare` (which has a `comparison`), `init` (which has written a `file`).
+    `report` (about a `run`), `compare` (which has a `comparison`), `init` (which has written a `file`), `run` (which
+    has finished a `run` of a `configuration`), `score` and `serve`.
     """
 
     @dataclass(frozen=True)
@@ -37,8 +38,12 @@ class VerbOption:
         """Is asked before the verb does anything; True if it has answered in the verb's place."""
         return False
 
+    def adds(self, parameters: Any) -> Mapping[str, Any]:
+        """Returns what it adds to what the verb asks for: arguments of the function of Python behind it."""
+        return {}
+
     def wrote(self, parameters: Any, **given: Any) -> Sequence[Path]:
-        """Is told of a file that the verb has written; returns those that it has written beside it."""
+        """Is told what the verb has written; returns the files that it has written beside that."""
         return ()
 
     def reasons(self, parameters: Any, **given: Any) -> Sequence[str]:

@@ -1,85 +1,15 @@
-"""The verbs about judges: audits, and people's votes."""
+"""The verbs of people's votes."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from edit_eval.command_line import (
-    Config,
-    Force,
-    RunDir,
-    RunFolder,
-    answer,
-    end_if_short,
-    verb,
-)
-from edit_eval.reporting.language import said, spoken
+from edit_eval.command_line import Force, RunFolder, answer, verb
+from edit_eval.reporting.language import said
 from edit_eval.text import Text
-
-judging = typer.Typer()
-
-
-def print_audited(made: Any) -> None:
-    from edit_eval.reporting.audit import audit_sheet, places_of
-    from edit_eval.reporting.table import print_sheet
-
-    sheet = [*audit_sheet(made.passport, made.ways), *places_of(made.run.path, made.page, made.file)]
-    answer(made.as_plain, lambda: print_sheet(sheet, language=spoken(made.run.language)))
-
-
-@verb(judging, short_help="Examine a judge with edits of known quality.")
-def audit(
-    config: Config,
-    *,
-    judge: Annotated[str | None, typer.Option(metavar="NAME", help="Examine this judge, if there are several.")] = None,
-    seed: Annotated[
-        int | None, typer.Option(metavar="N", help="Seed for drawing the scenes. Default: new scenes for each audit.")
-    ] = None,
-    scenes: Annotated[int, typer.Option(metavar="N", help="Scenes per category; more give a surer verdict.")] = 40,
-    size: Annotated[int, typer.Option(metavar="PIXELS", help="Width of the scenes.")] = 512,
-    run_dir: RunDir = None,
-    passports: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write the passport there. Default: the user's cache.")
-    ] = None,
-    people: Annotated[Path | None, typer.Option(metavar="FILE|vie", help="Also compare with people's scores.")] = None,
-    judged: Annotated[
-        Path | None, typer.Option(metavar="RUN", help="With --people: a run in which it scored those edits.")
-    ] = None,
-    devices: Annotated[str | None, typer.Option(metavar="LIST|cpu:N|auto", help="Replace the judge's devices.")] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Replace one value of the YAML, by dotted key."),
-    ] = None,
-) -> None:
-    """Examine a judge with edits of known quality, asked as the configuration asks it. Edit models are not run.
-
-    Exit with 3 unless the judge passes every test. Rerun the same command to resume.
-    """
-    from edit_eval.auditing import audit as examine
-
-    made = examine(
-        config,
-        judge=judge,
-        seed=seed,
-        scenes=scenes,
-        size=size,
-        run_dir=run_dir,
-        folder=passports,
-        people=people,
-        judged=judged,
-        command=("edit-eval", *sys.argv[1:]),
-        devices=devices,
-        overrides=set_ or (),
-    )
-    print_audited(made)
-    end_if_short(made.passport.verdict != "passed")
-
-
-# -- the verbs of `edit-eval vote`: votes on raters' pages, and as files --
 
 voting = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="Collect people's votes, and write them as files."

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from edit_eval.command_line import Passports, RunDir, answer, end_if_short, say, verb, words
+from edit_eval.command_line import RunDir, added, answer, end_if_short, say, verb, words
 from edit_eval.errors import ConfigurationError
 from edit_eval.text import Text
 from edit_eval.verbs.starting import JUDGE
@@ -42,7 +42,6 @@ def score(
     language: Annotated[str, typer.Option(metavar="en|zh", help="Language of the instructions.")] = "",
     devices: Annotated[str | None, typer.Option(metavar="LIST|cpu:N|auto", help="Where judges run.")] = None,
     run_dir: RunDir = None,
-    passports: Passports = None,
     progress: Annotated[str, typer.Option(metavar="auto|plain|lines|none", help="Progress display.")] = "auto",
 ) -> None:
     """Score one edit, or each edit of a table, with a judge. Exit with 3 unless all have a score."""
@@ -61,10 +60,10 @@ def score(
         "readings": readings,
         "devices": devices,
         "run_dir": run_dir,
-        "passports": passports,
         "progress": progress,
         "command": ("edit-eval", *sys.argv[1:]),
         **({"language": language} if language else {}),
+        **added("score"),
     }
     if len(what) == 3:
         found = score_pair(*what, category=category, **how)
@@ -118,8 +117,6 @@ def serve(
         float,
         typer.Option(metavar="SHARE", min=0.001, max=1.0, help="With --second: ask it about so many of the edits."),
     ] = 0.02,
-    examined: Annotated[bool, typer.Option("--examined", help="Refuse a judge that no audit has passed.")] = False,
-    passports: Passports = None,
 ) -> None:
     """Serve judges over HTTP until interrupted: edits in, scores or statuses out. Every answer is kept in a ledger."""
     from edit_eval.serving.server import configuration_for
@@ -139,13 +136,12 @@ def serve(
         root=root,
         most_pairs=queue,
         grace=grace,
-        passports=passports,
-        examined=examined,
         window=window,
         second=second,
         share=share,
         tell=say,
         command=("edit-eval", *sys.argv[1:]),
+        **added("serve"),
     )
 
 

@@ -152,6 +152,7 @@ def test_a_card_is_about_the_score_that_is_asked_for(make_sample, make_results):
 
 stats = Late("scipy.stats")
 
+
 def difference(run, **changed):
     """`old` less `new`; `changed` of `new`."""
     judges = judges_of(run)

@@ -14,8 +14,8 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.guests.agreement import people
 from edit_eval.guests.agreement.rank_agreement import Samples
 from edit_eval.guests.agreement.two import separated_pairs
+from edit_eval.guests.audit.beside_people import measures_beside_people
 from edit_eval.records import Scale, Scoring, Status
-from edit_eval.statistics.audit.beside_people import measures_beside_people
 from edit_eval.statistics.instruments import Item
 from edit_eval.statistics.people import Rating, read_people, read_people_scores
 

@@ -19,7 +19,7 @@ from edit_eval.guests.rehearse.came_of_it import models_of
 from edit_eval.guests.rehearse.found import Rehearsal
 from edit_eval.guests.rehearse.rehearsal import rehearse
 from edit_eval.guests.rehearse.sheet import print_rehearsal
-from edit_eval.guests.rehearse.stand_ins import StandIns
+from edit_eval.guests.rehearse.stand_ins import StandIns, stand_ins
 from edit_eval.guests.rehearse.start import RehearsedStart
 from edit_eval.run import Run
 from edit_eval.scheduling.tasks import Model
@@ -249,3 +249,44 @@ def test_what_offloading_takes_of_the_host_is_printed_beside_its_prediction(
     assert found.as_plain()["models"][0]["predicted_host"] == pytest.approx(54.2 * 2**30, rel=0.001)
     assert [str(one) for one in found.reasons if "of the host: 61.00 GiB" in one] == list(found.reasons)
     assert bool(found.reasons) == missed
+
+
+OWN = """from PIL import Image
+from edit_eval.edit_models.image_endpoint import ImageEndpoint
+class Elsewhere:
+    def __init__(self, parameters): pass
+    @staticmethod
+    def duration(parameters): return 12.5, 3.25, "its author"
+    def examine(self, request): return self.edit(request, lambda *_: None)
+    def load(self, devices): pass
+    def edit(self, request, on_step): return request.pictures["source"].copy()
+class Mine(ImageEndpoint):
+    pass
+"""
+
+
+def test_a_class_of_ones_own_is_rehearsed_by_what_it_says(command: Command, tmp_path: Path) -> None:
+    write_benchmark(tmp_path, 2)
+    (tmp_path / "own.py").write_text(OWN)
+    own = {"class_path": f"{tmp_path / 'own.py'}:Elsewhere", "params": {"device_ids": "cpu:1"}}
+    file = yaml_file(tmp_path, diffusion_model=own)
+    answer = command("rehearse", file)
+    assert answer.code == 0, answer.err
+    (found,) = [
+        one for one in command("rehearse", file, "--json").document["models"] if one["model"] == "edit:Elsewhere"
+    ]
+    assert found["loads"] == "as it is", "no server of ours is asked"
+    assert (found["said_load"], found["said_unit"]) == (12.5, 3.25)
+    assert found["unit"] < 3.25
+    assert [line for line in answer.out.splitlines() if line.startswith("edit:Elsewhere") and "3.25 s" in line]
+    assert "Said to take" in answer.out
+
+
+def test_one_that_is_made_of_a_server_of_ours_is_a_server(tmp_path: Path) -> None:
+    write_benchmark(tmp_path, 2)
+    (tmp_path / "own.py").write_text(OWN)
+    plain = configuration(tmp_path)
+    params = {"device_ids": "cpu:1", "model": "m", "base_url": "http://127.0.0.1:9/v1"}
+    plain["diffusion_model"] = {"class_path": f"{tmp_path / 'own.py'}:Mine", "params": params}
+    made = stand_ins(load_configuration(plain), tmp_path / "models", None, [])
+    assert made.loads == {"edit:Mine": "server", "judge:testing": "as it is"}

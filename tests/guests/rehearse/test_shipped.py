@@ -190,6 +190,62 @@ def test_the_figures_of_a_published_model_are_what_its_configuration_counts_to(
     gc.collect()
 
 
+QUANTISED = """import json, os, sys
+from edit_eval.execution.machine.weights import find_weights, quantised_bytes
+from edit_eval.guests.rehearse.beside.rehearsed import networks_of, weight_bytes
+from edit_eval.workers.model_class import find_class, make_parameters
+from diffusers.quantizers.bitsandbytes import bnb_quantizer
+bnb_quantizer.BnB4BitDiffusersQuantizer.validate_environment = lambda *_, **__: None  # it insists on a GPU
+class_path, folder, load = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+own = find_class(class_path, [])
+model = own(make_parameters(own, {"model_name": folder, "load": load}))
+model.load(["cpu"])
+weights = find_weights(folder, None, "bfloat16", os.environ)
+networks = model._pipeline.components if "transformer" in weights.parts else {"model": networks_of(model)[0]}
+print(json.dumps({
+    part: [size, quantised_bytes(load, part, weights, "bfloat16"), sum(weight_bytes([networks[part]]).values())]
+    for part, size in weights.parts.items()
+}))
+"""
+FOUR = {"quantization_config": {"load_in_4bit": True}}
+DOUBLE = {"quantization_config": {"load_in_4bit": True, "bnb_4bit_use_double_quant": True}}
+EIGHT = {"quantization_config": {"load_in_8bit": True}}
+
+
+@pytest.mark.parametrize(
+    ("name", "load", "share"),
+    [
+        (
+            "black-forest-labs/FLUX.1-Kontext-dev",
+            {"transformer": DOUBLE, "text_encoder_2": FOUR},
+            {"transformer": 0.26, "text_encoder": 1.0, "text_encoder_2": 0.58, "vae": 1.0},
+        ),
+        ("Qwen/Qwen3-VL-8B-Instruct", EIGHT, {"model": 0.85}),
+    ],
+)
+def test_quantised_weights_take_what_is_predicted(
+    name: str, load: dict[str, Any], share: dict[str, float], tmp_path: Path
+) -> None:
+    """Two layers at full width, quantised by bitsandbytes as they are loaded; `share` is what is left of each part."""
+    library = Path(sys.prefix) / "bitsandbytes"
+    if not library.is_dir():
+        pytest.skip("`make .venv/.bitsandbytes` installs it")
+    order = {"source": "", "published": CONFIGURATIONS[name], "target": str(tmp_path / "made"), "dtype": "bfloat16"}
+    maker = [sys.executable, "-m", "edit_eval.guests.rehearse.beside.stand_in"]
+    wanted = json.dumps({**order, "layers": 2, "least": {}, "texts": ["make the sky red"]})
+    subprocess.run(maker, input=wanted, capture_output=True, text=True, check=True)
+    kind = "edit_models.diffusers:DiffusersModel" if len(share) > 1 else "judges.transformers:TransformersJudge"
+    program = [sys.executable, "-c", QUANTISED, f"edit_eval.{kind}", str(tmp_path / "made"), json.dumps(load)]
+    beside = {**os.environ, "PYTHONPATH": str(library)}
+    done = subprocess.run(program, capture_output=True, text=True, env=beside, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found.keys() == share.keys()
+    for part, (whole, predicted, measured) in found.items():
+        assert measured == pytest.approx(predicted, rel=NEAR), part
+        assert measured / whole == pytest.approx(share[part], abs=0.01), part
+
+
 def test_the_figures_are_those_of_every_model_that_is_shipped() -> None:
     named = set()
     for name in SHIPPED:

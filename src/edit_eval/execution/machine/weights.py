@@ -53,7 +53,7 @@ MATRICES: Mapping[str, Mapping[str, float]] = {
     "Qwen/Qwen-Image-Edit": _EDIT_MATRICES,
     "Qwen/Qwen-Image-Edit-2509": _EDIT_MATRICES,
     "Qwen/Qwen-Image-Edit-2511": _EDIT_MATRICES,
-    "black-forest-labs/FLUX.1-Kontext-dev": {"transformer": 11.9, "text_encoder": 0.085, "text_encoder_2": 4.63},
+    "black-forest-labs/FLUX.1-Kontext-dev": {"transformer": 11.9, "text_encoder": 0.085, "text_encoder_2": 3.62},
     "Qwen/Qwen3-VL-30B-A3B-Instruct": {"model": 1.45},
     "Qwen/Qwen3-VL-8B-Instruct": {"model": 7.52},
     "Qwen/Qwen3.5-9B": {"model": 7.37},
@@ -74,9 +74,10 @@ LAYERS: Mapping[str, Mapping[str, float]] = {
 likewise."""
 NOT_QUANTISED = {
     *("embed_tokens", "token_embedding", "position_embedding", "pos_embed", "word_embeddings", "shared"),
-    *("relative_attention_bias", "lm_head", "experts"),
+    *("relative_attention_bias", "lm_head", "experts", "wo"),
 }
-"""Modules whose matrices quantisation leaves as they are: embeddings, heads, and experts, one tensor a layer."""
+"""Modules whose matrices quantisation leaves as they are: embeddings, heads, experts (one tensor a layer), and what T5
+keeps (`wo`)."""
 
 
 @dataclass(frozen=True)

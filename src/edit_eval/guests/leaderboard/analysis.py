@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 
 from edit_eval.guests.leaderboard.board import Leaderboard, leaderboard
 from edit_eval.guests.leaderboard.sheet import leaderboard_sheet
-from edit_eval.passports import passport_folder
 from edit_eval.reporting.analyses import Analysis, Sources
 from edit_eval.reporting.table import Sheet
 from edit_eval.run import Run
+from edit_eval.store.examined import usual_folder
 from edit_eval.store.standing import Standing, is_standing, read_standing
 from edit_eval.text import Text
 
@@ -44,7 +44,7 @@ class LeaderboardAnalysis(Analysis[Leaderboard]):
         """Opens a run directory, or a pushed run: `hub:OWNER/NAME`, or a folder with its `standing.json`."""
         if isinstance(source, Run | Standing):
             return source
-        folder = parameters.passports or passport_folder()
+        folder = parameters.passports or usual_folder()
         return read_standing(source) if is_standing(source) else Run(Path(source), folder)
 
     def compute(self, records: Sequence[Run | Standing], parameters: Parameters) -> Leaderboard:

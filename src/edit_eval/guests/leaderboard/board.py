@@ -78,7 +78,7 @@ def leaderboard(runs: Sequence[Made]) -> Leaderboard:
     tables = tables_of(runs[0].results.scoring[judges[0]].scales for judges in shared)
     battles = {judges[0]: _fitted(runs, names, judges, called, tables) for judges in shared}
     lines = _passports(runs, names, [*(comparison.judges if comparison else ()), *battles])
-    own = [note for note in comparison.notes if not _of_a_passport(note)] if comparison else []
+    own = [note for note in comparison.notes if not _of_an_examination(note)] if comparison else []
     known = [{name for judges in shared for name in judges[place : place + 1]} for place in range(len(runs))]
     own += [
         Text("{}: judge {} compares two edits, and is left out: not every run has it, asked alike", name, judge.name)
@@ -98,8 +98,8 @@ def leaderboard(runs: Sequence[Made]) -> Leaderboard:
     )
 
 
-def _of_a_passport(note: str) -> bool:
-    return isinstance(note, Note) and note.kind in ("passport", "passport_of_run")
+def _of_an_examination(note: str) -> bool:
+    return isinstance(note, Note) and note.kind in ("examined", "examined_in_run")
 
 
 def _battle_judges(runs: Sequence[Made]) -> list[tuple[str, ...]]:

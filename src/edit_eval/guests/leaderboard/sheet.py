@@ -8,7 +8,7 @@ from edit_eval.guests.leaderboard.board import Leaderboard
 from edit_eval.reporting.comparison import note_words
 from edit_eval.reporting.comparison_tables import columns_table
 from edit_eval.reporting.names import score_line
-from edit_eval.reporting.remarks import passport_lines
+from edit_eval.reporting.remarks import examined_lines
 from edit_eval.reporting.strengths import battle_sheet
 from edit_eval.reporting.table import Line, Sheet, Table
 from edit_eval.statistics.verdict import ranked
@@ -40,6 +40,6 @@ def leaderboard_sheet(board: Leaderboard) -> Sheet:
     sheet += battle_sheet({"battles": board.battles, "edits": [{"edit_model": model} for model in models]})
     if board.family:
         sheet += [Line(), Line(board.family.words(), "quiet")]
-    sheet += [Line(line, "quiet") for line in passport_lines({"judges": board.passports})]
+    sheet += [Line(line, "quiet") for line in examined_lines({"judges": board.passports})]
     sheet += [Line(note_words(note), "problem") for note in board.notes]
     return sheet

@@ -12,11 +12,11 @@ from edit_eval.guests.paper.columns import chosen
 from edit_eval.guests.paper.document import Paper, paper
 from edit_eval.guests.paper.sheet import paper_sheet
 from edit_eval.guests.paper.writing import rows, write_paper
-from edit_eval.passports import passport_folder
 from edit_eval.records import LANGUAGES
 from edit_eval.reporting.analyses import Analysis, Sources
 from edit_eval.reporting.table import Sheet
 from edit_eval.run import Run
+from edit_eval.store.examined import usual_folder
 from edit_eval.text import Text
 
 
@@ -45,7 +45,7 @@ class PaperAnalysis(Analysis[Paper]):
 
     def opened(self, source: Any, parameters: Parameters) -> Run:
         """Opens a run directory."""
-        folder = parameters.passports or passport_folder()
+        folder = parameters.passports or usual_folder()
         return source if isinstance(source, Run) else Run(Path(source), folder)
 
     def compute(self, records: Sequence[Run], parameters: Parameters) -> Paper:

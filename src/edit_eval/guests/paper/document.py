@@ -19,7 +19,7 @@ from edit_eval.config.schema import SECRET_SHOWN, without_secrets
 from edit_eval.errors import ConfigurationError
 from edit_eval.protocols.asked import AskedJudge
 from edit_eval.records import Scale
-from edit_eval.reporting.remarks import passport_line
+from edit_eval.reporting.remarks import examined_words
 from edit_eval.reporting.verdict import digits, of_comparison, verdict_of
 from edit_eval.run import Run
 from edit_eval.statistics.columns import ScoreColumn
@@ -292,7 +292,7 @@ def _judge(judge: AskedJudge, run: Run) -> NamedJudge:
         model=_named(judge.model, judge.name),
         protocol=judge.protocol_name,
         wording=", ".join(_rubrics(judge, run)) or whose,
-        passport=passport_line(examined.as_plain()) if examined else "",
+        passport=examined_words(examined.as_plain()) if examined else "",
     )
 
 

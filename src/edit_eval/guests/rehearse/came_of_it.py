@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from edit_eval.execution.advice.cards import asked
 from edit_eval.execution.machine.fitting import CONTEXT, Need, Wanted, host_need_of, need_of
 from edit_eval.guests.rehearse.beside.rehearsed import FAULTS
 from edit_eval.guests.rehearse.found import Digest, FaultRehearsed, ModelRehearsed
@@ -68,6 +69,7 @@ def _model(
         one = unit - (steps - 1) * step
     elif steps == 1:
         one = unit
+    said_load, said_unit, _ = asked(wanted.section, made.configuration.folder, "duration") or (None, None, "")
     misses = []
     whole = not offloaded and made.loads.get(key) in ("stand-in", "weights on disk")
     if whole and need is not None and measured is not None:
@@ -92,6 +94,8 @@ def _model(
         seen_peak=_most(one.peak for one in seen if one.peak is not None),
         predicted_host=host,
         host_peak=host_peak,
+        said_load=said_load,
+        said_unit=said_unit,
         load=_middle(loads),
         unit=unit,
         one_step=one,

@@ -28,7 +28,7 @@ class ModelRehearsed:
     model: str
     """`edit:NAME`, `judge:NAME`."""
     loads: str
-    """`stand-in`, `weights on disk`, `as it is` (a class of the user's own), `server`."""
+    """`stand-in`, `weights on disk`, `as it is` (a class of the user's own), `server` (one of ours asks it)."""
     layers_left_out: int
     devices: tuple[str, ...]
     doctor: int | None
@@ -43,6 +43,9 @@ class ModelRehearsed:
     seen_loaded: int | None
     """By the driver (NVML), all processes together; on the CPU, the process's memory on the host."""
     seen_peak: int | None
+    said_load: float | None
+    """What its class says beforehand (`duration`), or what others have measured of it."""
+    said_unit: float | None
     load: float | None
     """With the reading of files that have no bytes on disk, so without the disk's own time."""
     unit: float | None

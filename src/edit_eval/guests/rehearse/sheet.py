@@ -134,6 +134,11 @@ def _times(found: Rehearsal) -> Table[ModelRehearsed]:
             Column(Text("Time"), lambda one: one.model, "name"),
             Column(Text("Load"), lambda one: seconds(one.load)),
             Column(Text("Edit or answer"), lambda one: seconds(one.unit)),
+            Column(
+                Text("Said to take"),
+                lambda one: "" if one.said_unit is None else seconds(one.said_unit),
+                when=lambda one: one.said_unit is not None,
+            ),
             Column(Text("Steps"), lambda one: str(one.steps) if one.steps else ""),
             Column(Text("One step"), lambda one: seconds(one.one_step) if one.steps else ""),
             Column(Text("Batch"), lambda one: str(one.batch) if one.batch else ""),

@@ -88,7 +88,7 @@ def _section(
     """Returns a model's section as it is rehearsed."""
     own, served = _class_of(made.configuration, section), section.served
     if served is None and not _loads_by_name(own, section):
-        made.loads[key] = "server" if hasattr(own, "examine") else "as it is"
+        made.loads[key] = "server" if _asks_a_server(own) else "as it is"
         return section
     weights = weights_of(section, os.environ)
     if weights.folder is not None and weights.loaded and not weights.faults and not layers:
@@ -129,6 +129,15 @@ def _loads_by_name(own: Any, section: ModelSection) -> bool:
     """True for our classes that load the weights that `model_name` names, and for a user's that is made of one."""
     modules = {f"{one.__module__}:" for one in getattr(own, "__mro__", ())}
     return section.class_path.startswith(LOADERS) or any(module in LOADERS for module in modules)
+
+
+def _asks_a_server(own: Any) -> bool:
+    """True for our classes whose model is behind a server, and for a user's that is made of one.
+
+    One of the user's own with an `examine` of its own may have its model anywhere: it is loaded as it is.
+    """
+    said = next((one for one in getattr(own, "__mro__", ()) if "examine" in vars(one)), None)
+    return said is not None and said.__module__.startswith("edit_eval.")
 
 
 def _dtype(section: ModelSection) -> str:

@@ -117,7 +117,7 @@ def _svg(section: AnalysisSection, style: ChartStyle) -> str:
 
 
 def _page(title: Text, heading: Text, sheet: Sheet, language: str) -> str:
-    style = "\n".join(asset(name) for name in ("page.css", "audit.css"))
+    style = asset("page.css")
     made: str = (
         template_environment(autoescape=True, language=language)
         .get_template("analysis.html.j2")

@@ -34,7 +34,7 @@ from edit_eval.reporting.names import name_of, scale_words, score_name
 from edit_eval.reporting.page.gallery import PageFiles, thumbnail
 from edit_eval.reporting.page.page import page, portable_page
 from edit_eval.reporting.page.rendering import content_of, say_in, template_environment
-from edit_eval.reporting.remarks import passport_lines, wrong_lines
+from edit_eval.reporting.remarks import examined_lines, wrong_lines
 from edit_eval.reporting.results_sheet import coverage_words
 from edit_eval.reporting.scores import write_replies, write_scores
 from edit_eval.reporting.table import inline, markdown_sheet, markdown_table
@@ -139,7 +139,7 @@ def markdown(results: Results, summary: Mapping[str, Any], language: str) -> str
         drawn=bool(verdict_drawing(summary, language)),
         compared=compared(summary),
         wrong=wrong_lines(summary),
-        examined=passport_lines(summary),
+        examined=examined_lines(summary),
     )
 
 

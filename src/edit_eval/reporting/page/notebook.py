@@ -28,7 +28,7 @@ from edit_eval.reporting.names import NAMES, named_score
 from edit_eval.reporting.page.gallery import PageFiles, thumbnails
 from edit_eval.reporting.page.html import notebook_sheet, notebook_table
 from edit_eval.reporting.page.rendering import say_in, template_environment
-from edit_eval.reporting.remarks import footnotes, no_interval, passport_lines, unshown_lines, wrong_lines
+from edit_eval.reporting.remarks import examined_lines, footnotes, no_interval, unshown_lines, wrong_lines
 from edit_eval.reporting.result_tables import SCORE, results_table
 from edit_eval.reporting.results_sheet import coverage_words
 from edit_eval.reporting.strengths import battle_sheet
@@ -83,7 +83,7 @@ def notebook_html(results: Results, summary: Mapping[str, Any], page: Path, *, l
         coverage=joined(coverage_words(summary), " "),
         notes=[whole_words(one_line(note), 2 * CELLS) for note in results.notes[:LINES]],
         more_notes=max(0, len(results.notes) - LINES),
-        examined=passport_lines(summary),
+        examined=examined_lines(summary),
         wrong=wrong_lines(summary),
         unshown=unshown_lines(summary),
         verdict=_verdict(verdict_of(summary), language),

@@ -19,7 +19,7 @@ from edit_eval.reporting.comparison_tables import columns_table, compared, digit
 from edit_eval.reporting.entries import Entry, edit_side, entries, headlines, link, to_failures
 from edit_eval.reporting.formats import signed
 from edit_eval.reporting.names import name_of
-from edit_eval.reporting.remarks import passport_lines, why_unshown, wrong_lines
+from edit_eval.reporting.remarks import examined_lines, why_unshown, wrong_lines
 from edit_eval.reporting.result_tables import INTERVAL, MEAN, SCORED, Figures
 from edit_eval.reporting.strengths import by_strength
 from edit_eval.reporting.strengths import ends as bounds
@@ -71,7 +71,7 @@ def _judged(summary: Mapping[str, Any]) -> list[_Judged]:
             *tested.get(judge, nothing),
             sees := opinions[judge].sees if judge in opinions else None,
             Text("not shown fit: {}", why_unshown(summary, judge)) if sees == "unknown" else _CONTROLS.get(sees or ""),
-            passport_lines({"judges": {name: of for name, of in examined.items() if name == judge}}),
+            examined_lines({"judges": {name: of for name, of in examined.items() if name == judge}}),
         )
         for judge in dict.fromkeys(part.judge for part in parts)
     ]

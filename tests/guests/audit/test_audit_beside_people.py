@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from edit_eval import passports
-from edit_eval.auditing import Audit, audit
 from edit_eval.errors import ConfigurationError
 from edit_eval.evaluation import evaluate
+from edit_eval.guests.audit import passports
+from edit_eval.guests.audit.trial import Audit, audit
 from edit_eval.run import Run
 
 MEASURES = ("as_one_person", "pairs_ordered")

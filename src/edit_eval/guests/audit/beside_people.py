@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from edit_eval.guests.audit.measure import Measure
 from edit_eval.records import Results
-from edit_eval.statistics.audit.measure import Measure
 from edit_eval.text import Text
 
 FLOORS = {"as_one_person": 0.5, "pairs_ordered": 0.8}

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from edit_eval.benchmarks.contract import AUDIT
+from edit_eval.guests.audit import order
+from edit_eval.guests.audit.findings import findings_of
+from edit_eval.guests.audit.measure import Measure, ShownEdit, Trial, average, share
 from edit_eval.records import Scale, Status
 from edit_eval.scenes.ladder import Ladder
-from edit_eval.statistics.audit import order
-from edit_eval.statistics.audit.findings import findings_of
-from edit_eval.statistics.audit.measure import Measure, ShownEdit, Trial, average, share
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
+sys.path.insert(0, str(Path(__file__).parents[3] / "bench"))
 import audit_power  # type: ignore[import-not-found]
 from late_imports import Late
 

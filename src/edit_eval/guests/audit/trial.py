@@ -1,7 +1,7 @@
 """Puts a judge on trial: draws edits of known worth, asks the judge about them as a configuration asks it, and makes a
 verdict, a page and a passport of its answers.
 
-    from edit_eval import audit
+    from edit_eval.guests.audit.trial import audit
     print(audit("config.yaml").passport.verdict)
 
 An audit is an evaluation like any other: the benchmark is `ladder`, the edit model `scene_rungs`, and the protocol asks
@@ -18,7 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, Unpack
 
-from edit_eval import __version__, passports
+from edit_eval import __version__
 from edit_eval.benchmarks.contract import AUDIT
 from edit_eval.benchmarks.known_sources import remember_sources, with_known_sources
 from edit_eval.config.components import named
@@ -28,16 +28,18 @@ from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError, RunDirectoryError
 from edit_eval.evaluation import evaluate
 from edit_eval.execution.spectator import Spectator
-from edit_eval.passports import Examinee, Passport, Try
+from edit_eval.guests.audit import passports
+from edit_eval.guests.audit.beside_people import FLOORS, measures_beside_people
+from edit_eval.guests.audit.examiner import what_servers_said
+from edit_eval.guests.audit.findings import Findings, findings
+from edit_eval.guests.audit.measure import Measure
+from edit_eval.guests.audit.passports import Examinee, Passport, Try
 from edit_eval.protocols.asked import AskedJudge, asked_judges
 from edit_eval.protocols.contract import Question, fault
 from edit_eval.records import Sample
 from edit_eval.run import Run, analyse
-from edit_eval.statistics.audit.beside_people import FLOORS, measures_beside_people
-from edit_eval.statistics.audit.findings import Findings, findings
-from edit_eval.statistics.audit.measure import Measure
 from edit_eval.statistics.people import read_people
-from edit_eval.store.examined import JudgedAnchors, keep_judged, what_servers_said
+from edit_eval.store.examined import usual_folder
 from edit_eval.text import Text
 
 SCENES, SIZE = 40, 512
@@ -114,7 +116,7 @@ def audit(
     examined = _chosen(configuration, judge)
     questions = _questions(examined, configuration.benchmark.language)
     beside = _beside_people(people, judged, examined, configuration.benchmark.language)
-    folder = folder or passports.passport_folder()
+    folder = folder or usual_folder()
     subject = Examinee.of(examined, configuration.benchmark.language)
     if seed is None:
         seed = _seed_in(run_dir) if run_dir is not None else None
@@ -380,75 +382,7 @@ def _as_before(passport: Passport, earlier: Path) -> Passport:
 
 
 def _draw(made: Audit, samples: tuple[Sample, ...] = ()) -> None:
-    from edit_eval.reporting.page.audit import write_audit_page
+    from edit_eval.guests.audit.page import write_audit_page
 
     results = replace(made.run.results, samples=samples) if samples else made.run.results
     write_audit_page(results, made.findings, made.passport, made.page, ways=made.ways, language=made.run.language)
-
-
-# -- whether a run's judge is still the one that was examined --
-#
-# The anchor edits of its passport are judged once more. They are drawn again and judged as in the audit, in a run of
-# their own within the run, so they are resumed and kept like any other. They are left out of the run's numbers.
-
-FOLDER = "anchors"
-"""Name in the run directory."""
-
-
-def judge_anchors(configuration: Configuration, run: Run) -> Run:
-    """Judges the anchors of each judge's passport again; returns the run with the new findings, its page drawn.
-
-    `configuration` is that of the run. An unfinished earlier attempt is resumed; a finished one is kept, and the
-    anchors are judged anew. Raises `ConfigurationError` if no judge has a passport in the run's language, and the same
-    as `evaluate`.
-    """
-    judges = {judge.name: judge for judge in asked_judges(configuration)}
-    found = {name: one.passport for name, one in run.examined.items() if one.passport is not None and name in judges}
-    known = {name: passport for name, passport in found.items() if passport.subject.language == run.language}
-    if not known:
-        raise ConfigurationError(
-            Text(
-                "--anchors: no judge of this run has a passport in the run's language; `edit-eval "
-                "audit CONFIG` writes one"
-            )
-        )
-    for name, passport in known.items():
-        keep_judged(run.path, passport, _judged(configuration, judges[name], passport, run))
-    made = Run(run.path, run.passports)
-    made.draw()
-    return made
-
-
-def _judged(
-    configuration: Configuration,
-    judge: AskedJudge,
-    passport: Passport,
-    run: Run,
-) -> JudgedAnchors:
-    drawn = passport.benchmark
-    trial = trial_of(configuration, judge, seed=drawn["seed"], scenes=drawn["scenes"], size=drawn["size"])
-    chosen = trial.benchmark.filters.model_copy(update={"sample_ids": tuple(one.sample for one in passport.anchors)})
-    trial = trial.model_copy(update={"benchmark": trial.benchmark.model_copy(update={"filters": chosen})})
-    place = [asked.name for asked in run.experiment.judges].index(judge.name)
-    folder = run.path / FOLDER / f"{place}"
-    times = sorted(folder.glob("[0-9]*"))
-    unfinished = bool(times) and Run(times[-1]).summary["status"] != "complete"
-    number = len(times) - 1 if unfinished else len(times)
-    made = evaluate(trial, run_dir=folder / f"{number:04d}", report=False)
-    pixels = {edit.sample_id: edit.pixels for edit in made.results.edits}
-    as_before = {one.sample for one in passport.anchors if pixels.get(one.sample) == one.pixels}
-    if not as_before:
-        raise ConfigurationError(
-            Text(
-                "{}: this version of edit-eval draws different pictures from the one that examined "
-                "the judge ({}); `edit-eval audit` examines it again",
-                judge.name,
-                passport.version,
-            )
-        )
-    scores = {
-        one.sample_id: one.score
-        for one in made.results.judgements
-        if one.score is not None and one.sample_id in as_before
-    }
-    return JudgedAnchors(date=datetime.now(UTC).date().isoformat(), scores=scores)

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from edit_eval import passports
-from edit_eval.auditing import Audit, audit
 from edit_eval.benchmarks.contract import AUDIT
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.experiment import Experiment, load_samples
+from edit_eval.guests.audit import passports
+from edit_eval.guests.audit.trial import Audit, audit
 from edit_eval.protocols.asked import asked_judges
 from stumbling_blocks import stumbling_blocks
 

@@ -22,8 +22,6 @@ from edit_eval.protocols.contract import Protocol, Question, Score
 from edit_eval.protocols.replies import advice_on_limits
 from edit_eval.records import LANGUAGES, Judgement, Reading, Reply, Sample
 
-REGISTERED = {"on_trial": "OnTrial", "on_trial_of_two": "OnTrialOfTwo"}
-
 RECIPES = ("source_2", "source_3")
 """Pictures that edits are made from, which no judge is shown."""
 EXCHANGED = {

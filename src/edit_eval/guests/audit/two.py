@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from edit_eval.benchmarks.contract import AUDIT
+from edit_eval.guests.audit.measure import CHANCE, NEARLY, Measure, above_chance, average, share
 from edit_eval.records import NO_EDIT, Results, Scale, Status
-from edit_eval.statistics.audit.measure import CHANCE, NEARLY, Measure, above_chance, average, share
 from edit_eval.statistics.battles import BACKWARD, FORWARD, Fought, fought, shares
 from edit_eval.text import Text
 

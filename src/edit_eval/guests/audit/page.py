@@ -5,18 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
 from markupsafe import Markup
 
 from edit_eval.benchmarks.contract import AUDIT
-from edit_eval.passports import Passport
+from edit_eval.guests.audit.findings import Findings
+from edit_eval.guests.audit.measure import DOSE, Trial, average
+from edit_eval.guests.audit.order import axes
+from edit_eval.guests.audit.passports import Passport
+from edit_eval.guests.audit.sheet import AXES, beside_people, meaning, measures_table, ways_sheet, weaknesses
+from edit_eval.guests.audit.sheet import RUNGS as RUNG_WORDS
+from edit_eval.guests.audit.two import PairTrial
 from edit_eval.pictures import size_for
 from edit_eval.records import Results
 from edit_eval.reporting import formats
-from edit_eval.reporting.audit import AXES, beside_people, meaning, measures_table, ways_sheet, weaknesses
-from edit_eval.reporting.audit import RUNGS as RUNG_WORDS
 from edit_eval.reporting.language import said
 from edit_eval.reporting.names import name_of, short_category
 from edit_eval.reporting.page.files import whole
@@ -24,14 +29,9 @@ from edit_eval.reporting.page.gallery import thumbnails
 from edit_eval.reporting.page.html import page_sheet, page_table
 from edit_eval.reporting.page.page import asset, digest_of
 from edit_eval.reporting.page.rendering import say_in, template_environment
-from edit_eval.statistics.audit.findings import Findings
-from edit_eval.statistics.audit.measure import DOSE, Trial, average
-from edit_eval.statistics.audit.order import axes
-from edit_eval.statistics.audit.two import PairTrial
 from edit_eval.statistics.battles import Fought
 from edit_eval.text import Text
 
-STYLES = ("page.css", "audit.css")
 SHOWN = 2
 """Ladders shown of each category."""
 RUNGS = (
@@ -102,13 +102,14 @@ def write_audit_page(
     ways: Sequence[Passport] = (),
     language: str = "en",
 ) -> None:
-    """Writes the page in English or Chinese; `ways` as in `reporting.audit.audit_sheet`. Raises `OSError` if it cannot
+    """Writes the page in English or Chinese; `ways` as in `sheet.audit_sheet`. Raises `OSError` if it cannot
     be written."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    style = "\n".join(asset(name) for name in STYLES)
+    own = files("edit_eval.guests.audit")
+    style = "\n".join([asset("page.css"), own.joinpath("page.css").read_text("utf-8").strip()])
     environment = template_environment(autoescape=True, language=language)
     environment.globals.update(say=partial(say_in, language), name_of=name_of)
-    page = environment.get_template("audit.html.j2").render(
+    page = environment.from_string(own.joinpath("page.html.j2").read_text("utf-8")).render(
         language=language,
         passport=passport,
         title=said(Text("The judge on trial: {}", passport.name), language),

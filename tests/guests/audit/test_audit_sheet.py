@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from edit_eval.passports import Examinee, Passport
+from edit_eval.guests.audit.findings import findings_of
+from edit_eval.guests.audit.measure import DOSE, Measure, ShownEdit, Trial
+from edit_eval.guests.audit.passports import Examinee, Passport
+from edit_eval.guests.audit.sheet import _fault, audit_sheet, better_way, meaning, places_of, rows, weaknesses
 from edit_eval.records import Scale, Status
-from edit_eval.reporting.audit import _fault, audit_sheet, better_way, meaning, places_of, rows, weaknesses
 from edit_eval.reporting.table import print_sheet
-from edit_eval.statistics.audit.findings import findings_of
-from edit_eval.statistics.audit.measure import DOSE, Measure, ShownEdit, Trial
 from edit_eval.statistics.intervals import wilson_interval
 
 AXES = ("hue", "place", "size", "count", "light")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from edit_eval.passports import Passport
+from edit_eval.guests.audit.measure import CHANCE, Measure
+from edit_eval.guests.audit.order import NOTICED
+from edit_eval.guests.audit.passports import Passport
+from edit_eval.guests.audit.ways import better_of
 from edit_eval.reporting import formats
 from edit_eval.reporting.names import name_of, short_category
 from edit_eval.reporting.table import Column, Line, Look, Sheet, Strip, Table
-from edit_eval.statistics.audit.measure import CHANCE, Measure
-from edit_eval.statistics.audit.order import NOTICED
-from edit_eval.statistics.audit.ways import better_of
 from edit_eval.text import Text
 
 RUNGS = {

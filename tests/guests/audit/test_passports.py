@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from edit_eval import passports
 from edit_eval.config.identity import digest
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError
-from edit_eval.passports import Anchor, Examinee, Passport, Try
+from edit_eval.guests.audit import passports
+from edit_eval.guests.audit.measure import Anchor, Measure
+from edit_eval.guests.audit.passports import Examinee, Passport, Try
 from edit_eval.protocols.asked import AskedJudge, asked_judges
-from edit_eval.statistics.audit.measure import Measure
 
 
 def judge(language: str = "en", **protocol: object) -> AskedJudge:

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Literal
 
-from edit_eval.statistics.audit.measure import Measure
-from edit_eval.statistics.audit.order import SAME
+from edit_eval.guests.audit.measure import Measure
+from edit_eval.guests.audit.order import SAME
 from edit_eval.statistics.intervals import normal_quantile, wilson_interval
 from edit_eval.statistics.power import ALPHA
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from edit_eval.auditing import Audit, audit
 from edit_eval.benchmarks.contract import AUDIT
+from edit_eval.guests.audit.trial import Audit, audit
 
 JUDGE = '''
 import hashlib

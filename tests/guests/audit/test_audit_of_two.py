@@ -13,6 +13,8 @@ import pytest
 from PIL import Image
 
 from edit_eval.benchmarks.contract import AUDIT
+from edit_eval.guests.audit.findings import Findings, findings_of_two
+from edit_eval.guests.audit.two import PairTrial
 from edit_eval.pictures import open_picture
 from edit_eval.protocols.pairwise import preference
 from edit_eval.records import Judgement, Reading, Results, Sample, Scoring, Status
@@ -21,8 +23,6 @@ from edit_eval.scenes.ladder import Ladder
 from edit_eval.scenes.language import read
 from edit_eval.scenes.rungs import Recipe, drawn, recipe_of
 from edit_eval.scenes.scene import scene_of
-from edit_eval.statistics.audit.findings import Findings, findings_of_two
-from edit_eval.statistics.audit.two import PairTrial
 from edit_eval.statistics.battles import BACKWARD, FORWARD
 
 TURNS = 16

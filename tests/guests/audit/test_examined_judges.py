@@ -14,17 +14,18 @@ import pytest
 from PIL import Image
 from rich.console import Console
 
-from edit_eval import cli, evaluate, passports
-from edit_eval.auditing import judge_anchors
+from edit_eval import cli, evaluate
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError
-from edit_eval.passports import Anchor, Examinee, Passport
+from edit_eval.guests.audit import passports
+from edit_eval.guests.audit.anchors import judge_anchors
+from edit_eval.guests.audit.measure import Anchor, Measure
+from edit_eval.guests.audit.passports import Examinee, Passport
 from edit_eval.pictures import pixel_digest
 from edit_eval.reporting.results_sheet import print_summary
 from edit_eval.run import Run
 from edit_eval.scenes.ladder import Ladder
 from edit_eval.scenes.rungs import RECIPE_KEY, Recipe, drawn
-from edit_eval.statistics.audit.measure import Measure
 from edit_eval.statistics.drift import JudgedTwice
 from edit_eval.store.comparable import compare_runs
 from small_benchmark import configuration
@@ -83,7 +84,7 @@ def printed(run: Run, language: str = "en") -> str:
 
 @pytest.fixture
 def made(tmp_path: Path) -> Run:
-    return evaluate(asked(tmp_path), run_dir=tmp_path / "run", passports=tmp_path / "mine", report=False)
+    return evaluate(asked(tmp_path), run_dir=tmp_path / "run", examinations=tmp_path / "mine", report=False)
 
 
 def test_a_judge_without_a_passport_is_not_audited(made: Run) -> None:
@@ -98,7 +99,7 @@ def test_a_judge_without_a_passport_is_not_audited(made: Run) -> None:
 def test_a_finished_run_takes_a_passport_that_came_later_and_keeps_it(made: Run, tmp_path: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in made.path.glob("[er]*s/*.jsonl")}
     examined(made, tmp_path / "mine")
-    again = evaluate(asked(tmp_path), run_dir=tmp_path / "run", passports=tmp_path / "mine")
+    again = evaluate(asked(tmp_path), run_dir=tmp_path / "run", examinations=tmp_path / "mine")
     shutil.rmtree(tmp_path / "mine")
     line = "audited 2026-11-21: passed (words)"
     for run in (again, Run(again.path)):
@@ -108,7 +109,7 @@ def test_a_finished_run_takes_a_passport_that_came_later_and_keeps_it(made: Run,
     assert line in again.page.read_text("utf-8")
     assert line in (again.path / "report" / "report.md").read_text("utf-8")
     drawn_at = again.page.stat().st_mtime_ns
-    evaluate(asked(tmp_path), run_dir=tmp_path / "run", passports=tmp_path / "nowhere")
+    evaluate(asked(tmp_path), run_dir=tmp_path / "run", examinations=tmp_path / "nowhere")
     assert again.page.stat().st_mtime_ns == drawn_at
 
 
@@ -195,7 +196,8 @@ def test_a_drift_is_said_and_compare_ends_with_3(
     asking = load_configuration(asked(tmp_path))
     monkeypatch.setattr(Run, "draw", lambda run: None)  # drawn elsewhere
     judge_anchors(asking, Run(anchored.path))
-    run = judge_anchors(asking, Run(anchored.path))
+    judge_anchors(asking, Run(anchored.path))
+    run = Run(anchored.path)
     assert sorted(path.name for path in (run.path / "anchors" / "0").iterdir()) == ["0000", "0001"], "asked anew"
     drift = run.summary["judges"]["testing"]["anchors"]["drift"]
     assert drift["drifted"]
@@ -238,7 +240,8 @@ def test_a_passport_without_repeated_answers_accuses_nobody(
     for run in (old, anchored):
         rescored(run, 9.0, repeated=())
     monkeypatch.setattr(Run, "draw", lambda run: None)  # drawn elsewhere
-    run = judge_anchors(load_configuration(asked(tmp_path)), Run(anchored.path))
+    judge_anchors(load_configuration(asked(tmp_path)), Run(anchored.path))
+    run = Run(anchored.path)
     anchors = run.summary["judges"]["testing"]["anchors"]
     assert (anchors["repeated"], anchors["drift"]) == (0, None)
     assert "not tested" in printed(run)

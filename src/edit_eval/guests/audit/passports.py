@@ -17,13 +17,12 @@ from typing import Any, Literal, NamedTuple
 from edit_eval.config.identity import digest
 from edit_eval.errors import ConfigurationError
 from edit_eval.given_files import UnfitFile, finite, read_json
+from edit_eval.guests.audit.measure import Anchor, Measure
 from edit_eval.pictures import write_durably
 from edit_eval.protocols.asked import AskedJudge
 from edit_eval.records import Scale
-from edit_eval.statistics.audit.measure import Anchor, Measure
 from edit_eval.statistics.drift import JudgedTwice
 from edit_eval.text import Text
-from edit_eval.user_cache import cache_folder
 
 SCHEMA = 1
 EDITED: Literal["edited"] = "edited"
@@ -296,11 +295,6 @@ def ways_of_asking(folder: Path, passport: Passport) -> list[Passport]:
     others = (one for one in _all(folder) if one.subject.key != mine.key and one.verdict != EDITED)
     alike = [one for one in others if one.subject.judge == mine.judge and one.subject.language == mine.language]
     return [one for one in (passport, *alike) if "right_first" in one.measures]
-
-
-def passport_folder() -> Path:
-    """Returns the default folder of passports: `passports` in the user's cache."""
-    return cache_folder() / "passports"
 
 
 def write(passport: Passport, folder: Path) -> Path:

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from edit_eval.guests.audit import order
+from edit_eval.guests.audit.measure import NEARLY, Anchor, Measure, Trial
+from edit_eval.guests.audit.order import CONTROLS, DISPUTED, FLAWED
+from edit_eval.guests.audit.two import PairTrial, in_order, measures_of
 from edit_eval.records import LANGUAGES, Results
-from edit_eval.statistics.audit import order
-from edit_eval.statistics.audit.measure import NEARLY, Anchor, Measure, Trial
-from edit_eval.statistics.audit.order import CONTROLS, DISPUTED, FLAWED
-from edit_eval.statistics.audit.two import PairTrial, in_order, measures_of
 from edit_eval.statistics.drift import JudgedTwice
 from edit_eval.text import Text
 

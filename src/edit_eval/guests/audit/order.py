@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from edit_eval.guests.audit.measure import CHANCE, DOSE, Measure, ShownEdit, Trial, above_chance, average, share
 from edit_eval.records import Status
-from edit_eval.statistics.audit.measure import CHANCE, DOSE, Measure, ShownEdit, Trial, above_chance, average, share
 from edit_eval.statistics.intervals import FloatArray, bootstrap_interval, cluster_codes, estimate
 from edit_eval.text import Text
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from edit_eval import evaluate
-from edit_eval.auditing import audit
 from edit_eval.errors import ConfigurationError
+from edit_eval.guests.audit.trial import audit
 from edit_eval.run import Run
 from judge_server import JudgeServer
 from late_imports import needs
@@ -30,7 +30,7 @@ def section(server: JudgeServer) -> dict[str, Any]:
 def run_of(server: JudgeServer, folder: Path, name: str) -> Run:
     drawn = {"type": "scenes", "count": 2, "size": 128, "cache_dir": str(folder / "cache"), "language": "en"}
     asked = {"benchmark": drawn, **section(server)}
-    return evaluate(asked, run_dir=folder / name, passports=folder / "passports", report=False)
+    return evaluate(asked, run_dir=folder / name, examinations=folder / "passports", report=False)
 
 
 def test_another_model_behind_the_same_address_is_another_judge(tmp_path: Path) -> None:

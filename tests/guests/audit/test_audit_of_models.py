@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from edit_eval.auditing import Audit, audit
 from edit_eval.benchmarks.contract import AUDIT
+from edit_eval.guests.audit.on_trial import EXCHANGED
+from edit_eval.guests.audit.trial import Audit, audit
 from edit_eval.pictures import open_picture, pixel_digest
-from edit_eval.protocols.on_trial import EXCHANGED
 from edit_eval.records import Sample
 from edit_eval.scenes.benchmark import picture_of
 from edit_eval.scenes.judge import assess, score

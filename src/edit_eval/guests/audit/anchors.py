@@ -1,0 +1,84 @@
+"""Judges the anchor edits of a passport again, to see whether a run's judge is still the one that was examined.
+
+They are drawn again and judged as in the audit, in a run of their own within the run, so they are resumed and kept like
+any other. They are left out of the run's numbers.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from edit_eval.config.schema import Configuration
+from edit_eval.errors import ConfigurationError
+from edit_eval.evaluation import evaluate
+from edit_eval.guests.audit.examiner import Examined, JudgedAnchors, keep_judged
+from edit_eval.guests.audit.passports import Passport
+from edit_eval.guests.audit.trial import trial_of
+from edit_eval.protocols.asked import AskedJudge, asked_judges
+from edit_eval.run import Run
+from edit_eval.text import Text
+
+FOLDER = "anchors"
+"""Name in the run directory."""
+
+
+def judge_anchors(configuration: Configuration, run: Run) -> list[Path]:
+    """Judges the anchors of each judge's passport again, and draws the run's page; returns the files with the findings.
+
+    `configuration` is that of the run. An unfinished earlier attempt is resumed; a finished one is kept, and the
+    anchors are judged anew. Raises `ConfigurationError` if no judge has a passport in the run's language, and the same
+    as `evaluate`.
+    """
+    judges = {judge.name: judge for judge in asked_judges(configuration)}
+    examined = {name: one for name, one in run.examined.items() if isinstance(one, Examined) and name in judges}
+    found = {name: one.passport for name, one in examined.items() if one.passport is not None}
+    known = {name: passport for name, passport in found.items() if passport.subject.language == run.language}
+    if not known:
+        raise ConfigurationError(
+            Text(
+                "--anchors: no judge of this run has a passport in the run's language; `edit-eval "
+                "audit CONFIG` writes one"
+            )
+        )
+    written = [
+        keep_judged(run.path, passport, _judged(configuration, judges[name], passport, run))
+        for name, passport in known.items()
+    ]
+    Run(run.path, run.examinations).draw()
+    return written
+
+
+def _judged(
+    configuration: Configuration,
+    judge: AskedJudge,
+    passport: Passport,
+    run: Run,
+) -> JudgedAnchors:
+    drawn = passport.benchmark
+    trial = trial_of(configuration, judge, seed=drawn["seed"], scenes=drawn["scenes"], size=drawn["size"])
+    chosen = trial.benchmark.filters.model_copy(update={"sample_ids": tuple(one.sample for one in passport.anchors)})
+    trial = trial.model_copy(update={"benchmark": trial.benchmark.model_copy(update={"filters": chosen})})
+    place = [asked.name for asked in run.experiment.judges].index(judge.name)
+    folder = run.path / FOLDER / f"{place}"
+    times = sorted(folder.glob("[0-9]*"))
+    unfinished = bool(times) and Run(times[-1]).summary["status"] != "complete"
+    number = len(times) - 1 if unfinished else len(times)
+    made = evaluate(trial, run_dir=folder / f"{number:04d}", report=False)
+    pixels = {edit.sample_id: edit.pixels for edit in made.results.edits}
+    as_before = {one.sample for one in passport.anchors if pixels.get(one.sample) == one.pixels}
+    if not as_before:
+        raise ConfigurationError(
+            Text(
+                "{}: this version of edit-eval draws different pictures from the one that examined "
+                "the judge ({}); `edit-eval audit` examines it again",
+                judge.name,
+                passport.version,
+            )
+        )
+    scores = {
+        one.sample_id: one.score
+        for one in made.results.judgements
+        if one.score is not None and one.sample_id in as_before
+    }
+    return JudgedAnchors(date=datetime.now(UTC).date().isoformat(), scores=scores)
