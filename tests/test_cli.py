@@ -39,7 +39,7 @@ FLAGS = {
 }
 """What people and their scripts rely on: a flag may be added here, none may be renamed or taken away."""
 
-OPTIONS = (".bridge.options", ".drift.option")
+OPTIONS = (".audit.options", ".bridge.options")
 HEAVY = {
     *("torch", "diffusers", "transformers", "accelerate", "safetensors", "openai", "numpy", "scipy", "altair"),
     *("vl_convert", "jinja2", "pynvml", "yaml", "PIL", "filelock"),

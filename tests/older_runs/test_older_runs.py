@@ -19,7 +19,7 @@ from edit_eval.run import Run
 
 HERE = Path(__file__).parent
 RUNS = ("rounds", "turns")
-JOURNALS = ("edits", "replies", "samples")
+JOURNALS = ("edits", "replies")
 
 
 def here(value: Any, folder: Path) -> Any:
@@ -43,13 +43,21 @@ def journals(run: Path) -> dict[str, bytes]:
     return {str(path.relative_to(run)): path.read_bytes() for name in JOURNALS for path in (run / name).iterdir()}
 
 
+def samples(run: Path) -> list[dict[str, Any]]:
+    """The samples that count, but for where this machine's cache has their pictures."""
+    found = [json.loads(line) for line in max((run / "samples").iterdir()).read_text("utf-8").splitlines()]
+    digests = [{name: picture["digest"] for name, picture in one["pictures"].items()} for one in found]
+    return [{**one, "pictures": of, "crc": ""} for one, of in zip(found, digests, strict=True)]
+
+
 @pytest.mark.parametrize("name", RUNS)
 def test_nothing_is_made_or_asked_again(name: str, older: Path) -> None:
-    before = journals(older / name)
+    before, asked_about = journals(older / name), samples(older / name)
     configuration = here(json.loads((older / f"{name}.yaml").read_text("utf-8")), older)
     made = evaluate(configuration, run_dir=older / name, report=False)
     assert not (older / "asked.jsonl").exists(), (older / "asked.jsonl").read_text()
     assert journals(older / name) == before
+    assert samples(older / name) == asked_about
     assert made.table.is_complete
     assert bool(made.results.beside) == (name == "turns")
 

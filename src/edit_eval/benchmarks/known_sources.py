@@ -101,14 +101,14 @@ def _places(digest: str, recorded: str) -> list[str]:
     if not _DIGEST.fullmatch(digest):
         return []
     try:
-        folder = _sources()
+        folder = str(_sources())
     except RuntimeError:  # a user without a home has no cache
         return []
-    places = [_laid(str(folder), digest, recorded)]
+    places = [_laid(folder, digest, recorded)]
     links = []  # several benchmarks may share a picture, and one of them may be deleted or not mounted
     for place in string.hexdigits[:16]:
         with contextlib.suppress(OSError):
-            link = folder / "elsewhere" / f"{digest}.{place}"
+            link = f"{folder}/elsewhere/{digest}.{place}"
             links.append((os.lstat(link).st_mtime_ns, os.readlink(link)))
     places += [place for _, place in sorted(links, reverse=True)]
     return [place for place in places if place]

@@ -16,7 +16,7 @@ from edit_eval.guests.audit.measure import Measure, ShownEdit, Trial, average, s
 from edit_eval.records import Scale, Status
 from edit_eval.scenes.ladder import Ladder
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
+sys.path.insert(0, str(Path(__file__).parents[3] / "bench"))
 import audit_power  # type: ignore[import-not-found]
 from late_imports import Late
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from edit_eval.store.examined import usual_folder
 from edit_eval.verbs.contract import VerbOption
 
 _FOLDER: Any = {"metavar": "DIR"}
@@ -84,6 +83,8 @@ class PassportsOfCompare(VerbOption):
 
     def adds(self, parameters: Parameters) -> Mapping[str, Any]:
         """Adds the folder, which is looked at for runs without copies, too."""
+        from edit_eval.store.examined import usual_folder  # which `--help` has no need of
+
         return {"examinations": parameters.passports or usual_folder()}
 
     def reasons(self, parameters: Parameters, **given: Any) -> Sequence[str]:

@@ -139,7 +139,7 @@ def slices(
         )
     values = np.array([_value(a, b, sample) for sample in known], dtype=np.float64) * gain(a.scale)
     attributes = attributes_of(results, asked, edit_model, pictures=pictures, without=judge)
-    there = np.array([sample.id in {one.id for one in known} for sample in asked], dtype=bool)
+    there = np.array([_value(a, b, sample) is not None for sample in asked], dtype=bool)
     groups = _groups(attributes, there, clusters, least, combined)
     members = np.array([group[there] for group in groups.values()], dtype=bool).reshape(len(groups), len(known)).T
     tested = overlapping_groups(values, clusters, members, seed=_seed(results, edit_model, against, judge))

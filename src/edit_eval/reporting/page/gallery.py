@@ -63,8 +63,8 @@ class PageFiles:
 
     def of_edit(self, edit: Edit) -> dict[str, Any] | None:
         """Returns the addresses of an edit, or None for a path outside the run directory: a record may say anything."""
-        path = Path(os.path.normpath(self.run_directory / edit.image))
-        return self.add(path, edit.pixels) if path.is_relative_to(self.run_directory) else None
+        path = os.path.normpath(os.path.join(self.run_directory, edit.image))
+        return self.add(Path(path), edit.pixels) if path.startswith(f"{self.run_directory}{os.sep}") else None
 
     def add(self, path: Path, digest: str = "") -> dict[str, Any] | None:
         """Returns the place of the picture's thumbnail and a link to its file; None if the file does not exist."""
@@ -79,10 +79,10 @@ class PageFiles:
 
     def _link(self, path: Path) -> str:
         """Returns the address of the file itself; empty if it must not be linked."""
-        if not path.is_relative_to(self.run_directory):
+        if not str(path).startswith(f"{self.run_directory}{os.sep}"):
             return path.as_uri()
         # "./" keeps a name from being taken for a URL scheme.
-        return "./" + quote(Path(os.path.relpath(path, self.folder)).as_posix())
+        return "./" + quote(os.path.relpath(path, self.folder).replace(os.sep, "/"))
 
 
 def gallery(results: Results, summary: Mapping[str, Any], pictures: PictureAddresses) -> dict[str, Any]:
