@@ -84,7 +84,9 @@ class Need:
 def weights_of(section: ModelSection, environment: Mapping[str, str]) -> Weights:
     """Returns the weights that a model's parameters name; unknown if it has none of its own (an endpoint, a folder)."""
     _, name, revision, dtype = checkpoint_of(section)
-    return find_weights(name, revision, dtype or "bfloat16", environment) if name else Weights("", None)
+    call = section.parameters.get("call")
+    asked = call if isinstance(call, Mapping) else None
+    return find_weights(name, revision, dtype or "bfloat16", environment, call=asked) if name else Weights("", None)
 
 
 def checkpoint_of(section: ModelSection) -> tuple[str, str, str | None, str | None]:

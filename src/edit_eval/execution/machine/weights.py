@@ -106,8 +106,18 @@ class Weights:
         return sum(self.parts.values())
 
 
-def find_weights(name: str, revision: str | None, dtype: str, environment: Mapping[str, str]) -> Weights:
-    """Returns the weights that a `model_name` stands for: in a folder, the Hugging Face cache, or the table above."""
+def find_weights(
+    name: str,
+    revision: str | None,
+    dtype: str,
+    environment: Mapping[str, str],
+    *,
+    call: Mapping[str, Any] | None = None,
+) -> Weights:
+    """Returns the weights that a `model_name` stands for: in a folder, the Hugging Face cache, or the table above.
+
+    A part that loading leaves out, unless the parameter `call` asks for it, is not counted.
+    """
     folder = Path(name).expanduser()
     if not folder.is_dir():
         cached = cached_folder(name, revision, environment)
@@ -128,7 +138,10 @@ def find_weights(name: str, revision: str | None, dtype: str, environment: Mappi
     own = _own_dtypes(str(_read_json(folder / "model_index.json", []).get("_class_name")))
     faults: list[str] = []
     stored = largest = 0
+    modular = PIPELINE.get(str(_read_json(folder / "modular_model_index.json", []).get("_class_name")))
     for part, files in _files_of_parts(folder, faults):
+        if modular and part == modular.rewriting and not (call or {}).get(part):
+            continue
         inner, modules = 0, Counter[str]()
         for file in files:
             try:
