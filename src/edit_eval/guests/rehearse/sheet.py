@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from edit_eval.execution.machine.fitting import CONTEXT
-from edit_eval.guests.rehearse.came_of_it import is_far, off_by
+from edit_eval.guests.rehearse.came_of_it import is_far, is_far_on_host, off_by
 from edit_eval.guests.rehearse.found import FAULTS, OUTCOMES, Digest, FaultRehearsed, ModelRehearsed, Rehearsal
 from edit_eval.reporting.formats import NOTHING, duration, memory, short_duration
 from edit_eval.reporting.language import spoken
@@ -101,8 +101,9 @@ def _stages(one: ModelRehearsed) -> Iterator[_Stage]:
         how = off(None if one.peak is None else one.peak + CONTEXT, one.predicted_peak, both=False)
         yield _Stage(one.model, Text("at work"), None, one.predicted_peak, one.peak, one.seen_peak, *how)
     if one.host_peak is not None:
-        how = off(one.host_peak, one.predicted_host, both=False)
-        yield _Stage(one.model, Text("on the host"), None, one.predicted_host, one.host_peak, None, *how)
+        share, _ = off(one.host_peak, one.predicted_host, both=False)
+        far = one.predicted_host is not None and is_far_on_host(one.host_peak, one.predicted_host)
+        yield _Stage(one.model, Text("on the host"), None, one.predicted_host, one.host_peak, None, share, far)
 
 
 def _memory(found: Rehearsal) -> Table[_Stage]:
