@@ -313,7 +313,7 @@ def test_offloaded_weights_need_the_host_s_memory(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(devices, "free_host_memory", lambda: 100 * GIB)
     plan = make_plan(settings(tmp_path, {"offload": "model"}), ["a"] * 8)
     assert plan.combinations[plan.chosen].memory == "too little"
-    assert "offloading on 2 GPUs needs 107.5 GiB of host memory" in plan.notes[0]
+    assert "offloading on 2 GPUs needs 108.5 GiB of host memory" in plan.notes[0]
 
 
 def test_models_that_tell_nothing_of_their_memory_are_taken_to_fit(tmp_path: Path) -> None:
