@@ -169,9 +169,11 @@ def _flux_2_dev() -> Built:
         "num_attention_heads": 2,
         "head_dim": 8,
         "image_size": 32,
-        "patch_size": 16,
+        "patch_size": 4,
     }
+    # Many tokens: as in the real one, the embeddings are far larger than what joins pictures to them.
     text = _text_settings(tokenizer) | {"model_type": "mistral", "num_hidden_layers": 31, "head_dim": 16}
+    text |= {"vocab_size": 2048}
     config = transformers.Mistral3Config(
         vision_config=vision,
         text_config=text,
@@ -292,6 +294,7 @@ def _fibo_edit() -> Built:
 
 
 def _fibo_2() -> Built:
+    """The network for pictures is narrow: in the real one, too, its first layer is small beside the largest ones."""
     import diffusers
 
     tokenizer = tiny_tokenizer()
@@ -314,7 +317,7 @@ def _fibo_2() -> Built:
     return {
         "transformer": transformer,
         "vae": flux_2_vae(),
-        "text_encoder": _qwen3_vl(tokenizer, experts=False, layers=36),
+        "text_encoder": _qwen3_vl(tokenizer, experts=False, layers=36, vision_width=8),
         "processor": qwen3_vl_processor(tokenizer),
         "scheduler": flow(use_dynamic_shifting=True),
     }, {}
