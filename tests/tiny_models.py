@@ -75,12 +75,14 @@ def _qwen2_5_vl(tokenizer: Any) -> Any:
     return _model("Qwen2_5_VL", tokenizer, {"rope_parameters": rope}, vision)
 
 
-def _qwen3_vl(tokenizer: Any, *, experts: bool) -> Any:
+def _qwen3_vl(tokenizer: Any, *, experts: bool, layers: int = 2, vision_width: int = 32) -> Any:
     rope = {"rope_type": "default", "mrope_section": [4, 2, 2], "mrope_interleaved": True, "rope_theta": 5e6}
     text = {"head_dim": HEAD_WIDTH, "rope_parameters": rope}  # the older family derives the width of its heads
+    text |= {"num_hidden_layers": layers}
     if experts:
         text |= {"moe_intermediate_size": 32, "num_experts": 4, "num_experts_per_tok": 2}
     vision = {"depth": 3, "patch_size": 16, "num_position_embeddings": 64, "deepstack_visual_indexes": [0, 1]}
+    vision |= {"hidden_size": vision_width}
     return _model("Qwen3VLMoe" if experts else "Qwen3VL", tokenizer, text, vision)
 
 

@@ -33,6 +33,19 @@ def flux_vae(channels: int = 16, levels: int = 2) -> Any:
     return vae(channels, levels, use_quant_conv=False, use_post_quant_conv=False, shift_factor=0.1, scaling_factor=0.4)
 
 
+def flux_2_vae() -> Any:
+    import diffusers
+
+    return diffusers.AutoencoderKLFlux2(
+        block_out_channels=(8, 8),
+        down_block_types=("DownEncoderBlock2D",) * 2,
+        up_block_types=("UpDecoderBlock2D",) * 2,
+        layers_per_block=1,
+        latent_channels=4,
+        norm_num_groups=4,
+    )
+
+
 def wan_vae(**settings: Any) -> Any:
     import diffusers
 

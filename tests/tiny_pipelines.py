@@ -22,6 +22,7 @@ from tiny_parts import (
     clip_text,
     clip_tokenizer,
     flow,
+    flux_2_vae,
     flux_vae,
     qwen2_vl_processor,
     qwen3_text,
@@ -128,10 +129,9 @@ def _flux_kontext() -> Built:
     }, {}
 
 
-def _flux_2_klein(**settings: Any) -> Built:
+def _flux_2(guidance_embeds: bool) -> dict[str, Any]:
     import diffusers
 
-    tokenizer = chatting_tokenizer()
     transformer = diffusers.Flux2Transformer2DModel(
         patch_size=1,
         in_channels=16,
@@ -142,23 +142,46 @@ def _flux_2_klein(**settings: Any) -> Built:
         joint_attention_dim=3 * WIDTH,
         timestep_guidance_channels=16,
         axes_dims_rope=(4, 4, 4, 4),
-        guidance_embeds=False,
+        guidance_embeds=guidance_embeds,
     )
-    vae = diffusers.AutoencoderKLFlux2(
-        block_out_channels=(8, 8),
-        down_block_types=("DownEncoderBlock2D",) * 2,
-        up_block_types=("UpDecoderBlock2D",) * 2,
-        layers_per_block=1,
-        latent_channels=4,
-        norm_num_groups=4,
+    return {"transformer": transformer, "vae": flux_2_vae(), "scheduler": flow(use_dynamic_shifting=True)}
+
+
+def _flux_2_klein(**settings: Any) -> Built:
+    tokenizer = chatting_tokenizer()
+    encoder = qwen3_text(tokenizer, "Qwen3ForCausalLM", 28)
+    return {**_flux_2(guidance_embeds=False), "text_encoder": encoder, "tokenizer": tokenizer}, settings
+
+
+def _flux_2_dev() -> Built:
+    """Its tokenizer is alone here: the published one is in a Pixtral processor, which needs torchvision.
+
+    The pipeline shows its encoder no picture, unless it is told to rewrite the prompt.
+    """
+    import transformers
+
+    tokenizer = chatting_tokenizer()
+    vision = {
+        "model_type": "pixtral",
+        "hidden_size": 16,
+        "intermediate_size": 16,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "head_dim": 8,
+        "image_size": 32,
+        "patch_size": 4,
+    }
+    # Many tokens: as in the real one, the embeddings are far larger than what joins pictures to them.
+    text = _text_settings(tokenizer) | {"model_type": "mistral", "num_hidden_layers": 31, "head_dim": 16}
+    text |= {"vocab_size": 2048}
+    config = transformers.Mistral3Config(
+        vision_config=vision,
+        text_config=text,
+        image_token_index=tokenizer.convert_tokens_to_ids("<|image_pad|>"),
+        tie_word_embeddings=False,
     )
-    return {
-        "transformer": transformer,
-        "vae": vae,
-        "text_encoder": qwen3_text(tokenizer, "Qwen3ForCausalLM", 28),
-        "tokenizer": tokenizer,
-        "scheduler": flow(use_dynamic_shifting=True),
-    }, settings
+    encoder = transformers.Mistral3ForConditionalGeneration(config)
+    return {**_flux_2(guidance_embeds=True), "text_encoder": encoder, "tokenizer": tokenizer}, {}
 
 
 def _longcat() -> Built:
@@ -267,6 +290,36 @@ def _fibo_edit() -> Built:
         "text_encoder": SmolLM3ForCausalLM(SmolLM3Config(**_text_settings(tokenizer))),
         "tokenizer": tokenizer,
         "scheduler": flow(),
+    }, {}
+
+
+def _fibo_2() -> Built:
+    """The network for pictures is narrow: in the real one, too, its first layer is small beside the largest ones."""
+    import diffusers
+
+    tokenizer = tiny_tokenizer()
+    transformer = diffusers.BriaFibo2Transformer2DModel(
+        in_channels=4,
+        patch_size=2,
+        dim=32,
+        n_layers=3,
+        n_refiner_layers=1,
+        n_heads=2,
+        cap_feat_dim=3 * WIDTH,
+        injection_layer_ids=(1, 2),
+        perceiver_num_layers=1,
+        min_num_gist_tokens=4,
+        max_num_gist_tokens=8,
+        gist_step=2,
+        axes_dims=(8, 4, 4),
+        axes_lens=(64, 64, 64),
+    )
+    return {
+        "transformer": transformer,
+        "vae": flux_2_vae(),
+        "text_encoder": _qwen3_vl(tokenizer, experts=False, layers=36, vision_width=8),
+        "processor": qwen3_vl_processor(tokenizer),
+        "scheduler": flow(use_dynamic_shifting=True),
     }, {}
 
 
@@ -483,6 +536,7 @@ def _instruct_pix2pix_xl() -> Built:
 BUILDERS: dict[str, Callable[[], Built]] = {
     "QwenImage21Pipeline": _qwen_image_21,
     "FluxKontextPipeline": _flux_kontext,
+    "Flux2Pipeline": _flux_2_dev,
     "Flux2KleinPipeline": lambda: _flux_2_klein(is_distilled=False),
     "Flux2KleinKVPipeline": _flux_2_klein,
     "LongCatImageEditPipeline": _longcat,
@@ -491,6 +545,7 @@ BUILDERS: dict[str, Callable[[], Built]] = {
     "GlmImagePipeline": _glm_image,
     "Kandinsky5I2IPipeline": _kandinsky,
     "BriaFiboEditPipeline": _fibo_edit,
+    "BriaFibo2Pipeline": _fibo_2,
     "DreamLitePipeline": _dreamlite,
     "DreamLiteMobilePipeline": _dreamlite,
     "ZImageOmniPipeline": _z_image_omni,

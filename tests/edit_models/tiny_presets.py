@@ -30,6 +30,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "Flux2KleinKVPipeline": {"call": {"max_sequence_length": 48}},
     "ZImageOmniPipeline": {"call": {"max_sequence_length": 48}},
     "LongCatImageEditPipeline": {"canvas": 4096},
+    "BriaFibo2Pipeline": {"size": [64, 64]},
     "BriaFiboEditPipeline": {"size": [64, 64], "negative_prompt": "blurred"},
     "ChronoEditPipeline": {"canvas": 4096, "call": {"max_sequence_length": 32}},
     "StableDiffusionXLInstructPix2PixPipeline": {"canvas": 4096},

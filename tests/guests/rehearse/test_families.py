@@ -32,9 +32,12 @@ from judges.local_judges import FAMILIES, request
 
 pytestmark = [pytest.mark.real_models, pytest.mark.models]
 
-WITHOUT_TINY = {"Flux2Pipeline", "GlmImagePipeline", "BriaFibo2Pipeline", "OmniGenPipeline"}
-"""Rows of the table of which no tiny model is built here."""
+WITHOUT_TINY = {"GlmImagePipeline", "OmniGenPipeline"}
+"""Rows of the table that are not rehearsed here.
 
+`GlmImagePipeline`: this transformers cannot run it (the note in `release_table.py`). `OmniGenPipeline`: diffusers 0.42
+scales its pictures with torchvision alone, which is not in this environment; without it the class cannot be made.
+"""
 
 OF_CONVOLUTIONS = {"StableDiffusionInstructPix2PixPipeline", "StableDiffusionXLInstructPix2PixPipeline"}
 """Between two convolutions of a block lies a small layer: both are never there at once, though they are counted."""

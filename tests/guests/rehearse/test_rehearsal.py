@@ -192,11 +192,13 @@ def test_layers_are_cut_and_one_of_each_kind_stays() -> None:
             "layer_types": [*["linear"] * 3, "full"] * 2,
         },
         "vision_config": {"depth": 6, "deepstack_visual_indexes": [1, 3, 5], "fullatt_block_indexes": [5]},
+        "transformer": {"n_layers": 9, "n_refiner_layers": 2, "injection_layer_ids": [3, 6, 8]},
         "num_layers": 1,
     }
-    assert cut_layers(config, 2) == 6 + 4
+    assert cut_layers(config, 2) == 6 + 4 + 7
     assert config["text_config"] == {"num_hidden_layers": 2, "layer_types": ["linear", "full"]}
     assert config["vision_config"] == {"depth": 2, "deepstack_visual_indexes": [0, 1], "fullatt_block_indexes": [1]}
+    assert config["transformer"] == {"n_layers": 2, "n_refiner_layers": 2, "injection_layer_ids": [0, 1]}
     assert config["num_layers"] == 1
 
 

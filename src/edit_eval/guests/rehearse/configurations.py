@@ -326,6 +326,7 @@ LEAST_LAYERS: Mapping[str, Mapping[str, int]] = {
     "Flux2Pipeline": {"text_encoder": 31},
     "Flux2KleinPipeline": {"text_encoder": 28},
     "Flux2KleinKVPipeline": {"text_encoder": 28},
+    "BriaFibo2Pipeline": {"text_encoder": 36},
 }
 """By pipeline and part: layers that must stay when others are cut, as the pipeline takes the numbers of a layer in the
-middle (the signatures in diffusers 0.42.1: 10, 20 and 30; 9, 18 and 27)."""
+middle (the signatures in diffusers 0.42.1: 10, 20 and 30; 9, 18 and 27; up to 35)."""

@@ -26,8 +26,16 @@ STORED = {"bfloat16": "BF16", "float16": "F16", "float32": "F32"}
 KINDS = {"int64": "I64", "int32": "I32", "int16": "I16", "int8": "I8", "uint8": "U8", "bool": "BOOL"}
 WHOLE = ("vae", "image_encoder", "siglip", "safety_checker")
 """Networks that are never cut: small ones."""
-STACKS = ("num_layers", "num_single_layers", "num_hidden_layers", "depth", "num_decoder_layers", "num_refiner_layers")
+STACKS = (
+    *("num_layers", "num_single_layers", "num_hidden_layers", "depth", "num_decoder_layers", "num_refiner_layers"),
+    *("n_layers", "n_refiner_layers"),
+)
 """Entries of a configuration that count layers which follow each other."""
+NUMBERED = (
+    *("deepstack_visual_indexes", "fullatt_block_indexes", "mlp_only_layers", "full_attention_layers"),
+    "injection_layer_ids",
+)
+"""Entries that name layers by their numbers."""
 VOCABULARY = 16_000
 """Most tokens of a stand-in's tokenizer: with the texts it is trained on, about four characters a token, as the real
 one has. The embeddings keep their full size."""
@@ -136,13 +144,15 @@ def cut_layers(config: dict[str, Any], layers: int) -> int:
             gone += value - layers
             config[name] = layers
     kinds = config.get("layer_types")
-    depth = next((config[name] for name in ("num_hidden_layers", "num_layers", "depth") if name in config), layers)
+    depth = next(
+        (config[name] for name in ("num_hidden_layers", "num_layers", "n_layers", "depth") if name in config), layers
+    )
     if isinstance(kinds, list) and len(kinds) > depth:
         each = list(dict.fromkeys(kinds))
         config["layer_types"] = [*each, *kinds][:depth] if depth >= len(each) else each
         if depth < len(each):
             config["num_hidden_layers"] = len(each)
-    for name in ("deepstack_visual_indexes", "fullatt_block_indexes", "mlp_only_layers", "full_attention_layers"):
+    for name in NUMBERED:
         numbers = config.get(name)
         if isinstance(numbers, list) and any(isinstance(n, int) and n >= depth for n in numbers):
             kept = min(len(numbers), depth)
