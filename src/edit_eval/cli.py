@@ -35,10 +35,10 @@ from edit_eval.command_line import (
 from edit_eval.errors import ConfigurationError, EditEvalError, NotDrawn, RunInterrupted, Stopped
 from edit_eval.reporting.language import said, speak, spoken
 from edit_eval.text import Text
-from edit_eval.verbs.judging import voting
 from edit_eval.verbs.looking import components, environments, looking
 from edit_eval.verbs.serving import serving
 from edit_eval.verbs.starting import config, starting
+from edit_eval.verbs.voting import voting
 
 __all__ = ["app", "main"]
 

@@ -21,6 +21,7 @@ from edit_eval.config.loading import load_configuration
 from edit_eval.errors import BenchmarkError, ConfigurationError
 from edit_eval.experiment import load_samples
 from edit_eval.reporting.analyses import summary_of
+from edit_eval.store.examined import examined, take_examinations
 from edit_eval.store.subjects.controls import CONTROLS
 from reporting.reported_runs import build_run
 
@@ -227,6 +228,21 @@ def test_an_analysis_that_fails_loses_no_report(place: Path, tmp_path: Path) -> 
     summary = summary_of(build_run(tmp_path, samples=2, size=(8, 8)))
     assert any("`broken` of broken-analysis 1.0 failed (ZeroDivisionError" in note for note in summary["notes"])
     assert summary["results"]
+
+
+def test_an_examiner_that_fails_is_named(place: Path, tmp_path: Path) -> None:
+    run = build_run(tmp_path, samples=2, size=(8, 8)).directory
+    text = (
+        "from edit_eval.store.examined import Examiner\n"
+        "class Broken(Examiner):\n"
+        "    def take(self, *of): raise ZeroDivisionError('nothing to divide')\n"
+        "    known = read = words = take\n"
+    )
+    named_by(place, "broken-examiner", "examiner.broken = broken_examiner:Broken", broken_examiner=text)
+    experiment: Any = None
+    for of in (examined, take_examinations):
+        with pytest.raises(ConfigurationError, match=r"broken_examiner\.Broken failed \(ZeroDivisionError"):
+            of(experiment, Path(run))
 
 
 @pytest.mark.parametrize("owner", ["the house", "another package"])

@@ -9,6 +9,7 @@ notebook, and the files of `--to`. Ours are guests; a package adds one by an ent
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -186,6 +187,10 @@ def computed(
         raise ConfigurationError(
             Text("{} lacks `{}`; `edit-eval describe {}` lists all", name, lacking[0], name)
         ) from None
+    for flag, value in given.items():
+        if isinstance(value, float) and not math.isfinite(value):  # which JSON cannot hold either
+            typed = flag.strip("_").replace("_", "-")
+            raise ConfigurationError(Text("--{} {:g}: must be a finite number", typed, value))
     if not of.sources.several and len(sources) != 1:
         raise ConfigurationError(Text("{} is about one {}, and {} are given", name, of.sources.metavar, len(sources)))
     if of.sources.as_one:

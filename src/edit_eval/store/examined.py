@@ -7,12 +7,14 @@ reported on a run comes from its own folder. Without an examiner nothing is know
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from edit_eval.config.components import import_class, registered
+from edit_eval.errors import ConfigurationError, EditEvalError
 from edit_eval.experiment import Experiment
 from edit_eval.text import Text
 from edit_eval.user_cache import cache_folder
@@ -112,10 +114,25 @@ def _made(class_path: str) -> Examiner:
 def take_examinations(experiment: Experiment, run: Path, folder: Path | None = None) -> bool:
     """Copies what is known of the experiment's judges into the run; see `Examiner.take`."""
     by = examiner()
-    return by is not None and by.take(experiment, run, folder or usual_folder())
+    with _named(by):
+        return by is not None and by.take(experiment, run, folder or usual_folder())
 
 
 def examined(experiment: Experiment, run: Path, folder: Path | None = None) -> Mapping[str, Examination]:
     """Returns what is known of each judge that can be examined, by its name; see `Examiner.known`."""
     by = examiner()
-    return {} if by is None else by.known(experiment, run, folder)
+    with _named(by):
+        return {} if by is None else by.known(experiment, run, folder)
+
+
+@contextmanager
+def _named(by: Examiner | None) -> Iterator[None]:
+    """Names the examiner that fails: one that a package brings, whose fault is none of the run's."""
+    try:
+        yield
+    except EditEvalError:
+        raise
+    except Exception as error:
+        what, where = f"{type(error).__name__}: {error}", f"{type(by).__module__}.{type(by).__qualname__}"
+        text = Text("the examiner {} failed ({}); the run is kept: mend its package, or uninstall it", where, what)
+        raise ConfigurationError(text) from error

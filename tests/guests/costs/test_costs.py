@@ -10,7 +10,7 @@ import pytest
 from edit_eval.errors import ConfigurationError
 from edit_eval.guests.costs.analysis import CostsAnalysis
 from edit_eval.records import Activity, Results, Sample, Spent, Status
-from edit_eval.reporting.analyses import RunRecords, analysed, sections
+from edit_eval.reporting.analyses import RunRecords, analysed, computed, sections
 from edit_eval.reporting.language import said
 from edit_eval.reporting.table import markdown_sheet
 
@@ -86,3 +86,9 @@ def test_what_is_printed_says_what_is_known_and_how(bought: Results) -> None:
             assert figure in written
     nothing = OF.sheet(OF.compute(RunRecords(replace(bought, spent=(), judgements=())), OF.Parameters()))
     assert next(said(line.words, "en") for line in nothing).startswith("Nothing was charged")
+
+
+@pytest.mark.parametrize("price", [float("inf"), float("nan")])
+def test_no_analysis_is_asked_for_a_number_that_json_cannot_hold(bought: Results, price: float) -> None:
+    with pytest.raises(ConfigurationError, match="--price"):
+        computed("costs", [bought], lambda some: RunRecords(some[0]), {"price": price})
