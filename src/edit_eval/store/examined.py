@@ -134,5 +134,5 @@ def _named(by: Examiner | None) -> Iterator[None]:
         raise
     except Exception as error:
         what, where = f"{type(error).__name__}: {error}", f"{type(by).__module__}.{type(by).__qualname__}"
-        text = Text("the examiner {} failed ({}); the run is kept: mend its package, or uninstall it", where, what)
+        text = Text("the examiner {} failed ({}); the run is kept: fix its package, or uninstall it", where, what)
         raise ConfigurationError(text) from error
