@@ -147,14 +147,14 @@ class TestReadings:
         mine = [one for one in varied.results.judgements if one.judge == "varying"]
         assert {one.score for one in mine} == {5.0}
         assert {one.spread["score"] for one in mine} == {1.0}
-        assert varied.summary["readings"]["varying"] == {
+        assert varied.summary.readings["varying"] == {
             "readings": 3,
             "spread": 1.0,
             "identical": False,
             "mass": None,
         }
-        entry = next(one for one in varied.summary["results"] if one["judge"] == "varying")
-        assert entry["scores"]["score"]["spread"] == 1.0
+        entry = next(one for one in varied.summary.results if one.judge == "varying")
+        assert entry.scores["score"].spread == 1.0
 
     def test_it_is_in_the_files_and_shown(self, varied: Run) -> None:
         folder = varied.path / "report"
@@ -175,15 +175,15 @@ class TestReadings:
 
 class TestMass:
     def test_it_is_kept_with_each_reading_and_summed_up_by_judge(self, varied: Run) -> None:
-        found = varied.summary["readings"]
-        assert found["unsure"]["mass"] == {
+        found = varied.summary.readings
+        assert found["unsure"].mass == {
             "readings": 27,
             "unknown": 0,
             "median": pytest.approx(1.0),
             "below": 3,
             "floor": LEAST_MASS,
         }
-        assert found["divided"]["mass"] == {
+        assert found["divided"].mass == {
             "readings": 27,
             "unknown": 27,
             "median": None,

@@ -61,7 +61,7 @@ def test_how_many_samples_a_difference_needs():
     (at_the_limit,) = compare(columns, detect=pair.detectable).pairs
     assert at_the_limit.needed == {"difference": pair.detectable, "samples": 90, "clusters": 90}
     (half,) = compare(columns, detect=pair.detectable / 2).pairs
-    assert half.needed["samples"] == pytest.approx(355, abs=6)
+    assert half.needed.samples == pytest.approx(355, abs=6)
 
 
 def test_samples_needed_come_with_their_source_images():
@@ -69,7 +69,7 @@ def test_samples_needed_come_with_their_source_images():
     columns = [column("a", drawn(2), clusters=clusters), column("b", drawn(3), clusters=clusters)]
     (pair,) = compare(columns, detect=0.2).pairs
     assert pair.clusters == 30
-    assert pair.needed["samples"] == 3 * pair.needed["clusters"]
+    assert pair.needed.samples == 3 * pair.needed["clusters"]
 
 
 def test_failures_are_left_out_of_the_pairs_and_bound_the_difference():
@@ -132,7 +132,7 @@ def test_five_source_images_can_show_no_difference_and_say_so():
     comparison = compare([column("a", [9, 8, 9, 7, 9]), column("b", [1, 2, 1, 1, 3])])
     (pair,) = comparison.pairs
     assert pair.p is pair.p_adjusted is None
-    assert comparison.document()["tests"] == 0
+    assert comparison.document().tests == 0
     assert pair.better is None
     assert (pair.ci95, pair.no_ci95) == (None, "few_images")
     assert pair.detectable is None
@@ -237,7 +237,7 @@ def test_all_judges_are_one_family_and_each_ranks_for_itself():
     assert comparison.pairs[1].p_adjusted == pytest.approx(2 * comparison.pairs[1].p)
     assert comparison.pairs[0].detectable > alone.detectable
     assert [(one.judge, one.passed) for one in comparison.gate.candidates] == [("judge", False), ("other", True)]
-    assert comparison.document()["tests"] == 2
+    assert comparison.document().tests == 2
 
 
 def test_categories_are_exploratory_and_corrected_together():
@@ -293,7 +293,7 @@ def test_the_document_is_plain_and_repeatable():
         "p",
         "p_adjusted",
         "detectable",
-    } <= set(document["pairs"][0])
+    } <= set(document.pairs[0])
 
 
 def test_intervals_of_a_difference_hold_it_in_95_of_100():
@@ -318,8 +318,8 @@ def test_a_difference_to_detect_is_above_0(detect):
 def test_notes_are_passed_on():
     columns = [column("a", [1, 2]), replace(column("b", [1, 2]), differs=("steps: 4, not 8",))]
     document = compare(columns, notes=["b is not finished"]).document()
-    assert document["notes"] == ["b is not finished"]
-    assert document["columns"][1]["differs"] == ["steps: 4, not 8"]
+    assert document.notes == ["b is not finished"]
+    assert document.columns[1].differs == ["steps: 4, not 8"]
 
 
 def test_a_mean_over_categories_is_what_is_tested_where_the_scale_says_so():
@@ -358,7 +358,7 @@ def test_a_category_that_none_has_scored_leaves_no_mean_over_categories():
     assert comparison.columns[1].no_ci95 == "no_scores"
     (candidate,) = comparison.gate.candidates
     assert [reason.kind for reason in candidate.reasons] == ["category_not_held"]
-    assert comparison.document()["tests"] == 0
+    assert comparison.document().tests == 0
     json.dumps(comparison.document(), allow_nan=False)
 
 

@@ -11,15 +11,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
 from agreements import judges_document, people_agreement
 from edit_eval.records import Results, Scale, Scoring, Status
+from edit_eval.reporting.documents import encoded
 from edit_eval.statistics.columns import columns_of
 from edit_eval.statistics.comparison import compare
 from edit_eval.statistics.people import Rating
-from edit_eval.statistics.summary import summarise
+from edit_eval.statistics.summary import Summary, summarise
 
 
 @dataclass(frozen=True)
@@ -107,40 +109,41 @@ def only(run: Results, wanted) -> Results:
 def blocks(entries):
     """Of every entry the score and its sub-groups."""
     for entry in entries:
-        found = entry["scores"]["score"]
+        found = entry.scores["score"]
         yield found
         for kind in ("categories", "tags", "difficulties", "languages"):
-            yield from found[kind].values()
+            yield from getattr(found, kind).values()
 
 
 def assert_carried(here, there, other: Other) -> None:
     """A block of numbers on 0 to 10, and what is to be the same on another scale."""
     for key in ("n", "images", "no_ci95", "coverage"):
-        assert there[key] == here[key]
+        assert getattr(there, key) == getattr(here, key)
     low, high = ("min", "max") if other.factor > 0 else ("max", "min")
     for ours, theirs in (("mean", "mean"), ("median", "median"), ("min", low), ("max", high)):
-        assert there[theirs] == pytest.approx(other.at(here[ours]))
-    assert there["std"] == pytest.approx(abs(other.factor) * here["std"])
-    assert there["ci95"] == other.span(here["ci95"])
-    missing = here["n"] < here["coverage"]["total"]
+        assert getattr(there, theirs) == pytest.approx(other.at(getattr(here, ours)))
+    assert there.std == pytest.approx(abs(other.factor) * here.std)
+    assert there.ci95 == other.span(here.ci95)
+    missing = here.n < here.coverage.total
     for key, end in (("worst_case_mean", other.scale.worst), ("best_case_mean", other.scale.best)):
-        assert there[key] == (None if missing and end is None else pytest.approx(other.at(here[key])))
+        assert getattr(there, key) == (None if missing and end is None else pytest.approx(other.at(getattr(here, key))))
 
 
 @OTHERS
 def test_a_summary(run, other):
     here, there = once(summarise, run), summarise(carried(run, other))
-    assert there["coverage"] == here["coverage"]
-    for ours, theirs in zip(blocks(here["results"]), blocks(there["results"]), strict=True):
+    assert there.coverage == here.coverage
+    for ours, theirs in zip(blocks(here.results), blocks(there.results), strict=True):
         assert_carried(ours, theirs, other)
-    for ours, theirs in zip(here["results"], there["results"], strict=True):
+    for ours, theirs in zip(here.results, there.results, strict=True):
         for key in ("sample_mean", "category_mean"):
-            one, two = (entry["scores"]["score"][key] for entry in (ours, theirs))
-            assert (two["mean"], two["ci95"]) == (pytest.approx(other.at(one["mean"])), other.span(one["ci95"]))
-        score = theirs["scores"]["score"]
+            one, two = (getattr(entry.scores["score"], key) for entry in (ours, theirs))
+            assert (two.mean, two.ci95) == (pytest.approx(other.at(one.mean)), other.span(one.ci95))
+        score = theirs.scores["score"]
         over = "sample_mean" if other.scale.mean_over == run.scoring["x"].scale.mean_over else "category_mean"
-        assert {key: score[key] for key in score[over]} == score[over]
-    assert json.loads(json.dumps(there, allow_nan=False)) == there
+        mean = getattr(score, over)
+        assert {key: getattr(score, key) for key in mean.__struct_fields__} == msgspec.structs.asdict(mean)
+    assert msgspec.json.decode(encoded(there), type=Summary) == there
 
 
 @OTHERS
@@ -241,7 +244,7 @@ def test_where_nothing_is_missing_an_open_end_bounds_nothing(run, other):
     for pair in compared(short).pairs:
         assert pair.worst_case_difference == pair.best_case_difference == pytest.approx(pair.difference)
         assert pair.outcome.holds is True
-    for found in blocks(summarise(short)["results"]):
+    for found in blocks(summarise(short).results):
         assert found["worst_case_mean"] == found["best_case_mean"] == found["mean"]
 
 

@@ -9,7 +9,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace as changed
 
+from documents import plain
 from edit_eval.records import CONTROL, Results, Scale, Scoring, Status
 from edit_eval.statistics.controls import beside_edits, put_last
 from edit_eval.statistics.intervals import estimate
@@ -21,8 +23,8 @@ NOTHING = {"mean": None, "ci95": None, "no_ci95": "no_scores", "ruled_out_share"
 
 def score_of(run, **how):
     """The only score of the only model and judge."""
-    (result,) = summarise(run, **how)["results"]
-    return result["scores"]["score"]
+    (result,) = summarise(run, **how).results
+    return result.scores["score"]
 
 
 @pytest.fixture
@@ -43,9 +45,9 @@ def test_scores_that_needed_a_second_asking_are_counted_apart(run):
     again = [(), ("score",), (), ("score",), (), ()]
     judgements = tuple(replace(one, again=frozenset(of)) for one, of in zip(run.judgements, again, strict=True))
     summary = summarise(replace(run, judgements=judgements))
-    assert summary["coverage"]["asked_again"] == 2
-    categories = summary["results"][0]["scores"]["score"]["categories"]
-    assert {name: block["coverage"]["asked_again"] for name, block in categories.items()} == {
+    assert summary.coverage.asked_again == 2
+    categories = summary.results[0].scores["score"].categories
+    assert {name: block.coverage.asked_again for name, block in categories.items()} == {
         "physical": 1,
         "social": 1,
     }
@@ -60,7 +62,7 @@ def test_only_scores_are_numbers(run):
     assert overall["std"] == pytest.approx(statistics.stdev([8, 6, 3, 5]))
     assert overall["scale"] == {"lowest": 0, "highest": 10, "higher_is_better": True, "mean_over": "samples"}
     assert (overall["median"], overall["min"], overall["max"]) == (5.5, 3.0, 8.0)
-    assert summary["coverage"] == {
+    assert summary.coverage == {
         "scored": 4,
         "total": 6,
         "asked_again": 0,
@@ -87,9 +89,9 @@ def test_no_status_but_ok_ever_reaches_a_mean(make_sample, make_results, status)
     summary, overall = summarise(run), score_of(run)
     assert overall["mean"] == 3.0
     assert overall["n"] == 2
-    assert summary["coverage"]["by_status"] == {"ok": 2, status.value: 1}
+    assert summary.coverage.by_status == {"ok": 2, status.value: 1}
     assert overall["worst_case_mean"] == 2.0
-    assert summary["status"] == ("incomplete" if status is Status.PENDING else "complete")
+    assert summary.status == ("incomplete" if status is Status.PENDING else "complete")
 
 
 def test_categories_difficulties_tags_and_languages(run):
@@ -136,30 +138,30 @@ def test_several_models_and_judges_have_no_common_mean(make_sample, make_results
         for judge in ("y", "x")
     }
     summary = summarise(make_results(samples, scores))
-    assert [(r["edit_model"], r["judge"]) for r in summary["results"]] == [
+    assert [(r.edit_model, r.judge) for r in summary.results] == [
         ("b", "y"),
         ("b", "x"),
         ("a", "y"),
         ("a", "x"),
     ]
-    assert {"mean", "scores", "categories"}.isdisjoint(summary)
-    assert summary["status"] == "incomplete"
-    assert summary["coverage"]["scored"] == 7
-    assert [r["coverage"]["reached"] for r in summary["results"]] == [False, True, True, True]
-    assert summary["coverage"]["reached"] is False
+    assert {"mean", "scores", "categories"}.isdisjoint(plain(summary))
+    assert summary.status == "incomplete"
+    assert summary.coverage.scored == 7
+    assert [r.coverage.reached for r in summary.results] == [False, True, True, True]
+    assert summary.coverage.reached is False
 
 
 @pytest.mark.parametrize(("min_coverage", "reached"), [(1.0, False), (0.67, False), (0.66, True), (0.0, True)])
 def test_coverage_is_held_against_what_was_asked_for(run, min_coverage, reached):
-    coverage = summarise(run, min_coverage=min_coverage)["coverage"]
-    assert coverage["reached"] is reached
-    assert coverage["required"] == min_coverage
+    coverage = summarise(run, min_coverage=min_coverage).coverage
+    assert coverage.reached is reached
+    assert coverage.required == min_coverage
 
 
 def test_rounding_does_not_miss_a_coverage_that_is_just_reached(make_sample, make_results):
     samples = [make_sample(index) for index in range(100)]
     rows = [[5.0] if index < 7 else [Status.REFUSED] for index in range(100)]
-    assert summarise(make_results(samples, {("m", "j"): rows}), min_coverage=0.07)["coverage"]["reached"]
+    assert summarise(make_results(samples, {("m", "j"): rows}), min_coverage=0.07).coverage.reached
 
 
 def test_nothing_scored_is_no_number_at_all(make_sample, make_results):
@@ -185,7 +187,7 @@ def test_nothing_scored_is_no_number_at_all(make_sample, make_results):
 
 def test_an_empty_run_can_be_summarised(make_results):
     run = make_results([], {("m", "j"): []})
-    assert summarise(run)["coverage"]["total"] == 0
+    assert summarise(run).coverage.total == 0
     assert score_of(run)["worst_case_mean"] is None
     assert score_of(run)["categories"] == {}
 
@@ -257,8 +259,8 @@ AXES = Scoring(
 
 
 def scores_of(run, **how):
-    (result,) = summarise(run, **how)["results"]
-    return result["scores"]
+    (result,) = summarise(run, **how).results
+    return result.scores
 
 
 def test_each_score_counts_the_samples_to_which_it_applies(make_sample, make_results):
@@ -270,21 +272,21 @@ def test_each_score_counts_the_samples_to_which_it_applies(make_sample, make_res
         [Status.EDIT_FAILED],
     ]
     run = make_results([make_sample(n) for n in range(5)], {("m", "j"): rows}, scoring=AXES)
-    (result,) = summarise(run)["results"]
-    assert (result["protocol"], result["headline"]) == ("axes", "overall")
-    found = result["scores"]
+    (result,) = summarise(run).results
+    assert (result.protocol, result.headline) == ("axes", "overall")
+    found = result.scores
     assert list(found) == ["overall", "knowledge", "loss"]
-    assert {name: (one["n"], one["coverage"]["total"], one["mean"]) for name, one in found.items()} == {
+    assert {name: (one.n, one.coverage.total, one.mean) for name, one in found.items()} == {
         "overall": (3, 5, 3.0),
         "knowledge": (2, 4, 4.0),
         "loss": (3, 5, pytest.approx(0.3)),
     }
-    assert found["knowledge"]["coverage"]["by_status"] == {"ok": 2, "edit_failed": 1, "refused": 1}
-    assert found["loss"]["coverage"]["by_status"] == {"ok": 3, "edit_failed": 1, "undefined": 1}
-    assert result["coverage"]["by_status"] == {"ok": 3, "edit_failed": 1, "unparseable": 1}
-    assert found["knowledge"]["worst_case_mean"] == (3 + 5 + 1 + 1) / 4
-    assert (found["loss"]["worst_case_mean"], found["loss"]["best_case_mean"]) == (None, pytest.approx(0.9 / 5))
-    assert found["loss"]["scale"] == {
+    assert found["knowledge"].coverage.by_status == {"ok": 2, "edit_failed": 1, "refused": 1}
+    assert found["loss"].coverage.by_status == {"ok": 3, "edit_failed": 1, "undefined": 1}
+    assert result.coverage.by_status == {"ok": 3, "edit_failed": 1, "unparseable": 1}
+    assert found["knowledge"].worst_case_mean == (3 + 5 + 1 + 1) / 4
+    assert (found["loss"].worst_case_mean, found["loss"].best_case_mean) == (None, pytest.approx(0.9 / 5))
+    assert found["loss"].scale == {
         "lowest": 0,
         "highest": None,
         "higher_is_better": False,
@@ -302,8 +304,8 @@ def test_a_failed_edit_counts_for_the_scores_that_it_names(make_sample, make_res
 
 def test_coverage_is_that_of_the_headline(make_sample, make_results):
     rows = [[{"overall": 4, "knowledge": Status.REFUSED, "loss": Status.UNDEFINED}] for _ in range(3)]
-    coverage = summarise(make_results([make_sample(n) for n in range(3)], {("m", "j"): rows}, scoring=AXES))["coverage"]
-    assert (coverage["scored"], coverage["total"], coverage["reached"]) == (3, 3, True)
+    coverage = summarise(make_results([make_sample(n) for n in range(3)], {("m", "j"): rows}, scoring=AXES)).coverage
+    assert (coverage.scored, coverage.total, coverage.reached) == (3, 3, True)
 
 
 def test_a_mean_over_categories_leads_where_the_scale_says_so(make_sample, make_results):
@@ -333,12 +335,12 @@ def test_what_belongs_together_is_what_the_sample_says(make_sample, make_results
 
 def test_published_numbers_stand_beside_ours_and_change_nothing(run):
     published = {("qwen", "judge"): {"accuracy": 0.25, "O": "without a seed there is no such number"}}
-    (plain,), (result,) = summarise(run)["results"], summarise(replace(run, published=published))["results"]
-    assert result["published"] == {
+    (without,), (result,) = summarise(run).results, summarise(replace(run, published=published)).results
+    assert plain(result.published) == {
         "accuracy": {"value": 0.25, "reason": ""},
         "O": {"value": None, "reason": "without a seed there is no such number"},
     }
-    assert {**result, "published": {}} == plain
+    assert changed(result, published={}) == without
 
 
 def test_controls_stand_for_themselves(run):
@@ -354,11 +356,11 @@ def test_controls_stand_for_themselves(run):
         for score in scores
     )
     elsewhere = replace(controls[0], judge="another")
-    plain, found = summarise(run), summarise(replace(run, controls=(*controls, elsewhere)))
-    assert plain.pop("controls") == {"samples": None, "fewest": 5, "wanted": 5, "judges": {}}
+    without, found = (plain(summarise(one)) for one in (run, replace(run, controls=(*controls, elsewhere))))
+    assert without.pop("controls") == {"samples": None, "fewest": 5, "wanted": 5, "judges": {}}
     judge = found.pop("controls")["judges"]["judge"]
-    del plain["verdict"], found["verdict"]  # which says what controls make of a judge
-    assert found == plain
+    del without["verdict"], found["verdict"]  # which says what controls make of a judge
+    assert found == without
     assert (judge["score"], judge["last"], list(judge["kinds"])) == ("score", None, ["source", "blank"])
     source, blank = judge["kinds"].values()
     assert (source["n"], source["coverage"]["total"], source["mean"]) == (2, 3, 1.5)
@@ -372,12 +374,12 @@ def test_the_worst_of_each_judge_and_never_a_mean_over_judges(make_sample, make_
     kind = [[9.0, 9.0], [2.5, 2.5], [9.0, 9.0], [8.0, 8.0], [9.0, Status.REFUSED]]
     results: Results = make_results(samples, {("m", "strict"): strict, ("m", "kind"): kind})
     found = extremes(results)
-    assert [(one["sample_id"], one["score"]) for one in found["worst"]["strict"]] == [
+    assert [(one.sample_id, one.score) for one in found.worst["strict"]] == [
         ("s0003", 0.5),  # the mean of the one repeat that has a score
         ("s0000", 2.0),
         ("s0001", 2.0),
     ]
-    apart = [(one["sample_id"], one["scores"], one["difference"]) for one in found["judges_apart"]]
+    apart = [(one.sample_id, one.scores, one.difference) for one in found.judges_apart]
     assert apart == [
         ("s0004", {"strict": 9.0, "kind": 9.0}, pytest.approx(4.3)),  # kind is milder by 4.3, but not here
         ("s0001", {"strict": 2.0, "kind": 2.5}, pytest.approx(3.8)),
@@ -396,9 +398,9 @@ def test_the_worst_is_the_highest_where_lower_is_better_and_unlike_scales_are_no
         protocol="d", headline="score", scales={"score": Scale(lowest=0, highest=10, higher_is_better=False)}
     )
     found = extremes(replace(results, scoring={**results.scoring, "one": distance}))
-    assert [one["sample_id"] for one in found["worst"]["one"]] == ["s0001", "s0000"]
-    assert [one["sample_id"] for one in found["worst"]["other"]] == ["s0000", "s0001"]
-    assert found["judges_apart"] == []
+    assert [one.sample_id for one in found.worst["one"]] == ["s0001", "s0000"]
+    assert [one.sample_id for one in found.worst["other"]] == ["s0000", "s0001"]
+    assert found.judges_apart == []
 
 
 KINDS = ("source", "blank", "shuffled")
@@ -435,12 +437,12 @@ def test_a_judge_that_sees_edits_puts_controls_last(judged):
     run = judged(noisy({"m": 6, "source": 2, "blank": 0, "shuffled": 1}))
     found = beside_edits(run, "j", series_of(run)["j"])
     assert last(run) is True
-    assert [one["below"] for one in found.values()] == [True] * 3
+    assert [one.below for one in found.values()] == [True] * 3
     source = found["source"]
-    assert (source["edit_model"], source["n"], source["images"]) == ("m", 25, 25)
-    assert source["difference"] == pytest.approx(source["edits"] - source["control"])
-    assert source["ci95"][0] > 0
-    assert summarise(run)["controls"]["judges"]["j"]["last"] is True
+    assert (source.edit_model, source.n, source.images) == ("m", 25, 25)
+    assert source.difference == pytest.approx(source.edits - source.control)
+    assert source.ci95[0] > 0
+    assert summarise(run).controls.judges["j"].last is True
 
 
 @pytest.mark.parametrize(
@@ -461,8 +463,8 @@ def test_a_higher_mean_is_not_enough(judged):
     says = noisy({"m": 5.3, "source": 5, "blank": 0, "shuffled": 0}, 2.0, seed=2)
     run = judged(says)
     source = beside_edits(run, "j", series_of(run)["j"])["source"]
-    assert source["difference"] > 0.1
-    assert source["ci95"][0] < 0 < source["ci95"][1]
+    assert source.difference > 0.1
+    assert source.ci95[0] < 0 < source.ci95[1]
     assert last(run) is False
 
 
@@ -470,7 +472,7 @@ def test_it_is_clustered_on_the_source_image(judged):
     """Eight images with ten samples each, all of an image alike: eighty samples say no more than eight."""
     of_image = np.random.default_rng(3).normal(0.8, 1.5, size=8)
     run = judged(lambda what, n: 5 + (of_image[n % 8] if what == "m" else 0.0), samples=80, images=8)
-    assert beside_edits(run, "j", series_of(run)["j"])["source"]["images"] == 8
+    assert beside_edits(run, "j", series_of(run)["j"])["source"].images == 8
     assert last(run) is False
 
 
@@ -478,7 +480,7 @@ def test_one_model_that_stands_out_shows_that_the_judge_sees(judged):
     levels = {"bad": 2, "good": 6, "source": 2, "blank": 1, "shuffled": 1}
     run = judged(noisy(levels), models=("bad", "good"))
     assert last(run) is True
-    assert {one["edit_model"] for one in beside_edits(run, "j", series_of(run)["j"]).values()} == {"good"}
+    assert {one.edit_model for one in beside_edits(run, "j", series_of(run)["j"]).values()} == {"good"}
 
 
 def test_where_less_is_better_controls_lie_above(judged):
@@ -493,7 +495,7 @@ def test_of_few_images_nothing_is_said(judged):
     assert last(judged(lambda what, n: 0.0 if what in KINDS else 9.0, samples=8)) is True, "without spread, and plain"
     silent = judged(lambda what, n: Status.UNPARSEABLE if what in KINDS else 6.0)
     found = beside_edits(silent, "j", series_of(silent)["j"])["blank"]
-    assert (found["n"], found["difference"], found["below"], last(silent)) == (0, None, None, None)
+    assert (found.n, found.difference, found.below, last(silent)) == (0, None, None, None)
 
 
 def test_an_honest_judge_is_seldom_accused(judged):

@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from documents import plain
 from edit_eval.records import Activity, MemoryUse, Utilisation
 from edit_eval.statistics.timing import timing
 
@@ -107,7 +108,7 @@ def test_the_utilisation_of_gpus_is_a_mean_over_samples(make_results):
         Utilisation(start_number=2, device="cuda:0", kind="editing", samples=10, busy=0.5),
         Utilisation(start_number=2, device="cuda:1", kind="judging", samples=1, busy=1.0),
     )
-    found = timing(make_results([], {}, utilisation=seen))["gpu_utilisation"]
+    found = timing(make_results([], {}, utilisation=seen)).gpu_utilisation
     assert found["cuda:0"] == pytest.approx({"mean": 32 / 50, "editing": 0.8, "idle": 0.0})
     assert found["cuda:1"] == {"mean": 1.0, "judging": 1.0}
 
@@ -121,11 +122,11 @@ def test_memory_stands_device_by_device_in_the_order_of_the_stages(make_results)
     )
     gpus = [{"name": "cuda:0", "memory": None}, {"name": "cuda:1", "memory": 80}, "damaged"]
     results = make_results([], {}, memory=uses, devices=("cuda:0", "cuda:1"), environment={"gpus": gpus})
-    found = timing(results)["memory"]
+    found = timing(results).memory
     assert list(found) == ["cuda:0", "cuda:1", "cpu:0"]
-    assert [(one["total"], one["peak"]) for one in found.values()] == [(None, None), (80, 61), (None, 2)]
-    assert [stage["model"] for stage in found["cuda:1"]["stages"]] == ["model", "judge"]
-    assert found["cuda:0"]["stages"][0] == {
+    assert [(one.total, one.peak) for one in found.values()] == [(None, None), (80, 61), (None, 2)]
+    assert [stage.model for stage in found["cuda:1"].stages] == ["model", "judge"]
+    assert found["cuda:0"].stages[0] == {
         "start_number": 1, "model": "model", "kind": "editing", "before": 5, "loaded": None, "peak": None, "after": None
     }  # fmt: skip
-    assert "memory" not in timing(make_results([], {}))
+    assert "memory" not in plain(timing(make_results([], {})))

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from edit_eval.errors import ConfigurationError
@@ -58,12 +59,12 @@ def test_a_vote_is_kept_and_counts(polls: Viewer, folder: Path) -> None:
     run = Run(folder / "first")
     assert [line.choice for line in kept_votes(folder / "first")] == ["left", "right", "tie", "both_bad", "skip"]
     assert run.analysis("votes").votes == 4
-    after = dict(run.summary)
-    said = dict(after["analyses"])
+    after = run.summary
+    said = dict(after.analyses)
     [votes], [people] = said.pop("votes"), said.pop("people")
-    assert {**after, "analyses": said} == {"analyses": {}, **before}, "in no other number"
-    assert votes["votes"] == 4
-    assert sum(pair["answers"] for pair in people["pairs"]) == 4
+    assert msgspec.structs.replace(after, analyses=said) == before, "in no other number"
+    assert votes.votes == 4
+    assert sum(pair.answers for pair in people.pairs) == 4
 
 
 def test_a_rater_is_not_told_who_made_what(polls: Viewer, folder: Path) -> None:

@@ -404,16 +404,16 @@ def test_a_whole_run_on_gpus(on_gpus: Run) -> None:
     assert {(one.before, one.loaded or GIB, one.peak, one.after) for one in results.memory} == {(GIB,) * 4}
     assert {one.kind for one in results.utilisation} >= {"editing"}
     assert {(one.device, round(one.busy, 2)) for one in results.utilisation} == {("cuda:0", 0.88), ("cuda:1", 0.96)}
-    means = on_gpus.summary["timing"]["gpu_utilisation"]
+    means = on_gpus.summary.timing.gpu_utilisation
     assert means["cuda:0"]["mean"] == pytest.approx(0.88)
     assert means["cuda:1"]["editing"] == pytest.approx(0.96)
-    memory = on_gpus.summary["timing"]["memory"]
-    assert {name: (one["total"], one["peak"]) for name, one in memory.items()} == {
+    memory = on_gpus.summary.timing.memory
+    assert {name: (one.total, one.peak) for name, one in memory.items()} == {
         "cuda:0": (80 * GIB, GIB),
         "cuda:1": (80 * GIB, GIB),
     }
-    assert {stage["model"] for one in memory.values() for stage in one["stages"]} == {"editor", "critic"}
-    json.dumps(on_gpus.summary["timing"], allow_nan=False)
+    assert {stage.model for one in memory.values() for stage in one.stages} == {"editor", "critic"}
+    json.dumps(on_gpus.summary.timing, allow_nan=False)
 
 
 def test_what_was_measured_is_in_the_run_s_events(on_gpus: Run) -> None:
@@ -440,7 +440,7 @@ def test_a_whole_run_on_the_cpu(tmp_path: Path) -> None:
         assert one.peak is not None
         assert 5 * MIB < one.loaded <= one.peak < 4 * GIB
     assert results.utilisation == ()
-    assert "gpu_utilisation" not in made.summary["timing"]
+    assert not made.summary.timing.gpu_utilisation
     environment = json.loads((made.path / "environment" / "0001.json").read_text("utf-8"))
     assert environment["choices"]["placement"] == {
         "value": "swap",

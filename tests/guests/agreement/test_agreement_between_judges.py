@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from agreements import judge_agreement, two_judges
+from documents import plain
 from edit_eval.guests.agreement.judges import apart_by_model
 from edit_eval.records import Scale, Scoring, Status
-from edit_eval.reporting.analyses import plain
 from edit_eval.statistics.instruments import judges_of
 from edit_eval.statistics.ordinal import OrdinalRatings
 from late_imports import Late

@@ -68,8 +68,8 @@ def test_several_judges_and_repeats(make_run: Make) -> None:
     assert row(part, "qwen_image")[:4] == [
         "qwen_image_edit",
         f"{coverage['scored']}/{coverage['total']}",
-        str(headline(median)["images"]),
-        f"{headline(median)['mean']:.2f}",
+        str(headline(median).images),
+        f"{headline(median).mean:.2f}",
     ]
     assert coverage["scored"] < coverage["total"]
 

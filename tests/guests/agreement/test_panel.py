@@ -77,7 +77,7 @@ def test_a_summary_says_what_the_judges_say_together(make_sample, make_results):
     }
     run = run_of(make_sample, make_results, rows, categories=["physical", "social"] * 20)
     summary = summary_of(run, min_coverage=0.9)
-    [agreement] = summary["analyses"]["agreement"]
+    [agreement] = summary.analyses["agreement"]
     (entry,) = agreement["median"]
     medians = [statistics.median(statistics.fmean(rows[judge][index]) for judge in rows) for index in range(40)]
     found = entry["scores"]["score"]
@@ -85,7 +85,7 @@ def test_a_summary_says_what_the_judges_say_together(make_sample, make_results):
     assert found["n"] == entry["coverage"]["total"] == 40
     assert entry["coverage"]["required"] == 0.9
     assert list(found["categories"]) == ["physical", "social"]
-    assert [result["scores"]["score"]["mean"] for result in summary["results"]] == pytest.approx(
+    assert [result.scores["score"].mean for result in summary.results] == pytest.approx(
         [statistics.fmean(score for row in rows[judge] for score in row) for judge in rows]
     )
     assert agreement["judges"]["fair"]["retest"]["sd"] == pytest.approx(0.5, abs=0.1)
@@ -95,11 +95,11 @@ def test_a_summary_says_what_the_judges_say_together(make_sample, make_results):
 
 def test_one_judge_asked_once_agrees_with_nobody(make_sample, make_results):
     run = run_of(make_sample, make_results, {"a": [[2.0], [5.0]]})
-    assert "agreement" not in summary_of(run).get("analyses", {})
+    assert "agreement" not in summary_of(run).analyses
     document = judges_document(run)
     assert document["median"] is document["between_judges"] is document["judges"]["a"]["retest"] is None
     repeated = run_of(make_sample, make_results, {"a": [[2.0, 2.5], [5.0, 5.0]]})
-    [agreement] = summary_of(repeated)["analyses"]["agreement"]
+    [agreement] = summary_of(repeated).analyses["agreement"]
     assert agreement["judges"]["a"]["retest"]["answers"] == 4
     assert (agreement["median"], agreement["no_median"]) == (None, "few_judges")
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
+from documents import plain
 from edit_eval import ConfigurationError, Run, analyse, evaluate
-from edit_eval.reporting.analyses import plain
 from edit_eval.reporting.language import said
 from edit_eval.reporting.page.documents import write_document
 from edit_eval.text import Text

@@ -125,7 +125,7 @@ def test_devices_stand_in_the_order_of_the_run() -> None:
 
 def test_shares_of_a_device_add_up(complete: Report) -> None:
     [chart] = utilisation(complete.summary, "en")
-    for device, kinds in complete.summary["timing"]["devices"].items():
+    for device, kinds in complete.summary.timing.devices.items():
         rows = [row for row in rows_of(chart) if row["device"] == device]
         assert sum(row["share"] for row in rows) == pytest.approx(1)
         assert [row["seconds"] for row in rows if row["kind"] == "Idle"] == [kinds["idle"]]
