@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from documents import plain
 from edit_eval import evaluate
 from edit_eval.errors import BenchmarkError, ConfigurationError, RunDirectoryError, Stopped
 from edit_eval.pictures import open_picture
@@ -323,7 +324,7 @@ def test_scores_are_a_table_with_a_row_for_every_judgement(tmp_path: Path) -> No
     assert [(r["sample_id"], r["status"], float(r["score"])) for r in rows] == [
         (sample_id(n), "ok", n + 0.5) for n in range(9)
     ]
-    assert json.loads((made.path / "report" / "summary.json").read_text()) == json.loads(json.dumps(made.summary))
+    assert json.loads((made.path / "report" / "summary.json").read_text()) == plain(made.summary)
     assert made.page.stat().st_size > 1000
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from documents import plain
 from edit_eval import evaluate
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError
@@ -147,7 +148,7 @@ class TestReadings:
         mine = [one for one in varied.results.judgements if one.judge == "varying"]
         assert {one.score for one in mine} == {5.0}
         assert {one.spread["score"] for one in mine} == {1.0}
-        assert varied.summary.readings["varying"] == {
+        assert plain(varied.summary.readings["varying"]) == {
             "readings": 3,
             "spread": 1.0,
             "identical": False,
@@ -176,14 +177,14 @@ class TestReadings:
 class TestMass:
     def test_it_is_kept_with_each_reading_and_summed_up_by_judge(self, varied: Run) -> None:
         found = varied.summary.readings
-        assert found["unsure"].mass == {
+        assert plain(found["unsure"].mass) == {
             "readings": 27,
             "unknown": 0,
             "median": pytest.approx(1.0),
             "below": 3,
             "floor": LEAST_MASS,
         }
-        assert found["divided"].mass == {
+        assert plain(found["divided"].mass) == {
             "readings": 27,
             "unknown": 27,
             "median": None,

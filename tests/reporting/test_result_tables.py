@@ -38,7 +38,7 @@ def in_each_medium(results: Results) -> dict[str, str]:
 
 
 def test_a_figure_that_is_added_in_one_line_is_in_all_five(several: Report, monkeypatch: pytest.MonkeyPatch) -> None:
-    added = Column(Text("Twice the mean"), lambda row: f"{2 * (row.block['mean'] or 0):.3f}")
+    added = Column(Text("Twice the mean"), lambda row: f"{2 * (row.block.mean or 0):.3f}")
     monkeypatch.setattr(result_tables, "FIGURES", (*result_tables.FIGURES, added))
     numbers = [f"{2 * entry.scores['score'].mean:.3f}" for entry in several.summary.results]
     for medium, words in in_each_medium(several.results).items():

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import io
-import json
 import re
 from collections import Counter
 from dataclasses import replace
@@ -16,6 +15,7 @@ from rich.console import Console
 
 from edit_eval.records import CONTROL, JUDGE_FAILED, Results, Scale, Status
 from edit_eval.reporting.comparison import print_comparison
+from edit_eval.reporting.documents import encoded
 from edit_eval.reporting.language import said
 from edit_eval.reporting.page.charts import charts
 from edit_eval.reporting.page.files import markdown
@@ -51,7 +51,9 @@ def test_nothing_is_wider_than_80_columns(name: str, language: str, request: pyt
 
 def test_no_name_is_broken_for_figures_that_can_be_spared(complete: Report) -> None:
     name = "the_name_of_a_model_that_is_long"
-    summary = json.loads(json.dumps(complete.summary).replace(f'"{complete.results.edit_models[0]}"', f'"{name}"'))
+    summary = msgspec.json.decode(
+        encoded(complete.summary).replace(f'"{complete.results.edit_models[0]}"', f'"{name}"'), type=Summary
+    )
     assert all(f"{title} " in printed(summary, width=200).replace("\n", " ") for title in ("Median", "Max"))
     lines = printed(summary).splitlines()
     head = next(line for line in lines if line.startswith("Edit model"))
@@ -254,12 +256,12 @@ def test_it_is_a_number_beside_each_interval_and_nowhere_else(twenty: Results) -
 
 
 def test_of_many_images_only_what_their_categories_cannot_show_is_said() -> None:
-    many = {"images": 270, "ruled_out_share": 0.011}
-    assert few_images([many]) == few_images([many], [{"images": 54, "ruled_out_share": 0.054}]) == []
-    [line] = few_images([many], [{"images": 12, "ruled_out_share": 0.22}, {"images": 9, "ruled_out_share": None}])
+    many = (0.011, 270)
+    assert few_images([many]) == few_images([many], [(0.054, 54)]) == []
+    [line] = few_images([many], [(0.22, 12), (None, 9)])
     assert "of a category" in line.template
     assert line.fields == ("22%", 12)
-    [line] = few_images([{"images": 20, "ruled_out_share": 0.139}, many], [{"images": 6, "ruled_out_share": 0.39}])
+    [line] = few_images([(0.139, 20), many], [(0.39, 6)])
     assert line.fields == ("14%", 20, 6, "39%")
 
 

@@ -261,11 +261,11 @@ def test_every_display_that_names_a_winner_shows_the_same_verdict(drawn: Results
 def test_a_judge_that_does_not_put_controls_last_ranks_nobody(tmp_path: Path) -> None:
     [unfit] = [reading for reading in READINGS if reading.name == "unfit"]
     results, summary = unfit.build(tmp_path)
-    places = {one["rank"] for one in summary["comparison"]["columns"]}
+    places = {one.rank for one in summary.comparison.columns}
     places |= {one.rank for one in summary.verdict.opinions[0].standings}
     assert places == {None}
-    [pair] = summary["comparison"]["pairs"]
-    assert pair["difference"] == pytest.approx(0.4, abs=0.3), "what it said is still told"
+    [pair] = summary.comparison.pairs
+    assert pair.difference == pytest.approx(0.4, abs=0.3), "what it said is still told"
     found = compare_models(results, known=None)
     assert found is not None
     assert {one.rank for one in found.columns} != {None}, "this judge would have"

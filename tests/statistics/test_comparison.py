@@ -1,16 +1,18 @@
 from __future__ import annotations
 
 import io
-import json
 from dataclasses import replace
 
+import msgspec
 import numpy as np
 import pytest
 from rich.console import Console
 
 from clustered_designs import clustered, images_of
+from documents import plain
 from edit_eval.errors import ConfigurationError
 from edit_eval.reporting.comparison import print_comparison
+from edit_eval.reporting.documents import encoded
 from edit_eval.statistics.comparison import compare
 from edit_eval.statistics.outcomes import Outcome
 from small_columns import TEN, column, drawn, failing
@@ -61,7 +63,7 @@ def test_how_many_samples_a_difference_needs():
     (at_the_limit,) = compare(columns, detect=pair.detectable).pairs
     assert at_the_limit.needed == {"difference": pair.detectable, "samples": 90, "clusters": 90}
     (half,) = compare(columns, detect=pair.detectable / 2).pairs
-    assert half.needed.samples == pytest.approx(355, abs=6)
+    assert half.needed["samples"] == pytest.approx(355, abs=6)
 
 
 def test_samples_needed_come_with_their_source_images():
@@ -69,7 +71,7 @@ def test_samples_needed_come_with_their_source_images():
     columns = [column("a", drawn(2), clusters=clusters), column("b", drawn(3), clusters=clusters)]
     (pair,) = compare(columns, detect=0.2).pairs
     assert pair.clusters == 30
-    assert pair.needed.samples == 3 * pair.needed["clusters"]
+    assert pair.needed["samples"] == 3 * pair.needed["clusters"]
 
 
 def test_failures_are_left_out_of_the_pairs_and_bound_the_difference():
@@ -117,7 +119,7 @@ def test_nothing_in_common_is_no_number():
     (pair,) = comparison.pairs
     assert pair.n == 0
     assert pair.difference is pair.p is pair.p_adjusted is pair.ci95 is pair.detectable is pair.better is None
-    json.dumps(comparison.document(), allow_nan=False)
+    encoded(comparison.document())
 
 
 def test_one_source_image_shows_nothing_however_many_samples():
@@ -281,7 +283,7 @@ def test_the_order_of_the_columns_only_turns_the_sign():
 def test_the_document_is_plain_and_repeatable():
     columns = [column("a", drawn(2, 0.4)), column("b", drawn(3)), column("c", drawn(4))]
     document = compare(columns, detect=0.5).document()
-    assert json.loads(json.dumps(document, allow_nan=False)) == document
+    assert plain(msgspec.json.decode(encoded(document), type=type(document))) == plain(document)
     assert compare(columns, detect=0.5).document() == document
     assert {
         "a",
@@ -293,7 +295,7 @@ def test_the_document_is_plain_and_repeatable():
         "p",
         "p_adjusted",
         "detectable",
-    } <= set(document.pairs[0])
+    } <= set(plain(document)["pairs"][0])
 
 
 def test_intervals_of_a_difference_hold_it_in_95_of_100():
@@ -318,8 +320,8 @@ def test_a_difference_to_detect_is_above_0(detect):
 def test_notes_are_passed_on():
     columns = [column("a", [1, 2]), replace(column("b", [1, 2]), differs=("steps: 4, not 8",))]
     document = compare(columns, notes=["b is not finished"]).document()
-    assert document.notes == ["b is not finished"]
-    assert document.columns[1].differs == ["steps: 4, not 8"]
+    assert document.notes == ("b is not finished",)
+    assert document.columns[1].differs == ("steps: 4, not 8",)
 
 
 def test_a_mean_over_categories_is_what_is_tested_where_the_scale_says_so():
@@ -359,7 +361,7 @@ def test_a_category_that_none_has_scored_leaves_no_mean_over_categories():
     (candidate,) = comparison.gate.candidates
     assert [reason.kind for reason in candidate.reasons] == ["category_not_held"]
     assert comparison.document().tests == 0
-    json.dumps(comparison.document(), allow_nan=False)
+    encoded(comparison.document())
 
 
 def test_the_one_that_loses_on_a_few_images_is_named_whichever_way_the_scale_runs():

@@ -1,22 +1,23 @@
 from __future__ import annotations
 
-import json
 import math
 import random
 import statistics
 from collections.abc import Callable
 from dataclasses import replace
 
+import msgspec
 import numpy as np
 import pytest
 from msgspec.structs import replace as changed
 
 from documents import plain
 from edit_eval.records import CONTROL, Results, Scale, Scoring, Status
-from edit_eval.statistics.controls import beside_edits, put_last
+from edit_eval.reporting.documents import encoded
+from edit_eval.statistics.controls import ControlNumbers, beside_edits, put_last
 from edit_eval.statistics.intervals import estimate
 from edit_eval.statistics.series import series_of
-from edit_eval.statistics.summary import extremes, summarise
+from edit_eval.statistics.summary import Result, Summary, extremes, summarise
 
 NOTHING = {"mean": None, "ci95": None, "no_ci95": "no_scores", "ruled_out_share": None}
 
@@ -56,13 +57,13 @@ def test_scores_that_needed_a_second_asking_are_counted_apart(run):
 def test_only_scores_are_numbers(run):
     summary = summarise(run)
     overall = score_of(run)
-    assert overall["n"] == 4
-    assert overall["images"] == 3
-    assert overall["mean"] == 5.5
-    assert overall["std"] == pytest.approx(statistics.stdev([8, 6, 3, 5]))
-    assert overall["scale"] == {"lowest": 0, "highest": 10, "higher_is_better": True, "mean_over": "samples"}
-    assert (overall["median"], overall["min"], overall["max"]) == (5.5, 3.0, 8.0)
-    assert summary.coverage == {
+    assert overall.n == 4
+    assert overall.images == 3
+    assert overall.mean == 5.5
+    assert overall.std == pytest.approx(statistics.stdev([8, 6, 3, 5]))
+    assert overall.scale == Scale(lowest=0, highest=10)
+    assert (overall.median, overall.min, overall.max) == (5.5, 3.0, 8.0)
+    assert plain(summary.coverage) == {
         "scored": 4,
         "total": 6,
         "asked_again": 0,
@@ -74,12 +75,12 @@ def test_only_scores_are_numbers(run):
 
 def test_the_bounds_take_every_missing_score_for_the_lowest_and_the_highest(run):
     overall = score_of(run)
-    assert overall["worst_case_mean"] == pytest.approx(22 / 6)
-    assert overall["best_case_mean"] == pytest.approx((22 + 20) / 6)
+    assert overall.worst_case_mean == pytest.approx(22 / 6)
+    assert overall.best_case_mean == pytest.approx((22 + 20) / 6)
     to_twenty = Scoring(protocol="other", headline="score", scales={"score": Scale(lowest=1, highest=20)})
     other_scale = score_of(replace(run, scoring={"judge": to_twenty}))
-    assert other_scale["worst_case_mean"] == pytest.approx(24 / 6)
-    assert other_scale["best_case_mean"] == pytest.approx(62 / 6)
+    assert other_scale.worst_case_mean == pytest.approx(24 / 6)
+    assert other_scale.best_case_mean == pytest.approx(62 / 6)
 
 
 @pytest.mark.parametrize("status", [status for status in Status if status is not Status.OK])
@@ -87,47 +88,47 @@ def test_no_status_but_ok_ever_reaches_a_mean(make_sample, make_results, status)
     samples = [make_sample(index) for index in range(3)]
     run = make_results(samples, {("m", "j"): [[2.0], [4.0], [status]]})
     summary, overall = summarise(run), score_of(run)
-    assert overall["mean"] == 3.0
-    assert overall["n"] == 2
+    assert overall.mean == 3.0
+    assert overall.n == 2
     assert summary.coverage.by_status == {"ok": 2, status.value: 1}
-    assert overall["worst_case_mean"] == 2.0
+    assert overall.worst_case_mean == 2.0
     assert summary.status == ("incomplete" if status is Status.PENDING else "complete")
 
 
 def test_categories_difficulties_tags_and_languages(run):
     result = score_of(run)
-    assert list(result["categories"]) == ["physical", "social"]
-    assert result["categories"]["physical"]["mean"] == 7.0
-    assert result["categories"]["physical"]["coverage"]["by_status"] == {"ok": 2, "edit_failed": 1}
-    assert result["category_mean"]["mean"] == 5.5
-    assert result["difficulties"]["hard"]["mean"] == 5.5
-    assert list(result["difficulties"]) == ["hard", "easy"]
-    assert {tag: block["n"] for tag, block in result["tags"].items()} == {"rain": 2, "light": 1}
-    assert result["languages"]["en"]["n"] == 4
+    assert list(result.categories) == ["physical", "social"]
+    assert result.categories["physical"].mean == 7.0
+    assert result.categories["physical"].coverage.by_status == {"ok": 2, "edit_failed": 1}
+    assert result.category_mean.mean == 5.5
+    assert result.difficulties["hard"].mean == 5.5
+    assert list(result.difficulties) == ["hard", "easy"]
+    assert {tag: block.n for tag, block in result.tags.items()} == {"rain": 2, "light": 1}
+    assert result.languages["en"].n == 4
     for kind in ("categories", "difficulties", "tags", "languages"):
-        assert all(block["exploratory"] is True for block in result[kind].values())
+        assert all(block.exploratory is True for block in getattr(result, kind).values())
     # The two scored physical samples are one source image: there is no interval.
-    assert result["categories"]["physical"]["ci95"] is None
-    assert result["categories"]["physical"]["no_ci95"] == "one_image"
+    assert result.categories["physical"].ci95 is None
+    assert result.categories["physical"].no_ci95 == "one_image"
     # And the four of all are of two, which is no interval to believe either.
-    assert result["no_ci95"] == "few_images"
+    assert result.no_ci95 == "few_images"
 
 
 def test_weighted_by_samples_and_by_category(make_sample, make_results):
     samples = [make_sample(index, category="a" if index < 3 else "b") for index in range(4)]
     found = score_of(make_results(samples, {("m", "j"): [[1.0], [1.0], [1.0], [9.0]]}))
-    assert found["mean"] == found["sample_mean"]["mean"] == 3.0
-    assert found["category_mean"]["mean"] == 5.0
+    assert found.mean == found.sample_mean.mean == 3.0
+    assert found.category_mean.mean == 5.0
 
 
 def test_a_category_without_any_score_leaves_no_category_mean(make_sample, make_results):
     samples = [make_sample(0, category="a"), make_sample(1, category="b")]
     found = score_of(make_results(samples, {("m", "j"): [[7.0], [Status.REFUSED]]}))
-    assert found["category_mean"]["mean"] is None
-    assert found["categories"]["b"]["mean"] is None
-    assert found["categories"]["b"]["worst_case_mean"] == 0.0
-    assert found["categories"]["b"]["best_case_mean"] == 10.0
-    assert found["mean"] == 7.0
+    assert found.category_mean.mean is None
+    assert found.categories["b"].mean is None
+    assert found.categories["b"].worst_case_mean == 0.0
+    assert found.categories["b"].best_case_mean == 10.0
+    assert found.mean == 7.0
 
 
 def test_several_models_and_judges_have_no_common_mean(make_sample, make_results):
@@ -166,8 +167,8 @@ def test_rounding_does_not_miss_a_coverage_that_is_just_reached(make_sample, mak
 
 def test_nothing_scored_is_no_number_at_all(make_sample, make_results):
     found = score_of(make_results([make_sample(0)], {("m", "j"): [[Status.JUDGE_ERROR]]}))
-    assert found["category_mean"] == found["sample_mean"] == NOTHING
-    (category,) = found["categories"].values()
+    assert plain(found.category_mean) == plain(found.sample_mean) == NOTHING
+    (category,) = plain(found.categories).values()
     del category["coverage"], category["exploratory"]
     assert category == {
         "n": 0,
@@ -188,26 +189,26 @@ def test_nothing_scored_is_no_number_at_all(make_sample, make_results):
 def test_an_empty_run_can_be_summarised(make_results):
     run = make_results([], {("m", "j"): []})
     assert summarise(run).coverage.total == 0
-    assert score_of(run)["worst_case_mean"] is None
-    assert score_of(run)["categories"] == {}
+    assert score_of(run).worst_case_mean is None
+    assert score_of(run).categories == {}
 
 
 def test_repeats_count_in_the_mean_and_share_a_cluster(make_sample, make_results):
     samples = [make_sample(index) for index in range(4)]
     once = score_of(make_results(samples, {("m", "j"): [[1.0], [4.0], [6.0], [8.0]]}))
     thrice = score_of(make_results(samples, {("m", "j"): [[s] * 3 for s in (1.0, 4.0, 6.0, 8.0)]}))
-    assert thrice["n"] == 12
-    assert thrice["images"] == 4
-    assert thrice["mean"] == once["mean"]
-    assert thrice["ci95"] == pytest.approx(once["ci95"])  # asking again makes no new samples
+    assert thrice.n == 12
+    assert thrice.images == 4
+    assert thrice.mean == once.mean
+    assert thrice.ci95 == pytest.approx(once.ci95)  # asking again makes no new samples
 
 
 def test_a_score_without_a_known_source_has_no_interval(make_sample, make_results):
     samples = [make_sample(0), make_sample(1), replace(make_sample(2), pictures={}, cluster="")]
     found = score_of(make_results(samples, {("m", "j"): [[1.0], [5.0], [9.0]]}))
-    assert found["mean"] == 5.0
-    assert (found["ci95"], found["no_ci95"]) == (None, "unknown_source")
-    assert found["images"] is None
+    assert found.mean == 5.0
+    assert (found.ci95, found.no_ci95) == (None, "unknown_source")
+    assert found.images is None
 
 
 def test_the_document_is_plain_json_and_the_same_in_any_order(make_sample, make_results):
@@ -218,8 +219,8 @@ def test_the_document_is_plain_json_and_the_same_in_any_order(make_sample, make_
     shuffled = list(run.judgements)
     chance.shuffle(shuffled)
     summary = summarise(run)
-    assert json.loads(json.dumps(summary, allow_nan=False)) == summary
-    assert json.dumps(summarise(replace(run, judgements=tuple(shuffled)))) == json.dumps(summary)
+    assert plain(msgspec.json.decode(encoded(summary), type=Summary)) == plain(summary)
+    assert encoded(summarise(replace(run, judgements=tuple(shuffled)))) == encoded(summary)
 
 
 def test_the_mean_of_categories_has_the_interval_of_its_own_weights(make_sample, make_results):
@@ -231,21 +232,21 @@ def test_the_mean_of_categories_has_the_interval_of_its_own_weights(make_sample,
     result = score_of(make_results(samples, {("m", "j"): [[score] for score in scores]}))
     groups = np.array([name == "social" for name in categories], dtype=np.int64)
     found = estimate(scores, np.arange(50) % 25, groups)
-    of_categories = result["category_mean"]
-    assert of_categories["mean"] == pytest.approx(found.value)
-    assert of_categories["ci95"] == pytest.approx(found.interval())
-    low, high = result["ci95"]
-    assert of_categories["ci95"][1] - of_categories["ci95"][0] > 1.2 * (high - low)
-    assert of_categories["no_ci95"] is None
+    of_categories = result.category_mean
+    assert of_categories.mean == pytest.approx(found.value)
+    assert of_categories.ci95 == pytest.approx(found.interval())
+    low, high = result.ci95
+    assert of_categories.ci95[1] - of_categories.ci95[0] > 1.2 * (high - low)
+    assert of_categories.no_ci95 is None
 
 
 def test_why_the_mean_of_categories_has_no_interval(make_sample, make_results):
     names = ["physical"] * 4 + ["social"]
     samples = [make_sample(n, category=name) for n, name in enumerate(names)]
     one = score_of(make_results(samples, {("m", "j"): [[n] for n in (4, 5, 6, 7, 8)]}))
-    assert one["category_mean"] == {**NOTHING, "mean": 6.75, "no_ci95": "one_image"}
+    assert plain(one.category_mean) == {**NOTHING, "mean": 6.75, "no_ci95": "one_image"}
     none = score_of(make_results(samples, {("m", "j"): [[4], [5], [6], [7], [Status.REFUSED]]}))
-    assert none["category_mean"] == NOTHING
+    assert plain(none.category_mean) == NOTHING
 
 
 # -- several scores --
@@ -286,20 +287,20 @@ def test_each_score_counts_the_samples_to_which_it_applies(make_sample, make_res
     assert result.coverage.by_status == {"ok": 3, "edit_failed": 1, "unparseable": 1}
     assert found["knowledge"].worst_case_mean == (3 + 5 + 1 + 1) / 4
     assert (found["loss"].worst_case_mean, found["loss"].best_case_mean) == (None, pytest.approx(0.9 / 5))
-    assert found["loss"].scale == {
+    assert plain(found["loss"].scale) == {
         "lowest": 0,
         "highest": None,
         "higher_is_better": False,
         "mean_over": "samples",
     }
-    assert json.loads(json.dumps(result, allow_nan=False)) == result
+    assert plain(msgspec.json.decode(encoded(result), type=Result)) == plain(result)
 
 
 def test_a_failed_edit_counts_for_the_scores_that_it_names(make_sample, make_results):
     failed = {"overall": Status.EDIT_FAILED, "loss": Status.EDIT_FAILED}
     rows = [[{"overall": 4, "knowledge": 3, "loss": 0.5}], [failed]]
     found = scores_of(make_results([make_sample(0), make_sample(1)], {("m", "j"): rows}, scoring=AXES))
-    assert {name: one["coverage"]["total"] for name, one in found.items()} == {"overall": 2, "knowledge": 1, "loss": 2}
+    assert {name: one.coverage.total for name, one in found.items()} == {"overall": 2, "knowledge": 1, "loss": 2}
 
 
 def test_coverage_is_that_of_the_headline(make_sample, make_results):
@@ -314,23 +315,23 @@ def test_a_mean_over_categories_leads_where_the_scale_says_so(make_sample, make_
     samples = [make_sample(n, category="a" if n < 6 else "b", tags=("t",) if n in (0, 6) else ()) for n in range(8)]
     rows = [[1], [2], [3], [1], [2], [Status.REFUSED], [5], [4]]
     found = score_of(make_results(samples, {("m", "j"): rows}, scoring=scoring))
-    assert found["mean"] == found["category_mean"]["mean"] == (9 / 5 + 4.5) / 2
-    assert found["sample_mean"]["mean"] == 18 / 7
-    assert found["ci95"] == found["category_mean"]["ci95"] != found["sample_mean"]["ci95"]
-    assert (found["worst_case_mean"], found["best_case_mean"]) == ((10 / 6 + 4.5) / 2, (14 / 6 + 4.5) / 2)
-    assert found["languages"]["en"]["mean"] == found["mean"], "the same samples, and so the same mean"
-    assert found["tags"]["t"]["mean"] == 3.0
+    assert found.mean == found.category_mean.mean == (9 / 5 + 4.5) / 2
+    assert found.sample_mean.mean == 18 / 7
+    assert found.ci95 == found.category_mean.ci95 != found.sample_mean.ci95
+    assert (found.worst_case_mean, found.best_case_mean) == ((10 / 6 + 4.5) / 2, (14 / 6 + 4.5) / 2)
+    assert found.languages["en"].mean == found.mean, "the same samples, and so the same mean"
+    assert found.tags["t"].mean == 3.0
     lost = [*rows[:6], [Status.REFUSED], [Status.REFUSED]]
     found = score_of(make_results(samples, {("m", "j"): lost}, scoring=scoring))
-    assert (found["mean"], found["no_ci95"], found["sample_mean"]["mean"]) == (None, "no_scores", 9 / 5)
-    assert found["worst_case_mean"] == (10 / 6 + 1) / 2
+    assert (found.mean, found.no_ci95, found.sample_mean.mean) == (None, "no_scores", 9 / 5)
+    assert found.worst_case_mean == (10 / 6 + 1) / 2
 
 
 def test_what_belongs_together_is_what_the_sample_says(make_sample, make_results):
     samples = [make_sample(n, cluster=f"film {n // 2}") for n in range(8)]
     found = score_of(make_results(samples, {("m", "j"): [[n] for n in range(8)]}))
-    assert found["images"] == 4
-    assert found["ci95"] == pytest.approx(estimate(np.arange(8.0), np.arange(8) // 2).interval(lowest=0, highest=10))
+    assert found.images == 4
+    assert found.ci95 == pytest.approx(estimate(np.arange(8.0), np.arange(8) // 2).interval(lowest=0, highest=10))
 
 
 def test_published_numbers_stand_beside_ours_and_change_nothing(run):
@@ -362,10 +363,10 @@ def test_controls_stand_for_themselves(run):
     del without["verdict"], found["verdict"]  # which says what controls make of a judge
     assert found == without
     assert (judge["score"], judge["last"], list(judge["kinds"])) == ("score", None, ["source", "blank"])
-    source, blank = judge["kinds"].values()
-    assert (source["n"], source["coverage"]["total"], source["mean"]) == (2, 3, 1.5)
-    assert source["std"] == pytest.approx(math.sqrt(0.5))
-    assert (blank["n"], blank["coverage"]["total"], blank["mean"], blank["ci95"]) == (0, 1, None, None)
+    source, blank = (msgspec.convert(one, ControlNumbers) for one in judge["kinds"].values())
+    assert (source.n, source.coverage.total, source.mean) == (2, 3, 1.5)
+    assert source.std == pytest.approx(math.sqrt(0.5))
+    assert (blank.n, blank.coverage.total, blank.mean, blank.ci95) == (0, 1, None, None)
 
 
 def test_the_worst_of_each_judge_and_never_a_mean_over_judges(make_sample, make_results) -> None:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import math
 import random
 import statistics
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 from agreements import judges_document
+from documents import plain
 from edit_eval.guests.agreement.panel import MEDIAN, no_panel, panel
 from edit_eval.records import Scale, Scoring, Status
 from edit_eval.reporting.analyses import summary_of
+from edit_eval.reporting.documents import encoded
+from edit_eval.statistics.summary import Summary
 
 
 def run_of(make_sample, make_results, rows_of_judges, categories=None):
@@ -90,7 +93,7 @@ def test_a_summary_says_what_the_judges_say_together(make_sample, make_results):
     )
     assert agreement["judges"]["fair"]["retest"]["sd"] == pytest.approx(0.5, abs=0.1)
     assert 0.3 < agreement["between_judges"]["alpha"] < 1.0
-    assert json.loads(json.dumps(summary, allow_nan=False)) == summary
+    assert plain(msgspec.json.decode(encoded(summary), type=Summary)) == plain(summary)
 
 
 def test_one_judge_asked_once_agrees_with_nobody(make_sample, make_results):
