@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from documents import plain
 from edit_eval import evaluate
 from edit_eval.reporting.status import status_document
 from edit_eval.run import Run
@@ -54,7 +55,7 @@ def test_what_is_beside_the_filters_is_made_and_counted_nowhere(made: Run) -> No
     status = status_document(made.results)
     assert (status["samples"], status["edits"]["total"], status["judgements"]["total"]) == (6, 12, 12)
     assert not made.results.battles, "of samples that follow another none, and none of others"
-    [turns] = made.summary.analyses["turns"]
+    [turns] = plain(made.summary.analyses["turns"])
     assert [[(step["turn"], step["change"]) for step in one["turns"]] for one in turns["results"]] == [
         [(2, None), (3, None)]
     ] * 2, "nothing is known of the first turn"
@@ -68,7 +69,7 @@ def test_it_is_read_back_and_counts_once_it_passes(made: Run, tmp_path: Path) ->
     )
     assert whole.summary.battles["arena"].coverage.total == 3
     assert [one.coverage.total for one in whole.summary.results] == [9, 9]
-    [turns] = whole.summary.analyses["turns"]
+    [turns] = plain(whole.summary.analyses["turns"])
     assert [[step["turn"] for step in one["turns"]] for one in turns["results"]] == [[1, 2, 3]] * 2
     copied = sum("reused_from" in line for line in RunDirectory(whole.path).read("edits"))
     assert copied == 18, "keys are the same"

@@ -12,6 +12,7 @@ import pytest
 import yaml
 from PIL import Image
 
+from documents import plain
 from edit_eval import evaluate
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Status
@@ -49,7 +50,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def rounds_of(run: Run) -> list[dict[str, Any]]:
-    [document] = run.summary.analyses["rounds"]
+    [document] = plain(run.summary.analyses["rounds"])
     return document["results"]
 
 

@@ -112,7 +112,7 @@ class TestEveryForm:
             assert by_judge["each"][sample].score <= by_judge["each"][sample].scores["Fulfilment"] + 1e-9
 
     def test_parts_are_in_the_summary_and_below_the_headline_in_tables(self, scenes: Run) -> None:
-        summary = json.loads(json.dumps(scenes.summary, allow_nan=False))
+        summary = plain(scenes.summary)
         entry = next(one for one in summary["results"] if one["judge"] == "letters")
         assert entry["headline"] == "score"
         assert [name for name, block in entry["scores"].items() if not block["part"]] == ["score"]
@@ -121,7 +121,7 @@ class TestEveryForm:
         assert (block["n"], block["coverage"]["total"]) == (1, 1)
         assert (block["scale"]["lowest"], block["scale"]["highest"]) == (-1, 1)
         shown = io.StringIO()
-        print_summary(summary, Console(file=shown, width=80))
+        print_summary(scenes.summary, Console(file=shown, width=80))
         text = shown.getvalue()
         assert max(map(len, text.splitlines())) <= 80
         assert "Fulfilment" in text

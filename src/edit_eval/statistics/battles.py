@@ -20,7 +20,7 @@ import msgspec
 import numpy as np
 
 from edit_eval.records import JUDGE_FAILED, NO_EDIT, Judgement, Reading, Results, Sample, Status
-from edit_eval.statistics.blocks import RequiredCoverage
+from edit_eval.statistics.blocks import Coverage, RequiredCoverage
 from edit_eval.statistics.failures import failure_interval
 from edit_eval.statistics.families import Correction
 from edit_eval.statistics.intervals import FloatArray, IntArray
@@ -145,7 +145,7 @@ class ScoreBattles(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 class JudgeBattles(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the battles of a judge come to that is shown two edits at a time."""
 
-    coverage: RequiredCoverage
+    coverage: Coverage
     scores: dict[str, ScoreBattles]
     """By each of its questions, the headline first."""
     together: JointStrengths | None = None
@@ -163,6 +163,12 @@ class JudgeBattles(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     def headline(self) -> ScoreBattles:
         """The results by its headline."""
         return next(iter(self.scores.values()))
+
+
+class RunBattles(JudgeBattles, frozen=True, kw_only=True, omit_defaults=True):
+    """The same of a run, which asks for a coverage."""
+
+    coverage: RequiredCoverage
 
 
 def value_names(score: str, order: str) -> tuple[str, str]:

@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 
 from edit_eval.records import DeviceFailures, Judgement, Results, Scale, Status
-from edit_eval.statistics.battles import JudgeBattles, as_others_rate, battles_by_judge, others_may_read, together
+from edit_eval.statistics.battles import RunBattles, as_others_rate, battles_by_judge, others_may_read, together
 from edit_eval.statistics.blocks import Coverage, Mean, Numbers, RequiredCoverage
 from edit_eval.statistics.comparison import ModelComparison, compare_models, verdict_on_models
 from edit_eval.statistics.controls import (
@@ -169,7 +169,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the benchmark says of itself: `source`, `licence`, ..."""
     notes: list[str]
     """What a reader must know, one line each."""
-    battles: dict[str, JudgeBattles] = {}
+    battles: dict[str, RunBattles] = {}
     """Of each judge that is shown two edits at a time; not in the document without any."""
     analyses: dict[str, list[Any]] = {}
     """What analyses say of the run by themselves: their documents by name (`reporting.analyses`); not in the document
@@ -189,7 +189,7 @@ def summarise(results: Results, *, min_coverage: float = 1.0) -> Summary:
     headlines that each of them must have.
     """
     entries, battles = entries_of(results, min_coverage), _battles(results, min_coverage)
-    of_all, controls = _coverage(_counts(results.counted), sum(map(_asked_again, results.counted))), _controls(results)
+    of_all, controls = coverage_of(results.counted), _controls(results)
     besides = known_of(
         [results],
         complete=_complete(results),
@@ -229,10 +229,10 @@ def _complete(results: Results) -> bool:
     return all(one.status is not Status.PENDING for one in results.counted)
 
 
-def _battles(results: Results, min_coverage: float) -> dict[str, JudgeBattles]:
+def _battles(results: Results, min_coverage: float) -> dict[str, RunBattles]:
     return {
-        judge: JudgeBattles(
-            coverage=covered(of, min_coverage),
+        judge: RunBattles(
+            coverage=_covered(of, min_coverage),
             scores=scores,
             together=together(results, of, list(scores)) if len(scores) > 1 else None,
             protocol=results.scoring[judge].protocol,
@@ -273,9 +273,13 @@ def _coverage(counts: Sequence[int], asked_again: int) -> Coverage:
     return Coverage(scored=counts[_OK], total=sum(counts), asked_again=asked_again, by_status=by_status)
 
 
-def covered(judgements: Sequence[Judgement], min_coverage: float) -> RequiredCoverage:
-    """Returns the coverage of the headlines of these judgements, held against a share from 0 to 1."""
-    coverage = _coverage(_counts(judgements), sum(map(_asked_again, judgements)))
+def coverage_of(judgements: Sequence[Judgement]) -> Coverage:
+    """Returns the coverage of the headlines of these judgements."""
+    return _coverage(_counts(judgements), sum(map(_asked_again, judgements)))
+
+
+def _covered(judgements: Sequence[Judgement], min_coverage: float) -> RequiredCoverage:
+    coverage = coverage_of(judgements)
     return RequiredCoverage(
         **msgspec.structs.asdict(coverage),
         required=float(min_coverage),
@@ -343,7 +347,7 @@ def _entry(
         judge=judge,
         protocol=scoring.protocol,
         headline=scoring.headline,
-        coverage=covered(leading, min_coverage),
+        coverage=_covered(leading, min_coverage),
         scores={
             name: _score(table, benchmark, spread_of(judgements, name), name in scoring.parts)
             for name, scale in scoring.scales.items()

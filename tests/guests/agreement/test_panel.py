@@ -80,7 +80,7 @@ def test_a_summary_says_what_the_judges_say_together(make_sample, make_results):
     }
     run = run_of(make_sample, make_results, rows, categories=["physical", "social"] * 20)
     summary = summary_of(run, min_coverage=0.9)
-    [agreement] = summary.analyses["agreement"]
+    [agreement] = plain(summary.analyses["agreement"])
     (entry,) = agreement["median"]
     medians = [statistics.median(statistics.fmean(rows[judge][index]) for judge in rows) for index in range(40)]
     found = entry["scores"]["score"]
@@ -102,7 +102,7 @@ def test_one_judge_asked_once_agrees_with_nobody(make_sample, make_results):
     document = judges_document(run)
     assert document["median"] is document["between_judges"] is document["judges"]["a"]["retest"] is None
     repeated = run_of(make_sample, make_results, {"a": [[2.0, 2.5], [5.0, 5.0]]})
-    [agreement] = summary_of(repeated).analyses["agreement"]
+    [agreement] = plain(summary_of(repeated).analyses["agreement"])
     assert agreement["judges"]["a"]["retest"]["answers"] == 4
     assert (agreement["median"], agreement["no_median"]) == (None, "few_judges")
 

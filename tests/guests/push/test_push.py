@@ -62,7 +62,7 @@ def test_what_lies_there(command: Command, hub: WritableHub, run: Path, tmp_path
         == {"README.md", "summary.json", "standing.json", "data/testing/00000.parquet"}
         == {*done.document["files"]}
     )
-    assert json.loads(hub.files["summary.json"]) == Run(run).summary
+    assert json.loads(hub.files["summary.json"]) == plain_of(Run(run).summary)
 
     table = _rows(hub, tmp_path)
     told = json.loads(table.schema.metadata[b"huggingface"])["info"]["features"]

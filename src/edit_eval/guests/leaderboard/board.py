@@ -19,7 +19,7 @@ from edit_eval.statistics.battles import JudgeBattles, battles_by_judge, tables_
 from edit_eval.statistics.columns import ScoreColumn, differences
 from edit_eval.statistics.comparison import ColumnSummary, compare
 from edit_eval.statistics.families import Correction
-from edit_eval.statistics.summary import covered
+from edit_eval.statistics.summary import coverage_of
 from edit_eval.store.comparable import (
     Made,
     Note,
@@ -198,7 +198,7 @@ def _fitted(
                 )
             )
     return JudgeBattles(
-        coverage=covered(of_judge, 0.0),
+        coverage=coverage_of(of_judge),
         scores=scores,
         protocol=together.scoring[judges[0]].protocol,
         as_others_rate={},  # theirs are of one run
