@@ -12,6 +12,7 @@ import pytest
 
 from combinations.drawing import configuration, off, written
 from combinations.in_place import Ended, command, killed, without_processes
+from documents import plain as as_written
 from edit_eval.arena import joining
 from edit_eval.config.loading import load_configuration
 from edit_eval.experiment import Experiment, load_samples
@@ -66,7 +67,7 @@ def ran(path: Path, run: Path, *more: str) -> Ended:
 
 def strengths(run: Path) -> dict[str, Any]:
     (of,) = Run(run).summary.battles.values()
-    return {one.edit_model: one for one in of.scores["overall"].strengths}
+    return {one.edit_model: as_written(one) for one in of.scores["overall"].strengths}
 
 
 def asked(run: Path) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ import pytest
 from rich.console import Console
 
 from agreements import people_agreement
-from documents import plain
+from documents import plain as as_written
 from edit_eval import cli, compare, evaluate
 from edit_eval.errors import ConfigurationError, RunDirectoryError
 from edit_eval.reporting.analyses import section_of
@@ -246,7 +246,7 @@ def test_a_model_without_edits_does_not_pass_for_one_that_is_no_worse(apart: tup
 
 
 def test_several_judges_and_repeats_in_summary_comparison_and_print(judged_by_three: Run) -> None:
-    [agreement] = plain(judged_by_three.summary.analyses["agreement"])
+    [agreement] = as_written(judged_by_three.summary.analyses["agreement"])
     assert list(agreement["judges"]) == ["strict", "judge", "kind"]
     for card in agreement["judges"].values():
         assert card["asked"] == 2 * COUNT * 2
@@ -349,7 +349,7 @@ def test_what_people_would_say_of_a_run(
     of_run = [Vote(line.split(",")[0], *line.split(",")[1:]) for line in lines[1:]]
     again = Run(whole.path)
     monkeypatch.setattr(Votes, "counted", lambda *_: of_run)
-    assert plain(again.summary.analyses["people"]) == [people]
+    assert as_written(again.summary.analyses["people"]) == [people]
     monkeypatch.undo()
     votes.write_text("sample_id,edit_model,score\nnowhere,50_steps,1\n")
     refused = edit_eval("people", whole.path, "--people", votes)

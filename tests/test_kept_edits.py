@@ -125,7 +125,7 @@ def test_battles_of_a_kept_edit_are_those_of_the_edit_that_it_refers_to(made: Ru
     found = made.summary.battles["arena"]
     unread = sum(one.sample_id == "s7" for one in battles.values())
     assert found.coverage.by_status == {"ok": len(battles) - unread, "unparseable": unread}
-    assert analyse("leaderboard", made).battles["arena"]["coverage"]["total"] == len(battles)
+    assert analyse("leaderboard", made).battles["arena"].coverage.total == len(battles)
 
 
 def test_nothing_changes_in_a_round_that_keeps_the_edit(made: Run) -> None:
