@@ -14,8 +14,7 @@ from typing import Any
 
 import pytest
 
-from edit_eval.evaluation import evaluate
-from edit_eval.run import Run
+from edit_eval.run import Run, evaluate
 
 HERE = Path(__file__).parent
 RUNS = ("rounds", "turns")

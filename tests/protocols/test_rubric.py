@@ -60,7 +60,7 @@ class TestQuestion:
         ],
     )
     def test_is_the_same_to_the_last_byte_as_ever(self, language, answer, prompts, digest):
-        """The Chinese digests were made when a rubric was all there was (commit d6a0a5f), the English ones of its second
+        """The Chinese digests were made when a rubric was all there was (commit d6a0a5f), the English of its second
         wording. A new wording is a new version."""
         asking, told = protocol(language, answer, prompts), hashlib.sha256()
         for category in (*CATEGORIES, "物理", *(["layout"] if prompts else [])):

@@ -77,8 +77,8 @@ _QUESTIONS: Mapping[str, tuple[str, str, str]] = {
         "CF",
         "Imagination",
         "Is what the sources bring joined into one new picture, with original ideas that fit the instruction, and "
-        "not pasted together or merely repeated? 10: new, whole and fitting. 7: joined well, with little that is original. "
-        "5: joined in part. 3: pasted. 1: nothing was made of it.",
+        "not pasted together or merely repeated? 10: new, whole and fitting. 7: joined well, with little that is "
+        "original. 5: joined in part. 3: pasted. 1: nothing was made of it.",
     ),
 }
 """Question -> the authors' name of its metric, its title, its wording."""

@@ -12,13 +12,13 @@ import pytest
 
 from combinations.drawing import configuration, off, written
 from combinations.in_place import Ended, command, killed, without_processes
-from edit_eval.arena import joining
 from edit_eval.config.loading import load_configuration
 from edit_eval.experiment import Experiment, load_samples
 from edit_eval.guests.leaderboard.board import leaderboard
 from edit_eval.guests.push.sending import push
 from edit_eval.hub import local_path
 from edit_eval.run import Run
+from edit_eval.store.lending import joining
 from edit_eval.store.stored import FILE, FOLDER
 from late_imports import needs
 from writable_hub import TOKEN, WritableHub
