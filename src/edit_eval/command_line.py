@@ -40,7 +40,7 @@ GROUPS: tuple[tuple[Text, tuple[str, ...]], ...] = (
     (Text("To share and tidy"), ("export",)),
     (Text("To look up"), ("list", "describe", "config")),
 )
-"""The core's verbs as `--help` lists them, by what one wants; guests name the group that they follow in."""
+"""Verbs as `--help` lists them, by what one wants; others, which are guests, name the group that they follow in."""
 ANALYSES = "To analyse a run"
 
 
