@@ -38,7 +38,7 @@ VAGUE = {
 LONGEST = 800
 DOCS = SOURCE.parents[1] / "docs"
 TWICE = {
-    "records.py scenes": {"Edit"},
+    "guests records.py": {"Edit"},
 }
 """The only classes with a name of another one's, by their rooms: what draws scenes, whose text is in the key of
 each drawn edit."""

@@ -65,7 +65,9 @@ def _print_numbers(run: Any, *, drawn: bool = True, full: bool = False) -> None:
     answer(lambda: run.summary, show)
 
 
-def _evaluate(config: str, options: Options, run_dir: Path | None, *, shard: str | None = None, **how: Any) -> None:
+def evaluate_and_print(
+    config: str, options: Options, run_dir: Path | None, *, shard: str | None = None, **how: Any
+) -> None:
     """Runs the evaluation and prints its results; `how` as `evaluate` takes it."""
     from edit_eval.config.loading import load_configuration
     from edit_eval.evaluation import evaluate
@@ -110,13 +112,6 @@ def edit_eval(
     """Measure instruction-based image editing models: edit on every GPU, let a judge score, report the uncertainty."""
 
 
-@verb(evaluating, short_help="See a whole evaluation: no weights, no GPU, no download.")
-def demo(run_dir: RunDir = None) -> None:
-    """See a whole evaluation in about a minute: drawn scenes, a simple edit model, a judge that knows what is right."""
-    _evaluate("demo", {}, run_dir)
-    say(Text("next: `edit-eval view` shows it in a browser, `edit-eval init` starts with your pictures"))
-
-
 @verb(evaluating)
 def run(
     config: Config,
@@ -153,7 +148,7 @@ def run(
     """Edit, judge and report. Rerun the same command to resume."""
 
     options["progress"], options["driver"] = progress, driver
-    _evaluate(
+    evaluate_and_print(
         config,
         options,
         run_dir,

@@ -32,7 +32,7 @@ else:
     Options = dict  # importing it would slow down `--help`
 
 GROUPS: tuple[tuple[Text, tuple[str, ...]], ...] = (
-    (Text("To begin"), ("init", "demo", "doctor", "plan", "fetch", "env")),
+    (Text("To begin"), ("init", "doctor", "plan", "fetch", "env")),
     (Text("To evaluate"), ("run", "status", "report")),
     (Text("To compare"), ("compare",)),
     (Text("To analyse a run"), ()),  # analyses that name no other group

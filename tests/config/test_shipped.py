@@ -26,7 +26,7 @@ from edit_eval.starting import Pictures, configuration_text, look_at_model
 from edit_eval.workers.model_class import make_parameters
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-SHIPPED = sorted((REPOSITORY / "configs").glob("*.yaml"))
+SHIPPED = [*shipped().values()]
 PAGE = (REPOSITORY / "docs" / "configuration.md").read_text(encoding="utf-8")
 
 

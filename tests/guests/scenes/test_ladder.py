@@ -11,11 +11,11 @@ from PIL import Image, ImageChops
 from edit_eval.benchmarks.contract import AUDIT
 from edit_eval.edit_models.contract import EditRequest
 from edit_eval.errors import ModelError
-from edit_eval.scenes.benchmark import picture_of
-from edit_eval.scenes.edits import apply
-from edit_eval.scenes.ladder import EXAMINED, VIEWS, Ladder, SceneRungs, scenario
-from edit_eval.scenes.language import read, write
-from edit_eval.scenes.rungs import (
+from edit_eval.guests.scenes.beside.benchmark import picture_of
+from edit_eval.guests.scenes.beside.edits import apply
+from edit_eval.guests.scenes.beside.ladder import EXAMINED, VIEWS, Ladder, SceneRungs, scenario
+from edit_eval.guests.scenes.beside.language import read, write
+from edit_eval.guests.scenes.beside.rungs import (
     RECIPE_KEY,
     STROKES,
     VISIBLE,
@@ -28,7 +28,7 @@ from edit_eval.scenes.rungs import (
     seen_between,
     written,
 )
-from edit_eval.scenes.scenarios import PlannedScene, Stage
+from edit_eval.guests.scenes.beside.scenarios import PlannedScene, Stage
 
 ALWAYS = {"right", "extra", "other", "copy", "shuffled", "blank"}
 

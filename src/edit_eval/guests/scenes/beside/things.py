@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 from PIL import Image, ImageChops
 
-from edit_eval.scenes.pen import COLOURS, Colour, Pen, between, mix, round_mask, shade
-from edit_eval.scenes.scene import Scene, Thing
+from edit_eval.guests.scenes.beside.pen import COLOURS, Colour, Pen, between, mix, round_mask, shade
+from edit_eval.guests.scenes.beside.scene import Scene, Thing
 
 STEEL: Colour = (96, 104, 116)
 PLANK: Colour = (164, 116, 76)

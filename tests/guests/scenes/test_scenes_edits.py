@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from edit_eval.scenes.drawing import draw
-from edit_eval.scenes.edits import Edit, Reference, alike, apply, refer, resolve, twins
-from edit_eval.scenes.scenarios import plan
-from edit_eval.scenes.scene import Scene, Thing
+from edit_eval.guests.scenes.beside.drawing import draw
+from edit_eval.guests.scenes.beside.edits import Edit, Reference, alike, apply, refer, resolve, twins
+from edit_eval.guests.scenes.beside.scenarios import plan
+from edit_eval.guests.scenes.beside.scene import Scene, Thing
 
 ROW = Scene(
     256,

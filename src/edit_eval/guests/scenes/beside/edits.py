@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from edit_eval.scenes.pen import EYE, Camera
-from edit_eval.scenes.scene import FORMS, Scene, Thing
+from edit_eval.guests.scenes.beside.pen import EYE, Camera
+from edit_eval.guests.scenes.beside.scene import FORMS, Scene, Thing
 
 
 @dataclass(frozen=True)

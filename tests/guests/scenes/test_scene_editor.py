@@ -12,13 +12,13 @@ from pydantic import TypeAdapter, ValidationError
 
 from edit_eval.benchmarks.contract import CATEGORIES
 from edit_eval.errors import ModelError
-from edit_eval.scenes.benchmark import picture_of
-from edit_eval.scenes.editor import SceneEditor
-from edit_eval.scenes.edits import Edit, Reference, apply
-from edit_eval.scenes.judge import PixelComparison, assess, score
-from edit_eval.scenes.language import read, write
-from edit_eval.scenes.scenarios import category_of, plan
-from edit_eval.scenes.scene import Scene, Thing
+from edit_eval.guests.scenes.beside.benchmark import picture_of
+from edit_eval.guests.scenes.beside.editor import SceneEditor
+from edit_eval.guests.scenes.beside.edits import Edit, Reference, apply
+from edit_eval.guests.scenes.beside.judge import PixelComparison, assess, score
+from edit_eval.guests.scenes.beside.language import read, write
+from edit_eval.guests.scenes.beside.scenarios import category_of, plan
+from edit_eval.guests.scenes.beside.scene import Scene, Thing
 from edit_models.tiny_edits import request
 
 SCENE = Scene(

@@ -10,7 +10,7 @@ from functools import reduce
 
 from PIL import Image, ImageChops, ImageDraw, ImageFilter, ImageOps
 
-from edit_eval.scenes.scene import Scene, Thing
+from edit_eval.guests.scenes.beside.scene import Scene, Thing
 
 EYE = 3.0
 """Height of the camera above the ground, in metres."""

@@ -7,8 +7,8 @@ import random
 
 from PIL import Image, ImageChops, ImageDraw, ImageFilter
 
-from edit_eval.scenes.pen import EYE, HORIZON, Camera, Colour, Light, between, mix, scaled, shade, times
-from edit_eval.scenes.scene import Scene
+from edit_eval.guests.scenes.beside.pen import EYE, HORIZON, Camera, Colour, Light, between, mix, scaled, shade, times
+from edit_eval.guests.scenes.beside.scene import Scene
 
 FINE = 2
 """Oversampling of the backdrop."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from edit_eval.scenes.edits import Edit, Reference
-from edit_eval.scenes.scene import Scene, Thing
+from edit_eval.guests.scenes.beside.edits import Edit, Reference
+from edit_eval.guests.scenes.beside.scene import Scene, Thing
 
 LANGUAGES = ("en", "zh")
 

@@ -14,16 +14,16 @@ from PIL import Image
 
 import edit_eval.rubrics
 from edit_eval.errors import ModelError
+from edit_eval.guests.scenes.beside.benchmark import picture_of
+from edit_eval.guests.scenes.beside.drawing import draw
+from edit_eval.guests.scenes.beside.edits import Edit, Reference, apply
+from edit_eval.guests.scenes.beside.judge import CHINESE, CRITERIA, SceneJudge, _Drawings, assess, score
+from edit_eval.guests.scenes.beside.language import write
+from edit_eval.guests.scenes.beside.scenarios import category_of, plan
+from edit_eval.guests.scenes.beside.scene import Scene, Thing
 from edit_eval.judges.answers import FORMS, read_answer
 from edit_eval.judges.contract import JudgeRequest
 from edit_eval.records import Status
-from edit_eval.scenes.benchmark import picture_of
-from edit_eval.scenes.drawing import draw
-from edit_eval.scenes.edits import Edit, Reference, apply
-from edit_eval.scenes.judge import CHINESE, CRITERIA, SceneJudge, _Drawings, assess, score
-from edit_eval.scenes.language import write
-from edit_eval.scenes.scenarios import category_of, plan
-from edit_eval.scenes.scene import Scene, Thing
 from judges.scene_ladder import Rung, ladder
 
 WIDTH, HEIGHT = 160, 120
@@ -276,13 +276,13 @@ def test_a_drawing_that_comes_back_is_the_one_that_was_drawn(monkeypatch: pytest
     kept = _Drawings()
     kept.of(scenes[0])
     with monkeypatch.context() as nobody_draws:
-        nobody_draws.setattr("edit_eval.scenes.judge.draw", None)
+        nobody_draws.setattr("edit_eval.guests.scenes.beside.judge.draw", None)
         again = kept.of(scenes[0])
     assert again.image.tobytes() == fresh.image.tobytes()
     for masks, as_drawn in ((again.silhouettes, fresh.silhouettes), (again.shadows, fresh.shadows)):
         assert [*masks] == [*as_drawn]
         assert all(masks[name].tobytes() == mask.tobytes() for name, mask in as_drawn.items())
-    monkeypatch.setattr("edit_eval.scenes.judge.KEPT", 1)
+    monkeypatch.setattr("edit_eval.guests.scenes.beside.judge.KEPT", 1)
     for scene in scenes:
         kept.of(scene)
     assert list(kept._kept) == scenes[-1:]

@@ -9,10 +9,10 @@ from functools import lru_cache
 
 from PIL import Image, ImageChops, ImageDraw, ImageEnhance, ImageFilter
 
-from edit_eval.scenes import things
-from edit_eval.scenes.backdrop import falling, far_land, ground, halo, puddles, sky, veil, veil_at
-from edit_eval.scenes.pen import EYE, Camera, Light, Pen, Sprite, light_of, mix, scaled, times
-from edit_eval.scenes.scene import Scene, Thing
+from edit_eval.guests.scenes.beside import things
+from edit_eval.guests.scenes.beside.backdrop import falling, far_land, ground, halo, puddles, sky, veil, veil_at
+from edit_eval.guests.scenes.beside.pen import EYE, Camera, Light, Pen, Sprite, light_of, mix, scaled, times
+from edit_eval.guests.scenes.beside.scene import Scene, Thing
 
 Painter = Callable[[Pen, Thing, Scene], None]
 PAINTERS: dict[str, Painter] = {

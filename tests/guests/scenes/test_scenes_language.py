@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edit_eval.scenes.edits import ACTIONS, Edit, Reference
-from edit_eval.scenes.language import (
+from edit_eval.guests.scenes.beside.edits import ACTIONS, Edit, Reference
+from edit_eval.guests.scenes.beside.language import (
     COLOURS_ZH,
     LANGUAGES,
     NOUNS,
@@ -19,7 +19,7 @@ from edit_eval.scenes.language import (
     read_phrase,
     write,
 )
-from edit_eval.scenes.scenarios import plan
+from edit_eval.guests.scenes.beside.scenarios import plan
 
 KINDS = sorted(NOUNS)
 COLOURS = sorted(COLOURS_ZH)

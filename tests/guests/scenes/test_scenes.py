@@ -13,11 +13,11 @@ from pydantic import TypeAdapter, ValidationError
 
 from edit_eval.benchmarks.contract import CATEGORIES
 from edit_eval.errors import ConfigurationError, ModelError
+from edit_eval.guests.scenes.beside.benchmark import Scenes
+from edit_eval.guests.scenes.beside.language import language_of
+from edit_eval.guests.scenes.beside.scene import Scene, scene_of
 from edit_eval.pictures import open_picture
 from edit_eval.records import Sample
-from edit_eval.scenes.benchmark import Scenes
-from edit_eval.scenes.language import language_of
-from edit_eval.scenes.scene import Scene, scene_of
 
 SMALL = 128
 
@@ -75,7 +75,7 @@ def test_the_language_changes_words_and_nothing_else(samples: list[Sample], fold
 def test_the_files_are_the_same_bytes_wherever_they_are_drawn(samples: list[Sample], tmp_path: Path) -> None:
     """In another process, so that nothing can come from what this one remembers."""
     script = (
-        "import sys; from edit_eval.scenes.benchmark import Scenes;"
+        "import sys; from edit_eval.guests.scenes.beside.benchmark import Scenes;"
         "p = Scenes.Parameters(size=int(sys.argv[1]), count=10, cache_dir=sys.argv[2]);"
         "print(*[s.source_digest for s in Scenes(p).samples()])"
     )
@@ -177,8 +177,8 @@ def test_what_is_no_scene_is_refused_in_one_line(text: str) -> None:
 def test_editor_and_judge_need_only_pillow() -> None:
     script = (
         "import sys;"
-        "import edit_eval.scenes.editor, edit_eval.edit_models.controls, edit_eval.scenes.judge;"
-        "import edit_eval.scenes.benchmark;"
+        "import edit_eval.edit_models.controls;"
+        "from edit_eval.guests.scenes.beside import benchmark, editor, judge;"
         "tops = {name.split('.')[0] for name in sys.modules};"
         "print(*(tops & {'numpy', 'torch', 'scipy', 'pydantic', 'yaml', 'rich', 'typer'}))"
     )

@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 from PIL import Image, ImageChops, ImageStat
 
-from edit_eval.scenes.drawing import Drawing, draw
-from edit_eval.scenes.edits import Edit, Reference, apply, resolve
-from edit_eval.scenes.scenarios import plan
-from edit_eval.scenes.scene import FORMS, WORDS, Scene, Thing
+from edit_eval.guests.scenes.beside.drawing import Drawing, draw
+from edit_eval.guests.scenes.beside.edits import Edit, Reference, apply, resolve
+from edit_eval.guests.scenes.beside.scenarios import plan
+from edit_eval.guests.scenes.beside.scene import FORMS, WORDS, Scene, Thing
 
 BALL = Scene(256, 192, 3, "meadow", things=(Thing("ball-1", "ball", 0.5, 0.6, colour="red"),))
 

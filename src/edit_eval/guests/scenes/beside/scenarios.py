@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from edit_eval.benchmarks.contract import CATEGORIES
-from edit_eval.scenes.edits import Edit, Reference, refer
-from edit_eval.scenes.scene import FORMS, Scene, Thing
+from edit_eval.guests.scenes.beside.edits import Edit, Reference, refer
+from edit_eval.guests.scenes.beside.scene import FORMS, Scene, Thing
 
 
 @dataclass(frozen=True)

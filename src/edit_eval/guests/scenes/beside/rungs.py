@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 from PIL import Image, ImageChops, ImageDraw, ImageFont, ImageStat, PngImagePlugin
 
 from edit_eval.errors import ModelError
-from edit_eval.scenes.drawing import draw
-from edit_eval.scenes.edits import Edit, Reference, alike, apply, refer, resolve, twins
-from edit_eval.scenes.language import read, write
-from edit_eval.scenes.scene import WORDS, Scene, Thing
+from edit_eval.guests.scenes.beside.drawing import draw
+from edit_eval.guests.scenes.beside.edits import Edit, Reference, alike, apply, refer, resolve, twins
+from edit_eval.guests.scenes.beside.language import read, write
+from edit_eval.guests.scenes.beside.scene import WORDS, Scene, Thing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -15,14 +15,24 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from edit_eval.benchmarks.contract import AUDIT, CATEGORIES
 from edit_eval.benchmarks.source_cache import FULL
 from edit_eval.errors import ConfigurationError, Stopped
+from edit_eval.guests.scenes.beside import scenarios
+from edit_eval.guests.scenes.beside.benchmark import drawing_digest, lay_down
+from edit_eval.guests.scenes.beside.edits import Edit, apply
+from edit_eval.guests.scenes.beside.language import LANGUAGES, describe, write
+from edit_eval.guests.scenes.beside.rungs import (
+    WRITTEN,
+    Climb,
+    Recipe,
+    Rung,
+    another_world,
+    climb,
+    drawn,
+    recipe_of,
+    recipe_png,
+)
+from edit_eval.guests.scenes.beside.scenarios import SCENARIOS, PlannedScene, Scenario, Stage
 from edit_eval.pictures import write_durably
 from edit_eval.records import Picture, Sample
-from edit_eval.scenes import scenarios
-from edit_eval.scenes.benchmark import drawing_digest, lay_down
-from edit_eval.scenes.edits import Edit, apply
-from edit_eval.scenes.language import LANGUAGES, describe, write
-from edit_eval.scenes.rungs import WRITTEN, Climb, Recipe, Rung, another_world, climb, drawn, recipe_of, recipe_png
-from edit_eval.scenes.scenarios import SCENARIOS, PlannedScene, Scenario, Stage
 from edit_eval.user_cache import cache_folder
 
 if TYPE_CHECKING:

@@ -26,12 +26,12 @@ from PIL import Image as Pictures
 from PIL import ImageChops, ImageFilter, ImageStat
 
 from edit_eval.errors import ModelError
-from edit_eval.scenes.backdrop import falling, puddles
-from edit_eval.scenes.drawing import Drawing, draw
-from edit_eval.scenes.edits import Edit, Reference, apply
-from edit_eval.scenes.language import read
-from edit_eval.scenes.pen import COLOURS, Camera, beyond_horizon, light_of, minus, mix, union
-from edit_eval.scenes.scene import Scene, Thing, scene_of
+from edit_eval.guests.scenes.beside.backdrop import falling, puddles
+from edit_eval.guests.scenes.beside.drawing import Drawing, draw
+from edit_eval.guests.scenes.beside.edits import Edit, Reference, apply
+from edit_eval.guests.scenes.beside.language import read
+from edit_eval.guests.scenes.beside.pen import COLOURS, Camera, beyond_horizon, light_of, minus, mix, union
+from edit_eval.guests.scenes.beside.scene import Scene, Thing, scene_of
 
 if TYPE_CHECKING:
     from PIL.Image import Image

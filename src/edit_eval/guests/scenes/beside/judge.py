@@ -25,13 +25,13 @@ from typing import NamedTuple
 from PIL import Image, ImageChops, ImageFilter, ImageStat
 
 from edit_eval.errors import ModelError
+from edit_eval.guests.scenes.beside.drawing import Drawing, draw
+from edit_eval.guests.scenes.beside.edits import Edit, apply, twins
+from edit_eval.guests.scenes.beside.language import language_of, read
+from edit_eval.guests.scenes.beside.pen import beyond_horizon, binary, minus, union
+from edit_eval.guests.scenes.beside.scene import Scene, scene_of
 from edit_eval.judges.contract import JudgeRequest
 from edit_eval.records import Reply
-from edit_eval.scenes.drawing import Drawing, draw
-from edit_eval.scenes.edits import Edit, apply, twins
-from edit_eval.scenes.language import language_of, read
-from edit_eval.scenes.pen import beyond_horizon, binary, minus, union
-from edit_eval.scenes.scene import Scene, scene_of
 
 NAME = "scene_judge"
 TWO = ("A", "B")
