@@ -40,7 +40,7 @@ release: wheel  ## the same, ready to be uploaded: says what is still missing, o
 	$(BIN)/python .ci/release.py
 
 chaos: .venv/.dev  ## the faults of the tests far more often: 200 kills, every byte and bit of the journals, other runs than before, thousands of drawn evaluations, what intervals hold in drawn data; two hours on two quiet cores
-	$(BIN)/pytest tests/faults tests/viewer tests/test_damaged_configuration.py -m chaos -n 2
+	$(BIN)/pytest tests/faults tests/guests/viewer tests/test_damaged_configuration.py -m chaos -n 2
 	$(BIN)/pytest tests/scheduling tests/config tests/store tests/execution -n 2 --hypothesis-profile=searching
 	$(BIN)/pytest tests/combinations -m chaos -n 2 --dist worksteal
 	$(BIN)/pytest tests/statistics -m chaos -n 2 --dist worksteal  # so that no long test waits behind another one

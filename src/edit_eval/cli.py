@@ -38,7 +38,6 @@ from edit_eval.text import Text
 from edit_eval.verbs.looking import components, environments, looking
 from edit_eval.verbs.serving import serving
 from edit_eval.verbs.starting import config, starting
-from edit_eval.verbs.voting import voting
 
 __all__ = ["app", "main"]
 
@@ -288,5 +287,4 @@ def compare(
 for verbs in (starting, evaluating, serving, looking, components):  # as `--help` lists them
     app.add_typer(verbs)
 app.add_typer(config, name="config")
-app.add_typer(voting, name="vote")
 app.add_typer(environments, name="env")

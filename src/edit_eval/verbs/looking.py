@@ -32,34 +32,6 @@ def status(
         answer(lambda: sample_document(results, sample), lambda: print_sample(results, sample))
 
 
-@verb(looking, short_help="View runs in a browser, also while they are running.")
-def view(
-    runs: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="RUN|FOLDER...", help="Run directories, or folders with some in them. Default: runs."),
-    ] = None,
-    *,
-    host: Annotated[
-        str, typer.Option(metavar="HOST", help="Listen on this address; any other than localhost needs a token.")
-    ] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(metavar="N", min=0, max=65535, help="Listen on this port; 0 picks a free one.")
-    ] = 7860,
-    token: Annotated[
-        str,
-        typer.Option(metavar="TEXT|auto", envvar="EDIT_EVAL_TOKEN", help="Require this token; auto makes one."),
-    ] = "",
-) -> None:
-    """View runs in a browser, also while they are running; compare them, and vote on edits.
-
-    On a remote machine, connect with `ssh -L 7860:localhost:7860 MACHINE`.
-    """
-    from edit_eval.store.run_folders import RUNS
-    from edit_eval.viewer.server import serve
-
-    serve(runs or [RUNS], host=host, port=port, token=token, tell=lambda line: print(said(line), flush=True))
-
-
 @verb(looking, short_help="Write a report to send: one page, a folder or a zip.")
 def export(
     run: RunFolder,

@@ -15,7 +15,7 @@ class Demo(Verb):
     Scenes are drawn, a simple edit model edits them, a judge that knows what is right scores them: about a minute.
     """
 
-    about: ClassVar = {"group": "To begin"}
+    about: ClassVar = {"group": "To begin", "before": "doctor"}
 
     @staticmethod
     def call(run_dir: RunDir = None) -> None:

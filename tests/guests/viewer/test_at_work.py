@@ -17,7 +17,7 @@ import yaml
 from PIL import Image
 
 from edit_eval.run import Run
-from viewer.served import Viewer
+from guests.viewer.served import Viewer
 
 
 @pytest.fixture

@@ -20,6 +20,8 @@ import msgspec
 
 from edit_eval.config.yaml_text import parse
 from edit_eval.errors import ConfigurationError, EditEvalError
+from edit_eval.guests.viewer.following import Following, RunState
+from edit_eval.guests.viewer.pictures import ServedPictures
 from edit_eval.reporting import formats
 from edit_eval.reporting.entries import Entry, entries, headlines
 from edit_eval.reporting.page.gallery import sample_entry
@@ -29,8 +31,6 @@ from edit_eval.store.comparable import run_names
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.store.table import first_pictures
 from edit_eval.text import Text
-from edit_eval.viewer.following import Following, RunState
-from edit_eval.viewer.pictures import ServedPictures
 
 # -- runs watched by pages: read once for all pages, checked again while a page is open, and released afterwards --
 

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from edit_eval.execution.contract import Meter
+from edit_eval.guests.viewer.pages import write_raters_page
 from edit_eval.records import Scale
 from edit_eval.reporting.progress.view import Count, DeviceView, MeanSoFar, Snapshot, write_live
 from edit_eval.run import Run
 from edit_eval.store.run_directory import RunDirectory
-from edit_eval.viewer.pages import write_raters_page
+from guests.viewer.large_run import write_large_run
+from guests.viewer.served import Viewer
 from stumbling_blocks import stumbling_blocks
-from viewer.large_run import write_large_run
-from viewer.served import Viewer
 
 
 @pytest.fixture(scope="module")

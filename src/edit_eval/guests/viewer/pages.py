@@ -18,6 +18,10 @@ from markupsafe import Markup
 from edit_eval import __version__
 from edit_eval.benchmarks.known_sources import with_known_sources
 from edit_eval.errors import ConfigurationError, RunDirectoryError
+from edit_eval.guests.viewer.following import Following
+from edit_eval.guests.viewer.pictures import ServedPictures
+from edit_eval.guests.viewer.runs import WatchedRun
+from edit_eval.guests.viewer.voting import PairDraw, SidedPair, asked_pair, disputed, item_of
 from edit_eval.new_files import refuse_existing, written_whole
 from edit_eval.pictures import CopyLimits
 from edit_eval.records import Edit, Sample
@@ -41,10 +45,6 @@ from edit_eval.store.comparable import compare_runs, together
 from edit_eval.store.run_directory import refuse_what_leads_elsewhere
 from edit_eval.store.votes import PAGES, AskedPair, Ballot, VoteLine, read_asked, read_votes
 from edit_eval.text import Text
-from edit_eval.viewer.following import Following
-from edit_eval.viewer.pictures import ServedPictures
-from edit_eval.viewer.runs import WatchedRun
-from edit_eval.viewer.voting import PairDraw, SidedPair, asked_pair, disputed, item_of
 
 _PLACES = re.compile(r"\d{1,7}(-\d{1,7})?(,\d{1,7}(-\d{1,7})?)*", re.A)
 
@@ -52,7 +52,7 @@ _PLACES = re.compile(r"\d{1,7}(-\d{1,7})?(,\d{1,7}(-\d{1,7})?)*", re.A)
 @cache
 def own(name: str) -> str:
     """Reads a file of this package's templates."""
-    return files("edit_eval.viewer").joinpath(f"templates/{name}").read_text("utf-8").strip()
+    return files("edit_eval.guests.viewer").joinpath(f"templates/{name}").read_text("utf-8").strip()
 
 
 def run_page(watched: WatchedRun) -> str:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from browser_tabs import NO_IDLE, Tabs
-from viewer.large_run import write_large_run
-from viewer.served import Viewer
+from guests.viewer.large_run import write_large_run
+from guests.viewer.served import Viewer
 
 pytest.importorskip("fastapi")
 

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from edit_eval.guests.viewer.following import Following
+from edit_eval.guests.viewer.runs import WatchedRun
 from edit_eval.records import Edit, Status
 from edit_eval.statistics.instruments import Item
 from edit_eval.statistics.people import CHOICES, SHARES, Vote
@@ -21,8 +23,6 @@ from edit_eval.statistics.preferences import SHARED, PairChoice, fit_strengths, 
 from edit_eval.statistics.series import gain
 from edit_eval.store.votes import AskedPair, Ballot, VoteLine, is_rater_name, now, read_asked, read_votes
 from edit_eval.text import Text
-from edit_eval.viewer.following import Following
-from edit_eval.viewer.runs import WatchedRun
 
 # -- choosing the next pair of edits for a rater: the models, the sample, and the sides --
 

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval.errors import ConfigurationError, EditEvalError
+from edit_eval.guests.viewer.guard import LONGEST_BODY, PageGuard
+from edit_eval.guests.viewer.pages import comparison_page, plain_page, run_page, selection_page
+from edit_eval.guests.viewer.pictures import Thumbnails, kind_of, read_edit, read_source
+from edit_eval.guests.viewer.runs import Runs, Watched, WatchedRun
+from edit_eval.guests.viewer.voting import NotAVote, Voting
 from edit_eval.reporting.language import said
 from edit_eval.text import Text
-from edit_eval.viewer.guard import LONGEST_BODY, PageGuard
-from edit_eval.viewer.pages import comparison_page, plain_page, run_page, selection_page
-from edit_eval.viewer.pictures import Thumbnails, kind_of, read_edit, read_source
-from edit_eval.viewer.runs import Runs, Watched, WatchedRun
-from edit_eval.viewer.voting import NotAVote, Voting
 from edit_eval.web.bodies import RequestRefused, read_body
 from edit_eval.web.guard import is_loopback
 

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from edit_eval.errors import ConfigurationError
+from edit_eval.guests.viewer import following
+from edit_eval.guests.viewer import runs as module
+from edit_eval.guests.viewer.following import Following
+from edit_eval.guests.viewer.runs import Runs, find_runs
 from edit_eval.records import Status
 from edit_eval.run import Run
 from edit_eval.store.journal import seal
-from edit_eval.viewer import following
-from edit_eval.viewer import runs as module
-from edit_eval.viewer.following import Following
-from edit_eval.viewer.runs import Runs, find_runs
-from viewer.served import Viewer
+from guests.viewer.served import Viewer
 
 LINES = ("edits", "replies")
 

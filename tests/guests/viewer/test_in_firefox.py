@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from edit_eval.run import Run
+from guests.viewer.served import Viewer
 from late_imports import needs
 from reporting.reports import report_on
-from viewer.served import Viewer
 
 needs("aiohttp")
 

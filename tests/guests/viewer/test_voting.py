@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from edit_eval.errors import ConfigurationError
+from edit_eval.guests.viewer.pages import write_raters_page
 from edit_eval.run import Run
 from edit_eval.statistics.people import read_people_file
 from edit_eval.store.journal import seal, unseal
 from edit_eval.store.votes import FileHead, VoteLine, add_saved_votes, read_asked, write_votes
-from edit_eval.viewer.pages import write_raters_page
-from viewer.large_run import write_large_run
-from viewer.served import Viewer
+from guests.viewer.large_run import write_large_run
+from guests.viewer.served import Viewer
 
 
 @pytest.fixture

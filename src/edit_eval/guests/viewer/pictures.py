@@ -5,24 +5,21 @@ from __future__ import annotations
 import io
 import os
 import re
-import stat
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from contextlib import suppress
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from edit_eval.benchmarks.known_sources import may_be_known, read_known_source
 from edit_eval.errors import PictureError
+from edit_eval.guests.viewer.following import Following
 from edit_eval.pictures import read_picture, small_copy, small_copy_name
 from edit_eval.records import Edit, Sample
+from edit_eval.store.run_directory import read_within
 from edit_eval.text import Text
-from edit_eval.viewer.following import Following
 
 DIGEST = re.compile(r"[0-9a-f]{64}")
-MOST_BYTES = 256 << 20
-"""Largest file of a picture, which is read into memory."""
 MOST_KEPT = 32 << 20
 """Bytes of thumbnails kept."""
 AT_ONCE = max(1, min(4, os.cpu_count() or 1))
@@ -63,30 +60,6 @@ def read_source(run: Following, digest: str) -> bytes | None:
     """Reads one of the samples' pictures, if the user's cache knows it."""
     picture = run.find_picture(digest)
     return None if picture is None else read_known_source(picture)
-
-
-def read_within(folder: Path, name: str, room: str = "images") -> bytes | None:
-    """Reads a file in a `room` of a run; None unless it is a plain file reached without links."""
-    parts = PurePosixPath(name).parts
-    if len(parts) < 2 or parts[0] != room or ".." in parts or "\0" in name:
-        return None
-    opened: list[int] = []
-    try:
-        opened.append(os.open(folder, os.O_RDONLY | os.O_DIRECTORY))  # the run itself may be reached by a link
-        for part in parts[:-1]:
-            opened.append(os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=opened[-1]))
-        opened.append(os.open(parts[-1], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=opened[-1]))
-        found = os.fstat(opened[-1])
-        if not stat.S_ISREG(found.st_mode) or found.st_size > MOST_BYTES:
-            return None
-        with open(opened.pop(), "rb") as file:
-            return file.read()
-    except (OSError, ValueError):
-        return None
-    finally:
-        for descriptor in opened:
-            with suppress(OSError):
-                os.close(descriptor)
 
 
 def kind_of(data: bytes) -> str:

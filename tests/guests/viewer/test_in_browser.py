@@ -10,7 +10,7 @@ from typing import Any
 
 from edit_eval.reporting.entries import link
 from edit_eval.run import Run
-from viewer.served import Viewer
+from guests.viewer.served import Viewer
 
 Open = Callable[..., Any]
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from edit_eval.viewer.runs import Runs
-from edit_eval.viewer.server import make_app
+from edit_eval.guests.viewer.runs import Runs
+from edit_eval.guests.viewer.server import make_app
 from edit_eval.web.server import WebServer
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from edit_eval.web import bodies, connections, server
 from edit_eval.web.guard import is_loopback
-from viewer.served import Viewer
+from guests.viewer.served import Viewer
 
 JSON = {"Content-Type": "application/json"}
 VOTE = "/run/{run}/votes"
