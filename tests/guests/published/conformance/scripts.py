@@ -1,6 +1,6 @@
 """The authors' own scripts, run over the same sets of replies: their numbers, frozen in `rows/`.
 
-    EDIT_EVAL_AUTHORS=FOLDER python tests/published/conformance/scripts.py [PROTOCOL ...]
+    EDIT_EVAL_AUTHORS=FOLDER python tests/guests/published/conformance/scripts.py [PROTOCOL ...]
 
 makes the rows anew (GEdit-Bench v2's script needs the package json_repair). FOLDER holds a checkout of each repository
 of `REPOSITORIES` as OWNER+NAME at that commit; nothing of theirs is part of this project. Their parsers, loops and

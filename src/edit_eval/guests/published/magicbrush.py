@@ -20,13 +20,12 @@ from edit_eval.benchmarks.parquet_rows import ParquetRows, parquet_files
 from edit_eval.benchmarks.plain_files import PlainFiles, given
 from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParameters, Held, Row, RowBenchmark
 from edit_eval.errors import ConfigurationError
+from edit_eval.protocols.certificates import Certificate
 from edit_eval.protocols.contract import Missing, Question, Score
 from edit_eval.protocols.criteria import mean_of, settled
 from edit_eval.protocols.numbers import Numbers
 from edit_eval.records import Judgement, Reading, Reply, Sample, Status
 from edit_eval.text import Text
-
-REGISTERED = {"benchmark:magicbrush": "MagicBrush", "protocol:magicbrush": "MagicBrushScores"}
 
 FINAL, EARLIER = "final turn", "earlier turn"
 """The categories if turns build on one another: the authors compare only the last of a session."""
@@ -151,6 +150,16 @@ class MagicBrushScores(Numbers):
     picture: then there is no such number. L1 and L2 need `picture_metrics: {bicubic: true}`; the encoder of
     `embedding_metrics` decides between CLIP-I and DINO.
     """
+
+    certificate: ClassVar[Certificate] = Certificate(
+        repository="OSU-NLP-Group/MagicBrush",
+        commit="fcfc8921396b5e2b047c388028b7c995f5e0ee19",
+        on="2026-11-24",
+        sets=12,
+        numbers=24,
+        beside=Text("L1 and L2; CLIP-I, DINO and CLIP-T have the same mean, but their models were not run"),
+        without=("CLIP-I or DINO", "CLIP-T"),
+    )
 
     def __init__(self, parameters: Numbers.Parameters) -> None:
         super().__init__(parameters)

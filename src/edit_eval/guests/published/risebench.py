@@ -15,12 +15,11 @@ from typing import Any, ClassVar
 
 from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParameters, Row
+from edit_eval.protocols.certificates import Certificate
 from edit_eval.protocols.contract import Missing, Score, Values
 from edit_eval.protocols.criteria import ONE_NUMBER, CriteriaProtocol, Official, mean_of, question, settled
 from edit_eval.records import Judgement, Sample, Scale, Status
 from edit_eval.text import Text
-
-REGISTERED = {"benchmark:risebench": "RISEBench", "protocol:risebench": "RISEBenchScores"}
 
 ALONE = "reasoning_wo_ins"
 """The column that says that a puzzle's solution is judged by its picture alone, without the instruction. The authors'
@@ -299,6 +298,14 @@ class RISEBenchScores(CriteriaProtocol):
     weights all but puzzles as if none were; so does `Score`, but not `score`. With their prompts a puzzle's solution is
     asked for as in their script, which checks the file instead of the row.
     """
+
+    certificate: ClassVar[Certificate] = Certificate(
+        repository="PhoenixZ810/RISEBench",
+        commit="5f226519b25c005bb32fb83864bbd1845ab85c23",
+        on="2026-11-24",
+        sets=42,
+        numbers=84,
+    )
 
     rubric = RUBRIC
     official_file = AuthorsFile(

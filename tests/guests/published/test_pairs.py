@@ -12,8 +12,8 @@ from PIL import Image
 
 from edit_eval import evaluate
 from edit_eval.errors import ConfigurationError
+from edit_eval.guests.published.pairs import GEditBenchV2, GenArena, PublishedPairs
 from edit_eval.protocols.contract import fault
-from edit_eval.published.pairs import GEditBenchV2, GenArena, PublishedPairs
 from edit_eval.records import Reply, Status
 from faults.faulty_runs import Ears
 from small_matrix import small_sample

@@ -23,13 +23,12 @@ from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.file_tree import FileTree, FoundFile
 from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParameters, Row, numbered
 from edit_eval.errors import ConfigurationError
+from edit_eval.protocols.certificates import Certificate
 from edit_eval.protocols.contract import Missing, Question, Score
 from edit_eval.protocols.criteria import ONE_NUMBER, CriteriaProtocol, question, settled
 from edit_eval.records import Judgement, Sample, Scale, Status
 from edit_eval.rubrics.loading import authors_texts
 from edit_eval.text import Text
-
-REGISTERED = {"benchmark:wiseedit": "WiseEdit", "protocol:wiseedit": "WiseEditScores"}
 
 _ALWAYS = ("following", "preserving", "quality")
 ASKS: Mapping[str, tuple[str, ...]] = {
@@ -293,6 +292,15 @@ class WiseEditScores(CriteriaProtocol):
     are judged by the English ones. Their script reads both languages at once and drops a row in both if one lacks a
     number; a run has one language.
     """
+
+    certificate: ClassVar[Certificate] = Certificate(
+        repository="beepkh/WiseEdit",
+        commit="58cadba788b56ee718724e27d64c2c76c297d046",
+        on="2026-11-24",
+        sets=62,
+        numbers=310,
+        beside=Text("for one language; theirs leaves out of both what either lacks"),
+    )
 
     rubric = RUBRIC
     recorded = (0, 100)

@@ -3,10 +3,10 @@
 Facts: PKU-YuanGroup/ImgEdit@547185d, Benchmark/: Basic/basic_edit.json (737 rows), UGE/UGE_edit.json (47 rows) and
 Multiturn/Multiturn_readme.md (columns); Basic/prompts.json, Basic/step1_get_avgscore.py, step2_typescore.py,
 UGE/get_average_score.py (what is asked, the means). The pictures are Benchmark.tar of sysuyy/ImgEdit on the hub. Its
-contents are known from code that reads it (listed in tests/published/published_files.yaml): it has the rows of Basic
-and of the turns; for those of UGE one reader finds them there, as JSONL, and another says they are missing. No script
-computes the overall number: nine of the twelve rows of the authors' table are the mean of their nine types (the other
-three match none of the possible means).
+contents are known from code that reads it (listed in tests/guests/published/published_files.yaml): it has the rows of
+Basic and of the turns; for those of UGE one reader finds them there, as JSONL, and another says they are missing. No
+script computes the overall number: nine of the twelve rows of the authors' table are the mean of their nine types (the
+other three match none of the possible means).
 """
 
 from __future__ import annotations
@@ -22,12 +22,11 @@ from edit_eval.benchmarks.file_tree import FoundFile
 from edit_eval.benchmarks.json_items import KEY
 from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParameters, Held, Row
 from edit_eval.errors import ConfigurationError
+from edit_eval.protocols.certificates import Certificate
 from edit_eval.protocols.contract import Missing, Score
 from edit_eval.protocols.criteria import CriteriaProtocol, Official, mean_of, question, settled
 from edit_eval.records import Judgement, Sample, Scale, Status
 from edit_eval.text import Text
-
-REGISTERED = {"benchmark:imgedit": "ImgEdit", "protocol:imgedit": "ImgEditScores"}
 
 UGE_ROWS = AuthorsFile(
     "PKU-YuanGroup/ImgEdit",
@@ -267,6 +266,14 @@ class ImgEditScores(CriteriaProtocol):
     an edit without such a line is left out; with ours, an edit with an unreadable reply is left out. Their script stops
     at a missing edit or reply: then there is no such number.
     """
+
+    certificate: ClassVar[Certificate] = Certificate(
+        repository="PKU-YuanGroup/ImgEdit",
+        commit="547185d12c08267a862b94248576e1746e479937",
+        on="2026-11-24",
+        sets=42,
+        numbers=42,
+    )
 
     rubric = RUBRIC
     # Benchmark/Basic/prompts.json of PKU-YuanGroup/ImgEdit@547185d has the same bytes, but no licence.

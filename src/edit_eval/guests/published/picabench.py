@@ -20,6 +20,7 @@ from edit_eval.benchmarks.json_items import kind
 from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, ParquetParameters, Row
 from edit_eval.judges.answers import NoAnswer, excerpt, json_decoder, json_objects
 from edit_eval.judges.contract import PROBABILITIES
+from edit_eval.protocols.certificates import Certificate
 from edit_eval.protocols.checklist import Checklist
 from edit_eval.protocols.contract import Question, Score, Step, View
 from edit_eval.protocols.criteria import mean_of, settled
@@ -27,8 +28,6 @@ from edit_eval.protocols.replies import read_values, read_yes_or_no
 from edit_eval.records import Judgement, Reading, Reply, Sample, Scale
 from edit_eval.rubrics.loading import authors_texts
 from edit_eval.text import Text
-
-REGISTERED = {"benchmark:picabench": "PICABench", "protocol:picabench": "PICAEval"}
 
 CANVAS = 1024
 """Longer side in pixels of the canvas of the boxes, and of enlarged crops (`resize_image`)."""
@@ -132,6 +131,15 @@ class PICAEval(Checklist):
     `published` has the authors' numbers, `Overall` and one per law, times 100: a missing edit is left out; an
     unreadable or missing reply is a wrong answer. In a reply in words they take the first yes or no.
     """
+
+    certificate: ClassVar[Certificate] = Certificate(
+        repository="Andrew0613/PICABench",
+        commit="0514acddffccce9612cafc528a3334881af9a72c",
+        on="2026-11-28",
+        sets=44,
+        numbers=190,
+        beside=Text("what is cut out may be a pixel larger or smaller than theirs"),
+    )
 
     @dataclass(frozen=True)
     class Parameters:

@@ -19,8 +19,8 @@ from judged import judged, judgement, sample
 from edit_eval.benchmarks.selection import select
 from edit_eval.errors import ConfigurationError
 from edit_eval.experiment import with_clusters
+from edit_eval.guests.published.imgedit import _LINES, TYPES, ImgEdit, ImgEditScores
 from edit_eval.protocols.contract import Missing
-from edit_eval.published.imgedit import _LINES, TYPES, ImgEdit, ImgEditScores
 from edit_eval.records import Reply, Status
 
 ROWS = {

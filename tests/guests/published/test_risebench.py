@@ -16,10 +16,10 @@ from authors_files import Authors
 from five_dimension_files import picture
 from judged import judged, judgement, sample
 
+from edit_eval.guests.published.risebench import RISEBench, RISEBenchScores
+from edit_eval.guests.published.risebench import RISEBenchScores as Protocol
+from edit_eval.guests.published.unireditbench import UniREditBench, UniREditBenchScores
 from edit_eval.protocols.contract import Missing, fault, scoring
-from edit_eval.published.risebench import RISEBench, RISEBenchScores
-from edit_eval.published.risebench import RISEBenchScores as Protocol
-from edit_eval.published.unireditbench import UniREditBench, UniREditBenchScores
 from edit_eval.records import Scale, Status
 
 

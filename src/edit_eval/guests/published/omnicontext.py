@@ -16,6 +16,8 @@ from typing import Any, ClassVar
 
 from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, ParquetParameters, Row, numbered
+from edit_eval.guests.published.gedit import LIMIT, is_whole_within, mended_json
+from edit_eval.protocols.certificates import Certificate
 from edit_eval.protocols.contract import Missing, Score, Values
 from edit_eval.protocols.criteria import (
     ONE_NUMBER,
@@ -28,10 +30,8 @@ from edit_eval.protocols.criteria import (
     question,
     settled,
 )
-from edit_eval.published.gedit import LIMIT, is_whole_within, mended_json
 from edit_eval.records import Judgement, Sample, Scale, Status
-
-REGISTERED = {"benchmark:omnicontext": "OmniContext", "protocol:omnicontext": "OmniContextScores"}
+from edit_eval.text import Text
 
 SCENE = "scene"
 """Part of the name of task types whose last source is the scene."""
@@ -124,6 +124,18 @@ class OmniContextScores(CriteriaProtocol):
     without a number. They ask each question three times and keep the last readable reply, as `evaluation: {repeats: 3}`
     does; of several repeats the last one counts here.
     """
+
+    certificate: ClassVar[Certificate] = Certificate(
+        repository="VectorSpaceLab/OmniGen2",
+        commit="0f72fa92564d9f8ba76f53fcc3c05aca2372458f",
+        on="2026-11-28",
+        sets=155,
+        numbers=465,
+        beside=Text(
+            "they ask three times and keep the last reply, as `evaluation.repeats: 3` does; they scale large sources "
+            "down and make pictures JPEG, which is not done here"
+        ),
+    )
 
     @dataclass(frozen=True)
     class Parameters(PromptParameters):

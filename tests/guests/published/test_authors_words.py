@@ -13,11 +13,11 @@ from PIL import Image
 
 from edit_eval import evaluate
 from edit_eval.errors import ConfigurationError
+from edit_eval.guests.published.msebench import MSEScores
+from edit_eval.guests.published.picabench import PICAEval
+from edit_eval.guests.published.structeditbench import COVERED, StructScore
+from edit_eval.guests.published.wiseedit import WiseEditScores
 from edit_eval.protocols.contract import View, fault
-from edit_eval.published.msebench import MSEScores
-from edit_eval.published.picabench import PICAEval
-from edit_eval.published.structeditbench import COVERED, StructScore
-from edit_eval.published.wiseedit import WiseEditScores
 from edit_eval.records import Picture, Reply, Status
 from faults.faulty_runs import Ears
 from late_imports import Late

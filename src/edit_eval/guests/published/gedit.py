@@ -21,6 +21,7 @@ from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.plain_files import shown
 from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, ParquetParameters, Row
 from edit_eval.errors import ConfigurationError
+from edit_eval.protocols.certificates import Certificate
 from edit_eval.protocols.contract import Missing, Question, Score, Values, View, parts
 from edit_eval.protocols.criteria import guessed, least_or_guessed, mean_of
 from edit_eval.protocols.replies import list_schema, number, read_list, read_number, read_values
@@ -28,8 +29,6 @@ from edit_eval.records import Judgement, Reading, Reply, Sample, Scale, Status
 from edit_eval.rubrics import loading
 from edit_eval.rubrics.loading import authors_texts, own_prompts
 from edit_eval.text import Text
-
-REGISTERED = {"benchmark:gedit": "GEdit", "protocol:viescore": "VIEScore"}
 
 LOWEST, HIGHEST = 0, 10
 GIVES = {"SC": ("success", "restraint"), "PQ": ("naturalness", "no_artifacts")}
@@ -211,6 +210,18 @@ class VIEScore:
     0 to 10 and lists of any length count, an edit with braces that hold no JSON is asked about for ever, and so there
     is no such number.
     """
+
+    certificate: ClassVar[Certificate] = Certificate(
+        repository="stepfun-ai/Step1X-Edit",
+        commit="570eba6ebda0c45c013983a483afbf2fd12bfcbc",
+        on="2026-11-28",
+        sets=151,
+        numbers=453,
+        beside=Text(
+            "where they guess, the guess is by `guess_seed`; they scale edits bicubically and make pictures JPEG, "
+            "which is not done here"
+        ),
+    )
 
     @dataclass(frozen=True)
     class Parameters:

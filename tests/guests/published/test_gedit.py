@@ -24,9 +24,9 @@ from edit_eval.benchmarks.parquet_rows import ParquetRows
 from edit_eval.benchmarks.selection import refuse_bad
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import BenchmarkError, ConfigurationError
+from edit_eval.guests.published.gedit import GEdit, VIEScore
 from edit_eval.protocols.contract import Missing, fault, scoring
 from edit_eval.protocols.replies import advice_on_limits
-from edit_eval.published.gedit import GEdit, VIEScore
 from edit_eval.records import LANGUAGES, Reply, Sample, Scale, Status
 from late_imports import Late
 

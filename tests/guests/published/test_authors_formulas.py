@@ -11,9 +11,9 @@ import random
 import pytest
 from judged import judged, judgement, sample
 
+from edit_eval.guests.published.gedit import VIEScore
+from edit_eval.guests.published.risebench import RISEBenchScores
 from edit_eval.protocols.contract import Missing
-from edit_eval.published.gedit import VIEScore
-from edit_eval.published.risebench import RISEBenchScores
 from edit_eval.records import Status
 
 SETS = 200

@@ -21,14 +21,13 @@ from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.errors import ConfigurationError
 from edit_eval.hub import local_path
 from edit_eval.judges.answers import NoAnswer, excerpt, json_decoder, json_objects
+from edit_eval.protocols.certificates import Certificate
 from edit_eval.protocols.contract import Question
 from edit_eval.protocols.pairwise import RUBRIC, Aspect, Comparing, Meetings
 from edit_eval.records import Sample
 from edit_eval.rubrics import loading
 from edit_eval.rubrics.loading import authors_texts, read_text
 from edit_eval.text import Text
-
-REGISTERED = {"protocol:genarena": "GenArena", "protocol:geditbench_v2": "GEditBenchV2"}
 
 _FOLDER = "src/prompts/assets/vlm/assessment"
 _DIGESTS = {
@@ -131,6 +130,18 @@ class GenArena(PublishedPairs):
     an answer, are a tie.
     """
 
+    certificate: ClassVar[Certificate] = Certificate(
+        repository="ruihanglix/genarena",
+        commit="dd09b86b6fb4801b5fab5d16c23ae9745f510534",
+        on="2026-11-24",
+        sets=31,
+        numbers=124,
+        beside=Text(
+            "their search run to its end, where they stop after 100 steps; none where an answer that cannot be read "
+            "here may be one to them"
+        ),
+    )
+
     aspects: ClassVar[Mapping[str, Aspect]] = {"better_response": "overall"}
     ties = False
     official_files: ClassVar[tuple[AuthorsFile, ...]] = (
@@ -170,6 +181,17 @@ class GEditBenchV2(PublishedPairs):
     A tie is an answer. Each question is asked in both orders; the authors ask in one, determined by name.
     `as_others_rate.geditbench_v2` is their rating of the same answers: Davidson's model over all three at once.
     """
+
+    certificate: ClassVar[Certificate] = Certificate(
+        repository="ZhangqiJiang07/GEditBench_v2",
+        commit="82bc00ed59963b597dea0b9162bdd9e38fc8fbe6",
+        on="2026-11-24",
+        sets=31,
+        numbers=124,
+        beside=Text(
+            "before they round to whole points; none where an answer that cannot be read here may be one to them"
+        ),
+    )
 
     aspects: ClassVar[Mapping[str, Aspect]] = {
         "instruction_following": "instruction",

@@ -18,6 +18,7 @@ from edit_eval.benchmarks.parquet_rows import ParquetRows
 from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, ParquetParameters, Row
 from edit_eval.errors import ConfigurationError
 from edit_eval.judges.answers import NoAnswer
+from edit_eval.protocols.certificates import Certificate
 from edit_eval.protocols.contract import Question, Score, Step, Values, View
 from edit_eval.protocols.criteria import mean_of, settled
 from edit_eval.protocols.replies import read_values
@@ -25,8 +26,6 @@ from edit_eval.records import Judgement, Reading, Reply, Sample, Scale
 from edit_eval.rubrics import loading
 from edit_eval.rubrics.loading import authors_texts
 from edit_eval.text import Text
-
-REGISTERED = {"benchmark:structeditbench": "StructEditBench", "protocol:structeditbench": "StructScore"}
 
 EDITING, MAINTAIN = "editing", "maintain"
 """What a question is about: what the edit was to change, or to leave unchanged."""
@@ -189,6 +188,14 @@ class StructScore:
     unreadable answer is wrong, and an edit without questions about the rest counts as 0 in their `Maintain`. In their
     words an edit is shown as they show it, scaled and cut to the nearest of forty shapes; in ours it is shown whole.
     """
+
+    certificate: ClassVar[Certificate] = Certificate(
+        repository="zhuole1025/Structured-Visuals",
+        commit="c8cc9f41261af5accaa9fd591daf87f1fd2671d3",
+        on="2026-11-28",
+        sets=42,
+        numbers=281,
+    )
 
     @dataclass(frozen=True)
     class Parameters:

@@ -6,4 +6,4 @@ import sys
 from pathlib import Path
 
 for room in ("protocols", "benchmarks"):
-    sys.path.insert(0, str(Path(__file__).parents[1] / room))  # for `judged`: pytest imports by path
+    sys.path.insert(0, str(Path(__file__).parents[2] / room))  # for `judged`: pytest imports by path

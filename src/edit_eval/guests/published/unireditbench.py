@@ -13,12 +13,11 @@ from typing import Any, ClassVar
 
 from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParameters, Row
+from edit_eval.guests.published.risebench import FINAL, SCALE, UNREAD, RISEBenchScores, full_marks, weighted
+from edit_eval.protocols.certificates import Certificate
 from edit_eval.protocols.contract import Score, Values
 from edit_eval.protocols.criteria import Official, mean_of, settled
-from edit_eval.published.risebench import FINAL, SCALE, UNREAD, RISEBenchScores, full_marks, weighted
 from edit_eval.records import Judgement
-
-REGISTERED = {"benchmark:unireditbench": "UniREditBench", "protocol:unireditbench": "UniREditBenchScores"}
 
 
 class UniREditBench(FilesBenchmark):
@@ -71,6 +70,14 @@ class UniREditBenchScores(RISEBenchScores):
     `published` has the authors' numbers: a missing edit, or one with an unreadable reply, is left out of both; in a
     reply with several numbers the first counts.
     """
+
+    certificate: ClassVar[Certificate] = Certificate(
+        repository="Maplebb/UniREditBench",
+        commit="a7015c5c2d17aecb1a5af4af1b234c357d86cc7d",
+        on="2026-11-24",
+        sets=42,
+        numbers=84,
+    )
 
     official_file = AuthorsFile(
         "Maplebb/UniREditBench",

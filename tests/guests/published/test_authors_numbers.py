@@ -14,12 +14,12 @@ import random
 import pytest
 from judged import judged, judgement, sample
 
+from edit_eval.guests.published.msebench import MSEScores
+from edit_eval.guests.published.omnicontext import OmniContextScores
+from edit_eval.guests.published.picabench import LAWS, PICAEval
+from edit_eval.guests.published.structeditbench import CATEGORIES, StructScore
+from edit_eval.guests.published.wiseedit import ASKS, WiseEditScores
 from edit_eval.protocols.contract import Missing
-from edit_eval.published.msebench import MSEScores
-from edit_eval.published.omnicontext import OmniContextScores
-from edit_eval.published.picabench import LAWS, PICAEval
-from edit_eval.published.structeditbench import CATEGORIES, StructScore
-from edit_eval.published.wiseedit import ASKS, WiseEditScores
 from edit_eval.records import Status
 
 SAID = ("Yes", "no.", '{"answer": "Yes", "explanation": "So."}', "I see no lamp: yes", "Nothing changed", "", "Maybe")

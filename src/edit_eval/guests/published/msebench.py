@@ -17,13 +17,12 @@ from typing import Any, ClassVar
 from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.json_items import kind
 from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, ParquetParameters, Row
+from edit_eval.protocols.certificates import Certificate
 from edit_eval.protocols.contract import Missing, Question, Score, Values, View, turn_named
 from edit_eval.protocols.criteria import CriteriaProtocol, Official, question, settled
 from edit_eval.records import Judgement, Reading, Sample, Scale, Status
 from edit_eval.rubrics import loading
 from edit_eval.text import Text
-
-REGISTERED = {"benchmark:msebench": "MSEBench", "protocol:msebench": "MSEScores"}
 
 TURNS = 5
 SUCCEEDS = 6
@@ -211,6 +210,15 @@ class MSEScores(CriteriaProtocol):
     judge turns after a failed one. Their script stops at a missing edit, and at a turn on the way without two numbers:
     then there is no such number. With their words, numbers outside 0 to 10 and parts of a number count as they are.
     """
+
+    certificate: ClassVar[Certificate] = Certificate(
+        repository="ByteDance-Seed/VINCIE",
+        commit="30fcf3694c246494bf51093ec12c35d9e255c855",
+        on="2026-11-24",
+        sets=64,
+        numbers=640,
+        beside=Text("they scale the source bicubically, which is done by Lanczos' filter here"),
+    )
 
     official_file = AuthorsFile(
         "ByteDance-Seed/VINCIE",

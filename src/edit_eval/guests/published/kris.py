@@ -19,12 +19,11 @@ from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.file_tree import FoundFile
 from edit_eval.benchmarks.json_items import KEY
 from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, Row, numbered
+from edit_eval.protocols.certificates import Certificate
 from edit_eval.protocols.contract import Score
 from edit_eval.protocols.criteria import CriteriaProtocol, Official, mean_of, question, settled
 from edit_eval.records import Judgement, Reading, Scale
 from edit_eval.text import Text
-
-REGISTERED = {"benchmark:kris": "Kris", "protocol:kris": "KrisScores"}
 
 LEVELS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "factual": {
@@ -265,6 +264,18 @@ class KrisScores(CriteriaProtocol):
     edit with four weighs more than one with three. A missing edit, or one with an unreadable reply, is left out. With
     their prompts a reply is read as they read it: JSON, else the first digit from 1 to 5 anywhere.
     """
+
+    certificate: ClassVar[Certificate] = Certificate(
+        repository="ByteDance-Seed/Bagel",
+        commit="056b5fd51a88c1eb4547318609e25d40080fcf87",
+        on="2026-11-24",
+        sets=63,
+        numbers=252,
+        beside=Text(
+            "by the edition of the scripts in that repository; the benchmark's own has no means; they make frames of a "
+            "sequence JPEG, which is not done here"
+        ),
+    )
 
     rubric = RUBRIC
     official_file = AuthorsFile(

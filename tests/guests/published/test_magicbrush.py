@@ -18,9 +18,9 @@ from edit_eval.benchmarks.selection import select
 from edit_eval.errors import ConfigurationError
 from edit_eval.guests.metrics.beside.embedding_metrics import EmbeddingMetrics
 from edit_eval.guests.metrics.beside.picture_metrics import PictureMetrics
+from edit_eval.guests.published.magicbrush import MagicBrush, MagicBrushScores
 from edit_eval.protocols.contract import Missing, fault
 from edit_eval.protocols.numbers import Numbers
-from edit_eval.published.magicbrush import MagicBrush, MagicBrushScores
 from edit_eval.records import Reply, Status
 from late_imports import Late
 

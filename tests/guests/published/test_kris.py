@@ -14,9 +14,9 @@ from authors_files import Authors
 from five_dimension_files import picture
 from judged import judged, judgement, sample
 
+from edit_eval.guests.published.kris import PLACES, Kris, KrisScores
+from edit_eval.guests.published.kris import KrisScores as Protocol
 from edit_eval.protocols.contract import Missing, fault
-from edit_eval.published.kris import PLACES, Kris, KrisScores
-from edit_eval.published.kris import KrisScores as Protocol
 from edit_eval.records import Status
 
 
