@@ -19,7 +19,7 @@ from edit_eval.config.yaml_text import read_file
 from judge_server import JudgeServer
 from photographs import COUNT, draw, name, opinion
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[3]
 command = pytest.fixture(caller)
 
 

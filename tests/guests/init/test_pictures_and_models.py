@@ -10,18 +10,10 @@ from typing import Any
 import pytest
 
 from edit_eval.benchmarks.table import TableBenchmark
+from edit_eval.config.shorthand import FLAGS, Kind, on_devices
 from edit_eval.errors import ConfigurationError
-from edit_eval.starting import (
-    FLAGS,
-    Kind,
-    Pictures,
-    apart,
-    likely_edits,
-    likely_pictures,
-    look_at_model,
-    look_at_pictures,
-    on_devices,
-)
+from edit_eval.guests.init.models import apart, look_at_model
+from edit_eval.guests.init.pictures import Pictures, likely_edits, likely_pictures, look_at_pictures
 from judge_server import JudgeServer
 from photographs import draw, name
 

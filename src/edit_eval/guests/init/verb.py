@@ -1,4 +1,4 @@
-"""The verbs `init`, which writes a configuration for your pictures and models, and `config show`."""
+"""The verb `init`: makes a configuration from pictures, edits and judges that the user has."""
 
 from __future__ import annotations
 
@@ -7,91 +7,97 @@ import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 import typer
 
-from edit_eval.command_line import Config, Force, Options, answer, end_if_short, say, verb, wants_json, written_beside
+from edit_eval.command_line import JUDGE, Force, answer, end_if_short, say, wants_json, written_beside
 from edit_eval.errors import ConfigurationError, EditEvalError
 from edit_eval.reporting.language import said
 from edit_eval.text import Text, counted
+from edit_eval.verbs.contract import Verb
 
 if TYPE_CHECKING:
     from edit_eval.benchmarks.table import NoColumn
-    from edit_eval.starting import Kind, ModelDraft, Pictures, Started
+    from edit_eval.config.shorthand import Kind, ModelDraft
+    from edit_eval.guests.init.pictures import Pictures
+    from edit_eval.guests.init.writing import Started
 
 T = TypeVar("T")
 
 FIRST_TRY = 2
 """Samples of each category that `init` proposes for a first run where models are paid."""
 
-starting = typer.Typer()
-config = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Show what a configuration amounts to.")
-
 PICTURES = "a folder, a table (CSV, JSON, JSONL, Parquet), OWNER/NAME on the Hub, or a benchmark of `list`"
 EDITS = "a folder of finished edits or of weights, OWNER/NAME on the Hub, MODEL@http://..., FILE.py:CLASS"
-JUDGE = "MODEL@http://HOST:8000/v1, a folder of weights, OWNER/NAME on the Hub, FILE.py:CLASS"
 
 
-@verb(starting, short_help="Write a configuration for your pictures and models.")
-def init(
-    file: Annotated[
-        Path | None, typer.Argument(metavar="FILE.yaml", help="The configuration to write. Default: evaluation.yaml.")
-    ] = None,
-    *,
-    pictures: Annotated[str | None, typer.Option(metavar="WHAT", help=f"Your pictures: {PICTURES}.")] = None,
-    edits: Annotated[
-        list[str] | None,
-        typer.Option(metavar="[NAME=]WHAT", help=f"What edits them; several are compared: {EDITS}."),
-    ] = None,
-    judge: Annotated[list[str] | None, typer.Option(metavar="[NAME=]WHAT", help=f"What judges: {JUDGE}.")] = None,
-    devices: Annotated[
-        str | None, typer.Option(metavar="LIST|cpu:N|auto", help="Where models run: auto is every GPU here.")
-    ] = None,
-    instruction: Annotated[
-        str, typer.Option(metavar="TEXT", help="One instruction for all pictures of a folder that has none.")
-    ] = "",
-    field: Annotated[
-        list[str] | None,
-        typer.Option(metavar="OURS=THEIRS", help="A column of your table by its name: instruction=task."),
-    ] = None,
-    reasons: Annotated[
-        bool | None,
-        typer.Option(
-            "--reasons/--no-reasons",
-            help="Whether judges write why before the score: more to read, several times slower.",
-            show_default=False,
-        ),
-    ] = None,
-    from_: Annotated[
-        str | None, typer.Option("--from", metavar="NAME", help="Copy a configuration that `list` shows instead.")
-    ] = None,
-    force: Force = False,
-) -> None:
-    """Write a configuration for your pictures and models, check it, and print the next command.
+class InitVerb(Verb):
+    """Write a configuration for your pictures and models.
 
-    In a terminal it asks for what is not given. Pictures without instructions get a table to fill in.
+    It is checked, and the next command is printed. In a terminal it asks for what is not given. Pictures without
+    instructions get a table to fill in.
     """
-    from edit_eval.starting import STANDARD, copy_shipped, refuse_to_overwrite, write_configuration
 
-    if from_ is not None:
-        if any((pictures, edits, judge, devices, instruction, field, reasons is not None)):
-            raise ConfigurationError(Text("--from copies a configuration as it is; leave out the other flags"))
-        file = file or Path(f"{from_}.yaml")
+    about: ClassVar = {"group": "To begin", "before": "doctor"}
+
+    @staticmethod
+    def call(
+        file: Annotated[
+            Path | None,
+            typer.Argument(metavar="FILE.yaml", help="The configuration to write. Default: evaluation.yaml."),
+        ] = None,
+        *,
+        pictures: Annotated[str | None, typer.Option(metavar="WHAT", help=f"Your pictures: {PICTURES}.")] = None,
+        edits: Annotated[
+            list[str] | None,
+            typer.Option(metavar="[NAME=]WHAT", help=f"What edits them; several are compared: {EDITS}."),
+        ] = None,
+        judge: Annotated[list[str] | None, typer.Option(metavar="[NAME=]WHAT", help=f"What judges: {JUDGE}.")] = None,
+        devices: Annotated[
+            str | None, typer.Option(metavar="LIST|cpu:N|auto", help="Where models run: auto is every GPU here.")
+        ] = None,
+        instruction: Annotated[
+            str, typer.Option(metavar="TEXT", help="One instruction for all pictures of a folder that has none.")
+        ] = "",
+        field: Annotated[
+            list[str] | None,
+            typer.Option(metavar="OURS=THEIRS", help="A column of your table by its name: instruction=task."),
+        ] = None,
+        reasons: Annotated[
+            bool | None,
+            typer.Option(
+                "--reasons/--no-reasons",
+                help="Whether judges write why before the score: more to read, several times slower.",
+                show_default=False,
+            ),
+        ] = None,
+        from_: Annotated[
+            str | None, typer.Option("--from", metavar="NAME", help="Copy a configuration that `list` shows instead.")
+        ] = None,
+        force: Force = False,
+    ) -> None:
+        """Writes it, and says what to type next."""
+        from edit_eval.guests.init.writing import STANDARD, copy_shipped, refuse_to_overwrite, write_configuration
+
+        if from_ is not None:
+            if any((pictures, edits, judge, devices, instruction, field, reasons is not None)):
+                raise ConfigurationError(Text("--from copies a configuration as it is; leave out the other flags"))
+            file = file or Path(f"{from_}.yaml")
+            refuse_to_overwrite(file, force)
+            return _say_and_check(copy_shipped(from_, file))
+        file = file or Path(STANDARD)
         refuse_to_overwrite(file, force)
-        return _say_and_check(copy_shipped(from_, file))
-    file = file or Path(STANDARD)
-    refuse_to_overwrite(file, force)
-    found, models, judges = _answers(pictures, edits or [], judge or [], instruction, _fields(field or []))
-    asked_where = devices or (
-        _asked(Text("Where does it run? (auto: every GPU here; 0,1; cpu:2)"), "auto", str)
-        if any(model.wants_device for model in (*models, *judges))
-        else "auto"
-    )
-    if found.takes_reasons and any(model.writes for model in judges) and reasons is None:
-        question = Text("Should judges say why before they score? (yes: more to read; no: several times faster)")
-        reasons = _asked(question, "yes", _yes)
-    _say_and_check(write_configuration(file, found, models, judges, asked_where, bool(reasons)))
+        found, models, judges = _answers(pictures, edits or [], judge or [], instruction, _fields(field or []))
+        asked_where = devices or (
+            _asked(Text("Where does it run? (auto: every GPU here; 0,1; cpu:2)"), "auto", str)
+            if any(model.wants_device for model in (*models, *judges))
+            else "auto"
+        )
+        if found.takes_reasons and any(model.writes for model in judges) and reasons is None:
+            question = Text("Should judges say why before they score? (yes: more to read; no: several times faster)")
+            reasons = _asked(question, "yes", _yes)
+        _say_and_check(write_configuration(file, found, models, judges, asked_where, bool(reasons)))
 
 
 def _answers(
@@ -99,7 +105,8 @@ def _answers(
 ) -> tuple[Pictures, list[ModelDraft], list[ModelDraft]]:
     """Finds pictures, edit models and judges from the flags, the current folder, or answers at a terminal."""
     from edit_eval.benchmarks.table import NoColumn
-    from edit_eval.starting import likely_edits, likely_pictures, look_at_model, look_at_pictures
+    from edit_eval.guests.init.models import look_at_model
+    from edit_eval.guests.init.pictures import likely_edits, likely_pictures, look_at_pictures
 
     def look(written: str) -> Pictures:
         while True:
@@ -251,30 +258,3 @@ def _controls(file: Path) -> str:
         return controls_of(file)
     except EditEvalError:  # whoever runs it is told why
         return ""
-
-
-@verb(config, name="show", short_help="Print a configuration with all that it extends.")
-def config_show(
-    config: Config,
-    *,
-    options: Options,
-    resolved: Annotated[
-        bool, typer.Option("--resolved", help="Print what a run records instead: every default filled in.")
-    ] = False,
-) -> None:
-    """Print a configuration merged with what it extends and with the flags; a comment says where a value came from."""
-    from edit_eval.config.loading import as_written, load_configuration
-    from edit_eval.config.shipped import shipped
-    from edit_eval.config.yaml_text import write_yaml
-
-    names = {str(path): name for name, path in shipped().items()}
-    if resolved:
-        plain = load_configuration(config, **options, data_may_be_missing=True).as_plain()
-        return answer(lambda: plain, lambda: print(write_yaml(plain), end=""))
-    values, origin = as_written(config, **options)
-
-    def whence(place: tuple[str, ...]) -> str:
-        found = origin(place)
-        return Text("from {}", names.get(found, found)) if found else ""
-
-    answer(lambda: values, lambda: print(write_yaml(values, whence), end=""))
