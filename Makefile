@@ -4,13 +4,16 @@ BIN := .venv/bin
 # A worker is a process, and a test starts hundreds: where nothing compiled is kept, each would compile all it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test models apis cluster docs wheel release chaos proof lint texts screenshots bench bench-gpu clean
+.PHONY: demo test quick models apis cluster docs wheel release chaos proof lint texts screenshots bench bench-gpu clean
 
 demo: .venv/.core  ## a whole evaluation of the embedded benchmark, no weights, no GPU
 	$(BIN)/edit-eval demo
 
 test: .venv/.dev .venv/.judge lint  ## everything that must pass before a commit
 	$(BIN)/pytest -n 4 --dist loadfile --max-worker-restart 0  # one for torch; three, as real processes wait half of their time
+
+quick: .venv/.dev .venv/.judge  ## the tests that a change reaches, nearest first, for a minute or two; `BASE=COMMIT`: since there; `MINUTES=5`
+	$(BIN)/python .ci/quick.py $(if $(BASE),--base $(BASE)) $(if $(MINUTES),--minutes $(MINUTES))
 
 models: .venv/.dev .venv/.judge .venv/.bitsandbytes  ## the real model classes with tiny weights, in every variant; ten minutes
 	$(BIN)/pytest tests -m models -n 2
@@ -37,7 +40,7 @@ release: wheel  ## the same, ready to be uploaded: says what is still missing, o
 	$(BIN)/python .ci/release.py
 
 chaos: .venv/.dev  ## the faults of the tests far more often: 200 kills, every byte and bit of the journals, other runs than before, thousands of drawn evaluations, what intervals hold in drawn data; two hours on two quiet cores
-	$(BIN)/pytest tests/faults tests/viewer tests/test_damaged_configuration.py -m chaos -n 2
+	$(BIN)/pytest tests/faults tests/guests/viewer tests/test_damaged_configuration.py -m chaos -n 2
 	$(BIN)/pytest tests/scheduling tests/config tests/store tests/execution -n 2 --hypothesis-profile=searching
 	$(BIN)/pytest tests/combinations -m chaos -n 2 --dist worksteal
 	$(BIN)/pytest tests/statistics -m chaos -n 2 --dist worksteal  # so that no long test waits behind another one

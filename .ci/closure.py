@@ -17,15 +17,17 @@ SOURCE = Path(__file__).parents[1] / "src"
 
 
 def statements(node: ast.AST) -> Iterator[ast.AST]:
-    """Yields all statements beneath a node but those under `if TYPE_CHECKING`."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
-            for other in child.orelse:
-                yield other
-                yield from statements(other)
-            continue
-        yield child
-        yield from statements(child)
+    """Yields all nodes beneath one, outer before inner, but those under `if TYPE_CHECKING`."""
+    left = [node]
+    while left:
+        at = left.pop()
+        only_for_types = isinstance(at, ast.If) and "TYPE_CHECKING" in ast.unparse(at.test)
+        for name in ("orelse",) if only_for_types else at._fields:
+            below = getattr(at, name, None)
+            for child in below if isinstance(below, list) else (below,):
+                if isinstance(child, ast.AST) and not isinstance(child, ast.expr_context):
+                    yield child
+                    left.append(child)
 
 
 def file_of(module: str) -> Path | None:

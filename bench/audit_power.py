@@ -27,8 +27,8 @@ from edit_eval.guests.audit.findings import (
 )
 from edit_eval.guests.audit.measure import ShownEdit, Trial, share
 from edit_eval.guests.audit.order import PAIRS, ahead
+from edit_eval.guests.scenes.beside.ladder import BRIEF, BRIEFLY, EXAMINED, VIEWS
 from edit_eval.records import Scale, Status
-from edit_eval.scenes.ladder import BRIEF, BRIEFLY, EXAMINED, VIEWS
 
 WORTH = {
     "right": 1.0, "dose_75": 0.86, "extra": 0.80, "dose_50": 0.66, "no_consequence": 0.6, "dose_25": 0.42,

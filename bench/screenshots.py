@@ -130,7 +130,7 @@ def a_bridge(folder: Path, environment: Mapping[str, str]) -> None:
 
 
 STRICT = """
-from edit_eval.scenes.judge import SceneJudge
+from edit_eval.guests.scenes.beside.judge import SceneJudge
 
 
 class Strict(SceneJudge):

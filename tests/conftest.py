@@ -13,6 +13,7 @@ import shutil
 import signal
 import sys
 import tomllib
+from collections import defaultdict
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
@@ -112,6 +113,22 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     if rows and "chaos" in config.option.markexpr:
         terminalreporter.section("simulated: 95% intervals cover, tests at .05 call, power at `detectable`")
         terminalreporter.write_line("\n".join(sorted(rows)))
+
+
+_seconds: dict[str, float] = defaultdict(float)
+"""By files of tests, as far as they have run."""
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    _seconds[report.nodeid.partition("::")[0]] += report.duration
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Keeps how long whole files took, outside git: by this `make quick` knows what there is time for."""
+    asked, cache = session.config.option, getattr(session.config, "cache", None)
+    parts = asked.keyword or asked.markexpr or asked.maxfail or any("::" in one for one in session.config.args)
+    if cache is not None and not parts and exitstatus in (0, 1) and not hasattr(session.config, "workerinput"):
+        cache.set("seconds/files", cache.get("seconds/files", {}) | _seconds)
 
 
 def pytest_configure_node(node: Any) -> None:

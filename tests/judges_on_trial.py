@@ -9,11 +9,11 @@ from functools import lru_cache
 from PIL import Image, ImageChops, ImageStat
 
 from edit_eval.benchmarks.contract import AUDIT
-from edit_eval.scenes.edits import apply
-from edit_eval.scenes.judge import assess, score
-from edit_eval.scenes.language import read
-from edit_eval.scenes.rungs import Recipe, drawn
-from edit_eval.scenes.scene import scene_of
+from edit_eval.guests.scenes.beside.edits import apply
+from edit_eval.guests.scenes.beside.judge import assess, score
+from edit_eval.guests.scenes.beside.language import read
+from edit_eval.guests.scenes.beside.rungs import Recipe, drawn
+from edit_eval.guests.scenes.beside.scene import scene_of
 from ladder_results import Scores, Shown
 
 

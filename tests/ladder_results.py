@@ -11,10 +11,10 @@ from typing import NamedTuple
 from PIL import Image
 
 from edit_eval.benchmarks.contract import AUDIT
+from edit_eval.guests.scenes.beside.ladder import Ladder
+from edit_eval.guests.scenes.beside.rungs import Recipe, drawn, recipe_of
 from edit_eval.pictures import open_picture
 from edit_eval.records import Edit, Judgement, Results, Sample, Scale, Scoring, Status
-from edit_eval.scenes.ladder import Ladder
-from edit_eval.scenes.rungs import Recipe, drawn, recipe_of
 
 SCALE = Scale(lowest=0.0, highest=10.0)
 

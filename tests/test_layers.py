@@ -38,7 +38,7 @@ VAGUE = {
 LONGEST = 800
 DOCS = SOURCE.parents[1] / "docs"
 TWICE = {
-    "records.py scenes": {"Edit"},
+    "guests records.py": {"Edit"},
 }
 """The only classes with a name of another one's, by their rooms: what draws scenes, whose text is in the key of
 each drawn edit."""
@@ -192,9 +192,10 @@ def test_no_reader_opens_a_journal() -> None:
 
 def test_what_counts_and_shows_names_no_failure() -> None:
     """It goes by `Status.ending`, so that a new status is in every count, table and filter."""
-    rooms = [SOURCE / name for name in ("reporting", "statistics", "viewer", "guests", "store", "scheduling")]
+    rooms = [SOURCE / name for name in ("reporting", "statistics", "guests", "store", "scheduling")]
     files = [p for room in rooms for p in room.rglob("*") if p.suffix in (".py", ".js", ".j2")]
-    files.remove(SOURCE / "guests/reanalysis/files.py")  # it gives statuses to what others have written
+    theirs = (SOURCE / "guests/reanalysis/files.py", *(SOURCE / "guests/published").iterdir())
+    files = [p for p in files if p not in theirs]  # they say which failures the authors' numbers count, and as what
     assert len(files) > 100
     words = "|".join(status.name for status in Status if status.ending is not Ending.NONE)
     edits = "|".join(NO_EDIT)

@@ -40,11 +40,15 @@ IMPORTED = {
         *(
             "edit_eval.workers.process",
             "edit_eval.workers.probe",
-            "edit_eval.scenes.benchmark",
+            "edit_eval.guests.scenes.beside.benchmark",
             "edit_eval.testing.fake_models",
             "edit_eval.judges.chat_endpoint",
         ),
-        *("edit_eval.scenes.editor", "edit_eval.scenes.judge", "edit_eval.scenes.ladder"),
+        *(
+            "edit_eval.guests.scenes.beside.editor",
+            "edit_eval.guests.scenes.beside.judge",
+            "edit_eval.guests.scenes.beside.ladder",
+        ),
         *("edit_eval.edit_models.image_endpoint", "aiohttp", "openai.resources.chat", "openai.resources.images"),
     ),
 }

@@ -35,10 +35,8 @@ from edit_eval.command_line import (
 from edit_eval.errors import ConfigurationError, EditEvalError, NotDrawn, RunInterrupted, Stopped
 from edit_eval.reporting.language import said, speak, spoken
 from edit_eval.text import Text
-from edit_eval.verbs.looking import components, environments, looking
+from edit_eval.verbs.looking import components, config, environments, looking
 from edit_eval.verbs.serving import serving
-from edit_eval.verbs.starting import config, starting
-from edit_eval.verbs.voting import voting
 
 __all__ = ["app", "main"]
 
@@ -66,11 +64,12 @@ def _print_numbers(run: Any, *, drawn: bool = True, full: bool = False) -> None:
     answer(lambda: run.summary, show)
 
 
-def _evaluate(config: str, options: Options, run_dir: Path | None, *, shard: str | None = None, **how: Any) -> None:
+def evaluate_and_print(
+    config: str, options: Options, run_dir: Path | None, *, shard: str | None = None, **how: Any
+) -> None:
     """Runs the evaluation and prints its results; `how` as `evaluate` takes it."""
     from edit_eval.config.loading import load_configuration
-    from edit_eval.evaluation import evaluate
-    from edit_eval.run import Run
+    from edit_eval.run import Run, evaluate
 
     configuration = load_configuration(config, **options)
     speak(configuration.benchmark.language)
@@ -111,13 +110,6 @@ def edit_eval(
     """Measure instruction-based image editing models: edit on every GPU, let a judge score, report the uncertainty."""
 
 
-@verb(evaluating, short_help="See a whole evaluation: no weights, no GPU, no download.")
-def demo(run_dir: RunDir = None) -> None:
-    """See a whole evaluation in about a minute: drawn scenes, a simple edit model, a judge that knows what is right."""
-    _evaluate("demo", {}, run_dir)
-    say(Text("next: `edit-eval view` shows it in a browser, `edit-eval init` starts with your pictures"))
-
-
 @verb(evaluating)
 def run(
     config: Config,
@@ -154,7 +146,7 @@ def run(
     """Edit, judge and report. Rerun the same command to resume."""
 
     options["progress"], options["driver"] = progress, driver
-    _evaluate(
+    evaluate_and_print(
         config,
         options,
         run_dir,
@@ -290,8 +282,7 @@ def compare(
     end_if_short(bool(wrong) or (fail_if_worse and not comparison.gate.passed))
 
 
-for verbs in (starting, evaluating, serving, looking, components):  # as `--help` lists them
+for verbs in (evaluating, serving, looking, components):  # as `--help` lists them
     app.add_typer(verbs)
 app.add_typer(config, name="config")
-app.add_typer(voting, name="vote")
 app.add_typer(environments, name="env")

@@ -32,20 +32,23 @@ else:
     Options = dict  # importing it would slow down `--help`
 
 GROUPS: tuple[tuple[Text, tuple[str, ...]], ...] = (
-    (Text("To begin"), ("init", "demo", "doctor", "plan", "fetch", "env")),
-    (Text("To evaluate"), ("run", "status", "view", "report")),
+    (Text("To begin"), ("doctor", "plan", "fetch", "env")),
+    (Text("To evaluate"), ("run", "status", "report")),
     (Text("To compare"), ("compare",)),
     (Text("To analyse a run"), ()),  # analyses that name no other group
-    (Text("To judge, and to examine judges"), ("vote", "score", "serve")),
+    (Text("To judge, and to examine judges"), ("score", "serve")),
     (Text("To share and tidy"), ("export",)),
     (Text("To look up"), ("list", "describe", "config")),
 )
-"""The core's verbs as `--help` lists them, by what one wants; guests name the group that they follow in."""
+"""The core's verbs as `--help` lists them, by what one wants; guests name the group in which they stand."""
 ANALYSES = "To analyse a run"
 
 
 class Verbs(TyperGroup):
-    """The whole command; its help has the verbs in `GROUPS`, and guests behind them."""
+    """The whole command; its help has the verbs in `GROUPS`, and guests behind them or where they say."""
+
+    before: Mapping[str, str] = {}
+    """Of guests, the verb of the core before which each is listed."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Writes a section for each group."""
@@ -54,7 +57,9 @@ class Verbs(TyperGroup):
         core = {name for _, names in GROUPS for name in names}
         groups = {str(title): [name for name in names if name in lines] for title, names in GROUPS}
         for name in sorted(lines.keys() - core):
-            groups.setdefault(getattr(found[name], "rich_help_panel", None) or ANALYSES, []).append(name)
+            group = groups.setdefault(getattr(found[name], "rich_help_panel", None) or ANALYSES, [])
+            behind = self.before.get(name)
+            group.insert(group.index(behind) if behind in group else len(group), name)
         width = max(map(len, lines))
         for title, names in groups.items():
             if names:
@@ -164,28 +169,37 @@ def command_of(app: typer.Typer, words: Collection[str] | None = None) -> Any:
     from edit_eval.config.components import known, named
 
     command: Any = copy(typer.main.get_command(app))  # typer keeps its own
-    guests, taken = typer.Typer(rich_markup_mode=None), {*command.commands}
+    guests, taken, before = typer.Typer(rich_markup_mode=None), {*command.commands}, {}
     for kind, make in _TYPED.items():
         for one in known(kind):
             if one.name in taken:
                 continue
             taken.add(one.name)
+            before[one.name] = one.about.get("before", "")
             shown: Any = {"rich_help_panel": one.about.get("group", ANALYSES), "short_help": one.summary}
             if words is None or one.name in words:
                 make(guests, one.name, named(kind, one.name), shown)
             else:
                 guests.command(one.name, **shown)(lambda: None)
     guests.callback()(lambda: None)  # one command alone would be no group
-    core = {
-        name: _with_options(name, one) if words is None or name in words else one
-        for name, one in command.commands.items()
+    every = {**command.commands, **typer.main.get_group(guests).commands}
+    command.before = before
+    command.commands = {
+        name: _with_options(name, one) if words is None or name in words else one for name, one in every.items()
     }
-    command.commands = {**core, **typer.main.get_group(guests).commands}
     return command
 
 
 def _verb(on: typer.Typer, name: str, cls: Any, shown: Mapping[str, Any]) -> None:
-    verb(on, name=name, help=inspect.cleandoc(cls.__doc__ or ""), **shown)(cls.call)
+    doc = inspect.cleandoc(cls.__doc__ or "")
+    below = getattr(cls, "below", {})
+    if not below:
+        verb(on, name=name, help=doc, **shown)(cls.call)
+        return
+    group = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+    for each, inner in below.items():
+        _verb(group, each, inner, {})
+    on.add_typer(group, name=name, help=doc, callback=cls.call, **shown)
 
 
 def _analysis_verb(on: typer.Typer, name: str, cls: Any, shown: Mapping[str, Any]) -> None:
@@ -537,6 +551,8 @@ Config = Annotated[
         autocompletion=_configurations,
     ),
 ]
+JUDGE = "MODEL@http://HOST:8000/v1, a folder of weights, OWNER/NAME on the Hub, FILE.py:CLASS"
+"""What a flag `--judge` takes."""
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.", autocompletion=_runs)]
 RunDir = Annotated[
     Path | None,

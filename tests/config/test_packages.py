@@ -148,7 +148,7 @@ def test_our_guests_come_by_the_same_door() -> None:
     for point, value in points.items():
         kind, _, name = point.partition(".")
         assert built_in()[kind][name] == value  # type: ignore[index]
-        assert value.startswith(("edit_eval.scenes.", "edit_eval.guests."))
+        assert value.startswith("edit_eval.guests.")
         assert {one.name: one.origin for one in known(kind)}[name] == "built in"  # type: ignore[arg-type]
 
 
@@ -250,7 +250,7 @@ def test_a_name_that_two_have_is_an_error_that_says_what_to_do(place: Path, owne
     named_by(place, "theirs", "benchmark.gedit = theirs:G\nbenchmark.both = theirs:B\nbenchmark.fine = theirs:F")
     named_by(place, "others", "benchmark.both = others:B")
     name, first, second = {
-        "the house": ("gedit", "edit-eval and theirs 1.0", "edit_eval.published.gedit:GEdit, theirs:G"),
+        "the house": ("gedit", "edit-eval and theirs 1.0", "edit_eval.guests.published.gedit:GEdit, theirs:G"),
         "another package": ("both", "others 1.0 and theirs 1.0", "others:B, theirs:B"),
     }[owner]
     with pytest.raises(ConfigurationError) as caught:

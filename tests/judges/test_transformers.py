@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from edit_eval.errors import LoadError, ModelError
+from edit_eval.guests.scenes.beside.benchmark import Scenes
 from edit_eval.judges import generation
 from edit_eval.judges.answers import read_answer
 from edit_eval.judges.contract import AnswerForm, JudgeRequest
 from edit_eval.judges.generation import ThoughtProgress
 from edit_eval.judges.transformers import TransformersJudge
 from edit_eval.records import Reply, Status
-from edit_eval.scenes.benchmark import Scenes
 from edit_eval.workers.probe import needed_modules
 from judges.local_judges import FAMILIES, any_loaded, picture, request, rewrite
 

@@ -23,14 +23,14 @@ import edit_eval
 SOURCE = Path(edit_eval.__file__).parent
 DISPLAYS = [
     path
-    for room in ("reporting", "viewer", "verbs", "trackers", "guests/trackers", "guests/paper")
+    for room in ("reporting", "verbs", "trackers", "guests/viewer", "guests/trackers", "guests/paper")
     for path in sorted((SOURCE / room).rglob("*.py"))
     if path.name != "references.py"  # a bibliography names Holm
 ]
 DISPLAYS += [SOURCE / name for name in ("run.py", "serving/live.py")]
 GUESTS = ("sheet.py", "chart.py", "card.py", "verb.py", "options.py", "words.py", "page.py", "trial.py")
 DISPLAYS += sorted(path for name in GUESTS for path in (SOURCE / "guests").rglob(name))
-TEMPLATES = sorted(path for room in ("reporting", "viewer", "guests") for path in (SOURCE / room).rglob("*.j2"))
+TEMPLATES = sorted(path for room in ("reporting", "guests") for path in (SOURCE / room).rglob("*.j2"))
 STATISTICS = sorted((SOURCE / "statistics").rglob("*.py"))
 
 INFERENCE = "edit_eval.statistics.intervals"

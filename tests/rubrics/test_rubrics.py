@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from edit_eval.benchmarks.contract import CATEGORIES, title
 from edit_eval.errors import ConfigurationError
+from edit_eval.guests.published.gedit import TEXTS
 from edit_eval.judges.answers import FORMS, read_answer
-from edit_eval.published.gedit import TEXTS
 from edit_eval.records import LANGUAGES, Status
 from edit_eval.rubrics import loading
 from edit_eval.rubrics.loading import FIELDS, GENERAL, check_prompts, fill, load_rubrics, packaged
@@ -92,7 +92,8 @@ class TestPackagedRubric:
         chinese = sum("一" <= character <= "鿿" for character in rubric.system("score"))
         assert chinese > 800 if language == "zh" else chinese == 0
         assert rubric.title == title(category, language)
-        assert rubric.version == ("general.v1" if category == GENERAL else "five_dimensions.v1")
+        name, wording = "general" if category == GENERAL else "five_dimensions", {"en": ".1", "zh": ""}[language]
+        assert rubric.version == f"{name}.v1{wording}"
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
+from edit_eval.guests.viewer.runs import Runs
 from edit_eval.text import Text
-from edit_eval.viewer.runs import Runs
+from guests.viewer.served import Viewer
 from service_at_work import Serve, pair
-from viewer.served import Viewer
 
 
 def test_a_page_shows_what_a_service_does_and_goes_on_showing_it(serve: Serve) -> None:

@@ -12,8 +12,8 @@ import pytest
 
 SOURCES = Path(__file__).resolve().parents[2] / "src"
 LAYERS = (
-    *("workers", "testing", "edit_models", "judges", "benchmarks", "scenes", "endpoints", "pretrained"),
-    "guests/metrics",
+    *("workers", "testing", "edit_models", "judges", "benchmarks", "endpoints", "pretrained"),
+    *("guests/metrics", "guests/scenes/beside"),
 )
 REFUSED = ("pydantic", "typer", "rich", "yaml", "scipy", "altair", "jinja2", "filelock", "psutil", "openai")
 

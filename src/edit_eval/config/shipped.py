@@ -10,12 +10,13 @@ from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError
 from edit_eval.text import Text
 
-FOLDER = Path(__file__).parents[1] / "configs"
+PACKAGE = Path(__file__).parents[1]
 
 
 def shipped() -> dict[str, Path]:
-    """Returns the files by name."""
-    return {path.stem: path for path in sorted(FOLDER.glob("*.yaml"))}
+    """Returns the files by name: those in `configs/`, and a guest's own, in its folder."""
+    files = [path for places in ("configs", "guests/*") for path in PACKAGE.glob(f"{places}/*.yaml")]
+    return {path.stem: path for path in sorted(files, key=lambda path: path.stem)}
 
 
 def summary(path: Path) -> str:

@@ -102,7 +102,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     published: dict[str, PublishedNumber]
     """By name: shown under it, never ranked, and no gate looks at it."""
     certificate: Mapping[str, object] | None = None
-    """Beside `published`, whether these are certified (`published.certificates.certificate_of`)."""
+    """Beside `published`, whether these are certified (`protocols.certificates.certificate_of`)."""
 
     @property
     def leading(self) -> ScoreNumbers:

@@ -32,7 +32,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 import yaml
@@ -51,6 +51,8 @@ MEMORY_FIELDS = ("device", "model", "kind", "before", "loaded", "peak", "after")
 LIVE, SHARDS = "live.json", "shards"
 MOMENT = 10.0
 """Seconds an engine waits while others enter or leave."""
+MOST_READ = 256 << 20
+"""Most bytes of a picture of a run, which is read into memory."""
 
 
 class CannotWrite(Stopped):
@@ -713,6 +715,30 @@ def _no_link(path: str, flags: int) -> int:
         os.close(descriptor)
         raise OSError(Text("{} is not a file", path))
     return descriptor
+
+
+def read_within(run: Path, name: str, room: str = "images") -> bytes | None:
+    """Reads a file in a `room` of a run; None unless it is a plain file reached without links."""
+    parts = PurePosixPath(name).parts
+    if len(parts) < 2 or parts[0] != room or ".." in parts or "\0" in name:
+        return None
+    opened: list[int] = []
+    try:
+        opened.append(os.open(run, os.O_RDONLY | os.O_DIRECTORY))  # the run itself may be reached by a link
+        for part in parts[:-1]:
+            opened.append(os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=opened[-1]))
+        opened.append(os.open(parts[-1], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=opened[-1]))
+        found = os.fstat(opened[-1])
+        if not stat.S_ISREG(found.st_mode) or found.st_size > MOST_READ:
+            return None
+        with open(opened.pop(), "rb") as file:
+            return file.read()
+    except (OSError, ValueError):
+        return None
+    finally:
+        for descriptor in opened:
+            with contextlib.suppress(OSError):
+                os.close(descriptor)
 
 
 def is_written_by_us(name: str) -> bool:

@@ -17,9 +17,13 @@ class Verb:
     """
 
     about: ClassVar[Mapping[str, str]] = {}
-    """`group`: the heading below which `edit-eval --help` lists it, as a literal; by default that of the analyses."""
+    """`group`: the heading below which `edit-eval --help` lists it, by default that of the analyses; `before`: the verb
+    of the core before which it stands there, by default behind all. Both are literals: `--help` imports nothing."""
+    below: ClassVar[Mapping[str, type[Verb]]] = {}
+    """The verbs that are typed behind its name, such as `page` of `vote page`."""
     call: Callable[..., None]
-    """What it does: a static method. Errors are `ConfigurationError`s, one line; `end_if_short` ends it with code 3."""
+    """What it does: a static method. Errors are `ConfigurationError`s, one line; `end_if_short` ends it with code 3.
+    Where others are `below` it, it has no parameters, and is called before each of them."""
 
 
 class VerbOption:

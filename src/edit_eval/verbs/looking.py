@@ -32,34 +32,6 @@ def status(
         answer(lambda: sample_document(results, sample), lambda: print_sample(results, sample))
 
 
-@verb(looking, short_help="View runs in a browser, also while they are running.")
-def view(
-    runs: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="RUN|FOLDER...", help="Run directories, or folders with some in them. Default: runs."),
-    ] = None,
-    *,
-    host: Annotated[
-        str, typer.Option(metavar="HOST", help="Listen on this address; any other than localhost needs a token.")
-    ] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(metavar="N", min=0, max=65535, help="Listen on this port; 0 picks a free one.")
-    ] = 7860,
-    token: Annotated[
-        str,
-        typer.Option(metavar="TEXT|auto", envvar="EDIT_EVAL_TOKEN", help="Require this token; auto makes one."),
-    ] = "",
-) -> None:
-    """View runs in a browser, also while they are running; compare them, and vote on edits.
-
-    On a remote machine, connect with `ssh -L 7860:localhost:7860 MACHINE`.
-    """
-    from edit_eval.store.run_folders import RUNS
-    from edit_eval.viewer.server import serve
-
-    serve(runs or [RUNS], host=host, port=port, token=token, tell=lambda line: print(said(line), flush=True))
-
-
 @verb(looking, short_help="Write a report to send: one page, a folder or a zip.")
 def export(
     run: RunFolder,
@@ -122,6 +94,38 @@ def fetch(config: Config, *, options: Options) -> None:
         if not wants_json():
             print(said(Text("{}: {}: {}, in {}", worded(each.what), each.name, memory(each.bytes), each.path)))
     answer(lambda: [each.as_plain() for each in found], lambda: None)
+
+
+# -- what a configuration amounts to --
+
+config = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Show what a configuration amounts to.")
+
+
+@verb(config, name="show", short_help="Print a configuration with all that it extends.")
+def config_show(
+    config: Config,
+    *,
+    options: Options,
+    resolved: Annotated[
+        bool, typer.Option("--resolved", help="Print what a run records instead: every default filled in.")
+    ] = False,
+) -> None:
+    """Print a configuration merged with what it extends and with the flags; a comment says where a value came from."""
+    from edit_eval.config.loading import as_written, load_configuration
+    from edit_eval.config.shipped import shipped
+    from edit_eval.config.yaml_text import write_yaml
+
+    names = {str(path): name for name, path in shipped().items()}
+    if resolved:
+        plain = load_configuration(config, **options, data_may_be_missing=True).as_plain()
+        return answer(lambda: plain, lambda: print(write_yaml(plain), end=""))
+    values, origin = as_written(config, **options)
+
+    def whence(place: tuple[str, ...]) -> str:
+        found = origin(place)
+        return Text("from {}", names.get(found, found)) if found else ""
+
+    answer(lambda: values, lambda: print(write_yaml(values, whence), end=""))
 
 
 # -- the verbs of `edit-eval env`: environments for models --

@@ -13,8 +13,8 @@ from edit_eval.benchmarks.contract import AUDIT
 from edit_eval.guests.audit import order
 from edit_eval.guests.audit.findings import findings_of
 from edit_eval.guests.audit.measure import Measure, ShownEdit, Trial, average, share
+from edit_eval.guests.scenes.beside.ladder import Ladder
 from edit_eval.records import Scale, Status
-from edit_eval.scenes.ladder import Ladder
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "bench"))
 import audit_power  # type: ignore[import-not-found]

@@ -14,13 +14,13 @@ from PIL import Image
 from edit_eval.benchmarks.contract import AUDIT
 from edit_eval.guests.audit.on_trial import EXCHANGED
 from edit_eval.guests.audit.trial import Audit, audit
+from edit_eval.guests.scenes.beside.benchmark import picture_of
+from edit_eval.guests.scenes.beside.judge import assess, score
+from edit_eval.guests.scenes.beside.ladder import Ladder
+from edit_eval.guests.scenes.beside.language import read
+from edit_eval.guests.scenes.beside.scene import Scene, scene_of
 from edit_eval.pictures import open_picture, pixel_digest
 from edit_eval.records import Sample
-from edit_eval.scenes.benchmark import picture_of
-from edit_eval.scenes.judge import assess, score
-from edit_eval.scenes.ladder import Ladder
-from edit_eval.scenes.language import read
-from edit_eval.scenes.scene import Scene, scene_of
 from judge_server import Asked, JudgeServer
 
 pytestmark = pytest.mark.models

@@ -15,14 +15,14 @@ from PIL import Image
 from edit_eval.benchmarks.contract import AUDIT
 from edit_eval.guests.audit.findings import Findings, findings_of_two
 from edit_eval.guests.audit.two import PairTrial
+from edit_eval.guests.scenes.beside.judge import assess, score
+from edit_eval.guests.scenes.beside.ladder import Ladder
+from edit_eval.guests.scenes.beside.language import read
+from edit_eval.guests.scenes.beside.rungs import Recipe, drawn, recipe_of
+from edit_eval.guests.scenes.beside.scene import scene_of
 from edit_eval.pictures import open_picture
 from edit_eval.protocols.pairwise import preference
 from edit_eval.records import Judgement, Reading, Results, Sample, Scoring, Status
-from edit_eval.scenes.judge import assess, score
-from edit_eval.scenes.ladder import Ladder
-from edit_eval.scenes.language import read
-from edit_eval.scenes.rungs import Recipe, drawn, recipe_of
-from edit_eval.scenes.scene import scene_of
 from edit_eval.statistics.battles import BACKWARD, FORWARD
 
 TURNS = 16

@@ -21,11 +21,11 @@ from edit_eval.guests.audit import passports
 from edit_eval.guests.audit.anchors import judge_anchors
 from edit_eval.guests.audit.measure import Anchor, Measure
 from edit_eval.guests.audit.passports import Examinee, Passport
+from edit_eval.guests.scenes.beside.ladder import Ladder
+from edit_eval.guests.scenes.beside.rungs import RECIPE_KEY, Recipe, drawn
 from edit_eval.pictures import pixel_digest
 from edit_eval.reporting.results_sheet import print_summary
 from edit_eval.run import Run
-from edit_eval.scenes.ladder import Ladder
-from edit_eval.scenes.rungs import RECIPE_KEY, Recipe, drawn
 from edit_eval.statistics.drift import JudgedTwice
 from edit_eval.store.comparable import compare_runs
 from small_benchmark import configuration

@@ -20,7 +20,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from edit_eval.config.components import Kind, import_class, named
+from edit_eval.config.components import Kind, import_class, locate, named
 from edit_eval.config.families import shared_families
 from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError, Stopped
@@ -360,6 +360,9 @@ def environments(context: Context) -> Iterator[Finding]:
         judges = {judge.name: judge for judge in asked_judges(context.configuration)}
     except EditEvalError:  # the benchmark's findings report it
         judges = {}
+    if locate("benchmark", "scenes") is None:
+        text = Text("no server is asked anything beforehand: the benchmark `scenes` is not installed")
+        yield Finding("environments", "note", text)
     questions: list[EnvironmentProbe] = []
     for model in context.wanted:
         judge = judges.get(model.section.name) if model.model.kind == "judge" else None
@@ -386,9 +389,7 @@ def _asked(
         advice = Text("`edit-eval env create DIR --for {}` makes one", wanted.model.kind)
         yield Finding("environments", "problem", str(error), advice, wanted.who)
         return
-    sample = named("benchmark", "scenes").example_sample(configuration.benchmark.language)
-    first = _first_question(judge, sample) if judge else None
-    edited = {"instruction": sample.instruction, "seed": section.seed, "sample_id": sample.id}
+    request, first = _about_a_drawn_scene(wanted, judge, configuration.benchmark.language)
     asked = EnvironmentProbe(
         who=wanted.who,
         python=python,
@@ -397,7 +398,7 @@ def _asked(
         parameters=section.parameters,
         folder=str(configuration.folder),
         on_gpu=wanted.on_gpu,
-        request=_request(first, sample) if first else edited if wanted.model.kind == "edit" else {},
+        request=request,
         asked=(judge, first) if judge and first else None,
     )
     if (served := section.served) is None:
@@ -424,6 +425,19 @@ def _can_offload(key: str, section: ModelSection, folder: Path) -> bool:
     except ConfigurationError:  # only its own environment can import it
         return False
     return "offload" in inspect.signature(found.load).parameters
+
+
+def _about_a_drawn_scene(
+    wanted: Wanted, judge: AskedJudge | None, language: str
+) -> tuple[dict[str, Any], protocols.Question | None]:
+    """Returns what a model is asked before a run, and the question behind it; nothing where no scenes are installed."""
+    if locate("benchmark", "scenes") is None:
+        return {}, None
+    sample = named("benchmark", "scenes").example_sample(language)
+    if first := _first_question(judge, sample) if judge else None:
+        return _request(first, sample), first
+    edited = {"instruction": sample.instruction, "seed": wanted.section.seed, "sample_id": sample.id}
+    return edited if wanted.model.kind == "edit" else {}, None
 
 
 def _first_question(judge: AskedJudge, sample: Sample) -> protocols.Question | None:

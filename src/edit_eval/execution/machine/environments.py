@@ -36,7 +36,7 @@ from edit_eval.privacy import hide_secrets
 from edit_eval.text import Text, joined
 from edit_eval.user_cache import cache_folder
 
-LAYERS = ("workers", "testing", "edit_models", "judges", "benchmarks", "scenes", "endpoints", "pretrained")
+LAYERS = ("workers", "testing", "edit_models", "judges", "benchmarks", "endpoints", "pretrained")
 BESIDE = "beside"
 """Folder of a guest that runs beside a model, too."""
 FILES = (

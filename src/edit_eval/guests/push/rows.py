@@ -15,7 +15,7 @@ from typing import Any
 
 from edit_eval.benchmarks.known_sources import read_known_source
 from edit_eval.records import Edit, Judgement, Results, Sample
-from edit_eval.viewer.pictures import read_within
+from edit_eval.store.run_directory import read_within
 
 FILE_BYTES, GROUP_BYTES = 400 << 20, 32 << 20
 """Largest size of a file, and of a row group, which readers load at once."""
