@@ -13,13 +13,7 @@ import numpy as np
 import pytest
 
 from edit_eval.statistics.people import SHARES, Vote, ratings_of
-from edit_eval.statistics.preferences import (
-    PairChoice,
-    fit_strengths,
-    preferences,
-    sample_chances,
-    sample_order,
-)
+from edit_eval.statistics.preferences import PairChoice, fit_strengths, preferences, sample_chances, sample_order
 
 MODELS = ["a", "b", "c", "d", "e"]
 TRUE = np.array([-1.5, -1.3, 0.0, 0.2, 2.6])

@@ -13,7 +13,7 @@ from edit_eval.reporting import formats
 from edit_eval.reporting.names import NAMES
 from edit_eval.reporting.table import Column, Look, Table
 from edit_eval.statistics.summary import Summary
-from edit_eval.statistics.timing import SHOWN, DeviceMemory, Timing
+from edit_eval.statistics.timing import SHOWN, DeviceMemory, RunTiming
 from edit_eval.text import Text
 
 
@@ -74,7 +74,7 @@ def time_tables(results: Results, summary: Summary) -> dict[str, Table[Any]]:
     }
 
 
-def device_times_table(timing: Timing) -> Table[_Device]:
+def device_times_table(timing: RunTiming) -> Table[_Device]:
     """Returns each device's time by activity, its share at work and its peak of memory; of GPUs also utilisation."""
     rows = [
         _Device(name, seconds, timing.gpu_utilisation.get(name, {}), timing.memory.get(name))

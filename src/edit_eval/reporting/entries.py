@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from edit_eval.benchmarks.contract import CATEGORIES, canonical
 from edit_eval.records import Scale
 from edit_eval.reporting import formats
-from edit_eval.statistics.blocks import Coverage, Numbers
+from edit_eval.statistics.blocks import Aggregate, Coverage
 from edit_eval.statistics.controls import BesideEdits, ControlNumbers
 from edit_eval.statistics.failures import ANY, FailureGroup
 from edit_eval.statistics.summary import GroupNumbers, Result, ScoreNumbers, Summary
@@ -65,7 +65,7 @@ class Entry:
         """Writes two of them as an interval."""
         return formats.span(ends, self.digits)
 
-    def worst_to_best(self, block: Numbers) -> str:
+    def worst_to_best(self, block: Aggregate) -> str:
         """Writes the mean with missing scores at either end of the scale; a dash if none is missing."""
         return formats.NOTHING if block.coverage.complete else formats.worst_to_best(block, self.scale, self.digits)
 

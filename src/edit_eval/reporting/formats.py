@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from edit_eval.records import Scale
 from edit_eval.reporting.language import said
-from edit_eval.statistics.blocks import Coverage, Numbers
+from edit_eval.statistics.blocks import Aggregate, Coverage
 from edit_eval.statistics.power import ALPHA
 from edit_eval.statistics.timing import DeviceMemory
 from edit_eval.text import Text
@@ -95,7 +95,7 @@ def images(count: int | None) -> str:
     return NOTHING if count is None else str(count)
 
 
-def worst_to_best(block: Numbers, scale: Scale, digits: int = 2) -> str:
+def worst_to_best(block: Aggregate, scale: Scale, digits: int = 2) -> str:
     """`6.33–6.47`: the mean if everything unscored were at the worst or the best end of the scale; `7.20 … ∞`.
 
     The worst comes first, even if it is the higher number. A dash if both ends are open.

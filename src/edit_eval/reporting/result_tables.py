@@ -11,7 +11,7 @@ from edit_eval.reporting import formats
 from edit_eval.reporting.entries import ControlRow, Entry, category_names, link, to_part
 from edit_eval.reporting.names import NAMES, control_name, name_of, scale_words, score_name, short_category
 from edit_eval.reporting.table import Column, Table, Words
-from edit_eval.statistics.blocks import Coverage, Mean, Numbers
+from edit_eval.statistics.blocks import Aggregate, Coverage, MeanInterval
 from edit_eval.statistics.failures import FailureGroup
 from edit_eval.text import Text, joined
 
@@ -36,7 +36,7 @@ class Figures:
     """One row: a score as a whole, one of its categories, or its judge's scores for a kind of control."""
 
     part: Entry
-    block: Numbers | Mean
+    block: Aggregate | MeanInterval
     """Of a mean alone, all else is that of its score."""
     control: str = ""
     category: str = ""
@@ -44,7 +44,7 @@ class Figures:
     @property
     def coverage(self) -> Coverage:
         """Number scored, and of how many."""
-        return self.block.coverage if isinstance(self.block, Numbers) else self.part.coverage
+        return self.block.coverage if isinstance(self.block, Aggregate) else self.part.coverage
 
     @property
     def complete(self) -> bool:
@@ -66,7 +66,7 @@ class Figures:
 
     @property
     def images(self) -> str:
-        return formats.images((self.block if isinstance(self.block, Numbers) else self.part.overall).images)
+        return formats.images((self.block if isinstance(self.block, Aggregate) else self.part.overall).images)
 
     @property
     def mean(self) -> str:
@@ -76,7 +76,7 @@ class Figures:
     def interval(self) -> str:
         return self.part.span(self.block.ci95)
 
-    def other_mean(self, kind: str) -> Mean | None:
+    def other_mean(self, kind: str) -> MeanInterval | None:
         """Returns its `sample_mean` or `category_mean`, unless that is the score's own mean."""
         return getattr(self.block, kind, None) if kind == self.part.other_mean_kind else None
 
@@ -108,7 +108,7 @@ FIGURES: Sequence[Column[Figures]] = (
     INTERVAL,
     Column(
         Text("Worst to best case"),
-        lambda row: row.part.worst_to_best(row.block) if isinstance(row.block, Numbers) else "",
+        lambda row: row.part.worst_to_best(row.block) if isinstance(row.block, Aggregate) else "",
         when=lambda row: not row.complete,
         short=Text("Worst–best"),
     ),

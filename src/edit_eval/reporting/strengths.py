@@ -14,7 +14,7 @@ from edit_eval.reporting.names import NAMES
 from edit_eval.reporting.table import Column, Line, Look, Sheet, Table
 from edit_eval.statistics.battles import Fought, JudgeBattles, ScoreBattles
 from edit_eval.statistics.families import Correction
-from edit_eval.statistics.preferences import RankedStrength, Strength, StrengthDifference
+from edit_eval.statistics.strengths import RankedStrength, Strength, StrengthDifference
 from edit_eval.text import Text, counted
 
 DOUBTS = {

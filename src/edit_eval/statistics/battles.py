@@ -25,16 +25,8 @@ from edit_eval.statistics.failures import failure_interval
 from edit_eval.statistics.families import Correction
 from edit_eval.statistics.intervals import FloatArray, IntArray
 from edit_eval.statistics.people import Vote
-from edit_eval.statistics.preferences import (
-    ELO,
-    Davidson,
-    RankedStrength,
-    Strength,
-    StrengthDifference,
-    level,
-    newton,
-    preferences,
-)
+from edit_eval.statistics.preferences import ELO, level, newton, preferences
+from edit_eval.statistics.strengths import Davidson, RankedStrength, Strength, StrengthDifference
 
 FORWARD, BACKWARD = "forward", "backward"
 """Orders in which the first edit, or the second one, is shown first."""
@@ -83,7 +75,7 @@ class PairBattles(msgspec.Struct, frozen=True, kw_only=True):
         return self.first + self.second + self.tie + self.contradiction
 
 
-class StoredBattles(msgspec.Struct, frozen=True, kw_only=True):
+class BattlesTakenOver(msgspec.Struct, frozen=True, kw_only=True):
     """Battles that are taken over: in strengths, differences and pairs, and in nothing else."""
 
     run: str
@@ -131,7 +123,7 @@ class ScoreBattles(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     pairs: list[PairBattles]
     with_failures: list[Strength] | None
     """The strengths with failed edits counted as lost; None if none failed."""
-    stored: StoredBattles | None = None
+    stored: BattlesTakenOver | None = None
     """Not in the document if nothing was taken over."""
     looks: Looks | None = None
     """Not in the document unless the design is extended."""
@@ -381,7 +373,7 @@ def _come_to(
         with_failures=[row.unranked for row in rated([*votes, *lost], taken_in={one.rater for one in lost}).strengths]
         if lost
         else None,
-        stored=StoredBattles(run=stored[0].made_in, battles=len(stored)) if stored else None,
+        stored=BattlesTakenOver(run=stored[0].made_in, battles=len(stored)) if stored else None,
         looks=Looks(rounds=min(results.rounds, looks), of=looks, level=level(looks)) if looks > 1 else None,
     )
 

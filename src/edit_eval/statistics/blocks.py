@@ -33,7 +33,7 @@ class RequiredCoverage(Coverage, frozen=True, kw_only=True):
     reached: bool
 
 
-class Mean(msgspec.Struct, frozen=True, kw_only=True):
+class MeanInterval(msgspec.Struct, frozen=True, kw_only=True):
     """A mean, in points of its score."""
 
     mean: float | None
@@ -46,7 +46,7 @@ class Mean(msgspec.Struct, frozen=True, kw_only=True):
     interval."""
 
 
-class Numbers(msgspec.Struct, frozen=True, kw_only=True):
+class Aggregate(msgspec.Struct, frozen=True, kw_only=True):
     """The numbers of a set of scores, in points."""
 
     coverage: Coverage
@@ -58,7 +58,7 @@ class Numbers(msgspec.Struct, frozen=True, kw_only=True):
     mean: float | None
     """Over all `n`, or of the categories' means, as the scale says; of categories, None if one has no number."""
     ci95: list[float] | None
-    """Of the mean, as in `Mean`."""
+    """Of the mean, as in `MeanInterval`."""
     no_ci95: str | None
     ruled_out_share: float | None
     worst_case_mean: float | None

@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 
 from edit_eval.records import CONTROL, Judgement, Results, Sample, Status
-from edit_eval.statistics.blocks import Numbers
+from edit_eval.statistics.blocks import Aggregate
 from edit_eval.statistics.intervals import FloatArray, cluster_codes, estimate
 from edit_eval.statistics.power import ALPHA
 from edit_eval.statistics.series import Series, gain
@@ -61,7 +61,7 @@ class BesideEdits(msgspec.Struct, frozen=True, kw_only=True):
     """True: the control is shown to be worse; False: it does not seem to be; None: neither."""
 
 
-class ControlNumbers(Numbers, frozen=True, kw_only=True):
+class ControlNumbers(Aggregate, frozen=True, kw_only=True):
     """A judge's scores of one kind of control; the mean is over samples."""
 
     beside_edits: BesideEdits
@@ -79,7 +79,7 @@ class JudgeControls(msgspec.Struct, frozen=True, kw_only=True):
     """By `source`, `blank` and `shuffled`."""
 
 
-class Controls(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class RunControls(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The controls of a run: in no other number."""
 
     samples: int | None

@@ -22,12 +22,12 @@ import numpy as np
 
 from edit_eval.records import DeviceFailures, Judgement, Results, Scale, Status
 from edit_eval.statistics.battles import RunBattles, as_others_rate, battles_by_judge, others_may_read, together
-from edit_eval.statistics.blocks import Coverage, Mean, Numbers, RequiredCoverage
+from edit_eval.statistics.blocks import Aggregate, Coverage, MeanInterval, RequiredCoverage
 from edit_eval.statistics.comparison import ModelComparison, compare_models, verdict_on_models
 from edit_eval.statistics.controls import (
     ControlNumbers,
-    Controls,
     JudgeControls,
+    RunControls,
     beside_edits,
     controls_of,
     fewest,
@@ -40,7 +40,7 @@ from edit_eval.statistics.failures import FailureGroup, ModelEdits, edits_by_mod
 from edit_eval.statistics.instruments import Item, JudgeReadings, given_by, judges_of, readings_of, spread_of
 from edit_eval.statistics.intervals import FloatArray, IntArray, estimate
 from edit_eval.statistics.series import Sureness, ends, finite, mean, series_of, sureness
-from edit_eval.statistics.timing import Timing, timing
+from edit_eval.statistics.timing import RunTiming, timing
 from edit_eval.statistics.verdict import Known, Verdict, known_of
 
 SCHEMA = 3
@@ -53,20 +53,20 @@ _OK = _PLACES[Status.OK]
 _GROUPS = ("categories", "difficulties", "tags", "languages")
 
 
-class GroupNumbers(Numbers, frozen=True, kw_only=True):
+class GroupNumbers(Aggregate, frozen=True, kw_only=True):
     """The numbers of a group of samples."""
 
     exploratory: bool
     """Always true: many groups are looked at, so a finding in one may be chance."""
 
 
-class ScoreNumbers(Numbers, frozen=True, kw_only=True):
+class ScoreNumbers(Aggregate, frozen=True, kw_only=True):
     """One score of an edit model by a judge."""
 
     scale: Scale
-    sample_mean: Mean
+    sample_mean: MeanInterval
     """Every sample with the same weight."""
-    category_mean: Mean
+    category_mean: MeanInterval
     """Every category with the same weight."""
     categories: dict[str, GroupNumbers]
     """By name, in the benchmark's order, as below."""
@@ -152,7 +152,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Of the headlines of all judges; `reached` by every entry of `results` and `battles`, not by the total."""
     judges: dict[str, Mapping[str, Any]]
     """What is known of each judge that can be examined (`store.examined.Examination.as_plain`)."""
-    controls: Controls
+    controls: RunControls
     results: list[Result]
     """One for every (edit model, judge), in the configuration's order. There is no number over several of them."""
     verdict: Verdict
@@ -164,7 +164,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     device_failures: list[DeviceFailures]
     readings: dict[str, JudgeReadings]
     edits: list[ModelEdits]
-    timing: Timing
+    timing: RunTiming
     benchmark: Mapping[str, str]
     """What the benchmark says of itself: `source`, `licence`, ..."""
     notes: list[str]
@@ -364,7 +364,7 @@ def _published(value: float | str) -> PublishedNumber:
     return PublishedNumber(value=float(value), reason="")
 
 
-def _controls(results: Results) -> Controls:
+def _controls(results: Results) -> RunControls:
     """Returns each judge's scores of controls, by its headline: rows of their own, outside every other number."""
     evaluation = results.configuration.get("evaluation")
     benchmark = _benchmark(results)
@@ -386,7 +386,7 @@ def _controls(results: Results) -> Controls:
     if steps is not None or (not samples and results.controls):  # a service has some, which no configuration asks for
         samples = len({one.sample_id for one in results.controls})
     asked = "asked" in given_by(results).values()
-    return Controls(
+    return RunControls(
         samples=samples if asked and isinstance(samples, int) else None,
         steps=None if steps is None or not asked else list(steps),
         fewest=fewest(len(results.edit_models)),
@@ -460,8 +460,8 @@ def _score(table: _Table, benchmark: _Benchmark, spread: float | None, part: boo
     return ScoreNumbers(
         **_numbers(table, every),
         scale=table.scale,
-        sample_mean=Mean(**_mean(table, every, None)),
-        category_mean=Mean(**_mean(table, every, table.categories)),
+        sample_mean=MeanInterval(**_mean(table, every, None)),
+        category_mean=MeanInterval(**_mean(table, every, table.categories)),
         **groups,
         spread=spread,
         part=part,
@@ -474,7 +474,7 @@ def _group(table: _Table, samples: set[str]) -> GroupNumbers:
 
 
 def _numbers(table: _Table, rows: IntArray) -> dict[str, Any]:
-    """Returns the fields of `Numbers`."""
+    """Returns the fields of an `Aggregate`."""
     scored = rows[table.statuses[rows] == _OK]
     scores, clusters = table.scores[scored], table.clusters[scored]
     count = len(scored)
@@ -496,7 +496,7 @@ def _numbers(table: _Table, rows: IntArray) -> dict[str, Any]:
 
 
 def _mean(table: _Table, rows: IntArray, groups: IntArray | None) -> dict[str, Any]:
-    """Returns the fields of `Mean`: a mean with its interval, or the reason why there is none."""
+    """Returns the fields of a `MeanInterval`: a mean with its interval, or the reason why there is none."""
     value = mean(table.scores[rows], None if groups is None else groups[rows])
     scored = rows[table.statuses[rows] == _OK]
     if value is None:

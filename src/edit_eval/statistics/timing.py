@@ -53,7 +53,7 @@ class DeviceMemory(msgspec.Struct, frozen=True, kw_only=True):
         return any(moment is not None for stage in self.stages for moment in (stage.before, stage.after))
 
 
-class Timing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class RunTiming(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Where the time of a run went."""
 
     wall_seconds: float
@@ -66,7 +66,7 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Where it was measured, in the run's order of devices."""
 
 
-def timing(results: Results) -> Timing:
+def timing(results: Results) -> RunTiming:
     """Adds up what each device did.
 
     The wall time is the sum over all starts of the run. A device counts in the starts in which it did
@@ -88,7 +88,7 @@ def timing(results: Results) -> Timing:
             if (number, name) in activities_of
         ]
         devices[name] = {kind: math.fsum(part[kind] for part in parts) for kind in SHOWN}
-    return Timing(
+    return RunTiming(
         wall_seconds=math.fsum(walls.values()),
         devices=devices,
         gpu_utilisation=_gpu_utilisation(results.utilisation),

@@ -16,7 +16,7 @@ import msgspec
 from edit_eval.records import Results, Scale, Status
 from edit_eval.statistics.battles import Fought, JudgeBattles, ScoreBattles
 from edit_eval.statistics.blocks import Coverage
-from edit_eval.statistics.controls import Controls
+from edit_eval.statistics.controls import RunControls
 from edit_eval.statistics.instruments import given_by
 from edit_eval.statistics.intervals import FEWEST_CLUSTERS
 from edit_eval.statistics.power import ALPHA
@@ -312,7 +312,7 @@ def known_of(
     *,
     complete: bool,
     coverage: Coverage,
-    controls: Controls,
+    controls: RunControls,
     examined: Mapping[str, Mapping[str, Any]],
     battles: Mapping[str, JudgeBattles],
 ) -> Known:

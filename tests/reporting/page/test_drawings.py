@@ -20,7 +20,7 @@ from edit_eval.reporting.page.drawings import (
     timeline,
     utilisation,
 )
-from edit_eval.statistics.timing import Timing
+from edit_eval.statistics.timing import RunTiming
 from reporting.reported_runs import RUBRIC
 from reporting.reports import Report
 
@@ -135,7 +135,7 @@ def test_shares_of_a_device_add_up(complete: Report) -> None:
 
 def test_nothing_recorded_is_nothing_drawn(complete: Report) -> None:
     assert timeline(replace(complete.results, activities=()), "en") == []
-    nothing = changed(complete.summary, timing=Timing(wall_seconds=0.0, devices={}))
+    nothing = changed(complete.summary, timing=RunTiming(wall_seconds=0.0, devices={}))
     assert utilisation(nothing, "en") == []
 
 

@@ -10,7 +10,8 @@ from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError
 from edit_eval.guests.agreement.beside_votes import BesideVotes, beside_votes
 from edit_eval.records import Results
-from edit_eval.statistics.preferences import Preferences, preferences
+from edit_eval.statistics.preferences import preferences
+from edit_eval.statistics.strengths import Preferences
 from edit_eval.store.votes import Votes
 from edit_eval.text import Text
 

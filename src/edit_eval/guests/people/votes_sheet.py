@@ -13,7 +13,7 @@ from edit_eval.guests.people.votes import PeoplesVotes
 from edit_eval.reporting import formats
 from edit_eval.reporting.strengths import doubt_lines, ranks_lines, strengths_table
 from edit_eval.reporting.table import Column, Line, Sheet, Table
-from edit_eval.statistics.preferences import Rater
+from edit_eval.statistics.strengths import Rater
 from edit_eval.text import Text
 
 _ONE_SIDED: Mapping[str, Callable[..., Text]] = {

@@ -38,13 +38,13 @@ from edit_eval.reporting.page.drawings import (
     utilisation,
 )
 from edit_eval.reporting.terminal_text import one_line
-from edit_eval.statistics.blocks import Numbers
+from edit_eval.statistics.blocks import Aggregate
 from edit_eval.statistics.failures import FailureGroup, failures, missing_scores
 from edit_eval.statistics.summary import Summary
 from edit_eval.text import Text
 
 Specification = dict[str, Any]
-Group = tuple[str, Numbers, Entry, str, Mapping[str, str]]
+Group = tuple[str, Aggregate, Entry, str, Mapping[str, str]]
 """(label, statistics, whose they are, colour, further filters of the link to its samples)"""
 
 _Scores = dict[tuple[str, str, str], list[float]]
@@ -259,7 +259,7 @@ def _intervals(groups: Sequence[Group], panel: _Panel, language: str, *, one_eac
 
 
 def _interval_row(
-    label: str, block: Numbers, part: Entry, series: str, more: Mapping[str, str], axis: Axis
+    label: str, block: Aggregate, part: Entry, series: str, more: Mapping[str, str], axis: Axis
 ) -> dict[str, Any]:
     """Returns the data of a row; on an open end of the scale the worst or best case is drawn at the end of the axis."""
     coverage = block.coverage

@@ -30,7 +30,7 @@ from edit_eval.statistics.battles import Fought, JudgeBattles, fought
 from edit_eval.statistics.comparison import ColumnSummary, ComparisonDocument, Pair
 from edit_eval.statistics.failures import FailureGroup, ModelEdits
 from edit_eval.statistics.families import Correction
-from edit_eval.statistics.preferences import RankedStrength
+from edit_eval.statistics.strengths import RankedStrength
 from edit_eval.statistics.summary import Summary
 from edit_eval.statistics.verdict import Opinion, Verdict
 from edit_eval.text import Text
