@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     )
     from edit_eval.evaluation import evaluate
     from edit_eval.execution.spectator import Spectator
+    from edit_eval.guests.serve.scoring import Scored, score, score_table
     from edit_eval.judges.contract import Judge, JudgeRequest
     from edit_eval.protocols.contract import Missing, Protocol, Question, Score, View
     from edit_eval.records import (
@@ -54,7 +55,6 @@ if TYPE_CHECKING:
     from edit_eval.reporting.analyses import Analysis, ChartStyle, RunRecords, SampleGroup, Sources
     from edit_eval.reporting.table import Column, Line, Table
     from edit_eval.run import Run, analyse
-    from edit_eval.serving.scoring import Scored, score, score_table
     from edit_eval.statistics.comparison import Comparison
     from edit_eval.statistics.means import MeanScore
     from edit_eval.text import Text
@@ -70,7 +70,7 @@ _PLACES = {
     "evaluation": ("evaluate",),
     "run": ("Run", "analyse"),
     "comparing": ("compare",),
-    "serving.scoring": ("score", "score_table", "Scored"),
+    "guests.serve.scoring": ("score", "score_table", "Scored"),
     "statistics.means": ("MeanScore",),
     "statistics.comparison": ("Comparison",),
     "reporting.analyses": ("Analysis", "ChartStyle", "RunRecords", "SampleGroup", "Sources"),
