@@ -39,7 +39,8 @@ FLAGS = {
 }
 """What people and their scripts rely on: a flag may be added here, none may be renamed or taken away."""
 
-OPTIONS = (".audit.options", ".bridge.options")
+TYPED = (".audit.options", ".bridge.options", ".serve.verb")
+"""Modules of guests that the help of a verb in `FLAGS` needs."""
 HEAVY = {
     *("torch", "diffusers", "transformers", "accelerate", "safetensors", "openai", "numpy", "scipy", "altair"),
     *("vl_convert", "jinja2", "pynvml", "yaml", "PIL", "filelock"),
@@ -135,7 +136,7 @@ def test_help_is_there_for_all_and_loads_nothing_heavy() -> None:
     finders = "config config.components config.faults privacy workers workers.failures workers.messages"
     named = {f"edit_eval.{name}" for name in finders.split()}  # what finds the names of analyses
     guests = {module for module in ours if module.startswith("edit_eval.guests")}
-    assert guests <= {f"edit_eval.guests{name}" for name in ("", *OPTIONS, *(f.rpartition(".")[0] for f in OPTIONS))}
+    assert guests <= {f"edit_eval.guests{name}" for name in ("", *TYPED, *(one.rpartition(".")[0] for one in TYPED))}
     assert not guests & set(first)
     shared = {"edit_eval.config.parameters", "edit_eval.workers.model_class"}  # what reads the flags of options
     assert ours - guests <= {*light, *(streams.rsplit(".", n)[0] for n in (1, 2)), *words, *named, *shared}

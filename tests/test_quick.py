@@ -194,7 +194,7 @@ def test_in_this_house() -> None:
     guest = tree.reached(["src/edit_eval/guests/gc/tidying.py"])
     assert guest["tests/guests/gc/test_tidying.py"] == 1
     assert len(guest) < 40
-    assert tree.reached(["src/edit_eval/verbs/serving.py"])["tests/test_cli.py"] == 2
+    assert tree.reached(["src/edit_eval/verbs/looking.py"])["tests/test_cli.py"] == 2
     assert "tests/docs/test_guides.py" in tree.reached(["docs/tutorial.md"])
     assert "tests/test_real_models.py" in tree.reached(["tests/tiny_models.py"])
     assert "tests/statistics/test_ordinal.py" not in tree.reached(["tests/tiny_models.py"])

@@ -36,7 +36,7 @@ GROUPS: tuple[tuple[Text, tuple[str, ...]], ...] = (
     (Text("To evaluate"), ("run", "status", "report")),
     (Text("To compare"), ("compare",)),
     (Text("To analyse a run"), ()),  # analyses that name no other group
-    (Text("To judge, and to examine judges"), ("score", "serve")),
+    (Text("To judge, and to examine judges"), ()),
     (Text("To share and tidy"), ("export",)),
     (Text("To look up"), ("list", "describe", "config")),
 )
