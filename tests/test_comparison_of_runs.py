@@ -26,7 +26,7 @@ from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.people import Vote, read_people_file
 from edit_eval.store.comparable import compare_runs
 from edit_eval.store.votes import Votes
-from small_benchmark import numbers, sample_id, write_benchmark
+from small_benchmark import sample_id, write_benchmark
 
 DOCUMENTATION = Path(__file__).parents[1] / "docs" / "trust.md"
 
@@ -258,7 +258,8 @@ def test_several_judges_and_repeats_in_summary_comparison_and_print(judged_by_th
         if one.score is not None and one.edit_model == "50_steps":
             scores.setdefault(one.sample_id, {})[one.judge] = one.score
     medians = [statistics.median(of_judges.values()) for of_judges in scores.values()]
-    assert numbers({"results": agreement["median"]}).mean == pytest.approx(statistics.fmean(medians))
+    first = agreement["median"][0]
+    assert first["scores"][first["headline"]]["mean"] == pytest.approx(statistics.fmean(medians))
     assert [entry["coverage"]["scored"] for entry in agreement["median"]] == [72, 71]
     comparison = compared(judged_by_three)
     assert [(pair.judge, pair.a, pair.b) for pair in comparison.pairs] == [
