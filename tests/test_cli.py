@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from command_lines import Command, Finished, Outcome, caller, finish, one_error, yaml_file
-from edit_eval import cli, evaluation, experiment, preparation
+from edit_eval import cli, evaluation, experiment, preparation, run
 from edit_eval.command_line import GROUPS, app, command_of
 from edit_eval.errors import RunInterrupted
 from edit_eval.execution.findings import Finding
@@ -54,7 +54,7 @@ command = pytest.fixture(caller)
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """No page is drawn: that takes longer than all else, and nothing here looks at it."""
-    monkeypatch.setattr(evaluation.Run, "draw", lambda run: None)
+    monkeypatch.setattr(evaluation, "draw_apart", lambda run: None)
 
 
 @pytest.fixture(scope="module")
@@ -193,7 +193,7 @@ def test_a_fault_of_ours_is_one_and_its_trace_is_shown_on_demand(
     def fail(*arguments: object, **named: object) -> None:
         raise RuntimeError("something broke")
 
-    monkeypatch.setattr(evaluation, "evaluate", fail)
+    monkeypatch.setattr(run, "evaluate", fail)
     one_error(command("run", finished.config), 1, "RuntimeError: something broke (this is a bug in edit-eval; `--deb")
     found = command("run", finished.config, "--debug")
     assert found.code == 1
@@ -207,7 +207,7 @@ def test_a_fault_of_several_lines_is_one_line(
     def fail(*arguments: object, **named: object) -> None:
         raise RuntimeError("one\n  two")
 
-    monkeypatch.setattr(evaluation, "evaluate", fail)
+    monkeypatch.setattr(run, "evaluate", fail)
     one_error(command("run", finished.config), 1, "RuntimeError: one two (this is a bug in edit-eval")
 
 
@@ -224,7 +224,7 @@ def test_an_interruption_says_how_to_go_on(
     def interrupted(*arguments: object, **named: object) -> None:
         raise RunInterrupted(Path("runs/my night"), number)
 
-    monkeypatch.setattr(evaluation, "evaluate", interrupted)
+    monkeypatch.setattr(run, "evaluate", interrupted)
     found = command("run", finished.config, "--json", "--set", "benchmark.categories=[物理]")
     assert (found.code, found.out) == (code, "")
     assert found.err == (
@@ -272,7 +272,7 @@ def test_verbs_that_only_read_are_content_with_whatever_they_read(
     command: Command, tmp_path: Path, undrawn: None
 ) -> None:
     path = yaml_file(tmp_path, judge={"default_answer": "no idea"}, execution={"pilot": False})
-    evaluation.evaluate(path, run_dir=tmp_path / "run", report=False)
+    evaluation.carry_out(path, run_dir=tmp_path / "run", report=False)
     for arguments in (["status"], ["status", "--json"], ["report", "--json"], ["agreement"]):
         found = command(arguments[0], tmp_path / "run", *arguments[1:])
         assert found.code == 0, found.err
@@ -334,7 +334,7 @@ def test_a_run_says_in_the_end_what_a_report_says(
 ) -> None:
     path = yaml_file(tmp_path)
     with monkeypatch.context() as patches:
-        patches.setattr(evaluation.Run, "draw", lambda run: None)
+        patches.setattr(evaluation, "draw_apart", lambda run: None)
         first = command("run", path, "--run-dir", tmp_path / "run", "--json")
         again = command("run", path, "--run-dir", tmp_path / "run", "--json")
     assert "Nothing to do" in again.err

@@ -188,7 +188,7 @@ def quick(monkeypatch: pytest.MonkeyPatch, *words: str) -> Any:
 def test_in_this_house() -> None:
     """What is sure to be so, of arrows that follow a habit of ours and would be lost with it."""
     tree = QUICK.Tree(ROOT)
-    assert tree.face["evaluate"] == "edit_eval.evaluation"
+    assert tree.face["evaluate"] == "edit_eval.run"
     assert tree.components["gc"] == {"src/edit_eval/guests/gc/verb.py"}
     assert len(tree.reached(["src/edit_eval/records.py"])) > 0.9 * len(tree.tests)
     guest = tree.reached(["src/edit_eval/guests/gc/tidying.py"])
