@@ -34,7 +34,7 @@ SECONDS = ".pytest_cache/v/seconds/files"
 """What each file of tests took, in seconds; any run of whole files writes it (`tests/conftest.py`)."""
 A_LINE = 0.03
 """Seconds that a line of tests takes, about, where nothing was recorded."""
-AT_ONCE = 4
+AT_ONCE = 5
 STARTING = 10.0
 """Seconds until the first test runs, where several processes do."""
 AHEAD = {f"{TESTS}/warm_starts.py"}
