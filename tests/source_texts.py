@@ -19,13 +19,13 @@ from jinja2 import nodes
 import edit_eval
 from edit_eval.benchmarks.contract import CATEGORIES, title
 from edit_eval.cli import app
-from edit_eval.command_line import command_of
+from edit_eval.command_line import JUDGE, command_of
 from edit_eval.config.components import built_in, describe, named
 from edit_eval.config.shipped import shipped, summary
 from edit_eval.execution.findings import Level
+from edit_eval.guests.init.verb import EDITS, PICTURES
 from edit_eval.reporting.components import _WORDS, PRESET_FACTS
 from edit_eval.text import CONTEXT
-from edit_eval.verbs.starting import EDITS, JUDGE, PICTURES
 
 SRC = Path(edit_eval.__file__).parent
 VOCABULARIES = (
@@ -47,7 +47,7 @@ VOCABULARIES = (
         "too little",
     ],
     ["Options", "Commands", "Arguments", "required", "default", "env var", "Usage", "Show this message and exit"],
-    [PICTURES, EDITS, JUDGE],
+    [JUDGE],
     [*_WORDS.values(), *(f"{word.capitalize()}s" for word in _WORDS.values())],
 )
 """Words that `worded` is given: levels of findings, categories, activities, tags of lines, areas of doctor, kinds."""
@@ -65,6 +65,8 @@ def templates() -> dict[str, str]:
     for vocabulary in VOCABULARIES:
         for word in vocabulary:
             found.setdefault(word, "a vocabulary")
+    for word in (PICTURES, EDITS):
+        found.setdefault(word, "guests/init/verb.py:0")
     for words, place in {**of_guests(), **own_words()}.items():
         found.setdefault(words, of_guests().get(words, f"edit-eval {place}"))
     return found

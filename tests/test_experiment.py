@@ -120,6 +120,22 @@ def test_a_judge_of_the_edit_models_family_is_said_and_kept(tmp_path: Path) -> N
     assert note in again.notes
 
 
+def test_a_registered_protocol_whose_module_has_moved_since_is_the_same(tmp_path: Path) -> None:
+    """What an earlier edit-eval has recorded is read and asked again by its name; other classes are where they were."""
+    write_benchmark(tmp_path, 2)
+    loaded = load_configuration(configuration(tmp_path))
+    made = experiment.Experiment.of(loaded, experiment.load_samples(loaded))
+    plain = json.loads(json.dumps(made.record(loaded.folder)))
+    [judge] = plain["judges"]
+    judge["protocol"]["class_path"] = "edit_eval.before.module:Rubric"
+    again = experiment.Experiment.recorded(plain, made.samples)
+    assert again.is_as(made)
+    assert again.differences(made) == []
+    judge["protocol"]["type"] = ""
+    with pytest.raises(ConfigurationError, match="there is no module"):
+        experiment.Experiment.recorded(plain, made.samples)
+
+
 # The nouns, and what they are called.
 
 

@@ -35,9 +35,8 @@ from edit_eval.command_line import (
 from edit_eval.errors import ConfigurationError, EditEvalError, NotDrawn, RunInterrupted, Stopped
 from edit_eval.reporting.language import said, speak, spoken
 from edit_eval.text import Text
-from edit_eval.verbs.looking import components, environments, looking
+from edit_eval.verbs.looking import components, config, environments, looking
 from edit_eval.verbs.serving import serving
-from edit_eval.verbs.starting import config, starting
 
 __all__ = ["app", "main"]
 
@@ -284,7 +283,7 @@ def compare(
     end_if_short(bool(wrong) or (fail_if_worse and not comparison.gate.passed))
 
 
-for verbs in (starting, evaluating, serving, looking, components):  # as `--help` lists them
+for verbs in (evaluating, serving, looking, components):  # as `--help` lists them
     app.add_typer(verbs)
 app.add_typer(config, name="config")
 app.add_typer(environments, name="env")

@@ -32,7 +32,7 @@ else:
     Options = dict  # importing it would slow down `--help`
 
 GROUPS: tuple[tuple[Text, tuple[str, ...]], ...] = (
-    (Text("To begin"), ("init", "doctor", "plan", "fetch", "env")),
+    (Text("To begin"), ("doctor", "plan", "fetch", "env")),
     (Text("To evaluate"), ("run", "status", "report")),
     (Text("To compare"), ("compare",)),
     (Text("To analyse a run"), ()),  # analyses that name no other group
@@ -547,6 +547,8 @@ Config = Annotated[
         autocompletion=_configurations,
     ),
 ]
+JUDGE = "MODEL@http://HOST:8000/v1, a folder of weights, OWNER/NAME on the Hub, FILE.py:CLASS"
+"""What a flag `--judge` takes."""
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.", autocompletion=_runs)]
 RunDir = Annotated[
     Path | None,

@@ -169,7 +169,7 @@ class Experiment:
         """
         judges = []
         for one in plain["judges"]:
-            section, texts = ProtocolSection.model_validate(one["protocol"]), {**one["texts"]}
+            section, texts = ProtocolSection.recorded(one["protocol"]), {**one["texts"]}
             flags = {key: bool(one[key]) for key in ("measures", "replays")}
             protocol, _ = make_protocol(section, Path(one["folder"]), texts)
             judges.append(AskedJudge(_identity_of(one), section, texts, protocol, **flags))

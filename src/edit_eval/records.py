@@ -544,7 +544,7 @@ class Results:
     """For each (edit model, judge), the numbers as a benchmark's authors define them, by name: a number, or a text that
     says why there is none. Shown under their names, never ranked, never a gate."""
     certificates: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
-    """For each judge with such numbers, whether they are certified (`published.certificates.certificate_of`)."""
+    """For each judge with such numbers, whether they are certified (`protocols.certificates.certificate_of`)."""
     activities: tuple[Activity, ...] = ()
     wall_seconds: tuple[float, ...] = ()
     """Wall time of each start, in seconds."""

@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError, EditEvalError, RunDirectoryError, Unscored
 from edit_eval.experiment import Experiment
+from edit_eval.protocols.certificates import certificate_of, certified
 from edit_eval.protocols.contract import Missing
-from edit_eval.published.certificates import CERTIFICATES, certificate_of
 from edit_eval.records import FAILED, Ending, Judgement, Results, Status
 from edit_eval.reporting.analyses import RunRecords, computed, summary_of
 from edit_eval.reporting.language import said, spoken
@@ -160,10 +160,9 @@ class Run:
             rounds=table.rounds,
             published=self._published(judgements),
             certificates={
-                judge.name: certificate_of(judge.scoring.protocol, judge.protocol)
+                judge.name: certificate_of(judge.protocol)
                 for judge in experiment.judges
-                if getattr(judge.protocol, "published", None)
-                or (judge.of_two and judge.scoring.protocol in CERTIFICATES)
+                if getattr(judge.protocol, "published", None) or (judge.of_two and certified(judge.protocol))
             },
             activities=timeline.activities,
             wall_seconds=timeline.wall_seconds,

@@ -21,8 +21,10 @@ from edit_eval.edit_models.diffusers import DiffusersModel
 from edit_eval.edit_models.release_table import RELEASES, Release
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.advice.prediction import durations_of
+from edit_eval.guests.init.models import look_at_model
+from edit_eval.guests.init.pictures import Pictures
+from edit_eval.guests.init.writing import configuration_text
 from edit_eval.judges.judge_table import published
-from edit_eval.starting import Pictures, configuration_text, look_at_model
 from edit_eval.workers.model_class import make_parameters
 
 REPOSITORY = Path(__file__).resolve().parents[2]

@@ -114,8 +114,22 @@ def test_an_evaluation_needs_no_guest(whole: Path, tmp_path: Path) -> None:
     evaluated(core, tmp_path)
     listed = json.loads(core("list", "--json").stdout)
     assert listed["analyses"] == listed["problems"] == []
-    refused = core("best-of", "run")
-    assert (refused.returncode, len(refused.stderr.splitlines())) == (2, 1)
+    assert [one["name"] for one in listed["protocols"]] == [
+        "checklist",
+        "criteria",
+        "numbers",
+        "pairwise",
+        "rewriting",
+        "rubric",
+    ]
+    for words in (["best-of", "run"], ["demo"], ["run", "demo"]):
+        refused = core(*words)
+        assert (refused.returncode, len(refused.stderr.splitlines())) == (2, 1), words
+    checked = core("doctor", "eval.yaml", "--json")
+    assert checked.returncode == 0, checked.stderr
+    assert any("`scenes` is not installed" in one["text"] for one in json.loads(checked.stdout)), (
+        "it says what it lacks"
+    )
 
 
 REST = """

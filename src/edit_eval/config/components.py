@@ -1,10 +1,9 @@
 """Maps names to classes, for names in our own files, entry points of packages, and dotted paths; the only such place.
 
 Nothing is imported before it is used. A component in a folder of its kind is one file with a line
-`REGISTERED = {"name": "ClassName"}`, which is read here; a file in `testing/`, or in `published/`, where one file is a
-benchmark and its protocol, also gives the kind (`judge:name`). Other components have an entry point `KIND.NAME` in the
-group `edit_eval.components`: those of installed packages, and of our guests, which the rest of our code knows only by
-name.
+`REGISTERED = {"name": "ClassName"}`, which is read here; a file in `testing/` also gives the kind (`judge:name`). Other
+components have an entry point `KIND.NAME` in the group `edit_eval.components`: those of installed packages, and of our
+guests, which the rest of our code knows only by name.
 """
 
 from __future__ import annotations
@@ -53,10 +52,9 @@ HOUSE = "edit-eval"
 """Our own distribution; its entry points count as built in."""
 FOLDERS: dict[str, str] = {PLURALS[kind]: kind for kind in ("benchmark", "edit_model", "judge", "protocol")} | {
     "execution/drivers": "driver",
-    "published": "",
     "testing": "",
 }
-"""Folders of built-in components, and their kind; in the last two, each name gives its kind. All of the other kinds are
+"""Folders of built-in components, and their kind; in the last, each name gives its kind. All of the other kinds are
 guests, or a package's."""
 WORDS: dict[Kind, str] = {
     "benchmark": Text("a benchmark"),
@@ -103,6 +101,8 @@ class Component:
     """First line of the class's docstring; empty if its source is not found."""
     about: Mapping[str, str] = field(default_factory=dict)
     """A class's `about`, plain texts: on a benchmark's data `source`, `licence`, ...; of what is typed, its `group`."""
+    certificate: Mapping[str, Any] = field(default_factory=dict)
+    """What a protocol's class calls with as its `certificate` (`protocols.certificates`)."""
     problem: str = ""
     """Why its name cannot be used here, as far as can be told without importing it."""
 
@@ -137,6 +137,8 @@ class Description:
     """For an edit model, the models it knows by name, and facts on each."""
     about: Mapping[str, str] = field(default_factory=dict)
     """As in `Component`; for a benchmark, also its protocol."""
+    certificate: Mapping[str, Any] = field(default_factory=dict)
+    """As in `Component`."""
     origin: str = ""
     """As in `Component`; empty for a class path."""
 
@@ -233,13 +235,15 @@ def known(kind: Kind) -> list[Component]:
     """Returns all registered components of a kind, built-in ones first. Imports none of them."""
     entries = []
     for one in sorted((each for each in registered() if each.kind == kind), key=lambda one: (one.package != "", one)):
-        summary, about, problem = _said(one.class_path)
+        said = _said(one.class_path)
+        problem = said.problem
         try:
             locate(kind, one.name)
         except ConfigurationError as error:
             problem = str(error)
         origin = one.package or Text("built in")
-        entries.append(Component(one.name, one.class_path, origin, summary, about, problem if one.package else ""))
+        of = (said.summary, said.about, said.certificate, problem if one.package else "")
+        entries.append(Component(one.name, one.class_path, origin, *of))
     return entries
 
 
@@ -257,6 +261,11 @@ def locate(kind: Kind, name: str) -> str | None:
             )
         )
     return next(iter(found), None)
+
+
+def now_at(kind: Kind, name: str, recorded: str) -> str:
+    """Returns the class path of a component that a run has recorded: by its registered name, as modules move."""
+    return (name and locate(kind, name)) or recorded
 
 
 def named(kind: Kind, name: str) -> Any:
@@ -466,8 +475,9 @@ def describe(name: str, folder: Path | None = None) -> list[Description]:
         except NotHere as error:
             if not registered_as:
                 raise
-            summary, about, _ = _said(path)
-            found.append(Description(kind, name, path, summary, (), beside, str(error), about=about, origin=origin))
+            said, problem = _said(path), str(error)
+            of: dict[str, Any] = {"about": said.about, "certificate": said.certificate, "origin": origin}
+            found.append(Description(kind, name, path, said.summary, (), beside, problem, **of))
         except (ConfigurationError, TypeError) as error:
             failures.append(str(error))
         else:
@@ -476,7 +486,7 @@ def describe(name: str, folder: Path | None = None) -> list[Description]:
             presets = cls.presets() if hasattr(cls, "presets") else ()
             about = _plain_texts(getattr(cls, "about", None)) if kind == "benchmark" else {}
             about |= {"protocol": _protocol(cls)} if kind == "benchmark" else {}
-            more = (scores, headline, presets, about, origin)
+            more = (scores, headline, presets, about, _said(path).certificate, origin)
             found.append(Description(kind, name, path, summary, parameters, beside, "", *more))
             if not registered_as:
                 break
@@ -517,43 +527,62 @@ def _forget_namesake(module: str, folder: Path | None) -> None:
             del sys.modules[name]
 
 
-def _said(class_path: str) -> tuple[str, dict[str, str], str]:
-    """Returns the first line of a class's docstring, its `about`, and why they are missing; imports nothing."""
+@dataclass(frozen=True)
+class _Said:
+    """What a class says of itself in its source."""
+
+    summary: str = ""
+    about: Mapping[str, str] = field(default_factory=dict)
+    certificate: Mapping[str, Any] = field(default_factory=dict)
+    problem: str = ""
+    """Why it says nothing."""
+
+
+def _said(class_path: str) -> _Said:
+    """Returns what a class says of itself; imports nothing."""
     module, _, name = class_path.rpartition(":")
     source = _source(module)
     if source is None:
-        return "", {}, Text("there is no module `{}` {}{}", module, Text("on Python's path"), "")
+        return _Said(problem=Text("there is no module `{}` {}{}", module, Text("on Python's path"), ""))
     if source.suffix != ".py":
-        return "", {}, ""
+        return _Said()
     return _said_in(source, name, _changed(str(source)))
 
 
 @lru_cache(maxsize=1024)
-def _said_in(source: Path, name: str, changed: int) -> tuple[str, dict[str, str], str]:
+def _said_in(source: Path, name: str, changed: int) -> _Said:
     """As `_said`, of a class in this file; every verb asks, and to parse a file takes milliseconds."""
     try:
         body: list[ast.stmt] = ast.parse(source.read_bytes()).body
     except (OSError, SyntaxError, ValueError) as error:
-        return "", {}, Text("{} cannot be read: {}", source, one_line(error))
+        return _Said(problem=Text("{} cannot be read: {}", source, one_line(error)))
     found: ast.ClassDef | None = None
     for part in name.split("."):
         found = next((s for s in body if isinstance(s, ast.ClassDef) and s.name == part), None)
         if found is None:  # it may be imported from another module
-            return "", {}, ""
+            return _Said()
         body = found.body
-    return (_first_line(ast.get_docstring(found)) if found else ""), _about(body), ""
-
-
-def _about(body: list[ast.stmt]) -> dict[str, str]:
+    summary, values = _first_line(ast.get_docstring(found)) if found else "", dict[str, Any]()
     for statement in body:
         match statement:
             case (
-                ast.AnnAssign(target=ast.Name(id="about"), value=value)
-                | ast.Assign(targets=[ast.Name(id="about")], value=value)
+                ast.AnnAssign(target=ast.Name(id="about" | "certificate" as name), value=value)
+                | ast.Assign(targets=[ast.Name(id="about" | "certificate" as name)], value=value)
             ) if value is not None:
                 with contextlib.suppress(ValueError):
-                    return _plain_texts(ast.literal_eval(value))
-    return {}
+                    values[name] = _literal(value)
+    certificate = values.get("certificate")
+    return _Said(summary, _plain_texts(values.get("about")), certificate if isinstance(certificate, dict) else {})
+
+
+def _literal(value: ast.expr) -> Any:
+    """Returns the value of literals, and of a call of a class its keywords. Raises `ValueError` for anything else."""
+    match value:
+        case ast.Call(func=ast.Name(id="Text"), args=[ast.Constant(value=str(words))], keywords=[]):
+            return Text(words)
+        case ast.Call(args=[], keywords=keywords):
+            return {str(one.arg): _literal(one.value) for one in keywords}
+    return ast.literal_eval(value)
 
 
 def _protocol(cls: type[Any]) -> str:

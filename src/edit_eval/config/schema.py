@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from edit_eval.config.components import now_at
 from edit_eval.config.placement import Placement, PositiveInteger
 from edit_eval.endpoints.engines import Route
 from edit_eval.endpoints.serving import Serve
@@ -173,6 +174,12 @@ class ProtocolSection(Section):
     """Plain values of the class's `Parameters`, complete: defaults, language, prompts and measures filled in."""
     retries: Annotated[int, Field(ge=0, le=100)] = 2
     """How often a question is asked again after a reply that cannot be read."""
+
+    @classmethod
+    def recorded(cls, plain: Mapping[str, Any]) -> ProtocolSection:
+        """Reads one that a run has recorded: a registered class is where it is today. Raises `ValueError`."""
+        found = cls.model_validate(plain)
+        return found.model_copy(update={"class_path": now_at("protocol", found.type, found.class_path)})
 
 
 class ModelSection(Section):

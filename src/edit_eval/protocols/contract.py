@@ -172,6 +172,9 @@ class Protocol(Shape):
     A class that is asked about a sample before there is an edit has `before_edits = True`, and its questions show none:
     the reason read from its reply is what the edit model is told (`rewrite:` of the configuration).
 
+    One with the numbers of others (`published`) may have `certificate`, a `certificates.Certificate`: what their own
+    scripts make of the same replies.
+
     It may also have `advice(failed)`: what to change in the configuration after these failed judgements, or "".
     """
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from rich.console import Console
 
-from edit_eval.config.components import KINDS, PLURALS, WORDS, Description, Kind, describe, known, nameless
+from edit_eval.config.components import KINDS, PLURALS, WORDS, Component, Description, Kind, describe, known, nameless
 from edit_eval.config.shipped import shipped, summary
-from edit_eval.published.certificates import CERTIFICATES
+from edit_eval.protocols.certificates import Certificate
 from edit_eval.reporting.language import said_own, spoken, worded
 from edit_eval.reporting.terminal_text import Styled, one_line, padded, print_beside, stdout_console
 from edit_eval.text import Text
@@ -58,9 +58,7 @@ def components_document() -> dict[str, Any]:
     protocol of others also `certificate` (`published.certificates.Certificate`); a configuration has name, path and
     summary. Problems are entry points of packages that name no component, a line each.
     """
-    document: dict[str, Any] = {
-        PLURALS[kind]: [asdict(entry) | _certificate(kind, entry.name) for entry in known(kind)] for kind in KINDS
-    }
+    document: dict[str, Any] = {PLURALS[kind]: [_as_plain(entry) for entry in known(kind)] for kind in KINDS}
     files = [{"name": name, "path": str(path), "summary": summary(path)} for name, path in shipped().items()]
     return {**document, "configurations": files, "problems": list(nameless())}
 
@@ -85,7 +83,7 @@ def print_components(console: Console | None = None) -> None:
                 terms = _joined([_fact("licence", licence), _whole(entry.about.get("source", "")).plain])
                 gap = "" if words.plain.endswith("。") else " "
                 words.append(f"{gap}{terms[0].upper()}{terms[1:]}", style="dim")
-            if of := _certificate(kind, entry.name):
+            if of := _certificate(entry):
                 words.append(" ").append(Text("Its authors' number: {}.", of["certificate"]["words"]), style="dim")
             if entry.problem:
                 words.append(" ").append(entry.problem, style="yellow")
@@ -102,10 +100,17 @@ def print_components(console: Console | None = None) -> None:
     console.print(Styled(Text("`edit-eval init --from NAME` writes a copy of a configuration."), style="dim"))
 
 
-def _certificate(kind: Kind, name: str) -> dict[str, Any]:
+def _as_plain(entry: Component | Description) -> dict[str, Any]:
+    return {name: value for name, value in asdict(entry).items() if name != "certificate"} | _certificate(entry)
+
+
+def _certificate(entry: Component | Description) -> dict[str, Any]:
     """Returns what a protocol's authors' numbers were held against, with `words` for a person; empty for all others."""
-    one = CERTIFICATES.get(name) if kind == "protocol" else None
-    return {"certificate": {**asdict(one), "words": one.in_full}} if one else {}
+    try:
+        one = Certificate(**entry.certificate)
+    except TypeError:  # it has none, or a package's is something else
+        return {}
+    return {"certificate": {**asdict(one), "words": one.in_full}}
 
 
 # -- edit-eval describe --
@@ -126,7 +131,7 @@ def print_description(type_: str, console: Console | None = None) -> None:
 
 
 def _plain(description: Description) -> dict[str, Any]:
-    plain = asdict(description) | _certificate(description.kind, description.name)
+    plain = _as_plain(description)
     for shown, parameter in zip(plain["parameters"], description.parameters, strict=True):
         shown["required"] = parameter.required
         if parameter.required:
@@ -147,7 +152,7 @@ def _print(description: Description, console: Console) -> None:
         print_beside(console, "  ", Styled(Text("from the package {}", one_line(description.origin)), style="dim"))
     if description.summary:
         print_beside(console, "  ", _whole(description.summary))
-    if of := _certificate(description.kind, description.name):
+    if of := _certificate(description):
         fact = Styled(Text("Its authors' number: {}.", of["certificate"]["words"]), style="dim")
         print_beside(console, "  ", fact)
     for name, text in description.about.items():

@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
-from edit_eval.published.certificates import is_certified, said
+from edit_eval.protocols.certificates import is_certified, said
 from edit_eval.reporting import formats
 from edit_eval.reporting.analyses import sections
 from edit_eval.reporting.device_times import device_times_table, highest_memory_table

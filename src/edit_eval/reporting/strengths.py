@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from edit_eval.published.certificates import certificate_of_points, is_certified
-from edit_eval.published.certificates import said as certified_words
+from edit_eval.protocols.certificates import certificate_of_points, is_certified
+from edit_eval.protocols.certificates import said as certified_words
 from edit_eval.reporting import formats
 from edit_eval.reporting.formats import signed
 from edit_eval.reporting.names import NAMES

@@ -24,13 +24,13 @@ from edit_eval.config.faults import did_you_mean
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import Configuration
 from edit_eval.config.shipped import shipped
+from edit_eval.config.shorthand import look_at_judge, on_devices
 from edit_eval.errors import ConfigurationError
 from edit_eval.evaluation import evaluate
 from edit_eval.pictures import write_durably
 from edit_eval.protocols.asked import asked_judges
 from edit_eval.records import Judgement, Scale, Status
 from edit_eval.run import Run
-from edit_eval.starting import Pictures, look_at_model, on_devices
 from edit_eval.store.run_directory import of_ledger
 from edit_eval.text import Text
 from edit_eval.user_cache import cache_folder
@@ -252,7 +252,7 @@ def judges_of(written: str, devices: str) -> tuple[dict[str, Any], dict[str, Any
     """
     if not written.lower().endswith((".yaml", ".yml")) and written not in shipped():
         try:
-            found = look_at_model("judge", written, Pictures({}, ""))
+            found = look_at_judge(written)
         except ConfigurationError as error:
             if meant := did_you_mean(written, shipped()):
                 error.add_note(Text("--judge takes a configuration, too{}", meant))

@@ -96,6 +96,38 @@ def fetch(config: Config, *, options: Options) -> None:
     answer(lambda: [each.as_plain() for each in found], lambda: None)
 
 
+# -- what a configuration amounts to --
+
+config = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Show what a configuration amounts to.")
+
+
+@verb(config, name="show", short_help="Print a configuration with all that it extends.")
+def config_show(
+    config: Config,
+    *,
+    options: Options,
+    resolved: Annotated[
+        bool, typer.Option("--resolved", help="Print what a run records instead: every default filled in.")
+    ] = False,
+) -> None:
+    """Print a configuration merged with what it extends and with the flags; a comment says where a value came from."""
+    from edit_eval.config.loading import as_written, load_configuration
+    from edit_eval.config.shipped import shipped
+    from edit_eval.config.yaml_text import write_yaml
+
+    names = {str(path): name for name, path in shipped().items()}
+    if resolved:
+        plain = load_configuration(config, **options, data_may_be_missing=True).as_plain()
+        return answer(lambda: plain, lambda: print(write_yaml(plain), end=""))
+    values, origin = as_written(config, **options)
+
+    def whence(place: tuple[str, ...]) -> str:
+        found = origin(place)
+        return Text("from {}", names.get(found, found)) if found else ""
+
+    answer(lambda: values, lambda: print(write_yaml(values, whence), end=""))
+
+
 # -- the verbs of `edit-eval env`: environments for models --
 
 environments = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Environments for models.")

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from edit_eval.command_line import RunDir, added, answer, end_if_short, say, verb, words
+from edit_eval.command_line import JUDGE, RunDir, added, answer, end_if_short, say, verb, words
 from edit_eval.errors import ConfigurationError
 from edit_eval.text import Text
-from edit_eval.verbs.starting import JUDGE
 
 if TYPE_CHECKING:
     from edit_eval.serving.scoring import Scored

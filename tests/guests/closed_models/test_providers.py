@@ -17,8 +17,9 @@ from edit_eval.errors import LoadError, ModelError, Refused
 from edit_eval.guests.closed_models.beside import editing
 from edit_eval.guests.closed_models.beside.editing import Api
 from edit_eval.guests.closed_models.beside.providers import CLOSED_MODELS, PROVIDERS
+from edit_eval.guests.init.models import look_at_model
+from edit_eval.guests.init.pictures import Pictures
 from edit_eval.pictures import OWN_SIZE
-from edit_eval.starting import Pictures, look_at_model
 from late_imports import needs
 
 needs("openai")

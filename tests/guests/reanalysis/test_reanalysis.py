@@ -22,9 +22,9 @@ import pytest
 
 from command_lines import Command, caller
 from edit_eval.errors import ConfigurationError
+from edit_eval.guests.published.kris import PLACES, questions_of
 from edit_eval.guests.reanalysis.files import COUNTED, KEPT, reanalyse
 from edit_eval.guests.reanalysis.forms import GEDIT_GROUPS
-from edit_eval.published.kris import PLACES, questions_of
 
 GEDIT_COLUMNS = (
     *("source_image", "edited_image", "instruction", "sementics_score", "quality_score"),

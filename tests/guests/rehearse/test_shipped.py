@@ -14,6 +14,7 @@ import pytest
 from PIL import Image
 
 from edit_eval.config.loading import load_configuration
+from edit_eval.config.shipped import shipped
 from edit_eval.execution.machine.weights import LAYERS, MATRICES, PUBLISHED, find_weights
 from edit_eval.guests.rehearse.came_of_it import NEAR
 from edit_eval.guests.rehearse.configurations import CONFIGURATIONS
@@ -22,7 +23,7 @@ from edit_eval.guests.rehearse.rehearsal import rehearse
 from small_benchmark import write_benchmark
 
 ROOT = Path(__file__).parents[3]
-SHIPPED = sorted(path.stem for path in (ROOT / "configs").glob("*.yaml"))
+SHIPPED = sorted(shipped())
 SERVED = {"served_edit_model", "vllm_judge", "vllm_omni_edit_model"}
 WITHOUT_WEIGHTS = {"demo", "own_pictures"}
 TINY = {
@@ -58,7 +59,7 @@ def without_weights(tiny_models: Path, tiny_judges: Path, tmp_path_factory: pyte
 def rehearsed(name: str, models: Path, folder: Path, **how: Any) -> Rehearsal:
     write_benchmark(folder, 3)
     overrides = [f"benchmark.data_path={folder / 'benchmark.json'}", f"benchmark.cache_dir={folder / 'cache'}"]
-    plain = (ROOT / "configs" / f"{name}.yaml").read_text("utf-8")
+    plain = shipped()[name].read_text("utf-8")
     for section, one in (("diffusion_model", "edit"), ("reward_model", "judge")):
         known = next((real for real in TINY if f"model_name: {real}" in _section(plain, section)), None)
         if known is not None:
@@ -70,7 +71,7 @@ def rehearsed(name: str, models: Path, folder: Path, **how: Any) -> Rehearsal:
                 overrides.append(f"{section}.params.call={{_auto_resize: false}}")
     if "categories" in plain:
         overrides.append("benchmark.categories=[physical, social]")
-    return rehearse(ROOT / "configs" / f"{name}.yaml", overrides=overrides, devices="cpu:1", minutes=60, **how)
+    return rehearse(shipped()[name], overrides=overrides, devices="cpu:1", minutes=60, **how)
 
 
 def _section(plain: str, section: str) -> str:
@@ -103,7 +104,7 @@ def test_one_that_takes_no_weights_is_rehearsed_as_it_is(
     monkeypatch.chdir(tmp_path)
     Image.new("RGB", (32, 32), "green").save("a.png")
     Path("my.csv").write_text("picture,instruction\na.png,make it red\n")
-    found = rehearse(ROOT / "configs" / f"{name}.yaml", devices="cpu:1", samples=1)
+    found = rehearse(shipped()[name], devices="cpu:1", samples=1)
     assert found.reasons == []
     assert {one.loads for one in found.models} == {"as it is"}
 
@@ -249,7 +250,7 @@ def test_quantised_weights_take_what_is_predicted(
 def test_the_figures_are_those_of_every_model_that_is_shipped() -> None:
     named = set()
     for name in SHIPPED:
-        configuration = load_configuration(ROOT / "configs" / f"{name}.yaml", data_may_be_missing=True)
+        configuration = load_configuration(shipped()[name], data_may_be_missing=True)
         for section in configuration.models.values():
             found = section.parameters.get("model_name") or section.parameters.get("model")
             named |= {found} if isinstance(found, str) and "/" in found else set()

@@ -360,6 +360,9 @@ def environments(context: Context) -> Iterator[Finding]:
         judges = {judge.name: judge for judge in asked_judges(context.configuration)}
     except EditEvalError:  # the benchmark's findings report it
         judges = {}
+    if locate("benchmark", "scenes") is None:
+        text = Text("no server is asked anything beforehand: the benchmark `scenes` is not installed")
+        yield Finding("environments", "note", text)
     questions: list[EnvironmentProbe] = []
     for model in context.wanted:
         judge = judges.get(model.section.name) if model.model.kind == "judge" else None

@@ -123,7 +123,7 @@ def _language(parameters: OnTrial.Parameters) -> str:
 
 def _section(parameters: OnTrial.Parameters, language: str) -> ProtocolSection | None:
     """Returns the examined protocol in a language; None for another one than its own, if it has no choice."""
-    section = ProtocolSection.model_validate(parameters.asks)
+    section = ProtocolSection.recorded(parameters.asks)
     if "language" not in section.parameters:
         return section if language == _language(parameters) else None
     return section.model_copy(update={"parameters": {**section.parameters, "language": language}})

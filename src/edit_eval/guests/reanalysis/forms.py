@@ -42,6 +42,9 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval.errors import ConfigurationError
+from edit_eval.guests.published.imgedit import authors_numbers
+from edit_eval.guests.published.kris import LEVELS, PLACES, questions_of
+from edit_eval.guests.published.wiseedit import ASKS, BASIC, METRICS
 from edit_eval.guests.reanalysis.rows import (
     NO_ROW,
     FileRow,
@@ -55,9 +58,6 @@ from edit_eval.guests.reanalysis.rows import (
     number_of,
     workbook_rows,
 )
-from edit_eval.published.imgedit import authors_numbers
-from edit_eval.published.kris import LEVELS, PLACES, questions_of
-from edit_eval.published.wiseedit import ASKS, BASIC, METRICS
 from edit_eval.records import Scale
 from edit_eval.text import Text
 

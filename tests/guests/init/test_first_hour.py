@@ -1,0 +1,286 @@
+"""The first hour: from twenty photographs to a page with a verdict, and the verbs that are met on the way."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from command_lines import Command, caller, one_error
+from edit_eval import cli, evaluation, preparation
+from edit_eval.config.shipped import shipped
+from edit_eval.config.yaml_text import read_file
+from judge_server import JudgeServer
+from photographs import COUNT, draw, name, opinion
+
+REPOSITORY = Path(__file__).parents[3]
+command = pytest.fixture(caller)
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A newcomer's folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / ".cache"))
+    monkeypatch.setattr(sys, "stdin", io.StringIO())  # nobody is there to be asked
+    draw(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def unexamined(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`doctor` starts a process for each environment: that is tested elsewhere, and once below."""
+    monkeypatch.setattr(preparation, "examine", lambda *arguments, **named: [])
+
+
+@pytest.fixture
+def server() -> Iterator[JudgeServer]:
+    with JudgeServer(opinion) as running:
+        yield running
+
+
+# -- the walk --
+
+
+def test_four_commands_from_twenty_photographs_to_a_verdict(
+    command: Command, here: Path, server: JudgeServer, unexamined: None
+) -> None:
+    """After `pip install`: init, run, compare. Nobody writes YAML. (From the wheel: `test_distribution.py`.)"""
+    begun = command("init", "--judge", server.base_url, "--instruction", "Mirror it")
+    assert begun.code == 0, begun
+    assert begun.out.endswith("Now type:\n  edit-eval run evaluation.yaml\n")
+    ran = command("run", "evaluation.yaml", "--progress", "none")
+    assert ran.code == 0, ran.err
+    assert f"{2 * COUNT} of {2 * COUNT} scored" in ran.out
+    (run,) = Path("runs").iterdir()
+    assert ran.out.endswith(f"report: {run}/report/index.html\n")
+    page = (run / "report" / "index.html").read_text("utf-8")
+    assert "edits_a" in page
+    compared = command("compare", run)
+    assert compared.code == 0, compared.err
+    assert "A better" in compared.out
+
+
+def test_pictures_without_instructions_get_a_table_to_fill_in(
+    command: Command, here: Path, server: JudgeServer, unexamined: None
+) -> None:
+    begun = command("init", "mine.yaml", "--judge", server.base_url)
+    assert (begun.code, begun.err) == (0, "")
+    assert begun.out == (
+        "wrote photos/instructions.csv\nwrote .edit-eval.schema.json\nwrote mine.yaml\n\n"
+        "Fill in the column `instruction` of photos/instructions.csv (20 are empty), then type:\n"
+        "  edit-eval doctor mine.yaml\n"
+    )
+    table = here / "photos" / "instructions.csv"
+    filled = table.read_text("utf-8").replace(",\n", ",Mirror it\n")
+    table.write_text(filled, "utf-8")
+    one_error(command("init", "mine.yaml"), 2, "mine.yaml already exists; `--force` replaces it")
+    again = command("init", "mine.yaml", "--judge", server.base_url, "--force", "--json").document
+    assert (again["written"][-1], again["fill_in"], again["next"]) == ("mine.yaml", None, "edit-eval run mine.yaml")
+    assert table.read_text("utf-8") == filled
+
+
+def test_a_link_is_neither_replaced_nor_written_through(
+    command: Command, here: Path, server: JudgeServer, unexamined: None
+) -> None:
+    shared = here / "shared.yaml"
+    shared.write_text("theirs: 1\n")
+    (here / "mine.yaml").symlink_to(shared)
+    (here / "dangling.yaml").symlink_to(here / "nowhere.yaml")
+    for words in (["--judge", server.base_url], ["--from", "demo"]):
+        for link in ("mine.yaml", "dangling.yaml"):
+            one_error(command("init", link, *words, "--force"), 2, f"{link} is a link")
+    assert (here / "mine.yaml").is_symlink()
+    assert shared.read_text() == "theirs: 1\n"
+    assert not (here / "nowhere.yaml").exists()
+
+
+def test_what_is_asked_at_a_terminal(
+    command: Command, here: Path, server: JudgeServer, unexamined: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each question is asked again until its answer can be read; what is likely is offered."""
+    asked: list[tuple[str, Any]] = []
+    answers = iter(["phtos", "photos", "ours=edits_a, testing", server.base_url, "cpu:2", "perhaps", "no"])
+
+    def prompt(question: str, default: Any = None, err: bool = False) -> str:
+        asked.append((question.partition("?")[0], default))
+        return next(answers)
+
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr("typer.prompt", prompt)
+    begun = command("init", "--instruction", "Mirror it")
+    assert begun.code == 0, begun
+    assert asked == [
+        ("What are your pictures", "photos"),
+        ("What are your pictures", "photos"),
+        ("What edits them", "edits_a,edits_b"),
+        ("What judges the edits", None),
+        ("Where does it run", "auto"),
+        ("Should judges say why before they score", "yes"),
+        ("Should judges say why before they score", "yes"),
+    ]
+    assert "no such file or folder: phtos; nearest existing: photos" in begun.err
+    written = read_file("evaluation.yaml")
+    assert list(written["edit_models"]) == ["ours", "testing"]
+    assert written["edit_models"]["testing"]["params"] == {"device_ids": "cpu:2"}
+    assert "device_ids: cpu:1" in Path("evaluation.yaml").read_text("utf-8")
+    assert "protocol" not in next(iter(written["judges"].values()))
+
+
+def test_a_column_that_nobody_could_guess_is_asked_for(
+    command: Command, here: Path, server: JudgeServer, unexamined: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = "".join(f"photos/{name(number)}.jpg,把天空变蓝,a\n" for number in range(COUNT))
+    (here / "mine.csv").write_text(f"photo,what to do,kind\n{rows}", "utf-8")
+    asked: list[str] = []
+    answers = iter(["mine.csv", "what", "what to do", "edits_a", server.base_url, "yes"])
+
+    def prompt(question: str, default: Any = None, err: bool = False) -> str:
+        asked.append(question.partition(" (")[0])
+        return next(answers)
+
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr("typer.prompt", prompt)
+    assert command("init").code == 0
+    assert asked.count("Which column has the instructions?") == 2
+    benchmark = read_file("evaluation.yaml")["benchmark"]
+    assert (benchmark["fields"], benchmark["language"]) == ({"instruction": "what to do"}, "zh")
+
+
+def test_a_table_without_ids_and_edits_that_are_called_as_the_photographs(
+    command: Command, here: Path, server: JudgeServer, unexamined: None
+) -> None:
+    """The most ordinary case: it loads, no source is taken for an edit, and a sample is found by its picture's name."""
+    rows = "".join(f"photos/{name(number)}.jpg,Mirror it,add\n" for number in range(COUNT))
+    (here / "std.csv").write_text(f"image,prompt,type\n{rows}")
+    assert command("init", "--pictures", "std.csv", "--judge", server.base_url).code == 0
+    written = read_file("evaluation.yaml")
+    assert list(written["edit_models"]) == ["edits_a", "edits_b"]
+    assert next(iter(written["judges"].values()))["protocol"] == {"answer": "reason_then_score"}
+    ran = command("run", "evaluation.yaml", "--limit", "2", "--progress", "none", "--run-dir", "run")
+    assert (ran.code, ran.err) == (0, "")
+    assert name(1) in command("status", "run", name(1)).out
+    without_init = here / "plain.yaml"
+    without_init.write_text(
+        "benchmark: std.csv\nedit_models: {a: {type: image_folder, params: {folder: edits_a}}}\n"
+        "judges: {measured: {type: picture_metrics}}\nexecution: {progress: none}\n"
+    )
+    assert command("run", "plain.yaml", "--limit", "2", "--devices", "cpu:1").code == 0
+
+
+def test_several_stand_with_commas_at_a_flag_as_at_a_question(
+    command: Command, here: Path, server: JudgeServer, unexamined: None
+) -> None:
+    (here / "edits_a").rename(here / "a, first")
+    edits = ("--edits", "a, first", "--edits", "edits_b,scene_editor")
+    assert command("init", "--pictures", "photos", *edits, "--judge", server.base_url).code == 0
+    written = read_file("evaluation.yaml")["edit_models"].values()
+    assert [one["params"].get("folder", one["type"]) for one in written] == ["a, first", "edits_b", "scene_editor"]
+
+
+def test_a_judge_that_is_missing_is_asked_for_by_its_flag(command: Command, here: Path) -> None:
+    one_error(command("init"), 2, "--judge is missing. What judges the edits? (MODEL@http://")
+    assert not Path("evaluation.yaml").exists()
+    assert not Path("photos/instructions.csv").exists()
+
+
+def test_a_key_that_stops_the_question_is_no_fault(
+    command: Command, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)  # and nothing more is to be read
+    found = command("init")
+    assert found.code == 130
+    assert found.err.endswith("interrupted\n")
+
+
+# -- what comes with it --
+
+
+def test_a_shipped_configuration_is_copied(command: Command, here: Path, unexamined: None) -> None:
+    assert command("init", "--from", "single_gpu").code == 0
+    _, _, written = Path("single_gpu.yaml").read_text("utf-8").partition("\n")  # the first names the schema
+    assert written == shipped()["single_gpu"].read_text("utf-8").replace("configs/single_gpu", "single_gpu")
+    one_error(command("init", "--from", "single_gpu"), 2, "single_gpu.yaml already exists")
+    assert command("init", "other.yaml", "--from", "demo").out.endswith("Now type:\n  edit-eval run other.yaml\n")
+
+
+def test_the_demo(command: Command, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The shipped configuration; its evaluation itself is `make demo`'s, and other tests'."""
+    asked: list[Any] = []
+
+    def evaluate(configuration: Any, **named: Any) -> Any:
+        asked.append((configuration.name, named["run_dir"]))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(evaluation, "evaluate", evaluate)
+    command("demo", "--run-dir", "here", "--json")
+    assert asked == [("demo", Path("here"))]
+    makefile = (REPOSITORY / "Makefile").read_text("utf-8")
+    assert "\t$(BIN)/edit-eval demo\n" in makefile
+
+
+def test_a_configuration_is_shown_with_what_it_extends(command: Command, here: Path) -> None:
+    Path("base.yaml").write_text("extends: demo\nbenchmark: {limit: 3}\n")
+    Path("mine.yaml").write_text("extends: base.yaml\nexecution: {pilot: false}\n")
+    shown = command("config", "show", "mine.yaml", "--set", "protocol.answer=score")
+    assert shown.code == 0, shown.err
+    assert shown.out.splitlines()[:3] == ["benchmark:", "  type: scenes  # from demo", "  limit: 3  # from base.yaml"]
+    assert "  pilot: false" in shown.out.splitlines()
+    assert "  answer: score  # from --set" in shown.out.splitlines()
+    Path("copy.yaml").write_text(shown.out)
+    resolved = [command("config", "show", name, "--resolved", "--json").document for name in ("mine.yaml", "copy.yaml")]
+    resolved[0]["judges"]["scene_judge"]["protocol"]["answer"] = "score"
+    assert resolved[0] == resolved[1]
+    assert command("config", "show", "mine.yaml", "--json").document["benchmark"] == {"type": "scenes", "limit": 3}
+
+
+# -- shells --
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("edit-eval de", {"demo", "describe"}),
+        ("edit-eval run single", {"single_gpu"}),
+        ("edit-eval run ba", {"base.yaml"}),
+        ("edit-eval run ./ba", {"./base.yaml"}),
+        ("edit-eval config show photos/", set()),
+        ("edit-eval status runs/a", {"runs/a"}),
+        ("edit-eval status ph", {"photos/"}),
+        ("edit-eval run demo --re", {"--reuse", "--retry"}),
+    ],
+)
+def test_what_a_shell_offers(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], line: str, offered: set[str]
+) -> None:
+    Path("base.yaml").touch()
+    (here / "runs" / "a" / "config").mkdir(parents=True)
+    monkeypatch.setenv("_EDIT_EVAL_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", line)
+    monkeypatch.setenv("COMP_CWORD", str(len(line.split()) - 1))
+    monkeypatch.setattr(sys, "argv", ["edit-eval"])
+    with pytest.raises(SystemExit):
+        cli.main()
+    assert set(capfd.readouterr().out.split()) == offered
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_typer_has_the_script_of_a_shell(
+    command: Command, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], shell: str
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setenv("_EDIT_EVAL_COMPLETE", f"source_{shell}")
+        patched.setattr(sys, "argv", ["edit-eval"])
+        with pytest.raises(SystemExit):
+            cli.main()
+    script = capfd.readouterr().out
+    assert f"_EDIT_EVAL_COMPLETE=complete_{shell}" in script
+    if program := shutil.which(shell):
+        assert subprocess.run([program, "-n"], input=script, text=True).returncode == 0
+    assert "--install-completion" in command("--help").out
