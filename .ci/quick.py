@@ -88,7 +88,7 @@ class Tree:
             if file.startswith(PACKAGE) and file.endswith(".py") and (said := REGISTERED.search(self.text(file))):
                 for name in ast.literal_eval(said[1]):
                     found[name.rpartition(":")[2]].add(file)
-            if re.fullmatch(r"configs/\w+\.yaml", file):
+            if re.fullmatch(rf"(configs|{PACKAGE}/guests/\w+)/\w+\.yaml", file):
                 found[PurePosixPath(file).stem].add(file)
         return found
 
@@ -215,7 +215,7 @@ class Tree:
         return found
 
     def _by_path(self, node: ast.BinOp | ast.Call, constants: Mapping[str, Path]) -> set[str]:
-        """Returns the file that a constant path is, or all that is in the folder that it is or that is walked."""
+        """Returns the file that a constant path is, or what is in the folder that it is, or that is walked for it."""
         walks = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in WALKS
         path = _path(node.func.value if walks else node, constants)  # type: ignore[union-attr]
         if path is None or not path.is_relative_to(self.root):
@@ -225,7 +225,9 @@ class Tree:
             return {name}
         if not name or (name in WHOLE and not walks):
             return set()
-        return {one for one in self.files if one.startswith(f"{name}/")}
+        sought = ast.unparse(node).rpartition("/")[2] if walks else ""  # as in `HERE.glob(f"{place}/*.po")`
+        kind = found[0] if (found := re.findall(r"\*\.\w+(?=[\"'])", sought)) else "*"
+        return {one for one in self.files if one.startswith(f"{name}/") and PurePosixPath(one).match(kind)}
 
     def _by_component(self, words: Iterable[str]) -> set[str]:
         return set[str]().union(*(self.components[word] for word in {*words} & self.components.keys()))

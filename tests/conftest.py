@@ -64,7 +64,7 @@ registered_here.register()
 _points = tomllib.loads((TESTS.parent / "pyproject.toml").read_text("utf-8"))["project"]["entry-points"]
 if {one.name for one in metadata.entry_points(group="edit_eval.components")} < _points["edit_eval.components"].keys():
     raise pytest.UsageError("pyproject.toml has entry points that are not installed; type `make .venv/.dev`")
-ROOMS = ("torch", "faults", ".", "bench", "execution", "workers", "judges", "reporting")
+ROOMS = ("torch", "combinations", "faults", ".", "bench", "execution", "workers", "judges", "reporting")
 """What takes long comes first, so that the processes of a parallel run end together; all other folders follow."""
 
 LOADING = ("edit_models", "judges", "pretrained")

@@ -48,6 +48,10 @@ HOUSE = {
     "tests/test_docs.py": (
         'from pathlib import Path\nDOCS = Path(__file__).parents[1] / "docs"\nPAGES = sorted(DOCS.glob("*.md"))\n'
     ),
+    "tests/test_judges.py": (
+        "from pathlib import Path\nimport edit_eval\nHERE = Path(edit_eval.__file__).parent\n"
+        'THEIRS = [one for place in ("a", "b") for one in HERE.glob(f"{place}/*.po")]\n'
+    ),
     "tests/test_planted.py": "def test(planted): ...\n",
     "tests/guests/sweep/test_sweep.py": "def test(): ...\n",
     "tests/reporting/test_page.py": "from edit_eval.reporting import page\n",
@@ -60,7 +64,7 @@ REACHED = {
     | {"store/test_journal.py": 2, "store/test_journal_of_many.py": 2, "test_face.py": 3, "test_command.py": 4},
     "src/edit_eval/typed.py": {},
     "src/edit_eval/guests/sweep/verb.py": {"guests/sweep/test_sweep.py": 1, "test_sweep_typed.py": 1},
-    "src/edit_eval/guests/sweep/zh.po": {"guests/sweep/test_sweep.py": 1},
+    "src/edit_eval/guests/sweep/zh.po": {"guests/sweep/test_sweep.py": 1, "test_judges.py": 1},
     "src/edit_eval/judges/careful.py": {"test_careful.py": 1, "test_small.py": 2},
     "src/edit_eval/reporting/page.html.j2": {"reporting/test_page.py": 2},
     "configs/small.yaml": {"test_small.py": 1},
