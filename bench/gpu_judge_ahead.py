@@ -72,8 +72,7 @@ class JudgeInTurn(SleepingJudge):
 
 def seconds_a_batch(way: type[SleepingJudge], judge: Path, table: Path, given: argparse.Namespace, run: Path) -> float:
     """Returns the seconds from the end of one batch to the end of the next, as the run has recorded them."""
-    from edit_eval.evaluation import evaluate
-    from edit_eval.run import Run
+    from edit_eval.run import Run, evaluate
 
     configuration = {
         "benchmark": str(table),

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
         Stopped,
         Unscored,
     )
-    from edit_eval.evaluation import evaluate
     from edit_eval.execution.spectator import Spectator
     from edit_eval.judges.contract import Judge, JudgeRequest
     from edit_eval.protocols.contract import Missing, Protocol, Question, Score, View
@@ -53,7 +52,7 @@ if TYPE_CHECKING:
     )
     from edit_eval.reporting.analyses import Analysis, ChartStyle, RunRecords, SampleGroup, Sources
     from edit_eval.reporting.table import Column, Line, Table
-    from edit_eval.run import Run, analyse
+    from edit_eval.run import Run, analyse, evaluate
     from edit_eval.serving.scoring import Scored, score, score_table
     from edit_eval.statistics.comparison import Comparison
     from edit_eval.statistics.means import MeanScore
@@ -67,8 +66,7 @@ __version__ = "0.1.0"
 # `evaluate` needs.
 
 _PLACES = {
-    "evaluation": ("evaluate",),
-    "run": ("Run", "analyse"),
+    "run": ("Run", "analyse", "evaluate"),
     "comparing": ("compare",),
     "serving.scoring": ("score", "score_table", "Scored"),
     "statistics.means": ("MeanScore",),

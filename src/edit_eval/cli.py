@@ -69,8 +69,7 @@ def evaluate_and_print(
 ) -> None:
     """Runs the evaluation and prints its results; `how` as `evaluate` takes it."""
     from edit_eval.config.loading import load_configuration
-    from edit_eval.evaluation import evaluate
-    from edit_eval.run import Run
+    from edit_eval.run import Run, evaluate
 
     configuration = load_configuration(config, **options)
     speak(configuration.benchmark.language)

@@ -1,10 +1,6 @@
-"""Runs an evaluation: a benchmark's samples are edited, the edits are judged, the judgements become numbers.
+"""Carries out an evaluation: a benchmark's samples are edited, the edits are judged, and all of it is drawn.
 
-For example:
-
-    from edit_eval import evaluate
-    for one in evaluate("config.yaml").means():
-        print(one.edit_model, one.judge, one.score, one.value, one.ci95)
+What came of it is read by `run.Run`, which `edit_eval.evaluate` returns; nothing that reads or compares is needed here.
 """
 
 from __future__ import annotations
@@ -16,7 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
-from edit_eval.arena import joining
 from edit_eval.benchmarks.known_sources import remember_sources
 from edit_eval.config.loading import LoadingOptions, load_configuration
 from edit_eval.config.schema import Configuration
@@ -27,17 +22,34 @@ from edit_eval.execution.shards import read_shard
 from edit_eval.execution.spectator import Spectator, with_guest
 from edit_eval.execution.tracking import Trackers
 from edit_eval.experiment import Experiment, load_samples, verify_sources
+from edit_eval.reporting.page.drawing_apart import draw_apart, page_of, to_send
 from edit_eval.reporting.progress.live import progress_of
-from edit_eval.run import Run, failure_statuses
 from edit_eval.store.examined import take_examinations
+from edit_eval.store.lending import joining
 from edit_eval.store.run_directory import RunDirectory
-from edit_eval.store.run_folders import find_place, refuse_an_unfit_python
+from edit_eval.store.run_folders import failure_statuses, find_place, refuse_an_unfit_python
 from edit_eval.store.table import JudgementTable, what_is_left
 from edit_eval.text import Text
 
 
+class EvaluationOptions(LoadingOptions, total=False):
+    """What `carry_out` may be told; `run.evaluate` says what each means."""
+
+    run_dir: str | Path | None
+    reuse_from: Sequence[str | Path]
+    retry: Collection[str]
+    verify: bool
+    strict_environment: bool
+    spectator: Spectator | None
+    report: bool
+    command: Sequence[str]
+    shard: str | None
+    grace: float
+    examinations: Path | None
+
+
 @announced_before_it_runs()
-def evaluate(
+def carry_out(
     configuration: str | Path | Mapping[str, Any] | Configuration,
     *,
     run_dir: str | Path | None = None,
@@ -52,28 +64,8 @@ def evaluate(
     grace: float = GRACE_SECONDS,
     examinations: Path | None = None,
     **options: Unpack[LoadingOptions],
-) -> Run:
-    """Runs an evaluation, or resumes one, and returns it with its numbers.
-
-    `configuration` is a YAML file's path, its content as a mapping, or the result of `load_configuration`; `options`
-    are those of `load_configuration` (`overrides`, `devices`, `categories`, `limit`, ...). An existing `run_dir` is
-    resumed. Without one, the newest run under `runs/` of this configuration that is the same evaluation is resumed, or
-    returned as it is if it is finished; if there is none, a new folder is made, which takes over everything with equal
-    keys from earlier runs of this configuration. `retry` names statuses (`edit_failed`, `judge_error`, ...) whose
-    failures are forgotten and tried again. With `verify` every source kept by the benchmark is read, and every
-    existing picture is decoded and compared with the records; one that differs is made again. With
-    `strict_environment` a run resumed with other libraries or GPUs than at its last start is refused, and one
-    whose replicas are not alike ended; otherwise that is noted. With `report` the report is drawn at the end. `command`
-    is the command line as typed, for the records. With a `shard` (`2/8`, or `auto`) several engines share the
-    run, each with its samples; the last to end draws. After SIGTERM or SIGUSR1 running tasks have `grace` seconds to
-    finish. What is known of the judges is looked for in the folder `examinations`, by default `passports` in the user's
-    cache, and copied into the run. Progress is shown as set by `execution.progress`, on stderr or in the notebook, and
-    reported to the `spectator`.
-
-    Raises `ConfigurationError`, `BenchmarkError` and `RunDirectoryError` before anything is loaded or written,
-    `Stopped` or `RunInterrupted` if the run ended early, and `NotDrawn` if only its report is missing: everything done
-    so far is kept.
-    """
+) -> Path:
+    """Runs an evaluation, or resumes one, and returns its run directory. Arguments and errors are `run.evaluate`'s."""
     refuse_an_unfit_python()
     if shard is not None and run_dir is None:
         raise ConfigurationError(Text("--shard needs --run-dir: all shards share one run directory"))
@@ -106,7 +98,7 @@ def evaluate(
         session = Session(configuration, driver)
         session.refuse_what_cannot_load(place.expected(experiment, again))
         with place.begun(part and replace(part, experiment=experiment.fingerprint)) as directory:
-            run = Run(directory.path)
+            folder = directory.path
             tell(*place.notes(directory, experiment))
             matrix, noticed = place.recall(directory, experiment, again, verify=verify)
             lent = arena.lend(directory, matrix) if arena else ""
@@ -131,16 +123,15 @@ def evaluate(
                         shard=part,
                         grace=grace,
                     )
-                examined = take_examinations(experiment, directory.path, examinations)
+                examined = take_examinations(experiment, folder, examinations)
                 remember_sources(experiment.samples)
                 if part is None:
-                    if report and (pending or described or examined or not run.page.exists()):
-                        run.draw()
-                    trackers.finish(run.sent)
-                    return run
-    run = Run(run.path)  # with the other shards' work
-    if report and not RunDirectory(run.path).others_at_work:
-        run.draw()
-        with trackers.started(RunDirectory(run.path), spectator.note, work=True):  # the last engine tells all
-            trackers.finish(run.sent)
-    return run
+                    if report and (pending or described or examined or not page_of(folder).exists()):
+                        draw_apart(folder)
+                    trackers.finish(to_send(folder))
+                    return folder
+    if report and not RunDirectory(folder).others_at_work:
+        draw_apart(folder)
+        with trackers.started(RunDirectory(folder), spectator.note, work=True):  # the last engine tells all
+            trackers.finish(to_send(folder))
+    return folder

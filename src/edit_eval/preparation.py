@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, Unpack
 
-from edit_eval.arena import joining
 from edit_eval.config.loading import LoadingOptions, load_configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.advice import checks
@@ -22,6 +21,7 @@ from edit_eval.records import Results, Sample
 from edit_eval.reporting.progress.live import progress_of
 from edit_eval.run import Run
 from edit_eval.statistics.gate import fewest_images, images_to_show
+from edit_eval.store.lending import joining
 from edit_eval.store.run_folders import RUNS
 from edit_eval.text import Text
 

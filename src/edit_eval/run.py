@@ -6,16 +6,18 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
-from edit_eval.config.faults import did_you_mean
-from edit_eval.errors import ConfigurationError, EditEvalError, RunDirectoryError, Unscored
+from edit_eval.config.schema import Configuration
+from edit_eval.errors import EditEvalError, RunDirectoryError, Unscored
+from edit_eval.evaluation import EvaluationOptions, carry_out
 from edit_eval.experiment import Experiment
 from edit_eval.protocols.certificates import certificate_of, certified
 from edit_eval.protocols.contract import Missing
-from edit_eval.records import FAILED, Ending, Judgement, Results, Status
+from edit_eval.records import FAILED, Judgement, Results, Status
 from edit_eval.reporting.analyses import RunRecords, computed, summary_of
 from edit_eval.reporting.language import said, spoken
+from edit_eval.reporting.page.drawing_apart import draw_apart, page_of, to_send
 from edit_eval.reporting.scores import frame
 from edit_eval.reporting.verdict import answer_lines, verdict_of
 from edit_eval.statistics.means import MeanScore, chosen, means, the_mean
@@ -27,16 +29,6 @@ from edit_eval.store.run_folders import damaged, recorded
 from edit_eval.store.stored import read_stored
 from edit_eval.store.table import JudgementTable, open_table
 from edit_eval.text import Text
-
-
-def failure_statuses(names: Collection[str]) -> frozenset[Status]:
-    """Returns the statuses to be tried again. Raises `ConfigurationError` for a name that is no failure's."""
-    known = {s.value: s for s in Status if s.ending is not Ending.NONE}
-    for name in names:
-        if name not in known:
-            meant = did_you_mean(name, known) or Text("; there are: {}", known)
-            raise ConfigurationError(Text("--retry {}: no failure has that status{}", name, meant))
-    return frozenset(known[name] for name in names)
 
 
 class ShownMeans(tuple[MeanScore, ...]):
@@ -316,21 +308,46 @@ class Run:
     @property
     def page(self) -> Path:
         """The report's page."""
-        return self.path / "report" / "index.html"
+        return page_of(self.path)
 
     @property
     def sent(self) -> tuple[Path, ...]:
         """Files of the report to send elsewhere: the page, which needs no other, and the numbers."""
-        return self.page, self.page.with_name("summary.json")
+        return to_send(self.path)
 
     def draw(self) -> None:
         """Writes the report in a separate process, so that its pictures never take up memory in this one.
 
         Raises `NotDrawn` if it cannot be written; the run's records are unchanged.
         """
-        from edit_eval.reporting.page.drawing_apart import draw_apart
-
         draw_apart(self.path)
+
+
+def evaluate(
+    configuration: str | Path | Mapping[str, Any] | Configuration, **options: Unpack[EvaluationOptions]
+) -> Run:
+    """Runs an evaluation, or resumes one, and returns it with its numbers.
+
+    `configuration` is a YAML file's path, its content as a mapping, or the result of `load_configuration`; `options`
+    are those of `load_configuration` (`overrides`, `devices`, `categories`, `limit`, ...). An existing `run_dir` is
+    resumed. Without one, the newest run under `runs/` of this configuration that is the same evaluation is resumed, or
+    returned as it is if it is finished; if there is none, a new folder is made, which takes over everything with equal
+    keys from earlier runs of this configuration. `retry` names statuses (`edit_failed`, `judge_error`, ...) whose
+    failures are forgotten and tried again. With `verify` every source kept by the benchmark is read, and every
+    existing picture is decoded and compared with the records; one that differs is made again. With
+    `strict_environment` a run resumed with other libraries or GPUs than at its last start is refused, and one
+    whose replicas are not alike ended; otherwise that is noted. With `report` the report is drawn at the end. `command`
+    is the command line as typed, for the records. With a `shard` (`2/8`, or `auto`) several engines share the
+    run, each with its samples; the last to end draws. After SIGTERM or SIGUSR1 running tasks have `grace` seconds to
+    finish. What is known of the judges is looked for in the folder `examinations`, by default `passports` in the user's
+    cache, and copied into the run. Progress is shown as set by `execution.progress`, on stderr or in the notebook, and
+    reported to the `spectator`.
+
+    Raises `ConfigurationError`, `BenchmarkError` and `RunDirectoryError` before anything is loaded or written,
+    `Stopped` or `RunInterrupted` if the run ended early, and `NotDrawn` if only its report is missing: everything done
+    so far is kept.
+    """
+    return Run(carry_out(configuration, **options))
 
 
 def analyse(name: str, *sources: Any, **parameters: Any) -> Analysed:

@@ -1,4 +1,4 @@
-"""Runs that an earlier edit-eval made (commit b2e86a73) are resumed: nothing is made or asked again.
+"""Runs that an earlier edit-eval made (commit b2e86a73) are resumed: nothing is made or asked again but by new wording.
 
 One has edits, controls, battles, rewritten instructions, and rounds in which some edits are kept; the other samples
 that follow others, some of which pass no filter, readings, and a design of battles that is extended. Some edits and
@@ -14,8 +14,7 @@ from typing import Any
 
 import pytest
 
-from edit_eval.evaluation import evaluate
-from edit_eval.run import Run
+from edit_eval.run import Run, evaluate
 
 HERE = Path(__file__).parent
 RUNS = ("rounds", "turns")
@@ -50,16 +49,30 @@ def samples(run: Path) -> list[dict[str, Any]]:
     return [{**one, "pictures": of, "crc": ""} for one, of in zip(found, digests, strict=True)]
 
 
+def configured(name: str, older: Path) -> dict[str, Any]:
+    plain: dict[str, Any] = here(json.loads((older / f"{name}.yaml").read_text("utf-8")), older)
+    return plain
+
+
 @pytest.mark.parametrize("name", RUNS)
-def test_nothing_is_made_or_asked_again(name: str, older: Path) -> None:
-    before, asked_about = journals(older / name), samples(older / name)
-    configuration = here(json.loads((older / f"{name}.yaml").read_text("utf-8")), older)
+def test_nothing_is_made_or_asked_again(name: str, older: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the wording of then, which the run has recorded."""
+    before, asked_about, configuration = journals(older / name), samples(older / name), configured(name, older)
+    for judge in Run(older / name).experiment.judges:
+        if judge.texts:
+            monkeypatch.setattr(type(judge.protocol), "texts", staticmethod(lambda _, then=judge.texts: then))
     made = evaluate(configuration, run_dir=older / name, report=False)
     assert not (older / "asked.jsonl").exists(), (older / "asked.jsonl").read_text()
     assert journals(older / name) == before
     assert samples(older / name) == asked_about
     assert made.table.is_complete
     assert bool(made.results.beside) == (name == "turns")
+
+
+def test_a_wording_that_was_mended_asks_again_and_nothing_else_is_done(older: Path) -> None:
+    evaluate(configured("turns", older), run_dir=older / "turns", report=False)
+    done = [json.loads(line) for line in (older / "asked.jsonl").read_text("utf-8").splitlines()]
+    assert {(what, by) for what, by, *_ in done} == {("judge", "arena"), ("judge", "scores")}
 
 
 def test_what_came_of_it_is_of_every_kind(older: Path) -> None:

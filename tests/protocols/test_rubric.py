@@ -49,10 +49,10 @@ class TestQuestion:
     @pytest.mark.parametrize(
         ("language", "answer", "prompts", "digest"),
         [
-            ("en", "score", {}, "48cc4a3626b63512"),
-            ("en", "score", OWN, "d8a6a15d39c48426"),
-            ("en", "reason_then_score", {}, "f1aef2663fefe986"),
-            ("en", "reason_then_score", OWN, "4a0f7b08775ac035"),
+            ("en", "score", {}, "f4125865d6d98ffd"),
+            ("en", "score", OWN, "940df90a32ed4119"),
+            ("en", "reason_then_score", {}, "8cf4ac826aae3a4b"),
+            ("en", "reason_then_score", OWN, "e447456f9df092c5"),
             ("zh", "score", {}, "49ad26ce75b800f2"),
             ("zh", "score", OWN, "90b396e9972a26f9"),
             ("zh", "reason_then_score", {}, "78640c45a2616cab"),
@@ -60,7 +60,8 @@ class TestQuestion:
         ],
     )
     def test_is_the_same_to_the_last_byte_as_ever(self, language, answer, prompts, digest):
-        """The digests were made when a rubric was all there was (commit d6a0a5f). A new wording is a new version."""
+        """The Chinese digests were made when a rubric was all there was (commit d6a0a5f), the English of its second
+        wording. A new wording is a new version."""
         asking, told = protocol(language, answer, prompts), hashlib.sha256()
         for category in (*CATEGORIES, "物理", *(["layout"] if prompts else [])):
             asked = question(asking, category, "Add a {hat} </edit_instruction>.", "A cat. 一只猫")

@@ -144,8 +144,9 @@ def test_the_arithmetic_that_is_told_is_the_one_that_is_done(language):
 def test_the_first_version_is_the_default_and_has_no_such_item(language):
     first = load_rubrics(None, language)
     assert first == load_rubrics(None, language, RUBRICS[0])
-    assert {rubric.version for rubric in first.values()} == {"five_dimensions.v1", "general.v1"}
-    assert {rubric.version for rubric in load_rubrics(None, language, V2).values()} == {V2}
+    wording = {"en": ".1", "zh": ""}[language]
+    assert {rubric.version for rubric in first.values()} == {f"five_dimensions.v1{wording}", f"general.v1{wording}"}
+    assert {rubric.version for rubric in load_rubrics(None, language, V2).values()} == {f"{V2}{wording}"}
     assert not any(FULFILMENT[language] in rubric.system_prompt for rubric in first.values())
 
 

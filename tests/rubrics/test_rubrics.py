@@ -92,7 +92,8 @@ class TestPackagedRubric:
         chinese = sum("一" <= character <= "鿿" for character in rubric.system("score"))
         assert chinese > 800 if language == "zh" else chinese == 0
         assert rubric.title == title(category, language)
-        assert rubric.version == ("general.v1" if category == GENERAL else "five_dimensions.v1")
+        name, wording = "general" if category == GENERAL else "five_dimensions", {"en": ".1", "zh": ""}[language]
+        assert rubric.version == f"{name}.v1{wording}"
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

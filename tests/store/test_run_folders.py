@@ -11,10 +11,10 @@ import pytest
 
 from edit_eval.config.identity import Identity
 from edit_eval.config.schema import ProtocolSection
-from edit_eval.evaluation import evaluate
 from edit_eval.experiment import Experiment
 from edit_eval.protocols.asked import AskedJudge, make_protocol
 from edit_eval.records import Picture, Sample
+from edit_eval.run import evaluate
 from edit_eval.store import run_folders
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.run_directory import RunDirectory

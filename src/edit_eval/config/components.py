@@ -42,6 +42,7 @@ Kind = Literal[
     "tracker",
     "control",
     "examiner",
+    "lender",
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 PLURALS: dict[Kind, str] = {kind: f"{kind}s" for kind in KINDS} | {"analysis": "analyses", "verb": "commands"}
@@ -68,6 +69,7 @@ WORDS: dict[Kind, str] = {
     "tracker": Text("a tracker"),
     "control": Text("a control"),
     "examiner": Text("an examiner"),
+    "lender": Text("a lender"),
 }
 METHODS: dict[Kind, tuple[str, ...]] = {
     "benchmark": ("samples",),
@@ -81,6 +83,7 @@ METHODS: dict[Kind, tuple[str, ...]] = {
     "tracker": ("begin", "log", "keep", "end"),
     "control": ("picture",),
     "examiner": ("take", "known", "read", "words"),
+    "lender": ("join",),
 }
 _REGISTERED = b"\nREGISTERED = "
 
@@ -274,6 +277,12 @@ def named(kind: Kind, name: str) -> Any:
     if path is None:
         raise ConfigurationError(unknown_type(kind, name))
     return import_class(kind, path)
+
+
+def the_one(kind: Kind) -> str | None:
+    """Returns the class path of a kind of which one at most is asked, a package's in place of ours; None without."""
+    found = [one for one in registered() if one.kind == kind]
+    return min(found, key=lambda one: (not one.package, one)).class_path if found else None
 
 
 def package_of(kind: Kind, class_path: str) -> str:

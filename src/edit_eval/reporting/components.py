@@ -27,6 +27,7 @@ _WHERE: dict[Kind, str] = {
     "tracker": "trackers: [NAME]",
     "control": "evaluation: more_controls: [NAME]",
     "examiner": "edit-eval run",
+    "lender": "protocol: pairs: stored",
 }
 """Where each kind is named."""
 PRESET_FACTS = {

@@ -59,7 +59,8 @@ class RubricText:
     title: str
     """Display name, in the rubric's language."""
     version: str
-    """`five_dimensions.v1`; `+prompts` is appended if the user replaced a part; `prompts` if all of it."""
+    """`five_dimensions.v1.1`, the second wording of that rubric; `+prompts` is appended if the user replaced a part,
+    `prompts` if all of it."""
     system_prompt: str
     """Without the form of the answer."""
     user_prompt_template: str
@@ -192,7 +193,7 @@ def _ours(name: str, category: str, language: str) -> RubricText:
     return RubricText(
         category=category,
         title=title(category, language),
-        version=name,
+        version=data["version"],
         system_prompt="\n\n".join((data["opening"], rubric["system_prompt"], data["scale"])),
         user_prompt_template=data["user_prompt_template"],
         ask_again=data["ask_again"],

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from edit_eval.config.components import import_class, registered
+from edit_eval.config.components import import_class, the_one
 from edit_eval.errors import ConfigurationError, EditEvalError
 from edit_eval.experiment import Experiment
 from edit_eval.text import Text
@@ -99,10 +99,8 @@ def usual_folder() -> Path:
 
 def examiner() -> Examiner | None:
     """Returns the examiner that is installed, a package's in place of ours; None if there is none."""
-    found = [one for one in registered() if one.kind == "examiner"]
-    if not found:
-        return None
-    return _made(min(found, key=lambda one: (not one.package, one)).class_path)
+    class_path = the_one("examiner")
+    return _made(class_path) if class_path else None
 
 
 @cache  # a service asks from several threads

@@ -20,10 +20,11 @@ from typing import Any
 import msgspec
 
 from edit_eval.config.components import own_source
+from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError, RunDirectoryError, RunInterrupted, Stopped
 from edit_eval.experiment import Experiment
 from edit_eval.pictures import write_durably
-from edit_eval.records import Edit, Status
+from edit_eval.records import Edit, Ending, Status
 from edit_eval.store.journal import Damage, Record, segments
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.recall import ReplyLine, edit_record, is_there, recall_run, where_of
@@ -37,6 +38,16 @@ DESCRIBED_BEFORE = 3
 """Differences that a note lists before it says "and N more"."""
 LOOKED_AT = 20
 """Earlier runs of a configuration that are searched, newest first."""
+
+
+def failure_statuses(names: Collection[str]) -> frozenset[Status]:
+    """Returns the statuses to be tried again. Raises `ConfigurationError` for a name that is no failure's."""
+    known = {s.value: s for s in Status if s.ending is not Ending.NONE}
+    for name in names:
+        if name not in known:
+            meant = did_you_mean(name, known) or Text("; there are: {}", known)
+            raise ConfigurationError(Text("--retry {}: no failure has that status{}", name, meant))
+    return frozenset(known[name] for name in names)
 
 
 def recorded(directory: RunDirectory) -> Experiment | None:

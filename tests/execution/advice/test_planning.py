@@ -14,7 +14,6 @@ import pytest
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import BenchmarkError, ConfigurationError, RunDirectoryError
-from edit_eval.evaluation import evaluate
 from edit_eval.execution.advice import imagined as advice_imagined
 from edit_eval.execution.advice import planning
 from edit_eval.execution.advice.imagined import ImaginedWork, stretched
@@ -23,7 +22,7 @@ from edit_eval.execution.advice.prediction import Durations, durations_of, simul
 from edit_eval.experiment import Experiment
 from edit_eval.preparation import plan
 from edit_eval.records import Activity, Results, Sample, Status
-from edit_eval.run import Run
+from edit_eval.run import Run, evaluate
 from edit_eval.scheduling.tasks import Model
 from imagined_tasks import make_plan, simulated
 from small_benchmark import configuration, write_benchmark

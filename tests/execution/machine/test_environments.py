@@ -22,7 +22,6 @@ import edit_eval
 from edit_eval.config.placement import Placement
 from edit_eval.config.schema import ModelSection
 from edit_eval.errors import ConfigurationError
-from edit_eval.evaluation import evaluate
 from edit_eval.execution.machine import environments
 from edit_eval.execution.machine.environments import (
     conda_interpreter,
@@ -33,7 +32,7 @@ from edit_eval.execution.machine.environments import (
     uv_interpreter,
     worker_command,
 )
-from edit_eval.run import Run
+from edit_eval.run import Run, evaluate
 
 ROOT = Path(edit_eval.__file__).parent
 

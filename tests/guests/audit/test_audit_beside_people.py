@@ -14,10 +14,9 @@ from typing import Any
 import pytest
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.evaluation import evaluate
 from edit_eval.guests.audit import passports
 from edit_eval.guests.audit.trial import Audit, audit
-from edit_eval.run import Run
+from edit_eval.run import Run, evaluate
 
 MEASURES = ("as_one_person", "pairs_ordered")
 JUDGE = {"type": "scene_judge", "params": {"device_ids": "cpu:1"}}

@@ -187,7 +187,7 @@ def test_the_methods_say_what_was_asked_of_whom(run: Run, paper: Paper) -> None:
         "12 instructions on 12 source images of our own (my.csv)",
         "our_model is stand_ins.py:Careful, revision ",
         "Each makes 1 edit of a sample (seed 0)",
-        "protocol rubric (general.v1)",
+        "protocol rubric (general.v1.1)",
         run.examined["ruler"].line,
         f"Holm over {run.summary['comparison']['tests']} tests",
         f"edit-eval {run.results.environment['libraries']['edit-eval']}",

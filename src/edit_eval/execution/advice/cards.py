@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from edit_eval.benchmarks.row_benchmark import FilesBenchmark
 from edit_eval.config.components import Kind, import_class
 from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.edit_models.release_table import RELEASE
@@ -160,7 +159,7 @@ def fetch(configuration: Configuration) -> Iterator[Fetched]:
     cls = import_class("benchmark", benchmark.class_path, configuration.folder)
     if data_path := str(benchmark.parameters.get("data_path") or ""):
         yield _fetched("benchmark", data_path, local_path(data_path, getattr(cls, "wanted", ("*",))))
-        if issubclass(cls, FilesBenchmark) and (rows := cls(make_parameters(cls, benchmark.parameters)).rows_file):
+        if hasattr(cls, "rows_file") and (rows := cls(make_parameters(cls, benchmark.parameters)).rows_file):
             yield _fetched(Text("rows of the benchmark"), str(rows), rows.fetch())
     models = [(Text("edit model"), one) for one in configuration.edit_models.values()]
     for kind, section in [*models, *(("judge", one) for one in configuration.judges.values())]:

@@ -11,12 +11,11 @@ from pathlib import Path
 
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
-from edit_eval.evaluation import evaluate
 from edit_eval.guests.audit.examiner import Examined, JudgedAnchors, keep_judged
 from edit_eval.guests.audit.passports import Passport
 from edit_eval.guests.audit.trial import trial_of
 from edit_eval.protocols.asked import AskedJudge, asked_judges
-from edit_eval.run import Run
+from edit_eval.run import Run, evaluate
 from edit_eval.text import Text
 
 FOLDER = "anchors"

@@ -26,7 +26,6 @@ from edit_eval.config.identity import digest
 from edit_eval.config.loading import LoadingOptions, load_configuration
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError, RunDirectoryError
-from edit_eval.evaluation import evaluate
 from edit_eval.execution.spectator import Spectator
 from edit_eval.guests.audit import passports
 from edit_eval.guests.audit.beside_people import FLOORS, measures_beside_people
@@ -37,7 +36,7 @@ from edit_eval.guests.audit.passports import Examinee, Passport, Try
 from edit_eval.protocols.asked import AskedJudge, asked_judges
 from edit_eval.protocols.contract import Question, fault
 from edit_eval.records import Sample
-from edit_eval.run import Run, analyse
+from edit_eval.run import Run, analyse, evaluate
 from edit_eval.statistics.people import read_people
 from edit_eval.store.examined import usual_folder
 from edit_eval.text import Text

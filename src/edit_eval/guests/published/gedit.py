@@ -60,11 +60,11 @@ TEXTS: Mapping[str, Mapping[str, Any]] = {
             "Answer with one JSON object and nothing else: your reasons in at most forty words, without quotation "
             "marks in them, then the two scores in the order above.\n"
             '{"reasoning": "...", "score": [SUCCESS, RESTRAINT]}',
-            "user_prompt_template": "The change that was asked for:\n"
+            "user_prompt_template": "The requested change:\n"
             "<edit_instruction>\n"
             "{edit_instruction}\n"
             "</edit_instruction>\n\n"
-            "Judge the second image, and answer in the form that was laid down for you.",
+            "Judge the second image, and answer in the required format.",
         },
         "PQ": {
             "system_prompt": "You are a strict and fair judge of images. You are shown one image that a model made. "
@@ -81,7 +81,7 @@ TEXTS: Mapping[str, Mapping[str, Any]] = {
             "Answer with one JSON object and nothing else: your reasons in at most forty words, without quotation "
             "marks in them, then the two scores in the order above.\n"
             '{"reasoning": "...", "score": [NATURALNESS, FREEDOM FROM ARTIFACTS]}',
-            "user_prompt_template": "Judge the image, and answer in the form that was laid down for you.",
+            "user_prompt_template": "Judge the image, and answer in the required format.",
         },
         "ask_again": 'Answer with one JSON object only, of exactly the form {"reasoning": "...", "score": [a, b]}: '
         "brief reasons without quotation marks in them, then two numbers from 0 to 10.",

@@ -92,12 +92,12 @@ RUBRIC = {
     "answer": "Answer with one JSON object and nothing else: your reasons in at most sixty words, without quotation "
     "marks in them, then your numbers in the order above.\n"
     '{"reasoning": "...", "score": [{form}]}',
-    "closing": "Judge the edit, and answer in the form that was laid down for you.",
+    "closing": "Judge the edit, and answer in the required format.",
     "ask_again": 'Answer with one JSON object only, of exactly the form {"reasoning": "...", "score": [{form}]}: '
     "brief reasons without quotation marks in them, then whole numbers from {lowest} to {highest}.",
     "untold": "(none was given)",
     "tells": {
-        "edit_instruction": "The change that was asked for:",
+        "edit_instruction": "The requested change:",
         "explanation": "What a right edit shows, and why:",
         "frame": "The number of the frame that was to be made:",
     },

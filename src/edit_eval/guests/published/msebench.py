@@ -40,7 +40,7 @@ RUBRIC = {
     "answer": "Answer with one JSON object and nothing else: your reasons in at most sixty words, without quotation "
     "marks in them, then your two numbers, whole ones from {lowest} to {highest}.\n"
     '{"reasoning": "...", "score": [{form}]}',
-    "closing": "Judge the last edit, and answer in the form that was laid down for you.",
+    "closing": "Judge the last edit, and answer in the required format.",
     "ask_again": 'Answer with one JSON object only, of exactly the form {"reasoning": "...", "score": [{form}]}: brief '
     "reasons without quotation marks in them, then two whole numbers from {lowest} to {highest}.",
     "untold": "(there were none)",
@@ -54,12 +54,12 @@ RUBRIC = {
                 "PF": (
                     "Instruction",
                     "Is everything done that the last instruction asks for, as it is meant after those before? 10: all "
-                    "of it. 7: but for something small. 4: parts of it. 0: nothing.",
+                    "of it. 7: except for something minor. 4: parts of it. 0: nothing.",
                 ),
                 "C": (
                     "Rest",
                     "Is everything as it was in the first image that the last instruction leaves alone, also what was "
-                    "edited before? 10: all of it. 7: something small has changed. 4: things that strike the eye. 0: "
+                    "edited before? 10: all of it. 7: something small has changed. 4: obvious changes. 0: "
                     "another picture.",
                 ),
             },

@@ -24,6 +24,16 @@ _COLLECTED_EVERY = 100_000
 """Objects between two searches for garbage: a page makes millions, all of which are needed until it is written."""
 
 
+def page_of(run: Path) -> Path:
+    """Returns where the page of the run in a folder is."""
+    return run / "report" / "index.html"
+
+
+def to_send(run: Path) -> tuple[Path, ...]:
+    """Returns the files of a run's report to send elsewhere: the page, which needs no other, and the numbers."""
+    return page_of(run), run / "report" / "summary.json"
+
+
 def draw_apart(run: Path) -> None:
     """Draws the report of the run in `run` with the program `edit_eval.drawing`.
 

@@ -12,13 +12,14 @@ import pytest
 
 from combinations.drawing import configuration, off, written
 from combinations.in_place import Ended, command, killed, without_processes
-from edit_eval.arena import joining
 from edit_eval.config.loading import load_configuration
+from edit_eval.errors import ConfigurationError
 from edit_eval.experiment import Experiment, load_samples
 from edit_eval.guests.leaderboard.board import leaderboard
 from edit_eval.guests.push.sending import push
 from edit_eval.hub import local_path
 from edit_eval.run import Run
+from edit_eval.store.lending import joining
 from edit_eval.store.stored import FILE, FOLDER
 from late_imports import needs
 from writable_hub import TOKEN, WritableHub
@@ -198,3 +199,12 @@ def test_a_copy_that_is_damaged_is_said(arena: Path, tmp_path: Path) -> None:
     ended = command("report", run)
     assert ended.code != 0
     assert f"{FOLDER}/{FILE} is damaged" in ended.err
+
+
+def test_without_what_lends_a_configuration_that_goes_on_from_a_run_is_refused(
+    arena: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("edit_eval.store.lending.the_one", lambda kind: None)
+    loaded = load_configuration(joins(arena, {"stored": str(arena)}))
+    with pytest.raises(ConfigurationError, match=r"protocol\.pairs\.stored"):
+        joining(Experiment.of(loaded, load_samples(loaded)), loaded)

@@ -28,6 +28,7 @@ from edit_eval.statistics.battles import votes_of
 from edit_eval.statistics.columns import differences
 from edit_eval.statistics.joining import Effort, steps
 from edit_eval.store.comparable import Made, asked_alike, look
+from edit_eval.store.lending import Lender, Loan
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.recall import edit_record, is_there
 from edit_eval.store.run_directory import RunDirectory
@@ -40,7 +41,7 @@ _KEY = "protocol.pairs.stored"
 
 
 @dataclass(frozen=True)
-class Arena:
+class Arena(Loan):
     """An earlier run that new edit models join."""
 
     name: str
@@ -147,17 +148,22 @@ def _put(directory: RunDirectory, mine: Edit, content: bytes, name: str) -> Edit
     )
 
 
-def joining(experiment: Experiment, configuration: Configuration) -> tuple[Experiment, Arena | None]:
-    """Returns the experiment with the edit models of the run that its judges take battles over from, and that run.
+class ArenaLender(Lender):
+    """Puts the edits and battles of an earlier run into one whose edit models join it (`pairs: {stored: RUN}`)."""
 
-    Without such a judge it is returned as it is. Raises `ConfigurationError` if the run cannot be read, if its samples
-    or judges are others, and if no edit model is new.
-    """
+    def join(self, experiment: Experiment, configuration: Configuration) -> tuple[Experiment, Arena]:
+        """Returns the experiment with the edit models of the run that its judges take battles over from, and that run.
+
+        Raises `ConfigurationError` if the run cannot be read, if its samples or judges are others, and if no edit model
+        is new.
+        """
+        return _joined(experiment, configuration)
+
+
+def _joined(experiment: Experiment, configuration: Configuration) -> tuple[Experiment, Arena]:
     comparing = [judge for judge in experiment.judges if judge.of_two]
     stored = {judge.name: getattr(judge.protocol, "stored", None) for judge in comparing}
     named = {None if one is None else one.stored for one in stored.values()}
-    if named <= {None}:
-        return experiment, None
     if len(named) > 1:
         raise ConfigurationError(
             Text("{}: {: and } compare edits, and are not of one stored run; give all of them the same", _KEY, stored)
