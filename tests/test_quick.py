@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 
+import edit_eval
+from edit_eval.config.components import built_in
+
 ROOT = Path(__file__).parents[1]
 HOUSE = {
     "pyproject.toml": (
@@ -192,13 +195,15 @@ def quick(monkeypatch: pytest.MonkeyPatch, *words: str) -> Any:
 def test_in_this_house() -> None:
     """What is sure to be so, of arrows that follow a habit of ours and would be lost with it."""
     tree = QUICK.Tree(ROOT)
-    assert tree.face["evaluate"] == "edit_eval.evaluation"
+    assert {*edit_eval.__all__} - {"__version__"} <= tree.face.keys()
+    names = {name for kind, of in built_in().items() for name in of if kind != "option"}
+    assert names <= tree.components.keys()
     assert tree.components["gc"] == {"src/edit_eval/guests/gc/verb.py"}
     assert len(tree.reached(["src/edit_eval/records.py"])) > 0.9 * len(tree.tests)
     guest = tree.reached(["src/edit_eval/guests/gc/tidying.py"])
     assert guest["tests/guests/gc/test_tidying.py"] == 1
     assert len(guest) < 40
-    assert tree.reached(["src/edit_eval/verbs/serving.py"])["tests/test_cli.py"] == 2
     assert "tests/docs/test_guides.py" in tree.reached(["docs/tutorial.md"])
-    assert "tests/test_real_models.py" in tree.reached(["tests/tiny_models.py"])
-    assert "tests/statistics/test_ordinal.py" not in tree.reached(["tests/tiny_models.py"])
+    weights = tree.reached(["tests/tiny_models.py"])
+    assert "tests/test_real_models.py" in weights
+    assert len(weights) < 0.2 * len(tree.tests)
