@@ -95,8 +95,8 @@ class Tree:
     @cached_property
     def face(self) -> dict[str, str]:
         """Name that `edit_eval` itself has -> the module that it is from."""
-        nodes = ast.walk(self._parsed(f"{PACKAGE}/__init__.py"))
-        those = [node for node in nodes if isinstance(node, ast.ImportFrom) and "edit_eval" in str(node.module)]  # for types
+        nodes = ast.walk(self._parsed(f"{PACKAGE}/__init__.py"))  # which imports them for type checkers
+        those = [node for node in nodes if isinstance(node, ast.ImportFrom) and "edit_eval" in str(node.module)]
         return {alias.name: f"{node.module}" for node in those for alias in node.names}
 
     @cached_property

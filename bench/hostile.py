@@ -35,11 +35,11 @@ from edit_eval.guests.audit.ways import better_of
 from edit_eval.guests.audit.words import has_drifted
 from edit_eval.guests.bridge.mapping import translated
 from edit_eval.guests.people.differences import by_votes
+from edit_eval.guests.serve.watch import judge_has_changed, judged_twice
 from edit_eval.records import Edit, Judgement, Picture, Reading, Results, Sample, Scale, Scoring, Status
 from edit_eval.reporting.strengths import battle_sheet
 from edit_eval.reporting.table import Line
 from edit_eval.reporting.verdict import answer_lines
-from edit_eval.serving.watch import judge_has_changed, judged_twice
 from edit_eval.statistics.battles import BACKWARD, FORWARD, battles_by_judge, together, votes_of
 from edit_eval.statistics.comparison import columns_to_test, compare_models, verdict_on_models
 from edit_eval.statistics.drift import JudgedTwice

@@ -54,7 +54,7 @@ def caller(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -
 def finish(folder: Path) -> Finished:
     """A small evaluation, run to its end."""
     path = yaml_file(folder)
-    evaluation.evaluate(path, run_dir=folder / "run", report=False)
+    evaluation.carry_out(path, run_dir=folder / "run", report=False)
     return Finished(path, folder / "run")
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from PIL import Image
 
 from edit_eval.config.schema import Configuration
-from edit_eval.serving.service import Service
+from edit_eval.guests.serve.service import Service
 
 JUDGE = '''
 import os, time
@@ -125,7 +125,7 @@ def configured(folder: Path, batch_size: int = 4, devices: int = 1, second: bool
     judges = {"redness": judge, **({"even": even} if second else {})}
     written = {"benchmark": "scenes", "diffusion_model": {"type": "scene_editor"}, "judges": judges}
     (folder / "judge.yaml").write_text(json.dumps(written))
-    from edit_eval.serving.server import configuration_for  # with FastAPI, which takes most of a second
+    from edit_eval.guests.serve.server import configuration_for  # with FastAPI, which takes most of a second
 
     return configuration_for(str(folder / "judge.yaml"))
 

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from command_lines import Command, Finished, Outcome, caller, finish, one_error, yaml_file
-from edit_eval import cli, evaluation, experiment, preparation
+from edit_eval import cli, evaluation, experiment, preparation, run
 from edit_eval.command_line import GROUPS, app, command_of
 from edit_eval.errors import RunInterrupted
 from edit_eval.execution.findings import Finding
@@ -39,7 +39,8 @@ FLAGS = {
 }
 """What people and their scripts rely on: a flag may be added here, none may be renamed or taken away."""
 
-OPTIONS = (".audit.options", ".bridge.options")
+TYPED = (".audit.options", ".bridge.options", ".serve.verb")
+"""Modules of guests that the help of a verb in `FLAGS` needs."""
 HEAVY = {
     *("torch", "diffusers", "transformers", "accelerate", "safetensors", "openai", "numpy", "scipy", "altair"),
     *("vl_convert", "jinja2", "pynvml", "yaml", "PIL", "filelock"),
@@ -53,7 +54,7 @@ command = pytest.fixture(caller)
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """No page is drawn: that takes longer than all else, and nothing here looks at it."""
-    monkeypatch.setattr(evaluation.Run, "draw", lambda run: None)
+    monkeypatch.setattr(evaluation, "draw_apart", lambda run: None)
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +136,7 @@ def test_help_is_there_for_all_and_loads_nothing_heavy() -> None:
     finders = "config config.components config.faults privacy workers workers.failures workers.messages"
     named = {f"edit_eval.{name}" for name in finders.split()}  # what finds the names of analyses
     guests = {module for module in ours if module.startswith("edit_eval.guests")}
-    assert guests <= {f"edit_eval.guests{name}" for name in ("", *OPTIONS, *(f.rpartition(".")[0] for f in OPTIONS))}
+    assert guests <= {f"edit_eval.guests{name}" for name in ("", *TYPED, *(one.rpartition(".")[0] for one in TYPED))}
     assert not guests & set(first)
     shared = {"edit_eval.config.parameters", "edit_eval.workers.model_class"}  # what reads the flags of options
     assert ours - guests <= {*light, *(streams.rsplit(".", n)[0] for n in (1, 2)), *words, *named, *shared}
@@ -192,7 +193,7 @@ def test_a_fault_of_ours_is_one_and_its_trace_is_shown_on_demand(
     def fail(*arguments: object, **named: object) -> None:
         raise RuntimeError("something broke")
 
-    monkeypatch.setattr(evaluation, "evaluate", fail)
+    monkeypatch.setattr(run, "evaluate", fail)
     one_error(command("run", finished.config), 1, "RuntimeError: something broke (this is a bug in edit-eval; `--deb")
     found = command("run", finished.config, "--debug")
     assert found.code == 1
@@ -206,7 +207,7 @@ def test_a_fault_of_several_lines_is_one_line(
     def fail(*arguments: object, **named: object) -> None:
         raise RuntimeError("one\n  two")
 
-    monkeypatch.setattr(evaluation, "evaluate", fail)
+    monkeypatch.setattr(run, "evaluate", fail)
     one_error(command("run", finished.config), 1, "RuntimeError: one two (this is a bug in edit-eval")
 
 
@@ -223,7 +224,7 @@ def test_an_interruption_says_how_to_go_on(
     def interrupted(*arguments: object, **named: object) -> None:
         raise RunInterrupted(Path("runs/my night"), number)
 
-    monkeypatch.setattr(evaluation, "evaluate", interrupted)
+    monkeypatch.setattr(run, "evaluate", interrupted)
     found = command("run", finished.config, "--json", "--set", "benchmark.categories=[物理]")
     assert (found.code, found.out) == (code, "")
     assert found.err == (
@@ -271,7 +272,7 @@ def test_verbs_that_only_read_are_content_with_whatever_they_read(
     command: Command, tmp_path: Path, undrawn: None
 ) -> None:
     path = yaml_file(tmp_path, judge={"default_answer": "no idea"}, execution={"pilot": False})
-    evaluation.evaluate(path, run_dir=tmp_path / "run", report=False)
+    evaluation.carry_out(path, run_dir=tmp_path / "run", report=False)
     for arguments in (["status"], ["status", "--json"], ["report", "--json"], ["agreement"]):
         found = command(arguments[0], tmp_path / "run", *arguments[1:])
         assert found.code == 0, found.err
@@ -333,7 +334,7 @@ def test_a_run_says_in_the_end_what_a_report_says(
 ) -> None:
     path = yaml_file(tmp_path)
     with monkeypatch.context() as patches:
-        patches.setattr(evaluation.Run, "draw", lambda run: None)
+        patches.setattr(evaluation, "draw_apart", lambda run: None)
         first = command("run", path, "--run-dir", tmp_path / "run", "--json")
         again = command("run", path, "--run-dir", tmp_path / "run", "--json")
     assert "Nothing to do" in again.err

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 import source_texts
-from edit_eval.command_line import READABLE, _as_ours, say
+from edit_eval.command_line import say
 from edit_eval.errors import ConfigurationError
 from edit_eval.reporting.language import catalogue, said
 from edit_eval.text import CONTEXT, EnglishOnly, Text, counted, joined, localized, packed, unpacked
@@ -169,14 +169,6 @@ def test_no_text_loses_its_template() -> None:
 def test_only_line_breaks_are_folded(line: str, capsys: pytest.CaptureFixture[str]) -> None:
     say(line)
     assert capsys.readouterr().err == line.replace("\n  and a line \n\n below", " and a line below") + "\n"
-
-
-@pytest.mark.parametrize("kind", ["number", "whole number"])
-def test_what_the_library_of_the_command_line_says_is_ours(kind: str) -> None:
-    assert not [ours for _, ours in READABLE if isinstance(ours, Text)]
-    told = _as_ours(f"--seed must be a {kind}")
-    assert isinstance(told, Text)
-    assert told.fields == ("--seed",)
 
 
 def test_a_sentence_of_the_records_is_told_in_another_language_all_the_same() -> None:

@@ -52,7 +52,7 @@ IMPORTED = {
         *("edit_eval.edit_models.image_endpoint", "aiohttp", "openai.resources.chat", "openai.resources.images"),
     ),
 }
-DEAR = ("edit_eval.serving", "edit_eval.guests.ray.driver", "edit_eval.__main__")
+DEAR = ("edit_eval.guests.serve", "edit_eval.guests.ray.driver", "edit_eval.__main__")
 """Of our own modules, all of which a command has at hand, those that are left to who needs them."""
 MODULES = ("edit_eval", "edit_eval.drawing")
 BESIDE = {"process": 6, "probe": 5}

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         Unscored,
     )
     from edit_eval.execution.spectator import Spectator
+    from edit_eval.guests.serve.scoring import Scored, score, score_table
     from edit_eval.judges.contract import Judge, JudgeRequest
     from edit_eval.protocols.contract import Missing, Protocol, Question, Score, View
     from edit_eval.records import (
@@ -53,7 +54,6 @@ if TYPE_CHECKING:
     from edit_eval.reporting.analyses import Analysis, ChartStyle, RunRecords, SampleGroup, Sources
     from edit_eval.reporting.table import Column, Line, Table
     from edit_eval.run import Run, analyse, evaluate
-    from edit_eval.serving.scoring import Scored, score, score_table
     from edit_eval.statistics.comparison import Comparison
     from edit_eval.statistics.means import MeanScore
     from edit_eval.text import Text
@@ -68,7 +68,7 @@ __version__ = "0.1.0"
 _PLACES = {
     "run": ("Run", "analyse", "evaluate"),
     "comparing": ("compare",),
-    "serving.scoring": ("score", "score_table", "Scored"),
+    "guests.serve.scoring": ("score", "score_table", "Scored"),
     "statistics.means": ("MeanScore",),
     "statistics.comparison": ("Comparison",),
     "reporting.analyses": ("Analysis", "ChartStyle", "RunRecords", "SampleGroup", "Sources"),

@@ -36,7 +36,6 @@ from edit_eval.errors import ConfigurationError, EditEvalError, NotDrawn, RunInt
 from edit_eval.reporting.language import said, speak, spoken
 from edit_eval.text import Text
 from edit_eval.verbs.looking import components, config, environments, looking
-from edit_eval.verbs.serving import serving
 
 __all__ = ["app", "main"]
 
@@ -282,7 +281,7 @@ def compare(
     end_if_short(bool(wrong) or (fail_if_worse and not comparison.gate.passed))
 
 
-for verbs in (evaluating, serving, looking, components):  # as `--help` lists them
+for verbs in (evaluating, looking, components):  # as `--help` lists them
     app.add_typer(verbs)
 app.add_typer(config, name="config")
 app.add_typer(environments, name="env")

@@ -36,7 +36,7 @@ GROUPS: tuple[tuple[Text, tuple[str, ...]], ...] = (
     (Text("To evaluate"), ("run", "status", "report")),
     (Text("To compare"), ("compare",)),
     (Text("To analyse a run"), ()),  # analyses that name no other group
-    (Text("To judge, and to examine judges"), ("score", "serve")),
+    (Text("To judge, and to examine judges"), ()),
     (Text("To share and tidy"), ("export",)),
     (Text("To look up"), ("list", "describe", "config")),
 )
@@ -44,7 +44,20 @@ GROUPS: tuple[tuple[Text, tuple[str, ...]], ...] = (
 ANALYSES = "To analyse a run"
 
 
-class Verbs(TyperGroup):
+class Group(TyperGroup):
+    """Commands below one name, which knows what is meant by a wrong one."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Returns the command that is meant. Raises `ConfigurationError` if there is none of that name."""
+        if self.get_command(ctx, args[0]) is None:
+            from edit_eval.config.faults import did_you_mean
+
+            meant = did_you_mean(args[0], self.list_commands(ctx)) or Text("; `{} --help` shows all", ctx.command_path)
+            raise ConfigurationError(Text("no such command {}{}", args[0], meant))
+        return super().resolve_command(ctx, args)
+
+
+class Verbs(Group):
     """The whole command; its help has the verbs in `GROUPS`, and guests behind them or where they say."""
 
     before: Mapping[str, str] = {}
@@ -196,7 +209,7 @@ def _verb(on: typer.Typer, name: str, cls: Any, shown: Mapping[str, Any]) -> Non
     if not below:
         verb(on, name=name, help=doc, **shown)(cls.call)
         return
-    group = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+    group = typer.Typer(cls=Group, no_args_is_help=True, rich_markup_mode=None)
     for each, inner in below.items():
         _verb(group, each, inner, {})
     on.add_typer(group, name=name, help=doc, callback=cls.call, **shown)
@@ -338,43 +351,45 @@ LISTS = ("--categories", "--difficulty", "--tags", "--sample-ids", "--devices", 
 """Flags that take several words."""
 UsageError: Any = typer.BadParameter.__mro__[1]
 """Raised by typer for a command line that it cannot read; it has no public name."""
-READABLE = (
-    (r"\. Did you mean (.*)\?$", r"; did you mean \1?"),
-    (r" \(Possible options: (.*)\)$", r"; did you mean \1?"),
-    (r"^Invalid value for '?(.*?)'?: ", r"\1: "),
-    (r"Input should be a valid integer.*", "must be a whole number"),
-    (r"Input should be a valid number.*", "must be a number"),
-    (r"Input should be less than or equal to (.*)", r"must be at most \1"),
-    (r"Input should be greater than or equal to (.*)", r"must be at least \1"),
-    (r"'(\S+?)'", r"\1"),
-    (r"\.$", ""),
-)
-"""Typer's wording, and ours."""
 
 
-def _as_ours(sentence: str) -> str:
-    """Returns typer's most frequent messages as a Text; others stay as they are."""
-    what, meant, instead = sentence.partition("; did you mean ")
-    if meant:
-        return Text("{}; did you mean {}?", _as_ours(what), instead.removesuffix("?"))
-    match sentence.split(" "):
-        case ["missing", "argument", name]:
-            return Text("missing argument {}", name)
-        case ["missing", "option", name]:
-            return Text("missing option {}", name)
-        case ["no", "such", "option:", name]:
-            return Text("no such option: {}", name)
-        case ["no", "such", "command", name]:
-            return Text("no such command {}", name)
-        case [name, "must", "be", "at", "least", least, "not", found]:
-            return Text("{} must be at least {}, not {}", name, least.removesuffix(","), found)
-        case [name, "must", "be", "at", "most", most, "not", found]:
-            return Text("{} must be at most {}, not {}", name, most.removesuffix(","), found)
-        case [name, "must", "be", "a", "whole", "number"]:
-            return Text("{} must be a whole number", name)
-        case [name, "must", "be", "a", "number"]:
-            return Text("{} must be a number", name)
-    return sentence
+def _what_is_wrong(error: Any) -> str:
+    """Returns what is wrong with a command line, by what kind of error it is; the library's own sentence for others."""
+    match type(error).__name__:
+        case "NoSuchOption" if error.possibilities:
+            return Text("no such option: {}; did you mean {}?", error.option_name, sorted(error.possibilities))
+        case "NoSuchOption":
+            return Text("no such option: {}", error.option_name)
+        case "MissingParameter" if error.param.param_type_name == "argument":
+            return Text("missing argument {}", _hint(error))
+        case "MissingParameter":
+            return Text("missing option {}", _hint(error))
+        case "BadOptionUsage" if any(word.startswith(f"{error.option_name}=") for word in sys.argv):
+            return Text("{} takes no value", error.option_name)
+        case "BadOptionUsage":
+            return Text("{} needs a value", error.option_name)
+        case "BadParameter":
+            return _wrong_value(_hint(error), error)
+    return str(error.message[:1].lower() + error.message[1:].rstrip("."))
+
+
+def _hint(error: Any) -> str:
+    return str(error.param.get_error_hint()).replace("'", "")
+
+
+def _wrong_value(name: str, error: Any) -> str:
+    """Words the value of a flag that cannot be taken, of which pydantic says in `errors` what is wrong."""
+    for fault in getattr(error.__cause__, "errors", list)():
+        match fault["type"].partition("_")[0]:
+            case "int":
+                return Text("{} must be a whole number", name)
+            case "float" | "finite":
+                return Text("{} must be a number", name)
+        if fault["type"] == "greater_than_equal":
+            return Text("{} must be at least {}, not {}", name, f"{fault['ctx']['ge']:g}", fault["input"])
+        if fault["type"] == "less_than_equal":
+            return Text("{} must be at most {}, not {}", name, f"{fault['ctx']['le']:g}", fault["input"])
+    return f"{name}: {error.message.rstrip('.')}"
 
 
 def main() -> None:
@@ -438,19 +453,16 @@ def _fail_to_read(error: Any) -> None:
         sys.exit(ExitCode.UNUSABLE)
     from edit_eval.config.base_system import FLAGS
 
-    text = error.format_message()
-    for theirs, ours in READABLE:
-        text = re.sub(theirs, ours, text)
-    command = error.ctx.command_path if error.ctx else "edit-eval"
-    rest = "" if "did you mean" in text else Text("; `{} --help` shows the options", command)
-    unknown = re.match(r"No such option: (--[\w-]+)", text, re.IGNORECASE)
-    if unknown and unknown[1] in FLAGS:
-        text, rest = unknown[0], Text("; {}", FLAGS[unknown[1]])
-    elif "unexpected extra argument" in text and set(LISTS) & set(sys.argv):
+    text, command = _what_is_wrong(error), error.ctx.command_path if error.ctx else "edit-eval"
+    name = getattr(error, "option_name", "")
+    rest = "" if getattr(error, "possibilities", None) else Text("; `{} --help` shows the options", command)
+    if name in FLAGS:
+        text, rest = Text("no such option: {}", name), Text("; {}", FLAGS[name])
+    elif type(error) is UsageError and set(LISTS) & set(sys.argv):  # further words
         rest = Text(
             "; separate the items of a list with commas: `{} A,B`", next(flag for flag in LISTS if flag in sys.argv)
         )
-    say(Text("error: {}{}", _as_ours(text[:1].lower() + text[1:]), rest))
+    say(Text("error: {}{}", text, rest))
     sys.exit(ExitCode.UNUSABLE)
 
 

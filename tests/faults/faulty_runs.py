@@ -203,7 +203,7 @@ def wait_until(condition: Callable[[], object], seconds: float = 60.0) -> bool:
 
 _NURSERY = """
 import json, os, resource, signal, sys
-import edit_eval.evaluation, edit_eval.execution.session
+import edit_eval.run, edit_eval.execution.session
 from edit_eval import evaluate
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # who is dead is gone
 for line in sys.stdin:

@@ -32,7 +32,7 @@ Typed = Callable[..., subprocess.CompletedProcess[str]]
 def without(guest: str) -> set[str]:
     """A guest and those that declare that they need it."""
     gone = {guest}
-    for edge in DECLARED:
+    for edge in (one for one in DECLARED if one.count("guests.") == 2):  # not that of the package's own face
         needs, needed = re.findall(r"guests\.(\w+)", edge)
         if needed in gone:
             gone |= without(needs)

@@ -14,6 +14,7 @@ from pathlib import Path
 TESTS = Path(__file__).resolve().parents[1]
 sys.path[:] = [str(TESTS), *(one for one in sys.path if Path(one or ".").resolve() != Path(__file__).resolve().parent)]
 
+import registered_here  # noqa: E402
 from proof.cases import CASES  # noqa: E402
 from proof.written import without_repetition, written  # noqa: E402
 
@@ -63,6 +64,7 @@ def main(names: list[str]) -> None:
     """Records these cases, or all, four at a time: they wait for their workers."""
     if names[:1] == ["--here"]:
         return _run_here(names[1])
+    registered_here.register()  # as tests do: what was added since the installation is among the commands
     if unknown := [name for name in names if name not in CASES]:
         sys.exit(f"no such case: {', '.join(unknown)}; there are {', '.join(CASES)}")
 

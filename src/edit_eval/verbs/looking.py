@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from edit_eval.command_line import Config, Debug, Force, Options, RunFolder, answer, verb, wants_json
+from edit_eval.command_line import Config, Debug, Force, Group, Options, RunFolder, answer, verb, wants_json
 from edit_eval.reporting.language import said, speak, worded
 from edit_eval.text import Text
 
@@ -98,7 +98,9 @@ def fetch(config: Config, *, options: Options) -> None:
 
 # -- what a configuration amounts to --
 
-config = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Show what a configuration amounts to.")
+config = typer.Typer(
+    cls=Group, no_args_is_help=True, rich_markup_mode=None, help="Show what a configuration amounts to."
+)
 
 
 @verb(config, name="show", short_help="Print a configuration with all that it extends.")
@@ -130,7 +132,7 @@ def config_show(
 
 # -- the verbs of `edit-eval env`: environments for models --
 
-environments = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Environments for models.")
+environments = typer.Typer(cls=Group, no_args_is_help=True, rich_markup_mode=None, help="Environments for models.")
 
 
 @environments.command("create", short_help="Create one, and print the line for your YAML.")

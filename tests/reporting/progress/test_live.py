@@ -293,7 +293,7 @@ def threading_names() -> set[str]:
 
 PROGRAM = """
 import sys, termios
-from edit_eval import evaluation
+from edit_eval import evaluate, evaluation
 from edit_eval.reporting.progress.live import live_progress
 
 class Pausing:
@@ -311,7 +311,7 @@ sys.stderr.write(f"mode: {progress.mode}\\n")
 before = sys.stderr
 paused = sys.argv[3] == "paused"
 evaluation.progress_of = lambda configuration: Pausing(progress) if paused else progress
-run = evaluation.evaluate(sys.argv[1], run_dir=sys.argv[2], report=False)
+run = evaluate(sys.argv[1], run_dir=sys.argv[2], report=False)
 assert progress.failure is None, repr(progress.failure)
 assert paused or sys.stderr is before
 print("scored", run.summary["coverage"]["scored"])

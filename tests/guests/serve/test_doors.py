@@ -15,11 +15,11 @@ import pytest
 from PIL import Image
 
 from edit_eval.errors import PictureError
-from edit_eval.serving import application, doors
-from edit_eval.serving.doors import DOORS, PICKLE, BadRequest, Reward, SentPictures, parsed, with_group_means
-from edit_eval.serving.pickles import RefusedPickle, read_pickle
-from edit_eval.serving.pictures import sent
-from edit_eval.serving.submissions import Submission
+from edit_eval.guests.serve import application, doors
+from edit_eval.guests.serve.doors import DOORS, PICKLE, BadRequest, Reward, SentPictures, parsed, with_group_means
+from edit_eval.guests.serve.pickles import RefusedPickle, read_pickle
+from edit_eval.guests.serve.pictures import sent
+from edit_eval.guests.serve.submissions import Submission
 from service_at_work import Heard, Serve, Served, encoded, text
 
 WORDS = "make it red"

@@ -30,17 +30,17 @@ from edit_eval.execution.machine.gauges import Gauges
 from edit_eval.execution.session import Session, environment_record
 from edit_eval.execution.spectator import Spectator
 from edit_eval.experiment import Experiment
+from edit_eval.guests.serve.ledger import CLIENT, Ledger
+from edit_eval.guests.serve.live import SHOWN, ServiceLive
+from edit_eval.guests.serve.openers import Openers
+from edit_eval.guests.serve.submissions import Submission
+from edit_eval.guests.serve.watch import Watch
 from edit_eval.protocols.asked import AskedJudge, asked_judges
 from edit_eval.records import Edit, Judgement, Picture, Sample, Status
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.fleet import Replica, ReplicaState
 from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.tasks import Work
-from edit_eval.serving.ledger import CLIENT, Ledger
-from edit_eval.serving.live import SHOWN, ServiceLive
-from edit_eval.serving.openers import Openers
-from edit_eval.serving.submissions import Submission
-from edit_eval.serving.watch import Watch
 from edit_eval.store.examined import Examination, examined
 from edit_eval.store.provenance import ModelsSay
 from edit_eval.store.run_directory import CannotWrite

@@ -28,10 +28,10 @@ import yaml
 from PIL import Image
 
 from documented_blocks import DOCS
-from edit_eval.serving import application
-from edit_eval.serving.doors import DOORS
-from edit_eval.serving.pictures import sent
-from edit_eval.serving.submissions import Submission
+from edit_eval.guests.serve import application
+from edit_eval.guests.serve.doors import DOORS
+from edit_eval.guests.serve.pictures import sent
+from edit_eval.guests.serve.submissions import Submission
 from late_imports import Late, needs
 from service_at_work import Serve, Served, configured, encoded
 from service_process import end, ready, start, until

@@ -11,11 +11,11 @@ from pathlib import Path
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
-from edit_eval.serving.application import MOST_PAIRS, OnUnscored, make_app
-from edit_eval.serving.doors import opened
-from edit_eval.serving.scoring import judges_of
-from edit_eval.serving.service import GRACE_SECONDS, LEDGER_BYTES, SHARE_OF_SECOND, Service
-from edit_eval.serving.watch import WINDOW
+from edit_eval.guests.serve.application import MOST_PAIRS, OnUnscored, make_app
+from edit_eval.guests.serve.doors import opened
+from edit_eval.guests.serve.scoring import judges_of
+from edit_eval.guests.serve.service import GRACE_SECONDS, LEDGER_BYTES, SHARE_OF_SECOND, Service
+from edit_eval.guests.serve.watch import WINDOW
 from edit_eval.store.run_folders import RUNS
 from edit_eval.text import Text
 from edit_eval.web.guard import is_loopback

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from edit_eval.run import Run
-from edit_eval.serving.pictures import sent
-from edit_eval.serving.watch import (
+from edit_eval.guests.serve.pictures import sent
+from edit_eval.guests.serve.watch import (
     BASELINE,
     COPY,
     LOOKED_AT,
@@ -30,6 +29,7 @@ from edit_eval.serving.watch import (
     not_to_edit_pays,
     right_above_copy,
 )
+from edit_eval.run import Run
 from service_at_work import Serve, pair
 
 SOURCES = 64

@@ -26,12 +26,12 @@ from edit_eval.config.schema import Configuration
 from edit_eval.errors import RunDirectoryError
 from edit_eval.execution.engine.recorder import Audience, Recorder
 from edit_eval.experiment import UNASKED, Experiment
+from edit_eval.guests.serve.pictures import Sent
+from edit_eval.guests.serve.submissions import Submission
 from edit_eval.protocols.asked import AskedJudge
 from edit_eval.protocols.contract import fault
 from edit_eval.records import CONTROL, Edit, Picture, Sample, Status
 from edit_eval.scheduling.tasks import Task, Work
-from edit_eval.serving.pictures import Sent
-from edit_eval.serving.submissions import Submission
 from edit_eval.store.examined import take_examinations
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.recall import edit_record

@@ -22,9 +22,9 @@ from PIL import Image
 
 import service_process
 from edit_eval.errors import ExitCode, RunDirectoryError
+from edit_eval.guests.serve.service import Service
+from edit_eval.guests.serve.submissions import Submission
 from edit_eval.run import Run
-from edit_eval.serving.service import Service
-from edit_eval.serving.submissions import Submission
 from edit_eval.web.connections import MOST_PIPELINED, Silence
 from service_at_work import Serve, Served, configured, encoded, pair, text
 from service_process import ready, until
@@ -145,7 +145,7 @@ def test_a_client_that_sends_too_slowly_is_given_up(serve: Serve, monkeypatch: p
 
 def test_what_is_announced_takes_no_room(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only what has come takes room; and of those that would wait for room, who has been read longest goes on."""
-    monkeypatch.setattr("edit_eval.serving.application.MOST_BYTES", 1)
+    monkeypatch.setattr("edit_eval.guests.serve.application.MOST_BYTES", 1)
     served = serve()
     with contextlib.ExitStack() as held:
         for _ in range(3):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from edit_eval.serving.pictures import Sent
+from edit_eval.guests.serve.pictures import Sent
 
 
 class Submission(NamedTuple):

@@ -20,8 +20,8 @@ from typing import Any
 import msgspec
 
 from edit_eval.errors import PictureError
-from edit_eval.serving.doors import BadRequest, Door, Given
-from edit_eval.serving.opening import LONGEST_ANSWER, SECONDS, Opened, Order, received, send, whole
+from edit_eval.guests.serve.doors import BadRequest, Door, Given
+from edit_eval.guests.serve.opening import LONGEST_ANSWER, SECONDS, Opened, Order, received, send, whole
 
 MOST_OPENERS = 4
 TOO_LONG = "it took more processor time than a request of its size may"
@@ -174,7 +174,7 @@ class _Opener:
         with theirs:
             try:
                 self.process = subprocess.Popen(
-                    [sys.executable, "-P", "-m", "edit_eval.serving.opening", str(theirs.fileno())],
+                    [sys.executable, "-P", "-m", "edit_eval.guests.serve.opening", str(theirs.fileno())],
                     pass_fds=[theirs.fileno()],
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,

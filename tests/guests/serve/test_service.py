@@ -19,8 +19,8 @@ from PIL import Image
 
 from edit_eval.comparing import compare
 from edit_eval.errors import RunDirectoryError
+from edit_eval.guests.serve.scoring import score_table
 from edit_eval.run import Run
-from edit_eval.serving.scoring import score_table
 from service_at_work import Serve, Served, configured, encoded, pair, text
 
 
@@ -203,7 +203,7 @@ def test_requests_wait_rather_than_are_refused(serve: Serve, monkeypatch: pytest
     with ThreadPoolExecutor(3) as clients:
         every = [clients.submit(served.score, pair(n, "slow 0.2")) for n in range(3)]
         assert {one.result()[0]["status"] for one in every} == {"ok"}
-    monkeypatch.setattr("edit_eval.serving.application.NATIVE_SECONDS", 1.0)
+    monkeypatch.setattr("edit_eval.guests.serve.application.NATIVE_SECONDS", 1.0)
     with ThreadPoolExecutor(1) as clients:
         first = clients.submit(served.post, "/v1/score", json.dumps({"pairs": [pair(0, "slow 3")]}).encode())
         wait_until(lambda: served.service.waiting == 1)

@@ -7,8 +7,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from edit_eval.serving.doors import LONGEST_TEXT, BadRequest, Given, SentPictures, submission
-from edit_eval.serving.submissions import Submission
+from edit_eval.guests.serve.doors import LONGEST_TEXT, BadRequest, Given, SentPictures, submission
+from edit_eval.guests.serve.submissions import Submission
 
 
 class BelowRoot(BaseModel):

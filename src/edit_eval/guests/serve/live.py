@@ -10,13 +10,13 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from edit_eval.errors import PictureError
+from edit_eval.guests.serve.pictures import Sent
+from edit_eval.guests.serve.submissions import Submission
 from edit_eval.records import JUDGE_FAILED, Judgement
 from edit_eval.reporting.progress.view import Count, DeviceView, LatestEdit, ServiceView, Snapshot, write_live
-from edit_eval.serving.pictures import Sent
-from edit_eval.serving.submissions import Submission
 
 if TYPE_CHECKING:
-    from edit_eval.serving.service import Service
+    from edit_eval.guests.serve.service import Service
 
 EVERY = 2.0
 """Seconds between two updates."""

@@ -27,11 +27,11 @@ from typing import Any
 import msgspec
 
 from edit_eval.errors import PictureError
-from edit_eval.serving.doors import DOORS, MOST_FROM_FILES, BadRequest, Given, SentPictures, door_of, parsed
-from edit_eval.serving.native import read_native
-from edit_eval.serving.pickles import RefusedPickle
-from edit_eval.serving.pictures import Sent, small_rgb, thumbnail
-from edit_eval.serving.submissions import Submission
+from edit_eval.guests.serve.doors import DOORS, MOST_FROM_FILES, BadRequest, Given, SentPictures, door_of, parsed
+from edit_eval.guests.serve.native import read_native
+from edit_eval.guests.serve.pickles import RefusedPickle
+from edit_eval.guests.serve.pictures import Sent, small_rgb, thumbnail
+from edit_eval.guests.serve.submissions import Submission
 
 SECONDS, BYTES_A_SECOND = 4, 4 << 20
 """Processor time for a request: this many seconds, and one more for so many bytes. An honest one takes a twentieth."""

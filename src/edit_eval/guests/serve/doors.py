@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 from edit_eval.errors import ConfigurationError, PictureError
 from edit_eval.given_files import UnfitFile, read_bytes
-from edit_eval.serving.pickles import Array, RawPicture, RefusedPickle, read_pickle
-from edit_eval.serving.pictures import MOST_BYTES, Sent, decoded_text, sent
-from edit_eval.serving.submissions import Submission
+from edit_eval.guests.serve.pickles import Array, RawPicture, RefusedPickle, read_pickle
+from edit_eval.guests.serve.pictures import MOST_BYTES, Sent, decoded_text, sent
+from edit_eval.guests.serve.submissions import Submission
 from edit_eval.text import Text
 
 LONGEST_TEXT = 20_000

@@ -21,11 +21,11 @@ import pytest
 from PIL import Image
 
 from edit_eval.errors import PictureError
-from edit_eval.serving import openers as module
-from edit_eval.serving.doors import DOORS, BadRequest, Given
-from edit_eval.serving.openers import Late, NoOpener, Openers
-from edit_eval.serving.opening import LONGEST_PAIR, MOST_PAIRS
-from edit_eval.serving.submissions import Submission
+from edit_eval.guests.serve import openers as module
+from edit_eval.guests.serve.doors import DOORS, BadRequest, Given
+from edit_eval.guests.serve.openers import Late, NoOpener, Openers
+from edit_eval.guests.serve.opening import LONGEST_PAIR, MOST_PAIRS
+from edit_eval.guests.serve.submissions import Submission
 from service_at_work import Serve, encoded, pair, text
 
 Read = Callable[..., Given]

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from edit_eval.serving.doors import opened
-from edit_eval.serving.service import Service
+from edit_eval.guests.serve.doors import opened
+from edit_eval.guests.serve.service import Service
 from service_at_work import Serve, Served, configured, encoded
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
     """Starts services, and ends them with the module's last test."""
     # Imported by who runs these tests, not by all who collect them.
-    from edit_eval.serving.application import make_app
-    from edit_eval.serving.server import configuration_for
+    from edit_eval.guests.serve.application import make_app
+    from edit_eval.guests.serve.server import configuration_for
     from edit_eval.web.connections import fast_connection
     from edit_eval.web.server import WebServer, listen
 

@@ -18,14 +18,14 @@ from pydantic import BaseModel, Field
 from edit_eval import __version__
 from edit_eval.config.identity import digest
 from edit_eval.errors import ConfigurationError, EditEvalError
+from edit_eval.guests.serve.doors import FIRST_JUDGE, BadRequest, Door, Given, Reward, with_group_means
+from edit_eval.guests.serve.native import ScoreRequest
+from edit_eval.guests.serve.openers import Late, NoOpener
+from edit_eval.guests.serve.opening import NATIVE
+from edit_eval.guests.serve.service import Closing, QueuedPair, Service
+from edit_eval.guests.serve.submissions import Submission
+from edit_eval.guests.serve.watch import WINDOW, Watch
 from edit_eval.records import Judgement, Scale, Status
-from edit_eval.serving.doors import FIRST_JUDGE, BadRequest, Door, Given, Reward, with_group_means
-from edit_eval.serving.native import ScoreRequest
-from edit_eval.serving.openers import Late, NoOpener
-from edit_eval.serving.opening import NATIVE
-from edit_eval.serving.service import Closing, QueuedPair, Service
-from edit_eval.serving.submissions import Submission
-from edit_eval.serving.watch import WINDOW, Watch
 from edit_eval.text import Text
 from edit_eval.web.bodies import CLIENT_GONE, RequestRefused, read_body
 from edit_eval.web.guard import Guard, Refusal, Scope, answer
