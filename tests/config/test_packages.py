@@ -228,8 +228,8 @@ def test_an_analysis_that_fails_loses_no_report(place: Path, tmp_path: Path) -> 
     )
     named_by(place, "broken-analysis", "analysis.broken = broken_analysis:Broken", broken_analysis=text)
     summary = summary_of(build_run(tmp_path, samples=2, size=(8, 8)))
-    assert any("`broken` of broken-analysis 1.0 failed (ZeroDivisionError" in note for note in summary["notes"])
-    assert summary["results"]
+    assert any("`broken` of broken-analysis 1.0 failed (ZeroDivisionError" in note for note in summary.notes)
+    assert summary.results
 
 
 def test_an_examiner_that_fails_is_named(place: Path, tmp_path: Path) -> None:
