@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+import warm_starts
 from edit_eval.config.components import KINDS, built_in, describe, known, locate, nameless, unknown_type
 from edit_eval.config.identity import Identity, identity
 from edit_eval.config.loading import load_configuration
@@ -72,7 +73,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def typed(site: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(site)}
     command = [sys.executable, "-m", "edit_eval", *arguments]
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=600)
+    with warm_starts.packages_in(site):
+        return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=600)
 
 
 def test_a_package_brings_a_benchmark_a_protocol_a_judge_and_a_measure(site: Path, tmp_path: Path) -> None:
