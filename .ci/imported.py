@@ -2,7 +2,7 @@
 
     python .ci/imported.py edit-eval demo
 
-Every interpreter that the command starts says, by an audit hook, what it imports; packages' own empty files are left out.
+Every interpreter that the command starts says, by an audit hook, what it imports; empty files of packages are left out.
 """
 
 from __future__ import annotations
