@@ -9,8 +9,9 @@ unexport PYTHONDONTWRITEBYTECODE
 demo: .venv/.core  ## a whole evaluation of the embedded benchmark, no weights, no GPU
 	$(BIN)/edit-eval demo
 
-test: .venv/.dev .venv/.judge lint  ## everything that must pass before a commit
-	$(BIN)/pytest -n 4 --dist loadfile --max-worker-restart 0  # one for torch; three, as real processes wait half of their time
+test: .venv/.dev  ## everything that must pass before a commit
+	@$(MAKE) --no-print-directory -j 2 --output-sync=target lint .venv/.judge  # one computes, the other copies files
+	$(BIN)/pytest -n 5 --dist loadfile --max-worker-restart 0  # one for torch; four, as real processes wait half of their time
 
 quick: .venv/.dev .venv/.judge  ## the tests that a change reaches, nearest first, for a minute or two; `BASE=COMMIT`: since there; `MINUTES=5`
 	$(BIN)/python .ci/quick.py $(if $(BASE),--base $(BASE)) $(if $(MINUTES),--minutes $(MINUTES))

@@ -34,7 +34,7 @@ SECONDS = ".pytest_cache/v/seconds/files"
 """What each file of tests took, in seconds; any run of whole files writes it (`tests/conftest.py`)."""
 A_LINE = 0.03
 """Seconds that a line of tests takes, about, where nothing was recorded."""
-AT_ONCE = 4
+AT_ONCE = 5
 STARTING = 10.0
 """Seconds until the first test runs, where several processes do."""
 AHEAD = {f"{TESTS}/warm_starts.py"}
@@ -88,15 +88,15 @@ class Tree:
             if file.startswith(PACKAGE) and file.endswith(".py") and (said := REGISTERED.search(self.text(file))):
                 for name in ast.literal_eval(said[1]):
                     found[name.rpartition(":")[2]].add(file)
-            if re.fullmatch(r"configs/\w+\.yaml", file):
+            if re.fullmatch(rf"(configs|{PACKAGE}/guests/\w+)/\w+\.yaml", file):
                 found[PurePosixPath(file).stem].add(file)
         return found
 
     @cached_property
     def face(self) -> dict[str, str]:
         """Name that `edit_eval` itself has -> the module that it is from."""
-        nodes = ast.walk(self._parsed(f"{PACKAGE}/__init__.py"))
-        those = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.module]  # for type checkers
+        nodes = ast.walk(self._parsed(f"{PACKAGE}/__init__.py"))  # which imports them for type checkers
+        those = [node for node in nodes if isinstance(node, ast.ImportFrom) and "edit_eval" in str(node.module)]
         return {alias.name: f"{node.module}" for node in those for alias in node.names}
 
     @cached_property
@@ -215,7 +215,7 @@ class Tree:
         return found
 
     def _by_path(self, node: ast.BinOp | ast.Call, constants: Mapping[str, Path]) -> set[str]:
-        """Returns the file that a constant path is, or all that is in the folder that it is or that is walked."""
+        """Returns the file that a constant path is, or what is in the folder that it is, or that is walked for it."""
         walks = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in WALKS
         path = _path(node.func.value if walks else node, constants)  # type: ignore[union-attr]
         if path is None or not path.is_relative_to(self.root):
@@ -225,7 +225,9 @@ class Tree:
             return {name}
         if not name or (name in WHOLE and not walks):
             return set()
-        return {one for one in self.files if one.startswith(f"{name}/")}
+        sought = ast.unparse(node).rpartition("/")[2] if walks else ""  # as in `HERE.glob(f"{place}/*.po")`
+        kind = found[0] if (found := re.findall(r"\*\.\w+(?=[\"'])", sought)) else "*"
+        return {one for one in self.files if one.startswith(f"{name}/") and PurePosixPath(one).match(kind)}
 
     def _by_component(self, words: Iterable[str]) -> set[str]:
         return set[str]().union(*(self.components[word] for word in {*words} & self.components.keys()))

@@ -40,12 +40,12 @@ from edit_eval.records import Edit, Judgement, Picture, Reading, Results, Sample
 from edit_eval.reporting.strengths import battle_sheet
 from edit_eval.reporting.table import Line
 from edit_eval.reporting.verdict import answer_lines
-from edit_eval.statistics.battles import BACKWARD, FORWARD, battles_by_judge, together, votes_of
-from edit_eval.statistics.comparison import columns_to_test, compare_models, verdict_on_models
+from edit_eval.statistics.battles import BACKWARD, FORWARD, battles_by_judge, votes_of
+from edit_eval.statistics.comparison import columns_to_test
 from edit_eval.statistics.drift import JudgedTwice
 from edit_eval.statistics.people import Vote
 from edit_eval.statistics.preferences import all_differ, preferences
-from edit_eval.statistics.verdict import Known
+from edit_eval.statistics.summary import Summary, summarise
 
 DOCS = Path(__file__).resolve().parents[1] / "docs" / "trust.md"
 SCORE, SECOND = "overall", "restraint"
@@ -266,20 +266,12 @@ def scores_run(chance: Chance, models: int, sizes: Sequence[int], noise: str, fa
 # -- what is printed --
 
 
-def printed(results: Results) -> tuple[Mapping[str, Any], list[str]]:
-    """Returns the documents that `--json` prints of a run, and the lines that the terminal prints of who is better."""
-    compared = compare_models(results)
-    document = {
-        "battles": {judge: {"scores": of} for judge, (_, of) in battles_by_judge(results).items()},
-        "comparison": None if compared is None else compared.document(),
-        "edits": [{"edit_model": name} for name in results.edit_models],
-    }
-    for of in document["battles"].values():
-        if len(of["scores"]) > 1:
-            of["together"] = together(results, results.battles, list(of["scores"]))
-    found = verdict_on_models(results, compared, Known(battles=document["battles"]))
-    lines = [str(line) for line in answer_lines(found)]
-    return document, [*lines, *(str(part.words) for part in battle_sheet(document) if isinstance(part, Line))]
+def printed(results: Results) -> tuple[Summary, list[str]]:
+    """Returns the document that `--json` prints of a run, and the lines that the terminal prints of who is better."""
+    found = summarise(results)
+    lines = [str(line) for line in answer_lines(found.verdict)]
+    sheet = battle_sheet(found.battles, results.edit_models)
+    return found, [*lines, *(str(part.words) for part in sheet if isinstance(part, Line))]
 
 
 CLAIMS = re.compile(r"\bis (clearly )?(better than|preferred to)\b|fails more")
@@ -289,14 +281,16 @@ def someone_is_better(results: Results) -> bool:
     """True if some rank is not 1, some pair has a better one, or a sentence says so."""
     document, lines = printed(results)
     tables = [
-        of for one in document.get("battles", {}).values() for of in (*one["scores"].values(), one.get("together"))
+        of
+        for one in document.battles.values()
+        for of in (*one.scores.values(), *([one.together] if one.together else []))
     ]
-    rows = [row for of in tables if of for row in of["strengths"]]
-    pairs = [pair["better"] for of in tables if of for pair in of["differences"]]
-    compared = document["comparison"] or {"columns": (), "pairs": ()}
-    rows += compared["columns"]
-    pairs += [pair["outcome"]["better"] for pair in compared["pairs"]]
-    ranked = any(row["rank"] not in (None, 1) for row in rows)
+    ranks = [row.rank for of in tables for row in of.strengths]
+    pairs = [pair.better for of in tables for pair in of.differences]
+    if document.comparison:
+        ranks += [column.rank for column in document.comparison.columns]
+        pairs += [pair.better for pair in document.comparison.pairs]
+    ranked = any(rank not in (None, 1) for rank in ranks)
     claimed = any(CLAIMS.search(line) and not re.search("not clearly|No winner", line) for line in lines)
     assert not claimed or ranked or any(pairs), lines
     return ranked or any(pairs)
@@ -327,8 +321,8 @@ def of_votes(models: int, votes: int, raters: int, images: int, own: float = 0.6
             choice = "tie" if chance.random() < 0.15 else "left" if left else "right"
             found.append(Vote(samples[image].id, names[a], names[b], choice, rater=str(rater), cluster=str(image)))
         told = preferences(found, names)
-        better = [one["better"] for one in told["differences"]]
-        return any(better) or any(row["rank"] not in (None, 1) for row in told["strengths"])
+        better = [one.better for one in told.differences]
+        return any(better) or any(row.rank not in (None, 1) for row in told.strengths)
 
     return wrong
 
@@ -339,7 +333,7 @@ def contradictions_missed(design: Battles) -> Callable[[Chance], bool | None]:
 
     def share_of(design: Battles, chance: Chance) -> Mapping[str, Any]:
         (found,) = (scores for _, scores in battles_by_judge(design.draw(chance)).values())
-        return dict(found[SCORE]["contradictions"])
+        return dict(found[SCORE].contradictions)
 
     def wrong(chance: Chance) -> bool | None:
         if not truth:

@@ -18,7 +18,6 @@ import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from PIL import Image
 
@@ -27,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from edit_eval.records import Results
 from edit_eval.reporting.page.files import write_report
 from edit_eval.reporting.page.page import vega
-from edit_eval.statistics.summary import summarise
+from edit_eval.statistics.summary import Summary, summarise
 from reporting.reported_runs import build_run, landscape, pictured
 from viewing import keep_copies
 
@@ -129,7 +128,7 @@ def seconds_to_open(page: Path, as_pdf: bool = False) -> dict[str, float] | None
     return found
 
 
-def written(results: Results, summary: dict[str, Any], page: Path) -> tuple[float, float]:
+def written(results: Results, summary: Summary, page: Path) -> tuple[float, float]:
     """Writes the report; returns wall seconds and processor seconds."""
     begin, used = time.perf_counter(), time.process_time()
     write_report(results, summary, page.parent)

@@ -14,7 +14,7 @@ import signal
 import sys
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,7 +64,7 @@ registered_here.register()
 _points = tomllib.loads((TESTS.parent / "pyproject.toml").read_text("utf-8"))["project"]["entry-points"]
 if {one.name for one in metadata.entry_points(group="edit_eval.components")} < _points["edit_eval.components"].keys():
     raise pytest.UsageError("pyproject.toml has entry points that are not installed; type `make .venv/.dev`")
-ROOMS = ("torch", "faults", ".", "bench", "execution", "workers", "judges", "reporting")
+ROOMS = ("torch", "combinations", "faults", ".", "bench", "execution", "workers", "judges", "reporting")
 """What takes long comes first, so that the processes of a parallel run end together; all other folders follow."""
 
 LOADING = ("edit_models", "judges", "pretrained")
@@ -98,7 +98,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.get_closest_marker("chaos") or item.get_closest_marker("docs"):
             item.add_marker(pytest.mark.timeout(3600))  # long is what it is meant to be
-    items.sort(key=lambda item: (place_of(item.path), item.path.parent.name not in LOADING))
+    items.sort(key=lambda item: (place_of(item.path), item.path.parent.name not in LOADING, item.path))
 
 
 def pytest_collection_finish() -> None:
@@ -147,6 +147,19 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     if mine is None or not collection_path.name.startswith("test_"):
         return None
     return ((room(collection_path) == "torch") != mine) or None
+
+
+class Backwards(pytest.Dir):
+    """A folder that is collected from its end."""
+
+    def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
+        return reversed([*super().collect()])
+
+
+def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Every other process begins at the end: whatever pytest compiles for one of them, the other need not."""
+    number = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
+    return Backwards.from_parent(parent, path=path) if int(number) % 2 else None  # type: ignore[no-any-return]
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:

@@ -6,11 +6,13 @@ import base64
 import io
 import json
 import random
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from PIL import Image
+
+if TYPE_CHECKING:
+    from edit_eval.statistics.summary import ScoreNumbers, Summary
 
 SUBSETS = ("物理", "环境", "社会")
 
@@ -41,11 +43,9 @@ def write_benchmark(folder: Path, count: int = 9, size: tuple[int, int] = (24, 1
     return path
 
 
-def numbers(summary: Mapping[str, Any], pair: int = 0) -> Mapping[str, Any]:
+def numbers(summary: Summary, pair: int = 0) -> ScoreNumbers:
     """What a summary says of the headline of one of its pairs of edit model and judge."""
-    found = summary["results"][pair]
-    block: Mapping[str, Any] = found["scores"][found["headline"]]
-    return block
+    return summary.results[pair].leading
 
 
 def sample_id(number: int) -> str:

@@ -61,7 +61,7 @@ def templates() -> dict[str, str]:
         name = file.relative_to(SRC).as_posix()
         read = READERS.get(file.suffix)
         for line, words in read(file.read_text(encoding="utf-8")) if read else ():
-            found.setdefault(words, f"{name}:{line}")
+            found[words] = shared(found.get(words, ""), f"{name}:{line}")
     for vocabulary in VOCABULARIES:
         for word in vocabulary:
             found.setdefault(word, "a vocabulary")
@@ -70,6 +70,16 @@ def templates() -> dict[str, str]:
     for words, place in {**of_guests(), **own_words()}.items():
         found.setdefault(words, of_guests().get(words, f"edit-eval {place}"))
     return found
+
+
+def shared(place: str, other: str) -> str:
+    """The place of words that stand at another, too: no guest's own if a second guest has them, since each can go."""
+    if not place or (guest := re.match(r"guests/\w+/", place)) is None:
+        return place or other
+    return place if other.startswith(guest[0]) else SEVERAL
+
+
+SEVERAL = "several guests"
 
 
 @cache
@@ -88,9 +98,16 @@ def of_guests() -> dict[str, str]:
             if kind == "option":
                 docs += [one for doc in docs for one in sentences(doc)]
             if kind == "verb":
-                docs += set(of_help(command_of(app).commands[name])) - of_core_help()
-            found |= dict.fromkeys(docs, file)
-    return {whole(words): file for words, file in found.items()}
+                docs += set(of_help(command_of(app).commands[name])) - of_core_help() - of_options()
+            found |= {words: shared(found.get(words, ""), file) for words in map(whole, docs)}
+    return found
+
+
+@cache
+def of_options() -> set[str]:
+    """What the flags say that a guest adds to a verb, which may be another's."""
+    flags = (one for name in built_in()["option"] for part in describe(name) for one in part.parameters)
+    return {whole(words) for flag in flags for words in sentences(flag.doc)}
 
 
 @cache

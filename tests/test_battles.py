@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from documents import plain
 from edit_eval import evaluate
 from edit_eval.comparing import compare
 from edit_eval.errors import ConfigurationError
@@ -42,23 +43,21 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def strengths(run: Run) -> dict[str, float]:
-    return {
-        one["edit_model"]: one["strength"] for one in run.summary["battles"]["colour"]["scores"]["overall"]["strengths"]
-    }
+    return {one.edit_model: one.strength for one in run.summary.battles["colour"].scores["overall"].strengths}
 
 
 def test_the_order_is_found_with_intervals_and_everything_counts(made: Run) -> None:
     found = strengths(made)
     assert sorted(found, key=found.__getitem__, reverse=True) == ORDER
     assert made.reached
-    of = made.summary["battles"]["colour"]["scores"]["overall"]
-    assert (of["battles"], of["samples"], of["missing"]) == (36, 12, {})
-    assert sum(of["outcomes"].values()) == 36
-    assert made.summary["coverage"]["scored"] == 36
+    of = made.summary.battles["colour"].scores["overall"]
+    assert (of.battles, of.samples, of.missing) == (36, 12, {})
+    assert sum(of.outcomes.values()) == 36
+    assert made.summary.coverage.scored == 36
     assert status_document(made.results)["battles"] == {"total": 36, "ok": 36}
     columns, rows_of = FRAMES["battles"]
     came = Counter(row[list(columns).index("outcome")] for row in rows_of(made.results))
-    assert came == {name: count for name, count in of["outcomes"].items() if count}
+    assert came == {name: count for name, count in of.outcomes.items() if count}
 
 
 def test_the_report_has_strengths_and_who_won_against_whom(made: Run) -> None:
@@ -88,15 +87,15 @@ def test_rounds_are_added_while_models_cannot_be_told_apart(made: Run, tmp_path:
     heard = Ears()
     run = evaluate(written, run_dir=tmp_path / "run", spectator=heard, report=False)
     assert any("round 2 of 3 at most" in note for note in heard.notes), "two of each are alike"
-    of = run.summary["battles"]["colour"]["scores"]["overall"]
-    assert of["looks"] == {"rounds": 3, "of": 3, "level": pytest.approx(1 - 0.05 / 3)}
-    assert of["battles"] == run.summary["coverage"]["scored"] == sum(of["outcomes"].values()) > 36 + 6
-    assert asked(run) == 2 * of["battles"]
+    of = run.summary.battles["colour"].scores["overall"]
+    assert plain(of.looks) == {"rounds": 3, "of": 3, "level": pytest.approx(1 - 0.05 / 3)}
+    assert of.battles == run.summary.coverage.scored == sum(of.outcomes.values()) > 36 + 6
+    assert asked(run) == 2 * of.battles
     assert "98.33%" in markdown(run.results, run.summary, "en")
     again = evaluate(written, run_dir=tmp_path / "run", report=False, spectator=Ears())
     assert asked(again) == asked(run)
     plan = plan_of(written, from_run=run.path)
-    assert any(f"36 to {of['battles']} battles, so 72 to {asked(run)} answers" in note for note in plan.notes)
+    assert any(f"36 to {of.battles} battles, so 72 to {asked(run)} answers" in note for note in plan.notes)
     with pytest.raises(ConfigurationError, match="`extended` takes 4 edit models or more"):
         evaluate(configuration(made.path.parent, ORDER, pairs="extended", rounds=2), run_dir=tmp_path / "few")
 
@@ -126,7 +125,7 @@ def test_comparing_a_run_hears_every_judge_that_its_report_hears(made: Run, tmp_
     found = compare(run)
     assert found.verdict is not None
     assert [one.judge for one in found.verdict.opinions] == ["alone", "colour"]
-    assert found.verdict.document() == run.summary["verdict"]
+    assert found.verdict == run.summary.verdict
     of_score = compare(run, score="score").verdict
     assert of_score is not None
     assert [one.judge for one in of_score.opinions] == ["alone"], "it has no such score"

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from documents import plain
 from edit_eval import evaluate
 from edit_eval.reporting.status import status_document
 from edit_eval.run import Run
@@ -48,27 +49,27 @@ def test_what_is_beside_the_filters_is_made_and_counted_nowhere(made: Run) -> No
     assert Counter(line["sample_id"][-2:] for line in directory.read("edits")) == {"t1": 6, "t2": 6, "t3": 6}
     assert {line["sample"][-2:] for line in directory.read("replies")} == {"t2", "t3"}, "no judge is asked about it"
     assert {one.sample_id[-2:] for one in (*made.results.judgements, *made.results.edits)} == {"t2", "t3"}
-    assert made.summary["coverage"]["total"] == 12
-    assert [one["total"] for one in made.summary["edits"]] == [6, 6]
-    assert {name for one in made.summary["results"] for name in one["scores"]["score"]["categories"]} == {"add"}
+    assert made.summary.coverage.total == 12
+    assert [one.total for one in made.summary.edits] == [6, 6]
+    assert {name for one in made.summary.results for name in one.scores["score"].categories} == {"add"}
     status = status_document(made.results)
     assert (status["samples"], status["edits"]["total"], status["judgements"]["total"]) == (6, 12, 12)
     assert not made.results.battles, "of samples that follow another none, and none of others"
-    [turns] = made.summary["analyses"]["turns"]
+    [turns] = plain(made.summary.analyses["turns"])
     assert [[(step["turn"], step["change"]) for step in one["turns"]] for one in turns["results"]] == [
         [(2, None), (3, None)]
     ] * 2, "nothing is known of the first turn"
 
 
 def test_it_is_read_back_and_counts_once_it_passes(made: Run, tmp_path: Path) -> None:
-    assert Run(made.path).summary["results"] == made.summary["results"]
+    assert Run(made.path).summary.results == made.summary.results
     folder = made.path.parent
     whole = evaluate(
         written(folder, []), run_dir=tmp_path / "run", reuse_from=[made.path], report=False, spectator=Ears()
     )
-    assert whole.summary["battles"]["arena"]["coverage"]["total"] == 3
-    assert [one["coverage"]["total"] for one in whole.summary["results"]] == [9, 9]
-    [turns] = whole.summary["analyses"]["turns"]
+    assert whole.summary.battles["arena"].coverage.total == 3
+    assert [one.coverage.total for one in whole.summary.results] == [9, 9]
+    [turns] = plain(whole.summary.analyses["turns"])
     assert [[step["turn"] for step in one["turns"]] for one in turns["results"]] == [[1, 2, 3]] * 2
     copied = sum("reused_from" in line for line in RunDirectory(whole.path).read("edits"))
     assert copied == 18, "keys are the same"

@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from command_lines import Command, caller
+from documents import plain
 from edit_eval import evaluate
-from edit_eval.reporting.analyses import plain
 from edit_eval.reporting.page.files import markdown
 from edit_eval.reporting.page.page import page
 from edit_eval.run import Run
@@ -37,7 +37,7 @@ def command(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) 
 
 
 def test_a_report_has_what_choosing_is_worth_by_each_judge(made: Run, tmp_path: Path) -> None:
-    every = made.summary["analyses"]["best-of"]
+    every = plain(made.summary.analyses["best-of"])
     assert [(one["select"]["name"], one["report"]["name"]) for one in every] == [
         ("hasty", "colour"),
         ("colour", "hasty"),

@@ -15,6 +15,7 @@ import pytest
 from rich.console import Console
 
 from agreements import people_agreement
+from documents import plain as as_written
 from edit_eval import cli, compare, evaluate
 from edit_eval.errors import ConfigurationError, RunDirectoryError
 from edit_eval.reporting.analyses import section_of
@@ -25,7 +26,7 @@ from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.people import Vote, read_people_file
 from edit_eval.store.comparable import compare_runs
 from edit_eval.store.votes import Votes
-from small_benchmark import numbers, sample_id, write_benchmark
+from small_benchmark import sample_id, write_benchmark
 
 DOCUMENTATION = Path(__file__).parents[1] / "docs" / "trust.md"
 
@@ -245,7 +246,7 @@ def test_a_model_without_edits_does_not_pass_for_one_that_is_no_worse(apart: tup
 
 
 def test_several_judges_and_repeats_in_summary_comparison_and_print(judged_by_three: Run) -> None:
-    [agreement] = judged_by_three.summary["analyses"]["agreement"]
+    [agreement] = as_written(judged_by_three.summary.analyses["agreement"])
     assert list(agreement["judges"]) == ["strict", "judge", "kind"]
     for card in agreement["judges"].values():
         assert card["asked"] == 2 * COUNT * 2
@@ -257,7 +258,8 @@ def test_several_judges_and_repeats_in_summary_comparison_and_print(judged_by_th
         if one.score is not None and one.edit_model == "50_steps":
             scores.setdefault(one.sample_id, {})[one.judge] = one.score
     medians = [statistics.median(of_judges.values()) for of_judges in scores.values()]
-    assert numbers({"results": agreement["median"]})["mean"] == pytest.approx(statistics.fmean(medians))
+    first = agreement["median"][0]
+    assert first["scores"][first["headline"]]["mean"] == pytest.approx(statistics.fmean(medians))
     assert [entry["coverage"]["scored"] for entry in agreement["median"]] == [72, 71]
     comparison = compared(judged_by_three)
     assert [(pair.judge, pair.a, pair.b) for pair in comparison.pairs] == [
@@ -348,7 +350,7 @@ def test_what_people_would_say_of_a_run(
     of_run = [Vote(line.split(",")[0], *line.split(",")[1:]) for line in lines[1:]]
     again = Run(whole.path)
     monkeypatch.setattr(Votes, "counted", lambda *_: of_run)
-    assert again.summary["analyses"]["people"] == [people]
+    assert as_written(again.summary.analyses["people"]) == [people]
     monkeypatch.undo()
     votes.write_text("sample_id,edit_model,score\nnowhere,50_steps,1\n")
     refused = edit_eval("people", whole.path, "--people", votes)

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from documents import plain
 from edit_eval import evaluate
 from edit_eval.errors import BenchmarkError, ConfigurationError, RunDirectoryError, Stopped
 from edit_eval.pictures import open_picture
@@ -38,10 +39,10 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 def test_a_whole_evaluation(undisturbed: Run) -> None:
     summary = undisturbed.summary
-    assert summary["status"] == "complete"
-    assert summary["coverage"]["scored"] == summary["coverage"]["total"] == 9
-    assert numbers(summary)["mean"] == pytest.approx(4.5)
-    assert {name: block["mean"] for name, block in numbers(summary)["categories"].items()} == {
+    assert summary.status == "complete"
+    assert summary.coverage.scored == summary.coverage.total == 9
+    assert numbers(summary).mean == pytest.approx(4.5)
+    assert {name: block.mean for name, block in numbers(summary).categories.items()} == {
         "physical": 3.5,
         "environmental": 4.5,
         "social": 5.5,
@@ -126,10 +127,10 @@ def test_failures_are_never_numbers(tmp_path: Path) -> None:
     reasons = {j.sample_id: j.reason for j in made.results.judgements}
     for number, word in enumerate(["on purpose", "black", "NaN", "SIGKILL", "no step for 3 s"]):
         assert word in reasons[ids[number]]
-    assert numbers(made.summary)["mean"] == 8.5
-    assert numbers(made.summary)["n"] == 1
-    assert numbers(made.summary)["worst_case_mean"] == pytest.approx(8.5 / 9)
-    assert numbers(made.summary)["best_case_mean"] == pytest.approx((8.5 + 80) / 9)
+    assert numbers(made.summary).mean == 8.5
+    assert numbers(made.summary).n == 1
+    assert numbers(made.summary).worst_case_mean == pytest.approx(8.5 / 9)
+    assert numbers(made.summary).best_case_mean == pytest.approx((8.5 + 80) / 9)
     assert not made.reached
     asked = [r for r in lines(made.path, "replies") if r["sample"] == ids[5]]
     assert [r["ask"] for r in asked] == [0, 1, 2], "asked once, and again for each of two retries"
@@ -152,7 +153,7 @@ def test_another_judge_reuses_all_edits_and_another_seed_none(tmp_path: Path) ->
     edits = len(lines(first.path, "edits"))
     other = run(tmp_path, judge={"default_answer": "Score: 7.000"})
     assert len(lines(other.path, "edits")) == edits
-    assert numbers(other.summary)["mean"] == 7.0
+    assert numbers(other.summary).mean == 7.0
     assert len(lines(run(tmp_path, edit={"seed": 100}).path, "edits")) == 2 * edits
     back = run(tmp_path)
     assert len(lines(back.path, "edits")) == 2 * edits, "what was made for the first configuration is still there"
@@ -202,7 +203,7 @@ def test_samples_with_repeats_and_seeds_and_two_models(tmp_path: Path) -> None:
     made = evaluate(settings, run_dir=tmp_path / "run", report=False)
     assert len(made.results.edits) == 9 * 2 * 2
     assert len(made.results.judgements) == 9 * 2 * 2 * 2
-    means = {r["edit_model"]: r["scores"]["score"]["mean"] for r in made.summary["results"]}
+    means = {r.edit_model: r.scores["score"].mean for r in made.summary.results}
     assert means == {"first": 5.0, "second": pytest.approx((35 * 5 + 4 * 9 - 3 * 5 + 5 * 1 - 5 - 0) / 36, abs=0.5)}
     assert {e.seed for e in made.results.edits} == {*range(9), *range(1_000_000, 1_000_009)}
     assert verdicts(evaluate(settings, run_dir=tmp_path / "run", report=False)) == verdicts(made)
@@ -220,8 +221,8 @@ def test_a_bad_sample_is_named_before_anything_is_loaded_or_skipped_and_counted(
         run(tmp_path)
     assert not (tmp_path / "run").exists()
     made = run(tmp_path, benchmark={"on_bad_sample": "skip"})
-    assert made.summary["coverage"]["by_status"] == {"ok": 8, "skipped": 1}
-    assert made.summary["coverage"]["total"] == 9
+    assert made.summary.coverage.by_status == {"ok": 8, "skipped": 1}
+    assert made.summary.coverage.total == 9
     assert not made.reached
 
 
@@ -323,7 +324,7 @@ def test_scores_are_a_table_with_a_row_for_every_judgement(tmp_path: Path) -> No
     assert [(r["sample_id"], r["status"], float(r["score"])) for r in rows] == [
         (sample_id(n), "ok", n + 0.5) for n in range(9)
     ]
-    assert json.loads((made.path / "report" / "summary.json").read_text()) == json.loads(json.dumps(made.summary))
+    assert json.loads((made.path / "report" / "summary.json").read_text()) == plain(made.summary)
     assert made.page.stat().st_size > 1000
 
 

@@ -73,8 +73,8 @@ def test_six_families_make_one_report_and_a_killed_server_loses_nothing(tmp_path
         "reward_model": {"type": "picture_metrics", "params": {"device_ids": "cpu:2"}},
     }
     run = evaluate(settings, run_dir=tmp_path / "run")
-    assert run.summary["coverage"]["by_status"] == {"ok": 5 * len(models)}
-    assert [one["edit_model"] for one in run.summary["results"]] == list(models)
+    assert run.summary.coverage.by_status == {"ok": 5 * len(models)}
+    assert [one.edit_model for one in run.summary.results] == list(models)
     assert (tmp_path / "asked.txt").read_text().count("\n") >= 5
     page = (run.path / "report" / "index.html").read_text("utf-8")
     assert all(name in page for name in models)

@@ -266,7 +266,7 @@ def test_the_command_that_status_prints_goes_on_from_the_recorded_file(
     }
     (here / "mine.yaml").write_text(yaml.safe_dump(own, allow_unicode=True))
     first, _ = start(run_dir="run")
-    assert numbers(first.summary)["mean"] == 6.5
+    assert numbers(first.summary).mean == 6.5
     words = shlex.split(going_on(Path("run")))
     assert words[:3] == ["cd", str(here), "&&"]
     words = words[3:]
@@ -398,7 +398,7 @@ def test_samples_without_a_rubric_are_bad_samples_named_by_file_index_and_id(her
     assert f"{lacking} (and 1 more bad sample); fix the file, or set" in said
     assert not Path("runs").exists()
     made, _ = start(overrides=["benchmark.on_bad_sample=skip"])
-    assert made.summary["coverage"]["by_status"] == {"ok": 7, "skipped": 2}
+    assert made.summary.coverage.by_status == {"ok": 7, "skipped": 2}
     assert not made.reached
     reasons = {j.reason for j in Run(made.path).results.judgements if j.status is Status.SKIPPED}
     assert reasons == {lacking}

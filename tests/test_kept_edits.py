@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from documents import plain
 from edit_eval import evaluate
 from edit_eval.comparing import compare
 from edit_eval.errors import ConfigurationError, RunDirectoryError
 from edit_eval.guests.gate.gating import gate
 from edit_eval.guests.push.card import card
 from edit_eval.records import Judgement, Status
-from edit_eval.reporting.analyses import plain
 from edit_eval.reporting.status import status_document
 from edit_eval.run import Run, analyse
 from edit_eval.statistics.battles import fought
@@ -97,9 +97,9 @@ def test_a_kept_edit_is_the_edit_before_at_no_cost(made: Run) -> None:
     made_edits = Counter(line["status"] for line in RunDirectory(made.path).read("edits"))
     assert made_edits == {"ok": len(edits) - len(refers)}
     assert len(replies(made, "colour")) == len(edits) - len(refers)
-    tried = {one["edit_model"]: one["total"] for one in made.summary["edits"]}
+    tried = {one.edit_model: one.total for one in made.summary.edits}
     assert tried == {model: 16 - sum(other == model for other, _, _ in refers) for model in made.results.edit_models}
-    assert made.summary["analyses"]["agreement"][0]["judges"]["colour"]["asked"] == len(edits) - len(refers)
+    assert plain(made.summary.analyses["agreement"])[0]["judges"]["colour"]["asked"] == len(edits) - len(refers)
     assert status_document(made.results)["edits"]["total"] == len(edits) - len(refers)
 
 
@@ -122,10 +122,10 @@ def test_battles_of_a_kept_edit_are_those_of_the_edit_that_it_refers_to(made: Ru
                 assert one.made_in == ("" if one is its else " : ".join(shown))
                 asked += one is its
     assert len([line for line in replies(made, "arena") if line["ask"] == 0]) == 2 * asked
-    found = made.summary["battles"]["arena"]
+    found = made.summary.battles["arena"]
     unread = sum(one.sample_id == "s7" for one in battles.values())
-    assert found["coverage"]["by_status"] == {"ok": len(battles) - unread, "unparseable": unread}
-    assert analyse("leaderboard", made).battles["arena"]["coverage"]["total"] == len(battles)
+    assert found.coverage.by_status == {"ok": len(battles) - unread, "unparseable": unread}
+    assert analyse("leaderboard", made).battles["arena"].coverage.total == len(battles)
 
 
 def test_nothing_changes_in_a_round_that_keeps_the_edit(made: Run) -> None:
@@ -176,10 +176,10 @@ def test_the_same_command_asks_nothing_again(made: Run, tmp_path: Path, pairs: s
     count = len(list(RunDirectory(first.path).read("replies")))
     again = evaluate(configuration, run_dir=tmp_path / "run", report=False, spectator=Ears())
     assert len(list(RunDirectory(again.path).read("replies"))) == count
-    assert again.summary["battles"] == first.summary["battles"]
-    assert again.summary["analyses"]["rounds"] == first.summary["analyses"]["rounds"]
-    battles = first.summary["battles"]["arena"]["coverage"]
-    assert "skipped" not in battles["by_status"]
+    assert again.summary.battles == first.summary.battles
+    assert plain(again.summary.analyses["rounds"]) == plain(first.summary.analyses["rounds"])
+    battles = first.summary.battles["arena"].coverage
+    assert "skipped" not in battles.by_status
     assert first.table.is_complete
     assert {line["repeat"] for line in replies(first, "critic")} == {0}, "one answer is told"
     assert {line["repeat"] for line in replies(first, "colour")} == {*range(repeats)}

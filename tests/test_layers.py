@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import sys
 import tomllib
@@ -48,6 +49,9 @@ def name(path: Path) -> str:
     return str(path.relative_to(SOURCE))
 
 
+THEIRS = {name(p).removesuffix(".py").removesuffix("/__init__").replace("/", ".") for p in BESIDE_A_MODEL}
+
+
 def module_level(body: list[ast.stmt]) -> list[ast.stmt]:
     """The statements that run at import; not those under `if TYPE_CHECKING`."""
     found: list[ast.stmt] = []
@@ -79,11 +83,10 @@ def imported(path: Path) -> set[str]:
 @pytest.mark.parametrize("path", BESIDE_A_MODEL, ids=name)
 def test_what_stands_beside_a_model_is_python_3_10_with_pillow(path: Path) -> None:
     ast.parse(path.read_text("utf-8"), feature_version=(3, 10))
-    ours = {name(p).removesuffix(".py").removesuffix("/__init__").replace("/", ".") for p in BESIDE_A_MODEL}
     for module in imported(path):
         top, _, rest = module.partition(".")
         if top == "edit_eval":
-            assert rest in ours, f"{name(path)} imports {module}, which does not travel with it"
+            assert rest in THEIRS, f"{name(path)} imports {module}, which does not travel with it"
         else:
             assert top == "PIL" or top in sys.stdlib_module_names, f"{name(path)} imports {module}"
 
@@ -127,6 +130,7 @@ def test_tests_mirror_what_they_test() -> None:
     assert folders <= rooms | no_room_alone
 
 
+@functools.cache
 def public_classes(path: Path) -> list[str]:
     """The names that other modules can import from this one."""
     body = ast.parse(path.read_text("utf-8")).body

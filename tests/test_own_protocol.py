@@ -67,14 +67,14 @@ def test_it_takes_sixty_lines() -> None:
 
 
 def test_every_score_has_its_scale_and_the_headline_is_named(made: Run) -> None:
-    [careful, careless] = made.summary["results"]
-    assert careful["headline"] == "overall"
-    scales = {name: (score["scale"]["lowest"], score["scale"]["highest"]) for name, score in careful["scores"].items()}
+    [careful, careless] = made.summary.results
+    assert careful.headline == "overall"
+    scales = {name: (score.scale.lowest, score.scale.highest) for name, score in careful.scores.items()}
     assert scales == {"overall": (0, 1), "followed": (1, 5), "kept": (0, 100), "looks_real": (0, 1)}
-    assert careful["scores"]["overall"]["scale"]["mean_over"] == "categories"
-    assert careful["scores"]["overall"]["mean"] > careless["scores"]["overall"]["mean"]
-    assert careful["scores"]["looks_real"]["mean"] == pytest.approx(1 / 9)
-    assert careful["coverage"]["scored"] == 8
+    assert careful.scores["overall"].scale.mean_over == "categories"
+    assert careful.scores["overall"].mean > careless.scores["overall"].mean
+    assert careful.scores["looks_real"].mean == pytest.approx(1 / 9)
+    assert careful.coverage.scored == 8
     first = made.results.judgements[0]
     both = first.scores["followed"], first.scores["kept"], first.scores["looks_real"]
     assert first.score == pytest.approx(((both[0] - 1) / 4 + both[1] / 100 + both[2]) / 3)
@@ -97,11 +97,11 @@ def test_controls_are_judged_and_counted_apart(made: Run) -> None:
     kinds = [one.edit_model for one in made.results.controls]
     assert kinds == ["control:source", "control:blank", "control:shuffled"] * 4
     assert {one.status for one in made.results.controls} == {Status.OK}
-    judges = made.summary["controls"]["judges"]
+    judges = made.summary.controls.judges
     assert len(judges) == 1
-    kinds = next(iter(judges.values()))["kinds"]
-    assert {kind: block["n"] for kind, block in kinds.items()} == {"source": 4, "blank": 4, "shuffled": 4}
-    assert made.summary["coverage"]["total"] == 16
+    kinds = next(iter(judges.values())).kinds
+    assert {kind: block.n for kind, block in kinds.items()} == {"source": 4, "blank": 4, "shuffled": 4}
+    assert made.summary.coverage.total == 16
 
 
 KILLED = """
@@ -144,13 +144,12 @@ def test_killed_and_resumed_it_is_what_it_was(made: Run, tmp_path: Path) -> None
 
 def test_two_edit_models_are_compared_by_the_headline_or_by_another_score(made: Run) -> None:
     document = compare([made]).document()
-    [pair] = document["pairs"]
-    assert pair["difference"] == pytest.approx(
-        made.summary["results"][0]["scores"]["overall"]["mean"]
-        - made.summary["results"][1]["scores"]["overall"]["mean"]
+    [pair] = document.pairs
+    assert pair.difference == pytest.approx(
+        made.summary.results[0].scores["overall"].mean - made.summary.results[1].scores["overall"].mean
     )
-    [followed] = compare([made], score="followed").document()["pairs"]
-    assert followed["mean_a"] > followed["mean_b"] >= 1
+    [followed] = compare([made], score="followed").document().pairs
+    assert followed.mean_a > followed.mean_b >= 1
 
 
 def test_a_changed_score_asks_nobody(made: Run, tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ def shipped(tiny_models: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 @pytest.mark.models
 def test_the_shipped_configuration_for_six_gpus_runs_on_two_workers(shipped: Run) -> None:
-    assert shipped.summary["coverage"]["by_status"] == {"ok": 5}
+    assert shipped.summary.coverage.by_status == {"ok": 5}
     assert shipped.reached
     assert len({edit.pixels for edit in shipped.results.edits}) == 5
     models = shipped.results.environment["models"]
@@ -116,7 +116,7 @@ def test_the_base_systems_own_file_runs_as_it_is_with_its_judge_in_a_conda_envir
     path.write_text(yaml.safe_dump(settings, allow_unicode=True), "utf-8")
     run = evaluate(path, run_dir=tmp_path / "run", report=False)
     assert verdicts(run) == verdicts(shipped)
-    assert run.summary["results"] == shipped.summary["results"]
+    assert run.summary.results == shipped.summary.results
     log = (tmp_path / "run" / "events" / "0001.jsonl").read_text()
     assert "judge:qwen3_vl" in log
 
@@ -155,5 +155,5 @@ def test_a_real_models_edits_in_a_folder_are_judged_likewise(tiny_models: Path, 
         },
     }
     run = evaluate(settings, run_dir=tmp_path / "run", report=False)
-    assert run.summary["coverage"]["by_status"] == {"ok": 5}
+    assert run.summary.coverage.by_status == {"ok": 5}
     assert all(edit.width > 100 for edit in run.results.edits)

@@ -12,6 +12,7 @@ import pytest
 import yaml
 from PIL import Image
 
+from documents import plain
 from edit_eval import evaluate
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Status
@@ -49,7 +50,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def rounds_of(run: Run) -> list[dict[str, Any]]:
-    [document] = run.summary["analyses"]["rounds"]
+    [document] = plain(run.summary.analyses["rounds"])
     return document["results"]
 
 
@@ -65,7 +66,7 @@ def test_a_critique_gains_what_was_planted_and_not_more(made: Run) -> None:
     results = made.results
     assert made.reached
     assert results.judges == ("colour",), "the critic and the rewriter are in no number"
-    assert {entry["judge"] for entry in made.summary["results"]} == {"colour"}
+    assert {entry.judge for entry in made.summary.results} == {"colour"}
     edits = {(edit.edit_model, edit.sample_id, edit.edit_seed): edit for edit in results.edits}
     for first in ("retoucher", "retoucher+rewriter"):
         columns = [first, f"{first}@2", f"{first}@3"]

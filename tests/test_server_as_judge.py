@@ -36,14 +36,14 @@ def test_a_whole_run_and_the_same_once_more(tmp_path: Path, monkeypatch: pytest.
         done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         summary = json.loads(done.stdout)
-        assert (numbers(summary)["mean"], summary["coverage"]["scored"]) == (7.5, 5)
+        assert (numbers(summary).mean, summary["coverage"]["scored"]) == (7.5, 5)
         told = [asked for asked in server.asked if not asked.is_canary]
         assert len(told) == 5
         assert {(asked.body["model"], asked.body["max_tokens"]) for asked in told} == {("my-judge", 32)}
         assert sum("You are strict." in asked.text for asked in told) == 1
         assert all(len(asked.images) == 2 for asked in told)
         count = len(server.asked)
-        assert numbers(evaluate("config.yaml", run_dir="run", report=False).summary)["mean"] == 7.5
+        assert numbers(evaluate("config.yaml", run_dir="run", report=False).summary).mean == 7.5
         assert len(server.asked) == count, "a finished run asks nobody"
 
 
@@ -61,6 +61,6 @@ def test_a_server_that_is_gone_stops_the_run_and_at_another_address_it_goes_on(
     with JudgeServer("Score: 6.000") as server:
         (tmp_path / "config.yaml").write_text(text.replace(url, server.base_url))
         made = evaluate("config.yaml", report=False)
-    assert numbers(made.summary)["mean"] == 6.0
+    assert numbers(made.summary).mean == 6.0
     assert [folder.name for folder in Path("runs").iterdir()] == [made.path.name]
     assert len((made.path / "edits" / "0001.jsonl").read_text().splitlines()) == 5

@@ -109,6 +109,8 @@ class Forking(NamedTuple):
 _forking: dict[str, Forking] = {}
 """By kind; in a process that was forked, those that its own tests have."""
 _is_cold: set[str] = set()
+_beside: set[str] = set()
+"""Values of `PYTHONPATH` that what is forked may take on."""
 
 
 def install(kind: str = "command") -> None:
@@ -143,6 +145,16 @@ def cold(*kinds: str) -> Iterator[None]:
         _is_cold.update(before)
 
 
+@contextmanager
+def packages_in(folder: Path) -> Iterator[None]:
+    """For tests of packages that nothing has imported yet: what has this alone as `PYTHONPATH` is forked, too."""
+    _beside.add(str(folder))
+    try:
+        yield
+    finally:
+        _beside.discard(str(folder))
+
+
 def _english_made_once() -> None:
     """The command line with all its verbs is made anew only where its help is to be Chinese."""
     import typer
@@ -175,6 +187,7 @@ def _asked(given: dict[str, Any]) -> socket.socket | None:
     folder = os.path.abspath(os.fspath(given["cwd"] or ""))
     os.umask(mask := os.umask(0))
     told = [words, folder, environment, given["start_new_session"], list(given["pass_fds"]), sorted(_is_cold), mask]
+    told.append(sorted(_beside))
     streams = [given["p2cread"], given["c2pwrite"], given["errwrite"]]
     line = _line_to(forking.address)
     try:
@@ -213,6 +226,8 @@ def _kind_and_words(typed: Any, passed: Any) -> tuple[str, list[Any]]:
 def _surroundings(environment: dict[str, str]) -> list[Any]:
     """What an interpreter takes from its environment as it begins, so that a fork would miss it."""
     names = [name for name in environment if name.startswith(("PYTHON", "LC_", "LANG", "OMP_", "OPENBLAS_"))]
+    if environment.get("PYTHONPATH") in _beside:
+        names.remove("PYTHONPATH")
     limits = (resource.RLIMIT_AS, resource.RLIMIT_DATA, resource.RLIMIT_FSIZE, resource.RLIMIT_NOFILE)
     return [{name: environment[name] for name in sorted(names)}, [list(resource.getrlimit(one)) for one in limits]]
 
@@ -247,7 +262,7 @@ def _forked(address: str, kind: str) -> list[str]:
                 pass
     listening.close()
     told, passed, _, _ = socket.recv_fds(line, 1 << 20, 8)
-    words, folder, environment, alone, places, cold_ones, mask = json.loads(told)
+    words, folder, environment, alone, places, cold_ones, mask, beside = json.loads(told)
     child = os.fork()
     if child:
         os.closerange(0, line.fileno())
@@ -268,6 +283,9 @@ def _forked(address: str, kind: str) -> list[str]:
     os.environ.clear()
     os.environ.update(environment)
     _is_cold.update(cold_ones)
+    _beside.update(beside)
+    if (packages := environment.get("PYTHONPATH")) in _beside:
+        sys.path.insert(0, str(packages))
     line.sendall(b"%d" % os.getpid())
     line.close()
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):

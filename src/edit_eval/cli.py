@@ -83,7 +83,7 @@ def evaluate_and_print(
     except NotDrawn as unwritten:
         _print_numbers(Run(unwritten.run_dir), drawn=False)
         raise
-    if shard is not None and made.summary["status"] != "complete":
+    if shard is not None and not made.summary.complete:
         say(Text("shard {} is done; other shards of {} still have work left", shard, made.path))
         return answer(lambda: made.summary, lambda: None)
     if written_beside("run", run=made, configuration=configuration):
@@ -259,7 +259,7 @@ def compare(
 ) -> None:
     """Paired differences with intervals, corrected p-values and ranks with ties, between runs or models of one run."""
     from edit_eval.comparing import compare as compare_runs
-    from edit_eval.reporting.comparison import comparison_document, gate_lines, print_comparison
+    from edit_eval.reporting.comparison import gate_lines, print_comparison
     from edit_eval.reporting.terminal_text import one_line
     from edit_eval.run import Run
 
@@ -273,7 +273,7 @@ def compare(
     made = [Run(run, folder) for run in runs]
     comparison = compare_runs(made, score=score, detect=detect, margin=margin, allow_unscored=allow_unscored)
     language = spoken(made[0].language)
-    answer(lambda: comparison_document(comparison), lambda: print_comparison(comparison, language=language, full=full))
+    answer(comparison.document, lambda: print_comparison(comparison, language=language, full=full))
     lines = gate_lines(comparison.gate) if fail_if_worse else []
     wrong = reasons("compare", comparison=comparison)
     for line in (*lines, *wrong):

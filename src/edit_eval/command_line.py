@@ -221,7 +221,7 @@ def _analysis_verb(on: typer.Typer, name: str, cls: Any, shown: Mapping[str, Any
     several = cls.sources.several
 
     def call(sources: Any, to: Path | None, force: bool, **given: Any) -> None:
-        from edit_eval.reporting.analyses import plain, section_of
+        from edit_eval.reporting.analyses import section_of
         from edit_eval.reporting.table import print_sheet
         from edit_eval.run import analyse
 
@@ -231,7 +231,7 @@ def _analysis_verb(on: typer.Typer, name: str, cls: Any, shown: Mapping[str, Any
             from edit_eval.reporting.page.documents import write_document
 
             write_document(name, document, to, records=made.records, language=language, force=force)
-        answer(lambda: plain(document), lambda: print_sheet(section_of(name, document).sheet(), language=language))
+        answer(lambda: document, lambda: print_sheet(section_of(name, document).sheet(), language=language))
 
     to = typer.Option("--to", metavar="FILE|FOLDER", help="Also write it: .html, .md, .json, .csv, .svg; folder: all.")
     about = typer.Argument(metavar=cls.sources.metavar, help=cls.sources.help, autocompletion=_runs)
@@ -478,9 +478,13 @@ def words(text: str | None) -> list[str] | None:
 
 
 def print_json(document: Any) -> None:
-    """Prints the one JSON document of a verb."""
-    escaped = not (_document.encoding or "").lower().startswith("utf")
-    print(json.dumps(document, ensure_ascii=escaped, indent=2, allow_nan=False), file=_document, flush=True)
+    """Prints the one JSON document of a verb, a msgspec Struct or plain data."""
+    from edit_eval.reporting.documents import encoded
+
+    written = encoded(document)
+    if not (_document.encoding or "").lower().startswith("utf"):
+        written = json.dumps(json.loads(written), indent=2)  # in ASCII
+    print(written, file=_document, flush=True)
 
 
 def wants_json() -> bool:

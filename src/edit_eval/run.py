@@ -19,8 +19,10 @@ from edit_eval.reporting.analyses import RunRecords, computed, summary_of
 from edit_eval.reporting.language import said, spoken
 from edit_eval.reporting.page.drawing_apart import draw_apart, page_of, to_send
 from edit_eval.reporting.scores import frame
-from edit_eval.reporting.verdict import answer_lines, verdict_of
+from edit_eval.reporting.verdict import answer_lines
+from edit_eval.statistics.blocks import RequiredCoverage
 from edit_eval.statistics.means import MeanScore, chosen, means, the_mean
+from edit_eval.statistics.summary import Summary
 from edit_eval.store.examined import Examination, examined
 from edit_eval.store.joined import joined
 from edit_eval.store.provenance import mixed_environments
@@ -192,8 +194,8 @@ class Run:
         return found
 
     @cached_property
-    def summary(self) -> dict[str, Any]:
-        """The numbers, as in `summary.json`."""
+    def summary(self) -> Summary:
+        """All numbers: the document of `summary.json`."""
         return summary_of(self.results, min_coverage=self._min_coverage)
 
     def means(
@@ -208,7 +210,7 @@ class Run:
     @property
     def verdict(self) -> str:
         """Who is better and by how much, as in the report; for one edit model its score."""
-        return "\n".join(said(line, spoken(self.language)) for line in answer_lines(verdict_of(self.summary)))
+        return "\n".join(said(line, spoken(self.language)) for line in answer_lines(self.summary.verdict))
 
     def mean(self, edit_model: str | None = None, judge: str | None = None, score: str | None = None) -> float:
         """Returns the mean of one edit model by one judge; if no `score` is named, of that judge's headline.
@@ -257,34 +259,34 @@ class Run:
     @property
     def reached(self) -> bool:
         """True if everything is finished, with the coverage that was asked for."""
-        return bool(self.summary["coverage"]["reached"]) and self.summary["status"] == "complete"
+        return self.summary.coverage.reached and self.summary.complete
 
     def check_coverage(self) -> None:
         """Raises `Unscored` if fewer samples are scored than `evaluation.min_coverage` asks for."""
         if not self.reached:
-            every: list[tuple[str, Mapping[str, Any]]] = [
-                (Text("{}, judged by {}: ", entry["edit_model"], entry["judge"]), entry["coverage"])
-                for entry in self.summary["results"]
+            every: list[tuple[str, RequiredCoverage]] = [
+                (Text("{}, judged by {}: ", entry.edit_model, entry.judge), entry.coverage)
+                for entry in self.summary.results
             ]
-            for judge, battles in self.summary.get("battles", {}).items():
-                every.append((Text("battles, judged by {}: ", judge), battles["coverage"]))
-            below = [(who, coverage) for who, coverage in every if not coverage["reached"]] or every
+            for judge, battles in self.summary.battles.items():
+                every.append((Text("battles, judged by {}: ", judge), battles.coverage))
+            below = [(who, coverage) for who, coverage in every if not coverage.reached] or every
             who, coverage = below[0] if len(every) > 1 else ("", below[0][1])
             more = Text(" (and {} more)", len(below) - 1) if len(below) > 1 else ""
-            skipped = coverage["by_status"].get(Status.SKIPPED.value, 0)
+            skipped = coverage.by_status.get(Status.SKIPPED.value, 0)
             counts = ""
             if skipped:
                 many = Text(" ({} skipped count as not scored)", skipped)
                 counts = many if skipped > 1 else Text(" (1 skipped counts as not scored)")
-            failed = ",".join(name for name in coverage["by_status"] if name in FAILED)
+            failed = ",".join(name for name in coverage.by_status if name in FAILED)
             again = Text(", `--retry {}` retries them", failed) if failed else ""
             raise Unscored(
                 Text(
                     "coverage: {}{} of {} are scored{}{}, and evaluation.min_coverage is {:g}; "
                     "`edit-eval status {}` lists the rest{}",
                     who,
-                    coverage["scored"],
-                    coverage["total"],
+                    coverage.scored,
+                    coverage.total,
                     counts,
                     more,
                     self._min_coverage,

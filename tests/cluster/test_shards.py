@@ -55,7 +55,7 @@ def came_to(run: Run) -> list[Any]:
     directory = run._directory
     edits = sorted((e["key"], e["pixels"]) for e in directory.read("edits"))
     replies = sorted((r["key"], r["sample"], r["edit_model"], r["text"]) for r in directory.read("replies"))
-    return [edits, replies, run.summary["results"]]
+    return [edits, replies, run.summary.results]
 
 
 def edits_of(run: Path) -> int:
@@ -86,7 +86,7 @@ def test_four_shards_one_killed_and_started_again_make_what_one_engine_makes(tmp
         said = engines[number].communicate(timeout=300)[1]
         assert engines[number].returncode == 0, said
         assert "other shards" in said
-    assert Run(run).summary["status"] == "incomplete"
+    assert Run(run).summary.status == "incomplete"
     last = begun(tmp_path, run, "1/4")
     said = last.communicate(timeout=300)[1]
     assert last.returncode == 0, said

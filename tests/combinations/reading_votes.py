@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from combinations.drawing import Draw
 from combinations.oracle import Expected
+from documents import plain
 from edit_eval.run import Run
 from edit_eval.store.votes import Ballot, VoteLine
 
@@ -109,7 +110,7 @@ class VoteReadings:
                 (alike["tie"], alike["both_bad"]),
                 (one["tie"], one["both_bad"]),
             )
-        self.check("votes: in the report", "", [said], Run(self.run).summary["analyses"].get("votes"))
+        self.check("votes: in the report", "", [said], plain(Run(self.run).summary.analyses.get("votes")))
 
     def _about(self) -> dict[tuple[str, str, str], list[Cast]]:
         """By judge and two columns, the votes on edits of samples to which its headline applies."""
@@ -140,4 +141,4 @@ class VoteReadings:
             self.check("people: images", str(key), images, one["images"])
             alone = fmean(each.of(key[1]) for each in some)
             self.check("people: alone", str(key), alone, one["people_alone"]["difference"])
-        self.check("people: in the report", "", [said], Run(self.run).summary["analyses"].get("people"))
+        self.check("people: in the report", "", [said], plain(Run(self.run).summary.analyses.get("people")))

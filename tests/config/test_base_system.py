@@ -163,7 +163,7 @@ def test_its_public_files_run(here: Path, path: Path) -> None:
             section["params"] |= {"device": "cpu"} if "device" in section["params"] else {"device_ids": "cpu:2"}
     Path("old.yaml").write_text(yaml.safe_dump(raw, allow_unicode=True), encoding="utf-8")
     run = evaluate("old.yaml", run_dir="run", report=False)
-    assert run.summary["coverage"]["by_status"] == {"ok": 3}
+    assert run.summary.coverage.by_status == {"ok": 3}
 
 
 def test_classes_without_a_type(here: Path) -> None:

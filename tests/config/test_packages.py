@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+import warm_starts
 from edit_eval.config.components import KINDS, built_in, describe, known, locate, nameless, unknown_type
 from edit_eval.config.identity import Identity, identity
 from edit_eval.config.loading import load_configuration
@@ -72,7 +73,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def typed(site: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(site)}
     command = [sys.executable, "-m", "edit_eval", *arguments]
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=600)
+    with warm_starts.packages_in(site):
+        return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=600)
 
 
 def test_a_package_brings_a_benchmark_a_protocol_a_judge_and_a_measure(site: Path, tmp_path: Path) -> None:
@@ -226,8 +228,8 @@ def test_an_analysis_that_fails_loses_no_report(place: Path, tmp_path: Path) -> 
     )
     named_by(place, "broken-analysis", "analysis.broken = broken_analysis:Broken", broken_analysis=text)
     summary = summary_of(build_run(tmp_path, samples=2, size=(8, 8)))
-    assert any("`broken` of broken-analysis 1.0 failed (ZeroDivisionError" in note for note in summary["notes"])
-    assert summary["results"]
+    assert any("`broken` of broken-analysis 1.0 failed (ZeroDivisionError" in note for note in summary.notes)
+    assert summary.results
 
 
 def test_an_examiner_that_fails_is_named(place: Path, tmp_path: Path) -> None:

@@ -75,10 +75,10 @@ def test_a_question_is_asked_only_after_an_answer(made: Run) -> None:
 
 
 def test_coverage_counts_what_was_to_be_asked(made: Run) -> None:
-    [entry] = made.summary["results"]
-    counts = {name: (of["coverage"]["scored"], of["coverage"]["total"]) for name, of in entry["scores"].items()}
+    [entry] = made.summary.results
+    counts = {name: (of.coverage.scored, of.coverage.total) for name, of in entry.scores.items()}
     assert counts == {"overall": (8, 9), "followed": (8, 9), "real": (9, 9), "kept": (4, 5)}
-    assert entry["coverage"]["total"] == 9
+    assert entry.coverage.total == 9
 
 
 def test_what_was_not_asked_is_shown_as_such(made: Run) -> None:
@@ -115,10 +115,10 @@ def test_a_changed_condition_asks_only_what_is_new(tmp_path: Path) -> None:
     new = lines(first.path, "replies")[before:]
     assert {line["question"] for line in new} == {"kept"}
     assert {line["sample"] for line in new if line["edit_model"] == "fake"} <= {sample_id(n) for n in range(4)}
-    assert more.summary["results"][0]["scores"]["kept"]["coverage"]["total"] == 9
+    assert more.summary.results[0].scores["kept"].coverage.total == 9
     fewer = run(tmp_path, ('values["followed"] >= 3', 'values["followed"] >= 4'))
     assert len(lines(first.path, "replies")) == before + len(new)
-    assert fewer.summary["results"][0]["scores"]["kept"]["coverage"]["scored"] == 0
+    assert fewer.summary.results[0].scores["kept"].coverage.scored == 0
     broken = run(tmp_path, ('values["followed"] >= 3', 'values["nobody"] >= 3'))
     status, reason = next(one.missing["kept"] for one in broken.results.judgements if "overall" not in one.scores)
     assert (status, reason) == (Status.UNDEFINED, "its `when` fails (KeyError: 'nobody')")

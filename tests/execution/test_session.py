@@ -78,13 +78,13 @@ def test_each_start_takes_at_most_as_long_as_another_watch_says_and_holds_all_th
 def test_the_timeline_of_each_device_adds_up_to_the_wall_time(watched: tuple[Run, Clock]) -> None:
     results = watched[0].results
     document = timing(results)
-    assert set(document["devices"]) == {"cpu:0", "cpu:1"}
-    for shares in document["devices"].values():
-        assert sum(shares.values()) == pytest.approx(document["wall_seconds"], rel=0.01)
+    assert set(document.devices) == {"cpu:0", "cpu:1"}
+    for shares in document.devices.values():
+        assert sum(shares.values()) == pytest.approx(document.wall_seconds, rel=0.01)
     # A busy machine may hear late that an edit began; of what it computed no more is shown than there was.
-    editing = sum(d["editing"] for d in document["devices"].values())
+    editing = sum(d["editing"] for d in document.devices.values())
     assert 0 < editing <= sum(e.seconds for e in results.edits) + 0.05
-    assert sum(d["judging"] for d in document["devices"].values()) > 0
+    assert sum(d["judging"] for d in document.devices.values()) > 0
 
 
 def test_a_device_does_one_thing_at_a_time(watched: tuple[Run, Clock]) -> None:

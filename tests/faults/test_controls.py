@@ -29,10 +29,10 @@ def judged_by_a_critic(devices: str = "cpu:1", controls: int = 3, **params: Any)
 
 def refuse_any_harm(made: Run, count: int = 9) -> None:
     """Every edit has its score, and the run is what it would be without controls."""
-    assert made.summary["coverage"]["by_status"] == {"ok": count}
-    assert (made.summary["status"], made.reached) == ("complete", True)
+    assert made.summary.coverage.by_status == {"ok": count}
+    assert (made.summary.status, made.reached) == ("complete", True)
     made.check_coverage()
-    assert (numbers(made.summary)["n"], numbers(made.summary)["mean"]) == (count, 5.0)
+    assert (numbers(made.summary).n, numbers(made.summary).mean) == (count, 5.0)
 
 
 def statuses(made: Run) -> Counter[tuple[str, Status]]:
@@ -51,8 +51,8 @@ def test_a_judge_that_can_do_nothing_with_grey_pictures(tmp_path: Path, deed: st
         {("source", Status.OK): 3, ("blank", Status.JUDGE_ERROR): 3, ("shuffled", Status.OK): 3}
     )
     assert all(said in one.reason for one in made.results.controls if one.status is not Status.OK)
-    found = made.summary["controls"]["judges"]["Critic"]["kinds"]
-    assert {kind: (found[kind]["n"], found[kind]["coverage"]["total"]) for kind in KINDS} == {
+    found = made.summary.controls.judges["Critic"].kinds
+    assert {kind: (found[kind].n, found[kind].coverage.total) for kind in KINDS} == {
         "source": (3, 3),
         "blank": (0, 3),
         "shuffled": (3, 3),

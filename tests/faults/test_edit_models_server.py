@@ -117,11 +117,11 @@ def test_each_sample_ends_as_what_it_is(tmp_path: Path, monkeypatch: pytest.Monk
         assert [times[n] for n in (9, 11, 12)] == [1, 1, 1], "what will not get better is asked for once"
         assert {asked.fields["size"] for asked in server.edited} == {"32x16"}
 
-        assert made.summary["coverage"]["by_status"] == {"ok": 13, "edit_failed": 5, "edit_refused": 3}
-        (counted,) = made.summary["edits"]
-        assert (counted["total"], counted["edit_refused"]["count"], counted["edit_failed"]["count"]) == (21, 3, 5)
-        assert counted["edit_refused"]["rate"] == pytest.approx(3 / 21)
-        low, high = counted["edit_refused"]["ci95"]
+        assert made.summary.coverage.by_status == {"ok": 13, "edit_failed": 5, "edit_refused": 3}
+        (counted,) = made.summary.edits
+        assert (counted.total, counted.edit_refused.count, counted.edit_failed.count) == (21, 3, 5)
+        assert counted.edit_refused.rate == pytest.approx(3 / 21)
+        low, high = counted.edit_refused.ci95
         assert low < 3 / 21 < high
         said = "image_endpoint refused 3 of 21 edits: 14% (3–36%)."
         report = (tmp_path / "run" / "report" / "report.md").read_text()
@@ -194,8 +194,8 @@ def test_a_server_that_is_gone_costs_no_sample_anything(tmp_path: Path, monkeypa
     with ImageServer(port=port) as server:
         made = evaluate(what, run_dir=tmp_path / "run", report=False)
         assert len(server.edited) == status[Status.PENDING]
-    assert made.summary["coverage"]["by_status"] == {"ok": 12}
-    notes = "\n".join(made.summary["notes"])
+    assert made.summary.coverage.by_status == {"ok": 12}
+    notes = "\n".join(made.summary.notes)
     assert "another seed gives the same picture there" in notes, "the report says so, too"
     assert "other_seed the same picture -> another picture" in notes
 
@@ -221,7 +221,7 @@ def test_when_a_server_goes_one_of_those_under_way_is_tried_again_and_the_others
         server.answer = answer
         what = edited_by(server, tmp_path, concurrency=4, retries=9)
         made = evaluate(what, run_dir=tmp_path / "run", report=False)
-    assert made.summary["coverage"]["by_status"] == {"ok": 9}
+    assert made.summary.coverage.by_status == {"ok": 9}
     (attempt,) = (line for line in lines(made.path, "edits") if line["status"] == "pending")
     assert "no engine" in attempt["reason"]
 

@@ -128,7 +128,7 @@ def test_run_notices_counts_and_redoes(tmp_path: Path, undisturbed: Run, how: st
     made = run(tmp_path, ears=ears)
     left_out = "2 damaged lines in the journals were left out (edits 1, replies 1)"
     assert left_out in ears.notes
-    assert made.summary["notes"] == [left_out], "they are still there, and their work was done again"
+    assert made.summary.notes == [left_out], "they are still there, and their work was done again"
     assert any("8 of 9 edits" in note for note in ears.notes)
     assert verdicts(made) == verdicts(undisturbed)
     assert report_of(made) == report_of(undisturbed)
@@ -152,7 +152,7 @@ def test_every_reader_of_a_run_says_how_many_lines_were_left_out(
     left_out = "4 damaged lines in the journals were left out (edits 1, events 1, replies 1, samples 1)"
     made = Run(folder)
     assert made.results.notes == (left_out,)
-    assert made.summary["notes"] == [left_out]
+    assert made.summary.notes == [left_out]
     assert status_document(Run(folder).results)["notes"] == [left_out]
     print_summary(made.summary, stdout_console(), language="en")
     assert left_out in " ".join(capsys.readouterr().out.split())

@@ -82,8 +82,8 @@ def test_what_passes_is_waited_out_and_the_rest_has_no_score(tmp_path: Path) -> 
     reasons = [found[sample_id(n)].reason for n in range(18)]
     for number, words in ((8, "500"), (9, "with a chat completion"), (10, "in time"), (11, "picture too small")):
         assert words in reasons[number]
-    assert numbers(made.summary)["n"] == 11
-    assert numbers(made.summary)["mean"] == 5.0
+    assert numbers(made.summary).n == 11
+    assert numbers(made.summary).mean == 5.0
     assert times[11] == 1, "what is wrong with the request is not asked twice"
     assert times[12] == times[13] == times[14] == 3, "what cannot be read is asked for again"
     raw = {r["sample"]: r["text"] for r in lines(made.path, "replies")}
@@ -111,9 +111,9 @@ def test_scores_of_a_second_asking_are_counted(tmp_path: Path) -> None:
         return first[number]
 
     made = run_with(answer, tmp_path)
-    assert made.summary["coverage"]["by_status"] == {"ok": 8}
-    assert (made.summary["coverage"]["asked_again"], numbers(made.summary)["mean"]) == (4, 5.0)
-    assert made.summary["results"][0]["coverage"]["asked_again"] == 4
+    assert made.summary.coverage.by_status == {"ok": 8}
+    assert (made.summary.coverage.asked_again, numbers(made.summary).mean) == (4, 5.0)
+    assert made.summary.results[0].coverage.asked_again == 4
 
 
 @pytest.mark.parametrize("manner", ["nothing", "hang"])
@@ -150,4 +150,4 @@ def test_a_server_that_is_gone_leaves_all_pending_and_the_next_start_goes_on(tmp
     with JudgeServer("Score: 5.000", port=port) as server:
         made = evaluate(what, run_dir=tmp_path / "run", report=False)
         assert len(server.judged) == status.count(Status.PENDING)
-    assert made.summary["coverage"]["by_status"] == {"ok": 12}
+    assert made.summary.coverage.by_status == {"ok": 12}

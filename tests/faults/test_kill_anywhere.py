@@ -120,9 +120,9 @@ def test_so_it_does_with_two_edits_in_one_question_and_a_second_round(
 ) -> None:
     write_benchmark(tmp_path, FEW)
     clean = evaluate(fighting(tmp_path), run_dir=tmp_path / "clean", report=False, spectator=Ears())
-    of = clean.summary["battles"]["arena"]["scores"]["overall"]
-    assert of["looks"]["rounds"] == 2
-    assert of["battles"] == sum(of["outcomes"].values()) > 4 * FEW
+    of = clean.summary.battles["arena"].scores["overall"]
+    assert of.looks.rounds == 2
+    assert of.battles == sum(of.outcomes.values()) > 4 * FEW
     kill_until_it_is_done(tmp_path, fighting(tmp_path), clean, engines, kills, FEW)
 
 

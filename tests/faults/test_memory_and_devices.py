@@ -34,7 +34,7 @@ def test_out_of_memory_for_good_is_said_with_what_would_help(tmp_path: Path) -> 
     (failed,) = [e for e in made.results.edits if e.status is Status.EDIT_FAILED]
     assert failed.reason.startswith("OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB")
     assert "offload: model" in failed.reason
-    assert numbers(made.summary)["n"] == 8
+    assert numbers(made.summary).n == 8
 
 
 def test_a_batch_that_does_not_fit_is_halved_and_recorded_so(tmp_path: Path) -> None:

@@ -156,7 +156,7 @@ def test_a_picture_that_is_damaged_again_and_again_is_given_up(tmp_path: Path, u
     made = run(tmp_path, judge={"answers": {}, "default_answer": "Score: 6.000"}, ears=Vandal())
     (failed,) = [e for e in made.results.edits if e.status is not Status.OK]
     assert failed.reason.startswith("damaged twice")
-    assert numbers(made.summary)["n"] == 8
+    assert numbers(made.summary).n == 8
 
 
 @pytest.mark.parametrize("image", ["../secret.png", "images/../../secret.png", "/etc/passwd", ""])

@@ -147,7 +147,7 @@ def test_exactly_the_bad_ones_are_set_aside(tmp_path: Path, seed: int) -> None:
     model = faulty("Mixed", device_ids="cpu:2", does=deeds, timeout=2, seconds=0.01, folder=str(tmp_path))
     made = run(tmp_path, **model)
     assert {e.sample_id for e in made.results.edits if e.status is Status.EDIT_FAILED} == set(ids[:5])
-    assert made.summary["coverage"]["by_status"] == {"ok": 25, "edit_failed": 5}
+    assert made.summary.coverage.by_status == {"ok": 25, "edit_failed": 5}
 
 
 def test_what_another_attempt_cannot_change_is_not_tried_again(tmp_path: Path) -> None:
@@ -294,6 +294,6 @@ def test_a_signal_handler_that_is_not_ours_stays(tmp_path: Path) -> None:
     thread = threading.Thread(target=lambda: made.append(run(tmp_path)))
     thread.start()
     thread.join()
-    assert made[0].summary["status"] == "complete"
+    assert made[0].summary.status == "complete"
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
     assert os.getpid()

@@ -54,7 +54,7 @@ def nothing_is_left(folder: Path) -> bool:
 def test_a_whole_run(tmp_path: Path) -> None:
     what = served(tmp_path, "pair", str(tmp_path), concurrency=3, device_ids="cpu:2")
     made = evaluate(what, run_dir=tmp_path / "run", report=False)
-    assert numbers(made.summary)["mean"] == 5.0
+    assert numbers(made.summary).mean == 5.0
     assert asked(tmp_path) == Counter(range(COUNT))
     assert nothing_is_left(tmp_path)
     for device in ("cpu0", "cpu1"):
@@ -108,7 +108,7 @@ def test_the_engine_is_killed_and_the_next_start_goes_on(tmp_path: Path, engines
     assert nothing_is_left(tmp_path), "neither worker nor server outlives it"
     kept = len(lines(tmp_path / "run", "replies"))
     made = evaluate(what, run_dir=tmp_path / "run", report=False)
-    assert numbers(made.summary)["n"] == COUNT
+    assert numbers(made.summary).n == COUNT
     assert asked(tmp_path).total() == 4 + COUNT - kept, "what was answered and recorded is not asked again"
     assert kept >= 2
     assert nothing_is_left(tmp_path)

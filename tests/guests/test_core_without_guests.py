@@ -39,32 +39,25 @@ def without(guest: str) -> set[str]:
     return gone
 
 
-@pytest.fixture
-def typed(tmp_path: Path) -> Callable[[set[str]], Typed]:
-    """A command of a copy of ours that lacks some guests, with their lines in `pyproject.toml`."""
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of ours, with what is compiled, which is as old as its source."""
+    return Path(shutil.copytree(SOURCE, tmp_path_factory.mktemp("whole") / "edit_eval"))
 
-    def lacking(gone: set[str]) -> Typed:
-        place = tmp_path / "place"
-        shutil.copytree(SOURCE, place / "edit_eval")  # with what is compiled, which is as old as its source
-        for guest in gone:
-            shutil.rmtree(place / "edit_eval/guests" / guest)
-        theirs = tuple(f"edit_eval.guests.{guest}." for guest in gone)
-        left = {name: of for name, of in POINTS.items() if not of.startswith(theirs)}
-        info = place / "edit_eval-0.1.0.dist-info"
-        info.mkdir()
-        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: edit-eval\nVersion: 0.1.0\n")
-        (info / "entry_points.txt").write_text(
-            "".join(["[edit_eval.components]\n", *(f"{name} = {of}\n" for name, of in left.items())])
-        )
 
-        def command(*words: object) -> subprocess.CompletedProcess[str]:
-            environment = {**os.environ, "PYTHONPATH": str(place), "EDIT_EVAL_LANG": "en"}
-            asked = [sys.executable, "-m", "edit_eval", *map(str, words)]
-            return subprocess.run(asked, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=900)
-
-        return command
-
-    return lacking
+def lacking(gone: set[str], whole: Path, place: Path) -> None:
+    """Makes `place` a folder with all of ours but some guests and their lines in `pyproject.toml`."""
+    shutil.copytree(whole, place / "edit_eval", copy_function=os.link)
+    for guest in gone:
+        shutil.rmtree(place / "edit_eval/guests" / guest)
+    theirs = tuple(f"edit_eval.guests.{guest}." for guest in gone)
+    left = {name: of for name, of in POINTS.items() if not of.startswith(theirs)}
+    info = place / "edit_eval-0.1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: edit-eval\nVersion: 0.1.0\n")
+    (info / "entry_points.txt").write_text(
+        "".join(["[edit_eval.components]\n", *(f"{name} = {of}\n" for name, of in left.items())])
+    )
 
 
 def write_evaluation(folder: Path) -> Path:
@@ -109,8 +102,15 @@ def evaluated(typed: Typed, folder: Path) -> None:
     assert 'class="analysis"' not in page
 
 
-def test_an_evaluation_needs_no_guest(typed: Callable[[set[str]], Typed], tmp_path: Path) -> None:
-    core = typed(set(GUESTS))
+def test_an_evaluation_needs_no_guest(whole: Path, tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    lacking(set(GUESTS), whole, place)
+
+    def core(*words: object) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "PYTHONPATH": str(place), "EDIT_EVAL_LANG": "en"}
+        asked = [sys.executable, "-m", "edit_eval", *map(str, words)]
+        return subprocess.run(asked, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=900)
+
     evaluated(core, tmp_path)
     listed = json.loads(core("list", "--json").stdout)
     assert listed["analyses"] == listed["problems"] == []
@@ -151,16 +151,47 @@ for one in known("analysis"):
     assert import_class("analysis", one.class_path)
 print(listed)
 """
-"""Help, list, and each analysis imported: all in one process, since there are many guests."""
+"""Help, list, and each analysis imported: all in one process."""
+IN_TURN = """
+import importlib, os, sys
+rest, *places = sys.argv[1:]
+with open(os.devnull, "w") as nowhere:
+    out, sys.stdout = sys.stdout, nowhere
+    exec(rest, {"__name__": "__main__"})
+    sys.stdout = out
+for name in [name for name in sys.modules if name.partition(".")[0] == "edit_eval"]:
+    del sys.modules[name]
+for place in places:
+    if child := os.fork():
+        os.waitpid(child, 0)
+        continue
+    for stream, name in ((1, "out"), (2, "err")):
+        os.dup2(os.open(os.path.join(place, name), os.O_CREAT | os.O_WRONLY), stream)
+    sys.path.insert(0, place)
+    importlib.invalidate_caches()
+    exec(rest, {"__name__": "__main__"})
+    assert sys.modules["edit_eval"].__file__.startswith(place)
+    break
+"""
+"""The same in a copy of a process for each guest: it has others' modules, which take a second, and none of ours."""
+
+
+@pytest.fixture(scope="module")
+def places(whole: Path) -> dict[str, Path]:
+    """Guest -> all of ours without it and those that need it, and what that said."""
+    found = {guest: whole.parent / guest for guest in GUESTS}
+    for guest, place in found.items():
+        lacking(without(guest), whole, place)
+    environment = {**os.environ, "EDIT_EVAL_LANG": "en"}
+    subprocess.run([sys.executable, "-c", IN_TURN, REST, *map(str, found.values())], env=environment, check=True)
+    return found
 
 
 @pytest.mark.parametrize("guest", GUESTS)
-def test_each_guest_can_be_deleted(guest: str, typed: Callable[[set[str]], Typed], tmp_path: Path) -> None:
-    typed(without(guest))
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "place"), "EDIT_EVAL_LANG": "en"}
-    done = subprocess.run([sys.executable, "-c", REST], env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    listed = json.loads(done.stdout)
+def test_each_guest_can_be_deleted(guest: str, places: dict[str, Path]) -> None:
+    said = (places[guest] / "out").read_text("utf-8")
+    assert said, (places[guest] / "err").read_text("utf-8")
+    listed = json.loads(said)
     assert listed["problems"] == []
     named = {name.partition(".")[2] for name, of in POINTS.items() if f"guests.{guest}." in of}
     assert not named & {one["name"] for one in listed["analyses"]}

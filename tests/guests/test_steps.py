@@ -11,7 +11,7 @@ import pytest
 from edit_eval.guests.steps.changes import Turns, rounds, turns, turns_of
 from edit_eval.guests.steps.sheet import turns_sheet
 from edit_eval.records import Judgement, Results, Scale, Scoring, Status, Told
-from edit_eval.reporting.analyses import analysed, plain
+from edit_eval.reporting.analyses import summary_of
 from edit_eval.reporting.table import markdown_sheet
 
 
@@ -57,10 +57,10 @@ def test_less_is_better_turns_the_change_round_and_one_turn_is_none(chains, make
     run = make_results(chains, worse, scoring=down)
     (found,) = turns(run)
     assert [turn.change for turn in found.turns[1:]] == pytest.approx([-1.0, -2.0])
-    assert analysed(run) == {"analyses": {"turns": [plain(Turns(results=(found,)))]}}
+    assert summary_of(run).analyses == {"turns": [Turns(results=(found,))]}
     assert "-2.00" in markdown_sheet(turns_sheet([found]), "en")
     alone = make_results([make_sample(n) for n in range(3)], {("editor", "judge"): [[1.0]] * 3})
-    assert analysed(alone) == {}
+    assert summary_of(alone).analyses == {}
 
 
 COLUMNS = ["m", "m@2", "m@3"]

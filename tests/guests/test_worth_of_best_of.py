@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from documents import plain
 from edit_eval.errors import ConfigurationError
 from edit_eval.guests.best_of.chart import best_of_charts
 from edit_eval.guests.best_of.sheet import best_of_sheet
@@ -30,7 +31,7 @@ from edit_eval.guests.best_of.worth import (
     sizes_of,
 )
 from edit_eval.records import Edit, Judgement, Picture, Reading, Results, Sample, Scale, Scoring, Status
-from edit_eval.reporting.analyses import ChartStyle, plain
+from edit_eval.reporting.analyses import ChartStyle
 from edit_eval.reporting.page.documents import write_document
 from edit_eval.reporting.table import Line, markdown_sheet
 from edit_eval.statistics.instruments import Instrument, Item, as_one

@@ -80,7 +80,7 @@ def test_a_server_that_dies_stops_the_run_and_costs_no_sample_anything(tmp_path:
         assert answered.is_set()
         server.answer = server.canary = "Score: 5.000"
         made = evaluate(settings, run_dir=tmp_path / "run", report=False)
-    assert made.summary["coverage"]["by_status"] == {"ok": 9}
+    assert made.summary.coverage.by_status == {"ok": 9}
 
 
 WAITING = """

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from documents import plain
 from edit_eval import evaluate
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError
@@ -111,7 +112,7 @@ class TestEveryForm:
             assert by_judge["each"][sample].score <= by_judge["each"][sample].scores["Fulfilment"] + 1e-9
 
     def test_parts_are_in_the_summary_and_below_the_headline_in_tables(self, scenes: Run) -> None:
-        summary = json.loads(json.dumps(scenes.summary, allow_nan=False))
+        summary = plain(scenes.summary)
         entry = next(one for one in summary["results"] if one["judge"] == "letters")
         assert entry["headline"] == "score"
         assert [name for name, block in entry["scores"].items() if not block["part"]] == ["score"]
@@ -120,7 +121,7 @@ class TestEveryForm:
         assert (block["n"], block["coverage"]["total"]) == (1, 1)
         assert (block["scale"]["lowest"], block["scale"]["highest"]) == (-1, 1)
         shown = io.StringIO()
-        print_summary(summary, Console(file=shown, width=80))
+        print_summary(scenes.summary, Console(file=shown, width=80))
         text = shown.getvalue()
         assert max(map(len, text.splitlines())) <= 80
         assert "Fulfilment" in text
@@ -147,14 +148,14 @@ class TestReadings:
         mine = [one for one in varied.results.judgements if one.judge == "varying"]
         assert {one.score for one in mine} == {5.0}
         assert {one.spread["score"] for one in mine} == {1.0}
-        assert varied.summary["readings"]["varying"] == {
+        assert plain(varied.summary.readings["varying"]) == {
             "readings": 3,
             "spread": 1.0,
             "identical": False,
             "mass": None,
         }
-        entry = next(one for one in varied.summary["results"] if one["judge"] == "varying")
-        assert entry["scores"]["score"]["spread"] == 1.0
+        entry = next(one for one in varied.summary.results if one.judge == "varying")
+        assert entry.scores["score"].spread == 1.0
 
     def test_it_is_in_the_files_and_shown(self, varied: Run) -> None:
         folder = varied.path / "report"
@@ -175,15 +176,15 @@ class TestReadings:
 
 class TestMass:
     def test_it_is_kept_with_each_reading_and_summed_up_by_judge(self, varied: Run) -> None:
-        found = varied.summary["readings"]
-        assert found["unsure"]["mass"] == {
+        found = varied.summary.readings
+        assert plain(found["unsure"].mass) == {
             "readings": 27,
             "unknown": 0,
             "median": pytest.approx(1.0),
             "below": 3,
             "floor": LEAST_MASS,
         }
-        assert found["divided"]["mass"] == {
+        assert plain(found["divided"].mass) == {
             "readings": 27,
             "unknown": 27,
             "median": None,

@@ -79,10 +79,10 @@ def test_three_judges_of_three_protocols(tmp_path: Path) -> None:
     assert [one.status for one in lacking] == [Status.JUDGE_ERROR] * 4
     assert f"has no reply for sample '{sample_id(2)}', edit model 'tinted', question 'score'" in lacking[0].reason
 
-    result = next(one for one in run.summary["results"] if (one["edit_model"], one["judge"]) == ("same", "pixels"))
-    assert (result["scores"]["l1"]["mean"], result["scores"]["psnr"]["mean"]) == (0, None)
-    assert result["scores"]["psnr"]["coverage"]["scored"] == 0
-    assert result["coverage"]["scored"] == COUNT
+    result = next(one for one in run.summary.results if (one.edit_model, one.judge) == ("same", "pixels"))
+    assert (result.scores["l1"].mean, result.scores["psnr"].mean) == (0, None)
+    assert result.scores["psnr"].coverage.scored == 0
+    assert result.coverage.scored == COUNT
 
     write_replies(tmp_path / "replies.csv", {0: "1.000", 1: "3.500", 2: "4.000"})
     again = evaluate(asked, run_dir=tmp_path / "run", report=False)

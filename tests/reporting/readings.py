@@ -11,13 +11,14 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from edit_eval.records import CONTROL, Judgement, Results, Status
 from edit_eval.reporting.analyses import summary_of
 from edit_eval.statistics.columns import columns_of
 from edit_eval.statistics.comparison import compare
-from edit_eval.statistics.summary import known
+from edit_eval.statistics.summary import Summary, known
 from reporting.reported_runs import build_run, rescored, unscored
 
 PASSED = {
@@ -50,7 +51,7 @@ class Reading:
     """Who won: the only right answer."""
     sure: str
     then: str
-    build: Callable[[Path], tuple[Results, Mapping[str, Any]]]
+    build: Callable[[Path], tuple[Results, Summary]]
 
 
 def drawn(
@@ -109,18 +110,18 @@ def drawn(
     )
 
 
-def plainly(results: Results) -> tuple[Results, Mapping[str, Any]]:
+def plainly(results: Results) -> tuple[Results, Summary]:
     return results, summary_of(results)
 
 
-def within(results: Results, margin: float) -> tuple[Results, Mapping[str, Any]]:
+def within(results: Results, margin: float) -> tuple[Results, Summary]:
     """Returns the run with the verdict of `compare --margin`."""
     columns = [
         replace(one, name=one.edit_model) for one in columns_of(results, {judge: {} for judge in results.judges})
     ]
     found = compare(columns, margin=margin, known=known(results))
     assert found.verdict is not None
-    return results, {**summary_of(results), "verdict": found.verdict.document()}
+    return results, msgspec.structs.replace(summary_of(results), verdict=found.verdict)
 
 
 READINGS = (

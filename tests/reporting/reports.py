@@ -12,7 +12,7 @@ from urllib.parse import quote
 from edit_eval.records import Results
 from edit_eval.reporting.analyses import summary_of
 from edit_eval.reporting.page.files import write_report
-from edit_eval.statistics.summary import summarise
+from edit_eval.statistics.summary import Result, ScoreNumbers, Summary, summarise
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Report:
     """A run, its summary and its written report."""
 
     results: Results
-    summary: dict[str, Any]
+    summary: Summary
     folder: Path
 
     @property
@@ -77,9 +77,9 @@ class Elements(HTMLParser):
             self.styles[-1] += data
 
 
-def headline(entry: dict[str, Any]) -> dict[str, Any]:
+def headline(entry: Result) -> ScoreNumbers:
     """What an entry of a summary's `results` says of the score that leads."""
-    return entry["scores"][entry["headline"]]
+    return entry.leading
 
 
 def report_on(results: Results, language: str = "en", *, analyses: bool = False) -> Report:

@@ -9,8 +9,9 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
+from documents import plain
 from edit_eval.records import Scale
-from edit_eval.reporting.comparison import comparison_document, gate_lines, letter, print_comparison
+from edit_eval.reporting.comparison import gate_lines, letter, print_comparison
 from edit_eval.reporting.formats import p_value, signed, signed_span
 from edit_eval.reporting.language import said
 from edit_eval.reporting.terminal_text import one_line
@@ -232,7 +233,7 @@ def test_identical_untested_and_hopeless_pairs_have_words() -> None:
 def test_a_pair_without_a_common_sample_costs_the_others_nothing() -> None:
     columns = [column("a", drawn(2)), column("b", drawn(3)), column("c", [None] * 90)]
     two, three = compare(columns[:2]), compare(columns)
-    assert three.document()["tests"] == 1
+    assert three.document().tests == 1
     assert three.pairs[0].detectable == two.pairs[0].detectable
     assert three.pairs[0].p_adjusted == two.pairs[0].p_adjusted
 
@@ -362,7 +363,7 @@ def test_data_can_be_neither_markup_nor_steer_the_terminal() -> None:
 
 def test_the_document_can_be_written_whatever_a_judge_said() -> None:
     a = column("a", [9.0, 5.0], words={"s0000": "half a pair \ud83d"})
-    document = comparison_document(compare([a, column("b", [1.0, 5.0])]))
+    document = plain(compare([a, column("b", [1.0, 5.0])]).document())
     text = json.dumps(document, ensure_ascii=False, allow_nan=False)
     assert json.loads(text.encode("utf-8")) == document
     assert document["pairs"][0]["largest"][0]["words_a"] == "half a pair ?"
@@ -403,7 +404,7 @@ def test_notes_are_said_in_both_languages_and_records_as_they_are() -> None:
     values |= {"first": "day", "mean": "+0.80", "spread": "0.90", "noise": "0.10", "p": "<0.0001"}
     notes = [Note(kind, **values, passport=None, language="en") for kind in NOTES]
     comparison = compare([column("a", drawn(2)), column("b", drawn(3))], notes=[*notes, "x: 2 damaged lines"])
-    assert comparison_document(comparison)["notes"] == [*map(str, notes), "x: 2 damaged lines"]
+    assert plain(comparison.document())["notes"] == [*map(str, notes), "x: 2 damaged lines"]
     file = io.StringIO()
     print_comparison(comparison, Console(file=file, width=400, color_system=None), language="zh")
     assert "注意：night 尚未完成：12 个评分中还差 3 个\n" in file.getvalue()

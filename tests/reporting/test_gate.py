@@ -1,12 +1,12 @@
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
+from documents import plain
 from edit_eval.reporting import language as spoken
-from edit_eval.reporting.comparison import comparison_document, gate_lines
+from edit_eval.reporting.comparison import gate_lines
 from edit_eval.reporting.terminal_text import one_line
 from edit_eval.statistics.columns import ScoreColumn
 from edit_eval.statistics.comparison import compare
@@ -110,7 +110,7 @@ def test_no_name_can_steer_the_terminal() -> None:
 
 
 def test_the_document_has_the_gate() -> None:
-    document = json.loads(json.dumps(comparison_document(compare([column("a", GOOD), column("b", BAD)], margin=0.3))))
+    document = plain(compare([column("a", GOOD), column("b", BAD)], margin=0.3).document())
     assert document["schema"] == 3
     assert document["gate"]["passed"] is False
     assert document["gate"]["margin"] == 0.3

@@ -63,12 +63,12 @@ def test_scores_coverage_and_pictures(several: Report) -> None:
     remember_sources(several.results.samples)
     made = shown(several.results)
     text = words(made)
-    for entry in several.summary["results"]:
-        block = entry["scores"]["score"]
-        low, high = block["ci95"]
-        counts = f"{block['coverage']['scored']}/{block['coverage']['total']} {block['images']}"
-        whole = f"{entry['edit_model']} {entry['judge']} {counts}"
-        assert f"{whole} {block['mean']:.2f} {low:.2f}–{high:.2f}" in text
+    for entry in several.summary.results:
+        block = entry.scores["score"]
+        low, high = block.ci95
+        counts = f"{block.coverage.scored}/{block.coverage.total} {block.images}"
+        whole = f"{entry.edit_model} {entry.judge} {counts}"
+        assert f"{whole} {block.mean:.2f} {low:.2f}–{high:.2f}" in text
     assert f"{SAMPLES} of 10 samples, evenly spaced first second" in text
     chosen = [several.results.samples[place * 10 // SAMPLES].id for place in range(SAMPLES)]
     assert [name for name in chosen if name not in text] == []

@@ -38,9 +38,9 @@ def in_each_medium(results: Results) -> dict[str, str]:
 
 
 def test_a_figure_that_is_added_in_one_line_is_in_all_five(several: Report, monkeypatch: pytest.MonkeyPatch) -> None:
-    added = Column(Text("Twice the mean"), lambda row: f"{2 * (row.block['mean'] or 0):.3f}")
+    added = Column(Text("Twice the mean"), lambda row: f"{2 * (row.block.mean or 0):.3f}")
     monkeypatch.setattr(result_tables, "FIGURES", (*result_tables.FIGURES, added))
-    numbers = [f"{2 * entry['scores']['score']['mean']:.3f}" for entry in several.summary["results"]]
+    numbers = [f"{2 * entry.scores['score'].mean:.3f}" for entry in several.summary.results]
     for medium, words in in_each_medium(several.results).items():
         assert [one for one in ("Twice the mean", *numbers) if one not in words] == [], medium
 
@@ -52,9 +52,9 @@ def test_a_column_of_pairs_is_in_all_five_and_one_of_ranks_in_all_but_the_notebo
     monkeypatch.setattr(comparison_tables, "PAIRS", (*comparison_tables.PAIRS, added))
     ranked = Column(Text("Thrice scored"), lambda row: f"{3 * row.column.scored}?")
     monkeypatch.setattr(comparison_tables, "COLUMNS", (*comparison_tables.COLUMNS, ranked))
-    comparison = several.summary["comparison"]
-    of_pairs = ["Thrice n", *(f"{3 * pair['n']}!" for pair in comparison["pairs"])]
-    of_ranks = ["Thrice scored", *(f"{3 * column['scored']}?" for column in comparison["columns"])]
+    comparison = several.summary.comparison
+    of_pairs = ["Thrice n", *(f"{3 * pair.n}!" for pair in comparison.pairs)]
+    of_ranks = ["Thrice scored", *(f"{3 * column.scored}?" for column in comparison.columns)]
     for medium, words in in_each_medium(several.results).items():
         shown = of_pairs if medium == "notebook" else [*of_pairs, *of_ranks]  # its drawing is in their order
         assert [one for one in shown if one not in words] == [], medium

@@ -1,19 +1,21 @@
 from __future__ import annotations
 
 import io
-import json
 import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+from msgspec.structs import replace as changed
 from rich.cells import cell_len
 from rich.console import Console
 
-from edit_eval.records import CONTROL, JUDGE_FAILED, Results, Status
+from edit_eval.records import CONTROL, JUDGE_FAILED, Results, Scale, Status
 from edit_eval.reporting.comparison import print_comparison
+from edit_eval.reporting.documents import encoded
 from edit_eval.reporting.language import said
 from edit_eval.reporting.page.charts import charts
 from edit_eval.reporting.page.files import markdown
@@ -25,13 +27,14 @@ from edit_eval.reporting.status import status_document
 from edit_eval.statistics.comparison import compare_models
 from edit_eval.statistics.failures import failures
 from edit_eval.statistics.means import means
-from edit_eval.statistics.summary import summarise
+from edit_eval.statistics.summary import Summary, summarise
+from edit_eval.statistics.timing import DeviceMemory
 from edit_eval.statistics.verdict import Advice, Verdict
 from reporting.reported_runs import HOSTILE, build_run, rescored
 from reporting.reports import Report, headline, report_on
 
 
-def printed(summary: dict[str, Any], *, language: str = "en", terminal: bool = False, width: int = 80) -> str:
+def printed(summary: Summary, *, language: str = "en", terminal: bool = False, width: int = 80) -> str:
     file = io.StringIO()
     console = Console(file=file, width=width, force_terminal=terminal, color_system="standard" if terminal else None)
     print_summary(summary, console, language=language)
@@ -48,7 +51,9 @@ def test_nothing_is_wider_than_80_columns(name: str, language: str, request: pyt
 
 def test_no_name_is_broken_for_figures_that_can_be_spared(complete: Report) -> None:
     name = "the_name_of_a_model_that_is_long"
-    summary = json.loads(json.dumps(complete.summary).replace(f'"{complete.results.edit_models[0]}"', f'"{name}"'))
+    summary = msgspec.json.decode(
+        encoded(complete.summary).replace(f'"{complete.results.edit_models[0]}"', f'"{name}"'), type=Summary
+    )
     assert all(f"{title} " in printed(summary, width=200).replace("\n", " ") for title in ("Median", "Max"))
     lines = printed(summary).splitlines()
     head = next(line for line in lines if line.startswith("Edit model"))
@@ -59,8 +64,8 @@ def test_no_name_is_broken_for_figures_that_can_be_spared(complete: Report) -> N
 
 def test_coverage_comes_first(incomplete: Report) -> None:
     first = printed(incomplete.summary, width=200).splitlines()[0]
-    coverage = incomplete.summary["coverage"]
-    assert first.startswith(f"{coverage['scored']} of 30 scored. Not scored: ")
+    coverage = incomplete.summary.coverage
+    assert first.startswith(f"{coverage.scored} of 30 scored. Not scored: ")
     assert "2 not done yet" in first
     assert "Less than the 100% asked for." in first
 
@@ -70,34 +75,34 @@ def test_coverage_comes_first(incomplete: Report) -> None:
     [("en", "3 of 10 scores came only when asked again."), ("zh", "10 个分数中有 3 个是再次询问才得到的。")],
 )
 def test_second_askings_are_told_where_there_were_any(complete: Report, language: str, words: str) -> None:
-    assert complete.summary["coverage"]["asked_again"] == 0
+    assert complete.summary.coverage.asked_again == 0
     assert words not in printed(complete.summary, language=language, width=200)
-    told = {**complete.summary, "coverage": {**complete.summary["coverage"], "asked_again": 3}}
+    told = changed(complete.summary, coverage=changed(complete.summary.coverage, asked_again=3))
     assert words in printed(told, language=language, width=200)
 
 
 def test_worst_and_best_stand_only_beside_what_is_incomplete(complete: Report, incomplete: Report) -> None:
     assert "Worst–best" not in printed(complete.summary)
-    overall = headline(incomplete.summary["results"][0])
-    expected = f"{overall['worst_case_mean']:.2f}–{overall['best_case_mean']:.2f}"
+    overall = headline(incomplete.summary.results[0])
+    expected = f"{overall.worst_case_mean:.2f}–{overall.best_case_mean:.2f}"
     assert expected in printed(incomplete.summary)
 
 
 def test_a_row_for_each_edit_model_and_judge(several: Report) -> None:
     text = printed(several.summary)
-    for entry in several.summary["results"]:
-        section = text.split(f"judged by {entry['judge']}")[1].split("judged by")[0]
-        row = next(line for line in section.splitlines() if line.startswith(entry["edit_model"]))
-        coverage = entry["coverage"]
-        assert f"{coverage['scored']}/{coverage['total']}" in row
-        assert f"{headline(entry)['mean']:.2f}" in row
+    for entry in several.summary.results:
+        section = text.split(f"judged by {entry.judge}")[1].split("judged by")[0]
+        row = next(line for line in section.splitlines() if line.startswith(entry.edit_model))
+        coverage = entry.coverage
+        assert f"{coverage.scored}/{coverage.total}" in row
+        assert f"{headline(entry).mean:.2f}" in row
 
 
 def test_the_mean_of_categories_says_of_how_many_it_is(complete: Report) -> None:
-    entry = complete.summary["results"][0]
+    entry = complete.summary.results[0]
     row = next(line for line in printed(complete.summary).splitlines() if line.startswith("Mean of categories"))
-    counts = f"{entry['coverage']['scored']}/{entry['coverage']['total']}", str(headline(entry)["images"])
-    assert row.split()[3:6] == [*counts, f"{headline(entry)['category_mean']['mean']:.2f}"]
+    counts = f"{entry.coverage.scored}/{entry.coverage.total}", str(headline(entry).images)
+    assert row.split()[3:6] == [*counts, f"{headline(entry).category_mean.mean:.2f}"]
 
 
 def test_devices_with_their_times(complete: Report) -> None:
@@ -107,9 +112,9 @@ def test_devices_with_their_times(complete: Report) -> None:
 
 
 def test_utilisation_of_gpus_has_a_column_where_it_is_known(complete: Report) -> None:
-    timing = complete.summary["timing"]
+    timing = complete.summary.timing
     told = {"cuda:0": {"mean": 0.87, "editing": 0.96}}
-    text = printed({**complete.summary, "timing": {**timing, "gpu_utilisation": told}})
+    text = printed(changed(complete.summary, timing=changed(timing, gpu_utilisation=told)))
     assert max(cell_len(line) for line in text.splitlines()) <= 80
     rows = {line.split()[0]: line for line in text.splitlines() if line.startswith(("cuda", "Device"))}
     assert rows["Device"].endswith("GPU")
@@ -126,7 +131,8 @@ def test_memory_has_its_peak_beside_the_times_and_a_row_a_model(complete: Report
         "cuda:0": {"total": 80 << 30, "peak": 60 << 30, "stages": [first]},
         "cuda:1": {"total": 80 << 30, "peak": 57 << 30, "stages": [second]},
     }
-    text = printed({**complete.summary, "timing": {**complete.summary["timing"], "memory": memory}})
+    timing = changed(complete.summary.timing, memory=msgspec.convert(memory, dict[str, DeviceMemory]))
+    text = printed(changed(complete.summary, timing=timing))
     assert max(cell_len(line) for line in text.splitlines()) <= 80
     rows = {line.split()[0]: line.rstrip() for line in text.splitlines() if line[:1].isalpha()}
     assert rows["Device"].endswith("Peak")
@@ -152,8 +158,8 @@ def test_colour_only_on_a_terminal(incomplete: Report) -> None:
 
 
 def test_names_are_neither_markup_nor_control_codes(complete: Report) -> None:
-    entry = {**complete.summary["results"][0], "edit_model": "[red]a[/red]\x1b[2J"}
-    text = printed({**complete.summary, "results": [entry]}, width=120)
+    entry = changed(complete.summary.results[0], edit_model="[red]a[/red]\x1b[2J")
+    text = printed(changed(complete.summary, results=[entry]), width=120)
     assert "[red]a[/red]" in text
     assert "[2J" not in text
     assert "\x1b" not in text
@@ -170,27 +176,37 @@ def test_chinese_columns_stand_under_each_other(complete: Report) -> None:
     assert len({cell_len(line) for line in lines[header : header + 7]}) == 1
 
 
-def test_numbers_may_be_missing_anywhere() -> None:
+def test_numbers_may_be_missing_anywhere(complete: Report) -> None:
     numbers = ("images", "mean", "std", "median", "min", "max", "ci95", "no_ci95", "worst_case_mean", "best_case_mean")
-    nothing = {"coverage": {"scored": 0, "total": 0, "by_status": {}}}
-    mean = {"mean": None, "ci95": None, "no_ci95": "no_scores"}
-    scale = {"lowest": None, "highest": None, "higher_is_better": True, "mean_over": "samples"}
-    block = {**nothing, **dict.fromkeys(numbers), "scale": scale, "n": 0, "sample_mean": mean, "category_mean": mean}
-    entry = {"edit_model": "m", "judge": "j", "headline": "score", "scores": {"score": block}, **nothing}
-    verdict = Verdict("no_answer", "", ("m",), (), (Advice("retry", 1, ("edit_failed",)),), 0).document()
-    summary = {"schema": 2, "status": "complete", "results": [entry], "verdict": verdict, **nothing}
+    nothing = {"scored": 0, "total": 0, "by_status": {}}
+    entry = complete.summary.results[0]
+    mean = changed(entry.leading.sample_mean, mean=None, ci95=None, no_ci95="no_scores", ruled_out_share=None)
+    block = changed(
+        entry.leading,
+        **dict.fromkeys(numbers),
+        ruled_out_share=None,
+        scale=Scale(),
+        n=0,
+        coverage=changed(entry.leading.coverage, **nothing),
+        **dict.fromkeys(("sample_mean", "category_mean"), mean),
+        **{kind: {} for kind in ("categories", "difficulties", "tags", "languages")},
+    )
+    of_none = changed(entry, scores={entry.headline: block}, coverage=changed(entry.coverage, **nothing))
+    verdict = Verdict("no_answer", "", ("m",), (), (Advice("retry", 1, ("edit_failed",)),), 0)
+    coverage = changed(complete.summary.coverage, **nothing)
+    summary = changed(complete.summary, results=[of_none], verdict=verdict, coverage=coverage, edits=[], failures=[])
     assert "0 of 0 scored." in printed(summary)
 
 
 def test_every_score_has_its_rows_under_its_name(three_scores: Report) -> None:
     text = printed(three_scores.summary)
     section = text.split("judged by three")[1].split("judged by kind")[0]
-    entry = three_scores.summary["results"][0]
+    entry = three_scores.summary.results[0]
     for name, scale in (("quality", "from 1 to 5"), ("drift", "from -1 to 1, lower is better"), ("psnr", "no lower")):
         scale_of_it, table = section.split(f"\n{name}: ")[1].split("\n", 1)
         assert scale_of_it.startswith(scale)
         row = next(line for line in table.splitlines() if line.startswith("first "))
-        assert f"{entry['scores'][name]['mean']:.{3 if name == 'drift' else 2}f}" in row.split()
+        assert f"{entry.scores[name].mean:.{3 if name == 'drift' else 2}f}" in row.split()
     assert "By the authors' formula: first, three: Avg 3.22" in text
     assert "Pass rate: none (2 of 60 answers" in " ".join(text.split())
 
@@ -223,15 +239,15 @@ def test_it_is_a_number_beside_each_interval_and_nowhere_else(twenty: Results) -
     summary = summarise(twenty)
     (row, _) = means(summary)
     assert row.ruled_out_share == pytest.approx(1 - 0.05 ** (1 / 20))
-    block = summary["results"][0]["scores"]["score"]
-    assert block["category_mean"]["ruled_out_share"] == pytest.approx(row.ruled_out_share)
-    for of_category in block["categories"].values():
-        assert (of_category["ci95"], of_category["ruled_out_share"], of_category["no_ci95"]) == (
+    block = summary.results[0].scores["score"]
+    assert block.category_mean.ruled_out_share == pytest.approx(row.ruled_out_share)
+    for of_category in block.categories.values():
+        assert (of_category.ci95, of_category.ruled_out_share, of_category.no_ci95) == (
             None,
             None,
             "few_images",
         )
-    assert [one["ruled_out_share"] for one in summary["comparison"]["columns"]] == [row.ruled_out_share] * 2
+    assert [one.ruled_out_share for one in summary.comparison.columns] == [row.ruled_out_share] * 2
     few = replace(twenty, samples=twenty.samples[:5], edits=twenty.edits[:0])
     kept = {sample.id for sample in few.samples}
     few = replace(few, judgements=tuple(one for one in twenty.judgements if one.sample_id in kept))
@@ -240,12 +256,12 @@ def test_it_is_a_number_beside_each_interval_and_nowhere_else(twenty: Results) -
 
 
 def test_of_many_images_only_what_their_categories_cannot_show_is_said() -> None:
-    many = {"images": 270, "ruled_out_share": 0.011}
-    assert few_images([many]) == few_images([many], [{"images": 54, "ruled_out_share": 0.054}]) == []
-    [line] = few_images([many], [{"images": 12, "ruled_out_share": 0.22}, {"images": 9, "ruled_out_share": None}])
+    many = (0.011, 270)
+    assert few_images([many]) == few_images([many], [(0.054, 54)]) == []
+    [line] = few_images([many], [(0.22, 12), (None, 9)])
     assert "of a category" in line.template
     assert line.fields == ("22%", 12)
-    [line] = few_images([{"images": 20, "ruled_out_share": 0.139}, many], [{"images": 6, "ruled_out_share": 0.39}])
+    [line] = few_images([(0.139, 20), many], [(0.39, 6)])
     assert line.fields == ("14%", 20, 6, "39%")
 
 

@@ -20,7 +20,7 @@ from edit_eval.reporting.comparison import print_comparison
 from edit_eval.reporting.page.files import write_report
 from edit_eval.reporting.page.notebook import comparison_html, notebook_html
 from edit_eval.reporting.results_sheet import print_summary
-from edit_eval.reporting.verdict import answer_lines, doubt_lines, next_lines, paragraph, verdict_of
+from edit_eval.reporting.verdict import answer_lines, doubt_lines, next_lines, paragraph
 from edit_eval.reporting.verdict_drawing import drawing
 from edit_eval.statistics.columns import columns_of
 from edit_eval.statistics.comparison import compare, compare_models
@@ -54,21 +54,21 @@ def scored(results: Results, gains: dict[str, float], *, lower: bool = False) ->
 
 
 def said(results: Results, language: str = "en") -> str:
-    return " ".join(spoken.said(line, language) for line in answer_lines(verdict_of(summarise(results))))
+    return " ".join(spoken.said(line, language) for line in answer_lines(summarise(results).verdict))
 
 
 def then(results: Results) -> list[str]:
-    return list(next_lines(verdict_of(summarise(results))))
+    return list(next_lines(summarise(results).verdict))
 
 
 @pytest.mark.parametrize("lower", [False, True])
 def test_the_best_is_held_against_all_others(drawn: Results, lower: bool) -> None:
     results = scored(drawn, {"a": 0.0, "b": 0.05, "c": 1.0}, lower=lower)
     found = summarise(results)
-    of_b = next(pair for pair in found["comparison"]["pairs"] if (pair["a"], pair["b"]) == ("b", "c"))
-    low, high = sorted(abs(end) for end in of_b["ci95"])
+    of_b = next(pair for pair in found.comparison.pairs if (pair.a, pair.b) == ("b", "c"))
+    low, high = sorted(abs(end) for end in of_b.ci95)
     scale = "from 0 to 10, lower is better" if lower else "out of 10"
-    by = f"{abs(of_b['difference']):.2f} ({scale}; 95% interval {low:.2f} to {high:.2f})"
+    by = f"{abs(of_b.difference):.2f} ({scale}; 95% interval {low:.2f} to {high:.2f})"
     assert said(results) == f"c is better than both others; next is b, {by} behind."
     assert then(results) == ["Nothing, this is settled."]
     assert said(results, "zh").startswith("c 优于")
@@ -89,8 +89,8 @@ def test_what_no_test_separates_has_no_winner(drawn: Results) -> None:
         said(close)
         == "No winner: b is ahead of a by 0.05 (out of 10; 95% interval -0.06 to 0.16), which may be chance."
     )
-    [pair] = summarise(close)["comparison"]["pairs"]
-    more = pair["settled_by"] - 30
+    [pair] = summarise(close).comparison.pairs
+    more = pair.settled_by - 30
     told = f"Add about {round(more, -1)} more pictures: a real lead of this size would then be shown 4 times in 5."
     assert then(close) == [told]
     same = replace(drawn, judgements=tuple(rescored(one, 4.0) for one in drawn.judgements))
@@ -124,7 +124,7 @@ def test_few_images_and_missing_scores_are_named(drawn: Results) -> None:
 
 def test_what_it_rests_on_is_told_apart_from_the_answer(drawn: Results) -> None:
     ahead = scored(drawn, {"a": -0.05, "b": 0.0, "c": 0.95})
-    verdict = verdict_of(summarise(ahead))
+    verdict = summarise(ahead).verdict
     contest = verdict.opinions[0].contests[0]
     assert (contest.wins, contest.losses) == (30, 0)
     assert contest.sign_p == pytest.approx(2 * 3 * 0.5**30, rel=1), "by Holm over three pairs"
@@ -143,10 +143,10 @@ def test_what_it_rests_on_is_told_apart_from_the_answer(drawn: Results) -> None:
 
 def test_one_model_has_its_score(tmp_path: Path) -> None:
     results = build_run(tmp_path, samples=10, size=(16, 12))
-    block = summarise(results)["results"][0]["scores"]["score"]
-    low, high = block["ci95"]
+    block = summarise(results).results[0].scores["score"]
+    low, high = block.ci95
     assert said(results) == (
-        f"qwen_image_edit scores {block['mean']:.2f} (out of 10; 95% interval {low:.2f} to {high:.2f}) with "
+        f"qwen_image_edit scores {block.mean:.2f} (out of 10; 95% interval {low:.2f} to {high:.2f}) with "
         "qwen3_vl; there is no other model to compare it with."
     )
 
@@ -179,7 +179,7 @@ def test_judges_that_agree_are_one_line_and_those_that_do_not_are_the_line(tmp_p
             for one in apart.judgements
         ),
     )
-    verdict = verdict_of(summarise(shifted))
+    verdict = summarise(shifted).verdict
     assert doubt_lines(verdict) == [
         "kind is left out: its score of every edit is that of strict, +1.20. That is one judge, not two."
     ]
@@ -212,7 +212,7 @@ def test_models_that_make_the_same_pictures_are_named(drawn: Results) -> None:
     twins = replace(
         drawn, edits=tuple(replace(one, pixels=f"{one.sample_id}{one.edit_model == 'c'}") for one in drawn.edits)
     )
-    assert doubt_lines(verdict_of(summarise(twins))) == [
+    assert doubt_lines(summarise(twins).verdict) == [
         "a and b made exactly the same picture in 30 of 30 cases: are they two models?"
     ]
 
@@ -220,7 +220,7 @@ def test_models_that_make_the_same_pictures_are_named(drawn: Results) -> None:
 @pytest.mark.parametrize("reading", READINGS, ids=lambda one: one.name)
 def test_the_runs_that_are_read_come_to_what_they_should(reading: Reading, tmp_path: Path) -> None:
     _, summary = reading.build(tmp_path)
-    verdict = verdict_of(summary)
+    verdict = summary.verdict
     assert verdict.kind == reading.kind
     assert verdict.next
     for language in ("en", "zh"):
@@ -231,8 +231,8 @@ def test_every_display_that_names_a_winner_shows_the_same_verdict(drawn: Results
     """Terminal, page (which is the live view, too), Markdown, notebook and comparison; the card has its own test."""
     results = scored(without(drawn, "b"), {"a": 0.0, "c": 1.0})
     summary = summary_of(results)
-    [answer] = answer_lines(verdict_of(summary))
-    [advice, *_] = next_lines(verdict_of(summary))
+    [answer] = answer_lines(summary.verdict)
+    [advice, *_] = next_lines(summary.verdict)
     terminal = Console(width=400, record=True, file=io.StringIO())
     print_summary(summary, terminal)
     write_report(results, summary, tmp_path / "report")
@@ -261,11 +261,11 @@ def test_every_display_that_names_a_winner_shows_the_same_verdict(drawn: Results
 def test_a_judge_that_does_not_put_controls_last_ranks_nobody(tmp_path: Path) -> None:
     [unfit] = [reading for reading in READINGS if reading.name == "unfit"]
     results, summary = unfit.build(tmp_path)
-    places = {one["rank"] for one in summary["comparison"]["columns"]}
-    places |= {one.rank for one in verdict_of(summary).opinions[0].standings}
+    places = {one.rank for one in summary.comparison.columns}
+    places |= {one.rank for one in summary.verdict.opinions[0].standings}
     assert places == {None}
-    [pair] = summary["comparison"]["pairs"]
-    assert pair["difference"] == pytest.approx(0.4, abs=0.3), "what it said is still told"
+    [pair] = summary.comparison.pairs
+    assert pair.difference == pytest.approx(0.4, abs=0.3), "what it said is still told"
     found = compare_models(results, known=None)
     assert found is not None
     assert {one.rank for one in found.columns} != {None}, "this judge would have"
@@ -284,7 +284,7 @@ def test_nobody_else_words_who_is_better() -> None:
 def test_a_long_name_is_cut_only_where_the_drawing_has_no_room(drawn: Results) -> None:
     """A page gives its room and the name whole; a file is as wide as it is."""
     long = "instruct-pix2pix-large-finetuned-on-magicbrush"
-    opinion = verdict_of(summarise(drawn)).opinions[0]
+    opinion = summarise(drawn).verdict.opinions[0]
     opinion = msgspec.structs.replace(
         opinion, standings=tuple(msgspec.structs.replace(one, name=long) for one in opinion.standings)
     )

@@ -207,14 +207,14 @@ def test_nothing_depends_on_the_names_or_the_order_of_models(
     new = dict(zip("abcd", renamed, strict=True))
     others = [Vote(one.sample_id, new[one.left], new[one.right], one.choice, "j", cluster=one.cluster) for one in votes]
     one, other = preferences(votes, "abcd"), preferences(others, listed)
-    theirs = {row["edit_model"]: row for row in other["strengths"]}
-    for place, row in enumerate(one["strengths"]):
-        same = theirs[new[row["edit_model"]]]
-        assert same["strength"] == pytest.approx(row["strength"], abs=1e-7)
-        assert same["ci95"] == (None if row["ci95"] is None else pytest.approx(row["ci95"], abs=1e-6))
-        assert (same["rank"], same["no_ci95"]) == (row["rank"], row["no_ci95"])
-        by_davidson = other["davidson"]["strengths"][listed.index(new[row["edit_model"]])]
-        assert by_davidson == pytest.approx(one["davidson"]["strengths"][place], abs=1e-6)
+    theirs = {row.edit_model: row for row in other.strengths}
+    for place, row in enumerate(one.strengths):
+        same = theirs[new[row.edit_model]]
+        assert same.strength == pytest.approx(row.strength, abs=1e-7)
+        assert same.ci95 == (None if row.ci95 is None else pytest.approx(row.ci95, abs=1e-6))
+        assert (same.rank, same.no_ci95) == (row.rank, row.no_ci95)
+        by_davidson = other.davidson.strengths[listed.index(new[row.edit_model])]
+        assert by_davidson == pytest.approx(one.davidson.strengths[place], abs=1e-6)
 
 
 def test_davidsons_model_is_the_most_likely_one_by_another_way() -> None:
@@ -231,8 +231,8 @@ def test_davidsons_model_is_the_most_likely_one_by_another_way() -> None:
 
     best = optimize.minimize(less_likely, np.zeros(6), method="BFGS", options={"gtol": 1e-7}).x
     found = davidson(votes, "abcd")
-    assert found["strengths"] == pytest.approx(best[:4] - best[:4].mean(), abs=1e-4)
-    assert (math.log(found["ties"]), found["side"]) == pytest.approx((best[4], best[5]), abs=1e-4)
+    assert found.strengths == pytest.approx(best[:4] - best[:4].mean(), abs=1e-4)
+    assert (math.log(found.ties), found.side) == pytest.approx((best[4], best[5]), abs=1e-4)
 
 
 def test_questions_together_are_as_sure_as_one_where_all_say_the_same(
@@ -246,16 +246,16 @@ def test_questions_together_are_as_sure_as_one_where_all_say_the_same(
     said = [("A", "B"), ("B", "A"), ("A", "A"), ("C", "C")]
     battles = [battle(*said[n % 4], sample_id=sample.id) for n, sample in enumerate(samples)]
     one, twice = together(results, battles, [SCORE]), together(results, battles, [SCORE, SCORE])
-    for row, other in zip(one["strengths"], twice["strengths"], strict=True):
-        assert other["strength"] == pytest.approx(row["strength"], abs=1e-9)
-        assert other["ci95"] == pytest.approx(row["ci95"], abs=1e-9)
+    for row, other in zip(one.strengths, twice.strengths, strict=True):
+        assert other.strength == pytest.approx(row.strength, abs=1e-9)
+        assert other.ci95 == pytest.approx(row.ci95, abs=1e-9)
 
 
 def test_models_that_never_met_have_no_strengths() -> None:
     votes = [Vote("s", "a", "b", "left"), Vote("s", "b", "a", "left"), Vote("s", "c", "d", "left")]
     fit = fit_strengths(votes, "abcd")
     assert (fit.strengths, fit.doubt) == (None, "not_connected")
-    assert preferences(votes, "abcd")["davidson"] is None
+    assert preferences(votes, "abcd").davidson is None
 
 
 def test_a_model_that_lost_everything_has_a_finite_strength_and_an_interval_with_an_open_end() -> None:
@@ -287,9 +287,9 @@ def test_a_model_that_lost_everything_has_a_finite_strength_and_an_interval_with
 def test_a_judge_that_always_takes_the_first_prefers_nobody_and_its_side_is_seen() -> None:
     votes = [Vote(f"s{n}", *pair, "left", "j") for n in range(30) for pair in (("a", "b"), ("b", "a"))]
     found = preferences(votes, "ab", taken_in={"j"})
-    assert [(row["strength"], row["ci95"], row["rank"]) for row in found["strengths"]] == [(None, None, None)] * 2
-    assert found["davidson"]["side"] > 2
-    assert found["davidson"]["side_ci95"] is None, "nothing bounds it"
+    assert [(row.strength, row.ci95, row.rank) for row in found.strengths] == [(None, None, None)] * 2
+    assert found.davidson.side > 2
+    assert found.davidson.side_ci95 is None, "nothing bounds it"
 
 
 def holds(seeds: range, **how: Any) -> tuple[float, float, float]:
@@ -297,12 +297,12 @@ def holds(seeds: range, **how: Any) -> tuple[float, float, float]:
     of the side in Davidson's model. The truth is what very many samples come to."""
     given = how.pop("true", STRENGTHS)
     many, names = expected(given, **how), "abcdefgh"[: len(given)]
-    true, side = fit_strengths(many, names).strengths, davidson(many, names)["side"]
+    true, side = fit_strengths(many, names).strengths, davidson(many, names).side
     assert true is not None
     found = []
     for seed in seeds:
         votes = drawn(seed, true=given, **how)
-        fit, ends = fit_strengths(votes, names), davidson(votes, names)["side_ci95"]
+        fit, ends = fit_strengths(votes, names), davidson(votes, names).side_ci95
         of_two, of_one = fit.between(0, 1), fit.interval(np.eye(len(true))[0])
         assert of_two
         low, high = (edge if edge is not None else end for edge, end in zip(of_two, (-99, 99), strict=True))

@@ -6,20 +6,22 @@ and intervals are carried over with it, tests and verdicts stay; only what an op
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
 from agreements import judges_document, people_agreement
+from documents import plain
 from edit_eval.records import Results, Scale, Scoring, Status
+from edit_eval.reporting.documents import encoded
 from edit_eval.statistics.columns import columns_of
 from edit_eval.statistics.comparison import compare
 from edit_eval.statistics.people import Rating
-from edit_eval.statistics.summary import summarise
+from edit_eval.statistics.summary import Result, Summary, summarise
 
 
 @dataclass(frozen=True)
@@ -107,40 +109,41 @@ def only(run: Results, wanted) -> Results:
 def blocks(entries):
     """Of every entry the score and its sub-groups."""
     for entry in entries:
-        found = entry["scores"]["score"]
+        found = entry.scores["score"]
         yield found
         for kind in ("categories", "tags", "difficulties", "languages"):
-            yield from found[kind].values()
+            yield from getattr(found, kind).values()
 
 
 def assert_carried(here, there, other: Other) -> None:
     """A block of numbers on 0 to 10, and what is to be the same on another scale."""
     for key in ("n", "images", "no_ci95", "coverage"):
-        assert there[key] == here[key]
+        assert getattr(there, key) == getattr(here, key)
     low, high = ("min", "max") if other.factor > 0 else ("max", "min")
     for ours, theirs in (("mean", "mean"), ("median", "median"), ("min", low), ("max", high)):
-        assert there[theirs] == pytest.approx(other.at(here[ours]))
-    assert there["std"] == pytest.approx(abs(other.factor) * here["std"])
-    assert there["ci95"] == other.span(here["ci95"])
-    missing = here["n"] < here["coverage"]["total"]
+        assert getattr(there, theirs) == pytest.approx(other.at(getattr(here, ours)))
+    assert there.std == pytest.approx(abs(other.factor) * here.std)
+    assert there.ci95 == other.span(here.ci95)
+    missing = here.n < here.coverage.total
     for key, end in (("worst_case_mean", other.scale.worst), ("best_case_mean", other.scale.best)):
-        assert there[key] == (None if missing and end is None else pytest.approx(other.at(here[key])))
+        assert getattr(there, key) == (None if missing and end is None else pytest.approx(other.at(getattr(here, key))))
 
 
 @OTHERS
 def test_a_summary(run, other):
     here, there = once(summarise, run), summarise(carried(run, other))
-    assert there["coverage"] == here["coverage"]
-    for ours, theirs in zip(blocks(here["results"]), blocks(there["results"]), strict=True):
+    assert there.coverage == here.coverage
+    for ours, theirs in zip(blocks(here.results), blocks(there.results), strict=True):
         assert_carried(ours, theirs, other)
-    for ours, theirs in zip(here["results"], there["results"], strict=True):
+    for ours, theirs in zip(here.results, there.results, strict=True):
         for key in ("sample_mean", "category_mean"):
-            one, two = (entry["scores"]["score"][key] for entry in (ours, theirs))
-            assert (two["mean"], two["ci95"]) == (pytest.approx(other.at(one["mean"])), other.span(one["ci95"]))
-        score = theirs["scores"]["score"]
+            one, two = (getattr(entry.scores["score"], key) for entry in (ours, theirs))
+            assert (two.mean, two.ci95) == (pytest.approx(other.at(one.mean)), other.span(one.ci95))
+        score = theirs.scores["score"]
         over = "sample_mean" if other.scale.mean_over == run.scoring["x"].scale.mean_over else "category_mean"
-        assert {key: score[key] for key in score[over]} == score[over]
-    assert json.loads(json.dumps(there, allow_nan=False)) == there
+        mean = getattr(score, over)
+        assert {key: getattr(score, key) for key in mean.__struct_fields__} == msgspec.structs.asdict(mean)
+    assert plain(msgspec.json.decode(encoded(there), type=Summary)) == plain(there)
 
 
 @OTHERS
@@ -156,9 +159,9 @@ def test_the_judges_and_their_median(run, other):
     ours, theirs = here["between_judges"], there["between_judges"]
     assert theirs["alpha"] == pytest.approx(ours["alpha"], abs=RANKS)
     assert theirs["ci95"] == pytest.approx(ours["ci95"], abs=RANKS)
-    for one, two in zip(blocks(here["median"]), blocks(there["median"]), strict=True):
-        assert two["mean"] == pytest.approx(other.at(one["mean"]))
-        assert two["ci95"] == other.span(one["ci95"])
+    for one, two in zip(*(blocks(msgspec.convert(one["median"], list[Result])) for one in (here, there)), strict=True):
+        assert two.mean == pytest.approx(other.at(one.mean))
+        assert two.ci95 == other.span(one.ci95)
 
 
 @pytest.mark.parametrize("other", [LOWER, FREE], ids=["lower", "free"])
@@ -216,7 +219,8 @@ def test_a_comparison(run, other):
     for ours, theirs in zip(here.columns, there.columns, strict=True):
         assert theirs.mean == pytest.approx(other.at(ours.mean))
         assert theirs.ci95 == other.span(ours.ci95)
-    assert json.loads(json.dumps(there.document(), allow_nan=False)) == there.document()
+    document = there.document()
+    assert plain(msgspec.json.decode(encoded(document), type=type(document))) == plain(document)
 
 
 @OF_SAMPLES
@@ -241,8 +245,8 @@ def test_where_nothing_is_missing_an_open_end_bounds_nothing(run, other):
     for pair in compared(short).pairs:
         assert pair.worst_case_difference == pair.best_case_difference == pytest.approx(pair.difference)
         assert pair.outcome.holds is True
-    for found in blocks(summarise(short)["results"]):
-        assert found["worst_case_mean"] == found["best_case_mean"] == found["mean"]
+    for found in blocks(summarise(short).results):
+        assert found.worst_case_mean == found.best_case_mean == found.mean
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from documents import plain
 from edit_eval.records import Edit, Status
 from edit_eval.statistics.columns import columns_of
 from edit_eval.statistics.comparison import compare
@@ -182,10 +183,11 @@ def test_refusals_are_counted_apart_from_failures_and_on_source_images(make_samp
     rows = {"a": [5, 5, refused, refused, refused, failed, left, 5], "b": [5] * 8, "c": [left] * 8}
     run = make_results(samples, {(model, "j"): [[one] for one in row] for model, row in rows.items()})
     a, b, c = edits_by_model(run)
-    assert (a["edit_model"], a["total"]) == ("a", 7)
-    assert [a[status]["count"] for status in (failed, refused)] == [1, 3]
-    assert a[refused]["rate"] == pytest.approx(3 / 7)
+    assert (a.edit_model, a.total) == ("a", 7)
+    assert (a.edit_failed.count, a.edit_refused.count) == (1, 3)
+    assert a.edit_refused.rate == pytest.approx(3 / 7)
     images = np.array([0, 0, 1, 1, 2, 2, 3])
-    assert a[refused]["ci95"] == failure_interval(np.array([0, 0, 1, 1, 1, 0, 0.0]), images)
-    assert b[refused] == {"count": 0, "total": 8, "rate": 0.0, "ci95": failure_interval(np.zeros(8), np.arange(8) // 2)}
-    assert c[refused] == {"count": 0, "total": 0, "rate": None, "ci95": None}
+    assert a.edit_refused.ci95 == failure_interval(np.array([0, 0, 1, 1, 1, 0, 0.0]), images)
+    interval = failure_interval(np.zeros(8), np.arange(8) // 2)
+    assert plain(b.edit_refused) == {"count": 0, "total": 8, "rate": 0.0, "ci95": interval}
+    assert plain(c.edit_refused) == {"count": 0, "total": 0, "rate": None, "ci95": None}

@@ -84,7 +84,7 @@ def test_what_is_corrected_is_corrected_for_pairs_and_tables_and_looks() -> None
     assert family.adjusted() == [p if p is None else min(1.0, 6 * p) for p in by_holm]
     assert family.better() == ["a", None, None, None]
     assert FamilyOfTests(contrasts).better() == ["a", None, "a", None]
-    assert Correction.of(family.correction.document()) == family.correction == Correction(3, 2, 3)
+    assert family.correction == Correction(3, 2, 3)
     assert all(each in str(family.correction.words()) for each in ("3 comparisons", "2 tables", "3 looks"))
 
 

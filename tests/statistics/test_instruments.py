@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import random
 from dataclasses import replace
 from statistics import stdev
@@ -8,7 +7,9 @@ from statistics import stdev
 import numpy as np
 import pytest
 
+from documents import plain
 from edit_eval.records import Reading, Scale, Status
+from edit_eval.reporting.documents import encoded
 from edit_eval.reporting.remarks import footnotes
 from edit_eval.statistics.instruments import (
     Instrument,
@@ -16,7 +17,7 @@ from edit_eval.statistics.instruments import (
     Retest,
     judges_of,
     people_of,
-    readings_document,
+    readings_of,
     retest,
     spread_of,
     voters_of,
@@ -35,7 +36,7 @@ def run_of(make_sample, make_results, rows_of_judges, categories=None):
 def test_the_order_of_the_judgements_does_not_matter(make_sample, make_results):
     run = run_of(make_sample, make_results, {"a": [[2.0], [7.0]], "b": [[5.0], [6.0]]})
     turned = replace(run, judgements=run.judgements[::-1])
-    assert json.dumps(summarise(turned)) == json.dumps(summarise(run))
+    assert encoded(summarise(turned)) == encoded(summarise(run))
 
 
 # -- how well one repeats itself --
@@ -135,14 +136,19 @@ def test_the_spread_is_the_root_of_the_mean_square_over_edits(run):
     assert spread_of(judgements, "score") == pytest.approx(1.0), "variances 2 and 0"
     assert spread_of(judgements, "other") is None
     found = summarise(replace(run, judgements=(*judgements, *run.judgements[2:])))
-    assert found["results"][0]["scores"]["score"]["spread"] == pytest.approx(1.0)
-    assert found["readings"]["judge"] == {"readings": 2, "spread": pytest.approx(1.0), "identical": False, "mass": None}
+    assert found.results[0].scores["score"].spread == pytest.approx(1.0)
+    assert plain(found.readings["judge"]) == {
+        "readings": 2,
+        "spread": pytest.approx(1.0),
+        "identical": False,
+        "mass": None,
+    }
 
 
 def test_one_reading_has_no_spread_and_a_judge_that_was_not_asked_has_no_entry(run):
-    assert readings_document(run) == {}
+    assert readings_of(run) == {}
     once = replace(run, judgements=tuple(read_as(one, 5) for one in run.judgements))
-    assert readings_document(once) == {"judge": {"readings": 1, "spread": None, "identical": False, "mass": None}}
+    assert plain(readings_of(once)) == {"judge": {"readings": 1, "spread": None, "identical": False, "mass": None}}
 
 
 def test_what_readings_scatter_is_in_the_interval(run):
@@ -155,7 +161,7 @@ def test_what_readings_scatter_is_in_the_interval(run):
             read_as(one, *(value + chance.gauss(0, scatter) for _ in range(count)))
             for one, value in zip(run.judgements, true, strict=True)
         )
-        low, high = summarise(replace(run, judgements=judgements))["results"][0]["scores"]["score"]["ci95"]
+        low, high = summarise(replace(run, judgements=judgements)).results[0].scores["score"].ci95
         widths.append(high - low)
     silent, once, often = widths
     assert once > 2 * silent
@@ -173,8 +179,8 @@ def test_the_mass_is_that_of_all_readings_and_those_below_the_floor_are_no_answe
 
     first, second, third, *_ = run.judgements
     judgements = (likely(first, 0.9, 0.4), likely(second, 1.0, "unknown"), read_as(third, 5))
-    mass = readings_document(replace(run, judgements=judgements))["judge"]["mass"]
-    assert mass == {"readings": 4, "unknown": 1, "median": 0.9, "below": 1, "floor": 0.5}
+    mass = readings_of(replace(run, judgements=judgements))["judge"].mass
+    assert plain(mass) == {"readings": 4, "unknown": 1, "median": 0.9, "below": 1, "floor": 0.5}
 
 
 def test_readings_in_the_same_words_are_said_once_and_equal_scores_in_other_words_are_not(run):
@@ -186,5 +192,5 @@ def test_readings_in_the_same_words_are_said_once_and_equal_scores_in_other_word
     assert sum("the 3 readings of each edit are identical" in line for line in footnotes(summarise(same))) == 1
     other = worded(run.judgements[0], "Score: 5", "Score: 5.0", "Score: 5")
     mixed = replace(same, judgements=(other, *same.judgements[1:]))
-    assert not readings_document(mixed)["judge"]["identical"]
-    assert not readings_document(replace(same, judgements=same.judgements[:3]))["judge"]["identical"], "too few to tell"
+    assert not readings_of(mixed)["judge"].identical
+    assert not readings_of(replace(same, judgements=same.judgements[:3]))["judge"].identical, "too few to tell"

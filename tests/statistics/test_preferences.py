@@ -13,13 +13,7 @@ import numpy as np
 import pytest
 
 from edit_eval.statistics.people import SHARES, Vote, ratings_of
-from edit_eval.statistics.preferences import (
-    PairChoice,
-    fit_strengths,
-    preferences,
-    sample_chances,
-    sample_order,
-)
+from edit_eval.statistics.preferences import PairChoice, fit_strengths, preferences, sample_chances, sample_order
 
 MODELS = ["a", "b", "c", "d", "e"]
 TRUE = np.array([-1.5, -1.3, 0.0, 0.2, 2.6])
@@ -124,13 +118,13 @@ def test_strengths_are_those_of_a_logistic_regression() -> None:
 def test_two_models_have_the_log_odds_of_their_votes() -> None:
     votes = [Vote(str(n), "a", "b", "left" if n < 30 else "right", rater="r") for n in range(40)]
     found = preferences(votes, ["a", "b"])
-    one, other = found["strengths"]
-    assert one["strength"] - other["strength"] == pytest.approx(math.log(3))
-    assert found["differences"][0]["difference"] == pytest.approx(math.log(3))
-    low, high = found["differences"][0]["ci95"]
+    one, other = found.strengths
+    assert one.strength - other.strength == pytest.approx(math.log(3))
+    assert found.differences[0].difference == pytest.approx(math.log(3))
+    low, high = found.differences[0].ci95
     error = 1 / math.sqrt(40 * 0.75 * 0.25)
     assert high - low == pytest.approx(2 * 2.0227 * error * math.sqrt(40 / 39), rel=1e-3)
-    assert (one["rank"], other["rank"], one["share"]) == (1, 2, pytest.approx(0.75))
+    assert (one.rank, other.rank, one.share) == (1, 2, pytest.approx(0.75))
 
 
 @pytest.mark.parametrize(
@@ -150,16 +144,14 @@ def test_two_models_have_the_log_odds_of_their_votes() -> None:
 def test_where_nothing_follows_nothing_is_said(votes: list[Vote], doubt: str) -> None:
     models = sorted({one for vote in votes for one in (vote.left, vote.right)} | {"a", "b"})
     found = preferences(votes, models, taken_in=[""])
-    assert [one["no_ci95"] for one in found["strengths"]] == [doubt] * len(models)
-    assert all(one["ci95"] is None for one in found["strengths"])
+    assert [one.no_ci95 for one in found.strengths] == [doubt] * len(models)
+    assert all(one.ci95 is None for one in found.strengths)
     ranks = [1, 2] if doubt == "unbounded" else [None] * len(models)  # twenty images, all won by the same
-    assert [one["rank"] for one in found["strengths"]] == ranks
+    assert [one.rank for one in found.strengths] == ranks
     if doubt != "unbounded":
-        assert [(one["ci95"], one["better"]) for one in found["differences"]] == [(None, None)] * len(
-            found["differences"]
-        )
+        assert [(one.ci95, one.better) for one in found.differences] == [(None, None)] * len(found.differences)
     if doubt not in ("unbounded", "few_images", "few_preferences"):
-        assert all(one["strength"] is None for one in found["strengths"])
+        assert all(one.strength is None for one in found.strengths)
 
 
 def test_sides_and_order_do_not_matter() -> None:
@@ -245,7 +237,7 @@ def test_no_strength_is_less_sure_than_by_as_many_votes_on_each_pair() -> None:
 def test_a_rater_who_always_takes_the_left_one_is_named() -> None:
     votes = voted(1, votes=120, raters=3)
     votes += [Vote(v.sample_id, v.left, v.right, "left", rater="stubborn") for v in votes[:40]]
-    sides = {one["rater"]: one["side"] for one in preferences(votes, MODELS)["raters"]}
+    sides = {one.rater: one.side for one in preferences(votes, MODELS).raters}
     assert sides == {"0": None, "1": None, "2": None, "stubborn": "left"}
 
 
@@ -253,10 +245,10 @@ def test_raters_agree_with_themselves_and_not_with_a_coin() -> None:
     votes = [vote for vote in voted(2, votes=80, raters=1) if vote.choice != "skip"]
     turned = {"left": "right", "right": "left"}
     same = [Vote(v.sample_id, v.right, v.left, turned.get(v.choice, v.choice), rater="other") for v in votes]
-    found = preferences(votes + same, MODELS)["agreement"]
-    assert found["identical"] == 1.0
-    assert found["alpha"] == pytest.approx(1.0)
-    assert found["pairs"] == len({(v.sample_id, frozenset((v.left, v.right))) for v in votes})
+    found = preferences(votes + same, MODELS).agreement
+    assert found.identical == 1.0
+    assert found.alpha == pytest.approx(1.0)
+    assert found.pairs == len({(v.sample_id, frozenset((v.left, v.right))) for v in votes})
 
 
 def test_little_compared_and_close_models_come_first() -> None:
@@ -299,12 +291,12 @@ def test_a_rater_who_takes_one_side_is_counted_only_once_he_is_taken_in() -> Non
     honest = [Vote(str(n), "a", "b", "left" if chance.random() < 0.7 else "right", rater="honest") for n in range(30)]
     blind = [Vote(str(n), *chance.choice(("ab", "ba")), "left", rater="blind") for n in range(30)]
     alone, both = preferences(honest, ["a", "b"]), preferences([*honest, *blind], ["a", "b"])
-    assert both["strengths"] == alone["strengths"]
-    assert [(one["rater"], one["set_apart"]) for one in both["raters"]] == [("blind", True), ("honest", False)]
-    assert (both["votes"], both["agreement"]) == (30, None)
+    assert both.strengths == alone.strengths
+    assert [(one.rater, one.set_apart) for one in both.raters] == [("blind", True), ("honest", False)]
+    assert (both.votes, both.agreement) == (30, None)
     taken = preferences([*honest, *blind], ["a", "b"], taken_in=["blind"])
-    assert taken["votes"] == 60
-    assert taken["strengths"] != alone["strengths"]
+    assert taken.votes == 60
+    assert taken.strengths != alone.strengths
 
 
 @pytest.mark.parametrize(
@@ -314,8 +306,8 @@ def test_a_rater_who_takes_one_side_is_counted_only_once_he_is_taken_in() -> Non
 def test_a_leaning_that_is_no_habit_costs_nobody_his_votes(left: int, of: int, side: str | None) -> None:
     """58 % of 500 votes are as unlikely by chance as one in a thousand, and still tell of the edits."""
     votes = [Vote(str(n), *"ab"[:: 1 - 2 * (n % 2)], "left" if n < left else "right", rater="r") for n in range(of)]
-    (rater,) = preferences(votes, ["a", "b"], resamples=1)["raters"]
-    assert (rater["side"], rater["set_apart"]) == (side, side is not None)
+    (rater,) = preferences(votes, ["a", "b"], resamples=1).raters
+    assert (rater.side, rater.set_apart) == (side, side is not None)
 
 
 # -- a model that joins others --

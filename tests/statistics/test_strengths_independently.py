@@ -57,15 +57,15 @@ def test_both_come_to_the_same(seed: int, sizes: list[int], apart: float, design
     assert fit.strengths is not None
     assert fit.strengths == pytest.approx(found, abs=1e-6)
     document = preferences(votes, MODELS)
-    for row, test, ours in zip(rows, fit.family.tests, document["differences"], strict=True):
-        assert (ours["a"], ours["b"]) == row["pair"]
-        estimate = fit.estimate(np.eye(5)[MODELS.index(ours["a"])] - np.eye(5)[MODELS.index(ours["b"])])
+    for row, test, ours in zip(rows, fit.family.tests, document.differences, strict=True):
+        assert (ours.a, ours.b) == row["pair"]
+        estimate = fit.estimate(np.eye(5)[MODELS.index(ours.a)] - np.eye(5)[MODELS.index(ours.b)])
         assert estimate is not None
         assert (test.difference, test.error, estimate.freedom) == pytest.approx(
             (row["difference"], row["error"], row["freedom"]), rel=1e-5, abs=1e-6
         )
-        assert (ours["p"], ours["p_adjusted"]) == pytest.approx((row["p"], row["p_adjusted"]), rel=1e-4, abs=1e-7)
-    assert {one["edit_model"]: one["rank"] for one in document["strengths"]} == ranks(found, rows, MODELS)
+        assert (ours.p, ours.p_adjusted) == pytest.approx((row["p"], row["p_adjusted"]), rel=1e-4, abs=1e-7)
+    assert {one.edit_model: one.rank for one in document.strengths} == ranks(found, rows, MODELS)
 
 
 def test_a_side_is_worth_as_much() -> None:
@@ -75,4 +75,4 @@ def test_a_side_is_worth_as_much() -> None:
         Vote(f"{n}", left, right, words[share], "j", cluster=image)
         for n, (image, left, right, share) in enumerate(told)
     ]
-    assert davidson(votes, MODELS)["side"] == pytest.approx(davidsons_side(told, MODELS), abs=1e-4)
+    assert davidson(votes, MODELS).side == pytest.approx(davidsons_side(told, MODELS), abs=1e-4)

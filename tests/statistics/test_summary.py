@@ -1,28 +1,31 @@
 from __future__ import annotations
 
-import json
 import math
 import random
 import statistics
 from collections.abc import Callable
 from dataclasses import replace
 
+import msgspec
 import numpy as np
 import pytest
+from msgspec.structs import replace as changed
 
+from documents import plain
 from edit_eval.records import CONTROL, Results, Scale, Scoring, Status
-from edit_eval.statistics.controls import beside_edits, put_last
+from edit_eval.reporting.documents import encoded
+from edit_eval.statistics.controls import ControlNumbers, beside_edits, put_last
 from edit_eval.statistics.intervals import estimate
 from edit_eval.statistics.series import series_of
-from edit_eval.statistics.summary import extremes, summarise
+from edit_eval.statistics.summary import Result, Summary, extremes, summarise
 
 NOTHING = {"mean": None, "ci95": None, "no_ci95": "no_scores", "ruled_out_share": None}
 
 
 def score_of(run, **how):
     """The only score of the only model and judge."""
-    (result,) = summarise(run, **how)["results"]
-    return result["scores"]["score"]
+    (result,) = summarise(run, **how).results
+    return result.scores["score"]
 
 
 @pytest.fixture
@@ -43,9 +46,9 @@ def test_scores_that_needed_a_second_asking_are_counted_apart(run):
     again = [(), ("score",), (), ("score",), (), ()]
     judgements = tuple(replace(one, again=frozenset(of)) for one, of in zip(run.judgements, again, strict=True))
     summary = summarise(replace(run, judgements=judgements))
-    assert summary["coverage"]["asked_again"] == 2
-    categories = summary["results"][0]["scores"]["score"]["categories"]
-    assert {name: block["coverage"]["asked_again"] for name, block in categories.items()} == {
+    assert summary.coverage.asked_again == 2
+    categories = summary.results[0].scores["score"].categories
+    assert {name: block.coverage.asked_again for name, block in categories.items()} == {
         "physical": 1,
         "social": 1,
     }
@@ -54,13 +57,13 @@ def test_scores_that_needed_a_second_asking_are_counted_apart(run):
 def test_only_scores_are_numbers(run):
     summary = summarise(run)
     overall = score_of(run)
-    assert overall["n"] == 4
-    assert overall["images"] == 3
-    assert overall["mean"] == 5.5
-    assert overall["std"] == pytest.approx(statistics.stdev([8, 6, 3, 5]))
-    assert overall["scale"] == {"lowest": 0, "highest": 10, "higher_is_better": True, "mean_over": "samples"}
-    assert (overall["median"], overall["min"], overall["max"]) == (5.5, 3.0, 8.0)
-    assert summary["coverage"] == {
+    assert overall.n == 4
+    assert overall.images == 3
+    assert overall.mean == 5.5
+    assert overall.std == pytest.approx(statistics.stdev([8, 6, 3, 5]))
+    assert overall.scale == Scale(lowest=0, highest=10)
+    assert (overall.median, overall.min, overall.max) == (5.5, 3.0, 8.0)
+    assert plain(summary.coverage) == {
         "scored": 4,
         "total": 6,
         "asked_again": 0,
@@ -72,12 +75,12 @@ def test_only_scores_are_numbers(run):
 
 def test_the_bounds_take_every_missing_score_for_the_lowest_and_the_highest(run):
     overall = score_of(run)
-    assert overall["worst_case_mean"] == pytest.approx(22 / 6)
-    assert overall["best_case_mean"] == pytest.approx((22 + 20) / 6)
+    assert overall.worst_case_mean == pytest.approx(22 / 6)
+    assert overall.best_case_mean == pytest.approx((22 + 20) / 6)
     to_twenty = Scoring(protocol="other", headline="score", scales={"score": Scale(lowest=1, highest=20)})
     other_scale = score_of(replace(run, scoring={"judge": to_twenty}))
-    assert other_scale["worst_case_mean"] == pytest.approx(24 / 6)
-    assert other_scale["best_case_mean"] == pytest.approx(62 / 6)
+    assert other_scale.worst_case_mean == pytest.approx(24 / 6)
+    assert other_scale.best_case_mean == pytest.approx(62 / 6)
 
 
 @pytest.mark.parametrize("status", [status for status in Status if status is not Status.OK])
@@ -85,47 +88,47 @@ def test_no_status_but_ok_ever_reaches_a_mean(make_sample, make_results, status)
     samples = [make_sample(index) for index in range(3)]
     run = make_results(samples, {("m", "j"): [[2.0], [4.0], [status]]})
     summary, overall = summarise(run), score_of(run)
-    assert overall["mean"] == 3.0
-    assert overall["n"] == 2
-    assert summary["coverage"]["by_status"] == {"ok": 2, status.value: 1}
-    assert overall["worst_case_mean"] == 2.0
-    assert summary["status"] == ("incomplete" if status is Status.PENDING else "complete")
+    assert overall.mean == 3.0
+    assert overall.n == 2
+    assert summary.coverage.by_status == {"ok": 2, status.value: 1}
+    assert overall.worst_case_mean == 2.0
+    assert summary.status == ("incomplete" if status is Status.PENDING else "complete")
 
 
 def test_categories_difficulties_tags_and_languages(run):
     result = score_of(run)
-    assert list(result["categories"]) == ["physical", "social"]
-    assert result["categories"]["physical"]["mean"] == 7.0
-    assert result["categories"]["physical"]["coverage"]["by_status"] == {"ok": 2, "edit_failed": 1}
-    assert result["category_mean"]["mean"] == 5.5
-    assert result["difficulties"]["hard"]["mean"] == 5.5
-    assert list(result["difficulties"]) == ["hard", "easy"]
-    assert {tag: block["n"] for tag, block in result["tags"].items()} == {"rain": 2, "light": 1}
-    assert result["languages"]["en"]["n"] == 4
+    assert list(result.categories) == ["physical", "social"]
+    assert result.categories["physical"].mean == 7.0
+    assert result.categories["physical"].coverage.by_status == {"ok": 2, "edit_failed": 1}
+    assert result.category_mean.mean == 5.5
+    assert result.difficulties["hard"].mean == 5.5
+    assert list(result.difficulties) == ["hard", "easy"]
+    assert {tag: block.n for tag, block in result.tags.items()} == {"rain": 2, "light": 1}
+    assert result.languages["en"].n == 4
     for kind in ("categories", "difficulties", "tags", "languages"):
-        assert all(block["exploratory"] is True for block in result[kind].values())
+        assert all(block.exploratory is True for block in getattr(result, kind).values())
     # The two scored physical samples are one source image: there is no interval.
-    assert result["categories"]["physical"]["ci95"] is None
-    assert result["categories"]["physical"]["no_ci95"] == "one_image"
+    assert result.categories["physical"].ci95 is None
+    assert result.categories["physical"].no_ci95 == "one_image"
     # And the four of all are of two, which is no interval to believe either.
-    assert result["no_ci95"] == "few_images"
+    assert result.no_ci95 == "few_images"
 
 
 def test_weighted_by_samples_and_by_category(make_sample, make_results):
     samples = [make_sample(index, category="a" if index < 3 else "b") for index in range(4)]
     found = score_of(make_results(samples, {("m", "j"): [[1.0], [1.0], [1.0], [9.0]]}))
-    assert found["mean"] == found["sample_mean"]["mean"] == 3.0
-    assert found["category_mean"]["mean"] == 5.0
+    assert found.mean == found.sample_mean.mean == 3.0
+    assert found.category_mean.mean == 5.0
 
 
 def test_a_category_without_any_score_leaves_no_category_mean(make_sample, make_results):
     samples = [make_sample(0, category="a"), make_sample(1, category="b")]
     found = score_of(make_results(samples, {("m", "j"): [[7.0], [Status.REFUSED]]}))
-    assert found["category_mean"]["mean"] is None
-    assert found["categories"]["b"]["mean"] is None
-    assert found["categories"]["b"]["worst_case_mean"] == 0.0
-    assert found["categories"]["b"]["best_case_mean"] == 10.0
-    assert found["mean"] == 7.0
+    assert found.category_mean.mean is None
+    assert found.categories["b"].mean is None
+    assert found.categories["b"].worst_case_mean == 0.0
+    assert found.categories["b"].best_case_mean == 10.0
+    assert found.mean == 7.0
 
 
 def test_several_models_and_judges_have_no_common_mean(make_sample, make_results):
@@ -136,36 +139,36 @@ def test_several_models_and_judges_have_no_common_mean(make_sample, make_results
         for judge in ("y", "x")
     }
     summary = summarise(make_results(samples, scores))
-    assert [(r["edit_model"], r["judge"]) for r in summary["results"]] == [
+    assert [(r.edit_model, r.judge) for r in summary.results] == [
         ("b", "y"),
         ("b", "x"),
         ("a", "y"),
         ("a", "x"),
     ]
-    assert {"mean", "scores", "categories"}.isdisjoint(summary)
-    assert summary["status"] == "incomplete"
-    assert summary["coverage"]["scored"] == 7
-    assert [r["coverage"]["reached"] for r in summary["results"]] == [False, True, True, True]
-    assert summary["coverage"]["reached"] is False
+    assert {"mean", "scores", "categories"}.isdisjoint(plain(summary))
+    assert summary.status == "incomplete"
+    assert summary.coverage.scored == 7
+    assert [r.coverage.reached for r in summary.results] == [False, True, True, True]
+    assert summary.coverage.reached is False
 
 
 @pytest.mark.parametrize(("min_coverage", "reached"), [(1.0, False), (0.67, False), (0.66, True), (0.0, True)])
 def test_coverage_is_held_against_what_was_asked_for(run, min_coverage, reached):
-    coverage = summarise(run, min_coverage=min_coverage)["coverage"]
-    assert coverage["reached"] is reached
-    assert coverage["required"] == min_coverage
+    coverage = summarise(run, min_coverage=min_coverage).coverage
+    assert coverage.reached is reached
+    assert coverage.required == min_coverage
 
 
 def test_rounding_does_not_miss_a_coverage_that_is_just_reached(make_sample, make_results):
     samples = [make_sample(index) for index in range(100)]
     rows = [[5.0] if index < 7 else [Status.REFUSED] for index in range(100)]
-    assert summarise(make_results(samples, {("m", "j"): rows}), min_coverage=0.07)["coverage"]["reached"]
+    assert summarise(make_results(samples, {("m", "j"): rows}), min_coverage=0.07).coverage.reached
 
 
 def test_nothing_scored_is_no_number_at_all(make_sample, make_results):
     found = score_of(make_results([make_sample(0)], {("m", "j"): [[Status.JUDGE_ERROR]]}))
-    assert found["category_mean"] == found["sample_mean"] == NOTHING
-    (category,) = found["categories"].values()
+    assert plain(found.category_mean) == plain(found.sample_mean) == NOTHING
+    (category,) = plain(found.categories).values()
     del category["coverage"], category["exploratory"]
     assert category == {
         "n": 0,
@@ -185,27 +188,27 @@ def test_nothing_scored_is_no_number_at_all(make_sample, make_results):
 
 def test_an_empty_run_can_be_summarised(make_results):
     run = make_results([], {("m", "j"): []})
-    assert summarise(run)["coverage"]["total"] == 0
-    assert score_of(run)["worst_case_mean"] is None
-    assert score_of(run)["categories"] == {}
+    assert summarise(run).coverage.total == 0
+    assert score_of(run).worst_case_mean is None
+    assert score_of(run).categories == {}
 
 
 def test_repeats_count_in_the_mean_and_share_a_cluster(make_sample, make_results):
     samples = [make_sample(index) for index in range(4)]
     once = score_of(make_results(samples, {("m", "j"): [[1.0], [4.0], [6.0], [8.0]]}))
     thrice = score_of(make_results(samples, {("m", "j"): [[s] * 3 for s in (1.0, 4.0, 6.0, 8.0)]}))
-    assert thrice["n"] == 12
-    assert thrice["images"] == 4
-    assert thrice["mean"] == once["mean"]
-    assert thrice["ci95"] == pytest.approx(once["ci95"])  # asking again makes no new samples
+    assert thrice.n == 12
+    assert thrice.images == 4
+    assert thrice.mean == once.mean
+    assert thrice.ci95 == pytest.approx(once.ci95)  # asking again makes no new samples
 
 
 def test_a_score_without_a_known_source_has_no_interval(make_sample, make_results):
     samples = [make_sample(0), make_sample(1), replace(make_sample(2), pictures={}, cluster="")]
     found = score_of(make_results(samples, {("m", "j"): [[1.0], [5.0], [9.0]]}))
-    assert found["mean"] == 5.0
-    assert (found["ci95"], found["no_ci95"]) == (None, "unknown_source")
-    assert found["images"] is None
+    assert found.mean == 5.0
+    assert (found.ci95, found.no_ci95) == (None, "unknown_source")
+    assert found.images is None
 
 
 def test_the_document_is_plain_json_and_the_same_in_any_order(make_sample, make_results):
@@ -216,8 +219,8 @@ def test_the_document_is_plain_json_and_the_same_in_any_order(make_sample, make_
     shuffled = list(run.judgements)
     chance.shuffle(shuffled)
     summary = summarise(run)
-    assert json.loads(json.dumps(summary, allow_nan=False)) == summary
-    assert json.dumps(summarise(replace(run, judgements=tuple(shuffled)))) == json.dumps(summary)
+    assert plain(msgspec.json.decode(encoded(summary), type=Summary)) == plain(summary)
+    assert encoded(summarise(replace(run, judgements=tuple(shuffled)))) == encoded(summary)
 
 
 def test_the_mean_of_categories_has_the_interval_of_its_own_weights(make_sample, make_results):
@@ -229,21 +232,21 @@ def test_the_mean_of_categories_has_the_interval_of_its_own_weights(make_sample,
     result = score_of(make_results(samples, {("m", "j"): [[score] for score in scores]}))
     groups = np.array([name == "social" for name in categories], dtype=np.int64)
     found = estimate(scores, np.arange(50) % 25, groups)
-    of_categories = result["category_mean"]
-    assert of_categories["mean"] == pytest.approx(found.value)
-    assert of_categories["ci95"] == pytest.approx(found.interval())
-    low, high = result["ci95"]
-    assert of_categories["ci95"][1] - of_categories["ci95"][0] > 1.2 * (high - low)
-    assert of_categories["no_ci95"] is None
+    of_categories = result.category_mean
+    assert of_categories.mean == pytest.approx(found.value)
+    assert of_categories.ci95 == pytest.approx(found.interval())
+    low, high = result.ci95
+    assert of_categories.ci95[1] - of_categories.ci95[0] > 1.2 * (high - low)
+    assert of_categories.no_ci95 is None
 
 
 def test_why_the_mean_of_categories_has_no_interval(make_sample, make_results):
     names = ["physical"] * 4 + ["social"]
     samples = [make_sample(n, category=name) for n, name in enumerate(names)]
     one = score_of(make_results(samples, {("m", "j"): [[n] for n in (4, 5, 6, 7, 8)]}))
-    assert one["category_mean"] == {**NOTHING, "mean": 6.75, "no_ci95": "one_image"}
+    assert plain(one.category_mean) == {**NOTHING, "mean": 6.75, "no_ci95": "one_image"}
     none = score_of(make_results(samples, {("m", "j"): [[4], [5], [6], [7], [Status.REFUSED]]}))
-    assert none["category_mean"] == NOTHING
+    assert plain(none.category_mean) == NOTHING
 
 
 # -- several scores --
@@ -257,8 +260,8 @@ AXES = Scoring(
 
 
 def scores_of(run, **how):
-    (result,) = summarise(run, **how)["results"]
-    return result["scores"]
+    (result,) = summarise(run, **how).results
+    return result.scores
 
 
 def test_each_score_counts_the_samples_to_which_it_applies(make_sample, make_results):
@@ -270,40 +273,40 @@ def test_each_score_counts_the_samples_to_which_it_applies(make_sample, make_res
         [Status.EDIT_FAILED],
     ]
     run = make_results([make_sample(n) for n in range(5)], {("m", "j"): rows}, scoring=AXES)
-    (result,) = summarise(run)["results"]
-    assert (result["protocol"], result["headline"]) == ("axes", "overall")
-    found = result["scores"]
+    (result,) = summarise(run).results
+    assert (result.protocol, result.headline) == ("axes", "overall")
+    found = result.scores
     assert list(found) == ["overall", "knowledge", "loss"]
-    assert {name: (one["n"], one["coverage"]["total"], one["mean"]) for name, one in found.items()} == {
+    assert {name: (one.n, one.coverage.total, one.mean) for name, one in found.items()} == {
         "overall": (3, 5, 3.0),
         "knowledge": (2, 4, 4.0),
         "loss": (3, 5, pytest.approx(0.3)),
     }
-    assert found["knowledge"]["coverage"]["by_status"] == {"ok": 2, "edit_failed": 1, "refused": 1}
-    assert found["loss"]["coverage"]["by_status"] == {"ok": 3, "edit_failed": 1, "undefined": 1}
-    assert result["coverage"]["by_status"] == {"ok": 3, "edit_failed": 1, "unparseable": 1}
-    assert found["knowledge"]["worst_case_mean"] == (3 + 5 + 1 + 1) / 4
-    assert (found["loss"]["worst_case_mean"], found["loss"]["best_case_mean"]) == (None, pytest.approx(0.9 / 5))
-    assert found["loss"]["scale"] == {
+    assert found["knowledge"].coverage.by_status == {"ok": 2, "edit_failed": 1, "refused": 1}
+    assert found["loss"].coverage.by_status == {"ok": 3, "edit_failed": 1, "undefined": 1}
+    assert result.coverage.by_status == {"ok": 3, "edit_failed": 1, "unparseable": 1}
+    assert found["knowledge"].worst_case_mean == (3 + 5 + 1 + 1) / 4
+    assert (found["loss"].worst_case_mean, found["loss"].best_case_mean) == (None, pytest.approx(0.9 / 5))
+    assert plain(found["loss"].scale) == {
         "lowest": 0,
         "highest": None,
         "higher_is_better": False,
         "mean_over": "samples",
     }
-    assert json.loads(json.dumps(result, allow_nan=False)) == result
+    assert plain(msgspec.json.decode(encoded(result), type=Result)) == plain(result)
 
 
 def test_a_failed_edit_counts_for_the_scores_that_it_names(make_sample, make_results):
     failed = {"overall": Status.EDIT_FAILED, "loss": Status.EDIT_FAILED}
     rows = [[{"overall": 4, "knowledge": 3, "loss": 0.5}], [failed]]
     found = scores_of(make_results([make_sample(0), make_sample(1)], {("m", "j"): rows}, scoring=AXES))
-    assert {name: one["coverage"]["total"] for name, one in found.items()} == {"overall": 2, "knowledge": 1, "loss": 2}
+    assert {name: one.coverage.total for name, one in found.items()} == {"overall": 2, "knowledge": 1, "loss": 2}
 
 
 def test_coverage_is_that_of_the_headline(make_sample, make_results):
     rows = [[{"overall": 4, "knowledge": Status.REFUSED, "loss": Status.UNDEFINED}] for _ in range(3)]
-    coverage = summarise(make_results([make_sample(n) for n in range(3)], {("m", "j"): rows}, scoring=AXES))["coverage"]
-    assert (coverage["scored"], coverage["total"], coverage["reached"]) == (3, 3, True)
+    coverage = summarise(make_results([make_sample(n) for n in range(3)], {("m", "j"): rows}, scoring=AXES)).coverage
+    assert (coverage.scored, coverage.total, coverage.reached) == (3, 3, True)
 
 
 def test_a_mean_over_categories_leads_where_the_scale_says_so(make_sample, make_results):
@@ -312,33 +315,33 @@ def test_a_mean_over_categories_leads_where_the_scale_says_so(make_sample, make_
     samples = [make_sample(n, category="a" if n < 6 else "b", tags=("t",) if n in (0, 6) else ()) for n in range(8)]
     rows = [[1], [2], [3], [1], [2], [Status.REFUSED], [5], [4]]
     found = score_of(make_results(samples, {("m", "j"): rows}, scoring=scoring))
-    assert found["mean"] == found["category_mean"]["mean"] == (9 / 5 + 4.5) / 2
-    assert found["sample_mean"]["mean"] == 18 / 7
-    assert found["ci95"] == found["category_mean"]["ci95"] != found["sample_mean"]["ci95"]
-    assert (found["worst_case_mean"], found["best_case_mean"]) == ((10 / 6 + 4.5) / 2, (14 / 6 + 4.5) / 2)
-    assert found["languages"]["en"]["mean"] == found["mean"], "the same samples, and so the same mean"
-    assert found["tags"]["t"]["mean"] == 3.0
+    assert found.mean == found.category_mean.mean == (9 / 5 + 4.5) / 2
+    assert found.sample_mean.mean == 18 / 7
+    assert found.ci95 == found.category_mean.ci95 != found.sample_mean.ci95
+    assert (found.worst_case_mean, found.best_case_mean) == ((10 / 6 + 4.5) / 2, (14 / 6 + 4.5) / 2)
+    assert found.languages["en"].mean == found.mean, "the same samples, and so the same mean"
+    assert found.tags["t"].mean == 3.0
     lost = [*rows[:6], [Status.REFUSED], [Status.REFUSED]]
     found = score_of(make_results(samples, {("m", "j"): lost}, scoring=scoring))
-    assert (found["mean"], found["no_ci95"], found["sample_mean"]["mean"]) == (None, "no_scores", 9 / 5)
-    assert found["worst_case_mean"] == (10 / 6 + 1) / 2
+    assert (found.mean, found.no_ci95, found.sample_mean.mean) == (None, "no_scores", 9 / 5)
+    assert found.worst_case_mean == (10 / 6 + 1) / 2
 
 
 def test_what_belongs_together_is_what_the_sample_says(make_sample, make_results):
     samples = [make_sample(n, cluster=f"film {n // 2}") for n in range(8)]
     found = score_of(make_results(samples, {("m", "j"): [[n] for n in range(8)]}))
-    assert found["images"] == 4
-    assert found["ci95"] == pytest.approx(estimate(np.arange(8.0), np.arange(8) // 2).interval(lowest=0, highest=10))
+    assert found.images == 4
+    assert found.ci95 == pytest.approx(estimate(np.arange(8.0), np.arange(8) // 2).interval(lowest=0, highest=10))
 
 
 def test_published_numbers_stand_beside_ours_and_change_nothing(run):
     published = {("qwen", "judge"): {"accuracy": 0.25, "O": "without a seed there is no such number"}}
-    (plain,), (result,) = summarise(run)["results"], summarise(replace(run, published=published))["results"]
-    assert result["published"] == {
+    (without,), (result,) = summarise(run).results, summarise(replace(run, published=published)).results
+    assert plain(result.published) == {
         "accuracy": {"value": 0.25, "reason": ""},
         "O": {"value": None, "reason": "without a seed there is no such number"},
     }
-    assert {**result, "published": {}} == plain
+    assert changed(result, published={}) == without
 
 
 def test_controls_stand_for_themselves(run):
@@ -354,16 +357,16 @@ def test_controls_stand_for_themselves(run):
         for score in scores
     )
     elsewhere = replace(controls[0], judge="another")
-    plain, found = summarise(run), summarise(replace(run, controls=(*controls, elsewhere)))
-    assert plain.pop("controls") == {"samples": None, "fewest": 5, "wanted": 5, "judges": {}}
+    without, found = (plain(summarise(one)) for one in (run, replace(run, controls=(*controls, elsewhere))))
+    assert without.pop("controls") == {"samples": None, "fewest": 5, "wanted": 5, "judges": {}}
     judge = found.pop("controls")["judges"]["judge"]
-    del plain["verdict"], found["verdict"]  # which says what controls make of a judge
-    assert found == plain
+    del without["verdict"], found["verdict"]  # which says what controls make of a judge
+    assert found == without
     assert (judge["score"], judge["last"], list(judge["kinds"])) == ("score", None, ["source", "blank"])
-    source, blank = judge["kinds"].values()
-    assert (source["n"], source["coverage"]["total"], source["mean"]) == (2, 3, 1.5)
-    assert source["std"] == pytest.approx(math.sqrt(0.5))
-    assert (blank["n"], blank["coverage"]["total"], blank["mean"], blank["ci95"]) == (0, 1, None, None)
+    source, blank = (msgspec.convert(one, ControlNumbers) for one in judge["kinds"].values())
+    assert (source.n, source.coverage.total, source.mean) == (2, 3, 1.5)
+    assert source.std == pytest.approx(math.sqrt(0.5))
+    assert (blank.n, blank.coverage.total, blank.mean, blank.ci95) == (0, 1, None, None)
 
 
 def test_the_worst_of_each_judge_and_never_a_mean_over_judges(make_sample, make_results) -> None:
@@ -372,12 +375,12 @@ def test_the_worst_of_each_judge_and_never_a_mean_over_judges(make_sample, make_
     kind = [[9.0, 9.0], [2.5, 2.5], [9.0, 9.0], [8.0, 8.0], [9.0, Status.REFUSED]]
     results: Results = make_results(samples, {("m", "strict"): strict, ("m", "kind"): kind})
     found = extremes(results)
-    assert [(one["sample_id"], one["score"]) for one in found["worst"]["strict"]] == [
+    assert [(one.sample_id, one.score) for one in found.worst["strict"]] == [
         ("s0003", 0.5),  # the mean of the one repeat that has a score
         ("s0000", 2.0),
         ("s0001", 2.0),
     ]
-    apart = [(one["sample_id"], one["scores"], one["difference"]) for one in found["judges_apart"]]
+    apart = [(one.sample_id, one.scores, one.difference) for one in found.judges_apart]
     assert apart == [
         ("s0004", {"strict": 9.0, "kind": 9.0}, pytest.approx(4.3)),  # kind is milder by 4.3, but not here
         ("s0001", {"strict": 2.0, "kind": 2.5}, pytest.approx(3.8)),
@@ -396,9 +399,9 @@ def test_the_worst_is_the_highest_where_lower_is_better_and_unlike_scales_are_no
         protocol="d", headline="score", scales={"score": Scale(lowest=0, highest=10, higher_is_better=False)}
     )
     found = extremes(replace(results, scoring={**results.scoring, "one": distance}))
-    assert [one["sample_id"] for one in found["worst"]["one"]] == ["s0001", "s0000"]
-    assert [one["sample_id"] for one in found["worst"]["other"]] == ["s0000", "s0001"]
-    assert found["judges_apart"] == []
+    assert [one.sample_id for one in found.worst["one"]] == ["s0001", "s0000"]
+    assert [one.sample_id for one in found.worst["other"]] == ["s0000", "s0001"]
+    assert found.judges_apart == []
 
 
 KINDS = ("source", "blank", "shuffled")
@@ -435,12 +438,12 @@ def test_a_judge_that_sees_edits_puts_controls_last(judged):
     run = judged(noisy({"m": 6, "source": 2, "blank": 0, "shuffled": 1}))
     found = beside_edits(run, "j", series_of(run)["j"])
     assert last(run) is True
-    assert [one["below"] for one in found.values()] == [True] * 3
+    assert [one.below for one in found.values()] == [True] * 3
     source = found["source"]
-    assert (source["edit_model"], source["n"], source["images"]) == ("m", 25, 25)
-    assert source["difference"] == pytest.approx(source["edits"] - source["control"])
-    assert source["ci95"][0] > 0
-    assert summarise(run)["controls"]["judges"]["j"]["last"] is True
+    assert (source.edit_model, source.n, source.images) == ("m", 25, 25)
+    assert source.difference == pytest.approx(source.edits - source.control)
+    assert source.ci95[0] > 0
+    assert summarise(run).controls.judges["j"].last is True
 
 
 @pytest.mark.parametrize(
@@ -461,8 +464,8 @@ def test_a_higher_mean_is_not_enough(judged):
     says = noisy({"m": 5.3, "source": 5, "blank": 0, "shuffled": 0}, 2.0, seed=2)
     run = judged(says)
     source = beside_edits(run, "j", series_of(run)["j"])["source"]
-    assert source["difference"] > 0.1
-    assert source["ci95"][0] < 0 < source["ci95"][1]
+    assert source.difference > 0.1
+    assert source.ci95[0] < 0 < source.ci95[1]
     assert last(run) is False
 
 
@@ -470,7 +473,7 @@ def test_it_is_clustered_on_the_source_image(judged):
     """Eight images with ten samples each, all of an image alike: eighty samples say no more than eight."""
     of_image = np.random.default_rng(3).normal(0.8, 1.5, size=8)
     run = judged(lambda what, n: 5 + (of_image[n % 8] if what == "m" else 0.0), samples=80, images=8)
-    assert beside_edits(run, "j", series_of(run)["j"])["source"]["images"] == 8
+    assert beside_edits(run, "j", series_of(run)["j"])["source"].images == 8
     assert last(run) is False
 
 
@@ -478,7 +481,7 @@ def test_one_model_that_stands_out_shows_that_the_judge_sees(judged):
     levels = {"bad": 2, "good": 6, "source": 2, "blank": 1, "shuffled": 1}
     run = judged(noisy(levels), models=("bad", "good"))
     assert last(run) is True
-    assert {one["edit_model"] for one in beside_edits(run, "j", series_of(run)["j"]).values()} == {"good"}
+    assert {one.edit_model for one in beside_edits(run, "j", series_of(run)["j"]).values()} == {"good"}
 
 
 def test_where_less_is_better_controls_lie_above(judged):
@@ -493,7 +496,7 @@ def test_of_few_images_nothing_is_said(judged):
     assert last(judged(lambda what, n: 0.0 if what in KINDS else 9.0, samples=8)) is True, "without spread, and plain"
     silent = judged(lambda what, n: Status.UNPARSEABLE if what in KINDS else 6.0)
     found = beside_edits(silent, "j", series_of(silent)["j"])["blank"]
-    assert (found["n"], found["difference"], found["below"], last(silent)) == (0, None, None, None)
+    assert (found.n, found.difference, found.below, last(silent)) == (0, None, None, None)
 
 
 def test_an_honest_judge_is_seldom_accused(judged):

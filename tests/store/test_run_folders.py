@@ -236,4 +236,4 @@ def test_a_run_that_goes_on_is_read_once_unless_somebody_has_written_to_it(
     again = evaluate(source, report=False, retry=["edit_failed"])
     assert [folder.resolve() for folder in read] == [first.path.resolve()] * reads
     assert again.path.resolve() == first.path.resolve()
-    assert again.summary["coverage"]["by_status"] == {"ok": 8, "edit_failed": 1}
+    assert again.summary.coverage.by_status == {"ok": 8, "edit_failed": 1}

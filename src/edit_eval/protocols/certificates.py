@@ -68,15 +68,14 @@ def certificate_of(protocol: Any) -> dict[str, Any]:
     return {"certified": True, **vars(certificate)}
 
 
-def certificate_of_points(arena: str, judge: Mapping[str, Any]) -> Mapping[str, Any]:
+def certificate_of_points(arena: str, protocol: str, certificate: Mapping[str, object] | None) -> Mapping[str, object]:
     """Returns what may be said of the points of an arena (`geditbench_v2`, `genarena`) from a judge's preferences.
 
-    Preferences by any protocol can be rated by its formula. `judge` is the judge's part of `battles` in the summary.
+    Preferences by any protocol can be rated by its formula. `certificate` is that of the judge, if it has one.
     """
-    if judge["protocol"] == arena and "certificate" in judge:
-        found: Mapping[str, Any] = judge["certificate"]
-        return found
-    return {"certified": False, "why": Text("the judge was asked by the protocol `{}`", judge["protocol"])}
+    if protocol == arena and certificate is not None:
+        return certificate
+    return {"certified": False, "why": Text("the judge was asked by the protocol `{}`", protocol)}
 
 
 def is_certified(of: Mapping[str, Any], number: str) -> bool:

@@ -8,7 +8,6 @@ notebook, and the files of `--to`. Ours are guests; a package adds one by an ent
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,10 +22,9 @@ from edit_eval.config.faults import did_you_mean
 from edit_eval.config.parameters import describe_parameters, names_of
 from edit_eval.errors import ConfigurationError, EditEvalError
 from edit_eval.records import Results
-from edit_eval.reporting.language import said
+from edit_eval.reporting.documents import encoded
 from edit_eval.reporting.table import Line, Sheet
-from edit_eval.reporting.terminal_text import readable
-from edit_eval.statistics.summary import summarise
+from edit_eval.statistics.summary import Summary, summarise
 from edit_eval.store.votes import Votes, read_votes
 from edit_eval.text import Text
 
@@ -202,20 +200,22 @@ def computed(
     return of.compute(records, parameters), records
 
 
-def analysed(results: Results, *, min_coverage: float = 1.0) -> dict[str, Any]:
-    """Returns what every registered analysis wants to say of a run by itself: `analyses` of `summary.json`.
+def summary_of(results: Results, *, min_coverage: float = 1.0) -> Summary:
+    """Returns the numbers of a run, and what every registered analysis wants to say of it by itself.
 
-    Plain data by name; an analysis with nothing to say is left out. One that a package brings and that fails is left
-    out with a note: a report is never lost to it.
+    An analysis with nothing to say is left out. One that a package brings and that fails, or whose document cannot be
+    written and read back, is left out with a note: a report is never lost to it.
     """
     records, found, notes = RunRecords(results, min_coverage=min_coverage), {}, []
     for name in sorted(names("analysis")):
         path = locate("analysis", name)
+        package = package_of("analysis", path or "")
         try:
             of = analysis(name)
-            documents = [plain(of.compute(records, parameters)) for parameters in of.wanted(records)]
+            documents = [of.compute(records, parameters) for parameters in of.wanted(records)]
+            for one in documents if package else ():
+                msgspec.json.decode(encoded(one), type=of.document)
         except Exception as error:
-            package = package_of("analysis", path or "")
             if not package:
                 raise
             why = error if isinstance(error, EditEvalError) else Text("{}: {}", type(error).__name__, error)
@@ -223,27 +223,8 @@ def analysed(results: Results, *, min_coverage: float = 1.0) -> dict[str, Any]:
             continue
         if documents:
             found[name] = documents
-    return {**({"analyses": found} if found else {}), **({"notes": [*results.notes, *notes]} if notes else {})}
-
-
-def summary_of(results: Results, *, min_coverage: float = 1.0) -> dict[str, Any]:
-    """Returns the document `summary.json`: `statistics.summary.summarise`, and what analyses say by themselves."""
-    return {**summarise(results, min_coverage=min_coverage), **analysed(results, min_coverage=min_coverage)}
-
-
-def plain(document: Any) -> Any:
-    """Returns a document as plain data, as `--json` prints it. Raises `ValueError` for a number that JSON lacks."""
-    builtin = readable(msgspec.to_builtins(document, enc_hook=_plain_value, str_keys=True))
-    return json.loads(json.dumps(builtin, allow_nan=False))
-
-
-def _plain_value(value: Any) -> Any:
-    """Returns a number of NumPy's as Python's, and a Text as its English words."""
-    if isinstance(value, str):
-        return str(said(value, "en"))  # of a note, too, which is a string with a kind
-    if hasattr(value, "item"):
-        return value.item()
-    raise NotImplementedError(type(value).__name__)
+    summary = summarise(results, min_coverage=min_coverage)
+    return msgspec.structs.replace(summary, analyses=found, notes=[*summary.notes, *notes])
 
 
 @dataclass(frozen=True)
@@ -292,16 +273,16 @@ class AnalysisSection:
         return self.of.charts(self.documents, style)
 
 
-def sections(summary: Mapping[str, Any]) -> list[AnalysisSection]:
+def sections(summary: Summary) -> list[AnalysisSection]:
     """Returns the sections of a summary, by name, and those of the `appendix` behind the others.
 
     Documents of an analysis that is no longer there are left out.
     """
     found = []
-    for name, documents in (summary.get("analyses") or {}).items():
+    for name, documents in summary.analyses.items():
         if locate("analysis", name):
             of = analysis(name)
-            found.append(AnalysisSection(name, of, [msgspec.convert(one, of.document) for one in documents]))
+            found.append(AnalysisSection(name, of, documents))
     return sorted(found, key=lambda one: one.appendix)
 
 

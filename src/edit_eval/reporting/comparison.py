@@ -30,7 +30,6 @@ from edit_eval.reporting.terminal_text import (
     Styled,
     one_line,
     print_beside,
-    readable,
     stdout_console,
 )
 from edit_eval.reporting.verdict import of_comparison, verdict_sheet
@@ -69,12 +68,6 @@ def print_comparison(
         if len(detailed) < len(of_judge):
             left_out = Text("Categories and samples of the pairs without {} are in `--json`.", letters[first])
             print_sheet([Line(left_out, "quiet")], console, language)
-
-
-def comparison_document(comparison: Comparison) -> dict[str, Any]:
-    """Returns the document of `edit-eval compare --json`: all numbers, as plain data that can be encoded as UTF-8."""
-    plain: dict[str, Any] = readable(comparison.document())
-    return plain
 
 
 def failure_remarks(pairs: Sequence[Pair], names: Mapping[str, str]) -> list[Text]:
@@ -162,9 +155,9 @@ def _of_judge(
         yield Line(note_words(note), head=Text("note: "), head_look="problem")
     yield Line()
     yield columns_table(columns, letters)
-    if missing := no_interval([{"no_ci95": column.no_ci95} for column in columns]):
+    if missing := no_interval(column.no_ci95 for column in columns):
         yield Line(missing, "quiet")
-    known = [{"images": column.clusters, "ruled_out_share": column.ruled_out_share} for column in columns]
+    known = [(column.ruled_out_share, column.clusters) for column in columns]
     yield from (Line(words, "quiet") for words in few_images(known))
     for column in columns[1:] if first else ():  # a comparison says nothing about columns it does not name
         if column.differs:
@@ -172,7 +165,7 @@ def _of_judge(
             yield Line(joined(column.differs), "quiet", unlike, "quiet")
     yield Line()
     yield pairs_table(pairs, letters)
-    if missing := no_interval([{"no_ci95": pair.no_ci95} for pair in pairs]):
+    if missing := no_interval(pair.no_ci95 for pair in pairs):
         yield Line(missing, "quiet")
     yield Line()
     yield counts_table(pairs, letters)

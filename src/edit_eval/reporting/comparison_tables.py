@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import TypeAdapter
-
 from edit_eval.records import EDIT_LOST, Scale
 from edit_eval.reporting import formats
 from edit_eval.reporting.entries import edit_side, link
@@ -16,6 +14,7 @@ from edit_eval.reporting.names import NAMES, short_category
 from edit_eval.reporting.result_tables import IMAGES, INTERVAL, MEAN, SCORED
 from edit_eval.reporting.table import Column, Table, Words
 from edit_eval.statistics.comparison import ColumnSummary, Pair
+from edit_eval.statistics.summary import Summary
 from edit_eval.statistics.verdict import ranked
 from edit_eval.text import Text
 
@@ -25,14 +24,10 @@ def digits_of(scale: Scale, means: Sequence[float | None]) -> int:
     return formats.decimals(scale, max((abs(mean) for mean in means if mean is not None), default=0.0))
 
 
-_COLUMNS, _PAIRS = TypeAdapter(list[ColumnSummary]), TypeAdapter(list[Pair])
-
-
-def compared(summary: Mapping[str, Any]) -> list[tuple[str, list[ColumnSummary], list[Pair]]]:
+def compared(summary: Summary) -> list[tuple[str, list[ColumnSummary], list[Pair]]]:
     """Returns a summary's comparison by judge: its name, the columns by rank, the pairs; empty without one."""
-    comparison = summary.get("comparison") or {"columns": (), "pairs": ()}
-    columns = _COLUMNS.validate_python(comparison["columns"])
-    pairs = _PAIRS.validate_python(comparison["pairs"])
+    comparison = summary.comparison
+    columns, pairs = (comparison.columns, comparison.pairs) if comparison else ((), ())
     return [
         (judge, ranked([one for one in columns if one.judge == judge]), [one for one in pairs if one.judge == judge])
         for judge in dict.fromkeys(one.judge for one in columns)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import urlencode
 
 from edit_eval.benchmarks.contract import CATEGORIES, canonical
-from edit_eval.records import DECLINED, Scale
+from edit_eval.records import Scale
 from edit_eval.reporting import formats
-from edit_eval.statistics.failures import ANY
-
-_GROUPINGS = ("categories", "difficulties", "tags")
+from edit_eval.statistics.blocks import Aggregate, Coverage
+from edit_eval.statistics.controls import BesideEdits, ControlNumbers
+from edit_eval.statistics.failures import ANY, FailureGroup
+from edit_eval.statistics.summary import GroupNumbers, Result, ScoreNumbers, Summary
 
 
 @dataclass(frozen=True)
@@ -29,12 +29,28 @@ class Entry:
     scale: Scale
     digits: int
     """Digits after the point, the same for all edit models under the judge."""
-    coverage: Mapping[str, Any]
-    overall: Mapping[str, Any]
+    overall: ScoreNumbers
     """Its block in the summary's `scores`."""
-    categories: Mapping[str, Mapping[str, Any]]
-    difficulties: Mapping[str, Mapping[str, Any]]
-    tags: Mapping[str, Mapping[str, Any]]
+
+    @property
+    def coverage(self) -> Coverage:
+        """Of this score."""
+        return self.overall.coverage
+
+    @property
+    def categories(self) -> Mapping[str, GroupNumbers]:
+        """Its numbers by category."""
+        return self.overall.categories
+
+    @property
+    def difficulties(self) -> Mapping[str, GroupNumbers]:
+        """Its numbers by difficulty."""
+        return self.overall.difficulties
+
+    @property
+    def tags(self) -> Mapping[str, GroupNumbers]:
+        """Its numbers by tag."""
+        return self.overall.tags
 
     @property
     def other_mean_kind(self) -> str:
@@ -49,10 +65,9 @@ class Entry:
         """Writes two of them as an interval."""
         return formats.span(ends, self.digits)
 
-    def worst_to_best(self, block: Mapping[str, Any]) -> str:
+    def worst_to_best(self, block: Aggregate) -> str:
         """Writes the mean with missing scores at either end of the scale; a dash if none is missing."""
-        complete = formats.is_complete(block.get("coverage"))
-        return formats.NOTHING if complete else formats.worst_to_best(block, self.scale, self.digits)
+        return formats.NOTHING if block.coverage.complete else formats.worst_to_best(block, self.scale, self.digits)
 
 
 @dataclass(frozen=True)
@@ -76,19 +91,19 @@ def series_names(pairs: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]
     }
 
 
-def entries(results: Sequence[Mapping[str, Any]], *, parts: bool = False) -> list[Entry]:
+def entries(results: Sequence[Result], *, parts: bool = False) -> list[Entry]:
     """Returns every score of a summary's `results`: each judge's headline first, edit models of a score together.
 
     Parts of a headline, of which there can be many, are left out; with `parts`, only they are returned.
     """
-    names = series_names([(entry["edit_model"], entry["judge"]) for entry in results])
+    names = series_names([(entry.edit_model, entry.judge) for entry in results])
     digits = _digits(results)
-    judges = list(dict.fromkeys(entry["judge"] for entry in results))
+    judges = list(dict.fromkeys(entry.judge for entry in results))
     made = [
-        _entry(entry, score, names[entry["edit_model"], entry["judge"]], digits[entry["judge"], score])
+        _entry(entry, score, names[entry.edit_model, entry.judge], digits[entry.judge, score])
         for entry in results
-        for score, block in entry["scores"].items()
-        if parts == block.get("part", False) and (not parts or block["n"])
+        for score, block in entry.scores.items()
+        if parts == block.part and (not parts or block.n)
     ]
     order = {key: place for place, key in enumerate(digits)}
     return sorted(made, key=lambda one: (judges.index(one.judge), not one.leads, order[one.judge, one.score]))
@@ -114,50 +129,48 @@ def category_names(parts: Sequence[Entry]) -> list[str]:
     return sorted(names, key=lambda name: order.get(canonical(name), len(order)))
 
 
-def _entry(entry: Mapping[str, Any], score: str, series: str, digits: int) -> Entry:
-    block = entry["scores"][score]
+def _entry(entry: Result, score: str, series: str, digits: int) -> Entry:
+    block = entry.scores[score]
     return Entry(
-        edit_model=entry["edit_model"],
-        judge=entry["judge"],
+        edit_model=entry.edit_model,
+        judge=entry.judge,
         score=score,
-        leads=score == entry["headline"],
+        leads=score == entry.headline,
         series=series,
-        scale=Scale(**block["scale"]),
+        scale=block.scale,
         digits=digits,
-        coverage=block["coverage"],
         overall=block,
-        **{name: block.get(name) or {} for name in _GROUPINGS},
     )
 
 
-def _digits(results: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], int]:
+def _digits(results: Sequence[Result]) -> dict[tuple[str, str], int]:
     """Returns how many digits the numbers of each (judge, score) need, in the protocols' order."""
     largest: dict[tuple[str, str], float] = {}
     scales: dict[tuple[str, str], Scale] = {}
     for entry in results:
-        for score, block in entry["scores"].items():
-            key = entry["judge"], score
-            ends = [abs(end) for end in (block["min"], block["max"]) if end is not None]
+        for score, block in entry.scores.items():
+            key = entry.judge, score
+            ends = [abs(end) for end in (block.min, block.max) if end is not None]
             largest[key] = max([largest.get(key, 0.0), *ends])
-            scales[key] = Scale(**block["scale"])
+            scales[key] = block.scale
     return {key: formats.decimals(scales[key], largest[key]) for key in largest}
 
 
-def refusals(summary: Mapping[str, Any]) -> list[dict[str, object]]:
+def refusals(summary: Summary) -> list[dict[str, object]]:
     """Returns `model`, `count`, `total` and `rate` for each edit model that refused edits.
 
     The rate is a share with its 95% interval, if it has one.
     """
-    found = [(one["edit_model"], one[status]) for one in summary.get("edits") or () for status in DECLINED]
     return [
         {
-            "model": edit_model,
-            "count": of["count"],
-            "total": of["total"],
-            "rate": formats.rate(of) if of["ci95"] else formats.share(of["count"], of["total"]),
+            "model": one.edit_model,
+            "count": of.count,
+            "total": of.total,
+            "rate": formats.rate(of.count, of.total, of.ci95) if of.ci95 else formats.share(of.count, of.total),
         }
-        for edit_model, of in found
-        if of["count"]
+        for one in summary.edits
+        for of in [one.edit_refused]
+        if of.count
     ]
 
 
@@ -168,29 +181,20 @@ class ControlRow:
     kind: str
     """`source`, `blank` or `shuffled`."""
     judge: str
-    block: Mapping[str, Any]
-    """Its numbers, like those of a score."""
+    block: ControlNumbers
 
 
-def controls_of(summary: Mapping[str, Any], judge: str) -> list[ControlRow]:
+def controls_of(summary: Summary, judge: str) -> list[ControlRow]:
     """Returns the rows shown above the results of a judge's headline."""
-    judges = (summary.get("controls") or {}).get("judges") or {}
-    return [ControlRow(kind, judge, block) for kind, block in judges.get(judge, {}).get("kinds", {}).items()]
+    of_judge = summary.controls.judges.get(judge)
+    return [ControlRow(kind, judge, block) for kind, block in of_judge.kinds.items()] if of_judge else []
 
 
-def controls_are_off(summary: Mapping[str, Any]) -> bool:
-    """True if the run has no controls because they were turned off."""
-    controls = summary.get("controls") or {}
-    return controls.get("samples") == 0 and "steps" not in controls
-
-
-def judges_without_sight(summary: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, Mapping[str, Any]]]]]:
+def judges_without_sight(summary: Summary) -> list[tuple[str, list[tuple[str, BesideEdits]]]]:
     """Returns the judges not shown to put all controls below edits, each with those kinds and their numbers."""
-    judges = (summary.get("controls") or {}).get("judges") or {}
     found = []
-    for judge, one in judges.items():
-        kinds = [(kind, block["beside_edits"]) for kind, block in one["kinds"].items()]
-        kinds = [(kind, beside) for kind, beside in kinds if beside["below"] is False]
+    for judge, one in summary.controls.judges.items():
+        kinds = [(kind, block.beside_edits) for kind, block in one.kinds.items() if block.beside_edits.below is False]
         if kinds:
             found.append((judge, kinds))
     return found
@@ -239,16 +243,16 @@ def to_part(part: Entry, **more: object) -> str:
     return link(model=part.edit_model, judge=part.judge, score=score, **more)
 
 
-def to_failures(failure: Mapping[str, Any], battle_judges: Collection[str] = ()) -> str:
+def to_failures(failure: FailureGroup, battle_judges: Collection[str] = ()) -> str:
     """Returns a link to the samples of an entry of the summary's `failures`, by its status and a search for its reason.
 
     No filter can name a judge that compares, nor the two edit models of a battle.
     """
     # The reason has `ANY` in place of the sample's name: search for its longest stretch without one.
-    said = max(failure["reason"].split(ANY), key=len).strip()
-    names = {"model": failure["edit_model"], "judge": failure["judge"], "score": failure["score"]}
-    names = {} if failure["judge"] in battle_judges else names
-    return link(**names, status=failure["status"], search=said)
+    said = max(failure.reason.split(ANY), key=len).strip()
+    names = {"model": failure.edit_model, "judge": failure.judge, "score": failure.score}
+    names = {} if failure.judge in battle_judges else names
+    return link(**names, status=failure.status.value, search=said)
 
 
 def edit_side(edit_model: str, edit_seed: int, *, several: bool) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from edit_eval.records import Scale
 from edit_eval.reporting.language import said
+from edit_eval.statistics.blocks import Aggregate, Coverage
 from edit_eval.statistics.power import ALPHA
+from edit_eval.statistics.timing import DeviceMemory
 from edit_eval.text import Text
 
 NOTHING = "–"
@@ -89,17 +90,17 @@ def p_value(value: float | None) -> str:
     return f"{value:.6f}" if (float(written) <= ALPHA) != (value <= ALPHA) else written
 
 
-def images(block: Mapping[str, Any]) -> str:
-    """`90`: the number of source images behind its scores."""
-    return NOTHING if block.get("images") is None else str(block["images"])
+def images(count: int | None) -> str:
+    """`90`: a number of source images."""
+    return NOTHING if count is None else str(count)
 
 
-def worst_to_best(block: Mapping[str, Any], scale: Scale, digits: int = 2) -> str:
+def worst_to_best(block: Aggregate, scale: Scale, digits: int = 2) -> str:
     """`6.33–6.47`: the mean if everything unscored were at the worst or the best end of the scale; `7.20 … ∞`.
 
     The worst comes first, even if it is the higher number. A dash if both ends are open.
     """
-    worst, best = block.get("worst_case_mean"), block.get("best_case_mean")
+    worst, best = block.worst_case_mean, block.best_case_mean
     if worst is not None and best is not None:
         return span([worst, best], digits)
     if worst is None and best is None:
@@ -108,14 +109,9 @@ def worst_to_best(block: Mapping[str, Any], scale: Scale, digits: int = 2) -> st
     return f"{worst_end} … {score(best, digits)}" if worst is None else f"{score(worst, digits)} … {best_end}"
 
 
-def coverage(block: Mapping[str, Any] | None) -> str:
+def coverage(of: Coverage) -> str:
     """`887/900`."""
-    return f"{block['scored']}/{block['total']}" if block else NOTHING
-
-
-def is_complete(block: Mapping[str, Any] | None) -> bool:
-    """True if everything in it has a score."""
-    return block is not None and block["scored"] == block["total"]
+    return f"{of.scored}/{of.total}"
 
 
 def share(part: float, whole: float) -> str:
@@ -130,12 +126,12 @@ def share(part: float, whole: float) -> str:
     return f"{percent:.0f}%"
 
 
-def rate(block: Mapping[str, Any] | None) -> str:
-    """`12% (9–15%)`: a share with its 95% interval, of `{"count", "total", "ci95"}`."""
-    if block is None or block["ci95"] is None:
+def rate(count: int, total: int, ci95: Sequence[float] | None) -> str:
+    """`12% (9–15%)`: a share with its 95% interval."""
+    if ci95 is None:
         return NOTHING
-    low, high = block["ci95"]
-    return f"{share(block['count'], block['total'])} ({100 * low:.0f}–{100 * high:.0f}%)"
+    low, high = ci95
+    return f"{share(count, total)} ({100 * low:.0f}–{100 * high:.0f}%)"
 
 
 def memory(count: int | None) -> str:
@@ -145,9 +141,9 @@ def memory(count: int | None) -> str:
     return f"{count / 2**30:.1f} GiB" if count >= 2**30 else f"{count / 2**20:.0f} MiB"
 
 
-def peak_memory(device: Mapping[str, Any]) -> str:
+def peak_memory(device: DeviceMemory) -> str:
     """`61.2 / 80.0 GiB`, from a device's `peak` and `total`; without a total, only the peak."""
-    peak, total = memory(device["peak"]), memory(device["total"])
+    peak, total = memory(device.peak), memory(device.total)
     if NOTHING in (peak, total):
         return peak
     return f"{peak.removesuffix(' GiB')} / {total}" if peak.endswith("GiB") else f"{peak} / {total}"

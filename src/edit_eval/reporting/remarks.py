@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from edit_eval.records import Scale
 from edit_eval.reporting import formats
-from edit_eval.reporting.entries import controls_are_off, entries, headlines, judges_without_sight
+from edit_eval.reporting.entries import entries, headlines, judges_without_sight
 from edit_eval.reporting.names import name_of
-from edit_eval.reporting.verdict import verdict_of
+from edit_eval.statistics.instruments import JudgeReadings
 from edit_eval.statistics.intervals import FEW_RULE_OUT
+from edit_eval.statistics.summary import Summary
 from edit_eval.store.examined import examiner
 from edit_eval.text import Text
 
@@ -23,14 +23,14 @@ def examined_words(document: Mapping[str, Any]) -> Text:
     return Text("") if by is None else by.words(document)
 
 
-def examined_lines(summary: Mapping[str, Any]) -> list[Text]:
-    """Returns what is known of each judge that can be examined, and what speaks for it."""
+def examined_lines(judges: Mapping[str, Mapping[str, Any]]) -> list[Text]:
+    """Returns what is known of each judge of a summary that can be examined, and what speaks for it."""
     by = examiner()
     if by is None:
         return []
     return [
         line
-        for judge, document in (summary.get("judges") or {}).items()
+        for judge, document in judges.items()
         for line in (Text("Judge {}: {}", judge, by.words(document)), *by.remarks(judge, document))
     ]
 
@@ -44,24 +44,24 @@ _CONTROLS = {
 }
 
 
-def wrong_lines(summary: Mapping[str, Any]) -> list[Text]:
+def wrong_lines(summary: Summary) -> list[Text]:
     """Returns every reason to distrust a judge's scores: what its examiner says, and controls not put last."""
-    judges, by = (summary.get("judges") or {}).items(), examiner()
+    judges, by = summary.judges.items(), examiner()
     warned = [line for judge, document in judges for line in by.warnings(judge, document)] if by else []
     return [*warned, *control_lines(summary)]
 
 
-def control_lines(summary: Mapping[str, Any]) -> list[Text]:
+def control_lines(summary: Summary) -> list[Text]:
     """Returns a line for each judge that is not shown to put all controls below edits."""
-    scales = {one["judge"]: Scale(**one["scores"][one["headline"]]["scale"]) for one in summary["results"]}
+    scales = {one.judge: one.leading.scale for one in summary.results}
     lines = []
     for judge, kinds in judges_without_sight(summary):
-        digits = formats.decimals(scales[judge], max(abs(beside["edits"]) for _, beside in kinds))
+        digits = formats.decimals(scales[judge], max(abs(beside.edits or 0.0) for _, beside in kinds))
         parts = []
         for kind, beside in kinds:
-            ends = formats.bracketed(beside["ci95"], digits)
-            interval = Text(", difference {}", ends) if beside["ci95"] else ""
-            control, edits = (formats.score(beside[name], digits) for name in ("control", "edits"))
+            ends = formats.bracketed(beside.ci95, digits)
+            interval = Text(", difference {}", ends) if beside.ci95 else ""
+            control, edits = (formats.score(value, digits) for value in (beside.control, beside.edits))
             parts.append(Text("{} ({} against {}{})", _CONTROLS.get(kind, kind), control, edits, interval))
         lines.append(
             Text(
@@ -73,59 +73,60 @@ def control_lines(summary: Mapping[str, Any]) -> list[Text]:
     return lines
 
 
-def unshown_lines(summary: Mapping[str, Any]) -> list[Text]:
+def unshown_lines(summary: Summary) -> list[Text]:
     """Returns a line for each judge that controls do not show to see edits, and do not show to be unfit either; one
     line if they are off."""
-    if controls_are_off(summary):
+    if summary.controls.off:
         return [Text("No controls were judged (evaluation.controls is 0), so nothing shows that the judge sees edits.")]
-    judges = [one.judge for one in verdict_of(summary).opinions if one.sees == "unknown"]
+    judges = [one.judge for one in summary.verdict.opinions if one.sees == "unknown"]
     return [Text("Judge {}: not shown fit ({})", judge, why_unshown(summary, judge)) for judge in judges]
 
 
-def why_unshown(summary: Mapping[str, Any], judge: str) -> Text:
+def why_unshown(summary: Summary, judge: str) -> Text:
     """Says why controls do not show that a judge sees edits."""
-    controls = summary["controls"]
-    kinds = (controls["judges"].get(judge) or {}).get("kinds") or {}
-    asked = max((block["coverage"]["total"] for block in kinds.values()), default=0)
+    controls = summary.controls
+    kinds = controls.judges[judge].kinds if judge in controls.judges else {}
+    asked = max((block.coverage.total for block in kinds.values()), default=0)
     if not asked:
         return Text("no controls: they would be more than a third of the few questions about edits")
-    if asked < controls["fewest"]:
+    if asked < controls.fewest:
         return Text(
             "{} control of each kind shows nothing yet, {} or more can",
             asked,
-            controls["fewest"],
+            controls.fewest,
             plural="{} controls of each kind show nothing yet, {} or more can",
         )
-    open_ = [kind for kind, block in kinds.items() if block["beside_edits"]["below"] is None]
+    open_ = [kind for kind, block in kinds.items() if block.beside_edits.below is None]
     return Text("not clearly below the edits in its scores: {}", [_CONTROLS.get(kind, kind) for kind in open_])
 
 
 # -- below the results --
 
 
-def footnotes(summary: Mapping[str, Any]) -> list[Text]:
+def footnotes(summary: Summary) -> list[Text]:
     """Returns the footnotes: none for many images, nor for a judge read once from its written answer."""
-    parts = headlines(entries(summary["results"]))
-    categories = [block for part in parts for block in part.categories.values()]
-    few = few_images([part.overall for part in parts], categories)
-    of_judges = (summary.get("readings") or {}).items()
+    parts = headlines(entries(summary.results))
+    of_all = [(part.overall.ruled_out_share, part.overall.images) for part in parts]
+    few = few_images(of_all, [(of.ruled_out_share, of.images) for part in parts for of in part.categories.values()])
+    of_judges = summary.readings.items()
     return [*few, *(line for judge, found in of_judges for line in _lines(judge, found))]
 
 
-def no_interval(blocks: Iterable[Mapping[str, Any]]) -> Text | None:
-    """Says once why blocks of the summary have no interval; None if all have one, or no mean either."""
-    reasons = dict.fromkeys(block.get("no_ci95") for block in blocks if not block.get("ci95"))
-    known = [name_of("no_ci95", reason) for reason in reasons if reason and reason != "no_scores"]
+def no_interval(reasons: Iterable[str | None]) -> Text | None:
+    """Says once why means have no interval, each by its `no_ci95`; None if all have one, or no mean either."""
+    known = [name_of("no_ci95", reason) for reason in dict.fromkeys(reasons) if reason and reason != "no_scores"]
     return Text("No interval: {}.", known) if known else None
 
 
-def few_images(means: Iterable[Mapping[str, Any]], categories: Iterable[Mapping[str, Any]] = ()) -> list[Text]:
+def few_images(
+    means: Iterable[tuple[float | None, int | None]], categories: Iterable[tuple[float | None, int | None]] = ()
+) -> list[Text]:
     """Says what intervals cannot cover, for the mean over all and the category mean that have the fewest images.
 
-    Each mean has `images` and their `ruled_out_share`, None without an interval.
+    Of each mean its `ruled_out_share`, None without an interval, and its `images`.
     """
     of_all, of_category = (
-        max(((one["ruled_out_share"], one["images"]) for one in some if one.get("ruled_out_share")), default=(0.0, 0))
+        max(((share, images) for share, images in some if share and images), default=(0.0, 0))
         for some in (means, categories)
     )
     if of_all[0] <= FEW_RULE_OUT and of_category[0] <= FEW_RULE_OUT:
@@ -162,27 +163,27 @@ def few_images(means: Iterable[Mapping[str, Any]], categories: Iterable[Mapping[
     ]
 
 
-def _lines(judge: str, found: Mapping[str, Any]) -> Iterator[Text]:
-    if found["readings"] > 1:
-        spread = formats.score(found["spread"])
+def _lines(judge: str, found: JudgeReadings) -> Iterator[Text]:
+    if found.readings > 1:
+        spread = formats.score(found.spread)
         yield Text(
             "{}: each score is the mean of {} readings, with a standard deviation of {} between them.",
             judge,
-            found["readings"],
+            found.readings,
             spread,
         )
-    if found["identical"]:
+    if found.identical:
         yield Text(
             "{0}: the {1} readings of each edit are identical, so nothing is sampled (does the "
             "server ignore the temperature or cache its answers?); leave `evaluation.readings` out, "
             "which costs {1} times as much.",
             judge,
-            found["readings"],
+            found.readings,
         )
-    mass = found["mass"]
-    if mass and mass["median"] is not None:
-        known, floor = mass["readings"] - mass["unknown"], f"{mass['floor']:g}"
-        median, below = f"{mass['median']:.3f}", mass["below"]
+    mass = found.mass
+    if mass and mass.median is not None:
+        known, floor = mass.readings - mass.unknown, f"{mass.floor:g}"
+        median, below = f"{mass.median:.3f}", mass.below
         yield Text(
             "{}: mass (the probability of all answers that were asked for) {} in the median, below "
             "{} and no answer in {} of {} readings.",
@@ -192,11 +193,11 @@ def _lines(judge: str, found: Mapping[str, Any]) -> Iterator[Text]:
             below,
             known,
         )
-    if mass and mass["unknown"]:
+    if mass and mass.unknown:
         yield Text(
             "{}: mass: unknown in {} of {} readings; its server tells only how likely the answers "
             "are beside each other.",
             judge,
-            mass["unknown"],
-            mass["readings"],
+            mass.unknown,
+            mass.readings,
         )

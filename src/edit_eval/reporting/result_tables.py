@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
@@ -11,6 +11,7 @@ from edit_eval.reporting import formats
 from edit_eval.reporting.entries import ControlRow, Entry, category_names, link, to_part
 from edit_eval.reporting.names import NAMES, control_name, name_of, scale_words, score_name, short_category
 from edit_eval.reporting.table import Column, Table, Words
+from edit_eval.statistics.blocks import Aggregate, Coverage, MeanInterval
 from edit_eval.statistics.failures import FailureGroup
 from edit_eval.text import Text, joined
 
@@ -35,24 +36,24 @@ class Figures:
     """One row: a score as a whole, one of its categories, or its judge's scores for a kind of control."""
 
     part: Entry
-    block: Mapping[str, Any]
+    block: Aggregate | MeanInterval
+    """Of a mean alone, all else is that of its score."""
     control: str = ""
     category: str = ""
 
     @property
-    def coverage(self) -> Mapping[str, Any]:
+    def coverage(self) -> Coverage:
         """Number scored, and of how many."""
-        found: Mapping[str, Any] = self.block.get("coverage") or self.part.coverage
-        return found
+        return self.block.coverage if isinstance(self.block, Aggregate) else self.part.coverage
 
     @property
     def complete(self) -> bool:
         """True if all are scored."""
-        return formats.is_complete(self.coverage)
+        return self.coverage.complete
 
     def number(self, name: str) -> str:
         """Writes a number of the block in points of the score; empty if the block lacks it."""
-        return self.part.number(self.block[name]) if name in self.block else ""
+        return self.part.number(getattr(self.block, name)) if hasattr(self.block, name) else ""
 
     def to(self, **more: object) -> str:
         """Returns a link to its samples; empty for controls, which have none on the page."""
@@ -65,7 +66,7 @@ class Figures:
 
     @property
     def images(self) -> str:
-        return formats.images(self.block)
+        return formats.images((self.block if isinstance(self.block, Aggregate) else self.part.overall).images)
 
     @property
     def mean(self) -> str:
@@ -73,21 +74,21 @@ class Figures:
 
     @property
     def interval(self) -> str:
-        return self.part.span(self.block["ci95"])
+        return self.part.span(self.block.ci95)
 
-    def other_mean(self, kind: str) -> Mapping[str, Any] | None:
+    def other_mean(self, kind: str) -> MeanInterval | None:
         """Returns its `sample_mean` or `category_mean`, unless that is the score's own mean."""
-        return self.block.get(kind) if kind == self.part.other_mean_kind else None
+        return getattr(self.block, kind, None) if kind == self.part.other_mean_kind else None
 
 
 def _other_mean(kind: str) -> Column[Figures]:
     def shows(row: Figures) -> str:
         found = row.other_mean(kind)
-        return row.part.number(found["mean"]) if found else ""
+        return row.part.number(found.mean) if found else ""
 
     def aside(row: Figures) -> str:
         found = row.other_mean(kind)
-        return row.part.span(found["ci95"]) if found and found["ci95"] else ""
+        return row.part.span(found.ci95) if found and found.ci95 else ""
 
     return Column(NAMES["mean"][kind], shows, aside=aside, when=lambda row: row.other_mean(kind), roomy=True)
 
@@ -107,7 +108,7 @@ FIGURES: Sequence[Column[Figures]] = (
     INTERVAL,
     Column(
         Text("Worst to best case"),
-        lambda row: row.part.worst_to_best(row.block) if "worst_case_mean" in row.block else "",
+        lambda row: row.part.worst_to_best(row.block) if isinstance(row.block, Aggregate) else "",
         when=lambda row: not row.complete,
         short=Text("Worst–best"),
     ),
@@ -178,9 +179,7 @@ def categories_table(
         for part in parts
         if name in part.categories
     ]
-    for part in parts if with_mean else ():
-        mean = {**part.overall["category_mean"], "images": part.overall["images"]}
-        rows.append(Figures(part, mean, category=_MEANS))
+    rows += [Figures(part, part.overall.category_mean, category=_MEANS) for part in (parts if with_mean else ())]
     return _table(rows, names, CATEGORY, Text("Mean score by category"))
 
 
@@ -211,7 +210,7 @@ def _category_mean(name: str) -> Column[Entry]:
     def interval(part: Entry) -> Words:
         if (found := row(part)) is None:
             return ""
-        known = part.span(found.block["ci95"]) if found.block["ci95"] else ""
+        known = part.span(found.block.ci95) if found.block.ci95 else ""
         scored = "" if found.complete else Text("{} scored", formats.coverage(found.coverage))
         return joined(filter(None, (known, scored))) if known or scored else ""
 

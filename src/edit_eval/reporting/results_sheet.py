@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
@@ -18,26 +18,27 @@ from edit_eval.reporting.remarks import examined_lines, footnotes, no_interval, 
 from edit_eval.reporting.result_tables import EDIT_MODEL, categories_table, items_table, results_table
 from edit_eval.reporting.strengths import battle_sheet
 from edit_eval.reporting.table import Line, Look, Table, print_sheet
-from edit_eval.reporting.verdict import verdict_of, verdict_sheet
+from edit_eval.reporting.verdict import verdict_sheet
+from edit_eval.statistics.summary import Result, Summary
 from edit_eval.text import Text, joined
 
 
-def print_summary(summary: Mapping[str, Any], console: Console, *, language: str = "en", full: bool = False) -> None:
+def print_summary(summary: Summary, console: Console, *, language: str = "en", full: bool = False) -> None:
     """Prints coverage, the verdict (`full` with what it rests on), the results of every (edit model, judge), their
     categories, and the use of time and memory."""
     print_sheet(_results(summary, full=full), console, language)
 
 
-def _results(summary: Mapping[str, Any], *, full: bool) -> Iterator[Line | Table[Any]]:
-    parts = entries(summary["results"])
+def _results(summary: Summary, *, full: bool) -> Iterator[Line | Table[Any]]:
+    parts = entries(summary.results)
     enough, *rest = coverage_words(summary)
-    look: Look = "strong" if formats.is_complete(summary["coverage"]) else "problem"
+    look: Look = "strong" if summary.coverage.complete else "problem"
     yield Line(joined(rest, " "), "", Text("{} ", enough) if rest else enough, look)
-    yield from verdict_sheet(verdict_of(summary), full=full)
+    yield from verdict_sheet(summary.verdict, full=full)
     for refused in refusals(summary):
         yield Line(Text("{} refused {} of {} edits: {}.", *refused.values()))
-    yield from (Line(Text("note: {}", note), "problem") for note in summary.get("notes") or ())
-    yield from (Line(line, "quiet") for line in examined_lines(summary))
+    yield from (Line(Text("note: {}", note), "problem") for note in summary.notes)
+    yield from (Line(line, "quiet") for line in examined_lines(summary.judges))
     yield from (Line(line, "wrong") for line in wrong_lines(summary))
     yield from (Line(line, "quiet") for line in unshown_lines(summary))
     judges = list(dict.fromkeys(part.judge for part in parts))
@@ -46,26 +47,26 @@ def _results(summary: Mapping[str, Any], *, full: bool) -> Iterator[Line | Table
             yield Line()
             yield Line(Text("judged by {}", judge), "strong")
         yield from _of_judge(summary, judge)
-    yield from battle_sheet(summary)
+    yield from battle_sheet(summary.battles, [one.edit_model for one in summary.edits])
     of_analyses = sections(summary)
     for section in of_analyses:
         yield from section.sheet() if not section.appendix else ()
     yield from map(Line, (*footnotes(summary), *published_lines(summary)))
-    timing = summary.get("timing") or {}
-    if timing.get("devices"):
+    timing = summary.timing
+    if timing.devices:
         yield Line()
-        yield device_times_table(summary)
-    if _on_gpus(timing.get("memory") or {}):
+        yield device_times_table(timing)
+    if any(one.on_gpu for one in timing.memory.values()):
         yield Line()
-        yield highest_memory_table(summary)
-        if len(timing["memory"]) > 1:
-            yield Line(Text("The highest of {} devices.", len(timing["memory"])), "quiet")
+        yield highest_memory_table(timing.memory)
+        if len(timing.memory) > 1:
+            yield Line(Text("The highest of {} devices.", len(timing.memory)), "quiet")
     for section in of_analyses:
         yield from section.sheet() if section.appendix else ()
 
 
-def _of_judge(summary: Mapping[str, Any], judge: str) -> Iterator[Line | Table[Any]]:
-    parts = [part for part in entries(summary["results"]) if part.judge == judge]
+def _of_judge(summary: Summary, judge: str) -> Iterator[Line | Table[Any]]:
+    parts = [part for part in entries(summary.results) if part.judge == judge]
     leading = headlines(parts)
     several = (EDIT_MODEL,) if len(leading) > 1 else ()
     for score, some in groupby(parts, key=lambda part: part.score):
@@ -83,62 +84,56 @@ def _of_judge(summary: Mapping[str, Any], judge: str) -> Iterator[Line | Table[A
                 ),
                 "quiet",
             )
-    if items := [part for part in entries(summary["results"], parts=True) if part.judge == judge]:
+    if items := [part for part in entries(summary.results, parts=True) if part.judge == judge]:
         yield Line()
         yield items_table(items, names=several)
     if any(part.categories for part in leading):
         yield Line()
         yield categories_table(leading, names=several, with_mean=True)
-    blocks = [part.overall for part in parts]
-    blocks += [block for part in leading for block in (part.overall["category_mean"], *part.categories.values())]
-    if missing := no_interval(blocks):
+    reasons = [part.overall.no_ci95 for part in parts]
+    for part in leading:
+        reasons += [part.overall.category_mean.no_ci95, *(of.no_ci95 for of in part.categories.values())]
+    if missing := no_interval(reasons):
         yield Line(missing, "quiet")
 
 
-def coverage_words(summary: Mapping[str, Any]) -> list[Text]:
+def coverage_words(summary: Summary) -> list[Text]:
     """Returns `887 of 900 scored.`, `Not scored: 8 edit failed, 5 judge refused.`, and whether that is enough."""
-    coverage = summary["coverage"]
-    words = [Text("{} of {} scored.", coverage["scored"], coverage["total"])]
-    by_status = (coverage.get("by_status") or {}).items()
+    coverage = summary.coverage
+    words = [Text("{} of {} scored.", coverage.scored, coverage.total)]
+    by_status = coverage.by_status.items()
     if unscored := [counted_status(count, status) for status, count in by_status if status != "ok" and count]:
         words.append(Text("Not scored: {}.", unscored))
-    if again := coverage.get("asked_again"):
-        words.append(Text("{} of {} scores came only when asked again.", again, coverage["scored"]))
-    if not coverage.get("reached", True):
-        words.append(Text("Less than the {} asked for.", formats.share(coverage["required"], 1)))
-    if summary.get("status") != "complete":
+    if again := coverage.asked_again:
+        words.append(Text("{} of {} scores came only when asked again.", again, coverage.scored))
+    if not coverage.reached:
+        words.append(Text("Less than the {} asked for.", formats.share(coverage.required, 1)))
+    if not summary.complete:
         words.append(Text("This run is not finished. The numbers cover what is done so far."))
     return words
 
 
-def published_lines(summary: Mapping[str, Any]) -> list[Text]:
+def published_lines(summary: Summary) -> list[Text]:
     """Returns the numbers as defined by a benchmark's authors, a line each."""
     lines = []
-    for one in summary["results"]:
-        for name, found in (one.get("published") or {}).items():
-            words = Text("{} {}", name, formats.published(found["value"]))
-            if found["value"] is None:
-                words = Text("{}: none ({})", name, found["reason"])
-            lines.append(Text("{}: {}, {}: {}", whose(one, name), one["edit_model"], one["judge"], words))
+    for one in summary.results:
+        for name, found in one.published.items():
+            words = Text("{} {}", name, formats.published(found.value))
+            if found.value is None:
+                words = Text("{}: none ({})", name, found.reason)
+            lines.append(Text("{}: {}, {}: {}", whose(one, name), one.edit_model, one.judge, words))
     return [*lines, *certificate_lines(summary)]
 
 
-def certificate_lines(summary: Mapping[str, Any]) -> list[Text]:
+def certificate_lines(summary: Summary) -> list[Text]:
     """Returns for each judge whether the authors' numbers from its replies are certified, and on what."""
-    found = {one["judge"]: one["certificate"] for one in summary["results"] if one.get("certificate")}
+    found = {one.judge: one.certificate for one in summary.results if one.certificate}
     return [Text("The authors' numbers ({}): {}.", judge, said(of)) for judge, of in found.items()]
 
 
 AS_THEIRS, BY_FORMULA = Text("As the authors define it"), Text("By the authors' formula")
 
 
-def whose(result: Mapping[str, Any], number: str) -> Text:
+def whose(result: Result, number: str) -> Text:
     """Returns what a published number of an entry is called: the authors' only if it is certified."""
-    return AS_THEIRS if is_certified(result.get("certificate", {}), number) else BY_FORMULA
-
-
-def _on_gpus(memory: Mapping[str, Any]) -> bool:
-    """True if memory use before or after a model is known; for workers on the CPU it never is."""
-    return any(
-        stage[when] is not None for one in memory.values() for stage in one["stages"] for when in ("before", "after")
-    )
+    return AS_THEIRS if is_certified(result.certificate or {}, number) else BY_FORMULA

@@ -12,11 +12,10 @@ from edit_eval.reporting import formats
 from edit_eval.reporting.formats import signed
 from edit_eval.reporting.names import NAMES
 from edit_eval.reporting.table import Column, Line, Look, Sheet, Table
-from edit_eval.statistics.battles import Fought
+from edit_eval.statistics.battles import Fought, JudgeBattles, ScoreBattles
 from edit_eval.statistics.families import Correction
+from edit_eval.statistics.strengths import RankedStrength, Strength, StrengthDifference
 from edit_eval.text import Text, counted
-
-Row = Mapping[str, Any]
 
 DOUBTS = {
     "no_votes": Text("No strengths: nobody has preferred one to another."),
@@ -39,41 +38,41 @@ _INFINITE = "∞"
 
 
 def strengths_table(
-    strengths: Sequence[Row],
-    with_failures: Sequence[Row] | None = None,
+    strengths: Sequence[RankedStrength],
+    with_failures: Sequence[Strength] | None = None,
     rated: Mapping[Text, Mapping[str, float]] | None = None,
     places: Mapping[str, int] | None = None,
-) -> Table[Row]:
+) -> Table[RankedStrength]:
     """Returns a row for each edit model, strongest first, also with the strength if failed edits count as lost.
 
     `rated`: Elo points that other arenas would give, by title and edit model. `places`: colour and mark of each model.
     """
-    lost = {one["edit_model"]: one["strength"] for one in with_failures or ()}
+    lost = {one.edit_model: one.strength for one in with_failures or ()}
 
     def points(arena: Mapping[str, float]) -> Any:
-        return lambda one: None if (found := arena.get(one["edit_model"])) is None else f"{found:.0f}"
+        return lambda one: None if (found := arena.get(one.edit_model)) is None else f"{found:.0f}"
 
-    columns: list[Column[Row]] = [
-        Column(Text("Rank"), lambda one: formats.rank(one["rank"]), kind="word", look="quiet"),
+    columns: list[Column[RankedStrength]] = [
+        Column(Text("Rank"), lambda one: formats.rank(one.rank), kind="word", look="quiet"),
         Column(
             Text("Edit model"),
-            lambda one: one["edit_model"],
+            lambda one: one.edit_model,
             kind="name",
-            mark=(lambda one: places[one["edit_model"]]) if places else None,
+            mark=(lambda one: places[one.edit_model]) if places else None,
         ),
-        Column(Text("Strength"), lambda one: signed(one["strength"]), look="strong"),
-        Column(Text("95% interval"), lambda one: ends(one["ci95"])),
-        Column(Text("With failures"), lambda one: signed(lost.get(one["edit_model"])), when=lambda one: bool(lost)),
-        Column(Text("Share of votes"), lambda one: None if one["share"] is None else formats.share(one["share"], 1)),
-        Column(Text("Elo"), lambda one: None if one["elo"] is None else f"{one['elo']:.0f}", roomy=True),
+        Column(Text("Strength"), lambda one: signed(one.strength), look="strong"),
+        Column(Text("95% interval"), lambda one: ends(one.ci95)),
+        Column(Text("With failures"), lambda one: signed(lost.get(one.edit_model)), when=lambda one: bool(lost)),
+        Column(Text("Share of votes"), lambda one: None if one.share is None else formats.share(one.share, 1)),
+        Column(Text("Elo"), lambda one: None if one.elo is None else f"{one.elo:.0f}", roomy=True),
         *(Column(title, points(arena), look="quiet", roomy=True) for title, arena in (rated or {}).items()),
     ]
     return Table(columns, by_strength(strengths), label=Text("Strengths"), style="ranks")
 
 
-def by_strength(strengths: Sequence[Row]) -> list[Row]:
+def by_strength(strengths: Sequence[RankedStrength]) -> list[RankedStrength]:
     """Sorts edit models, the strongest first, those without a strength last."""
-    return sorted(strengths, key=lambda one: (one["strength"] is None, -(one["strength"] or 0)))
+    return sorted(strengths, key=lambda one: (one.strength is None, -(one.strength or 0)))
 
 
 def ends(interval: Sequence[float | None] | None) -> str:
@@ -84,11 +83,11 @@ def ends(interval: Sequence[float | None] | None) -> str:
     return f"[{f'-{_INFINITE}' if low is None else signed(low)}, {_INFINITE if high is None else signed(high)}]"
 
 
-def wins_table(found: Row, order: Sequence[str], places: Mapping[str, int]) -> Table[str]:
+def wins_table(found: ScoreBattles, order: Sequence[str], places: Mapping[str, int]) -> Table[str]:
     """Returns a row for each edit model: the battles it won and lost against each other one."""
-    won = {(one["a"], one["b"]): (one[Fought.FIRST], one[Fought.SECOND]) for one in found["pairs"]}
+    won = {(one.a, one.b): (one.first, one.second) for one in found.pairs}
     won |= {(b, a): (lost, its) for (a, b), (its, lost) in won.items()}
-    surely = {(better, other) for one in found["differences"] for better, other in _shown(one)}
+    surely = {(better, other) for one in found.differences for better, other in _shown(one)}
 
     def against(other: str, model: str) -> str | None:
         return "{} : {}".format(*won[model, other]) if (model, other) in won else None
@@ -108,24 +107,22 @@ def wins_table(found: Row, order: Sequence[str], places: Mapping[str, int]) -> T
 OTHERS = {"geditbench_v2": "GEdit-Bench v2", "genarena": "GenArena"}
 
 
-def _called(arena: str, certificate: Row) -> Text:
+def _called(arena: str, certificate: Mapping[str, object]) -> Text:
     """Returns what an arena's points are called: as there only if they are certified."""
     words = Text("Elo as in {}", OTHERS[arena])
     return words if is_certified(certificate, arena) else Text("Elo by the formula of {}", OTHERS[arena])
 
 
-def _shown(difference: Row) -> list[tuple[str, str]]:
+def _shown(difference: StrengthDifference) -> list[tuple[str, str]]:
     """Returns who of two is shown to be better, and the other; nothing if neither is."""
-    both = difference["a"], difference["b"]
-    return [both if difference["better"] == both[0] else both[::-1]] if difference["better"] else []
+    both = difference.a, difference.b
+    return [both if difference.better == both[0] else both[::-1]] if difference.better else []
 
 
-def nothing_known(found: Row) -> Text | None:
+def nothing_known(found: ScoreBattles) -> Text | None:
     """Says what a judge does that prefers nobody, or too seldom; None if something is known of its preferences."""
-    outcomes, contradictions = found["outcomes"], found["contradictions"]
-    decided = found["battles"] - outcomes[Fought.MISSING]
-    doubt = found["strengths"][0]["no_ci95"]
-    return doubt_words(doubt, decided, outcomes[Fought.TIE], contradictions["count"], contradictions["first"])
+    doubt, contradictions = found.strengths[0].no_ci95, found.contradictions
+    return doubt_words(doubt, found.decided, found.outcomes[Fought.TIE], contradictions.count, contradictions.first)
 
 
 def doubt_words(doubt: str | None, decided: int, ties: int, count: int, first: int) -> Text | None:
@@ -150,31 +147,34 @@ def doubt_words(doubt: str | None, decided: int, ties: int, count: int, first: i
     )
 
 
-def battle_sheet(summary: Mapping[str, Any], *, titled: bool = False) -> Sheet:
+def battle_sheet(battles: Mapping[str, JudgeBattles], edit_models: Sequence[str], *, titled: bool = False) -> Sheet:
     """Returns, for each judge that compares, its strengths, who won against whom, and how far to trust it.
 
-    `titled`: a title above already says that these judges are shown two edits.
+    `edit_models` are all, in the order of their colours. `titled`: a title above already says that these judges are
+    shown two edits.
     """
 
     def title_of(judge: str, score: str) -> Text:
         who = Text("{}: {}", judge, score) if score else judge
         return Text("Compared by {}", who) if titled else Text("Two edits at a time, compared by {}", who)
 
-    places = {one["edit_model"]: place for place, one in enumerate(summary.get("edits") or ())}
+    places = {name: place for place, name in enumerate(edit_models)}
     parts: list[Line | Table[Any]] = []
-    for judge, of in (summary.get("battles") or {}).items():
-        found_there = of.get("as_others_rate") or {}
-        certificates = {arena: certificate_of_points(arena, of) for arena in OTHERS if arena in found_there}
+    for judge, of in battles.items():
+        found_there = of.as_others_rate
+        certificates = {
+            arena: certificate_of_points(arena, of.protocol, of.certificate) for arena in OTHERS if arena in found_there
+        }
         rated = {_called(arena, one): found_there[arena] for arena, one in certificates.items()} or None
-        for score, found in of["scores"].items():
-            title = title_of(judge, score if len(of["scores"]) > 1 else "")
+        for score, found in of.scores.items():
+            title = title_of(judge, score if len(of.scores) > 1 else "")
             parts += [Line(), Line(title, "strong"), *_of_score(found, rated, places)]
             rated = None  # Elo points are of the headline alone
         parts += [
             Line(Text("{}: {}.", _called(arena, one), certified_words(one)), "quiet")
             for arena, one in certificates.items()
         ]
-        if unread := of.get("others_may_read"):
+        if unread := of.others_may_read:
             parts.append(
                 Line(
                     Text(
@@ -185,72 +185,72 @@ def battle_sheet(summary: Mapping[str, Any], *, titled: bool = False) -> Sheet:
                     "quiet",
                 )
             )
-        if joint := of.get("together"):
+        if joint := of.together:
             parts += [Line(), Line(title_of(judge, Text("all questions together, each of the same weight")), "strong")]
-            parts.append(strengths_table(joint["strengths"], places=places))
-            parts += ranks_lines(joint)
+            parts.append(strengths_table(joint.strengths, places=places))
+            parts += ranks_lines(joint.family)
     return [*parts, Line(_ESTIMATOR, "quiet")] if parts else []
 
 
-def ranks_lines(found: Row) -> Iterator[Line]:
+def ranks_lines(correction: Correction) -> Iterator[Line]:
     """Says what ranks are corrected for; nothing where no two could be tested, and so no rank is."""
-    if (correction := Correction.of(found["family"])).tests:
+    if correction.tests:
         yield Line(correction.words(), "quiet")
 
 
-def _of_score(found: Row, rated: Any, places: Mapping[str, int]) -> Iterator[Line | Table[Any]]:
-    table = strengths_table(found["strengths"], found["with_failures"], rated, places)
+def _of_score(found: ScoreBattles, rated: Any, places: Mapping[str, int]) -> Iterator[Line | Table[Any]]:
+    table = strengths_table(found.strengths, found.with_failures, rated, places)
     yield table
     if says := nothing_known(found):
         yield Line(Text("{:. }.", [says]), "problem")
-    yield from doubt_lines(found["strengths"], "problem")
+    yield from doubt_lines(found.strengths, "problem")
     yield Line()
-    yield wins_table(found, [row["edit_model"] for row in table.rows], places)
+    yield wins_table(found, [row.edit_model for row in table.rows], places)
     yield Line()
     yield from map(Line, _lines(found))
-    yield from ranks_lines(found)
+    yield from ranks_lines(found.family)
 
 
-def doubt_lines(strengths: Sequence[Row], look: Look) -> Iterator[Line]:
+def doubt_lines(strengths: Sequence[Strength], look: Look) -> Iterator[Line]:
     """Yields why strengths have no interval, each reason once."""
-    for doubt in dict.fromkeys(row["no_ci95"] for row in strengths if row["no_ci95"]):
+    for doubt in dict.fromkeys(row.no_ci95 for row in strengths if row.no_ci95):
         yield Line(DOUBTS[doubt] if doubt in DOUBTS else Text("No interval: {}.", NAMES["no_ci95"][doubt]), look)
 
 
-def _lines(found: Mapping[str, Any]) -> Iterator[Text]:
-    outcomes, contradictions = found["outcomes"], found["contradictions"]
-    decided = found["battles"] - outcomes[Fought.MISSING]
+def _lines(found: ScoreBattles) -> Iterator[Text]:
+    outcomes, contradictions = found.outcomes, found.contradictions
+    decided = found.decided
     yield Text(
         "{} of {} battles have an answer in both orders: {}, {} ({} of them).",
         decided,
-        found["battles"],
+        found.battles,
         counted(outcomes[Fought.TIE], "tie"),
-        counted(contradictions["count"], "contradiction"),
-        formats.rate({**contradictions, "total": decided}),
+        counted(contradictions.count, "contradiction"),
+        formats.rate(contradictions.count, decided, contradictions.ci95),
     )
-    if stored := found.get("stored"):
+    if stored := found.stored:
         yield Text(
             "{} of {} are taken over: the strengths of its edit models are as there, with the mean 0, and are held for "
             "those that join.",
-            counted(stored["battles"], "battle"),
-            stored["run"],
+            counted(stored.battles, "battle"),
+            stored.run,
         )
-    if looks := found.get("looks"):
+    if looks := found.looks:
         yield Text(
             "{} of at most {} rounds are asked: after each the strengths are looked at, so every interval is at "
             "{:.2%}, and those of all looks together hold 95%.",
-            looks["rounds"],
-            looks["of"],
-            looks["level"],
+            looks.rounds,
+            looks.of,
+            looks.level,
         )
-    if found["missing"]:
+    if found.missing:
         yield Text(
             "Without an outcome: {}.",
-            [Text("{} × {}", count, NAMES["status"][status]) for status, count in found["missing"].items()],
+            [Text("{} × {}", count, NAMES["status"][status]) for status, count in found.missing.items()],
         )
-    if (fit := found["davidson"]) is not None and fit["side_ci95"]:
+    if (fit := found.davidson) is not None and fit.side_ci95:
         yield Text(
             "To be shown first is worth {} {} in logits; both orders are asked, so no edit model gains by it.",
-            signed(fit["side"]),
-            ends(fit["side_ci95"]),
+            signed(fit.side),
+            ends(fit.side_ci95),
         )

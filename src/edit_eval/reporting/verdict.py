@@ -6,7 +6,6 @@ Terminal, page, live view, Markdown, notebook, gate's log and card show the same
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
 
 from edit_eval.reporting import formats
 from edit_eval.reporting.comparison_tables import digits_of
@@ -23,11 +22,6 @@ _MOST_NAMES = 3
 """Names that a sentence has room for; more are counted."""
 ADVICE_SHOWN = 2
 """Things to do next that are shown; the first is the most useful one."""
-
-
-def verdict_of(summary: Mapping[str, Any]) -> Verdict:
-    """Returns the verdict of a summary."""
-    return Verdict.of(summary["verdict"])
 
 
 def of_comparison(comparison: Comparison) -> Verdict:

@@ -15,15 +15,18 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from functools import partial
-from typing import Any
 
+import msgspec
 import numpy as np
 
 from edit_eval.records import JUDGE_FAILED, NO_EDIT, Judgement, Reading, Results, Sample, Status
+from edit_eval.statistics.blocks import Coverage, RequiredCoverage
 from edit_eval.statistics.failures import failure_interval
+from edit_eval.statistics.families import Correction
 from edit_eval.statistics.intervals import FloatArray, IntArray
 from edit_eval.statistics.people import Vote
 from edit_eval.statistics.preferences import ELO, level, newton, preferences
+from edit_eval.statistics.strengths import Davidson, RankedStrength, Strength, StrengthDifference
 
 FORWARD, BACKWARD = "forward", "backward"
 """Orders in which the first edit, or the second one, is shown first."""
@@ -39,6 +42,125 @@ class Fought(StrEnum):
     """One order is for the first, the other for the second."""
     MISSING = "missing"
     """An order has no answer, or an edit is missing."""
+
+
+class Contradictions(msgspec.Struct, frozen=True, kw_only=True):
+    """Battles whose two orders contradict each other."""
+
+    count: int
+    first: int
+    """How many of them are for the one shown first."""
+    share: float | None
+    """Of the battles with an outcome, 0 to 1; None without any."""
+    ci95: list[float] | None
+    """Of the share, clustered on source images (`failures.failure_interval`)."""
+
+
+class PairBattles(msgspec.Struct, frozen=True, kw_only=True):
+    """The outcomes of the battles of two edit models, as seen from `a`."""
+
+    a: str
+    b: str
+    first: int
+    """Won by `a`."""
+    second: int
+    """Won by `b`."""
+    tie: int
+    contradiction: int
+    missing: int
+
+    @property
+    def decided(self) -> int:
+        """Those with an outcome."""
+        return self.first + self.second + self.tie + self.contradiction
+
+
+class BattlesTakenOver(msgspec.Struct, frozen=True, kw_only=True):
+    """Battles that are taken over: in strengths, differences and pairs, and in nothing else."""
+
+    run: str
+    """The earlier run."""
+    battles: int
+
+
+class Looks(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a design that is extended has come."""
+
+    rounds: int
+    """That were asked."""
+    of: int
+    """At most."""
+    level: float
+    """Of the intervals, so that those of all looks together hold 95 %."""
+
+
+class JointStrengths(msgspec.Struct, frozen=True, kw_only=True):
+    """Strengths by all of a judge's questions at once, each of the same weight."""
+
+    strengths: list[RankedStrength]
+    differences: list[StrengthDifference]
+    family: Correction
+
+
+class ScoreBattles(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a judge's battles come to by one of its scores."""
+
+    strengths: list[RankedStrength]
+    differences: list[StrengthDifference]
+    family: Correction
+    """What ranks and p are corrected for."""
+    davidson: Davidson | None
+    answers: int
+    """Votes: two a battle."""
+    battles: int
+    samples: int
+    """With an answer."""
+    outcomes: dict[Fought, int]
+    """Number of battles by outcome."""
+    missing: dict[str, int]
+    """Battles without an outcome, by status."""
+    contradictions: Contradictions
+    pairs: list[PairBattles]
+    with_failures: list[Strength] | None
+    """The strengths with failed edits counted as lost; None if none failed."""
+    stored: BattlesTakenOver | None = None
+    """Not in the document if nothing was taken over."""
+    looks: Looks | None = None
+    """Not in the document unless the design is extended."""
+
+    @property
+    def decided(self) -> int:
+        """Battles with an outcome."""
+        return self.battles - self.outcomes[Fought.MISSING]
+
+
+class JudgeBattles(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the battles of a judge come to that is shown two edits at a time."""
+
+    coverage: Coverage
+    scores: dict[str, ScoreBattles]
+    """By each of its questions, the headline first."""
+    together: JointStrengths | None = None
+    """By all of them; not in the document with one."""
+    protocol: str
+    as_others_rate: dict[str, dict[str, float]]
+    """Elo points as other arenas would give (`geditbench_v2`, `genarena`), by edit model, where they can be told."""
+    certificate: Mapping[str, object] | None = None
+    """Of a published protocol, whether the points of the arena of its name are certified."""
+    others_may_read: int = 0
+    """Answers that cannot be read here and may be answers to these arenas: if there are any, there are no such points.
+    Not in the document if there are none."""
+
+    @property
+    def headline(self) -> ScoreBattles:
+        """The results by its headline."""
+        return next(iter(self.scores.values()))
+
+
+class RunBattles(JudgeBattles, frozen=True, kw_only=True, omit_defaults=True):
+    """The same of a run, which asks for a coverage."""
+
+    coverage: RequiredCoverage
 
 
 def value_names(score: str, order: str) -> tuple[str, str]:
@@ -134,7 +256,7 @@ def tables_of(scores: Iterable[Collection[str]]) -> int:
 
 def battles_by_judge(
     results: Results, *, tables: int | None = None
-) -> dict[str, tuple[list[Judgement], dict[str, Any]]]:
+) -> dict[str, tuple[list[Judgement], dict[str, ScoreBattles]]]:
     """Returns for each judge that compares two edits its judgements, and their results by each of its scores, the
     headline first.
 
@@ -162,8 +284,8 @@ def battles_by_judge(
     }
 
 
-def together(results: Results, battles: Sequence[Judgement], scores: Sequence[str]) -> dict[str, Any]:
-    """Returns `strengths`, `differences` and `family` by all of a judge's questions at once, each of the same weight.
+def together(results: Results, battles: Sequence[Judgement], scores: Sequence[str]) -> JointStrengths:
+    """Returns the strengths by all of a judge's questions at once.
 
     Intervals are clustered on source images, so that several answers about one picture are not several pictures.
     """
@@ -183,7 +305,7 @@ def together(results: Results, battles: Sequence[Judgement], scores: Sequence[st
         looks=looks,
         joined=results.joined,
     )
-    return {name: found[name] for name in ("strengths", "differences", "family")}
+    return JointStrengths(strengths=found.strengths, differences=found.differences, family=found.family)
 
 
 def _come_to(
@@ -193,17 +315,10 @@ def _come_to(
     score: str,
     tables: int,
     looks: int,
-) -> dict[str, Any]:
-    """Returns the results of a judge's battles by one of its scores: `strengths`, `differences`, `family` and
-    `davidson` of `preferences`;
+) -> ScoreBattles:
+    """Returns the results of a judge's battles by one of its scores.
 
-    `outcomes`, the number of battles by outcome; `missing`, those without an outcome by status; `contradictions`, their
-    `count`, how many of them are for the one shown `first`, their share of battles with an outcome, and its interval,
-    clustered on source images (`failures.failure_interval`); `pairs`, for every two models `a` and `b` the number of
-    each outcome, as seen from `a`; `with_failures`, the strengths with failed edits counted as lost, without ranks,
-    None if none failed; `looks` of a design that is extended: `rounds` that were asked, `of` how many at most, and
-    `level`, that of its intervals; `stored`, where battles of an earlier `run` are taken over, how many: they are in
-    strengths, differences and `pairs`, and the models that `joined` are estimated with theirs held.
+    Of `stored` ones, strengths, differences and pairs are, and the models that joined are estimated with theirs held.
     """
     votes = votes_of([*battles, *stored], score, results.samples)
     edits = {(one.sample_id, one.edit_model, one.edit_seed): one.status for one in results.edits}
@@ -230,37 +345,37 @@ def _come_to(
     decided = sum(outcomes.values()) - outcomes[Fought.MISSING]
     rated = partial(preferences, edit_models=results.edit_models, looks=looks, joined=results.joined)
     found = rated(votes, taken_in={one.rater for one in votes}, tables=tables)
-    return {
-        **{name: found[name] for name in ("strengths", "differences", "family", "davidson")},
-        "answers": found["votes"],
-        "battles": len(battles),
-        "samples": found["samples"],
-        "outcomes": {one.value: outcomes[one] for one in Fought},
-        "missing": dict(sorted(missing.items())),
-        "contradictions": {
-            "count": outcomes[Fought.CONTRADICTION],
-            "first": took_first,
-            "share": outcomes[Fought.CONTRADICTION] / decided if decided else None,
-            "ci95": failure_interval(
+    return ScoreBattles(
+        strengths=found.strengths,
+        differences=found.differences,
+        family=found.family,
+        davidson=found.davidson,
+        answers=found.votes,
+        battles=len(battles),
+        samples=found.samples,
+        outcomes={one: outcomes[one] for one in Fought},
+        missing=dict(sorted(missing.items())),
+        contradictions=Contradictions(
+            count=outcomes[Fought.CONTRADICTION],
+            first=took_first,
+            share=outcomes[Fought.CONTRADICTION] / decided if decided else None,
+            ci95=failure_interval(
                 np.array([each for of in contradicted.values() for each in of], dtype=np.float64),
                 np.repeat(np.arange(len(contradicted)), [len(of) for of in contradicted.values()]),
             )
             if decided
             else None,
-        },
-        "pairs": [
-            {"a": a, "b": b, **{one.value: pairs[a, b][one] for one in Fought}}
+        ),
+        pairs=[
+            PairBattles(a=a, b=b, **{one.value: pairs[a, b][one] for one in Fought})
             for a, b in sorted(pairs, key=lambda two: [results.edit_models.index(one) for one in two])
         ],
-        "with_failures": [
-            {name: value for name, value in row.items() if name != "rank"}
-            for row in rated([*votes, *lost], taken_in={one.rater for one in lost})["strengths"]
-        ]
+        with_failures=[row.unranked for row in rated([*votes, *lost], taken_in={one.rater for one in lost}).strengths]
         if lost
         else None,
-        **({"stored": {"run": stored[0].made_in, "battles": len(stored)}} if stored else {}),
-        **({"looks": {"rounds": min(results.rounds, looks), "of": looks, "level": level(looks)}} if looks > 1 else {}),
-    }
+        stored=BattlesTakenOver(run=stored[0].made_in, battles=len(stored)) if stored else None,
+        looks=Looks(rounds=min(results.rounds, looks), of=looks, level=level(looks)) if looks > 1 else None,
+    )
 
 
 # -- ratings as others publish them --

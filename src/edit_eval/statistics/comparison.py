@@ -11,8 +11,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
-from typing import Any
 
+import msgspec
 import numpy as np
 
 from edit_eval.errors import ConfigurationError
@@ -93,8 +93,7 @@ class FewLosses:
     """At most `MOST_NAMED` of them, the largest loss first."""
 
 
-@dataclass(frozen=True)
-class SampleDifference:
+class SampleDifference(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One sample's two scores."""
 
     sample_id: str
@@ -103,8 +102,13 @@ class SampleDifference:
     b: float
     difference: float
     words_a: str = ""
-    """The judge's words about a's edit, if any."""
+    """The judge's words about a's edit; not in a document if there are none."""
     words_b: str = ""
+
+    @property
+    def without_words(self) -> SampleDifference:
+        """The same without what the judge said."""
+        return msgspec.structs.replace(self, words_a="", words_b="")
 
 
 @dataclass(frozen=True)
@@ -180,8 +184,7 @@ class Pair:
         return self.outcome.better
 
 
-@dataclass(frozen=True)
-class ColumnSummary:
+class ColumnSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One column beside the others."""
 
     name: str
@@ -204,8 +207,33 @@ class ColumnSummary:
     """See `families.ranks`: columns that no test separates share one. None without enough shared source images."""
     failed: FailedEdits
     run: str = ""
+    """Not in the document of one run."""
     differs: tuple[str, ...] = ()
-    """Differences of the edit model from that of the first column, a line each."""
+    """Differences of the edit model from that of the first column, a line each; not in the document if there are
+    none."""
+
+
+class ModelComparison(msgspec.Struct, frozen=True, kw_only=True):
+    """The tests of a comparison, as its document has them."""
+
+    alpha: float
+    power: float
+    tests: int
+    """How many p-values are corrected for."""
+    family: Correction
+    """The same, and how."""
+    columns: tuple[ColumnSummary, ...]
+    pairs: tuple[Pair, ...]
+
+
+class ComparisonDocument(ModelComparison, frozen=True, kw_only=True):
+    """What `edit-eval compare --json` prints."""
+
+    schema: int
+    gate: Gate
+    verdict: Verdict | None
+    notes: tuple[str, ...]
+    """Warnings for the reader."""
 
 
 @dataclass(frozen=True)
@@ -236,20 +264,36 @@ class Comparison:
         """The judges, in order."""
         return tuple(dict.fromkeys(column.judge for column in self.columns))
 
-    def document(self) -> dict[str, Any]:
-        """Returns plain data for JSON."""
-        return {
-            "schema": SCHEMA,
-            "alpha": ALPHA,
-            "power": POWER,
-            "tests": self.correction.tests,
-            "family": self.correction.document(),
-            "columns": [{**asdict(column), "differs": list(column.differs)} for column in self.columns],
-            "pairs": [asdict(pair) for pair in self.pairs],
-            "gate": asdict(self.gate),
-            "verdict": self.verdict and self.verdict.document(),
-            "notes": list(self.notes),
-        }
+    @property
+    def of_models(self) -> ModelComparison:
+        """Its numbers as a run's summary has them: without the run's name, and without what judges said."""
+        found = self.document()
+        return ModelComparison(
+            alpha=found.alpha,
+            power=found.power,
+            tests=found.tests,
+            family=found.family,
+            columns=tuple(msgspec.structs.replace(column, run="", differs=()) for column in found.columns),
+            pairs=tuple(
+                replace(pair, largest=tuple(sample.without_words for sample in pair.largest)) for pair in found.pairs
+            ),
+        )
+
+    def document(self) -> ComparisonDocument:
+        """Returns what `--json` prints."""
+        correction = self.correction
+        return ComparisonDocument(
+            schema=SCHEMA,
+            alpha=ALPHA,
+            power=POWER,
+            tests=correction.tests,
+            family=correction,
+            columns=self.columns,
+            pairs=self.pairs,
+            gate=self.gate,
+            verdict=self.verdict,
+            notes=self.notes,
+        )
 
 
 def compare(

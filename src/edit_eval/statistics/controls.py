@@ -16,11 +16,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
+import msgspec
 import numpy as np
 
 from edit_eval.records import CONTROL, Judgement, Results, Sample, Status
+from edit_eval.statistics.blocks import Aggregate
 from edit_eval.statistics.intervals import FloatArray, cluster_codes, estimate
 from edit_eval.statistics.power import ALPHA
 from edit_eval.statistics.series import Series, gain
@@ -36,6 +37,66 @@ MOST_OF_SMALL, MOST = 12, 25
 EXACT = 30
 """With more differences than that, signs are drawn: 2^30 sums are two halves of 2^15."""
 DRAWN = 100_000
+
+
+class BesideEdits(msgspec.Struct, frozen=True, kw_only=True):
+    """A kind of control beside the edits of one model, paired on the samples that have both; all in points."""
+
+    edit_model: str
+    n: int
+    """Samples that have both."""
+    images: int
+    """Source images of these."""
+    edits: float | None
+    """Mean of the edits; None without any such sample, as all below."""
+    control: float | None
+    """Mean of the control."""
+    difference: float | None = None
+    """Edits less control."""
+    ci95: list[float] | None = None
+    """Its interval, clustered on the source image."""
+    p: float | None = None
+    """That of this module, corrected for edit models and looks."""
+    below: bool | None = None
+    """True: the control is shown to be worse; False: it does not seem to be; None: neither."""
+
+
+class ControlNumbers(Aggregate, frozen=True, kw_only=True):
+    """A judge's scores of one kind of control; the mean is over samples."""
+
+    beside_edits: BesideEdits
+    """Beside the edit model most clearly above it."""
+
+
+class JudgeControls(msgspec.Struct, frozen=True, kw_only=True):
+    """A judge's controls."""
+
+    score: str
+    """The headline, which all of it is about."""
+    last: bool | None
+    """Whether every kind is put below edits; None where that is not shown of one, nor that it is not."""
+    kinds: dict[str, ControlNumbers]
+    """By `source`, `blank` and `shuffled`."""
+
+
+class RunControls(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The controls of a run: in no other number."""
+
+    samples: int | None
+    """How many samples were to have them, or with steps have some; None where no judge of the run has any."""
+    steps: list[int] | None = None
+    """Of controls that are judged in steps, after how many of each kind a judge is looked at; empty if they would be
+    more than a third of the questions. None, and not in the document, if all are judged at once."""
+    fewest: int
+    """Source images that can show it at the least."""
+    wanted: int
+    """How many samples with controls may show it where it was not shown; 0 if that takes more pictures."""
+    judges: dict[str, JudgeControls]
+
+    @property
+    def off(self) -> bool:
+        """True if there are none because they were turned off."""
+        return self.samples == 0 and self.steps is None
 
 
 # -- how many --
@@ -115,28 +176,22 @@ class ControlTest:
 
     def against(
         self, controls: Iterable[Judgement], edits: Mapping[str, Mapping[str, float]]
-    ) -> dict[str, dict[str, Any]]:
-        """Returns what holds of a kind beside each edit model; see `beside_edits`.
+    ) -> dict[str, BesideEdits]:
+        """Returns what holds of a kind beside each edit model.
 
         `controls` are in the order in which they are asked about, and `edits` has each edit model's scores by sample.
         """
         asked, known = self._asked(controls)
-        return {model: self._of_model(scores, known, asked, len(edits)) for model, scores in edits.items()}
+        return {model: self._of_model(model, scores, known, asked, len(edits)) for model, scores in edits.items()}
 
     def _of_model(
-        self, edits: Mapping[str, float], control: Mapping[str, float], asked: Sequence[str], models: int
-    ) -> dict[str, Any]:
+        self, model: str, edits: Mapping[str, float], control: Mapping[str, float], asked: Sequence[str], models: int
+    ) -> BesideEdits:
         images, sign = self._images, gain(self._series.scale)
         both = sorted(edits.keys() & control.keys())
-        count = len({images[sample] for sample in both})
-        found: dict[str, Any] = {
-            "n": len(both),
-            "images": count,
-            "edits": math.fsum(edits[sample] for sample in both) / len(both) if both else None,
-            "control": math.fsum(control[sample] for sample in both) / len(both) if both else None,
-        }
         if not both:
-            return {**found, "difference": None, "ci95": None, "p": None, "below": None}
+            return BesideEdits(edit_model=model, n=0, images=0, edits=None, control=None)
+        count = len({images[sample] for sample in both})
         one = estimate(
             np.array([edits[sample] - control[sample] for sample in both], dtype=np.float64),
             cluster_codes([images[sample] for sample in both]),
@@ -147,13 +202,17 @@ class ControlTest:
         by_chance = least_p(self._differences(edits, control, asked))
         enough = count >= FEWEST_WITH_CONTROLS and one.doubt in (None, "no_spread")
         unlikely = enough and sign * beyond <= 0 and by_chance > CHANCE
-        return {
-            **found,
-            "difference": one.value,
-            "ci95": interval,
-            "p": p,
-            "below": True if p <= ALPHA else False if unlikely else None,
-        }
+        return BesideEdits(
+            edit_model=model,
+            n=len(both),
+            images=count,
+            edits=math.fsum(edits[sample] for sample in both) / len(both),
+            control=math.fsum(control[sample] for sample in both) / len(both),
+            difference=one.value,
+            ci95=interval,
+            p=p,
+            below=True if p <= ALPHA else False if unlikely else None,
+        )
 
     def is_shown(self, controls: Iterable[Judgement], edits: Mapping[str, Mapping[str, float]]) -> bool:
         """True if some edit model is shown to be above these; arguments as for `against`."""
@@ -187,18 +246,17 @@ class ControlTest:
                 by_image.setdefault(self._images[sample], []).append(difference)
         return [math.fsum(some) / len(some) for some in by_image.values()]
 
-    def best(self, beside: Mapping[str, Mapping[str, Any]]) -> str:
+    def best(self, beside: Mapping[str, BesideEdits]) -> BesideEdits:
         """Returns the edit model most clearly above a kind: one that is shown to be, then one that may be, then by
         difference."""
 
-        def place(model: str) -> tuple[int, float]:
-            found = beside[model]
-            many = found["images"] >= FEWEST_WITH_CONTROLS
-            shown = 3 if found["below"] else 1 if found["below"] is False else 2 if many else 0
-            difference = found["difference"]
+        def place(found: BesideEdits) -> tuple[int, float]:
+            many = found.images >= FEWEST_WITH_CONTROLS
+            shown = 3 if found.below else 1 if found.below is False else 2 if many else 0
+            difference = found.difference
             return shown, -math.inf if difference is None else gain(self._series.scale) * difference
 
-        return max(beside, key=place)
+        return max(beside.values(), key=place)
 
 
 def _means(judgements: Iterable[Judgement], score: str) -> dict[str, float]:
@@ -238,24 +296,19 @@ def steps_of(results: Results) -> tuple[int, ...] | None:
     return tuple(map(int, found)) if isinstance(found, list | tuple) else None
 
 
-def beside_edits(results: Results, judge: str, series: Series) -> dict[str, dict[str, Any]]:
-    """Returns for each kind of control the edit model most clearly above it: `{"edit_model", "n", ..., "below"}`.
+def beside_edits(results: Results, judge: str, series: Series) -> dict[str, BesideEdits]:
+    """Returns for each kind of control the edit model most clearly above it.
 
-    Paired on the samples of the controls: `edits` and `control` are the means over the `n` samples (of `images` source
-    images) that have both, `difference` is edits less control, `ci95` its interval, clustered on the source image, `p`
-    that of this module, corrected for edit models and looks.
-    `below`: the control is shown to be worse than the edits of some model, `p` being at most .05. False if for each one
-    the interval of eight source images or more reaches beyond 0, and one in five judges that cannot tell would come to
-    as much; else None.
+    `below` is True if the control is shown to be worse than the edits of some model, `p` being at most .05. False if
+    for each one the interval of eight source images or more reaches beyond 0, and one in five judges that cannot tell
+    would come to as much; else None.
     """
     found = {}
     test = ControlTest(results.samples, series, steps=steps_of(results) or ())
     edits = means_by_model((one for one in results.judgements if one.judge == judge), series.score, results.edit_models)
     of_judge = [one for one in results.controls if one.judge == judge]
     for kind in dict.fromkeys(map(kind_of, controls_of(results, judge, series.score))):
-        beside = test.against((one for one in of_judge if kind_of(one) == kind), edits)
-        best = test.best(beside)
-        found[kind] = {"edit_model": best, **beside[best]}
+        found[kind] = test.best(test.against((one for one in of_judge if kind_of(one) == kind), edits))
     return found
 
 
@@ -268,9 +321,9 @@ def wanted(results: Results, asked: int) -> int:
     return more if more > asked and more >= fewest(len(results.edit_models)) else 0
 
 
-def put_last(beside: Mapping[str, Mapping[str, Any]]) -> bool | None:
+def put_last(beside: Mapping[str, BesideEdits]) -> bool | None:
     """True if all kinds are put below edits, False if one is not; None if that is not shown for one."""
-    states = [one["below"] for one in beside.values()]
+    states = [one.below for one in beside.values()]
     return False if False in states else None if None in states or not states else True
 
 

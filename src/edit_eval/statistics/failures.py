@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
 
+import msgspec
 import numpy as np
 
 from edit_eval.records import JUDGE_FAILED, NO_EDIT, Results, Status
@@ -58,19 +58,17 @@ def missing_scores(results: Results) -> list[FailureGroup]:
     return sorted(_grouped(_beside_the_headline(results)), key=lambda one: -one.count)
 
 
-def failures_document(results: Results) -> list[dict[str, Any]]:
-    """Returns both as plain data, most frequent first; samples are in the benchmark's order."""
+def every_failure(results: Results) -> list[FailureGroup]:
+    """Returns both, most frequent first; each group's samples once, in the benchmark's order."""
     place = {sample.id: sample.index for sample in results.samples}
     found = [
-        {
-            **asdict(one),
-            "status": one.status.value,
-            "samples": sorted(set(one.samples), key=lambda sample: (place.get(sample, -1), sample)),
-        }
+        replace(one, samples=sorted(set(one.samples), key=lambda sample: (place.get(sample, -1), sample)))
         for one in (*failures(results), *missing_scores(results))
     ]
-    named = ("score", "status", "reason", "edit_model", "judge", "set_aside")
-    return sorted(found, key=lambda one: (-one["count"], *(one[name] for name in named)))
+    return sorted(
+        found,
+        key=lambda one: (-one.count, one.score, one.status, one.reason, one.edit_model, one.judge, one.set_aside),
+    )
 
 
 def _grouped(found: Iterable[_Found]) -> list[FailureGroup]:
@@ -130,6 +128,32 @@ class FailedEdits:
     """Interval of count / total, 0 to 1; see `failure_interval`."""
 
 
+class FailureRate(msgspec.Struct, frozen=True, kw_only=True):
+    """How often an edit model made no edit, of those that it tried."""
+
+    count: int
+    total: int
+    rate: float | None
+    """count / total, 0 to 1; None if it tried none."""
+    ci95: list[float] | None
+    """Interval of the rate; see `failure_interval`."""
+
+
+class ModelEdits(msgspec.Struct, frozen=True, kw_only=True):
+    """The edits of one model. A refusal is counted apart: it is a decision of the model, or of its server."""
+
+    edit_model: str
+    total: int
+    """Edits that it tried. One that was kept from an earlier round was not tried again."""
+    edit_failed: FailureRate
+    edit_refused: FailureRate
+
+    @property
+    def not_made(self) -> int:
+        """Number of edits that were not made, for either reason."""
+        return self.edit_failed.count + self.edit_refused.count
+
+
 @dataclass(frozen=True)
 class PairedFailures:
     """The failed edits of a and of b, over the edits (sample, edit seed) that both tried."""
@@ -160,13 +184,8 @@ def failed_edits(column: ScoreColumn) -> FailedEdits:
     return FailedEdits(int(values.sum()), len(values), failure_interval(values, images))
 
 
-def edits_by_model(results: Results) -> Iterator[dict[str, Any]]:
-    """Yields for each edit model of a run how many edits it tried (`total`), and how often it made none. An edit that
-    was kept from an earlier round was not tried again.
-
-    For each status of `NO_EDIT` `count`, `total`, `rate` and `ci95` (see `failure_interval`). A refusal is counted
-    apart: it is a decision of the model, or of its server.
-    """
+def edits_by_model(results: Results) -> Iterator[ModelEdits]:
+    """Yields for each edit model of a run how many edits it tried, and how often it made none."""
     clusters = {sample.id: sample.cluster or sample.id for sample in results.samples}
     for edit_model in results.edit_models:
         tried = [
@@ -175,16 +194,16 @@ def edits_by_model(results: Results) -> Iterator[dict[str, Any]]:
             if edit.edit_model == edit_model and edit.status not in (Status.PENDING, Status.SKIPPED)
         ]
         images = cluster_codes([clusters[edit.sample_id] for edit in tried])
-        found: dict[str, Any] = {"edit_model": edit_model, "total": len(tried)}
+        rates = {}
         for status in NO_EDIT:
             values = np.array([edit.status is status for edit in tried], dtype=np.float64)
-            found[status.value] = {
-                "count": int(values.sum()),
-                "total": len(tried),
-                "rate": float(values.mean()) if tried else None,
-                "ci95": failure_interval(values, images) if tried else None,
-            }
-        yield found
+            rates[status.value] = FailureRate(
+                count=int(values.sum()),
+                total=len(tried),
+                rate=float(values.mean()) if tried else None,
+                ci95=failure_interval(values, images) if tried else None,
+            )
+        yield ModelEdits(edit_model=edit_model, total=len(tried), **rates)
 
 
 def paired_failures(columns: Sequence[tuple[ScoreColumn, ScoreColumn]]) -> dict[tuple[str, str], PairedFailures]:

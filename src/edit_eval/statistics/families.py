@@ -8,9 +8,9 @@ them is then ranked below another in at most `ALPHA` of all evaluations, however
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from edit_eval.statistics.intervals import holm
 from edit_eval.statistics.power import ALPHA
@@ -43,21 +43,6 @@ class Correction:
     alpha: float = ALPHA
     method: Literal["holm", "largest"] = "holm"
     """`largest`: by what the largest of all comes to by chance (`overlapping`)."""
-
-    def document(self) -> dict[str, Any]:
-        """Returns plain data for JSON."""
-        return {
-            "method": self.method,
-            "alpha": self.alpha,
-            "tests": self.tests,
-            "tables": self.tables,
-            "looks": self.looks,
-        }
-
-    @classmethod
-    def of(cls, document: Mapping[str, Any]) -> Correction:
-        """Reads `document` back."""
-        return cls(**document)
 
     def of_tests(self) -> Text:
         """Says what corrected p-values are corrected for: a part of a sentence."""

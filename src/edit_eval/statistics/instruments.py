@@ -249,24 +249,44 @@ def _intraclass_correlation(sizes: FloatArray, means: FloatArray, mean_square_wi
     return (mean_square_between - mean_square_within) / denominator if denominator > 0 else None
 
 
-def readings_document(results: Results) -> dict[str, Any]:
-    """Returns, for each judge that was asked, `readings` (of an edit), `spread`, `identical`, and `mass` if any.
+class ReadingMass(msgspec.Struct, frozen=True, kw_only=True):
+    """How much probability the well-formed answers had, over all readings with probabilities."""
 
-    `identical`: whether each edit's several readings were given in the same words, so that nothing was sampled.
-    `spread` is that of the headline, as `spread_of`; None with one reading. `mass` covers all readings with
-    probabilities: their number (`readings`), for how many the mass is `unknown`, and of the others the `median` (None
-    without any) and how many are `below` the `floor`, and so no answers.
-    """
-    found: dict[str, dict[str, Any]] = {}
+    readings: int
+    unknown: int
+    """Readings whose server tells only how likely the answers are beside each other."""
+    median: float | None
+    """Of the others, 0 to 1; None without any."""
+    below: int
+    """How many of them are below the `floor`, and so no answers."""
+    floor: float
+
+
+class JudgeReadings(msgspec.Struct, frozen=True, kw_only=True):
+    """The readings of a judge that was asked."""
+
+    readings: int
+    """Of an edit."""
+    spread: float | None
+    """Of the headline, as `spread_of`; None with one reading."""
+    identical: bool
+    """True if each edit's several readings were given in the same words, so that nothing was sampled."""
+    mass: ReadingMass | None
+    """None if no reading has probabilities."""
+
+
+def readings_of(results: Results) -> dict[str, JudgeReadings]:
+    """Returns the readings of each judge that was asked."""
+    found = {}
     for judge in results.judges:
         judged = [one for one in results.once.judgements if one.judge == judge and one.readings]
         if judged:
-            found[judge] = {
-                "readings": max(len(one.readings) for one in judged),
-                "spread": spread_of(judged, judged[0].headline),
-                "identical": _identical(judged),
-                "mass": _mass(judged),
-            }
+            found[judge] = JudgeReadings(
+                readings=max(len(one.readings) for one in judged),
+                spread=spread_of(judged, judged[0].headline),
+                identical=_identical(judged),
+                mass=_mass(judged),
+            )
     return found
 
 
@@ -290,16 +310,16 @@ def _identical(judgements: Sequence[Judgement]) -> bool:
     return len(several) >= _ENOUGH and all(alike)
 
 
-def _mass(judgements: Sequence[Judgement]) -> dict[str, Any] | None:
+def _mass(judgements: Sequence[Judgement]) -> ReadingMass | None:
     every = [one.mass for judged in judgements for reading in judged.readings for one in reading.values()]
     masses = [mass for mass in every if mass is not None]
     known = [float(mass) for mass in masses if mass != "unknown"]
     if not masses:
         return None
-    return {
-        "readings": len(masses),
-        "unknown": len(masses) - len(known),
-        "median": statistics.median(known) if known else None,
-        "below": sum(mass < LEAST_MASS for mass in known),
-        "floor": LEAST_MASS,
-    }
+    return ReadingMass(
+        readings=len(masses),
+        unknown=len(masses) - len(known),
+        median=statistics.median(known) if known else None,
+        below=sum(mass < LEAST_MASS for mass in known),
+        floor=LEAST_MASS,
+    )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError, Unscored
 from edit_eval.records import Scale
+from edit_eval.statistics.summary import Summary
 from edit_eval.text import Text
 
 
@@ -58,28 +58,28 @@ class MeanScore:
         return self.scored / self.total if self.total else 0.0
 
 
-def means(summary: Mapping[str, Any]) -> tuple[MeanScore, ...]:
+def means(summary: Summary) -> tuple[MeanScore, ...]:
     """Returns every score of every (edit model, judge), in the order of the configuration and of the protocol."""
     return tuple(
         MeanScore(
-            edit_model=entry["edit_model"],
-            judge=entry["judge"],
+            edit_model=entry.edit_model,
+            judge=entry.judge,
             score=name,
-            headline=name == entry["headline"],
-            part=block["part"],
-            value=block["mean"],
-            ci95=None if block["ci95"] is None else (block["ci95"][0], block["ci95"][1]),
-            no_ci95=block["no_ci95"] or "",
-            ruled_out_share=block["ruled_out_share"],
-            scored=block["coverage"]["scored"],
-            total=block["coverage"]["total"],
-            by_status=block["coverage"]["by_status"],
-            worst=block["worst_case_mean"],
-            best=block["best_case_mean"],
-            scale=Scale(**block["scale"]),
+            headline=name == entry.headline,
+            part=block.part,
+            value=block.mean,
+            ci95=None if block.ci95 is None else (block.ci95[0], block.ci95[1]),
+            no_ci95=block.no_ci95 or "",
+            ruled_out_share=block.ruled_out_share,
+            scored=block.coverage.scored,
+            total=block.coverage.total,
+            by_status=block.coverage.by_status,
+            worst=block.worst_case_mean,
+            best=block.best_case_mean,
+            scale=block.scale,
         )
-        for entry in summary["results"]
-        for name, block in entry["scores"].items()
+        for entry in summary.results
+        for name, block in entry.scores.items()
     )
 
 

@@ -30,8 +30,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import combinations
 from types import MappingProxyType
-from typing import Any
 
+import msgspec
 import numpy as np
 
 from edit_eval.statistics.families import Contrast, FamilyOfTests, ranks
@@ -50,6 +50,14 @@ from edit_eval.statistics.intervals import (
 )
 from edit_eval.statistics.ordinal import alpha
 from edit_eval.statistics.people import SHARES, Vote
+from edit_eval.statistics.strengths import (
+    Davidson,
+    Preferences,
+    RankedStrength,
+    Rater,
+    RaterAgreement,
+    StrengthDifference,
+)
 
 SIDE_LEVEL, SIDE_SHARE = 0.001, 0.8
 """A rater counts as always taking one side if his votes for left and right would be that unlikely by chance, and more
@@ -91,67 +99,56 @@ def preferences(
     tables: int = 1,
     looks: int = 1,
     joined: Mapping[str, int] = NOBODY,
-) -> dict[str, Any]:
-    """Computes strengths with intervals, wins of every pair, habits of raters, and their agreement; plain data.
+) -> Preferences:
+    """Computes strengths with intervals, wins of every pair, habits of raters, and their agreement.
 
-    `strengths` has for each edit model its `strength` (in logits, their mean 0), the same as `elo`, `ci95`, the `share`
-    that it would get against the average of the others, and `rank` (`families.ranks`); None with a reason in `no_ci95`:
-    `no_votes`, `not_connected` (some models never met, directly or through others), `no_preference` and
-    `few_preferences` (votes on no image, or on fewer than six, prefer anybody: all are ties, or contradict each other),
-    `few_images`, `unbounded` (some won, or lost, everything against the others: their strengths are bounded by one tie
-    more between every two), and those of `intervals.Estimate`. `differences` has the same for every two: `difference`,
-    `ci95`, where None is an open end, `p`, `p_adjusted`, and who is shown to be `better`, None for neither; `family`
-    says what that is corrected for (`families.Correction`): all pairs, and `tables` of the same models beside each
-    other. `davidson` has `ties` (the odds of a tie between two alike, against one of the two), `side` (the advantage
-    of the left one, in logits) with `side_ci95`, and `strengths` in the order of the edit models; None if there are no
-    strengths. Intervals are clustered on source images and on raters at once. A rater who always takes one side is
-    `set_apart`, and in no number, unless he is `taken_in`. If the number of votes was open, and they were looked at up
-    to `looks` times to decide it, all intervals are at `level(looks)`: `ci95` holds the truth in 95 of 100 whenever it
-    ended. `joined`: see `fit_strengths`; strengths then have the mean 0 over the models that were there first.
+    Intervals are clustered on source images and on raters at once. `tables` of the same models stand beside each other,
+    and p is corrected for them, too. A rater who always takes one side is set apart, and in no number, unless he is
+    `taken_in`. If the number of votes was open, and they were looked at up to `looks` times to decide it, all intervals
+    are at `level(looks)`: `ci95` holds the truth in 95 of 100 whenever it ended. `joined`: see `fit_strengths`;
+    strengths then have the mean 0 over the models that were there first.
     """
     raters = _raters(votes)
     apart = one_sided(votes) - set(taken_in)
-    raters = [{**rater, "set_apart": rater["rater"] in apart} for rater in raters]
     of_all = [vote for vote in votes if vote.rater not in apart]
     counted = [vote for vote in of_all if vote.choice in SHARES]
     fit = fit_strengths(counted, edit_models, tables=tables, looks=looks, joined=joined)
     fits, all_ties = fit.doubt not in NO_FIT, all(vote.tie == 1 for vote in counted)  # odds of a tie without bound
     tests = zip(fit.family.tests, fit.family.adjusted(), fit.family.better(), strict=True)
-    return {
-        "schema": 1,
-        "votes": len(counted),
-        "skipped": len(of_all) - len(counted),
-        "samples": len({vote.sample_id for vote in counted}),
-        "strengths": [
-            {
-                "edit_model": model,
-                "strength": (strength := fit.strength(place)),
-                "elo": None if strength is None else ELO[1] + ELO[0] * strength,
-                "share": fit.share(place),
-                "ci95": fit.interval(fit.alone(place)),
-                "no_ci95": fit.doubt_of(place),
-                "rank": fit.ranks[model],
-            }
+    return Preferences(
+        votes=len(counted),
+        skipped=len(of_all) - len(counted),
+        samples=len({vote.sample_id for vote in counted}),
+        strengths=[
+            RankedStrength(
+                edit_model=model,
+                strength=(strength := fit.strength(place)),
+                elo=None if strength is None else ELO[1] + ELO[0] * strength,
+                share=fit.share(place),
+                ci95=fit.interval(fit.alone(place)),
+                no_ci95=fit.doubt_of(place),
+                rank=fit.ranks[model],
+            )
             for place, model in enumerate(edit_models)
         ],
-        "differences": [
-            {
-                "a": edit_models[a],
-                "b": edit_models[b],
+        differences=[
+            StrengthDifference(
+                a=edit_models[a],
+                b=edit_models[b],
                 **_counts(counted, edit_models[a], edit_models[b]),
-                "difference": fit.difference(a, b),
-                "ci95": fit.between(a, b),
-                "p": test.p,
-                "p_adjusted": adjusted,
-                "better": better,
-            }
+                difference=fit.difference(a, b),
+                ci95=fit.between(a, b),
+                p=test.p,
+                p_adjusted=adjusted,
+                better=better,
+            )
             for (a, b), (test, adjusted, better) in zip(combinations(range(len(edit_models)), 2), tests, strict=True)
         ],
-        "family": fit.family.correction.document(),
-        "davidson": davidson(counted, edit_models, looks=looks) if fits and not all_ties else None,
-        "raters": raters,
-        "agreement": _agreement(counted, resamples),
-    }
+        family=fit.family.correction,
+        davidson=davidson(counted, edit_models, looks=looks) if fits and not all_ties else None,
+        raters=[msgspec.structs.replace(rater, set_apart=rater.rater in apart) for rater in raters],
+        agreement=_agreement(counted, resamples),
+    )
 
 
 @dataclass(frozen=True)
@@ -206,10 +203,11 @@ class Fit:
         first = np.array(self.turns) == 0
         return np.asarray(found - first / first.sum())
 
-    def interval(self, contrast: FloatArray) -> list[float] | None:
+    def interval(self, contrast: FloatArray) -> list[float | None] | None:
         """Returns the interval of a contrast of strengths, at `confidence`; None if there is none."""
         found = None if self.doubt else self.estimate(contrast)
-        return None if found is None else found.interval(confidence=self.confidence)
+        ends = None if found is None else found.interval(confidence=self.confidence)
+        return None if ends is None else [*ends]
 
     def doubt_of(self, place: int) -> str | None:
         """Returns why a strength has no interval; None if it has one."""
@@ -491,7 +489,7 @@ def _least(tail: float, images: int) -> float:
     return math.log(share / (1 - share))
 
 
-def davidson(votes: Sequence[Vote], edit_models: Sequence[str], *, looks: int = 1) -> dict[str, Any]:
+def davidson(votes: Sequence[Vote], edit_models: Sequence[str], *, looks: int = 1) -> Davidson:
     """Fits Davidson's model with an effect of the side (see `preferences`); votes count by their weights.
 
     The log-odds of left against right are a - b + side; a tie is `ties` times as likely as the geometric mean of the
@@ -542,12 +540,12 @@ def davidson(votes: Sequence[Vote], edit_models: Sequence[str], *, looks: int = 
     found = linear_estimate(side, parts, shares)
     one_side = not (won > 0).any() or not (won + tie < 1).any()
     strengths = beta[:count] - beta[:count].mean()
-    return {
-        "ties": math.exp(odds) if has_ties else 0.0,
-        "side": side,
-        "side_ci95": None if one_side else found.interval(confidence=level(looks)),
-        "strengths": [float(one) for one in strengths],
-    }
+    return Davidson(
+        ties=math.exp(odds) if has_ties else 0.0,
+        side=side,
+        side_ci95=None if one_side else found.interval(confidence=level(looks)),
+        strengths=[float(one) for one in strengths],
+    )
 
 
 def _alike(left: IntArray, right: IntArray, weights: FloatArray, count: int) -> FloatArray:
@@ -629,39 +627,35 @@ def _counts(votes: Sequence[Vote], a: str, b: str) -> dict[str, int]:
 
 def one_sided(votes: Sequence[Vote]) -> set[str]:
     """Returns the raters who always take one side: their votes say nothing, as sides are drawn at random."""
-    return {rater["rater"] for rater in _raters(votes) if rater["side"]}
+    return {rater.rater for rater in _raters(votes) if rater.side}
 
 
-def _raters(votes: Sequence[Vote]) -> list[dict[str, Any]]:
+def _raters(votes: Sequence[Vote]) -> list[Rater]:
     of: dict[str, list[Vote]] = defaultdict(list)
     for vote in votes:
         of[vote.rater].append(vote)
     return [_rater(name, of[name]) for name in sorted(of)]
 
 
-def _rater(name: str, votes: Sequence[Vote]) -> dict[str, Any]:
-    """Returns `votes`, `skipped`, the share of `left` among those for a side, and `side`: the one always taken."""
+def _rater(name: str, votes: Sequence[Vote]) -> Rater:
     of = Counter(vote.choice for vote in votes)
     sides = of["left"] + of["right"]
     most = max(of["left"], of["right"])
     one_sided = most > SIDE_SHARE * sides and sign_test(of["left"], of["right"]) <= SIDE_LEVEL
-    return {
-        "rater": name,
-        "votes": sum(of[choice] for choice in SHARES),
-        "skipped": of["skip"],
-        "ties": of["tie"],
-        "both_bad": of["both_bad"],
-        "left": of["left"] / sides if sides else None,
-        "left_ci95": wilson_interval(of["left"], sides),
-        "side": None if not one_sided else "left" if of["left"] == most else "right",
-    }
+    return Rater(
+        rater=name,
+        votes=sum(of[choice] for choice in SHARES),
+        skipped=of["skip"],
+        ties=of["tie"],
+        both_bad=of["both_bad"],
+        left=of["left"] / sides if sides else None,
+        left_ci95=wilson_interval(of["left"], sides),
+        side=None if not one_sided else "left" if of["left"] == most else "right",
+    )
 
 
-def _agreement(votes: Sequence[Vote], resamples: int) -> dict[str, Any] | None:
-    """Computes Krippendorff's alpha (ordinal) between raters, over pairs with two votes or more; None for one rater.
-
-    With `identical`, the share of two raters' votes on one pair that are the same: preferred, neither, the other.
-    """
+def _agreement(votes: Sequence[Vote], resamples: int) -> RaterAgreement | None:
+    """Computes Krippendorff's alpha (ordinal) between raters, over pairs with two votes or more; None for one rater."""
     raters = voters_of(votes)
     if len(raters) < 2:
         return None
@@ -672,13 +666,13 @@ def _agreement(votes: Sequence[Vote], resamples: int) -> dict[str, Any] | None:
         for one, other in combinations(raters, 2)
         for pair in one.answers.keys() & other.answers.keys()
     ]
-    return {
-        "raters": len(raters),
-        "pairs": found.edits,
-        "identical": sum(same) / len(same) if same else None,
-        "alpha": found.alpha,
-        "ci95": found.ci95,
-    }
+    return RaterAgreement(
+        raters=len(raters),
+        pairs=found.edits,
+        identical=sum(same) / len(same) if same else None,
+        alpha=found.alpha,
+        ci95=found.ci95,
+    )
 
 
 # -- choice of the next pair --

@@ -1,4 +1,4 @@
-"""Computes all numbers of one run, as one plain document: `summary.json`.
+"""Computes all numbers of one run, as one typed document: `summary.json` is the `Summary`, encoded as it is.
 
 One rule above all: only a score whose status is `ok` has a number. Everything else is counted beside the mean, and
 bounds it: `worst_case_mean` and `best_case_mean` are the mean with all the rest at the worst or the best end of the
@@ -13,22 +13,35 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from statistics import fmean
-from typing import Any
+from typing import Any, Literal
 
+import msgspec
 import numpy as np
 
-from edit_eval.records import Judgement, Results, Scale, Status
-from edit_eval.statistics.battles import as_others_rate, battles_by_judge, others_may_read, together
-from edit_eval.statistics.comparison import Comparison, compare_models, verdict_on_models
-from edit_eval.statistics.controls import beside_edits, controls_of, fewest, kind_of, put_last, steps_of, wanted
-from edit_eval.statistics.failures import edits_by_model, failures_document
-from edit_eval.statistics.instruments import Item, given_by, judges_of, readings_document, spread_of
+from edit_eval.records import DeviceFailures, Judgement, Results, Scale, Status
+from edit_eval.statistics.battles import RunBattles, as_others_rate, battles_by_judge, others_may_read, together
+from edit_eval.statistics.blocks import Aggregate, Coverage, MeanInterval, RequiredCoverage
+from edit_eval.statistics.comparison import ModelComparison, compare_models, verdict_on_models
+from edit_eval.statistics.controls import (
+    ControlNumbers,
+    JudgeControls,
+    RunControls,
+    beside_edits,
+    controls_of,
+    fewest,
+    kind_of,
+    put_last,
+    steps_of,
+    wanted,
+)
+from edit_eval.statistics.failures import FailureGroup, ModelEdits, edits_by_model, every_failure
+from edit_eval.statistics.instruments import Item, JudgeReadings, given_by, judges_of, readings_of, spread_of
 from edit_eval.statistics.intervals import FloatArray, IntArray, estimate
 from edit_eval.statistics.series import Sureness, ends, finite, mean, series_of, sureness
-from edit_eval.statistics.timing import timing
-from edit_eval.statistics.verdict import Known, known_of
+from edit_eval.statistics.timing import RunTiming, timing
+from edit_eval.statistics.verdict import Known, Verdict, known_of
 
 SCHEMA = 3
 
@@ -37,60 +50,196 @@ Bounds = Mapping[Item, tuple[float, float]]
 _STATUSES = tuple(Status)
 _PLACES = {status: place for place, status in enumerate(_STATUSES)}
 _OK = _PLACES[Status.OK]
+_GROUPS = ("categories", "difficulties", "tags", "languages")
 
 
-def summarise(results: Results, *, min_coverage: float = 1.0) -> dict[str, Any]:
-    """Returns the document `summary.json`, as in docs/records.md: plain dicts, lists, strings, integers and floats.
+class GroupNumbers(Aggregate, frozen=True, kw_only=True):
+    """The numbers of a group of samples."""
+
+    exploratory: bool
+    """Always true: many groups are looked at, so a finding in one may be chance."""
+
+
+class ScoreNumbers(Aggregate, frozen=True, kw_only=True):
+    """One score of an edit model by a judge."""
+
+    scale: Scale
+    sample_mean: MeanInterval
+    """Every sample with the same weight."""
+    category_mean: MeanInterval
+    """Every category with the same weight."""
+    categories: dict[str, GroupNumbers]
+    """By name, in the benchmark's order, as below."""
+    difficulties: dict[str, GroupNumbers]
+    tags: dict[str, GroupNumbers]
+    languages: dict[str, GroupNumbers]
+    spread: float | None
+    """With several readings their standard deviation within one edit, in points; None with one reading."""
+    part: bool
+    """True if it is a part of the headline (a criterion of the rubric)."""
+
+
+class PublishedNumber(msgspec.Struct, frozen=True, kw_only=True):
+    """A number as a benchmark's authors define it, on their own scale: it counts failures their way."""
+
+    value: float | None
+    reason: str
+    """Why there is none; else empty."""
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What one judge says of one edit model."""
+
+    edit_model: str
+    judge: str
+    protocol: str
+    headline: str
+    """The score that leads: coverage, gates and margins count that one."""
+    coverage: RequiredCoverage
+    """Of the headline."""
+    scores: dict[str, ScoreNumbers]
+    """By name, in the protocol's order."""
+    published: dict[str, PublishedNumber]
+    """By name: shown under it, never ranked, and no gate looks at it."""
+    certificate: Mapping[str, object] | None = None
+    """Beside `published`, whether these are certified (`protocols.certificates.certificate_of`)."""
+
+    @property
+    def leading(self) -> ScoreNumbers:
+        """The numbers of the headline."""
+        return self.scores[self.headline]
+
+
+class EditToLookAt(msgspec.Struct, frozen=True, kw_only=True):
+    """An edit to look at first."""
+
+    sample_id: str
+    edit_model: str
+    edit_seed: int
+
+
+class WorstEdit(EditToLookAt, frozen=True, kw_only=True):
+    """One of those with the worst score of a judge."""
+
+    score: float
+    """By its headline: the mean over its repeats."""
+
+
+class DisputedEdit(EditToLookAt, frozen=True, kw_only=True):
+    """One of those on which judges of one scale are furthest apart."""
+
+    scores: dict[str, float]
+    """By judge."""
+    difference: float
+    """Of the highest and the lowest, after subtracting the judges' levels."""
+
+
+class Extremes(msgspec.Struct, frozen=True, kw_only=True):
+    """The edits to look at first, three at most of each."""
+
+    worst: dict[str, list[WorstEdit]]
+    """By judge."""
+    judges_apart: list[DisputedEdit]
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """All numbers of a run (docs/records.md)."""
+
+    schema: int
+    status: Literal["complete", "incomplete"]
+    """`incomplete` while any judgement is pending."""
+    coverage: RequiredCoverage
+    """Of the headlines of all judges; `reached` by every entry of `results` and `battles`, not by the total."""
+    judges: dict[str, Mapping[str, Any]]
+    """What is known of each judge that can be examined (`store.examined.Examination.as_plain`)."""
+    controls: RunControls
+    results: list[Result]
+    """One for every (edit model, judge), in the configuration's order. There is no number over several of them."""
+    verdict: Verdict
+    comparison: ModelComparison | None
+    """None with fewer than two edit models."""
+    extremes: Extremes
+    failures: list[FailureGroup]
+    """What ended without a score, the most frequent first."""
+    device_failures: list[DeviceFailures]
+    readings: dict[str, JudgeReadings]
+    edits: list[ModelEdits]
+    timing: RunTiming
+    benchmark: Mapping[str, str]
+    """What the benchmark says of itself: `source`, `licence`, ..."""
+    notes: list[str]
+    """What a reader must know, one line each."""
+    battles: dict[str, RunBattles] = {}
+    """Of each judge that is shown two edits at a time; not in the document without any."""
+    analyses: dict[str, list[Any]] = {}
+    """What analyses say of the run by themselves: their documents by name (`reporting.analyses`); not in the document
+    if none does."""
+
+    @property
+    def complete(self) -> bool:
+        """True if nothing is left to be done."""
+        return self.status == "complete"
+
+
+def summarise(results: Results, *, min_coverage: float = 1.0) -> Summary:
+    """Returns the numbers of a run; what analyses add is in `reporting.analyses.summary_of`.
 
     `results` has one entry for every (edit model, judge), in the configuration's order, with all scores of the judge.
     There is no mean over different models, judges or scores. `min_coverage` is a share, 0 to 1: the part of its
-    headlines that each of them must have. With judges that compare two edits there is `battles`: for each of them its
-    coverage, and by score the results of its battles. What analyses add is in `reporting.analyses`.
+    headlines that each of them must have.
     """
-    entries = entries_of(results, min_coverage)
-    every = results.counted
-    battles = _battles(results, min_coverage)
-    document = {
-        "schema": SCHEMA,
-        "status": "incomplete" if any(one.status is Status.PENDING for one in every) else "complete",
-        "coverage": {
-            **_coverage(_counts(every), sum(map(_asked_again, every))),
-            "required": float(min_coverage),
-            "reached": all(entry["coverage"]["reached"] for entry in (*entries, *battles.values())),
-        },
-        "judges": dict(results.examined),
-        "controls": _controls(results),
-        "results": entries,
-        "comparison": None,  # below, for whom a judge ranks depends on what is above
-        "extremes": extremes(results),
-        "failures": failures_document(results),
-        "device_failures": [asdict(one) for one in results.device_failures],
-        "readings": readings_document(results),
-        "edits": list(edits_by_model(results)),
-        "timing": timing(results),
-        "benchmark": dict(results.about),
-        "notes": list(results.notes),
-    }
-    if battles:
-        document["battles"] = battles
-    besides = known_of(document, [results])
-    compared = compare_models(results, besides)
-    document["comparison"] = _comparison(compared)
-    document["verdict"] = verdict_on_models(results, compared, besides).document()
-    return document
+    entries, battles = entries_of(results, min_coverage), _battles(results, min_coverage)
+    of_all, controls = coverage_of(results.counted), _controls(results)
+    besides = known_of(
+        [results],
+        complete=_complete(results),
+        coverage=of_all,
+        controls=controls,
+        examined=results.examined,
+        battles=battles,
+    )
+    compared = compare_models(results, besides)  # whom a judge ranks depends on what is known of it
+    reached = [one.coverage.reached for one in entries] + [one.coverage.reached for one in battles.values()]
+    return Summary(
+        schema=SCHEMA,
+        status="complete" if besides.complete else "incomplete",
+        coverage=RequiredCoverage(
+            **msgspec.structs.asdict(of_all),
+            required=float(min_coverage),
+            reached=all(reached),
+        ),
+        judges=dict(results.examined),
+        controls=controls,
+        results=entries,
+        verdict=verdict_on_models(results, compared, besides),
+        comparison=None if compared is None else compared.of_models,
+        extremes=extremes(results),
+        failures=every_failure(results),
+        device_failures=list(results.device_failures),
+        readings=readings_of(results),
+        edits=list(edits_by_model(results)),
+        timing=timing(results),
+        benchmark=dict(results.about),
+        notes=list(results.notes),
+        battles=battles,
+    )
 
 
-def _battles(results: Results, min_coverage: float) -> dict[str, Any]:
+def _complete(results: Results) -> bool:
+    return all(one.status is not Status.PENDING for one in results.counted)
+
+
+def _battles(results: Results, min_coverage: float) -> dict[str, RunBattles]:
     return {
-        judge: {
-            "coverage": _covered(of, min_coverage),
-            "scores": scores,
-            **({"together": together(results, of, list(scores))} if len(scores) > 1 else {}),
-            "protocol": results.scoring[judge].protocol,
-            "as_others_rate": as_others_rate(every_battle, list(scores)),
-            **({"certificate": results.certificates[judge]} if judge in results.certificates else {}),
-            **({"others_may_read": unread} if (unread := others_may_read(every_battle)) else {}),
-        }
+        judge: RunBattles(
+            coverage=_covered(of, min_coverage),
+            scores=scores,
+            together=together(results, of, list(scores)) if len(scores) > 1 else None,
+            protocol=results.scoring[judge].protocol,
+            as_others_rate=as_others_rate(every_battle, list(scores)),
+            certificate=results.certificates.get(judge),
+            others_may_read=others_may_read(every_battle),
+        )
         for judge, (of, scores) in battles_by_judge(results).items()
         for every_battle in [[*of, *(one for one in results.stored if one.judge == judge)]]
     }
@@ -98,34 +247,14 @@ def _battles(results: Results, min_coverage: float) -> dict[str, Any]:
 
 def known(results: Results, *, battles: bool = False) -> Known:
     """Returns what a verdict has to know of a run besides its scores, without its summary; `battles` with those."""
-    every = results.counted
-    document = {
-        "status": "incomplete" if any(one.status is Status.PENDING for one in every) else "complete",
-        "coverage": _coverage(_counts(every), 0),
-        "judges": dict(results.examined),
-        "controls": _controls(results),
-        "battles": _battles(results, 1.0) if battles else {},
-    }
-    return known_of(document, [results])
-
-
-def _comparison(found: Comparison | None) -> dict[str, Any] | None:
-    """Returns the numbers of `edit-eval compare RUN --json`."""
-    if found is None:
-        return None
-    document = found.document()
-    return {
-        **{name: document[name] for name in ("alpha", "power", "tests", "family")},
-        "columns": [_without(column, "run", "differs") for column in document["columns"]],
-        "pairs": [
-            {**pair, "largest": [_without(sample, "words_a", "words_b") for sample in pair["largest"]]}
-            for pair in document["pairs"]
-        ],
-    }
-
-
-def _without(document: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    return {name: value for name, value in document.items() if name not in names}
+    return known_of(
+        [results],
+        complete=_complete(results),
+        coverage=_coverage(_counts(results.counted), 0),
+        controls=_controls(results),
+        examined=results.examined,
+        battles=_battles(results, 1.0) if battles else {},
+    )
 
 
 def _asked_again(judgement: Judgement) -> bool:
@@ -139,20 +268,24 @@ def _counts(judgements: Iterable[Judgement]) -> list[int]:
     return [found[status] for status in _STATUSES]
 
 
-def _coverage(counts: Sequence[int], asked_again: int) -> dict[str, Any]:
-    return {
-        "scored": counts[_OK],
-        "total": sum(counts),
-        "asked_again": asked_again,
-        "by_status": {status.value: count for status, count in zip(_STATUSES, counts, strict=True) if count},
-    }
+def _coverage(counts: Sequence[int], asked_again: int) -> Coverage:
+    by_status = {status.value: count for status, count in zip(_STATUSES, counts, strict=True) if count}
+    return Coverage(scored=counts[_OK], total=sum(counts), asked_again=asked_again, by_status=by_status)
 
 
-def _covered(judgements: Sequence[Judgement], min_coverage: float) -> dict[str, Any]:
-    coverage = _coverage(_counts(judgements), sum(map(_asked_again, judgements)))
-    # The tolerance is only for rounding of the product: .07 * 100 is 7.000000000000001.
-    reached = coverage["scored"] >= min_coverage * coverage["total"] - 1e-9
-    return {**coverage, "required": float(min_coverage), "reached": reached}
+def coverage_of(judgements: Sequence[Judgement]) -> Coverage:
+    """Returns the coverage of the headlines of these judgements."""
+    return _coverage(_counts(judgements), sum(map(_asked_again, judgements)))
+
+
+def _covered(judgements: Sequence[Judgement], min_coverage: float) -> RequiredCoverage:
+    coverage = coverage_of(judgements)
+    return RequiredCoverage(
+        **msgspec.structs.asdict(coverage),
+        required=float(min_coverage),
+        # The tolerance is only for rounding of the product: .07 * 100 is 7.000000000000001.
+        reached=coverage.scored >= min_coverage * coverage.total - 1e-9,
+    )
 
 
 # -- one edit model by one judge --
@@ -171,7 +304,7 @@ class _Benchmark:
 def _benchmark(results: Results) -> _Benchmark:
     known = sorted({sample.cluster for sample in results.samples} - {""})
     numbers = {cluster: number for number, cluster in enumerate(known)}
-    groups: dict[str, dict[str, set[str]]] = {"categories": {}, "difficulties": {}, "tags": {}, "languages": {}}
+    groups: dict[str, dict[str, set[str]]] = {kind: {} for kind in _GROUPS}
     for sample in results.samples:
         groups["categories"].setdefault(sample.category, set()).add(sample.id)
         for kind, names in (
@@ -184,7 +317,7 @@ def _benchmark(results: Results) -> _Benchmark:
     return _Benchmark({sample.id: numbers.get(sample.cluster, -1) for sample in results.samples}, groups)
 
 
-def entries_of(results: Results, min_coverage: float, bounds: Bounds | None = None) -> list[dict[str, Any]]:
+def entries_of(results: Results, min_coverage: float, bounds: Bounds | None = None) -> list[Result]:
     """Returns the entry of every (edit model, judge): `results` of the summary.
 
     `bounds` are the worst and the best possible score of each edit, where they are not the ends of the scale.
@@ -205,35 +338,33 @@ def _entry(
     benchmark: _Benchmark,
     min_coverage: float,
     bounds: Bounds | None,
-) -> dict[str, Any]:
+) -> Result:
     edit_model, judge = pair
     scoring = results.scoring[judge]
     leading = [one for one in judgements if one.outcome(scoring.headline) is not None]
-    return {
-        "edit_model": edit_model,
-        "judge": judge,
-        "protocol": scoring.protocol,
-        "headline": scoring.headline,
-        "coverage": _covered(leading, min_coverage),
-        "scores": {
-            name: {
-                **_score(table, benchmark),
-                "spread": spread_of(judgements, name),
-                "part": name in scoring.parts,
-            }
+    return Result(
+        edit_model=edit_model,
+        judge=judge,
+        protocol=scoring.protocol,
+        headline=scoring.headline,
+        coverage=_covered(leading, min_coverage),
+        scores={
+            name: _score(table, benchmark, spread_of(judgements, name), name in scoring.parts)
             for name, scale in scoring.scales.items()
             if (table := _table(judgements, name, scale, benchmark, bounds)).samples or name == scoring.headline
         },
-        "published": {name: _published(value) for name, value in results.published.get(pair, {}).items()},
-        **({"certificate": results.certificates[judge]} if judge in results.certificates else {}),
-    }
+        published={name: _published(value) for name, value in results.published.get(pair, {}).items()},
+        certificate=results.certificates.get(judge),
+    )
 
 
-def _published(value: float | str) -> dict[str, Any]:
-    return {"value": None, "reason": value} if isinstance(value, str) else {"value": float(value), "reason": ""}
+def _published(value: float | str) -> PublishedNumber:
+    if isinstance(value, str):
+        return PublishedNumber(value=None, reason=value)
+    return PublishedNumber(value=float(value), reason="")
 
 
-def _controls(results: Results) -> dict[str, Any]:
+def _controls(results: Results) -> RunControls:
     """Returns each judge's scores of controls, by its headline: rows of their own, outside every other number."""
     evaluation = results.configuration.get("evaluation")
     benchmark = _benchmark(results)
@@ -242,14 +373,12 @@ def _controls(results: Results) -> dict[str, Any]:
         beside = beside_edits(results, judge, series)
         if beside:
             scale = replace(series.scale, mean_over="samples")  # controls are few, and not of every category
-            blocks = {}
+            kinds = {}
             for kind in beside:
                 of_kind = [one for one in controls_of(results, judge, series.score) if kind_of(one) == kind]
                 table = _table(of_kind, series.score, scale, benchmark, None)
-                every = np.arange(len(of_kind))
-                blocks[kind] = {"coverage": _coverage_of(table, every), **_statistics(table, every)}
-            kinds = {kind: {**blocks[kind], "beside_edits": beside[kind]} for kind in beside}
-            found[judge] = {"score": series.score, "last": put_last(beside), "kinds": kinds}
+                kinds[kind] = ControlNumbers(**_numbers(table, _every(table)), beside_edits=beside[kind])
+            found[judge] = JudgeControls(score=series.score, last=put_last(beside), kinds=kinds)
     samples = results.resolved.get(
         "control_samples", evaluation.get("controls") if isinstance(evaluation, Mapping) else None
     )
@@ -257,13 +386,13 @@ def _controls(results: Results) -> dict[str, Any]:
     if steps is not None or (not samples and results.controls):  # a service has some, which no configuration asks for
         samples = len({one.sample_id for one in results.controls})
     asked = "asked" in given_by(results).values()
-    return {
-        "samples": samples if asked else None,
-        **({} if steps is None or not asked else {"steps": list(steps)}),
-        "fewest": fewest(len(results.edit_models)),
-        "wanted": wanted(results, len({one.sample_id for one in results.controls})),
-        "judges": found,
-    }
+    return RunControls(
+        samples=samples if asked and isinstance(samples, int) else None,
+        steps=None if steps is None or not asked else list(steps),
+        fewest=fewest(len(results.edit_models)),
+        wanted=wanted(results, len({one.sample_id for one in results.controls})),
+        judges=found,
+    )
 
 
 # -- one score --
@@ -314,48 +443,46 @@ def _table(
     )
 
 
-def _score(table: _Table, benchmark: _Benchmark) -> dict[str, Any]:
-    every, scale = np.arange(len(table.samples)), table.scale
-    return {
-        "scale": {
-            "lowest": scale.lowest,
-            "highest": scale.highest,
-            "higher_is_better": scale.higher_is_better,
-            "mean_over": scale.mean_over,
-        },
-        "coverage": _coverage_of(table, every),
-        **_statistics(table, every),
-        "sample_mean": _mean(table, every, None),
-        "category_mean": _mean(table, every, table.categories),
-        **{
-            kind: {
-                name: _block(table, samples)
-                for name, samples in groups.items()
-                if not samples.isdisjoint(table.samples)
-            }
-            for kind, groups in benchmark.groups.items()
-        },
+def _every(table: _Table) -> IntArray:
+    return np.arange(len(table.samples))
+
+
+def _score(table: _Table, benchmark: _Benchmark, spread: float | None, part: bool) -> ScoreNumbers:
+    every = _every(table)
+    groups: dict[str, Any] = {
+        kind: {
+            name: _group(table, samples)
+            for name, samples in benchmark.groups[kind].items()
+            if not samples.isdisjoint(table.samples)
+        }
+        for kind in _GROUPS
     }
+    return ScoreNumbers(
+        **_numbers(table, every),
+        scale=table.scale,
+        sample_mean=MeanInterval(**_mean(table, every, None)),
+        category_mean=MeanInterval(**_mean(table, every, table.categories)),
+        **groups,
+        spread=spread,
+        part=part,
+    )
 
 
-def _block(table: _Table, samples: set[str]) -> dict[str, Any]:
-    """Returns statistics of a sub-group: many are looked at, so a finding in one may be chance."""
+def _group(table: _Table, samples: set[str]) -> GroupNumbers:
     rows = np.array([row for row, sample in enumerate(table.samples) if sample in samples], dtype=np.int64)
-    return {**_statistics(table, rows), "coverage": _coverage_of(table, rows), "exploratory": True}
+    return GroupNumbers(**_numbers(table, rows), exploratory=True)
 
 
-def _coverage_of(table: _Table, rows: IntArray) -> dict[str, Any]:
-    counts = np.bincount(table.statuses[rows], minlength=len(_STATUSES)).tolist()
-    return _coverage(counts, int(table.again[rows].sum()))
-
-
-def _statistics(table: _Table, rows: IntArray) -> dict[str, Any]:
+def _numbers(table: _Table, rows: IntArray) -> dict[str, Any]:
+    """Returns the fields of an `Aggregate`."""
     scored = rows[table.statuses[rows] == _OK]
     scores, clusters = table.scores[scored], table.clusters[scored]
     count = len(scored)
     groups = table.categories if table.scale.mean_over == "categories" else None
     of_rows = None if groups is None else groups[rows]
+    counts = np.bincount(table.statuses[rows], minlength=len(_STATUSES)).tolist()
     return {
+        "coverage": _coverage(counts, int(table.again[rows].sum())),
         "n": count,
         "images": len(np.unique(clusters)) if count and (clusters >= 0).all() else None,
         **_mean(table, rows, groups),
@@ -369,7 +496,7 @@ def _statistics(table: _Table, rows: IntArray) -> dict[str, Any]:
 
 
 def _mean(table: _Table, rows: IntArray, groups: IntArray | None) -> dict[str, Any]:
-    """Returns a mean with its interval, or the reason why there is none."""
+    """Returns the fields of a `MeanInterval`: a mean with its interval, or the reason why there is none."""
     value = mean(table.scores[rows], None if groups is None else groups[rows])
     scored = rows[table.statuses[rows] == _OK]
     if value is None:
@@ -405,13 +532,10 @@ SHOWN = 3
 _ROUNDING = 1e-9
 
 
-def extremes(results: Results) -> dict[str, Any]:
-    """Returns `{"worst": {JUDGE: [...]}, "judges_apart": [...]}`, at most three edits each.
+def extremes(results: Results) -> Extremes:
+    """Returns at most three edits of each kind; of equal ones the first in the benchmark.
 
-    Of equal ones the first in the benchmark. Each has `sample_id`, `edit_model`, `edit_seed`; the worst also the
-    judge's `score`, by its headline; those on which judges are apart their `scores` by name, and the distance between
-    the lowest and the highest after subtracting the judges' levels (`difference`). Judges are compared with those whose
-    headline has the same scale.
+    Judges are compared with those whose headline has the same scale.
     """
     results = results.once
     place = {sample.id: sample.index for sample in results.samples}
@@ -431,18 +555,24 @@ def extremes(results: Results) -> dict[str, Any]:
         shared = set.intersection(*map(set, alike.values()))
         level = {name: fmean(values[item] for item in shared) if shared else 0.0 for name, values in alike.items()}
         for item in sorted({item for values in alike.values() for item in values}, key=order):
-            scores = {name: values[item] for name, values in alike.items() if item in values}
-            apart_by = [score - level[name] for name, score in scores.items()]
+            apart_by = [values[item] - level[name] for name, values in alike.items() if item in values]
             difference = max(apart_by) - min(apart_by)
             if difference > _ROUNDING:
-                apart.append({**_named(item), "scores": scores, "difference": difference})
-    return {
-        "worst": {
-            name: [{**_named(item), "score": judges[name].values[item]} for item in items]
+                apart.append((difference, item, alike))
+    return Extremes(
+        worst={
+            name: [WorstEdit(**_named(item), score=judges[name].values[item]) for item in items]
             for name, items in worst.items()
         },
-        "judges_apart": sorted(apart, key=lambda one: -one["difference"])[:SHOWN],
-    }
+        judges_apart=[
+            DisputedEdit(
+                **_named(item),
+                scores={name: values[item] for name, values in alike.items() if item in values},
+                difference=difference,
+            )
+            for difference, item, alike in sorted(apart, key=lambda one: -one[0])[:SHOWN]
+        ],
+    )
 
 
 def _named(item: Item) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from edit_eval.records import Activity, MemoryUse, Results, Spent, Utilisation
@@ -21,16 +22,52 @@ KINDS = ("editing", "judging", "loading", "unloading", "starting")
 SHOWN = ("starting", "loading", "editing", "judging", "unloading", "idle")
 """Order in which they are shown."""
 
-_STAGE = ("start_number", "model", "kind", "before", "loaded", "peak", "after")
+
+class MemoryStage(msgspec.Struct, frozen=True, kw_only=True):
+    """One load of one model on a device, in bytes as in `records.MemoryUse`; None if unknown."""
+
+    start_number: int
+    model: str
+    """Name of the edit model or judge."""
+    kind: str
+    """`editing` or `judging`."""
+    before: int | None
+    loaded: int | None
+    peak: int | None
+    after: int | None
 
 
-def timing(results: Results) -> dict[str, Any]:
-    """Returns `{"wall_seconds", "devices": {NAME: {"starting", "loading", "editing", "judging", "unloading", "idle"}}}`
-    in seconds; `starting` is that of processes and their imports.
+class DeviceMemory(msgspec.Struct, frozen=True, kw_only=True):
+    """The memory of a device, in bytes."""
 
-    If GPUs reported their utilisation there is `"gpu_utilisation": {NAME: {"mean", KIND: ...}}` as well: means over
-    the whole run and over the time of each kind of activity, 0 to 1. If memory was measured there is `"memory":
-    {NAME: {"total", "peak", "stages": [...]}}`, see `memory`.
+    total: int | None
+    """Of the GPU; None for a worker on the CPU."""
+    peak: int | None
+    """The most seen in any stage."""
+    stages: list[MemoryStage]
+    """In the order of the loads."""
+
+    @property
+    def on_gpu(self) -> bool:
+        """True if memory before or after a model is known; for workers on the CPU it never is."""
+        return any(moment is not None for stage in self.stages for moment in (stage.before, stage.after))
+
+
+class RunTiming(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where the time of a run went."""
+
+    wall_seconds: float
+    """Over all starts."""
+    devices: dict[str, dict[str, float]]
+    """Seconds of each device by what it did (`SHOWN`); `starting` is that of processes and their imports."""
+    gpu_utilisation: dict[str, dict[str, float]] = {}
+    """Of GPUs that reported it, 0 to 1: its `mean` over the whole run, and over the time of each kind of activity."""
+    memory: dict[str, DeviceMemory] = {}
+    """Where it was measured, in the run's order of devices."""
+
+
+def timing(results: Results) -> RunTiming:
+    """Adds up what each device did.
 
     The wall time is the sum over all starts of the run. A device counts in the starts in which it did
     anything, so its six numbers add up to the wall time of those. If activities of one device overlap
@@ -51,21 +88,16 @@ def timing(results: Results) -> dict[str, Any]:
             if (number, name) in activities_of
         ]
         devices[name] = {kind: math.fsum(part[kind] for part in parts) for kind in SHOWN}
-    found: dict[str, Any] = {"wall_seconds": math.fsum(walls.values()), "devices": devices}
-    if results.utilisation:
-        found["gpu_utilisation"] = _gpu_utilisation(results.utilisation)
-    if results.memory:
-        found["memory"] = memory(results)
-    return found
+    return RunTiming(
+        wall_seconds=math.fsum(walls.values()),
+        devices=devices,
+        gpu_utilisation=_gpu_utilisation(results.utilisation),
+        memory=memory(results),
+    )
 
 
-def memory(results: Results) -> dict[str, dict[str, Any]]:
-    """Returns bytes by device, in the run's order of devices: `{NAME: {"total", "peak", "stages"}}`.
-
-    `total` is the memory of a GPU (None for a worker on the CPU), `peak` the most seen in any stage. A stage is
-    one load of one model: `start_number`, `model`, `kind`, and `before`, `loaded`, `peak`, `after` as in
-    `records.MemoryUse`, in the order of the loads. None if unknown.
-    """
+def memory(results: Results) -> dict[str, DeviceMemory]:
+    """Returns the memory of each device on which any was measured, in the run's order of devices."""
     described = results.environment.get("gpus")
     totals = {
         gpu.get("name"): gpu["memory"]
@@ -76,14 +108,14 @@ def memory(results: Results) -> dict[str, dict[str, Any]]:
     for use in results.memory:
         uses_of[use.device].append(use)
     return {
-        name: {
-            "total": totals.get(name),
-            "peak": max((use.peak for use in uses_of[name] if use.peak is not None), default=None),
-            "stages": [
-                {key: getattr(use, key) for key in _STAGE}
+        name: DeviceMemory(
+            total=totals.get(name),
+            peak=max((use.peak for use in uses_of[name] if use.peak is not None), default=None),
+            stages=[
+                MemoryStage(**{key: getattr(use, key) for key in MemoryStage.__struct_fields__})
                 for use in sorted(uses_of[name], key=lambda use: use.start_number)
             ],
-        }
+        )
         for name in _in_order(uses_of, results)
     }
 

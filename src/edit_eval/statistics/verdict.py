@@ -1,12 +1,11 @@
 """The verdict: who is better, by all judges together, what the drawing shows, and what to do next.
 
 One typed document, from the tests of `comparison` and nothing else; `reporting/verdict.py` words and draws it, for
-every display. As plain data it is the `verdict` of `summary.json`, and it is read back as itself.
+every display. It is the `verdict` of `summary.json` as it is, and is read back as itself.
 """
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from edit_eval.records import Results, Scale, Status
-from edit_eval.statistics.battles import Fought
+from edit_eval.statistics.battles import Fought, JudgeBattles, ScoreBattles
+from edit_eval.statistics.blocks import Coverage
+from edit_eval.statistics.controls import RunControls
 from edit_eval.statistics.instruments import given_by
 from edit_eval.statistics.intervals import FEWEST_CLUSTERS
 from edit_eval.statistics.power import ALPHA
@@ -289,16 +290,6 @@ class Verdict(msgspec.Struct, frozen=True):
         """True if all that have a say come to the same."""
         return len({one.comes_to for one in self.counted}) <= 1
 
-    def document(self) -> dict[str, Any]:
-        """Returns plain data for JSON; `of` reads it back."""
-        plain: dict[str, Any] = json.loads(json.dumps(msgspec.to_builtins(self), allow_nan=False))
-        return plain
-
-    @classmethod
-    def of(cls, document: Mapping[str, Any]) -> Verdict:
-        """Reads `document` back. Raises `msgspec.ValidationError` for anything else."""
-        return msgspec.convert(document, cls)
-
 
 @dataclass(frozen=True)
 class Known:
@@ -310,36 +301,42 @@ class Known:
     unscored: Mapping[str, int] = field(default_factory=dict)
     """How many headlines ended without a score, by their status."""
     same_pictures: Sequence[SamePictures] = ()
-    battles: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    battles: Mapping[str, JudgeBattles] = field(default_factory=dict)
     """`battles` of the summary."""
     controls: int = 0
     """How many samples with controls may show that a judge sees edits; 0 if that takes more pictures."""
 
 
-def known_of(document: Mapping[str, Any], results: Sequence[Results]) -> Known:
-    """Reads what is known from the other parts of a run's summary (`controls`, `judges`, `coverage`, `battles`)."""
-    controls, none = document["controls"]["judges"], document["controls"]["samples"] == 0
-    without: Sees = "unknown" if "steps" in document["controls"] else "off"
+def known_of(
+    results: Sequence[Results],
+    *,
+    complete: bool,
+    coverage: Coverage,
+    controls: RunControls,
+    examined: Mapping[str, Mapping[str, Any]],
+    battles: Mapping[str, JudgeBattles],
+) -> Known:
+    """Returns what is known of runs whose summary has these parts; `examined` are its `judges`."""
+    of_judges, none = controls.judges, controls.samples == 0
+    without: Sees = "off" if controls.steps is None else "unknown"
     words: dict[bool | None, Sees] = {True: "last", False: "not_last", None: "unknown"}
     judges = dict.fromkeys(judge for one in results for judge in one.every_judge)
     asked = {judge for one in results for judge, given in given_by(one).items() if given == "asked"}
     return Known(
         sees={
-            judge: words[controls[judge]["last"]] if judge in controls else without
+            judge: words[of_judges[judge].last] if judge in of_judges else without
             for judge in judges
-            if judge in controls or (none and judge in asked)
+            if judge in of_judges or (none and judge in asked)
         },
         examined={
             judge: _how_it_ended(one["passport"]) if one["passport"] else "not_audited"
-            for judge, one in document["judges"].items()
+            for judge, one in examined.items()
         },
-        complete=document["status"] == "complete",
-        unscored={
-            status: count for status, count in document["coverage"]["by_status"].items() if status != Status.OK.value
-        },
+        complete=complete,
+        unscored={status: count for status, count in coverage.by_status.items() if status != Status.OK.value},
         same_pictures=[pair for one in results for pair in same_pictures(one)],
-        battles=document.get("battles") or {},
-        controls=document["controls"]["wanted"],
+        battles=battles,
+        controls=controls.wanted,
     )
 
 
@@ -563,26 +560,25 @@ def _telling(scores: Sequence[float]) -> bool:
     return len(set(scores)) > (1 if len(scores) >= COARSE_EDITS else COARSE)
 
 
-def _preferred(judge: str, of: Mapping[str, Any], known: Known) -> Opinion:
+def _preferred(judge: str, of: JudgeBattles, known: Known) -> Opinion:
     """Returns the opinion of a judge that compares, by its headline."""
-    scored = next(iter(of["scores"].values()))
-    rows = sorted(scored["strengths"], key=lambda one: (one["strength"] is None, -(one["strength"] or 0.0)))
-    outcomes, contradictions = scored["outcomes"], scored["contradictions"]
-    decided = scored["battles"] - outcomes[Fought.MISSING]
-    doubt = rows[0]["no_ci95"] if any(row["strength"] is None or row["no_ci95"] for row in rows) else None
-    nothing = doubt is not None or any(row["strength"] is None for row in rows)
-    first, *others = (row["edit_model"] for row in rows)
-    shown = {one["b"] if first == one["a"] else one["a"] for one in scored["differences"] if one["better"] == first}
-    its = [(pair, pair["a"] == first) for pair in scored["pairs"] if first in (pair["a"], pair["b"])]
+    scored = of.headline
+    rows = sorted(scored.strengths, key=lambda one: (one.strength is None, -(one.strength or 0.0)))
+    decided = scored.decided
+    doubt = rows[0].no_ci95 if any(row.strength is None or row.no_ci95 for row in rows) else None
+    nothing = doubt is not None or any(row.strength is None for row in rows)
+    first, *others = (row.edit_model for row in rows)
+    shown = {one.b if first == one.a else one.a for one in scored.differences if one.better == first}
+    its = [(pair, pair.a == first) for pair in scored.pairs if first in (pair.a, pair.b)]
     fights = Fights(
         doubt=doubt,
         battles=decided,
-        ties=outcomes[Fought.TIE],
-        contradictions=contradictions["count"],
-        chose_first=contradictions["first"],
-        won=sum(pair[Fought.FIRST if ours else Fought.SECOND] for pair, ours in its),
-        lost=sum(pair[Fought.SECOND if ours else Fought.FIRST] for pair, ours in its),
-        of=sum(pair[came] for pair, _ in its for came in Fought if came is not Fought.MISSING),
+        ties=scored.outcomes[Fought.TIE],
+        contradictions=scored.contradictions.count,
+        chose_first=scored.contradictions.first,
+        won=sum(pair.first if ours else pair.second for pair, ours in its),
+        lost=sum(pair.second if ours else pair.first for pair, ours in its),
+        of=sum(pair.decided for pair, _ in its),
     )
     contests = () if nothing else tuple(_of_battles(first, other, other in shown, scored) for other in others)
     return Opinion(
@@ -592,8 +588,7 @@ def _preferred(judge: str, of: Mapping[str, Any], known: Known) -> Opinion:
         scale=Scale(),
         contests=contests,
         standings=tuple(
-            Placing(row["edit_model"], row["strength"], _open(row["ci95"]), row["rank"], decided, scored["battles"])
-            for row in rows
+            Placing(row.edit_model, row.strength, _open(row.ci95), row.rank, decided, scored.battles) for row in rows
         ),
         sees=known.sees.get(judge),
         examined=known.examined.get(judge),
@@ -605,20 +600,19 @@ def _open(ends: Sequence[float | None] | None) -> tuple[float | None, float | No
     return None if ends is None else (ends[0], ends[1])
 
 
-def _of_battles(first: str, other: str, shown: bool, scored: Mapping[str, Any]) -> Contest:
-    [found] = [one for one in scored["differences"] if {one["a"], one["b"]} == {first, other}]
-    sign = 1.0 if found["a"] == first else -1.0
-    ends = found["ci95"]
-    whole = ends is not None and None not in ends
+def _of_battles(first: str, other: str, shown: bool, scored: ScoreBattles) -> Contest:
+    [found] = [one for one in scored.differences if {one.a, one.b} == {first, other}]
+    sign = 1.0 if found.a == first else -1.0
+    ends = [sign * end for end in found.ci95 or () if end is not None]
     return Contest(
         other=other,
         kind="better" if shown else "ahead",
-        difference=None if found["difference"] is None else sign * found["difference"],
-        ci95=_two(sorted(sign * end for end in ends)) if whole else None,
+        difference=None if found.difference is None else sign * found.difference,
+        ci95=_two(sorted(ends)) if len(ends) == 2 else None,
         no_ci95=None,
-        p=found["p"],
-        p_adjusted=found["p_adjusted"],
-        shown_alone=found["p"] is not None and found["p"] <= ALPHA and sign * (found["difference"] or 0.0) > 0,
+        p=found.p,
+        p_adjusted=found.p_adjusted,
+        shown_alone=found.p is not None and found.p <= ALPHA and sign * (found.difference or 0.0) > 0,
         margin=None,
         scores_better=shown,
         scores_worse=False,

@@ -14,6 +14,7 @@ import sys
 import sysconfig
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from functools import lru_cache
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
 from types import CodeType, UnionType
@@ -118,17 +119,10 @@ MOST_SOURCES = 500
 
 def _imported(data: bytes, path: Path, roots: Sequence[Path]) -> list[Path]:
     """Returns the user's own files that a source file imports."""
-    try:
-        tree = ast.parse(data)
-    except (SyntaxError, ValueError):
-        return []
     names: list[tuple[Sequence[Path], str]] = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names += [(roots, alias.name) for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            above = [path.parents[node.level - 1]] if 0 < node.level <= len(path.parents) else roots
-            names += [(above, f"{node.module or ''}.{alias.name}".strip(".")) for alias in node.names]
+    for level, name in _names_in(data):
+        above = [path.parents[level - 1]] if 0 < level <= len(path.parents) else roots
+        names.append((above, name))
     found = []
     for where, name in names:
         parts = name.split(".")
@@ -139,6 +133,25 @@ def _imported(data: bytes, path: Path, roots: Sequence[Path]) -> list[Path]:
             files = [file for one in paths for file in (one.with_name(f"{one.name}.py"), one / "__init__.py")]
             found += [one for one in files if one.is_file() and not {"site-packages", "dist-packages"} & set(one.parts)]
     return found
+
+
+@lru_cache(maxsize=64)
+def _names_in(source: bytes) -> tuple[tuple[int, str], ...]:
+    """Returns what a source imports, and how many folders above itself it looks for that; 0: from the roots.
+
+    A configuration names a file several times, and to parse it takes milliseconds.
+    """
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return ()
+    found: list[tuple[int, str]] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found += [(0, alias.name) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            found += [(node.level, f"{node.module or ''}.{alias.name}".strip(".")) for alias in node.names]
+    return tuple(found)
 
 
 def refuse_changed(revision: str, class_path: str, model_class: type[Any], parameters: Any) -> None:

@@ -120,7 +120,7 @@ def test_a_judge_that_never_answers_with_a_score_is_told_the_way_out(
 def test_answers_that_were_cut_off_in_the_pilot_are_told(tmp_path: Path) -> None:
     ears = Ears()
     made = run(tmp_path, QUICK, {"cut_off": PILOT[1:2]}, ears)
-    assert made.summary["coverage"]["by_status"] == {"ok": COUNT - 1, "cut_off": 1}
+    assert made.summary.coverage.by_status == {"ok": COUNT - 1, "cut_off": 1}
     (note,) = [note for note in ears.notes if "cut off" in note]
     assert note == (
         "pilot: testing was cut off in 1 of its first 3 answers: raise its limit (max_new_tokens or max_tokens)"
@@ -159,7 +159,7 @@ def test_an_environment_without_the_judges_library_is_a_wrong_configuration(tmp_
 
 def test_single_failures_are_results_like_any_other(tmp_path: Path) -> None:
     made = run(tmp_path, {"fail": PILOT[:1], **QUICK}, {"answers": {PILOT[1]: "hm"}})
-    assert made.summary["coverage"]["by_status"] == {"ok": COUNT - 2, "edit_failed": 1, "unparseable": 1}
+    assert made.summary.coverage.by_status == {"ok": COUNT - 2, "edit_failed": 1, "unparseable": 1}
 
 
 def test_the_pilot_is_skipped_when_the_records_show_both_at_work(tmp_path: Path) -> None:
@@ -271,7 +271,7 @@ def test_one_sample_that_fails_stops_no_run_of_a_single_category(tmp_path: Path)
         ears = Ears()
         made = run(tmp_path / name, {"seconds": 0.1, **edit}, judge, ears, **single)
         failed = 3 if name == "both" else 1
-        assert made.summary["coverage"]["by_status"]["ok"] == len(physical) - failed
+        assert made.summary.coverage.by_status["ok"] == len(physical) - failed
         assert any(note.startswith("pilot: every edit model and judge works") for note in ears.notes)
 
 

@@ -15,11 +15,13 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # for the module beside this one: pytest imports by path
 
+from documents import plain
 from edit_eval import evaluate
 from edit_eval.execution.machine import gauges as module
 from edit_eval.execution.machine.devices import LocalMachine
 from edit_eval.execution.machine.gauges import Gauges
 from edit_eval.records import MemoryUse, Utilisation
+from edit_eval.reporting.documents import encoded
 from edit_eval.run import Run
 from edit_eval.scheduling.fleet import Replica, ReplicaState
 from edit_eval.scheduling.tasks import Model, Task
@@ -404,16 +406,16 @@ def test_a_whole_run_on_gpus(on_gpus: Run) -> None:
     assert {(one.before, one.loaded or GIB, one.peak, one.after) for one in results.memory} == {(GIB,) * 4}
     assert {one.kind for one in results.utilisation} >= {"editing"}
     assert {(one.device, round(one.busy, 2)) for one in results.utilisation} == {("cuda:0", 0.88), ("cuda:1", 0.96)}
-    means = on_gpus.summary["timing"]["gpu_utilisation"]
+    means = on_gpus.summary.timing.gpu_utilisation
     assert means["cuda:0"]["mean"] == pytest.approx(0.88)
     assert means["cuda:1"]["editing"] == pytest.approx(0.96)
-    memory = on_gpus.summary["timing"]["memory"]
-    assert {name: (one["total"], one["peak"]) for name, one in memory.items()} == {
+    memory = on_gpus.summary.timing.memory
+    assert {name: (one.total, one.peak) for name, one in memory.items()} == {
         "cuda:0": (80 * GIB, GIB),
         "cuda:1": (80 * GIB, GIB),
     }
-    assert {stage["model"] for one in memory.values() for stage in one["stages"]} == {"editor", "critic"}
-    json.dumps(on_gpus.summary["timing"], allow_nan=False)
+    assert {stage.model for one in memory.values() for stage in one.stages} == {"editor", "critic"}
+    encoded(on_gpus.summary.timing)
 
 
 def test_what_was_measured_is_in_the_run_s_events(on_gpus: Run) -> None:
@@ -440,9 +442,9 @@ def test_a_whole_run_on_the_cpu(tmp_path: Path) -> None:
         assert one.peak is not None
         assert 5 * MIB < one.loaded <= one.peak < 4 * GIB
     assert results.utilisation == ()
-    assert "gpu_utilisation" not in made.summary["timing"]
+    assert not made.summary.timing.gpu_utilisation
     environment = json.loads((made.path / "environment" / "0001.json").read_text("utf-8"))
-    assert environment["choices"]["placement"] == {
+    assert plain(environment["choices"]["placement"]) == {
         "value": "swap",
         "reason": "workers on the CPU hold one model at a time",
     }

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from agreements import judge_agreement, two_judges
+from documents import plain
 from edit_eval.guests.agreement.judges import apart_by_model
 from edit_eval.records import Scale, Scoring, Status
-from edit_eval.reporting.analyses import plain
 from edit_eval.statistics.instruments import judges_of
 from edit_eval.statistics.ordinal import OrdinalRatings
 from late_imports import Late
@@ -49,7 +49,7 @@ def test_retest_is_within_one_edit_of_one_model(make_sample, make_results):
     samples = [make_sample(0), make_sample(1)]
     scores = {("a", "j"): [[5.0, 5.0], [7.0, 7.0]], ("b", "j"): [[1.0, 1.0], [2.0, Status.REFUSED]]}
     card = judge_agreement(make_results(samples, scores))["judges"]["j"]
-    assert card["retest"] == {"edits": 3, "answers": 6, "sd": 0.0, "icc": 1.0, "identical": 1.0}
+    assert plain(card["retest"]) == {"edits": 3, "answers": 6, "sd": 0.0, "icc": 1.0, "identical": 1.0}
 
 
 def test_agreement_between_judges(make_sample, make_results):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from documents import plain
 from edit_eval.reporting.page.charts import charts
 from reporting.reported_runs import build_run
 from reporting.reports import report_on
@@ -20,7 +21,7 @@ def test_the_judges_have_a_section_where_there_is_something_to_say(tmp_path: Pat
     several = report_on(run, analyses=True)
     assert several.html.index('id="breakdown"') < several.html.index('id="agreement"') < several.html.index('id="time"')
     section = several.html.split('id="agreement"')[1].split('id="time"')[0]
-    [document] = several.summary["analyses"]["agreement"]
+    [document] = plain(several.summary.analyses["agreement"])
     alpha = document["between_judges"]
     assert f">{alpha['alpha']:.2f}<" in section
     assert document["median"] is None
@@ -33,7 +34,7 @@ def test_the_judges_have_a_section_where_there_is_something_to_say(tmp_path: Pat
 
 def test_repeats_are_held_against_each_other(tmp_path: Path) -> None:
     report = report_on(build_run(tmp_path, samples=6, size=SMALL, repeats=3), analyses=True)
-    [document] = report.summary["analyses"]["agreement"]
+    [document] = plain(report.summary.analyses["agreement"])
     [card] = document["judges"].values()
     section = report.html.split('id="agreement"')[1].split('id="time"')[0]
     assert f">{card['retest']['sd']:.2f}<" in section

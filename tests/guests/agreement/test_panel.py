@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import math
 import random
 import statistics
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 from agreements import judges_document
+from documents import plain
 from edit_eval.guests.agreement.panel import MEDIAN, no_panel, panel
 from edit_eval.records import Scale, Scoring, Status
 from edit_eval.reporting.analyses import summary_of
+from edit_eval.reporting.documents import encoded
+from edit_eval.statistics.summary import Summary
 
 
 def run_of(make_sample, make_results, rows_of_judges, categories=None):
@@ -77,7 +80,7 @@ def test_a_summary_says_what_the_judges_say_together(make_sample, make_results):
     }
     run = run_of(make_sample, make_results, rows, categories=["physical", "social"] * 20)
     summary = summary_of(run, min_coverage=0.9)
-    [agreement] = summary["analyses"]["agreement"]
+    [agreement] = plain(summary.analyses["agreement"])
     (entry,) = agreement["median"]
     medians = [statistics.median(statistics.fmean(rows[judge][index]) for judge in rows) for index in range(40)]
     found = entry["scores"]["score"]
@@ -85,21 +88,21 @@ def test_a_summary_says_what_the_judges_say_together(make_sample, make_results):
     assert found["n"] == entry["coverage"]["total"] == 40
     assert entry["coverage"]["required"] == 0.9
     assert list(found["categories"]) == ["physical", "social"]
-    assert [result["scores"]["score"]["mean"] for result in summary["results"]] == pytest.approx(
+    assert [result.scores["score"].mean for result in summary.results] == pytest.approx(
         [statistics.fmean(score for row in rows[judge] for score in row) for judge in rows]
     )
     assert agreement["judges"]["fair"]["retest"]["sd"] == pytest.approx(0.5, abs=0.1)
     assert 0.3 < agreement["between_judges"]["alpha"] < 1.0
-    assert json.loads(json.dumps(summary, allow_nan=False)) == summary
+    assert plain(msgspec.json.decode(encoded(summary), type=Summary)) == plain(summary)
 
 
 def test_one_judge_asked_once_agrees_with_nobody(make_sample, make_results):
     run = run_of(make_sample, make_results, {"a": [[2.0], [5.0]]})
-    assert "agreement" not in summary_of(run).get("analyses", {})
+    assert "agreement" not in summary_of(run).analyses
     document = judges_document(run)
     assert document["median"] is document["between_judges"] is document["judges"]["a"]["retest"] is None
     repeated = run_of(make_sample, make_results, {"a": [[2.0, 2.5], [5.0, 5.0]]})
-    [agreement] = summary_of(repeated)["analyses"]["agreement"]
+    [agreement] = plain(summary_of(repeated).analyses["agreement"])
     assert agreement["judges"]["a"]["retest"]["answers"] == 4
     assert (agreement["median"], agreement["no_median"]) == (None, "few_judges")
 

@@ -3,6 +3,7 @@ import itertools
 import numpy as np
 import pytest
 
+from documents import plain
 from edit_eval.guests.agreement.document import Correlation
 from edit_eval.guests.agreement.rank_agreement import (
     Between,
@@ -14,7 +15,6 @@ from edit_eval.guests.agreement.rank_agreement import (
     spearman_bounds,
     with_interval,
 )
-from edit_eval.reporting.analyses import plain
 from edit_eval.statistics.instruments import Item
 from late_imports import Late
 

@@ -12,6 +12,7 @@ import pytest
 
 from combinations.drawing import configuration, off, written
 from combinations.in_place import Ended, command, killed, without_processes
+from documents import plain as as_written
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.experiment import Experiment, load_samples
@@ -66,8 +67,8 @@ def ran(path: Path, run: Path, *more: str) -> Ended:
 
 
 def strengths(run: Path) -> dict[str, Any]:
-    (of,) = Run(run).summary["battles"].values()
-    return {one["edit_model"]: one for one in of["scores"]["overall"]["strengths"]}
+    (of,) = Run(run).summary.battles.values()
+    return {one.edit_model: as_written(one) for one in of.scores["overall"].strengths}
 
 
 def asked(run: Path) -> list[dict[str, Any]]:
@@ -138,7 +139,7 @@ def test_who_joins_is_joined_in_turn(arena: Path, hub: WritableHub, tmp_path: Pa
         assert [are[model][name] for name in KEPT] == [pytest.approx(one[name], abs=1e-9) for name in KEPT]
     board = leaderboard([Run(arena), Run(second)])
     (of,) = board.battles.values()
-    ranked = {one["edit_model"]: one["strength"] for one in of["scores"]["overall"]["strengths"]}
+    ranked = {one.edit_model: one.strength for one in of.scores["overall"].strengths}
     assert ranked == pytest.approx({model: one["strength"] for model, one in are.items()}, abs=1e-9)
 
 

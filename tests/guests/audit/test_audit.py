@@ -72,7 +72,7 @@ def test_its_edit_models_and_its_benchmark_are_left_alone(made: Audit) -> None:
         "causal",
         "referential",
     }
-    assert made.run.summary["coverage"]["scored"] == len(results.samples)
+    assert made.run.summary.coverage.scored == len(results.samples)
     assert not results.controls
 
 

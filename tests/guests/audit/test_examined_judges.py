@@ -88,7 +88,7 @@ def made(tmp_path: Path) -> Run:
 
 
 def test_a_judge_without_a_passport_is_not_audited(made: Run) -> None:
-    assert made.summary["judges"] == {
+    assert made.summary.judges == {
         "testing": {"line": "not audited", "language": "en", "passport": None, "anchors": None}
     }
     assert "Judge testing: not audited\n" in printed(made)
@@ -103,7 +103,7 @@ def test_a_finished_run_takes_a_passport_that_came_later_and_keeps_it(made: Run,
     shutil.rmtree(tmp_path / "mine")
     line = "audited 2026-11-21: passed (words)"
     for run in (again, Run(again.path)):
-        assert run.summary["judges"]["testing"]["line"] == line
+        assert run.summary.judges["testing"]["line"] == line
         assert f"Judge testing: {line}\n" in printed(run)
     assert {path: path.stat().st_mtime_ns for path in made.path.glob("[er]*s/*.jsonl")} == before
     assert line in again.page.read_text("utf-8")
@@ -116,10 +116,10 @@ def test_a_finished_run_takes_a_passport_that_came_later_and_keeps_it(made: Run,
 def test_of_another_language_the_line_says_for_which_it_is_missing(made: Run, tmp_path: Path) -> None:
     examined(made, made.path / "passports", language="zh", measures={})
     run = Run(made.path)
-    assert run.summary["judges"]["testing"]["line"] == "audited 2026-11-21: passed; not audited for English"
+    assert run.summary.judges["testing"]["line"] == "audited 2026-11-21: passed; not audited for English"
     assert "Judge testing: audited 2026-11-21: passed; not audited for English\n" in printed(run)
     assert "评审 testing：2026-11-21 检验：通过；英文未经检验\n" in printed(run, "zh")
-    assert run.summary["judges"]["testing"]["passport"]["this_language"] is False
+    assert run.summary.judges["testing"]["passport"]["this_language"] is False
     with pytest.raises(ConfigurationError, match="no judge of this run has a passport in the run's language"):
         judge_anchors(load_configuration(asked(tmp_path)), run)
 
@@ -139,7 +139,7 @@ def test_compare_says_of_each_run_what_it_knows_of_the_judge(made: Run, tmp_path
 def test_what_is_no_passport_is_none(made: Run, tmp_path: Path) -> None:
     found = examined(made, made.path / "passports")
     (made.path / "passports" / f"{found.subject.key}.json").write_text("{}")
-    assert Run(made.path).summary["judges"]["testing"]["passport"] is None
+    assert Run(made.path).summary.judges["testing"]["passport"] is None
 
 
 # -- anchors --
@@ -171,16 +171,16 @@ def test_anchors_are_judged_again_in_a_run_of_their_own(
     anchored: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "c.json").write_text(json.dumps(asked(tmp_path)))
-    before = anchored.summary["results"]
+    before = anchored.summary.results
     monkeypatch.setattr(Run, "draw", lambda run: None)  # drawn elsewhere
     command = ["run", tmp_path / "c.json", "--run-dir", anchored.path, "--passports", tmp_path, "--anchors"]
     assert ends(monkeypatch, *command) == 0
     assert "6 of 6 anchor edits, judged again on" in " ".join(capsys.readouterr().out.split())
     run = Run(anchored.path)
-    found = run.summary["judges"]["testing"]["anchors"]
+    found = run.summary.judges["testing"]["anchors"]
     assert (found["total"], found["drift"]["n"], found["drift"]["mean"]) == (6, 6, 0.0)
     assert not found["drift"]["drifted"]
-    assert run.summary["results"] == before
+    assert run.summary.results == before
     inner = Run(run.path / "anchors" / "0" / "0000")
     anchors = run.examined["testing"].passport.anchors
     assert {one.id for one in inner.results.samples} == {one.sample for one in anchors}
@@ -199,7 +199,7 @@ def test_a_drift_is_said_and_compare_ends_with_3(
     judge_anchors(asking, Run(anchored.path))
     run = Run(anchored.path)
     assert sorted(path.name for path in (run.path / "anchors" / "0").iterdir()) == ["0000", "0001"], "asked anew"
-    drift = run.summary["judges"]["testing"]["anchors"]["drift"]
+    drift = run.summary.judges["testing"]["anchors"]["drift"]
     assert drift["drifted"]
     assert drift["mean"] == pytest.approx(-0.6)
     assert "testing has drifted since it was examined" in printed(run)
@@ -242,7 +242,7 @@ def test_a_passport_without_repeated_answers_accuses_nobody(
     monkeypatch.setattr(Run, "draw", lambda run: None)  # drawn elsewhere
     judge_anchors(load_configuration(asked(tmp_path)), Run(anchored.path))
     run = Run(anchored.path)
-    anchors = run.summary["judges"]["testing"]["anchors"]
+    anchors = run.summary.judges["testing"]["anchors"]
     assert (anchors["repeated"], anchors["drift"]) == (0, None)
     assert "not tested" in printed(run)
     assert "audit it again" in printed(run)

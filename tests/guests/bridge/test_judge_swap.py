@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from documents import plain
 from edit_eval import cli, evaluate
 from edit_eval.errors import ConfigurationError
 from edit_eval.guests.bridge.bridge import read_bridge
-from edit_eval.reporting.analyses import plain, section_of
+from edit_eval.reporting.analyses import section_of
 from edit_eval.reporting.table import print_sheet
 from edit_eval.run import Run
 from edit_eval.store.joined import joined
@@ -70,7 +71,7 @@ def test_only_judgements_are_made(new: Run) -> None:
     kinds = {one.kind for one in new.results.activities}
     assert "judging" in kinds
     assert "editing" not in kinds
-    assert new.summary["coverage"]["scored"] == 3 * COUNT
+    assert new.summary.coverage.scored == 3 * COUNT
 
 
 def test_what_it_will_cost_is_said_before_it_costs(folder: Path, old: Run, capsys: pytest.CaptureFixture[str]) -> None:

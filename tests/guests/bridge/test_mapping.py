@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from agreements import LOSS, UP, drawn, two_judges
+from documents import plain
 from edit_eval.guests.agreement.calibration import Pairs, isotonic
 from edit_eval.guests.agreement.two import Agreement, samples_of
 from edit_eval.guests.bridge.bridge import over
 from edit_eval.guests.bridge.mapping import beyond, bridge, turned
 from edit_eval.records import Results
-from edit_eval.reporting.analyses import plain
 from edit_eval.statistics.instruments import judges_of
 from edit_eval.statistics.intervals import hull_interval
 

@@ -10,7 +10,7 @@ import pytest
 from edit_eval.errors import ConfigurationError
 from edit_eval.guests.costs.analysis import CostsAnalysis
 from edit_eval.records import Activity, Results, Sample, Spent, Status
-from edit_eval.reporting.analyses import RunRecords, analysed, computed, sections
+from edit_eval.reporting.analyses import RunRecords, computed, sections, summary_of
 from edit_eval.reporting.language import said
 from edit_eval.reporting.table import markdown_sheet
 
@@ -66,14 +66,14 @@ def test_devices_cost_what_an_hour_of_one_costs_idle_or_not(bought: Results) -> 
 
 
 def test_a_report_shows_it_where_something_was_charged_or_counted(bought: Results) -> None:
-    by_itself = analysed(bought)
+    by_itself = summary_of(bought)
     [section] = [one for one in sections(by_itself) if one.name == "costs"]
     assert section.appendix
     assert section.documents == [OF.compute(RunRecords(bought), OF.Parameters())]
     free = replace(bought, spent=(), judgements=tuple(replace(one, tokens=(0, 0)) for one in bought.judgements))
-    assert "costs" not in analysed(free).get("analyses", {})
+    assert "costs" not in summary_of(free).analyses
     counted = replace(bought, spent=())
-    assert "costs" in analysed(counted)["analyses"]
+    assert "costs" in summary_of(counted).analyses
 
 
 def test_what_is_printed_says_what_is_known_and_how(bought: Results) -> None:

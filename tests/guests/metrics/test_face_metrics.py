@@ -9,6 +9,7 @@ import numpy
 import pytest
 from PIL import Image
 
+from documents import plain
 from edit_eval import evaluate
 from edit_eval.errors import ConfigurationError, LoadError, ModelError
 from edit_eval.guests.metrics.beside.face_metrics import FaceMetrics
@@ -140,7 +141,7 @@ def test_in_a_run_no_face_does_not_apply_and_a_lost_one_is_named(
     for name, change in (("none", 0), ("made_up", 1)):
         assert (found[name].scores, dict(found[name].missing)) == ({"face_count_change": change}, {})
         assert (found[name].status, found[name].headline) == (Status.OK, "face_count_change")
-    (result,) = made.summary["results"]
+    (result,) = plain(made.summary.results)
     coverage = {name: one["coverage"] for name, one in result["scores"].items()}
     assert {name: (one["scored"], one["total"]) for name, one in coverage.items()} == {
         "face_identity": (1, 2),
@@ -154,7 +155,7 @@ def test_in_a_run_no_face_does_not_apply_and_a_lost_one_is_named(
 
 def test_where_no_source_has_a_face_nothing_is_said_of_it(models: dict[str, str], tmp_path: Path) -> None:
     made = run(tmp_path, models, {"a": (picture(1), picture(2)), "b": (picture(3), picture(4))})
-    (result,) = made.summary["results"]
+    (result,) = plain(made.summary.results)
     assert result["scores"]["face_identity"]["mean"] is None
     assert "face_lost" not in result["scores"]
     assert result["scores"]["face_count_change"]["mean"] == 0

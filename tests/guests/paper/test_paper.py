@@ -17,16 +17,16 @@ import msgspec
 import pytest
 
 from documented_blocks import DOCS, blocks
+from documents import plain
 from edit_eval import ConfigurationError, Run, analyse, evaluate
 from edit_eval.guests.paper import figure
 from edit_eval.guests.paper.document import NamedModel, Paper
 from edit_eval.guests.paper.latex import citation, escaped
 from edit_eval.guests.paper.references import REFERENCES, bibtex, cited
 from edit_eval.guests.paper.words import methods, results, things
-from edit_eval.reporting.analyses import plain
 from edit_eval.reporting.language import said
 from edit_eval.reporting.page.documents import write_document
-from edit_eval.reporting.verdict import answer_lines, verdict_of
+from edit_eval.reporting.verdict import answer_lines
 from faults.faulty_runs import Ears
 
 FILES = {
@@ -105,7 +105,8 @@ def written(document: Paper, folder: Path, name: str = "paper") -> Path:
 def changed(run: Run, **summary: Any) -> Run:
     """The same run with another summary."""
     other = Run(run.path)
-    vars(other).update(summary={**run.summary, **summary}, results=run.results, experiment=run.experiment)
+    whole = msgspec.structs.replace(run.summary, **summary)
+    vars(other).update(summary=whole, results=run.results, experiment=run.experiment)
     return other
 
 
@@ -133,18 +134,18 @@ def test_what_else_is_in_the_folder_stays(paper: Paper, tmp_path: Path, monkeypa
 
 def test_numbers_and_marks_are_those_of_the_run(run: Run, paper: Paper, tmp_path: Path) -> None:
     rows = list(csv.DictReader(io.StringIO((written(paper, tmp_path) / "numbers.csv").read_text("utf-8"))))
-    comparison = run.summary["comparison"]
-    theirs = {(one["judge"], one["name"]): one for one in comparison["columns"]}
+    comparison = run.summary.comparison
+    theirs = {(one.judge, one.name): one for one in comparison.columns}
     assert {(row["judge"], row["name"]) for row in rows} == theirs.keys()
-    beaten = {(pair["judge"], pair["scores_better"]) for pair in comparison["pairs"] if pair["scores_better"]}
+    beaten = {(pair.judge, pair.scores_better) for pair in comparison.pairs if pair.scores_better}
     assert beaten, "somebody is shown to be better"
     for row in rows:
         of = theirs[row["judge"], row["name"]]
-        assert (int(row["rank"]), int(row["scored"])) == (of["rank"], of["scored"])
-        assert (int(row["failed"]), int(row["tried"])) == (of["failed"]["count"], of["failed"]["total"])
-        assert float(row["mean"]) == of["mean"]
-        assert [float(row["low"]), float(row["high"])] == of["ci95"]
-        assert (row["mark"] in ("best", "level")) == (of["rank"] == 1)
+        assert (int(row["rank"]), int(row["scored"])) == (of.rank, of.scored)
+        assert (int(row["failed"]), int(row["tried"])) == (of.failed.count, of.failed.total)
+        assert float(row["mean"]) == of.mean
+        assert [float(row["low"]), float(row["high"])] == of.ci95
+        assert (row["mark"] in ("best", "level")) == (of.rank == 1)
     for judge in ("ruler", "strict"):
         assert [row["mark"] for row in rows if row["judge"] == judge].count("best") == 1
     failed = {row["name"]: int(row["failed"]) for row in rows}
@@ -167,17 +168,17 @@ def test_the_table_marks_whom_the_tests_do_not_tell_apart(paper: Paper, tmp_path
 
 
 def test_the_sentence_is_the_verdicts(run: Run, paper: Paper, tmp_path: Path) -> None:
-    [line] = answer_lines(verdict_of(run.summary))
+    [line] = answer_lines(run.summary.verdict)
     text = " ".join((written(paper, tmp_path) / "results.txt").read_text("utf-8").split())
     assert text.startswith(escaped(line))
     assert said(results(paper)[0], "zh").startswith(said(line, "zh"))
 
 
 def test_a_judge_without_a_say_marks_nobody(run: Run) -> None:
-    verdict = verdict_of(run.summary)
+    verdict = run.summary.verdict
     blind = [msgspec.structs.replace(one, sees="not_last") for one in verdict.opinions[1:]]
     verdict = msgspec.structs.replace(verdict, opinions=(verdict.opinions[0], *blind))
-    found = analyse("paper", changed(run, verdict=verdict.document())).document
+    found = analyse("paper", changed(run, verdict=verdict)).document
     assert [{row.mark for row in table.rows} == {""} for table in found.tables] == [False, True]
 
 
@@ -189,7 +190,7 @@ def test_the_methods_say_what_was_asked_of_whom(run: Run, paper: Paper) -> None:
         "Each makes 1 edit of a sample (seed 0)",
         "protocol rubric (general.v1.1)",
         run.examined["ruler"].line,
-        f"Holm over {run.summary['comparison']['tests']} tests",
+        f"Holm over {run.summary.comparison.tests} tests",
         f"edit-eval {run.results.environment['libraries']['edit-eval']}",
     ):
         assert words in text
@@ -277,8 +278,8 @@ def test_what_is_no_one_table_is_refused_in_a_line(run: Run, folder: Path, tmp_p
     one = analyse("paper", alone).document
     assert [(row.mark, row.contest) for row in one.tables[0].rows] == [("", None)]
     assert "behind" not in (written(one, tmp_path) / "figure.svg").read_text("utf-8"), "nobody to be behind"
-    nothing = [msgspec.structs.replace(of, standings=()) for of in verdict_of(alone.summary).opinions]
-    unscored = msgspec.structs.replace(verdict_of(alone.summary), opinions=tuple(nothing)).document()
+    nothing = [msgspec.structs.replace(of, standings=()) for of in alone.summary.verdict.opinions]
+    unscored = msgspec.structs.replace(alone.summary.verdict, opinions=tuple(nothing))
     with pytest.raises(ConfigurationError, match="nothing is scored"):
         analyse("paper", changed(alone, verdict=unscored))
 

@@ -253,7 +253,7 @@ def test_who_is_preferred_is_corrected_for_all_pairs_and_an_interval_is_its_own_
             for n in range(0, 90, 3)
         ]
         found = peoples_differences(columns, answers)
-        assert found.family["tests"] == len(pairs)
+        assert found.family.tests == len(pairs)
         by_hand = holm([one.p for one in found.pairs])
         for one, p_adjusted in zip(found.pairs, by_hand, strict=True):
             beside_zero = one.corrected.ci95[0] > 0 or one.corrected.ci95[1] < 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,13 +10,14 @@ from typing import Any
 import pytest
 import vl_convert
 
+from documents import plain
 from edit_eval.errors import ConfigurationError
 from edit_eval.guests.people.analysis import PeopleAnalysis, VotesAnalysis
 from edit_eval.guests.people.differences import People, by_votes, peoples_differences
 from edit_eval.guests.people.sheet import people_sheet, rows_of
 from edit_eval.guests.people.votes import PeoplesVotes, peoples_votes
 from edit_eval.guests.people.votes_sheet import votes_sheet
-from edit_eval.reporting.analyses import RunRecords, analysed, plain, sections
+from edit_eval.reporting.analyses import RunRecords, sections, summary_of
 from edit_eval.reporting.formats import signed, signed_span
 from edit_eval.reporting.page.charts import charts
 from edit_eval.reporting.page.files import markdown
@@ -56,9 +56,9 @@ def cast(
 
 
 def test_of_a_run_that_people_voted_on_each_display_has_the_three_numbers(several: Report, tmp_path: Path) -> None:
-    assert not {"people", "votes"} & analysed(several.results).get("analyses", {}).keys(), "nobody has voted"
+    assert not {"people", "votes"} & summary_of(several.results).analyses.keys(), "nobody has voted"
     cast(several)
-    summary = {**several.summary, **analysed(several.results)}
+    summary = summary_of(several.results)
     [people] = next(one.documents for one in sections(summary) if one.name == "people")
     assert people == by_votes(
         columns_to_test(several.results), RunRecords(several.results).votes.counted(several.results.samples)
@@ -86,9 +86,9 @@ def test_of_a_run_that_people_voted_on_each_display_has_the_three_numbers(severa
 
 
 def test_votes_change_no_other_number(several: Report) -> None:
-    before = analysed(several.results).get("analyses", {})
+    before = summary_of(several.results).analyses
     cast(several)
-    after = analysed(several.results)["analyses"]
+    after = summary_of(several.results).analyses
     assert {name: said for name, said in after.items() if name not in ("people", "votes")} == before
 
 
@@ -97,7 +97,7 @@ def test_who_votes_can_be_left_out_and_who_takes_one_side_taken_in(several: Repo
     cast(several, ("left",), "Bo")
     records, of = RunRecords(several.results), VotesAnalysis()
     both = of.compute(records, of.Parameters())
-    assert [one["rater"] for one in both.raters] == ["Ann", "Bo"]
+    assert [one.rater for one in both.raters] == ["Ann", "Bo"]
     alone = of.compute(records, of.Parameters(without="Bo"))
     assert alone.votes == both.votes, "whoever takes one side whatever it is does not count"
     taken = of.compute(records, of.Parameters(with_="Bo"))
@@ -162,9 +162,9 @@ def test_documents_are_read_back_as_themselves(several: Report) -> None:
     cast(several)
     of_votes = VotesAnalysis().compute(RunRecords(several.results), VotesAnalysis.Parameters())
     assert json.loads(json.dumps(plain(of_votes))) == plain(of_votes)
-    found = {one.name: one.documents for one in sections(analysed(several.results))}
+    found = {one.name: one.documents for one in sections(summary_of(several.results))}
     assert (type(found["votes"][0]), type(found["people"][0])) == (PeoplesVotes, People)
-    theirs: Mapping[str, Any] = preferences(
+    theirs = preferences(
         RunRecords(several.results).votes.counted(several.results.samples), several.results.edit_models
     )
-    assert found["votes"][0].strengths == theirs["strengths"]
+    assert found["votes"][0].strengths == theirs.strengths

@@ -166,7 +166,7 @@ def test_msebench_shows_the_whole_session(tmp_path: Path) -> None:
         report=False,
         spectator=Ears(),
     )
-    [found] = run.summary["results"]
-    assert found["published"]["Success 3"]["value"] == 1
-    assert found["certificate"]["certified"]
-    assert found["coverage"]["scored"] == 3
+    [found] = run.summary.results
+    assert found.published["Success 3"].value == 1
+    assert found.certificate.certified
+    assert found.coverage.scored == 3

@@ -106,9 +106,9 @@ def test_a_gallery_of_finished_edits_has_the_authors_rating_and_one_by_all_quest
         "execution": {"pilot": False, "progress": "none"},
     }
     run = evaluate(written, run_dir=tmp_path / "run", report=False, spectator=Ears())
-    of = run.summary["battles"]["arena"]
-    assert [*of["scores"]] == [*GEditBenchV2.aspects]
-    theirs = of["as_others_rate"]["geditbench_v2"]
+    of = run.summary.battles["arena"]
+    assert [*of.scores] == [*GEditBenchV2.aspects]
+    theirs = of.as_others_rate["geditbench_v2"]
     assert sorted(theirs, key=theirs.__getitem__, reverse=True) == list(models), "the first of a pair won, or tied"
-    ours = {row["edit_model"]: row["strength"] for row in of["together"]["strengths"]}
+    ours = {row.edit_model: row.strength for row in of.together.strengths}
     assert sorted(ours, key=ours.__getitem__, reverse=True) == list(models)

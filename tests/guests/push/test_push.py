@@ -12,10 +12,10 @@ import pytest
 import yaml
 
 from command_lines import Command, caller
+from documents import plain as plain_of
 from edit_eval import ConfigurationError, analyse, evaluate
 from edit_eval.benchmarks.known_sources import remember_sources
 from edit_eval.guests.push.sending import push
-from edit_eval.reporting.analyses import plain as plain_of
 from edit_eval.run import Run
 from edit_eval.store.standing import read_standing, standing
 from late_imports import Late, needs
@@ -62,7 +62,7 @@ def test_what_lies_there(command: Command, hub: WritableHub, run: Path, tmp_path
         == {"README.md", "summary.json", "standing.json", "data/testing/00000.parquet"}
         == {*done.document["files"]}
     )
-    assert json.loads(hub.files["summary.json"]) == Run(run).summary
+    assert json.loads(hub.files["summary.json"]) == plain_of(Run(run).summary)
 
     table = _rows(hub, tmp_path)
     told = json.loads(table.schema.metadata[b"huggingface"])["info"]["features"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from edit_eval.guests.push.card import card
 from edit_eval.reporting.analyses import summary_of
-from edit_eval.reporting.verdict import answer_lines, next_lines, verdict_of
+from edit_eval.reporting.verdict import answer_lines, next_lines
 from reporting.reported_runs import build_run
 
 
@@ -14,5 +14,5 @@ def test_the_card_shows_the_verdict(tmp_path: Path) -> None:
     results = build_run(tmp_path, samples=10, edit_models=("a", "b"), size=(16, 12))
     summary = summary_of(results)
     shown = card("me/run", results, summary, licence="mit", images=False, sources=False).replace("\\", "")
-    verdict = verdict_of(summary)
+    verdict = summary.verdict
     assert all(str(line) in shown for line in (*answer_lines(verdict), *next_lines(verdict)[:2]))

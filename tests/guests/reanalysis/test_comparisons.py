@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from command_lines import Command, caller
+from documents import plain
 from edit_eval.errors import ConfigurationError
 from edit_eval.guests.reanalysis.files import reanalyse
 
@@ -26,6 +27,12 @@ BY_NAME = ("alpha_2", "editor-9", "editor-10", "Zeta")
 QUALITY = {"Zeta": 0.2, "alpha_2": 0.9, "editor-9": 0.5, "editor-10": 0.6}
 QUESTIONS = {"vc": "visual_consistency", "vq": "visual_quality", "if": "instruction_following"}
 SAMPLES = [f"color_alter_{number:06d}" for number in range(20)]
+
+
+def reanalysed(*given: Any) -> list[dict[str, Any]]:
+    """The documents, as their JSON has them."""
+    found: list[dict[str, Any]] = plain(reanalyse(*given))
+    return found
 
 
 def geditbench_v2_lines(question: str) -> Iterator[dict[str, Any]]:
@@ -167,13 +174,13 @@ def command(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) 
 @pytest.mark.parametrize("ties", [False, True])
 def test_geditbench_v2s_points_are_those_of_its_script(tmp_path: Path, ties: bool) -> None:
     write_geditbench_v2(tmp_path, ties=ties)
-    (document,) = reanalyse([tmp_path])
+    (document,) = reanalysed([tmp_path])
     assert (document["form"], document["of"]) == ("geditbench_v2", "openedit")
     # Their search ends about .01 points before the maximum.
     assert points(document) == pytest.approx(THEIRS["with ties" if ties else "without ties"], abs=0.05)
     for row in document["theirs"]:
         assert row["won"] + row["lost"] + row["ties"] == THEIR_MATCHES[row["edit_model"]][ties]
-    (alone,) = reanalyse([next(tmp_path.rglob("eval_vc_metadata"))]) if not ties else (None,)
+    (alone,) = reanalysed([next(tmp_path.rglob("eval_vc_metadata"))]) if not ties else (None,)
     if alone:
         assert points(alone) == pytest.approx(THEIRS["one question"], abs=0.05)
         assert alone["together"] is None
@@ -183,7 +190,7 @@ def test_what_geditbench_v2_does_not_write_is_counted_and_said(tmp_path: Path) -
     found = {}
     for ties in (False, True):
         write_geditbench_v2(tmp_path / str(ties), ties=ties)
-        (found[ties],) = reanalyse([tmp_path / str(ties)])
+        (found[ties],) = reanalysed([tmp_path / str(ties)])
     for question in QUESTIONS.values():
         said = [line["results"]["winner"] for line in geditbench_v2_lines(question)]
         assert dropped(found[False], question) == {
@@ -202,7 +209,7 @@ def test_what_geditbench_v2_does_not_write_is_counted_and_said(tmp_path: Path) -
 
 def test_strengths_with_intervals_by_question_and_together(tmp_path: Path) -> None:
     write_geditbench_v2(tmp_path, ties=True)
-    (document,) = reanalyse([tmp_path])
+    (document,) = reanalysed([tmp_path])
     assert {*document["scores"]} == {*QUESTIONS.values()}
     for found in (*document["scores"].values(), document["together"]):
         ours = {row["edit_model"]: row for row in found["strengths"]}
@@ -214,7 +221,7 @@ def test_strengths_with_intervals_by_question_and_together(tmp_path: Path) -> No
 
 def test_genarenas_points_and_counts_are_those_of_its_scripts(tmp_path: Path) -> None:
     write_genarena(tmp_path / "basic")
-    (document,) = reanalyse([tmp_path])
+    (document,) = reanalysed([tmp_path])
     assert (document["form"], document["of"], document["comparisons"]) == ("genarena", "basic", 120)
     assert points(document) == pytest.approx(THEIRS["genarena"], abs=1e-6)
     counts = {one["edit_model"]: one for one in document["theirs"]}
@@ -227,7 +234,7 @@ def test_genarenas_points_and_counts_are_those_of_its_scripts(tmp_path: Path) ->
 def test_genarenas_raw_outputs_tell_a_failure_from_orders_that_differ(tmp_path: Path) -> None:
     write_genarena(tmp_path / "with" / "basic")
     write_genarena(tmp_path / "without" / "basic", raw=False)
-    (raw,), (slim,) = (reanalyse([tmp_path / name]) for name in ("with", "without"))
+    (raw,), (slim,) = (reanalysed([tmp_path / name]) for name in ("with", "without"))
     said = [replies for *_, replies in genarena_battles()]
     failed = sum(any(not one.startswith("{") for one in two) for two in said)
     guessed = sum(
@@ -254,13 +261,13 @@ def test_battles_that_are_damaged_count_as_they_count_them(tmp_path: Path) -> No
     write_genarena(tmp_path / "basic", raw=False)
     file = tmp_path / "basic/pk_logs" / EXPERIMENTS[0] / "alpha_2_vs_editor-9.jsonl"
     first = json.loads(file.read_text().splitlines()[0])
-    (before,) = reanalyse([tmp_path])
+    (before,) = reanalysed([tmp_path])
     with file.open("a") as opened:
         other = {**first, "sample_index": 99}
         lines = [first, {**other, "final_winner": "model_a"}, {**other, "model_b": ""}, {**other, "model_b": "alpha_2"}]
         opened.writelines(json.dumps(line) + "\n" for line in lines)
         opened.write('{"model_a": "al')
-    (document,) = reanalyse([tmp_path])
+    (document,) = reanalysed([tmp_path])
     assert dropped(document, "better") == {
         "there twice; the first counts": 1,
         "no winner": 1,
@@ -280,7 +287,7 @@ def test_points_that_they_have_written_stand_beside(tmp_path: Path) -> None:
     for experiment, elo in zip(EXPERIMENTS, (1.0, 1110.5), strict=True):
         snapshot = {"exp_name": experiment, "elo": {"alpha_2": elo}}
         (tmp_path / "basic/pk_logs" / experiment / "elo_snapshot.json").write_text(json.dumps(snapshot))
-    (document,) = reanalyse([tmp_path])
+    (document,) = reanalysed([tmp_path])
     written = {one["edit_model"]: one["written"] for one in document["theirs"]}
     assert written == {"alpha_2": 1110.5, "Zeta": None, "editor-9": None, "editor-10": None}
 
@@ -289,18 +296,18 @@ def test_no_points_where_their_script_stops_or_has_none(tmp_path: Path) -> None:
     write_geditbench_v2(tmp_path / "a", ties=True)
     file = next((tmp_path / "a").rglob("eval_if_metadata/*.jsonl"))
     file.write_text(file.read_text("utf-8") + '{"key": "x\n', "utf-8")
-    (document,) = reanalyse([tmp_path / "a"])
+    (document,) = reanalysed([tmp_path / "a"])
     assert {*points(document).values()} == {None}
     assert "the authors' script stops" in document["no_theirs"]
     assert document["together"]["strengths"][0]["ci95"], "ours goes on without the line"
     battle = {"model_a": "a", "model_b": "b", "final_winner": "a", "is_consistent": True}
     write_lines(tmp_path / "b/pk_logs/X_20260101/a_vs_b.jsonl", [{**battle, "sample_index": n} for n in range(9)])
-    (document,) = reanalyse([tmp_path / "b"])
+    (document,) = reanalysed([tmp_path / "b"])
     assert {*points(document).values()} == {None}
     assert "won, or lost, everything" in document["no_theirs"]
     lines = [{"key": f"s{n}_pair_a_vs_b", "results": {"winner": "Image A"}} for n in range(9)]
     write_lines(tmp_path / "c/eval_vq_metadata/1.jsonl", [*lines, {"key": "s_pair_a_vs_c", "results": {}}])
-    (document,) = reanalyse([tmp_path / "c"])
+    (document,) = reanalysed([tmp_path / "c"])
     assert document["no_theirs"] == "c has no comparison that counts"
 
 
@@ -311,12 +318,12 @@ def test_of_several_files_of_a_question_the_last_counts_and_other_metadata_is_ra
     write_lines(results / "eval_vq_metadata" / "20260301_120000.jsonl", earlier)
     write_lines(results / "eval_vq_metadata_mine" / "20260301_120000.jsonl", earlier)
     write_lines(results / "more_grouped.jsonl", earlier)  # pairs to train on
-    document, mine = reanalyse([tmp_path])
+    document, mine = reanalysed([tmp_path])
     assert points(document) == pytest.approx(THEIRS["without ties"], abs=0.05)
     assert "2 files; the last one by name counts" in str(document["notes"])
     assert {*points(mine)} == {"a", "b"}
     with pytest.raises(ConfigurationError, match="no results in a known form"):
-        reanalyse([results / "more_grouped.jsonl"])
+        reanalysed([results / "more_grouped.jsonl"])
 
 
 def test_the_verb_shows_points_strengths_and_what_is_in_none(tmp_path: Path, command: Command) -> None:

@@ -21,6 +21,7 @@ import pyarrow
 import pytest
 
 from command_lines import Command, caller
+from documents import plain
 from edit_eval.errors import ConfigurationError
 from edit_eval.guests.published.kris import PLACES, questions_of
 from edit_eval.guests.reanalysis.files import COUNTED, KEPT, reanalyse
@@ -31,6 +32,12 @@ GEDIT_COLUMNS = (
     *("intersection_exist", "instruction_language"),
 )
 IMGEDIT_TYPES = ("replace", "add", "style")
+
+
+def reanalysed(*given: Any) -> list[dict[str, Any]]:
+    """The documents, as their JSON has them."""
+    found: list[dict[str, Any]] = plain(reanalyse(*given))
+    return found
 
 
 def write_gedit(folder: Path) -> None:
@@ -166,7 +173,7 @@ def headline(document: Mapping[str, Any], judge: str) -> Mapping[str, Any]:
 
 
 def test_what_the_authors_scripts_make_of_them(tmp_path: Path) -> None:
-    documents = reanalyse([written(name, tmp_path) for name in ("gedit", "imgedit", "kris", "lmms")])
+    documents = reanalysed([written(name, tmp_path) for name in ("gedit", "imgedit", "kris", "lmms")])
     found = {f"{one['form']} {one['language']}": published(one) for one in documents}
     assert found.keys() == THEIRS.keys()
     for name, theirs in THEIRS.items():
@@ -174,7 +181,7 @@ def test_what_the_authors_scripts_make_of_them(tmp_path: Path) -> None:
 
 
 def test_what_zeros_hide(tmp_path: Path) -> None:
-    english, chinese = reanalyse([written("gedit", tmp_path)])
+    english, chinese = reanalysed([written("gedit", tmp_path)])
     assert (english["language"], chinese["language"]) == ("en", "zh")
     (zeros,) = english["zeros"]
     assert zeros["rows"] == 66
@@ -189,7 +196,7 @@ def test_what_zeros_hide(tmp_path: Path) -> None:
 
 
 def test_each_form_says_what_is_no_score(tmp_path: Path) -> None:
-    by_form = {one["form"]: one for one in reanalyse([written(name, tmp_path) for name in WRITERS])}
+    by_form = {one["form"]: one for one in reanalysed([written(name, tmp_path) for name in WRITERS])}
     gedit, imgedit = lmms_rows()
     failures = sum(not row["gedit_bench_quality_score"]["score"] for row in gedit)
     assert 0 < failures == by_form["gedit, lmms-eval"]["zeros"][0]["doubtful"], "an SC of 0 beside a PQ is an answer"
@@ -220,20 +227,20 @@ def test_what_stops_the_authors_script_and_what_cannot_be_read(tmp_path: Path) -
     folder = tmp_path / "mine"
     folder.mkdir()
     write_imgedit(folder, errors=True)
-    (document,) = reanalyse([folder])
+    (document,) = reanalysed([folder])
     assert published(document) == {"Overall": None}
     (folder / "basic_edit.json").rename(tmp_path / "basic_edit.json")
     with pytest.raises(ConfigurationError, match="name it by --rows"):
-        reanalyse([folder])
-    assert reanalyse([folder], tmp_path / "basic_edit.json")[0]["zeros"] == document["zeros"]
+        reanalysed([folder])
+    assert reanalysed([folder], tmp_path / "basic_edit.json")[0]["zeros"] == document["zeros"]
     (folder / "result.json").write_text('{"1": ')
     with pytest.raises(ConfigurationError, match=r"result\.json is not valid JSON"):
-        reanalyse([folder])
+        reanalysed([folder])
     (folder / "result.json").unlink()
     with pytest.raises(ConfigurationError, match="no results in a known form"):
-        reanalyse([folder])
+        reanalysed([folder])
     with pytest.raises(ConfigurationError, match="does not exist"):
-        reanalyse([tmp_path / "none"])
+        reanalysed([tmp_path / "none"])
 
 
 def test_the_verb_and_two_models_beside_each_other(tmp_path: Path, command: Command) -> None:
@@ -267,7 +274,7 @@ THEIRS: dict[str, dict[str, float]] = {
 
 def only(folder: Path) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     """The one document of a folder with one edit model, and what it has of rows counted and kept."""
-    (document,) = reanalyse([folder])
+    (document,) = reanalysed([folder])
     counted, kept = document["results"]
     assert (counted["judge"], kept["judge"]) == (COUNTED, KEPT)
     assert not counted["certificate"]["certified"]
@@ -343,7 +350,7 @@ def test_wiseedit_in_both_languages(tmp_path: Path) -> None:
         (tmp_path / "mine").mkdir(exist_ok=True)
         with open(tmp_path / "mine" / f"score_{subset}.csv", "w", newline="") as file:
             csv.writer(file).writerows([["idx", *columns], *rows])
-    documents = {one["language"]: one for one in reanalyse([tmp_path])}
+    documents = {one["language"]: one for one in reanalysed([tmp_path])}
     for language, mean in (("en", (4 + 3) / 2), ("zh", (8 + 3) / 2)):
         counted, kept = documents[language]["results"]
         on_hundred = (mean - 1) / 9 * 100
@@ -463,7 +470,7 @@ def test_unireditbench_leaves_an_unreadable_edit_out(tmp_path: Path) -> None:
     assert document["zeros"][0]["doubtful"] == 1
     (tmp_path / "UniREdit-Bagel_judge.xlsx").write_text("-")
     with pytest.raises(ConfigurationError, match="is no workbook"):
-        reanalyse([tmp_path])
+        reanalysed([tmp_path])
 
 
 def test_msebench_by_turn_over_all_sessions(tmp_path: Path) -> None:
@@ -521,4 +528,4 @@ def test_structeditbench_from_its_processed_dataset(tmp_path: Path) -> None:
     assert document["zeros"][0]["reasons"] == ["an answer never came"]
     file.write_bytes(b"-")
     with pytest.raises(ConfigurationError, match="is no Arrow file"):
-        reanalyse([tmp_path])
+        reanalysed([tmp_path])

@@ -211,7 +211,7 @@ def verl_omni(packages: pytest.MonkeyPatch, **more: Any) -> Ask:
             answers = await asyncio.gather(*[manager.run_single([one]) for one in rows], return_exceptions=True)
             if failed := [one for one in answers if isinstance(one, BaseException)]:
                 raise failed[0]
-            return [one["reward_score"] for one in answers]
+            return [one.reward_score for one in answers]
         finally:
             await SCORERS.own.compute_score._session.close()
 

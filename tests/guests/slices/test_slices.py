@@ -16,7 +16,7 @@ from edit_eval.guests.slices.found import slices
 from edit_eval.guests.slices.sheet import slice_name
 from edit_eval.guests.slices.words import WORDS, asked_for, script
 from edit_eval.records import Picture, Results, Scale, Scoring, Status
-from edit_eval.reporting.analyses import RunRecords, analysed, sections
+from edit_eval.reporting.analyses import RunRecords, sections, summary_of
 from edit_eval.reporting.language import said
 from edit_eval.reporting.table import markdown_sheet
 
@@ -138,8 +138,7 @@ def test_what_failed_is_counted_and_in_no_mean(make_sample, make_results) -> Non
 
 def test_a_report_shows_slices_where_there_are_images_enough(make_sample, make_results) -> None:
     results = drawn(make_sample, make_results, weak="counts")
-    told = analysed(results)["analyses"]["slices"]
-    [section] = [one for one in sections({"analyses": {"slices": told}}) if one.name == "slices"]
+    [section] = [one for one in sections(summary_of(results)) if one.name == "slices"]
     shown = markdown_sheet(section.sheet(), "en")
     assert said(slice_name(section.documents[0].worst[0])) in shown
     groups = section.of.groups(section.documents[0])
@@ -152,7 +151,7 @@ def test_a_report_shows_slices_where_there_are_images_enough(make_sample, make_r
         for row in table.rows
     )
     few = drawn(make_sample, make_results, count=11)
-    assert "slices" not in analysed(few).get("analyses", {})
+    assert "slices" not in summary_of(few).analyses
     with pytest.raises(ConfigurationError, match="12 source images"):
         SlicesAnalysis().compute(RunRecords(few), SlicesAnalysis.Parameters())
 

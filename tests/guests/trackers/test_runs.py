@@ -76,8 +76,8 @@ def test_one_is_told_all_goes_on_under_the_same_id_and_is_left_alone_when_it_kno
     assert second[0]["init"] == first[0]["init"]
     assert set(second[-2]["files"]) == {"index.html", "summary.json"}
     assert second[-3]["log"]["testing/testing/coverage"] == 1.0
-    score = made.summary["results"][0]["scores"]["score"]
-    assert second[-3]["log"]["testing/testing/score"] == score["mean"]
+    score = made.summary.results[0].scores["score"]
+    assert second[-3]["log"]["testing/testing/score"] == score.mean
     state = json.loads((run / "trackers/wandb.json").read_text())
     assert (state["id"], state["finished"]) == (first[0]["init"], True)
 
@@ -92,7 +92,7 @@ def test_those_that_hang_die_or_refuse_are_a_note_each_and_the_run_is_the_same(
     three = configuration(tmp_path, trackers=["wandb", "trackio", "mlflow"])
     made = evaluate(three, run_dir=tmp_path / "bad", spectator=ears, report=False)
     alone = evaluate(configuration(tmp_path), run_dir=tmp_path / "good", report=False)
-    assert made.summary["results"] == alone.summary["results"]
+    assert made.summary.results == alone.summary.results
     assert ears.said("W&B") == ["W&B: starting took more than 2 s; the run goes on without it"]
     assert ears.said("Trackio") == ["Trackio: its process has died; the run goes on without it"]
     [refused] = ears.said("MLflow")

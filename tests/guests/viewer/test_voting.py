@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from edit_eval.errors import ConfigurationError
@@ -58,12 +59,12 @@ def test_a_vote_is_kept_and_counts(polls: Viewer, folder: Path) -> None:
     run = Run(folder / "first")
     assert [line.choice for line in kept_votes(folder / "first")] == ["left", "right", "tie", "both_bad", "skip"]
     assert run.analysis("votes").votes == 4
-    after = dict(run.summary)
-    said = dict(after["analyses"])
+    after = run.summary
+    said = dict(after.analyses)
     [votes], [people] = said.pop("votes"), said.pop("people")
-    assert {**after, "analyses": said} == {"analyses": {}, **before}, "in no other number"
-    assert votes["votes"] == 4
-    assert sum(pair["answers"] for pair in people["pairs"]) == 4
+    assert msgspec.structs.replace(after, analyses=said) == before, "in no other number"
+    assert votes.votes == 4
+    assert sum(pair.answers for pair in people.pairs) == 4
 
 
 def test_a_rater_is_not_told_who_made_what(polls: Viewer, folder: Path) -> None:
@@ -91,7 +92,7 @@ def test_a_vote_can_be_taken_back_and_the_votes_say_what_they_have_settled(polls
             made = [keys[task[side]["file"].rpartition("/")[2]] for side in ("left", "right")]
             task = vote(polls, task, rater, "left" if made == sorted(made) else "right")
     told = Run(folder / "first").analysis("votes").differences
-    assert task["settled"] == sum(pair["ci95"] is not None and pair["ci95"][0] > 0 for pair in told) > 0
+    assert task["settled"] == sum(pair.ci95 is not None and pair.ci95[0] > 0 for pair in told) > 0
 
 
 def test_nobody_sees_a_pair_twice_and_it_ends(polls: Viewer, folder: Path) -> None:
@@ -290,7 +291,7 @@ def test_votes_on_a_page_are_known_to_the_next_pair(run: Path, tmp_path: Path) -
     write_raters_page(run, tmp_path / "votes.html", pairs=30)
     files = [saved(run, tmp_path / f"{rater}.jsonl", rater=rater) for rater in ("Ann", "Ben")]
     assert add_saved_votes(run, files)["new"] == 60
-    assert Run(run).analysis("votes", with_="Ann,Ben").agreement["pairs"] == 30
+    assert Run(run).analysis("votes", with_="Ann,Ben").agreement.pairs == 30
     again = saved(run, tmp_path / "again.jsonl", choice="right", at=2e9)
     assert add_saved_votes(run, [again, files[0]]) == {"new": 0, "changed": 30, "already": 30}
     assert {line.choice for line in kept_votes(run) if line.rater == "Ann"} == {"right"}

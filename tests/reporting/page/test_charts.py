@@ -61,9 +61,9 @@ def test_means_and_intervals_are_those_of_the_summary(complete: Report) -> None:
     [chart] = charts_of(complete)["categories"]
     rows = {row["group"]: row for row in rows_of(chart)}
     assert list(rows) == ["Physical", "Environmental", "Social", "Causal", "Referential"]
-    for name, block in headline(complete.summary["results"][0])["categories"].items():
+    for name, block in headline(complete.summary.results[0]).categories.items():
         row = rows[name.capitalize()]
-        assert (row["mean"], [row["low"], row["high"]]) == (block["mean"], block["ci95"] or [None, None])
+        assert (row["mean"], [row["low"], row["high"]]) == (block.mean, block.ci95 or [None, None])
         assert row["complete"]
 
 
@@ -72,9 +72,9 @@ def test_a_mean_over_a_part_is_marked_with_its_coverage(incomplete: Report) -> N
     marked = [row for row in rows_of(chart) if not row["complete"]]
     assert marked
     for row in marked:
-        block = headline(incomplete.summary["results"][0])["categories"][row["group"].lower()]
-        assert row["label"].endswith(f"({block['coverage']['scored']}/{block['coverage']['total']})")
-        assert (row["worst"], row["best"]) == (block["worst_case_mean"], block["best_case_mean"])
+        block = headline(incomplete.summary.results[0]).categories[row["group"].lower()]
+        assert row["label"].endswith(f"({block.coverage.scored}/{block.coverage.total})")
+        assert (row["worst"], row["best"]) == (block.worst_case_mean, block.best_case_mean)
 
 
 def test_the_score_axis_is_always_the_whole_scale(several: Report) -> None:
@@ -146,7 +146,7 @@ def test_one_model_has_no_chart_of_models(complete: Report, several: Report) -> 
     strict, kind = charts_of(several)["overall"]
     assert [row["group"] for row in rows_of(strict)] == [row["group"] for row in rows_of(kind)] == ["first", "second"]
     assert (strict["title"]["text"], kind["title"]["text"]) == ("judged by strict", "judged by kind")
-    means = {(part["edit_model"], part["judge"]): headline(part)["mean"] for part in several.summary["results"]}
+    means = {(part.edit_model, part.judge): headline(part).mean for part in several.summary.results}
     assert [row["mean"] for row in rows_of(kind)] == [means["first", "kind"], means["second", "kind"]]
 
 

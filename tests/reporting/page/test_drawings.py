@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace as changed
 
 from edit_eval.errors import NotDrawn
 from edit_eval.records import Activity, Results, Scale
@@ -19,6 +20,7 @@ from edit_eval.reporting.page.drawings import (
     timeline,
     utilisation,
 )
+from edit_eval.statistics.timing import RunTiming
 from reporting.reported_runs import RUBRIC
 from reporting.reports import Report
 
@@ -125,7 +127,7 @@ def test_devices_stand_in_the_order_of_the_run() -> None:
 
 def test_shares_of_a_device_add_up(complete: Report) -> None:
     [chart] = utilisation(complete.summary, "en")
-    for device, kinds in complete.summary["timing"]["devices"].items():
+    for device, kinds in complete.summary.timing.devices.items():
         rows = [row for row in rows_of(chart) if row["device"] == device]
         assert sum(row["share"] for row in rows) == pytest.approx(1)
         assert [row["seconds"] for row in rows if row["kind"] == "Idle"] == [kinds["idle"]]
@@ -133,7 +135,8 @@ def test_shares_of_a_device_add_up(complete: Report) -> None:
 
 def test_nothing_recorded_is_nothing_drawn(complete: Report) -> None:
     assert timeline(replace(complete.results, activities=()), "en") == []
-    assert utilisation({"timing": {"wall_seconds": 0.0, "devices": {}}}, "en") == []
+    nothing = changed(complete.summary, timing=RunTiming(wall_seconds=0.0, devices={}))
+    assert utilisation(nothing, "en") == []
 
 
 def test_a_process_that_fails_is_a_fault_of_ours_and_keeps_its_last_words(tmp_path: Path) -> None:

@@ -8,12 +8,14 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import pytest
 import vl_convert
+from msgspec.structs import replace as changed
 from PIL import Image
 
 from edit_eval.records import Scale, Status
@@ -125,7 +127,7 @@ def test_hostile_words_make_no_elements(hostile: Report, several: Report) -> Non
 
 
 def test_second_askings_stand_beside_the_coverage(complete: Report) -> None:
-    told = {**complete.summary, "coverage": {**complete.summary["coverage"], "asked_again": 3}}
+    told = changed(complete.summary, coverage=changed(complete.summary.coverage, asked_again=3))
     words = "3 of 10 scores came only when asked again."
     assert words in "".join(page(complete.results, told, Path(complete.results.directory), language="en"))
     assert words in markdown(complete.results, told, "en")
@@ -134,10 +136,10 @@ def test_second_askings_stand_beside_the_coverage(complete: Report) -> None:
 
 def test_coverage_and_bounds_stand_where_scores_are_missing(incomplete: Report) -> None:
     html = incomplete.html
-    covered = incomplete.summary["coverage"]
-    assert 0 < html.index(f"{covered['scored']} of {covered['total']} scored") < html.index('id="gallery"')
-    overall = headline(incomplete.summary["results"][0])
-    assert f"{overall['worst_case_mean']:.2f}–{overall['best_case_mean']:.2f}" in html
+    covered = incomplete.summary.coverage
+    assert 0 < html.index(f"{covered.scored} of {covered.total} scored") < html.index('id="gallery"')
+    overall = headline(incomplete.summary.results[0])
+    assert f"{overall.worst_case_mean:.2f}–{overall.best_case_mean:.2f}" in html
 
 
 def test_a_complete_run_claims_no_worst_case(complete: Report) -> None:
@@ -166,9 +168,9 @@ def test_the_tab_says_the_run_and_what_came_out_of_it(complete: Report, several:
     def tab(report: Report) -> str:
         return report.html.split("<title>")[1].split("</title>")[0]
 
-    mean = headline(complete.summary["results"][0])["mean"]
+    mean = headline(complete.summary.results[0]).mean
     assert tab(complete) == f"{complete.results.name}: qwen_image_edit {mean:.2f}, 10/10 scored"
-    means = {(p["edit_model"], p["judge"]): headline(p)["mean"] for p in several.summary["results"]}
+    means = {(p.edit_model, p.judge): headline(p).mean for p in several.summary.results}
     each = [f"{m} · {j} {means[m, j]:.2f}" for j in ("strict", "kind") for m in ("first", "second")]
     assert tab(several) == f"{several.results.name}: {', '.join(each)}"  # two judges are not averaged
 
@@ -303,7 +305,7 @@ def test_what_is_not_scored_is_accounted_for(tmp_path: Path) -> None:
     for row in table.rows:
         found = row.parts["qwen3_vl"].coverage
         missing = int(no_edit.cell(row)) + int(no_score.cell(row))
-        assert 0 < missing == found["total"] - found["scored"], row.edit_model
+        assert 0 < missing == found.total - found.scored, row.edit_model
         assert "status=edit_failed" in no_edit.to(row)
         assert "status=unscored" in no_score.to(row), "of several statuses"
 
@@ -351,22 +353,22 @@ def test_templates_say_with_their_context() -> None:
 
 def test_entries_are_those_of_the_summary(several: Report) -> None:
     """The edit models of a judge stand together."""
-    parts = entries(several.summary["results"])
+    parts = entries(several.summary.results)
     assert [(part.edit_model, part.judge) for part in parts] == [
         ("first", "strict"),
         ("second", "strict"),
         ("first", "kind"),
         ("second", "kind"),
     ]
-    blocks = {(one["edit_model"], one["judge"]): headline(one) for one in several.summary["results"]}
+    blocks = {(one.edit_model, one.judge): headline(one) for one in several.summary.results}
     for part in parts:
         block = blocks[part.edit_model, part.judge]
-        assert (part.overall, part.coverage, part.categories) == (block, block["coverage"], block["categories"])
+        assert (part.overall, part.coverage, part.categories) == (block, block.coverage, block.categories)
         assert (part.leads, part.scale, part.digits) == (True, Scale(lowest=0.0, highest=10.0), 2)
 
 
 def test_the_headline_leads_and_other_scores_are_chosen_by_name(three_scores: Report) -> None:
-    parts = entries(three_scores.summary["results"])
+    parts = entries(three_scores.summary.results)
     assert [(part.judge, part.score, part.leads, part.digits) for part in parts if part.edit_model == "first"] == [
         ("three", "quality", True, 2),
         ("three", "drift", False, 3),
@@ -389,9 +391,10 @@ def test_the_shortest_name_that_tells_them_apart() -> None:
 
 
 def test_the_five_dimensions_stand_in_their_order(several: Report) -> None:
-    [part, *_] = entries(several.summary["results"])
-    blocks = {"own": {}, "指代": {}, "causal": {}, "another": {}, "physical": {}}
-    other = type(part)(**{**part.__dict__, "categories": blocks})
+    [part, *_] = entries(several.summary.results)
+    names = ("own", "指代", "causal", "another", "physical")
+    blocks = dict.fromkeys(names, next(iter(part.categories.values())))
+    other = replace(part, overall=changed(part.overall, categories=blocks))
     assert category_names([other]) == ["physical", "causal", "指代", "own", "another"]
 
 

@@ -11,11 +11,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+from msgspec.structs import replace as changed
 
 from edit_eval.records import Results, Status
 from edit_eval.reporting.page.files import write_report
 from edit_eval.statistics.summary import summarise
+from edit_eval.statistics.timing import DeviceMemory
 from reporting.reported_runs import build_run, pictured
 from reporting.reports import Report, ids, link_to, report_on
 
@@ -139,14 +142,12 @@ def test_no_english_is_left_in_the_chinese_page(several: Report, open_page: Open
     run = replace(run, samples=(skipped, *run.samples[1:]), edits=tuple(edits))
     memory = {"start_number": 1, "model": "first", "kind": "editing", "before": 1, "loaded": 2, "peak": 3, "after": 4}
     summary = summarise(run)
-    timing = {
-        **summary["timing"],
-        "memory": {"cuda:0": {"total": 80 << 30, "peak": 60 << 30, "stages": [memory]}},
-        "gpu_utilisation": {"cuda:0": {"mean": 0.87, "editing": 0.96}},
-    }
+    memory_of = msgspec.convert({"total": 80 << 30, "peak": 60 << 30, "stages": [memory]}, DeviceMemory)
+    utilisation = {"cuda:0": {"mean": 0.87, "editing": 0.96}}
+    timing = changed(summary.timing, memory={"cuda:0": memory_of}, gpu_utilisation=utilisation)
     english, chinese = (Report(run, summary, tmp_path / language) for language in ("en", "zh"))
     for report in (english, chinese):
-        write_report(run, {**summary, "timing": timing}, report.folder, language=report.folder.name)
+        write_report(run, changed(summary, timing=timing), report.folder, language=report.folder.name)
     from_records = data_of(run)
     for report in (english, chinese):
         tab = open_page(report)

@@ -11,9 +11,9 @@ from urllib.parse import parse_qsl
 
 import pytest
 
+from documents import plain
 from edit_eval import evaluate
 from edit_eval.comparing import compare
-from edit_eval.reporting.comparison import comparison_document
 from edit_eval.reporting.entries import KEYS
 from edit_eval.reporting.page.files import write_report
 from edit_eval.run import Run
@@ -98,7 +98,7 @@ def numbers_of(document: Any) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def known(run: Run, report: Report) -> set[str]:
     summary = json.loads((report.folder / "summary.json").read_text("utf-8"))
-    found = {*numbers_of({**summary, "timing": {}}), *numbers_of(comparison_document(compare([run])))}
+    found = {*numbers_of({**summary, "timing": {}}), *numbers_of(plain(compare([run]).document()))}
     # What the page's own words have: 95% interval, a probability of 0.8, p below .0001.
     return found | {number for words in templates() for number in NUMBER.findall(words)} | {"0.0001"}
 
@@ -136,8 +136,7 @@ def test_every_number_is_one_of_the_summary_or_of_compare(
     assert strangers(printed, known) == []
     # A mean over judges is no number of theirs, and is found out.
     means = {
-        model: [one["scores"]["score"]["mean"] for one in run.summary["results"] if one["edit_model"] == model]
-        for model in MODELS
+        model: [one.scores["score"].mean for one in run.summary.results if one.edit_model == model] for model in MODELS
     }
     for harsh, mild in means.values():
         stray = f"{(harsh + mild) / 2:.2f}"
@@ -164,15 +163,15 @@ def test_every_number_is_one_of_the_summary_or_of_compare(
 
 
 def test_summary_and_compare_agree(run: Run) -> None:
-    whole = json.loads(json.dumps(comparison_document(compare([run]))))
-    ours = json.loads(json.dumps(run.summary["comparison"]))
+    whole = plain(compare([run]).document())
+    ours = plain(run.summary.comparison)
     for name in ("columns", "pairs"):
         for one, other in zip(ours[name], whole[name], strict=True):
             shared = {key: value for key, value in other.items() if key in one and key != "largest"}
             assert {key: value for key, value in one.items() if key != "largest"} == shared
-    apart = run.summary["extremes"]["judges_apart"]
-    assert all(one["difference"] == one["scores"]["mild"] - one["scores"]["harsh"] for one in apart)
-    assert [one["status"] for one in run.summary["failures"]] == ["edit_failed", "unparseable"]
+    apart = run.summary.extremes.judges_apart
+    assert all(one.difference == one.scores["mild"] - one.scores["harsh"] for one in apart)
+    assert [one.status for one in run.summary.failures] == ["edit_failed", "unparseable"]
 
 
 class Rows(HTMLParser):

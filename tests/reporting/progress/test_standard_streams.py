@@ -50,7 +50,7 @@ def test_a_run_goes_on_to_its_end(closed: int, tmp_path: Path) -> None:
     words = ["run", str(unscored(tmp_path)), "--run-dir", str(tmp_path / "run"), "--progress", "plain"]
     done = subprocess.run([sys.executable, "-m", "edit_eval", *words], stdout=closed, stderr=closed)
     assert done.returncode == 3, "its coverage is not reached"
-    assert Run(tmp_path / "run").summary["status"] == "complete"
+    assert Run(tmp_path / "run").summary.status == "complete"
 
 
 def test_an_error_that_nobody_reads_keeps_its_exit_code(closed: int, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 import msgspec
 
@@ -10,6 +10,7 @@ from edit_eval.guests.agreement.beside_votes import Agreed, JudgeBesideVotes
 from edit_eval.statistics.instruments import Retest
 from edit_eval.statistics.ordinal import Alpha
 from edit_eval.statistics.scores_apart import Apart
+from edit_eval.statistics.summary import Result
 
 Span = list[float]
 """An interval: its lower and its upper end."""
@@ -236,8 +237,8 @@ class JudgesAgreement(msgspec.Struct, frozen=True, kw_only=True):
 
     judges: dict[str, JudgeCard]
     between_judges: BetweenJudges | None
-    median: list[dict[str, Any]] | None
-    """The median of the judges: for each edit model an entry like those of `results` of the summary, in edits."""
+    median: list[Result] | None
+    """The median of the judges, as if it had judged alone: for each edit model, in edits."""
     no_median: str | None
     """Why there is none: `few_judges`, `unlike_scales`."""
     people: PeopleAgreement | None = None

@@ -143,7 +143,7 @@ def span_column() -> Column[Whose[Any]]:
 def _rate(title: Text, short: Words, of: Callable[[JudgeCard], Frequency | None]) -> Column[Whose[JudgeCard]]:
     def shown(row: Whose[JudgeCard]) -> str:
         found = of(row.found)
-        return formats.rate(None if found is None else msgspec.structs.asdict(found))
+        return formats.NOTHING if found is None else formats.rate(found.count, found.total, found.ci95)
 
     return Column(title, shown, short=short)
 

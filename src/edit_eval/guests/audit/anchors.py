@@ -61,7 +61,7 @@ def _judged(
     place = [asked.name for asked in run.experiment.judges].index(judge.name)
     folder = run.path / FOLDER / f"{place}"
     times = sorted(folder.glob("[0-9]*"))
-    unfinished = bool(times) and Run(times[-1]).summary["status"] != "complete"
+    unfinished = bool(times) and not Run(times[-1]).summary.complete
     number = len(times) - 1 if unfinished else len(times)
     made = evaluate(trial, run_dir=folder / f"{number:04d}", report=False)
     pixels = {edit.sample_id: edit.pixels for edit in made.results.edits}

@@ -42,8 +42,7 @@ class TellAs(VerbOption):
             return False
         from edit_eval.guests.bridge.bridge import read_bridge, translate
         from edit_eval.guests.bridge.sheet import translated_sheet
-        from edit_eval.reporting.analyses import plain
 
         translated = translate(run, read_bridge(bridge), wanted)
-        answer_with(lambda: plain(translated), translated_sheet(translated), spoken(run.language), markdown)
+        answer_with(lambda: translated, translated_sheet(translated), spoken(run.language), markdown)
         return True

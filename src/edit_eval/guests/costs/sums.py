@@ -79,7 +79,7 @@ def costs(results: Results, price: float | None = None) -> Costs:
                 at_price=use.cost if use else None,
             )
         )
-    devices = timing(results)["devices"]
+    devices = timing(results).devices
     held = math.fsum(seconds for kinds in devices.values() for seconds in kinds.values())
     return Costs(
         models=models,

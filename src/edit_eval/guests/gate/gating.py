@@ -119,7 +119,7 @@ def _finished_before(folder: Path, configuration: Configuration) -> bool:
         raise ConfigurationError(
             Text("{}: there is a run of another edit model or server; remove it, or give another --run-dir", folder)
         )
-    return bool(Run(folder).summary["status"] == "complete")
+    return Run(folder).summary.complete
 
 
 def _decisive(edit_models: Any) -> Any:
@@ -178,6 +178,6 @@ def _blind(runs: Sequence[Run]) -> list[str]:
     return [
         Text("{}: judge {} does not put controls below edits, so its scores are no gate", run.path.name, judge)
         for run in runs
-        for judge, one in run.summary["controls"]["judges"].items()
-        if one["last"] is False
+        for judge, one in run.summary.controls.judges.items()
+        if one.last is False
     ]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from edit_eval.guests.gate.gating import Gated
-from edit_eval.reporting.comparison import comparison_document, gate_lines, note_words
+from edit_eval.reporting.comparison import gate_lines, note_words
 from edit_eval.reporting.comparison_tables import columns_table, failures_table, pairs_table
 from edit_eval.reporting.table import Line, Table
 from edit_eval.reporting.verdict import verdict_sheet
+from edit_eval.statistics.comparison import ComparisonDocument
 from edit_eval.text import Text
 
 
@@ -32,7 +36,23 @@ def gate_sheet(gated: Gated, *, full: bool = False) -> list[Line | Table[Any]]:
     return sheet
 
 
-def gated_document(gated: Gated) -> dict[str, Any]:
-    """Returns the comparison's document with the gate's own results under `gated`."""
-    own = {"passed": gated.passed, "faults": [*map(str, gated.faults)], "guidance": dict(gated.guidance)}
-    return {**comparison_document(gated.comparison), "gated": own}
+class OfConfigurations(msgspec.Struct, frozen=True, kw_only=True):
+    """What the gate itself says of two configurations."""
+
+    passed: bool
+    faults: list[str]
+    """Why they are no gate, a line each."""
+    guidance: Mapping[str, str]
+    """By edit model, what became of its guidance; empty where it has none."""
+
+
+class GatedDocument(ComparisonDocument, frozen=True, kw_only=True):
+    """What `edit-eval gate --json` prints: the comparison's document, and the gate's own results."""
+
+    gated: OfConfigurations
+
+
+def gated_document(gated: Gated) -> GatedDocument:
+    """Returns both as one document."""
+    own = OfConfigurations(passed=gated.passed, faults=[*map(str, gated.faults)], guidance=gated.guidance)
+    return GatedDocument(**msgspec.structs.asdict(gated.comparison.document()), gated=own)

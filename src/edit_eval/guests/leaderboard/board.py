@@ -15,10 +15,11 @@ import msgspec
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Edit, Judgement, Results
-from edit_eval.statistics.battles import battles_by_judge, tables_of
+from edit_eval.statistics.battles import JudgeBattles, battles_by_judge, tables_of
 from edit_eval.statistics.columns import ScoreColumn, differences
 from edit_eval.statistics.comparison import ColumnSummary, compare
 from edit_eval.statistics.families import Correction
+from edit_eval.statistics.summary import coverage_of
 from edit_eval.store.comparable import (
     Made,
     Note,
@@ -41,7 +42,7 @@ class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
     """By judges of single edits, with their ranks."""
     family: Correction | None
     """What those ranks are corrected for; None without columns."""
-    battles: dict[str, Any]
+    battles: dict[str, JudgeBattles]
     """From judges that compare: as `battles` in a run's summary, over all runs."""
     passports: dict[str, Any]
     """Each judge's passport, as in a summary's `judges`; per run, if they differ."""
@@ -154,8 +155,8 @@ def _fitted(
     judges: Sequence[str],
     called: Sequence[Mapping[str, str]],
     tables: int,
-) -> dict[str, Any]:
-    """Fits the battles of all runs by one judge together, one of so many tables; returns `scores` and `coverage`."""
+) -> JudgeBattles:
+    """Fits the battles of all runs by one judge together, one of so many tables."""
     edits: dict[tuple[str, str, int], Edit] = {}
     battles: dict[tuple[object, ...], Judgement] = {}
     for here, run, judge in zip(called, runs, judges, strict=True):
@@ -187,7 +188,7 @@ def _fitted(
     )
     of_judge, scores = battles_by_judge(together, tables=tables)[judges[0]]
     for found in scores.values():
-        if len(runs) > 1 and found["strengths"][0]["no_ci95"] == "not_connected":
+        if len(runs) > 1 and found.strengths[0].no_ci95 == "not_connected":
             raise ConfigurationError(
                 Text(
                     "{: and }, by {}: edit models of different runs never met, neither each other nor one that is in "
@@ -196,8 +197,12 @@ def _fitted(
                     judges[0],
                 )
             )
-    decided = sum(bool(one.scores) for one in of_judge)
-    return {"coverage": {"scored": decided, "total": len(of_judge)}, "scores": scores}
+    return JudgeBattles(
+        coverage=coverage_of(of_judge),
+        scores=scores,
+        protocol=together.scoring[judges[0]].protocol,
+        as_others_rate={},  # theirs are of one run
+    )
 
 
 def _joined(runs: Sequence[Made], called: Sequence[Mapping[str, str]]) -> dict[str, int]:

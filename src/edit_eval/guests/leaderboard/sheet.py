@@ -35,11 +35,11 @@ def leaderboard_sheet(board: Leaderboard) -> Sheet:
         sheet += [Line(), Line(Text("One edit at a time, scored by {}", judge), "strong")]
         sheet += [Line(score_line(first.score, first.scale)), Line()]
         sheet += [columns_table(ranked(columns))]
-    scores = [found for of in board.battles.values() for found in of["scores"].values()]
-    models = dict.fromkeys(row["edit_model"] for found in scores for row in found["strengths"])
-    sheet += battle_sheet({"battles": board.battles, "edits": [{"edit_model": model} for model in models]})
+    scores = [found for of in board.battles.values() for found in of.scores.values()]
+    models = dict.fromkeys(row.edit_model for found in scores for row in found.strengths)
+    sheet += battle_sheet(board.battles, [*models])
     if board.family:
         sheet += [Line(), Line(board.family.words(), "quiet")]
-    sheet += [Line(line, "quiet") for line in examined_lines({"judges": board.passports})]
+    sheet += [Line(line, "quiet") for line in examined_lines(board.passports)]
     sheet += [Line(note_words(note), "problem") for note in board.notes]
     return sheet

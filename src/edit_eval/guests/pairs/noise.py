@@ -22,6 +22,8 @@ CELLS = 200
 """Margins that differ by less than this part of the largest are one to the fit."""
 DRAWS = 200
 """Times that source images are drawn anew for the interval."""
+TOGETHER = 100_000
+"""Margins of all draws that are fitted at once: a hundred bytes each."""
 
 
 @dataclass(frozen=True)
@@ -55,19 +57,24 @@ class _Margins:
         self.widths = np.concatenate([[0.0], np.geomspace(least, 2 * largest, WIDTHS)])
 
     def weights(
-        self, of_pairs: FloatArray | None = None, factor: float = 1.0, start: FloatArray | None = None
+        self, of_pairs: FloatArray | None = None, factors: FloatArray | None = None, start: FloatArray | None = None
     ) -> FloatArray:
-        """Returns the weights of the widths by maximum likelihood, from `start`, if given.
+        """Returns the weights of the widths by maximum likelihood, from `start`, if given: a row for each draw.
 
-        `of_pairs`: how often each pair counts; `factor`: of all standard errors.
+        `of_pairs`: how often each pair counts, draw by draw; `factors`: of all standard errors, one for each draw.
         """
-        counts = np.bincount(self.cell, weights=of_pairs, minlength=len(self._sizes)).astype(np.float64)
-        spread = np.sqrt(self.widths[None, :] ** 2 + (factor * self._errors)[:, None] ** 2)
+        pairs = np.ones((1, len(self.cell))) if of_pairs is None else of_pairs
+        counts = np.stack([np.bincount(self.cell, weights=row, minlength=len(self._sizes)) for row in pairs])
+        errors = self._errors if factors is None else factors[:, None] * self._errors
+        spread = np.sqrt(self.widths**2 + np.atleast_2d(errors)[..., None] ** 2)  # draw, cell, width
         logarithm = -0.5 * (self._sizes[:, None] / spread) ** 2 - np.log(spread)
-        likelihood = np.exp(logarithm - logarithm.max(1, keepdims=True))
-        weights = np.full(len(self.widths), 1 / len(self.widths)) if start is None else start
+        likelihood = np.exp(logarithm - logarithm.max(2, keepdims=True))
+        weights = np.full((len(pairs), len(self.widths)), 1 / len(self.widths))
+        if start is not None:
+            weights[:] = start
         for _ in range(STEPS if start is None else FURTHER_STEPS):
-            weights = weights * ((counts / (likelihood @ weights)) @ likelihood) / counts.sum()
+            seen = counts / (likelihood @ weights[..., None])[..., 0]
+            weights = weights * (seen[:, None, :] @ likelihood)[:, 0] / counts.sum(1, keepdims=True)
         return weights
 
 
@@ -109,15 +116,22 @@ def expected_wrong(
     picked = np.asarray(chosen, dtype=np.int64)
     random = np.random.default_rng(seed)
     every = _Margins(margins, errors)
-    fitted = every.weights()
+    [fitted] = every.weights()
     share = float(_rates(margins[picked], errors[picked], every.widths, fitted).mean())
     images = int(clusters.max(initial=-1)) + 1
-    drawn = []
+    known = not np.isfinite(noise.freedom)
+    factors, often, chances = [], [], []
     for _ in range(DRAWS):
-        factor = np.sqrt(noise.freedom / random.chisquare(noise.freedom)) if np.isfinite(noise.freedom) else 1.0
-        often = np.bincount(random.integers(0, images, images), minlength=images).astype(np.float64)
-        weights = every.weights(often[clusters], factor, fitted)
-        rates = _rates(margins[picked], factor * errors[picked], every.widths, weights)
-        drawn.append(float((random.random(len(picked)) < rates).mean()))
+        factors.append(1.0 if known else float(np.sqrt(noise.freedom / random.chisquare(noise.freedom))))
+        often.append(np.bincount(random.integers(0, images, images), minlength=images)[clusters].astype(np.float64))
+        chances.append(random.random(len(picked)))
+    drawn = []
+    some = max(1, TOGETHER // max(1, len(margins)))
+    for first in range(0, DRAWS, some):
+        part = slice(first, first + some)
+        fits = every.weights(np.stack(often[part]), np.array(factors[part]), fitted)
+        for factor, weights, chance in zip(factors[part], fits, chances[part], strict=True):
+            rates = _rates(margins[picked], factor * errors[picked], every.widths, weights)
+            drawn.append(float((chance < rates).mean()))
     low, high = np.quantile(drawn, [0.025, 0.975])
     return ExpectedWrong(share, [float(low), float(high)])

@@ -20,7 +20,7 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.protocols.asked import AskedJudge
 from edit_eval.records import Scale
 from edit_eval.reporting.remarks import examined_words
-from edit_eval.reporting.verdict import digits, of_comparison, verdict_of
+from edit_eval.reporting.verdict import digits, of_comparison
 from edit_eval.run import Run
 from edit_eval.statistics.columns import ScoreColumn
 from edit_eval.statistics.families import Correction
@@ -141,7 +141,7 @@ def paper(runs: Sequence[Run], columns: Sequence[str], language: str, score: str
         comparison = compare(runs, score=score)
         verdict, notes = of_comparison(comparison), list(comparison.notes)
     else:
-        verdict, notes = verdict_of(runs[0].summary), list(runs[0].results.notes)
+        verdict, notes = runs[0].summary.verdict, list(runs[0].results.notes)
     if all(one.mean is None for opinion in verdict.opinions for one in opinion.standings):
         raise ConfigurationError(
             Text(
@@ -176,10 +176,10 @@ def _table(
 ) -> JudgeTable:
     judge, compares = opinion.judge, opinion.fights is not None
     headline = next((one.score for (of, _), one in columns.items() if of == judge), "")
-    family = None
+    family: Correction | None = None
     if compares:
-        [(headline, of), *_] = run.summary["battles"][judge]["scores"].items()
-        family = Correction.of(of["family"])
+        [(headline, of), *_] = run.summary.battles[judge].scores.items()
+        family = of.family
     elif opinion.contests:
         family = Correction(verdict.tests)
     rows = [_row(opinion, one, columns.get((judge, one.name)), failures[one.name]) for one in opinion.standings]
@@ -206,9 +206,8 @@ def _failures(runs: Sequence[Run], columns: Sequence[ScoreColumn]) -> dict[str, 
     """Returns for each name in the table how many edits failed, refused ones included, and how many were tried."""
     by_run: dict[tuple[str, str], tuple[int, int]] = {}
     for run in runs:
-        for one in run.summary["edits"]:
-            counts = [of["count"] for of in one.values() if isinstance(of, Mapping)]
-            by_run[run.results.directory, one["edit_model"]] = sum(counts), one["total"]
+        for one in run.summary.edits:
+            by_run[run.results.directory, one.edit_model] = one.not_made, one.total
     own = {model: counts for (_, model), counts in by_run.items()} if len(runs) == 1 else {}
     return own | {one.name: by_run[one.run, one.edit_model] for one in columns}
 

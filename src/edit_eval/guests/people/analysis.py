@@ -53,8 +53,8 @@ class VotesAnalysis(Analysis[PeoplesVotes]):
 
     def rows(self, document: PeoplesVotes) -> Sequence[Mapping[str, Any]]:
         return [
-            {name: row[name] for name in ("edit_model", "rank", "strength", "share")}
-            | dict(zip(("low", "high"), row["ci95"] or (None, None), strict=True))
+            {name: getattr(row, name) for name in ("edit_model", "rank", "strength", "share")}
+            | dict(zip(("low", "high"), row.ci95 or (None, None), strict=True))
             for row in document.strengths
         ]
 

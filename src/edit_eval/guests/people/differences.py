@@ -18,7 +18,6 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -26,7 +25,7 @@ from numpy.typing import NDArray
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.statistics.columns import ScoreColumn, by_judge
-from edit_eval.statistics.families import Contrast, FamilyOfTests
+from edit_eval.statistics.families import Contrast, Correction, FamilyOfTests
 from edit_eval.statistics.intervals import (
     CONFIDENCE,
     FEWEST_WORTH,
@@ -112,11 +111,11 @@ class People(msgspec.Struct, frozen=True):
     weighted: bool
     """True if answers have weights. If not, the images are taken to have been picked at random."""
     pairs: list[PeoplesDifference]
+    family: Correction
+    """What `preferred` is corrected for."""
     set_apart: list[str] = msgspec.field(default_factory=list)
     """Raters of the run's own votes who always take one side, and are not counted; raters in a file always count, since
     its sides may not have been drawn at random."""
-    family: dict[str, Any] = msgspec.field(default_factory=dict)
-    """What `preferred` is corrected for: the document of a `families.Correction`."""
 
 
 @dataclass(frozen=True)
@@ -175,7 +174,7 @@ def peoples_differences(columns: Sequence[ScoreColumn], answers: PeoplesAnswers)
         unmatched=sum(not isinstance(one, Vote) or one.choice in SHARES for one in answers) - len(used),
         weighted=any(one.weight != 1.0 for one in answers),
         pairs=[msgspec.structs.replace(one, p_adjusted=p, preferred=better) for one, p, better in shown],
-        family=dict(family.correction.document()),
+        family=family.correction,
     )
 
 

@@ -11,7 +11,6 @@ from edit_eval.reporting import formats
 from edit_eval.reporting.entries import link
 from edit_eval.reporting.formats import signed, signed_span, turned
 from edit_eval.reporting.table import Column, Line, Look, Sheet, Table
-from edit_eval.statistics.families import Correction
 from edit_eval.text import Text, joined
 
 ESTIMATES: Mapping[str, Text] = {
@@ -159,7 +158,7 @@ def explanation(people: People) -> list[Text]:
             [
                 Text(
                     "Which of two people would prefer is said only where a corrected test shows it: {}.",
-                    Correction.of(people.family).of_tests(),
+                    people.family.of_tests(),
                 )
             ]
             if several

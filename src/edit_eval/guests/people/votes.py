@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
 import msgspec
 
@@ -12,28 +11,14 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.guests.agreement.beside_votes import BesideVotes, beside_votes
 from edit_eval.records import Results
 from edit_eval.statistics.preferences import preferences
+from edit_eval.statistics.strengths import Preferences
 from edit_eval.store.votes import Votes
 from edit_eval.text import Text
 
 
-class PeoplesVotes(msgspec.Struct, frozen=True, kw_only=True):
-    """Which edit model people prefer, who they are, and the judges beside them (`statistics.preferences`)."""
+class PeoplesVotes(Preferences, frozen=True, kw_only=True):
+    """Which edit model people prefer, who they are, and the judges beside them."""
 
-    votes: int
-    skipped: int
-    samples: int
-    strengths: list[dict[str, Any]]
-    """Of each edit model: `edit_model`, `strength` in logits, `elo`, `share`, `ci95`, `no_ci95`, `rank`."""
-    differences: list[dict[str, Any]]
-    """Of every two, with who is shown to be `better`."""
-    family: dict[str, Any]
-    """What these are corrected for."""
-    davidson: dict[str, Any] | None
-    """The same by a model in which a tie is an outcome, and the left side has an advantage."""
-    raters: list[dict[str, Any]]
-    """How each rater votes, which `side` is always taken, and who is `set_apart` for it."""
-    agreement: dict[str, Any] | None
-    """Of raters with each other."""
     beside: BesideVotes
     outdated: int
     """Votes on edits that are not there any more: they do not count."""
@@ -55,7 +40,8 @@ def peoples_votes(
             )
     heard = [vote for vote in every if vote.rater not in without]
     found = preferences(heard, results.edit_models, taken_in=taken_in)
-    apart = {rater["rater"] for rater in found["raters"] if rater["set_apart"]}
+    apart = {rater.rater for rater in found.raters if rater.set_apart}
     beside = beside_votes(results, [vote for vote in heard if vote.rater not in apart])
-    given = {name: value for name, value in found.items() if name != "schema"}
-    return PeoplesVotes(**given, beside=beside, outdated=votes.outdated, damaged=votes.damage.total)
+    return PeoplesVotes(
+        **msgspec.structs.asdict(found), beside=beside, outdated=votes.outdated, damaged=votes.damage.total
+    )

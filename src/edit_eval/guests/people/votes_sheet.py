@@ -13,6 +13,7 @@ from edit_eval.guests.people.votes import PeoplesVotes
 from edit_eval.reporting import formats
 from edit_eval.reporting.strengths import doubt_lines, ranks_lines, strengths_table
 from edit_eval.reporting.table import Column, Line, Sheet, Table
+from edit_eval.statistics.strengths import Rater
 from edit_eval.text import Text
 
 _ONE_SIDED: Mapping[str, Callable[..., Text]] = {
@@ -41,26 +42,26 @@ def _lines(document: PeoplesVotes) -> Iterator[Line | Table[Any]]:
     counts = document.votes, document.samples, raters, document.skipped
     yield Line(Text("{} votes on {} samples by {}; {} skipped", *counts))
     yield Line()
-    places = {one["edit_model"]: place for place, one in enumerate(document.strengths)}
+    places = {one.edit_model: place for place, one in enumerate(document.strengths)}
     yield strengths_table(document.strengths, places=places)
     yield from doubt_lines(document.strengths, "quiet")
-    yield from ranks_lines({"family": document.family})
+    yield from ranks_lines(document.family)
     yield Line()
     yield raters_table(document.raters)
     for rater in document.raters:
-        if rater["side"]:
-            kind = f"{'apart' if rater['set_apart'] else 'side'}.{rater['side']}"
-            yield Line(_ONE_SIDED[kind](rater["rater"]), "problem")
+        if rater.side:
+            kind = f"{'apart' if rater.set_apart else 'side'}.{rater.side}"
+            yield Line(_ONE_SIDED[kind](rater.rater), "problem")
     agreement = document.agreement
-    if agreement and agreement["pairs"]:
+    if agreement and agreement.pairs:
         yield Line()
         yield Line(
             Text(
                 "Raters agree with alpha {} {} on {} pairs that two or more have seen; {} of their votes are the same",
-                formats.score(agreement["alpha"]),
-                formats.bracketed(agreement["ci95"]),
-                agreement["pairs"],
-                formats.share(agreement["identical"], 1),
+                formats.score(agreement.alpha),
+                formats.bracketed(agreement.ci95),
+                agreement.pairs,
+                formats.share(agreement.identical or 0.0, 1),
             )
         )
     if document.beside.judges and document.beside.tie is not None:
@@ -89,17 +90,17 @@ def _lines(document: PeoplesVotes) -> Iterator[Line | Table[Any]]:
     yield Line(several if raters > 1 else alone, "quiet")
 
 
-def raters_table(raters: Sequence[Mapping[str, Any]]) -> Table[Mapping[str, Any]]:
+def raters_table(raters: Sequence[Rater]) -> Table[Rater]:
     """Returns a row for each rater: how often each choice was made."""
     counts = {"votes": Text("Votes"), "ties": Text("Ties"), "both_bad": Text("Both bad"), "skipped": Text("Skipped")}
     return Table(
         every=(
-            Column(Text("Rater"), lambda one: one["rater"], "name"),
-            *(Column(title, partial(lambda key, one: str(one[key]), name)) for name, title in counts.items()),
+            Column(Text("Rater"), lambda one: one.rater, "name"),
+            *(Column(title, partial(lambda key, one: str(getattr(one, key)), name)) for name, title in counts.items()),
             Column(
                 Text("Left", context="votes"),
-                lambda one: None if one["left"] is None else formats.share(one["left"], 1),
-                look=lambda one: "problem" if one["side"] else "",
+                lambda one: None if one.left is None else formats.share(one.left, 1),
+                look=lambda one: "problem" if one.side else "",
             ),
         ),
         rows=raters,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import yaml
@@ -13,16 +13,15 @@ from edit_eval.reporting.entries import controls_of, entries
 from edit_eval.reporting.result_tables import SCORE, results_table
 from edit_eval.reporting.strengths import battle_sheet
 from edit_eval.reporting.table import Table, card_table, inline, markdown_sheet
-from edit_eval.reporting.verdict import verdict_of, verdict_sheet
+from edit_eval.reporting.verdict import verdict_sheet
 from edit_eval.statistics.comparison import ColumnSummary, Pair
+from edit_eval.statistics.summary import Summary
 
 MARK = "edit-eval"
 """Tag that marks a data set as one of ours."""
 
 
-def card(
-    repository: str, results: Results, summary: Mapping[str, Any], *, licence: str, images: bool, sources: bool
-) -> str:
+def card(repository: str, results: Results, summary: Summary, *, licence: str, images: bool, sources: bool) -> str:
     """Returns the README.md. `licence` is the Hub's name of the sources' licence, empty if unknown."""
     header = {
         "license": licence or "unknown",
@@ -35,10 +34,10 @@ def card(
             for model in results.edit_models
         ],
     }
-    rows = entries(summary["results"])
+    rows = entries(summary.results)
     controls = [row for judge in results.judges for row in controls_of(summary, judge)]
     several = len({row.score for row in rows}) > 1 or None
-    coverage, first = summary["coverage"], results.edit_models[0]
+    coverage, first = summary.coverage, results.edit_models[0]
     lines = [
         "---",
         yaml.safe_dump(header, sort_keys=False, allow_unicode=True).rstrip(),
@@ -48,16 +47,16 @@ def card(
         "",
         "Edits of images by instruction and what judges say of them, made with `edit-eval`.",
         "",
-        f"**{coverage['scored']} of {coverage['total']} scored**"
-        + ("." if coverage["reached"] else ", which is fewer than the run asked for."),
+        f"**{coverage.scored} of {coverage.total} scored**"
+        + ("." if coverage.reached else ", which is fewer than the run asked for."),
         "",
-        markdown_sheet(verdict_sheet(verdict_of(summary), full=True, drawn=False), "en"),
+        markdown_sheet(verdict_sheet(summary.verdict, full=True, drawn=False), "en"),
         "",
         *([card_table(results_table(rows, controls, group=several and SCORE))] if rows else []),
         *(f"\n{card_table(one)}" for _, columns, pairs in compared(summary) for one in _comparison(columns, pairs)),
-        markdown_sheet(battle_sheet(summary), "en"),
+        markdown_sheet(battle_sheet(summary.battles, results.edit_models), "en"),
         "",
-        *(f"- Judge {inline(name)}: {inline(about['line'])}" for name, about in summary["judges"].items()),
+        *(f"- Judge {inline(name)}: {inline(about['line'])}" for name, about in summary.judges.items()),
         "",
         "## Source",
         "",

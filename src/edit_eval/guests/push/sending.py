@@ -15,6 +15,7 @@ from edit_eval.errors import ConfigurationError, EditEvalError, Stopped
 from edit_eval.guests.push.card import MARK, card
 from edit_eval.guests.push.rows import Written, write_rows
 from edit_eval.records import Results
+from edit_eval.reporting.documents import encoded
 from edit_eval.run import Run
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.store.standing import FILE, standing
@@ -98,8 +99,7 @@ def push(
             written = write_rows(run.path, results, folder, images=images, sources=with_sources)
             text = card(repository, results, run.summary, licence=licence, images=images, sources=with_sources)
             (folder / "README.md").write_text(text, "utf-8", "backslashreplace")
-            numbers = json.dumps(run.summary, ensure_ascii=False, indent=2, allow_nan=False)
-            (folder / "summary.json").write_text(numbers, "utf-8", "backslashreplace")
+            (folder / "summary.json").write_text(encoded(run.summary), "utf-8")
             (folder / FILE).write_text(
                 json.dumps(standing(run), ensure_ascii=False, allow_nan=False), "utf-8", "backslashreplace"
             )

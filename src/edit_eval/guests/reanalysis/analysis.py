@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from edit_eval.guests.reanalysis.files import reanalyse
+from edit_eval.guests.reanalysis.comparisons import ComparedFiles
+from edit_eval.guests.reanalysis.files import Reanalysed, reanalyse
 from edit_eval.guests.reanalysis.sheet import reanalysis_sheet
 from edit_eval.reporting.analyses import Analysis, Sources
 from edit_eval.reporting.table import Sheet
 from edit_eval.text import Text
 
 
-class Reanalysis(Analysis[list[dict[str, Any]]]):
+class Reanalysis(Analysis[list[Reanalysed | ComparedFiles]]):
     """What others' result files come to, without what is no score.
 
     It gives their number as they count it, and the number without what is no score, with bounds.
@@ -29,7 +30,7 @@ class Reanalysis(Analysis[list[dict[str, Any]]]):
 
     about: ClassVar = {"group": "To compare"}
     title: ClassVar[Text] = Text("Result files of others")
-    document: ClassVar = list[dict[str, Any]]
+    document: ClassVar = list[Reanalysed | ComparedFiles]
     sources: ClassVar = Sources(
         "PATH...", "Result files or folders of benchmarks' own scripts, of lmms-eval or evalscope.", several=True
     )
@@ -38,10 +39,10 @@ class Reanalysis(Analysis[list[dict[str, Any]]]):
         """Returns it as a path; `compute` reads it."""
         return Path(source)
 
-    def compute(self, records: Sequence[Path], parameters: Parameters) -> list[dict[str, Any]]:
-        """Returns for each format and language a document like `summary.json`, with `zeros` and `form`."""
+    def compute(self, records: Sequence[Path], parameters: Parameters) -> list[Reanalysed | ComparedFiles]:
+        """Returns a document for each format and language."""
         return reanalyse(records, parameters.rows)
 
-    def sheet(self, document: list[dict[str, Any]]) -> Sheet:
+    def sheet(self, document: list[Reanalysed | ComparedFiles]) -> Sheet:
         """Returns a table for each, with a row for each edit model, and its notes."""
         return reanalysis_sheet(document)

@@ -21,11 +21,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
+
 from edit_eval.given_files import read_text
 from edit_eval.guests.reanalysis.rows import MOST, begins_like, number_of
 from edit_eval.statistics.battles import Outcome, geditbench_v2, genarena, tables_of
+from edit_eval.statistics.families import Correction
 from edit_eval.statistics.people import Vote
 from edit_eval.statistics.preferences import preferences
+from edit_eval.statistics.strengths import Davidson, RankedStrength, StrengthDifference
 from edit_eval.text import Text
 
 COMPARED = ("GEdit-Bench v2", "GenArena")
@@ -105,53 +109,103 @@ def arenas(files: Iterable[Path]) -> list[Comparisons]:
     return [*_geditbench_v2(known["geditbench_v2"]), *_genarena(known["genarena"])]
 
 
-def document_of(arena: Comparisons) -> dict[str, Any]:
-    """Returns their points and counts, our strengths by question and together, and what is in no strength; plain data.
+class TheirPoints(msgspec.Struct, frozen=True, kw_only=True):
+    """An edit model as they count it."""
 
-    `theirs` has for each edit model `elo`, `written`, `won`, `lost`, `ties` and `win_rate` as they count them;
-    `no_theirs` says why there are no points. `scores` and `together` are as those of `statistics.battles`.
-    """
+    edit_model: str
+    elo: float | None
+    """By their formula."""
+    written: float | None
+    """That they have put beside the files."""
+    won: int
+    lost: int
+    ties: int
+    win_rate: float | None
+    """A tie counts half; 0 to 1."""
+
+
+class RatedQuestion(msgspec.Struct, frozen=True, kw_only=True):
+    """Our strengths from the answers to a question (`statistics.preferences`)."""
+
+    votes: int
+    samples: int
+    strengths: list[RankedStrength]
+    differences: list[StrengthDifference]
+    family: Correction
+    davidson: Davidson | None
+
+
+class DroppedLines(msgspec.Struct, frozen=True, kw_only=True):
+    """Lines that are in no strength."""
+
+    question: str
+    reason: str
+    there: str
+    """What they are in their points."""
+    count: int
+
+
+class ComparedFiles(msgspec.Struct, frozen=True, kw_only=True):
+    """What others' comparisons of two edits come to."""
+
+    form: str
+    of: str
+    comparisons: int
+    theirs: list[TheirPoints]
+    no_theirs: str
+    """Why there are no points of theirs; empty if there are."""
+    scores: dict[str, RatedQuestion]
+    """By question."""
+    together: RatedQuestion | None
+    """All questions, each of the same weight; None with one."""
+    dropped: list[DroppedLines]
+    notes: list[str]
+
+
+def document_of(arena: Comparisons) -> ComparedFiles:
+    """Returns their points and counts, our strengths by question and together, and what is in no strength."""
     theirs, why = arena.points()
     models = sorted(arena.models)
     asked = {question: votes for question, votes in arena.votes.items() if votes}
     tables = tables_of([asked])
-    scores = {question: _strengths(votes, models, tables) for question, votes in asked.items()}
     joint = [replace(one, weight=1 / len(votes)) for votes in asked.values() for one in votes]
-    return {
-        "form": arena.form,
-        "of": arena.of,
-        "comparisons": sum(map(len, arena.outcomes.values())),
-        "theirs": [{"edit_model": one, "elo": theirs.get(one), **_counts(arena, one)} for one in models],
-        "no_theirs": why,
-        "scores": scores,
-        "together": _strengths(joint, models, tables) if len(asked) > 1 else None,
-        "dropped": [
-            {"question": question, "reason": of.reason, "there": of.there, "count": count}
+    return ComparedFiles(
+        form=arena.form,
+        of=arena.of,
+        comparisons=sum(map(len, arena.outcomes.values())),
+        theirs=[_counted(arena, model, theirs.get(model)) for model in models],
+        no_theirs=why,
+        scores={question: _strengths(votes, models, tables) for question, votes in asked.items()},
+        together=_strengths(joint, models, tables) if len(asked) > 1 else None,
+        dropped=[
+            DroppedLines(question=question, reason=of.reason, there=of.there, count=count)
             for (question, of), count in arena.dropped.items()
         ],
-        "notes": arena.notes,
-    }
+        notes=arena.notes,
+    )
 
 
-def _counts(arena: Comparisons, model: str) -> dict[str, Any]:
+def _counted(arena: Comparisons, model: str, elo: float | None) -> TheirPoints:
     got = [
         share if first == model else 1 - share
         for some in arena.outcomes.values()
         for first, second, share in some
         if model in (first, second)
     ]
-    return {
-        "written": arena.written.get(model),
-        "won": got.count(1),
-        "lost": got.count(0),
-        "ties": got.count(0.5),
-        "win_rate": sum(got) / len(got) if got else None,
-    }
+    return TheirPoints(
+        edit_model=model,
+        elo=elo,
+        written=arena.written.get(model),
+        won=got.count(1),
+        lost=got.count(0),
+        ties=got.count(0.5),
+        win_rate=sum(got) / len(got) if got else None,
+    )
 
 
-def _strengths(votes: Sequence[Vote], models: Sequence[str], tables: int) -> dict[str, Any]:
+def _strengths(votes: Sequence[Vote], models: Sequence[str], tables: int) -> RatedQuestion:
     found = preferences(votes, models, taken_in={one.rater for one in votes}, tables=tables)
-    return {name: found[name] for name in ("votes", "samples", "strengths", "differences", "family", "davidson")}
+    return RatedQuestion(**{name: getattr(found, name) for name in RatedQuestion.__struct_fields__})
 
 
 def _lines(file: Path) -> Iterator[dict[str, Any] | None]:

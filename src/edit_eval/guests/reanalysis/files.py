@@ -10,12 +10,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from edit_eval.errors import ConfigurationError
-from edit_eval.guests.reanalysis.comparisons import COMPARED, arenas, compares, document_of
+from edit_eval.guests.reanalysis.comparisons import COMPARED, ComparedFiles, arenas, compares, document_of
 from edit_eval.guests.reanalysis.forms import FORMS, READERS
 from edit_eval.guests.reanalysis.rows import NO_ROW, FileRow, Found
 from edit_eval.records import Edit, Judgement, Results, Sample, Scale, Scoring, Status
-from edit_eval.statistics.summary import summarise
+from edit_eval.statistics.summary import Summary, summarise
 from edit_eval.text import Text
 
 COUNTED = "as counted there"
@@ -29,9 +31,36 @@ SIZES = {
 and VIEScore those that are edits, for MSE-Bench sessions."""
 
 
-def reanalyse(paths: Sequence[Path], rows: Path | None = None) -> list[dict[str, Any]]:
-    """Returns for each format and language found a document like `summary.json`, with `zeros` and `form`; for
-    comparisons of two edits what `comparisons.document_of` returns.
+class DoubtfulCategory(msgspec.Struct, frozen=True, kw_only=True):
+    """Rows of a category that are no score, or may be none, of all."""
+
+    doubtful: int
+    rows: int
+
+
+class DoubtfulRows(msgspec.Struct, frozen=True, kw_only=True):
+    """Rows of an edit model that are no score, or may be none."""
+
+    edit_model: str
+    rows: int
+    """All that the file has."""
+    doubtful: int
+    counted: int
+    """Of the doubtful ones, those that count in their mean."""
+    reasons: list[str]
+    categories: dict[str, DoubtfulCategory]
+
+
+class Reanalysed(Summary, frozen=True, kw_only=True):
+    """What others' scores of single edits come to: as a run's summary, with what is in doubt."""
+
+    form: str
+    language: str
+    zeros: list[DoubtfulRows]
+
+
+def reanalyse(paths: Sequence[Path], rows: Path | None = None) -> list[Reanalysed | ComparedFiles]:
+    """Returns a document for each format and language found.
 
     `rows` is ImgEdit's `basic_edit.json`, if it is not beside its results. Raises `ConfigurationError` for a path
     without results in a known format, and for a file that cannot be read.
@@ -54,7 +83,7 @@ def reanalyse(paths: Sequence[Path], rows: Path | None = None) -> list[dict[str,
     return [*documents, *map(document_of, arenas(compared))]
 
 
-def _document(form: str, language: str, found: Sequence[Found]) -> dict[str, Any]:
+def _document(form: str, language: str, found: Sequence[Found]) -> Reanalysed:
     names = _distinct([one.edit_model for one in found])
     samples: dict[str, Sample] = {}
     for row in (row for one in found for row in one.rows):
@@ -97,7 +126,7 @@ def _document(form: str, language: str, found: Sequence[Found]) -> dict[str, Any
             for note in (*one.notes, *_absent(form, one))
         ),
     )
-    return {**summarise(results), "form": form, "language": language, "zeros": zeros}
+    return Reanalysed(**msgspec.structs.asdict(summarise(results)), form=form, language=language, zeros=zeros)
 
 
 def _absent(form: str, found: Found) -> list[str]:
@@ -129,7 +158,7 @@ def _judgement(sample: Sample, edit_model: str, judge: str, found: Found, row: F
 _FROM_FILES = Text("from the numbers in the files, by the formula of their script")
 
 
-def _zeros(name: str, found: Found) -> dict[str, Any]:
+def _zeros(name: str, found: Found) -> DoubtfulRows:
     """Counts the doubtful rows, in all and by category, and those that count in the mean."""
     headline = next(iter(found.scales))
     doubtful = [row for row in found.rows if row.doubt]
@@ -138,14 +167,14 @@ def _zeros(name: str, found: Found) -> dict[str, Any]:
         counts = categories.setdefault(row.category, [0, 0])
         counts[0] += bool(row.doubt)
         counts[1] += 1
-    return {
-        "edit_model": name,
-        "rows": len(found.rows),
-        "doubtful": len(doubtful),
-        "counted": sum(headline in row.scores for row in doubtful),
-        "reasons": sorted({row.doubt for row in doubtful}),
-        "categories": {category: {"doubtful": some, "rows": of} for category, (some, of) in categories.items()},
-    }
+    return DoubtfulRows(
+        edit_model=name,
+        rows=len(found.rows),
+        doubtful=len(doubtful),
+        counted=sum(headline in row.scores for row in doubtful),
+        reasons=sorted({row.doubt for row in doubtful}),
+        categories={name: DoubtfulCategory(doubtful=some, rows=of) for name, (some, of) in categories.items()},
+    )
 
 
 def _widest(found: Sequence[Found]) -> dict[str, Scale]:

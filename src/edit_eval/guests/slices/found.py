@@ -20,6 +20,7 @@ from edit_eval.guests.slices.attributes import Attributes, attributes_of
 from edit_eval.guests.slices.overlapping import GroupTest, large_enough, overlapping_groups
 from edit_eval.records import Results, Sample, Scale
 from edit_eval.statistics.columns import ScoreColumn, columns_of
+from edit_eval.statistics.families import Correction
 from edit_eval.statistics.intervals import FEWEST_CLUSTERS, BoolArray, IntArray, cluster_codes
 from edit_eval.statistics.series import gain
 from edit_eval.text import Text
@@ -86,7 +87,7 @@ class Slices(msgspec.Struct, frozen=True, kw_only=True):
     """True if sources and edits were opened for what they look like."""
     unread: int
     """Samples with a picture that could not be opened."""
-    correction: dict[str, int | float | str]
+    correction: Correction
     best: tuple[Slice, ...]
     worst: tuple[Slice, ...]
     best_shown: int
@@ -163,7 +164,7 @@ def slices(
         combined=combined,
         pictures=pictures,
         unread=attributes.unread,
-        correction=tested.correction.document(),
+        correction=tested.correction,
         best=tuple(best[:LISTED]),
         worst=tuple(worst[:LISTED]),
         best_shown=sum(one.shown == "better" for one in every),

@@ -13,7 +13,6 @@ from edit_eval.reporting.entries import link
 from edit_eval.reporting.formats import signed, signed_span
 from edit_eval.reporting.names import score_line
 from edit_eval.reporting.table import Column, Line, Look, Sheet, Table
-from edit_eval.statistics.families import Correction
 from edit_eval.text import Text, joined
 
 GIVEN: Mapping[str, Callable[[str], Text]] = {
@@ -148,7 +147,7 @@ def _lines(document: Slices) -> Iterator[Text]:
 
 
 def _how_to_read(document: Slices) -> Iterator[Text]:
-    correction = Correction.of(document.correction)
+    correction = document.correction
     if document.against:
         yield Text(
             "Difference: {} less {} on the samples of the slice, above 0 is better. Elsewhere: on all other samples.",

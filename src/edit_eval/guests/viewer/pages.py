@@ -6,12 +6,13 @@ import os
 import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 from markupsafe import Markup
 
@@ -87,7 +88,7 @@ def selection_page(watched: WatchedRun, places: str, file: Path) -> str:
         results, language = run.results, run.language
     refuse_what_leads_elsewhere(watched.path)  # it may have changed since it was opened
     ids = [results.samples[place].id for place in _places(places, len(results.samples))]
-    export(results, {}, file, language=language, samples=ids)
+    export(results, None, file, language=language, samples=ids)
     name = os.fsencode(watched.path.name).decode("utf-8", "replace")  # a folder's name may be any bytes
     return f"{name}-{len(ids)}.html"
 
@@ -120,14 +121,20 @@ def comparison_page(compared: Sequence[WatchedRun]) -> str:
         script=own("compared.js"),
         data={"runs": [{"name": watched.path.name, "address": watched.base} for watched in compared]},
     )
-    comparison = compare_runs(runs).document()
+    found = compare_runs(runs)
     shown = {sample.id for sample in one.samples}
-    for pair in comparison["pairs"]:  # two models of one run may differ most on a sample missing in the other runs
-        pair["largest"] = [sample for sample in pair["largest"] if sample["sample_id"] in shown]
-    verdict = comparison.pop("verdict")
-    for opinion in verdict["opinions"]:
-        opinion["dots"] = [dot for dot in opinion["dots"] if dot["sample"] in shown]
-    summary = {**summary_of(one), "comparison": comparison, "verdict": verdict}
+    pairs = tuple(  # two models of one run may differ most on a sample missing in the other runs
+        replace(pair, largest=[sample for sample in pair.largest if sample.sample_id in shown]) for pair in found.pairs
+    )
+    verdict = found.verdict and msgspec.structs.replace(
+        found.verdict,
+        opinions=tuple(
+            msgspec.structs.replace(opinion, dots=tuple(dot for dot in opinion.dots if dot.sample in shown))
+            for opinion in found.verdict.opinions
+        ),
+    )
+    comparison = replace(found, pairs=pairs, verdict=verdict).document()
+    summary = msgspec.structs.replace(summary_of(one), comparison=comparison, verdict=verdict)
     return served_page(one, summary, served, language=language)
 
 

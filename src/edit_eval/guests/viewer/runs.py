@@ -27,6 +27,9 @@ from edit_eval.reporting.entries import Entry, entries, headlines
 from edit_eval.reporting.page.gallery import sample_entry
 from edit_eval.reporting.progress.view import read_live
 from edit_eval.run import Run
+from edit_eval.statistics.battles import JudgeBattles
+from edit_eval.statistics.blocks import Coverage
+from edit_eval.statistics.summary import Summary
 from edit_eval.store.comparable import run_names
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.store.table import first_pictures
@@ -425,25 +428,27 @@ def _look_at(card: Card) -> bool:
     try:
         run = Run(card.path)
         summary = _written(card.path, card.changed) or run.summary
-        results = summary["results"]
-        failures = [(int(one["count"]), str(one["reason"])) for one in summary["failures"]]
-        card.models = list(dict.fromkeys(one["edit_model"] for one in results))
-        card.judges = list(dict.fromkeys(one["judge"] for one in results))
+        results = summary.results
+        failures = [(one.count, one.reason) for one in summary.failures]
+        card.models = list(dict.fromkeys(one.edit_model for one in results))
+        card.judges = list(dict.fromkeys(one.judge for one in results))
         card.results = [_line(part) for part in headlines(entries(results))]
         card.failures = [{"count": count, "reason": reason} for count, reason in sorted(failures, reverse=True)]
-        battles = summary.get("battles") or {}
+        battles = summary.battles
         card.judges += list(battles)
         for judge, of in battles.items():
             lines = list(_battle_lines(judge, of))
             card.results += lines
             card.models = list(dict.fromkeys((*card.models, *(line["edit_model"] for line in lines))))
-        settled = [_settled(one["coverage"]) for one in (*results, *battles.values())]
+        settled = [
+            _settled(one) for one in [*(of.coverage for of in results), *(of.coverage for of in battles.values())]
+        ]
         done, total = (sum(of) for of in zip(*settled, strict=True)) if settled else (0, 0)
         card.fraction = done / total if total else 1.0
-        counts = [of["coverage"]["total"] for of in results]
-        counts += [score["samples"] for of in battles.values() for score in of["scores"].values()]
+        counts = [of.coverage.total for of in results]
+        counts += [score.samples for of in battles.values() for score in of.scores.values()]
         card.samples = max(counts, default=0)
-        card.state, card.reason = "complete" if summary["status"] == "complete" else "stopped", ""
+        card.state, card.reason = "complete" if summary.complete else "stopped", ""
     except EditEvalError as error:
         card.state, card.reason = "damaged", str(error)
     except Exception as error:  # records may come from anywhere
@@ -457,32 +462,32 @@ def _line(part: Entry) -> dict[str, Any]:
         "edit_model": part.edit_model,
         "judge": part.judge,
         "score": part.score,
-        "value": overall["mean"],
-        "ends": overall["ci95"],
-        "mean": part.number(overall["mean"]),
-        "interval": part.span(overall["ci95"]),
-        "bounds": "" if coverage["scored"] == coverage["total"] else part.worst_to_best(overall),
-        "scored": coverage["scored"],
-        "total": coverage["total"],
+        "value": overall.mean,
+        "ends": overall.ci95,
+        "mean": part.number(overall.mean),
+        "interval": part.span(overall.ci95),
+        "bounds": "" if coverage.complete else part.worst_to_best(overall),
+        "scored": coverage.scored,
+        "total": coverage.total,
     }
 
 
-def _battle_lines(judge: str, of: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _battle_lines(judge: str, of: JudgeBattles) -> Iterator[dict[str, Any]]:
     """Yields, for a judge that compares two edits, how often each edit model would be preferred to the average one."""
-    score, found = next(iter(of["scores"].items()))
-    coverage = of["coverage"]
-    for one in sorted(found["strengths"], key=lambda one: -(one["strength"] or 0.0)):
+    score, found = next(iter(of.scores.items()))
+    coverage = of.coverage
+    for one in sorted(found.strengths, key=lambda one: -(one.strength or 0.0)):
         yield {
-            "edit_model": one["edit_model"],
+            "edit_model": one.edit_model,
             "judge": judge,
             "score": score,
-            "value": one["share"],
+            "value": one.share,
             "ends": None,
-            "mean": formats.NOTHING if one["share"] is None else formats.share(one["share"], 1),
+            "mean": formats.NOTHING if one.share is None else formats.share(one.share, 1),
             "interval": "",
             "bounds": "",
-            "scored": coverage["scored"],
-            "total": coverage["total"],
+            "scored": coverage.scored,
+            "total": coverage.total,
         }
 
 
@@ -500,8 +505,8 @@ def _glance(card: Card) -> None:
             card.pictures = first_pictures(card.path, PICTURES)
 
 
-def _settled(coverage: dict[str, Any]) -> tuple[int, int]:
-    return coverage["total"] - coverage["by_status"].get("pending", 0), coverage["total"]
+def _settled(coverage: Coverage) -> tuple[int, int]:
+    return coverage.total - coverage.by_status.get("pending", 0), coverage.total
 
 
 def _signature(run: Path) -> tuple[tuple[str, float, int], ...]:
@@ -516,15 +521,12 @@ def _signature(run: Path) -> tuple[tuple[str, float, int], ...]:
     return tuple(sorted(found))
 
 
-def _written(run: Path, changed: float) -> dict[str, Any] | None:
-    """Reads the summary of the report, if it is newer than all records."""
+def _written(run: Path, changed: float) -> Summary | None:
+    """Reads the summary of the report, if it is newer than all records, and of this version."""
     path = run / "report" / "summary.json"
     try:
         if path.is_symlink() or path.parent.is_symlink() or path.stat().st_mtime < changed:
             return None
-        found: dict[str, Any] = msgspec.json.decode(path.read_bytes())
-        entries(found["results"])
-        whole = found["status"] in ("complete", "incomplete") and isinstance(found["failures"], list)
-        return found if whole else None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return msgspec.json.decode(path.read_bytes(), type=Summary)
+    except (OSError, ValueError):
         return None

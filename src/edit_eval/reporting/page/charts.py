@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
@@ -38,11 +38,13 @@ from edit_eval.reporting.page.drawings import (
     utilisation,
 )
 from edit_eval.reporting.terminal_text import one_line
+from edit_eval.statistics.blocks import Aggregate
 from edit_eval.statistics.failures import FailureGroup, failures, missing_scores
+from edit_eval.statistics.summary import Summary
 from edit_eval.text import Text
 
 Specification = dict[str, Any]
-Group = tuple[str, Mapping[str, Any], Entry, str, Mapping[str, str]]
+Group = tuple[str, Aggregate, Entry, str, Mapping[str, str]]
 """(label, statistics, whose they are, colour, further filters of the link to its samples)"""
 
 _Scores = dict[tuple[str, str, str], list[float]]
@@ -82,9 +84,9 @@ class _Panel:
         return list(zip(self.parts, self.colours, strict=True))
 
 
-def charts(results: Results, summary: Mapping[str, Any], language: str) -> dict[str, list[Specification]]:
+def charts(results: Results, summary: Summary, language: str) -> dict[str, list[Specification]]:
     """Returns all charts by name; a name may have several (one for each judge), or none if nothing is known."""
-    of_choices = choices(entries(summary["results"]))
+    of_choices = choices(entries(summary.results))
     scores = _scores(results)
     leading = _panels(of_choices[0], scores, language)
     style = ChartStyle(results.edit_models, language, results)
@@ -209,7 +211,7 @@ def _frequent_tags(parts: Sequence[Entry]) -> dict[str, int]:
     sizes: Counter[str] = Counter()
     for part in parts:
         for name, block in part.tags.items():
-            sizes[name] = max(sizes[name], (block.get("coverage") or {}).get("total") or block.get("n") or 0)
+            sizes[name] = max(sizes[name], block.coverage.total)
     return dict(sorted(sizes.items(), key=lambda item: (-item[1], item[0]))[: most_tags(parts)])
 
 
@@ -218,7 +220,7 @@ def _intervals(groups: Sequence[Group], panel: _Panel, language: str, *, one_eac
 
     With `one_each` every group has its own colour, and needs no legend.
     """
-    rows = [_interval_row(*group, panel.axis) for group in groups if group[1]["coverage"]["total"]]
+    rows = [_interval_row(*group, panel.axis) for group in groups if group[1].coverage.total]
     if not rows:
         return None
     names = list(dict.fromkeys(row["group"] for row in rows))
@@ -257,21 +259,21 @@ def _intervals(groups: Sequence[Group], panel: _Panel, language: str, *, one_eac
 
 
 def _interval_row(
-    label: str, block: Mapping[str, Any], part: Entry, series: str, more: Mapping[str, str], axis: Axis
+    label: str, block: Aggregate, part: Entry, series: str, more: Mapping[str, str], axis: Axis
 ) -> dict[str, Any]:
     """Returns the data of a row; on an open end of the scale the worst or best case is drawn at the end of the axis."""
-    coverage = block["coverage"]
-    complete = formats.is_complete(coverage)
-    low, high = block.get("ci95") or (None, None)
-    worst, best = block["worst_case_mean"], block["best_case_mean"]
+    coverage = block.coverage
+    complete = coverage.complete
+    low, high = block.ci95 or (None, None)
+    worst, best = block.worst_case_mean, block.best_case_mean
     ends = axis.domain if part.scale.higher_is_better else axis.domain[::-1]
     bounds = sorted(end if case is None else case for case, end in zip((worst, best), ends, strict=True))
-    right = [end for end in (block.get("mean"), high, None if complete else bounds[1]) if end is not None]
-    written = part.number(block.get("mean"))
+    right = [end for end in (block.mean, high, None if complete else bounds[1]) if end is not None]
+    written = part.number(block.mean)
     return {
         "group": one_line(label),
         "series": one_line(series),
-        "mean": block.get("mean"),
+        "mean": block.mean,
         "low": low,
         "high": high,
         "worst": worst,
@@ -377,7 +379,7 @@ def _failures(results: Results, panels: Sequence[_Panel], language: str) -> list
     rows = [
         {
             **_failure_row(_status(score, status, language), reason, series_of(failure), failure.count, language),
-            "samples": to_failures(asdict(failure), results.battle_judges),
+            "samples": to_failures(failure, results.battle_judges),
         }
         for (score, status, reason), some in ordered[:MOST_REASONS]
         for failure in some

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,8 @@ from markupsafe import Markup
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.new_files import refuse_existing, write_rows, written_whole
-from edit_eval.reporting.analyses import Analysis, AnalysisSection, ChartStyle, plain, section_of
+from edit_eval.reporting.analyses import Analysis, AnalysisSection, ChartStyle, section_of
+from edit_eval.reporting.documents import encoded
 from edit_eval.reporting.language import said
 from edit_eval.reporting.page.html import page_sheet
 from edit_eval.reporting.page.page import asset, digest_of
@@ -58,7 +58,7 @@ def write_sheet(title: Text, sheet: Sheet, plain: Any, target: Path, *, language
     made: dict[str, Callable[[], str]] = {
         ".html": lambda: _page(title, Text(""), sheet, language),
         ".md": lambda: f"# {said(title, language)}\n\n{markdown_sheet(sheet, language)}\n",
-        ".json": lambda: _json(plain),
+        ".json": lambda: f"{encoded(plain)}\n",
     }
     _write({target: made[target.suffix.lower()]}, force=force)
 
@@ -88,11 +88,7 @@ def _writers(section: AnalysisSection, records: Any, language: str) -> Iterator[
         yield ".csv", lambda: _csv(rows)
     yield ".html", lambda: _page(section.title, *section.parts[0], language)
     yield ".md", lambda: f"{markdown_sheet(section.sheet(), language)}\n"
-    yield ".json", lambda: _json(plain(document))
-
-
-def _json(document: Any) -> str:
-    return json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+    yield ".json", lambda: f"{encoded(document)}\n"
 
 
 def _csv(rows: Sequence[Mapping[str, Any]]) -> str:

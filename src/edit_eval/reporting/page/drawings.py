@@ -18,6 +18,7 @@ from edit_eval.reporting.language import said
 from edit_eval.reporting.names import name_of
 from edit_eval.reporting.page.html import mark_of
 from edit_eval.reporting.terminal_text import one_line
+from edit_eval.statistics.summary import Summary
 from edit_eval.text import Text
 
 AnyChart: TypeAlias = alt.Chart | alt.LayerChart | alt.FacetChart
@@ -196,9 +197,9 @@ def _activity_row(one: Activity, start: float, unit_seconds: float, language: st
     }
 
 
-def utilisation(summary: Mapping[str, Any], language: str) -> list[AnyChart]:
+def utilisation(summary: Summary, language: str) -> list[AnyChart]:
     """Draws a stacked bar per device: the share of its time for each kind of work, and idle."""
-    devices = (summary.get("timing") or {}).get("devices") or {}
+    devices = summary.timing.devices
     order = ("editing", "judging", "loading", "unloading", "starting", "idle")
     rows = []
     for name, kinds in devices.items():

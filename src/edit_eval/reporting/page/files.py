@@ -7,18 +7,17 @@ from __future__ import annotations
 
 import csv
 import errno
-import json
 import os
 import shutil
 import sys
 import zipfile
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 from edit_eval.benchmarks.known_sources import with_known_sources
 from edit_eval.config.faults import did_you_mean
@@ -29,6 +28,7 @@ from edit_eval.records import LANGUAGES, Results
 from edit_eval.reporting import formats
 from edit_eval.reporting.analyses import summary_of
 from edit_eval.reporting.comparison_tables import compared
+from edit_eval.reporting.documents import encoded
 from edit_eval.reporting.language import said
 from edit_eval.reporting.names import name_of, scale_words, score_name
 from edit_eval.reporting.page.gallery import PageFiles, thumbnail
@@ -38,17 +38,18 @@ from edit_eval.reporting.remarks import examined_lines, wrong_lines
 from edit_eval.reporting.results_sheet import coverage_words
 from edit_eval.reporting.scores import write_replies, write_scores
 from edit_eval.reporting.table import inline, markdown_sheet, markdown_table
-from edit_eval.reporting.verdict import digits, verdict_of, verdict_sheet
+from edit_eval.reporting.verdict import digits, verdict_sheet
 from edit_eval.reporting.verdict_drawing import drawing
+from edit_eval.statistics.summary import Summary
 from edit_eval.text import Text
 
 
-def write_report(results: Results, summary: Mapping[str, Any], folder: Path, *, language: str = "en") -> None:
+def write_report(results: Results, summary: Summary, folder: Path, *, language: str = "en") -> None:
     """Writes the files of a report into `folder`, created if needed. The same input gives the same bytes.
 
     `summary` is the result of `analyses.summary_of`. `language` (`en` or `zh`) is that of the Markdown, and
     the one in which the page opens; the page holds both. Raises `OSError` if a file cannot be written, and
-    `ValueError` for another language or a number in the summary that JSON cannot hold.
+    `ValueError` for another language.
     """
     if language not in LANGUAGES:
         raise ValueError(f"the report is written in {' or '.join(LANGUAGES)}, not in {language!r}")
@@ -58,10 +59,10 @@ def write_report(results: Results, summary: Mapping[str, Any], folder: Path, *, 
         file.writelines(page(results, summary, folder, language=language))
 
 
-def write_tables(results: Results, summary: Mapping[str, Any], folder: Path, *, language: str) -> None:
+def write_tables(results: Results, summary: Summary, folder: Path, *, language: str) -> None:
     """Writes all files but the page."""
     contents: dict[str, Callable[[TextIO], object]] = {
-        "summary.json": lambda file: _write_summary(summary, file),
+        "summary.json": lambda file: file.write(f"{encoded(summary)}\n"),
         "scores.csv": lambda file: write_scores(results, file),
         "replies.jsonl": lambda file: write_replies(results, file),
         "report.md": lambda file: file.write(markdown(results, summary, language)),
@@ -71,11 +72,6 @@ def write_tables(results: Results, summary: Mapping[str, Any], folder: Path, *, 
     for name, write in contents.items():
         with whole(folder / name) as file:
             write(file)
-
-
-def _write_summary(summary: Mapping[str, Any], file: TextIO) -> None:
-    json.dump(summary, file, ensure_ascii=False, indent=2, allow_nan=False)
-    file.write("\n")
 
 
 @contextmanager
@@ -96,7 +92,7 @@ def whole(path: Path) -> Iterator[TextIO]:
 # -- as a program, which `drawing_apart` starts --
 
 
-def draw(results: Results, summary: Mapping[str, Any], run: Path, *, language: str) -> int:
+def draw(results: Results, summary: Summary, run: Path, *, language: str) -> int:
     """Does the work of that program and returns its exit code. Opens only sources known to this user's cache."""
     results = replace(results, samples=with_known_sources(results.samples))
     try:
@@ -111,13 +107,13 @@ def draw(results: Results, summary: Mapping[str, Any], run: Path, *, language: s
 # -- Markdown --
 
 
-def verdict_drawing(summary: Mapping[str, Any], language: str) -> str:
+def verdict_drawing(summary: Summary, language: str) -> str:
     """Returns the verdict's drawing as a file of SVG, by the first judge that has a say; empty with nothing to draw."""
-    found = verdict_of(summary).drawn
+    found = summary.verdict.drawn
     return str(drawing(found[0], digits(found[0]), language, standalone=True)) if found else ""
 
 
-def markdown(results: Results, summary: Mapping[str, Any], language: str) -> str:
+def markdown(results: Results, summary: Summary, language: str) -> str:
     """Returns the whole document. Names and reasons from the records are escaped, so they cannot act as markup."""
     environment = template_environment(autoescape=False, language=language)
 
@@ -135,11 +131,11 @@ def markdown(results: Results, summary: Mapping[str, Any], language: str) -> str
     return environment.get_template("report.md.j2").render(
         **content_of(results, summary),
         coverage=coverage_words(summary),
-        verdict=markdown_sheet(verdict_sheet(verdict_of(summary), full=True, drawn=False), language),
+        verdict=markdown_sheet(verdict_sheet(summary.verdict, full=True, drawn=False), language),
         drawn=bool(verdict_drawing(summary, language)),
         compared=compared(summary),
         wrong=wrong_lines(summary),
-        examined=examined_lines(summary),
+        examined=examined_lines(summary.judges),
     )
 
 
@@ -172,7 +168,7 @@ def _name(place: int) -> str:
 
 def export(
     results: Results,
-    summary: Mapping[str, Any],
+    summary: Summary | None,
     target: Path,
     *,
     language: str,
@@ -187,8 +183,8 @@ def export(
     alone. An existing file is replaced only with `force`; a non-empty folder or a link, never. Raises
     `ConfigurationError` if the report cannot be written, or for an id that does not exist.
     """
-    if samples is not None:
-        results = selected(results, samples)
+    results = results if samples is None else selected(results, samples)
+    if summary is None or samples is not None:
         summary = summary_of(results)
     in_limits(side)
     results = replace(results, samples=with_known_sources(results.samples))
@@ -229,7 +225,7 @@ def in_limits(side: int) -> None:
 
 def _write_page(
     results: Results,
-    summary: Mapping[str, Any],
+    summary: Summary,
     file: Path,
     kind: type[PageFiles],
     size: CopyLimits | None,
@@ -242,7 +238,7 @@ def _write_page(
     return pictures
 
 
-def _write_folder(results: Results, summary: Mapping[str, Any], folder: Path, language: str, side: int) -> None:
+def _write_folder(results: Results, summary: Summary, folder: Path, language: str, side: int) -> None:
     (folder / PICTURES).mkdir(parents=True)
     pictures = _write_page(results, summary, folder / "index.html", _Beside, None, language)
     write_tables(results, summary, folder, language=language)

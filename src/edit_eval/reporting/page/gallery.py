@@ -32,6 +32,7 @@ from edit_eval.reporting.language import said
 from edit_eval.reporting.names import name_of, named_score
 from edit_eval.reporting.table import both
 from edit_eval.statistics.battles import Fought, fought, preferred
+from edit_eval.statistics.summary import Summary
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
@@ -85,7 +86,7 @@ class PageFiles:
         return "./" + quote(os.path.relpath(path, self.folder).replace(os.sep, "/"))
 
 
-def gallery(results: Results, summary: Mapping[str, Any], pictures: PictureAddresses) -> dict[str, Any]:
+def gallery(results: Results, summary: Summary, pictures: PictureAddresses) -> dict[str, Any]:
     """Returns `{"run", "edit_models", "told", "judges", "battle_judges", "scoring", "names", "no_edit", "samples"}`;
     registers all pictures."""
     edits: dict[str, list[Edit]] = defaultdict(list)
@@ -147,9 +148,9 @@ def sample_entry(
     }
 
 
-def _scoring(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
+def _scoring(results: Results, summary: Summary) -> dict[str, Any]:
     """Returns each judge's headline and, in order, what is needed to show and sort each of its scores."""
-    every = [part for parts in (False, True) for part in entries(summary["results"], parts=parts)]
+    every = [part for parts in (False, True) for part in entries(summary.results, parts=parts)]
     digits = {(part.judge, part.score): part.digits for part in every}
     return {
         judge: {

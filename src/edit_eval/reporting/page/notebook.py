@@ -34,10 +34,11 @@ from edit_eval.reporting.results_sheet import coverage_words
 from edit_eval.reporting.strengths import battle_sheet
 from edit_eval.reporting.table import Column, Line, Table
 from edit_eval.reporting.terminal_text import one_line, whole_words
-from edit_eval.reporting.verdict import digits, of_comparison, paragraph, verdict_of, verdict_sheet
+from edit_eval.reporting.verdict import digits, of_comparison, paragraph, verdict_sheet
 from edit_eval.reporting.verdict_drawing import drawing
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.means import MeanScore
+from edit_eval.statistics.summary import Summary
 from edit_eval.statistics.verdict import Verdict, ranked
 from edit_eval.text import Text, joined
 
@@ -68,9 +69,9 @@ class _Shown:
     said: tuple[_Said, ...] = ()
 
 
-def notebook_html(results: Results, summary: Mapping[str, Any], page: Path, *, language: str) -> str:
+def notebook_html(results: Results, summary: Summary, page: Path, *, language: str) -> str:
     """Returns the run as HTML. `page` is its report, named if it exists."""
-    found = entries(summary["results"])
+    found = entries(summary.results)
     samples = with_known_sources(_spread(results.samples))
     models = results.edit_models[:MODELS]
     run = Path(os.path.abspath(results.directory))
@@ -83,12 +84,12 @@ def notebook_html(results: Results, summary: Mapping[str, Any], page: Path, *, l
         coverage=joined(coverage_words(summary), " "),
         notes=[whole_words(one_line(note), 2 * CELLS) for note in results.notes[:LINES]],
         more_notes=max(0, len(results.notes) - LINES),
-        examined=examined_lines(summary),
+        examined=examined_lines(summary.judges),
         wrong=wrong_lines(summary),
         unshown=unshown_lines(summary),
-        verdict=_verdict(verdict_of(summary), language),
+        verdict=_verdict(summary.verdict, language),
         footnotes=[
-            *filter(None, [no_interval([part.overall for part in headlines(entries(summary["results"]))])]),
+            *filter(None, [no_interval(part.overall.no_ci95 for part in headlines(entries(summary.results)))]),
             *footnotes(summary),
         ],
         results_table=results_table(
@@ -97,7 +98,7 @@ def notebook_html(results: Results, summary: Mapping[str, Any], page: Path, *, l
             group=SCORE if len({part.score for part in found}) > 1 else None,
         ),
         more_rows=max(0, len(found) - ROWS),
-        battles=notebook_sheet(battle_sheet(summary), language, _short),
+        battles=notebook_sheet(battle_sheet(summary.battles, results.edit_models), language, _short),
         comparisons=list(_comparisons(summary)),
         models=models,
         more_models=len(results.edit_models) - len(models),
@@ -118,7 +119,7 @@ def _verdict(verdict: Verdict, language: str) -> Markup:
     return Markup("<div>{}{}{}</div>").format(sheet, drawn, folded)
 
 
-def _comparisons(summary: Mapping[str, Any]) -> Iterator[Table[Any]]:
+def _comparisons(summary: Summary) -> Iterator[Table[Any]]:
     """Yields the table of pairs by each judge, shortened."""
     for _, columns, pairs in compared(summary)[:LINES]:
         if len(columns) > 1:

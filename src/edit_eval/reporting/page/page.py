@@ -44,6 +44,7 @@ from edit_eval.reporting.page.html import followed, page_sheet, page_table
 from edit_eval.reporting.page.rendering import content_of, say_in, template_environment
 from edit_eval.reporting.page.verdict import verdict_content
 from edit_eval.reporting.table import both
+from edit_eval.statistics.summary import Summary
 from edit_eval.text import Text, joined
 from edit_eval.user_cache import cache_folder
 
@@ -85,27 +86,27 @@ class Served:
     data: Mapping[str, Any] = field(default_factory=dict)
 
 
-def page(results: Results, summary: Mapping[str, Any], folder: Path, *, language: str) -> Iterator[str]:
+def page(results: Results, summary: Summary, folder: Path, *, language: str) -> Iterator[str]:
     """Yields the parts of the page in order, together one HTML document for `folder`."""
     pictures = PageFiles(Path(os.path.abspath(folder)), Path(os.path.abspath(results.directory)))
     yield from _parts(results, summary, language, pictures)
 
 
 def portable_page(
-    results: Results, summary: Mapping[str, Any], pictures: PageFiles, size: CopyLimits | None, *, language: str
+    results: Results, summary: Summary, pictures: PageFiles, size: CopyLimits | None, *, language: str
 ) -> Iterator[str]:
     """Yields the same page for sending to others: no link points outside what is sent; `size` limits its pictures."""
     yield from _parts(results, summary, language, pictures, size=size, linked=False)
 
 
-def served_page(results: Results, summary: Mapping[str, Any], served: Served, *, language: str) -> str:
+def served_page(results: Results, summary: Summary, served: Served, *, language: str) -> str:
     """Returns the same page for a server, from which it fetches pictures as they are looked at."""
     return "".join(_parts(results, summary, language, served.pictures, served))
 
 
 def _parts(
     results: Results,
-    summary: Mapping[str, Any],
+    summary: Summary,
     language: str,
     pictures: PictureAddresses,
     served: Served | None = None,
@@ -142,7 +143,7 @@ def _parts(
     yield end
 
 
-def _groups(summary: Mapping[str, Any]) -> dict[str, Any]:
+def _groups(summary: Summary) -> dict[str, Any]:
     """Returns by its key each group of samples that an analysis tells: its label in each language, and their ids."""
     return {
         group.key: {"label": both(partial(said, group.label)), "samples": list(group.sample_ids)}
@@ -225,7 +226,7 @@ def _document(
 
 def title(name: str, parts: Sequence[Entry], language: str) -> str:
     """Returns the title of the browser's tab: the run and its means."""
-    found = [f"{part.series} {part.number(part.overall.get('mean'))}" for part in parts[:_TITLE_NAMES]]
+    found = [f"{part.series} {part.number(part.overall.mean)}" for part in parts[:_TITLE_NAMES]]
     found += ["…"] if len(parts) > _TITLE_NAMES else []
     if len(parts) == 1:
         found.append(said(Text("{} scored", formats.coverage(parts[0].coverage)), language))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 from itertools import groupby
@@ -21,7 +21,6 @@ from edit_eval.reporting.entries import (
     Entry,
     category_names,
     choices,
-    controls_are_off,
     controls_of,
     entries,
     headlines,
@@ -43,6 +42,7 @@ from edit_eval.reporting.results_sheet import certificate_lines, whose
 from edit_eval.reporting.slow_devices import slow_devices
 from edit_eval.reporting.strengths import battle_sheet
 from edit_eval.statistics.failures import failures, missing_scores
+from edit_eval.statistics.summary import PublishedNumber, Summary
 from edit_eval.text import Text
 from edit_eval.user_cache import cache_folder
 
@@ -99,11 +99,7 @@ def template_environment(*, autoescape: bool, language: str = "") -> jinja2.Envi
     )
     environment.filters.update(
         score=formats.score,
-        images=formats.images,
-        coverage=formats.coverage,
         memory=formats.memory,
-        peak_memory=formats.peak_memory,
-        rate=formats.rate,
         bracketed=formats.bracketed,
     )
     environment.globals.update(formats=formats, names=NAMES)
@@ -120,9 +116,9 @@ def say_in(language: str, words: str, *fields: Any, context: str = "") -> str:
     return said(text_of(words, *fields, context=context), language)
 
 
-def content_of(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
+def content_of(results: Results, summary: Summary) -> dict[str, Any]:
     """Returns the template variables of a run, the same for every format and language."""
-    rows = entries(summary["results"])
+    rows = entries(summary.results)
     parts = headlines(rows)
     controls = [row for judge in results.judges for row in controls_of(summary, judge)]
     failed = sorted([*failures(results), *missing_scores(results)], key=lambda one: -one.count)
@@ -132,8 +128,8 @@ def content_of(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
         "rows": rows,
         "parts": parts,
         "choices": choices(rows),
-        "items": entries(summary["results"], parts=True),
-        "footnotes": [*filter(None, [no_interval([part.overall for part in parts])]), *footnotes(summary)],
+        "items": entries(summary.results, parts=True),
+        "footnotes": [*filter(None, [no_interval(part.overall.no_ci95 for part in parts)]), *footnotes(summary)],
         "with_scores": len(rows) > len(parts),
         "category_names": category_names,
         "is_incomplete": is_incomplete,
@@ -142,15 +138,15 @@ def content_of(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
         "certificates": certificate_lines(summary),
         "refusals": refusals(summary),
         "controls": controls,
-        "battles": battle_sheet(summary, titled=True),
+        "battles": battle_sheet(summary.battles, results.edit_models, titled=True),
         "sections": sections(summary),
         "unshown": unshown_lines(summary),
-        "controls_are_off": controls_are_off(summary),
+        "controls_are_off": summary.controls.off,
         "times": times(results, summary),
         "slow": slow_devices(results),
         "tables": {
             "results": results_table(rows, controls, group=SCORE if len(rows) > len(parts) else None),
-            "made_of": items_table(entries(summary["results"], parts=True)),
+            "made_of": items_table(entries(summary.results, parts=True)),
             "failures": failures_table(failed[:FAILURES_SHOWN]),
             **time_tables(results, summary),
         },
@@ -168,16 +164,16 @@ def content_of(results: Results, summary: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _no_interval_by_category(parts: Sequence[Entry]) -> Text | None:
-    return no_interval(block for part in parts for block in part.categories.values())
+    return no_interval(block.no_ci95 for part in parts for block in part.categories.values())
 
 
 def _has_interval_by_category(parts: Sequence[Entry]) -> bool:
-    return any(block.get("ci95") for part in parts for block in part.categories.values())
+    return any(block.ci95 for part in parts for block in part.categories.values())
 
 
 def is_incomplete(parts: Sequence[Entry]) -> bool:
     """True if any of them lacks a score."""
-    return any(not formats.is_complete(part.coverage) for part in parts)
+    return any(not part.coverage.complete for part in parts)
 
 
 def groups_of(parts: Sequence[Entry], with_scores: bool) -> list[list[Entry]]:
@@ -187,11 +183,11 @@ def groups_of(parts: Sequence[Entry], with_scores: bool) -> list[list[Entry]]:
     return [list(some) for _, some in groupby(parts, key=lambda part: (part.judge, part.score))]
 
 
-def published(summary: Mapping[str, Any]) -> dict[Text, list[tuple[str, str, str, Mapping[str, Any]]]]:
-    """Returns title -> (edit model, judge, name, `{"value", "reason"}`) of the numbers of a benchmark's authors: those
+def published(summary: Summary) -> dict[Text, list[tuple[str, str, str, PublishedNumber]]]:
+    """Returns title -> (edit model, judge, name, number) of the numbers of a benchmark's authors: those
     that are certified and those by their formula apart."""
-    found: dict[Text, list[tuple[str, str, str, Mapping[str, Any]]]] = {}
-    for one in summary["results"]:
-        for name, number in (one.get("published") or {}).items():
-            found.setdefault(whose(one, name), []).append((one["edit_model"], one["judge"], name, number))
+    found: dict[Text, list[tuple[str, str, str, PublishedNumber]]] = {}
+    for one in summary.results:
+        for name, number in one.published.items():
+            found.setdefault(whose(one, name), []).append((one.edit_model, one.judge, name, number))
     return found

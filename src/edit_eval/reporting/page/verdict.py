@@ -24,11 +24,14 @@ from edit_eval.reporting.result_tables import INTERVAL, MEAN, SCORED, Figures
 from edit_eval.reporting.strengths import by_strength
 from edit_eval.reporting.strengths import ends as bounds
 from edit_eval.reporting.table import Column, Table, both
-from edit_eval.reporting.verdict import answer_lines, digits, doubt_lines, next_lines, paragraph, verdict_of
+from edit_eval.reporting.verdict import answer_lines, digits, doubt_lines, next_lines, paragraph
 from edit_eval.reporting.verdict_drawing import drawing
-from edit_eval.statistics.battles import Fought, fought
-from edit_eval.statistics.comparison import ColumnSummary, Pair
+from edit_eval.statistics.battles import Fought, JudgeBattles, fought
+from edit_eval.statistics.comparison import ColumnSummary, ComparisonDocument, Pair
+from edit_eval.statistics.failures import FailureGroup, ModelEdits
 from edit_eval.statistics.families import Correction
+from edit_eval.statistics.strengths import RankedStrength
+from edit_eval.statistics.summary import Summary
 from edit_eval.statistics.verdict import Opinion, Verdict
 from edit_eval.text import Text
 
@@ -57,12 +60,12 @@ _CONTROLS = {
 }
 
 
-def _judged(summary: Mapping[str, Any]) -> list[_Judged]:
+def _judged(summary: Summary) -> list[_Judged]:
     """Returns what each judge says, in the summary's order."""
-    parts = headlines(entries(summary["results"]))
+    parts = headlines(entries(summary.results))
     tested = {judge: (columns, pairs) for judge, columns, pairs in compared(summary)}
-    opinions = {one.judge: one for one in verdict_of(summary).opinions}
-    examined = summary.get("judges") or {}
+    opinions = {one.judge: one for one in summary.verdict.opinions}
+    examined = summary.judges
     nothing: tuple[list[ColumnSummary], list[Pair]] = [], []
     return [
         _Judged(
@@ -71,7 +74,7 @@ def _judged(summary: Mapping[str, Any]) -> list[_Judged]:
             *tested.get(judge, nothing),
             sees := opinions[judge].sees if judge in opinions else None,
             Text("not shown fit: {}", why_unshown(summary, judge)) if sees == "unknown" else _CONTROLS.get(sees or ""),
-            examined_lines({"judges": {name: of for name, of in examined.items() if name == judge}}),
+            examined_lines({name: of for name, of in examined.items() if name == judge}),
         )
         for judge in dict.fromkeys(part.judge for part in parts)
     ]
@@ -89,31 +92,31 @@ class _Ranked:
     """Position among the run's edit models: its colour and mark."""
     parts: Mapping[str, Entry]
     """By judge."""
-    strengths: Mapping[str, Mapping[str, Any]]
-    """By judge that compares (see `statistics.preferences`)."""
+    strengths: Mapping[str, RankedStrength]
+    """By judge that compares."""
     ranks: Mapping[str, int | None]
-    edits: Mapping[str, Any]
+    edits: ModelEdits | None
     """Its entry in the summary's `edits`."""
 
     @property
     def not_made(self) -> int:
         """Number of edits that were not made."""
-        return sum(self.edits[status.value]["count"] for status in NO_EDIT) if self.edits else 0
+        return self.edits.not_made if self.edits else 0
 
     def not_scored(self, judge: str) -> int:
         """Counts the edits to which the judge gave no score."""
-        found = self.parts[judge].coverage["by_status"] if judge in self.parts else {}
+        found = self.parts[judge].coverage.by_status if judge in self.parts else {}
         return sum(found.get(status.value, 0) for status in JUDGE_FAILED)
 
 
-def standings_table(found: Sequence[_Judged], summary: Mapping[str, Any], edit_models: Sequence[str]) -> Table[_Ranked]:
+def standings_table(found: Sequence[_Judged], summary: Summary, edit_models: Sequence[str]) -> Table[_Ranked]:
     """Returns a table with a row for each edit model, in the order of the first judge that has a say: for each judge
     rank, mean, interval and coverage; for one that compares, rank, strength and interval."""
-    edits = {one["edit_model"]: one for one in summary.get("edits") or ()}
-    battles = {judge: _by_model(of) for judge, of in (summary.get("battles") or {}).items()}
+    edits = {one.edit_model: one for one in summary.edits}
+    battles = {judge: _by_model(of) for judge, of in summary.battles.items()}
     ranked = {one.judge: [column.name for column in one.columns] for one in found}
     ranked |= {judge: list(of) for judge, of in battles.items()}
-    heard = [one.judge for one in verdict_of(summary).counted]
+    heard = [one.judge for one in summary.verdict.counted]
     order = next((ranked[judge] for judge in [*heard, *ranked] if judge in ranked), [])
     rows = [
         _Ranked(
@@ -122,7 +125,7 @@ def standings_table(found: Sequence[_Judged], summary: Mapping[str, Any], edit_m
             {part.judge: part for one in found for part in one.parts if part.edit_model == name},
             {judge: of[name] for judge, of in battles.items() if name in of},
             {one.judge: column.rank for one in found for column in one.columns if column.name == name},
-            edits.get(name, {}),
+            edits.get(name),
         )
         for name in (*order, *(name for name in edit_models if name not in order))
     ]
@@ -147,16 +150,16 @@ def standings_table(found: Sequence[_Judged], summary: Mapping[str, Any], edit_m
     return Table(every=every, rows=rows, label=Text("Rank"), style=f"standings{' of-judges' if several else ''}")
 
 
-def _by_model(of: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+def _by_model(of: JudgeBattles) -> dict[str, RankedStrength]:
     """Returns a judge's strengths by its headline, the strongest first."""
-    return {one["edit_model"]: one for one in by_strength(next(iter(of["scores"].values()))["strengths"])}
+    return {one.edit_model: one for one in by_strength(of.headline.strengths)}
 
 
 def _failed_at_all(title: Text, count: Callable[[_Ranked], int], statuses: Sequence[Status]) -> Column[_Ranked]:
     """Returns a column that counts these statuses and links to their samples; if mixed, to all unscored ones."""
 
     def to(row: _Ranked) -> str:
-        counts = [dict(part.coverage["by_status"]) for part in row.parts.values()]
+        counts = [part.coverage.by_status for part in row.parts.values()]
         ended = {status.value for status in statuses for one in counts if one.get(status.value)}
         return link(model=row.edit_model, status=ended.pop() if len(ended) == 1 else "unscored") if count(row) else ""
 
@@ -192,22 +195,22 @@ def _ranked(one: _Judged, rows: Sequence[_Ranked], *, over: bool) -> list[Column
 def _of_battles(judge: str, rows: Sequence[_Ranked], *, over: bool) -> list[Column[_Ranked]]:
     head = judge if over else ""
 
-    def of(row: _Ranked) -> Mapping[str, Any] | None:
+    def of(row: _Ranked) -> RankedStrength | None:
         return row.strengths.get(judge)
 
     def rank(row: _Ranked) -> str:
         one = of(row)
-        return "" if one is None else formats.rank(one["rank"])
+        return "" if one is None else formats.rank(one.rank)
 
     def strength(row: _Ranked) -> str | None:
-        return signed(one["strength"]) if (one := of(row)) else None
+        return signed(one.strength) if (one := of(row)) else None
 
     def share(row: _Ranked) -> str | None:
         one = of(row)
-        return None if one is None or one["share"] is None else formats.share(one["share"], 1)
+        return None if one is None or one.share is None else formats.share(one.share, 1)
 
     def interval(row: _Ranked) -> str:
-        return bounds(one["ci95"]) if (one := of(row)) else ""
+        return bounds(one.ci95) if (one := of(row)) else ""
 
     return [
         Column(Text("Rank"), rank, "word", look="quiet", over=head),
@@ -342,15 +345,15 @@ class _Pictures:
 _SOURCE = Side("source")
 
 
-def verdict_content(results: Results, summary: Mapping[str, Any], language: str = "en") -> dict[str, Any]:
+def verdict_content(results: Results, summary: Summary, language: str = "en") -> dict[str, Any]:
     """Returns the template's variables: who wins, the list of all models, the pairs, `triage`, and notes on them."""
     pictures = _Pictures(
         {sample.id: sample for sample in results.samples},
         any(edit.edit_seed for edit in results.edits),
         len(results.every_judge),
     )
-    found, verdict = _judged(summary), verdict_of(summary)
-    comparison = summary["comparison"] or {}
+    found, verdict = _judged(summary), summary.verdict
+    comparison = summary.comparison
     several = len(verdict.opinions) > 1
     places = {name: place for place, name in enumerate(results.edit_models)}
     answer, *gate = reversed(answer_lines(verdict))
@@ -369,28 +372,29 @@ def verdict_content(results: Results, summary: Mapping[str, Any], language: str 
         "pairs": sum(len(one.pairs) for one in found),
         "triage": _triage(found, results, summary, pictures),
         "wrong": wrong_lines(summary),
-        "tests": comparison.get("tests"),
-        "corrected": Correction.of(comparison["family"]).of_tests() if comparison else None,
+        "tests": comparison.tests if comparison else 0,
+        "corrected": comparison.family.of_tests() if comparison else None,
         "ranks": _of_ranks(verdict, summary),
-        "comparison_notes": [note_words(note) for note in comparison.get("notes", ())],
+        "comparison_notes": [note_words(note) for note in comparison.notes]
+        if isinstance(comparison, ComparisonDocument)
+        else [],
     }
 
 
-def _of_ranks(verdict: Verdict, summary: Mapping[str, Any]) -> list[Text]:
+def _of_ranks(verdict: Verdict, summary: Summary) -> list[Text]:
     """Returns what a reader of the ranks has to know: what sharing one means, and that failures count."""
     ranks = [[one.rank for one in of.standings if one.rank is not None] for of in verdict.counted]
     shared = verdict.kind != "equal" and any(len(set(of)) < len(of) for of in ranks)
-    words = [Correction.of(of).words() for of in _families(summary)] if shared else []
+    words = [of.words() for of in _families(summary)] if shared else []
     if any(one.kind == "fails_more" for of in verdict.counted for one in of.contests):
         words.append(Text("Ranks go by failed edits, too: who fails more comes later, whatever its mean."))
     return list(dict.fromkeys(words))
 
 
-def _families(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _families(summary: Summary) -> list[Correction]:
     """Returns what the ranks of the standings are corrected for: those of scores, and those of each judge's battles."""
-    of_battles = [next(iter(of["scores"].values()))["family"] for of in (summary.get("battles") or {}).values()]
-    of_scores = [of["family"] for of in [summary["comparison"] or {}] if of.get("tests")]
-    return of_scores + [of for of in of_battles if of["tests"]]
+    of_scores = [summary.comparison.family] if summary.comparison else []
+    return [of for of in (*of_scores, *(of.headline.family for of in summary.battles.values())) if of.tests]
 
 
 def _of_judge(one: _Judged, several: bool, pictures: _Pictures, places: Mapping[str, int]) -> dict[str, Any]:
@@ -411,7 +415,7 @@ def _of_judge(one: _Judged, several: bool, pictures: _Pictures, places: Mapping[
     }
 
 
-def _triage(found: Sequence[_Judged], results: Results, summary: Mapping[str, Any], pictures: _Pictures) -> list[Look]:
+def _triage(found: Sequence[_Judged], results: Results, summary: Summary, pictures: _Pictures) -> list[Look]:
     """Returns samples to look at first: the most telling one of each kind, then the next, each sample once."""
     digits = {one.judge: one.parts[0].digits for one in found}
     of_judges = [_worst(one, summary, pictures) for one in found], [_disputed(one, pictures) for one in found]
@@ -433,12 +437,12 @@ def _triage(found: Sequence[_Judged], results: Results, summary: Mapping[str, An
     return sorted(list(shown.values())[:_LOOKS], key=lambda look: order.index(look.title))
 
 
-def _worst(one: _Judged, summary: Mapping[str, Any], pictures: _Pictures) -> Iterator[Look]:
+def _worst(one: _Judged, summary: Summary, pictures: _Pictures) -> Iterator[Look]:
     every = link(judge=one.judge, sort="worst")
-    for found in summary["extremes"]["worst"].get(one.judge, ()):
-        score = "", formats.score(found["score"], one.parts[0].digits)
-        edit = pictures.edit(found["edit_model"], found["edit_seed"], (score,))
-        yield pictures.look(Text("Lowest score"), every, found["sample_id"], (_SOURCE, edit), one.judge)
+    for found in summary.extremes.worst.get(one.judge, ()):
+        score = "", formats.score(found.score, one.parts[0].digits)
+        edit = pictures.edit(found.edit_model, found.edit_seed, (score,))
+        yield pictures.look(Text("Lowest score"), every, found.sample_id, (_SOURCE, edit), one.judge)
 
 
 def _disputed(one: _Judged, pictures: _Pictures) -> Iterator[Look]:
@@ -453,11 +457,11 @@ def _disputed(one: _Judged, pictures: _Pictures) -> Iterator[Look]:
         yield pictures.look(Text("Models differ most"), every, sample.sample_id, sides, one.judge)
 
 
-def _apart(summary: Mapping[str, Any], pictures: _Pictures, digits: Mapping[str, int]) -> Iterator[Look]:
-    for found in summary["extremes"]["judges_apart"]:
-        numbers = tuple((judge, formats.score(score, digits[judge])) for judge, score in found["scores"].items())
-        edit = pictures.edit(found["edit_model"], found["edit_seed"], numbers)
-        yield pictures.look(Text("Judges differ most"), link(sort="answers"), found["sample_id"], (_SOURCE, edit))
+def _apart(summary: Summary, pictures: _Pictures, digits: Mapping[str, int]) -> Iterator[Look]:
+    for found in summary.extremes.judges_apart:
+        numbers = tuple((judge, formats.score(score, digits[judge])) for judge, score in found.scores.items())
+        edit = pictures.edit(found.edit_model, found.edit_seed, numbers)
+        yield pictures.look(Text("Judges differ most"), link(sort="answers"), found.sample_id, (_SOURCE, edit))
 
 
 def _contradicted(results: Results, pictures: _Pictures) -> Iterator[Look]:
@@ -474,29 +478,29 @@ def _contradicted(results: Results, pictures: _Pictures) -> Iterator[Look]:
             )
 
 
-def _failed(summary: Mapping[str, Any], pictures: _Pictures) -> Iterator[Look]:
+def _failed(summary: Summary, pictures: _Pictures) -> Iterator[Look]:
     """Yields one sample for each of the most frequent kinds of failure."""
-    kinds: Sequence[Mapping[str, Any]] = sorted(summary["failures"], key=lambda one: -one["count"])
+    kinds = sorted(summary.failures, key=lambda one: -one.count)
     for kind in kinds[:_LOOKS]:
         fighters = _fighters(kind, summary)
-        sides = (_SOURCE, pictures.edit(kind["edit_model"])) if kind["edit_model"] else (_SOURCE,)
+        sides = (_SOURCE, pictures.edit(kind.edit_model)) if kind.edit_model else (_SOURCE,)
         if fighters:
             sides = pictures.edit(fighters[0]), pictures.edit(fighters[1])
-        status = name_of("status", kind["status"])
+        status = name_of("status", kind.status.value)
         yield pictures.look(
             Text("Without a score"),
-            to_failures(kind, summary.get("battles") or ()),
-            kind["samples"][0],
+            to_failures(kind, summary.battles),
+            kind.samples[0],
             sides,
-            kind["judge"] or "",
-            count=kind["count"],
+            kind.judge or "",
+            count=kind.count,
             status=status,
-            reason=kind["reason"],
+            reason=kind.reason,
         )
 
 
-def _fighters(kind: Mapping[str, Any], summary: Mapping[str, Any]) -> tuple[str, str] | None:
+def _fighters(kind: FailureGroup, summary: Summary) -> tuple[str, str] | None:
     """Returns the two edit models of a battle that failed; None for any other failure."""
-    of = (summary.get("battles") or {}).get(kind["judge"])
-    pairs = next(iter(of["scores"].values()))["pairs"] if of else ()
-    return next(((one["a"], one["b"]) for one in pairs if f"{one['a']} : {one['b']}" == kind["edit_model"]), None)
+    of = summary.battles.get(kind.judge)
+    pairs = of.headline.pairs if of else []
+    return next(((one.a, one.b) for one in pairs if f"{one.a} : {one.b}" == kind.edit_model), None)

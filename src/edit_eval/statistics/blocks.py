@@ -1,0 +1,72 @@
+"""What is said of a set of scores, wherever it is said: coverage, a mean with its interval, and the numbers beside it.
+
+Typed documents, which `summary.json` has as they are. A number is there or it is None, and then the reason is beside
+it; never 0 in place of a failure.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Coverage(msgspec.Struct, frozen=True, kw_only=True):
+    """How much of what should have a score has one."""
+
+    scored: int
+    total: int
+    asked_again: int
+    """How many of `scored` came only after a question that the score needs was asked again."""
+    by_status: dict[str, int]
+    """Number with each status that there is (`ok`, `edit_failed`, ...); they add up to `total`."""
+
+    @property
+    def complete(self) -> bool:
+        """True if everything has a score."""
+        return self.scored == self.total
+
+
+class RequiredCoverage(Coverage, frozen=True, kw_only=True):
+    """The same, held against what was asked for."""
+
+    required: float
+    """Share, 0 to 1."""
+    reached: bool
+
+
+class MeanInterval(msgspec.Struct, frozen=True, kw_only=True):
+    """A mean, in points of its score."""
+
+    mean: float | None
+    ci95: list[float] | None
+    """Its 95% interval, clustered on the source image, cut at the ends that the scale has."""
+    no_ci95: str | None
+    """Why there is none: `no_scores`, `unknown_source`, `one_image`, `few_images`, `too_uneven`, `no_spread`."""
+    ruled_out_share: float | None
+    """A kind of image with a larger share of all would be among these in 95 of 100 evaluations; None without
+    interval."""
+
+
+class Aggregate(msgspec.Struct, frozen=True, kw_only=True):
+    """The numbers of a set of scores, in points."""
+
+    coverage: Coverage
+    """`total` counts the judgements to which the score applies."""
+    n: int
+    """Judgements with a number; with several edit seeds or repeats each counts once."""
+    images: int | None
+    """Source images that these are of; None with `n` 0, and where one of them is not known."""
+    mean: float | None
+    """Over all `n`, or of the categories' means, as the scale says; of categories, None if one has no number."""
+    ci95: list[float] | None
+    """Of the mean, as in `MeanInterval`."""
+    no_ci95: str | None
+    ruled_out_share: float | None
+    worst_case_mean: float | None
+    """The mean if all that is missing had the worst value of the scale; None if something is, and that end is open."""
+    best_case_mean: float | None
+    """The same with the best value."""
+    std: float | None
+    """Of the single scores, n - 1 in the denominator; None with fewer than two."""
+    median: float | None
+    min: float | None
+    max: float | None
