@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from edit_eval import evaluate
 from edit_eval.errors import Stopped
+from edit_eval.statistics.summary import Summary
 from judge_server import JudgeServer
 from late_imports import needs
 from small_benchmark import numbers
@@ -35,8 +36,8 @@ def test_a_whole_run_and_the_same_once_more(tmp_path: Path, monkeypatch: pytest.
         command = [sys.executable, "-m", "edit_eval", "run", "config.yaml", "--run-dir", "run", "--json"]
         done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
-        summary = json.loads(done.stdout)
-        assert (numbers(summary).mean, summary["coverage"]["scored"]) == (7.5, 5)
+        summary = msgspec.json.decode(done.stdout, type=Summary)
+        assert (numbers(summary).mean, summary.coverage.scored) == (7.5, 5)
         told = [asked for asked in server.asked if not asked.is_canary]
         assert len(told) == 5
         assert {(asked.body["model"], asked.body["max_tokens"]) for asked in told} == {("my-judge", 32)}
