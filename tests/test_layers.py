@@ -147,12 +147,12 @@ def test_a_public_name_has_one_meaning() -> None:
     for each, modules in places.items():
         if len(modules) > 1:
             found[" ".join(sorted(module.split("/")[0] for module in modules))].add(each)
-    assert found == TWICE, "one meaning a name: docs/architecture.md, Nouns"
+    assert found == TWICE, "one meaning a name: docs/nouns.md"
 
 
 def test_nouns_are_those_of_the_code() -> None:
     """Each class that the table of nouns names is there."""
-    table = (SOURCE.parents[1] / "docs/architecture.md").read_text("utf-8").partition("## Nouns")[2]
+    table = (SOURCE.parents[1] / "docs/nouns.md").read_text("utf-8").partition("## Each with one meaning")[2]
     said = re.findall(r"\(`(?:[\w/]+\.)?([A-Z]\w+)`\)", table)
     public = {each for path in MODULES for each in public_classes(path)}
     assert len(said) > 30

@@ -17,11 +17,11 @@ import numpy as np
 from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError
 from edit_eval.guests.slices.attributes import Attributes, attributes_of
+from edit_eval.guests.slices.overlapping import GroupTest, large_enough, overlapping_groups
 from edit_eval.records import Results, Sample, Scale
 from edit_eval.statistics.columns import ScoreColumn, columns_of
 from edit_eval.statistics.families import Correction
 from edit_eval.statistics.intervals import FEWEST_CLUSTERS, BoolArray, IntArray, cluster_codes
-from edit_eval.statistics.overlapping import GroupTest, large_enough, overlapping_groups
 from edit_eval.statistics.series import gain
 from edit_eval.text import Text
 

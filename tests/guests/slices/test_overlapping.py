@@ -7,8 +7,8 @@ from itertools import permutations
 import numpy as np
 import pytest
 
+from edit_eval.guests.slices.overlapping import large_enough, overlapping_groups
 from edit_eval.statistics.families import Correction
-from edit_eval.statistics.overlapping import large_enough, overlapping_groups
 
 
 def test_a_p_is_the_share_of_all_orders_whose_largest_difference_is_as_large() -> None:
