@@ -52,7 +52,7 @@ def test_what_is_beside_the_filters_is_made_and_counted_nowhere(made: Run) -> No
     assert made.summary.coverage.total == 12
     assert [one.total for one in made.summary.edits] == [6, 6]
     assert {name for one in made.summary.results for name in one.scores["score"].categories} == {"add"}
-    status = status_document(made.results)
+    status = plain(status_document(made.results))
     assert (status["samples"], status["edits"]["total"], status["judgements"]["total"]) == (6, 12, 12)
     assert not made.results.battles, "of samples that follow another none, and none of others"
     [turns] = plain(made.summary.analyses["turns"])

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
+from documents import plain
 from edit_eval import evaluate
 from edit_eval.errors import EditEvalError
 from edit_eval.reporting.status import status_document
@@ -65,7 +66,7 @@ def test_any_damage_is_one_line(whole: Path, tmp_path: Path, name: str, each: in
             path.write_text(json.dumps(damaged(good, place, new)), "utf-8")
             try:
                 run = Run(tmp_path / "run")
-                assert status_document(run.results)
+                assert plain(status_document(run.results))
                 assert run.summary
             except EditEvalError as error:
                 refused.append(str(error))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from documents import plain
 from edit_eval.comparing import compare
 from edit_eval.records import Status
 from edit_eval.reporting.results_sheet import print_summary
@@ -153,7 +154,7 @@ def test_every_reader_of_a_run_says_how_many_lines_were_left_out(
     made = Run(folder)
     assert made.results.notes == (left_out,)
     assert made.summary.notes == [left_out]
-    assert status_document(Run(folder).results)["notes"] == [left_out]
+    assert plain(status_document(Run(folder).results))["notes"] == [left_out]
     print_summary(made.summary, stdout_console(), language="en")
     assert left_out in " ".join(capsys.readouterr().out.split())
     assert any(note.endswith(f"/run: {left_out}") for note in compare([Run(folder), undisturbed]).notes)

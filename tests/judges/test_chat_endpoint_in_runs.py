@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from documents import plain
 from edit_eval import Run, evaluate
 from edit_eval.errors import ConfigurationError, Stopped
 from edit_eval.reporting.status import status_document
@@ -55,7 +56,7 @@ def test_in_a_run_each_edit_gets_its_own_answer_several_at_a_time(tmp_path: Path
     (counted,) = tokens(Run(tmp_path / "run").results)  # as the records have it
     assert (counted.judgements, counted.read, counted.written) == (9, 11 * 1000, 11 * 5)
     assert counted.cost == pytest.approx(11 * (1000 * 2 + 5 * 10) / 1e6)
-    assert status_document(made.results)["tokens"] == [asdict(counted)]
+    assert plain(status_document(made.results))["tokens"] == [asdict(counted)]
 
 
 def test_a_server_that_dies_stops_the_run_and_costs_no_sample_anything(tmp_path: Path) -> None:

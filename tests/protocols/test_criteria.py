@@ -100,7 +100,7 @@ class TestRubric:
             ("questions: {a: {shows: [edit]}}", r"a part is missing \(KeyError: 'lowest'\)"),
             (
                 yaml.safe_dump(
-                    RUBRIC | {"questions": {**RUBRIC["questions"], "x": RUBRIC["questions"].look | {"highest": 9}}}
+                    RUBRIC | {"questions": {**RUBRIC["questions"], "x": RUBRIC["questions"]["look"] | {"highest": 9}}}
                 ),
                 "its questions have different ranges",
             ),

@@ -13,6 +13,7 @@ from msgspec.structs import replace as changed
 from rich.cells import cell_len
 from rich.console import Console
 
+from documents import plain
 from edit_eval.records import CONTROL, JUDGE_FAILED, Results, Scale, Status
 from edit_eval.reporting.comparison import print_comparison
 from edit_eval.reporting.documents import encoded
@@ -383,7 +384,7 @@ def test_a_failed_edit_counts_once_whatever_judges_would_have_seen_it(several: R
             counts["edits" if is_edit else "judgements"] += count
         return dict(counts)
 
-    document = status_document(results)
+    document = plain(status_document(results))
     assert of([(not one["judge"], one["count"]) for one in document["failures"]]) == expected
     [chart] = charts(results, several.summary, "en")["failures"]
     rows: list[dict[str, Any]] = next(iter(chart["datasets"].values()))

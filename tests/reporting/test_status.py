@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
+from documents import plain
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Picture, Reading, Results, Scale, Scoring, Status
 from edit_eval.reporting.progress.view import Count, DeviceView, Snapshot, write_live
@@ -33,7 +34,7 @@ from reporting.status_runs import (
 
 
 def test_every_edit_and_judgement_is_counted_once() -> None:
-    document = status_document(RESULTS)
+    document = plain(status_document(RESULTS))
     assert document["status"] == "incomplete"
     assert document["edits"] == {"total": 8, "ok": 3, "pending": 1, "skipped": 1, "edit_failed": 3}
     assert document["judgements"] == {
@@ -49,7 +50,7 @@ def test_every_edit_and_judgement_is_counted_once() -> None:
 
 
 def test_equal_failures_are_one_and_name_their_samples() -> None:
-    found = status_document(RESULTS)["failures"]
+    found = plain(status_document(RESULTS))["failures"]
     assert [(f["status"], f["judge"], f["set_aside"], f["count"], f["samples"]) for f in found] == [
         ("edit_failed", "", True, 2, ["00003_社会_hard", "00004_社会_hard"]),
         ("edit_failed", "", False, 1, ["00005_社会_hard"]),
@@ -66,21 +67,21 @@ def test_a_judge_that_answers_in_words_is_told_the_way_out() -> None:
     told = "judge answers in words; write `protocol: {answer: reason_then_score}`"
     for form, advice in (("score", [told]), ("reason_then_score", [])):
         found = replace(results, resolved=resolved(form))
-        assert status_document(found)["advice"] == advice
+        assert plain(status_document(found))["advice"] == advice
         assert ("advice: judge answers in words;" in " ".join(printed(found))) is bool(advice)
-    assert status_document(RESULTS)["advice"] == [], "a refusal is not prose"
-    assert status_document(replace(results, resolved={"rubrics": {}}))["advice"] == [], "of another version"
+    assert plain(status_document(RESULTS))["advice"] == [], "a refusal is not prose"
+    assert plain(status_document(replace(results, resolved={"rubrics": {}})))["advice"] == [], "of another version"
 
 
 def test_a_few_answers_without_a_score_are_no_reason_to_change_the_configuration() -> None:
     good = [judgement(number % 8, Status.OK, score=5.0) for number in range(19)]
     failed = judgement(1, Status.CUT_OFF, reason="cut off", answer="Score: 1")
-    assert "max_new_tokens" in status_document(replace(RESULTS, judgements=(*good[:9], failed)))["advice"][0]
-    assert status_document(replace(RESULTS, judgements=(*good, failed)))["advice"] == []
+    assert "max_new_tokens" in plain(status_document(replace(RESULTS, judgements=(*good[:9], failed))))["advice"][0]
+    assert plain(status_document(replace(RESULTS, judgements=(*good, failed))))["advice"] == []
 
 
 def test_what_is_skipped_and_pending_is_named() -> None:
-    document = status_document(RESULTS)
+    document = plain(status_document(RESULTS))
     assert document["skipped"] == [{"sample": "00002_物理_bad", "reason": "the image ends in the middle"}]
     assert document["pending"] == {
         "edits": ["00007_社会_hard"],
@@ -89,7 +90,7 @@ def test_what_is_skipped_and_pending_is_named() -> None:
 
 
 def test_a_sample_with_all_that_is_known() -> None:
-    document = sample_document(RESULTS, "00000_物理_hard")
+    document = plain(sample_document(RESULTS, "00000_物理_hard"))
     assert document["sample"]["pictures"]["source"]["digest"] == "0" * 64
     assert document["sample"]["instructions"]["zh"] == "把天空变成橙色。"
     (made,) = document["edits"]
@@ -121,10 +122,10 @@ def test_an_unknown_id_is_refused_with_the_nearest(unknown: str, hint: str) -> N
 def test_a_run_without_samples() -> None:
     nothing: dict[str, Any] = dict.fromkeys(("samples", "edits", "judgements", "edit_models", "judges"), ())
     empty = Results(name="r", directory="/r", scoring={}, **nothing)
-    assert status_document(empty)["status"] == "complete"
+    assert plain(status_document(empty))["status"] == "complete"
     assert printed(empty)[0] == "r  complete"
     with pytest.raises(ConfigurationError, match="`x` is not a sample of /r"):
-        sample_document(empty, "x")
+        plain(sample_document(empty, "x"))
 
 
 # -- print --
@@ -189,17 +190,17 @@ def test_a_start_that_was_killed_at_its_first_load_did_not_take_no_time(
         (tmp_path / "holder.json").write_text('{"host": "gpu7", "process": 4711, "since": "today"}')
     results = replace(RESULTS, directory=str(tmp_path), wall_seconds=walls)
     assert f"  started  {started}" in printed(results)
-    document = status_document(results)
+    document = plain(status_document(results))
     assert document["wall_seconds"] == seconds
     assert document["starts_without_time"] == walls.count(0.0)
 
 
 def test_the_command_that_was_typed_is_in_the_document() -> None:
     typed = {"command": "edit-eval run 'my file.yaml'", "folder": "/home/me"}
-    document = status_document(replace(RESULTS, environment=typed))
+    document = plain(status_document(replace(RESULTS, environment=typed)))
     assert {key: document[key] for key in typed} == typed
     for nothing in ({}, {"command": 3, "folder": None}):
-        document = status_document(replace(RESULTS, environment=nothing))
+        document = plain(status_document(replace(RESULTS, environment=nothing)))
         assert (document["command"], document["folder"]) == ("", "")
 
 
@@ -244,7 +245,7 @@ def test_many_ids_are_cut_in_print_and_whole_in_the_document() -> None:
     edits = tuple(replace(edit(5, Status.EDIT_FAILED, "black"), sample_id=s.id) for s in samples)
     results = replace(RESULTS, samples=samples, edits=edits, judgements=())
     assert "  00000, 00001, 00002, 00003, 00004, 00005, 00006, 00007 and 22 more" in printed(results)
-    assert len(status_document(results)["failures"][0]["samples"]) == 30
+    assert len(plain(status_document(results))["failures"][0]["samples"]) == 30
 
 
 def test_who_is_at_work(tmp_path: Path) -> None:
@@ -293,8 +294,8 @@ def test_text_of_others_is_text(width: int) -> None:
         assert "owned" not in text
         assert "[red]x[/red] :smile:" in " ".join(lines)
         text.encode("utf-8")
-    json.dumps(status_document(results), ensure_ascii=False).encode("utf-8")
-    json.dumps(sample_document(results, f"0{EVIL}"), ensure_ascii=False).encode("utf-8")
+    json.dumps(plain(status_document(results)), ensure_ascii=False).encode("utf-8")
+    json.dumps(plain(sample_document(results, f"0{EVIL}")), ensure_ascii=False).encode("utf-8")
 
 
 def test_nothing_but_what_is_to_be_copied_is_wider_than_the_terminal() -> None:
@@ -324,7 +325,7 @@ def test_headlines_have_their_scales() -> None:
     (line,) = (line for line in lines if line.startswith("  qwen · pixels"))
     assert "mse 0.12" in line
     assert "lower is better" in line
-    first, second = status_document(results)["scores"]
+    first, second = plain(status_document(results))["scores"]
     assert (first["score"], first["scored"], first["mean"], first["scale"]["highest"]) == ("score", 1, 7.25, 10.0)
     assert (second["mean"], second["scale"]["higher_is_better"]) == (0.125, False)
 
@@ -332,22 +333,22 @@ def test_headlines_have_their_scales() -> None:
 def test_a_mean_over_categories_is_none_while_one_has_no_score() -> None:
     scale = replace(TEN, mean_over="categories")
     results = replace(RESULTS, scoring={"judge": replace(SCORING, scales={"score": scale})})
-    assert status_document(results)["scores"][0]["mean"] is None
+    assert plain(status_document(results))["scores"][0]["mean"] is None
     assert any("score –" in line for line in printed(results))
     both = replace(results, judgements=(*JUDGEMENTS, judgement(3, score=1.25)))
-    assert status_document(both)["scores"][0]["mean"] == 4.25
+    assert plain(status_document(both))["scores"][0]["mean"] == 4.25
 
 
 def test_controls_are_a_row_of_their_own() -> None:
     control = replace(judgement(0, score=1.0), edit_model="control:blank")
     pending = replace(judgement(1, Status.PENDING), edit_model="control:blank")
     results = replace(RESULTS, controls=(control, pending))
-    document = status_document(results)
+    document = plain(status_document(results))
     assert document["controls"] == {"total": 2, "ok": 1, "pending": 1}
     assert (document["judgements"]["total"], document["scores"][0]["scored"]) == (8, 1)
     assert "controls        1        0          0         0         1       2" in printed(results)
     done = replace(RESULTS, judgements=JUDGEMENTS[:1], controls=(control, pending))
-    assert status_document(done)["status"] == "incomplete", "to go on would judge it"
+    assert plain(status_document(done))["status"] == "incomplete", "to go on would judge it"
 
 
 def test_a_sample_with_several_scores_and_questions() -> None:
@@ -376,7 +377,7 @@ def test_a_sample_with_several_scores_and_questions() -> None:
         "    asked (PQ)   3 times",
         "    time         3.0 s on cuda:1",
     ]
-    (made,) = sample_document(replace(RESULTS, judgements=(one,)), "00000_物理_hard")["edits"]
+    (made,) = plain(sample_document(replace(RESULTS, judgements=(one,)), "00000_物理_hard"))["edits"]
     assert made["judgements"][0]["missing"]["O"] == ["unparseable", "no numbers"]
 
 
@@ -395,9 +396,9 @@ def test_a_run_at_work_says_what_it_does(tmp_path: Path, monkeypatch: pytest.Mon
         left=3720,
     )
     results = replace(RESULTS, directory=str(directory.path))
-    assert status_document(results)["live"] is None
+    assert plain(status_document(results))["live"] is None
     write_live(directory, snapshot)
-    document = status_document(results)
+    document = plain(status_document(results))
     assert document["live"]["devices"][3]["figures"] == "3/50"
     assert (document["wall_seconds"], document["live"]["left"]) == (3900.0, 3720)
     lines = printed(results, width=100)
@@ -408,7 +409,7 @@ def test_a_run_at_work_says_what_it_does(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr("edit_eval.reporting.status.SILENT", -1.0)
     assert any(line.startswith("no sign of life for") for line in printed(results))
     directory.end()
-    assert status_document(results)["live"] is None
+    assert plain(status_document(results))["live"] is None
     assert not any("progress:" in line for line in printed(results))
 
 
@@ -430,7 +431,7 @@ def test_refused_edits_have_a_column_of_their_own_and_nobody_is_told_to_ask_for_
     edits = (*EDITS[:3], edit(3, Status.EDIT_REFUSED, words), *EDITS[4:])
     judgements = (*JUDGEMENTS[:3], judgement(3, Status.EDIT_REFUSED, reason=words), *JUDGEMENTS[4:])
     results = replace(RESULTS, edits=edits, judgements=judgements)
-    document = status_document(results)
+    document = plain(status_document(results))
     assert (document["edits"]["edit_failed"], document["edits"]["edit_refused"]) == (2, 1)
     shown = "\n".join(printed(results))
     assert re.search(columns, shown)

@@ -9,10 +9,11 @@ import shlex
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple, TypeVar
 
+import msgspec
 from rich.cells import cell_len
 from rich.console import Console
 
@@ -25,6 +26,7 @@ from edit_eval.records import (
     FAILED,
     JUDGE_FAILED,
     NO_EDIT,
+    DeviceFailures,
     Edit,
     Ending,
     Judgement,
@@ -56,11 +58,10 @@ from edit_eval.reporting.terminal_text import (
     one_line,
     print_beside,
     print_facts,
-    readable,
     stdout_console,
 )
-from edit_eval.statistics.failures import failures
-from edit_eval.statistics.timing import spent_words, token_words, tokens
+from edit_eval.statistics.failures import FailureGroup, failures
+from edit_eval.statistics.timing import TokenUse, spent_words, token_words, tokens
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.text import Text, counted, joined
 
@@ -73,21 +74,66 @@ SILENT = 30
 # -- documents --
 
 
-def status_document(results: Results) -> dict[str, Any]:
-    """Returns what is done, failed, set aside, skipped and pending, as plain data.
+Counts = Mapping[str, int]
+"""`total`, and the number with each status that there is, by its word in the records."""
 
-    `edits` and `judgements` count every status; an edit that was kept from an earlier round is no further edit, and
-    its column's judgement is counted. Judgements that wait for an edit, or were lost with it, are `pending`
-    or `edit_failed`. `controls` are in no other number. `scores` has the mean of the headline so far for each edit
-    model and judge. `live` is the `live.json` of a run at work (docs/records.md), else None. `failures` names a failed
-    edit once, not again for each of its judgements. A start that ended before any model was loaded has no time:
-    `starts_without_time` counts it, instead of 0 seconds. `command` is the command line of the last start and `folder`
-    its working directory, both empty if unknown.
-    """
+
+class SkippedSample(msgspec.Struct, frozen=True, kw_only=True):
+    """A sample that is bad."""
+
+    sample: str
+    reason: str
+
+
+class RunStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is done, failed, set aside, skipped and pending in a run: what `edit-eval status --json` prints."""
+
+    run: str
+    directory: str
+    status: Literal["complete", "incomplete"]
+    samples: int
+    starts: int
+    wall_seconds: float | None
+    """Over all starts that have a time; None if none has."""
+    starts_without_time: int
+    """Starts that ended before any model was loaded, and so have no time."""
+    command: str
+    """Command line of the last start; empty if unknown."""
+    folder: str
+    """Its working directory; empty if unknown."""
+    edits: Counts
+    """An edit that was kept from an earlier round is no further edit."""
+    judgements: Counts
+    """Those that wait for an edit, or were lost with it, are `pending` or `edit_failed`; that of a kept edit counts."""
+    battles: Counts = {}
+    """Not in the document if no judge compares two edits."""
+    controls: Counts
+    """In no other number."""
+    tokens: list[TokenUse]
+    spent: list[Spent]
+    scores: list[MeanSoFar]
+    """The mean of the headline so far, for each edit model and judge."""
+    live: Live | None
+    """The `live.json` of a run at work (docs/records.md)."""
+    categories: list[dict[str, str | int]]
+    """For each `category`, `edit_model` and `judge` its `Counts`."""
+    failures: list[FailureGroup]
+    """A failed edit is named once, not again for each of its judgements."""
+    device_failures: list[DeviceFailures]
+    skipped: list[SkippedSample]
+    pending: dict[str, list[str]]
+    """Ids of samples with something to be done, by `edits`, `judgements` and `battles`."""
+    notes: list[str]
+    advice: list[str]
+    """What the configuration should have said, where answers held no scores."""
+
+
+def status_document(results: Results) -> RunStatus:
+    """Returns what is done, failed, set aside, skipped and pending."""
     return _document(results, read_live(RunDirectory(Path(results.directory))))
 
 
-def _document(results: Results, live: Live | None) -> dict[str, Any]:
+def _document(results: Results, live: Live | None) -> RunStatus:
     command, folder = recorded_command(results)
     wall = list(results.wall_seconds)
     if live is not None and wall:  # its events only say when something ended
@@ -96,48 +142,44 @@ def _document(results: Results, live: Live | None) -> dict[str, Any]:
     counted: dict[str, Sequence[Edit | Judgement]] = {
         "edits": results.once.edits,
         "judgements": results.judgements,
-        "battles": results.battles,
+        **({"battles": results.battles} if results.battle_judges else {}),
         "controls": results.controls,
     }
-    if not results.battle_judges:
-        del counted["battles"]
     statuses = {name: Counter(one.status for one in records) for name, records in counted.items()}
-    document: dict[str, Any] = {
-        "run": results.name,
-        "directory": results.directory,
-        "status": "incomplete" if any(of[Status.PENDING] for of in statuses.values()) else "complete",
-        "samples": len(results.samples),
-        "starts": len(wall),
-        "wall_seconds": sum(timed) if timed or not wall else None,
-        "starts_without_time": len(wall) - len(timed),
-        "command": command,
-        "folder": folder,
+    return RunStatus(
+        run=results.name,
+        directory=results.directory,
+        status="incomplete" if any(of[Status.PENDING] for of in statuses.values()) else "complete",
+        samples=len(results.samples),
+        starts=len(wall),
+        wall_seconds=sum(timed) if timed or not wall else None,
+        starts_without_time=len(wall) - len(timed),
+        command=command,
+        folder=folder,
         **{name: {"total": of.total(), **_by_status(of)} for name, of in statuses.items()},
-        "tokens": [asdict(one) for one in tokens(results)],
-        "spent": [asdict(one) for one in results.spent],
-        "scores": [asdict(mean) for mean in means_so_far(results.judgements, results.scoring)],
-        "live": None if live is None else asdict(live),
-        "categories": _categories(results.judgements),
-        "failures": [asdict(one) for one in failures(results) if one.status is not Status.SKIPPED],
-        "device_failures": [asdict(one) for one in results.device_failures],
-        "skipped": [{"sample": s.id, "reason": one_line(s.fault)} for s in results.samples if s.fault],
-        "pending": {
+        tokens=tokens(results),
+        spent=list(results.spent),
+        scores=list(means_so_far(results.judgements, results.scoring)),
+        live=live,
+        categories=_categories(results.judgements),
+        failures=[one for one in failures(results) if one.status is not Status.SKIPPED],
+        device_failures=list(results.device_failures),
+        skipped=[SkippedSample(sample=one.id, reason=one_line(one.fault)) for one in results.samples if one.fault],
+        pending={
             name: list(dict.fromkeys(one.sample_id for one in records if one.status is Status.PENDING))
             for name, records in counted.items()
             if name != "controls"
         },
-        "notes": list(results.notes),
-        "advice": _ways_out(results),
-    }
-    plain: dict[str, Any] = readable(document)
-    return plain
+        notes=list(results.notes),
+        advice=_ways_out(results),
+    )
 
 
 def _by_status(counts: Counter[Status]) -> dict[str, int]:
     return {status.value: counts[status] for status in Status if counts[status]}
 
 
-def _categories(judgements: Iterable[Judgement]) -> list[dict[str, Any]]:
+def _categories(judgements: Iterable[Judgement]) -> list[dict[str, str | int]]:
     counts: dict[tuple[str, str, str], Counter[Status]] = {}
     for one in judgements:
         counts.setdefault((one.category, one.edit_model, one.judge), Counter())[one.status] += 1
@@ -155,7 +197,7 @@ def print_status(results: Results, console: Console | None = None) -> None:
     console = console or stdout_console()
     live = read_live(RunDirectory(Path(results.directory)))
     document = _document(results, live)
-    open_ = document["status"] == "incomplete"
+    open_ = document.status == "incomplete"
     title = Styled(one_line(results.name), style="bold")
     title.append("  ").append(Text("incomplete") if open_ else Text("complete"), style="yellow" if open_ else "green")
     console.print(title)
@@ -164,7 +206,7 @@ def print_status(results: Results, console: Console | None = None) -> None:
         _print_live(console, live)
     console.print()
     console.print(terminal_table(_counts(document)))
-    lost = _sum(document["judgements"], NO_EDIT)
+    lost = _sum(document.judgements, NO_EDIT)
     if lost:
         console.print(
             Styled(
@@ -183,20 +225,20 @@ def print_status(results: Results, console: Console | None = None) -> None:
             print_beside(console, "  ", Styled(whose, style="dim").append("  ").append(words, style="not dim"))
     console.print()
     console.print(terminal_table(_category_table(document, results)))
-    for failure in document["failures"]:
+    for failure in document.failures:
         _print_failure(console, failure)
-    if document["device_failures"]:
+    if document.device_failures:
         console.print()
         console.print(Styled(Text("failed attempts, by device"), style="bold yellow"))
-        print_facts(console, map(_failed_there, document["device_failures"]))
-    if document["skipped"]:
+        print_facts(console, map(_failed_there, document.device_failures))
+    if document.skipped:
         console.print()
         console.print(Styled(Text("skipped samples"), style="bold yellow"))
-        print_facts(console, ((one_line(s["sample"], 30), one_line(s["reason"])) for s in document["skipped"]))
-    for note in document["notes"]:
+        print_facts(console, ((one_line(one.sample, 30), one_line(one.reason)) for one in document.skipped))
+    for note in document.notes:
         console.print()
         print_beside(console, Styled(Text("note: ")), Styled(one_line(note)))
-    for sentence in document["advice"]:
+    for sentence in document.advice:
         console.print()
         print_beside(console, Styled(Text("advice: ")), Styled(sentence))
     for words, command in _advice(document):
@@ -217,59 +259,72 @@ def _print_live(console: Console, live: Live) -> None:
         console.print(Styled(Text("no sign of life for {}", duration(silent)), style="yellow"))
 
 
-def _facts(document: dict[str, Any]) -> Iterable[tuple[str, str]]:
-    directory = RunDirectory(Path(document["directory"]))
+def _facts(document: RunStatus) -> Iterable[tuple[str, str]]:
+    directory = RunDirectory(Path(document.directory))
     held = directory.is_held()
-    yield Text("in"), one_line(document["directory"])
-    if document["starts"]:
+    yield Text("in"), one_line(document.directory)
+    if document.starts:
         yield Text("started"), _starts(document, at_work=held)
     if held:
         yield Text("at work"), one_line(directory.holder())
-    for one in document["tokens"]:
-        yield Text("tokens"), token_words(one["judge"], one["read"], one["written"], one["cost"])
-    for line in spent_words(tuple(Spent(**one) for one in document["spent"])):
+    for one in document.tokens:
+        yield Text("tokens"), token_words(one.judge, one.read, one.written, one.cost)
+    for line in spent_words(document.spent):
         yield Text("spent"), line
 
 
-def _starts(document: dict[str, Any], *, at_work: bool) -> str:
+def _starts(document: RunStatus, *, at_work: bool) -> str:
     """Says how often it was started, and for how long if known: a start killed at its first load has left no time."""
-    times = Text("once") if document["starts"] == 1 else Text("{} times", document["starts"])
-    if document["wall_seconds"] is None:
+    times = Text("once") if document.starts == 1 else Text("{} times", document.starts)
+    if document.wall_seconds is None:
         return Text("{}, no model is loaded yet", times) if at_work else Text("{}, no model was loaded", times)
-    unknown = document["starts_without_time"]
+    unknown = document.starts_without_time
     rest = Text(", not counting {} that loaded no model", unknown) if unknown else ""
-    return Text("{}, {} in all{}", times, duration(document["wall_seconds"]), rest)
+    return Text("{}, {} in all{}", times, duration(document.wall_seconds), rest)
 
 
-def _counts(document: dict[str, Any]) -> Table[Mapping[str, Any]]:
-    """Returns a row each for edits, judgements and, if there are any, controls."""
-    every: Sequence[Column[Mapping[str, Any]]] = (
-        Column("", lambda row: worded(row["of"]), "name"),
-        _number(Text("done"), lambda row: _sum(row, (Status.OK,)), ""),
-        _number(Text("failed"), lambda row: _sum(row, row["lost"]) - row["aside"], "wrong"),
-        _number(Text("given up"), lambda row: row["aside"], "wrong"),
-        _number(Text("refused"), lambda row: row["declined"], "problem", seldom=True),
-        _number(Text("skipped"), lambda row: _sum(row, (Status.SKIPPED,)), "problem"),
-        _number(Text("pending"), lambda row: _sum(row, (Status.PENDING,)), "problem"),
-        Column(Text("total"), lambda row: str(row["total"])),
+class _Row(NamedTuple):
+    """The counts of edits, judgements, battles or controls."""
+
+    of: str
+    counts: Counts
+    lost: Sequence[Status]
+    """Statuses that are failures of these."""
+    declined: int
+    aside: int
+    """Given up, of those that failed."""
+
+
+def _counts(document: RunStatus) -> Table[_Row]:
+    """Returns a row each for edits, judgements and, if there are any, battles and controls."""
+    every: Sequence[Column[_Row]] = (
+        Column("", lambda row: worded(row.of), "name"),
+        _number(Text("done"), lambda row: _sum(row.counts, (Status.OK,)), ""),
+        _number(Text("failed"), lambda row: _sum(row.counts, row.lost) - row.aside, "wrong"),
+        _number(Text("given up"), lambda row: row.aside, "wrong"),
+        _number(Text("refused"), lambda row: row.declined, "problem", seldom=True),
+        _number(Text("skipped"), lambda row: _sum(row.counts, (Status.SKIPPED,)), "problem"),
+        _number(Text("pending"), lambda row: _sum(row.counts, (Status.PENDING,)), "problem"),
+        Column(Text("total"), lambda row: str(row.counts["total"])),
     )
-    rows = [
-        {
-            **counts,
-            "of": name,
-            "lost": EDIT_LOST if name == "edits" else JUDGE_FAILED,
-            "declined": _sum(counts, DECLINED) if name == "edits" else 0,
-            "aside": sum(f["count"] for f in document["failures"] if f["set_aside"] and bool(f["judge"]) is of_judge),
-        }
-        for name, of_judge in (("edits", False), ("judgements", True), ("battles", True), ("controls", None))
-        if (counts := document.get(name, {"total": 0}))["total"] or name in ("edits", "judgements")
-    ]
+    edits, judgements = document.edits, document.judgements
+    rows = [_Row("edits", edits, EDIT_LOST, _sum(edits, DECLINED), _given_up(document, of_judges=False))]
+    rows += [_Row("judgements", judgements, JUDGE_FAILED, 0, _given_up(document, of_judges=True))]
+    if document.battles.get("total"):
+        rows.append(_Row("battles", document.battles, JUDGE_FAILED, 0, _given_up(document, of_judges=True)))
+    if document.controls["total"]:
+        rows.append(_Row("controls", document.controls, JUDGE_FAILED, 0, 0))
     return Table(every, rows, gap=3, rule=False)
 
 
-def _number(
-    title: Text, count: Callable[[Mapping[str, Any]], int], look: Look, *, seldom: bool = False
-) -> Column[Mapping[str, Any]]:
+def _given_up(document: RunStatus, *, of_judges: bool) -> int:
+    return sum(one.count for one in document.failures if one.set_aside and bool(one.judge) is of_judges)
+
+
+RowType = TypeVar("RowType")
+
+
+def _number(title: Text, count: Callable[[RowType], int], look: Look, *, seldom: bool = False) -> Column[RowType]:
     """Returns a column of counts, quiet where 0; a `seldom` one is left out if all are 0."""
     return Column(
         title,
@@ -287,7 +342,7 @@ def _mean(mean: MeanSoFar) -> tuple[str, str]:
     return one_line(f"{mean.edit_model} · {mean.judge}"), said_of_it
 
 
-def _category_table(document: dict[str, Any], results: Results) -> Table[Mapping[str, Any]]:
+def _category_table(document: RunStatus, results: Results) -> Table[Mapping[str, Any]]:
     """Returns a row for each category of each edit model by each judge."""
 
     def of(*statuses: Status) -> Callable[[Mapping[str, Any]], int]:
@@ -305,44 +360,44 @@ def _category_table(document: dict[str, Any], results: Results) -> Table[Mapping
         _number(Text("skipped"), of(Status.SKIPPED), "problem", seldom=True),
         _number(Text("pending"), of(Status.PENDING), "problem"),
     )
-    return Table(every, document["categories"], gap=3, rule=False)
+    return Table(every, document.categories, gap=3, rule=False)
 
 
 def _sum(counts: Mapping[str, Any], statuses: Iterable[Status]) -> int:
     return sum(counts.get(status.value, 0) for status in statuses)
 
 
-def _failed_there(found: Mapping[str, Any]) -> tuple[str, str]:
+def _failed_there(found: DeviceFailures) -> tuple[str, str]:
     """Returns the device, and the failures of a model there."""
-    model = model_title(found["model"])
-    words = [Text("{}, of which {} ran out of memory", counted(found["attempts"], "attempt"), found["out_of_memory"])]
-    if found["retired"]:
-        words.append(Text("not used any more: {}", one_line(found["retired"])))
-    return one_line(found["device"]), Text("{}: {:; }", one_line(model), words)
+    model = model_title(found.model)
+    words = [Text("{}, of which {} ran out of memory", counted(found.attempts, "attempt"), found.out_of_memory)]
+    if found.retired:
+        words.append(Text("not used any more: {}", one_line(found.retired)))
+    return one_line(found.device), Text("{}: {:; }", one_line(model), words)
 
 
-def _print_failure(console: Console, failure: dict[str, Any]) -> None:
-    who = " · ".join(one_line(name) for name in (failure["edit_model"], failure["judge"]) if name)
-    aside = Text(", given up") if failure["set_aside"] else ""
+def _print_failure(console: Console, failure: FailureGroup) -> None:
+    who = " · ".join(one_line(name) for name in (failure.edit_model, failure.judge) if name)
+    aside = Text(", given up") if failure.set_aside else ""
     console.print()
-    count = counted(failure["count"], "score") if failure["judge"] else counted(failure["count"], "edit")
-    head = Styled(Text("{}  {}{}  ", Status(failure["status"]).words, count, aside), style="bold red")
+    count = counted(failure.count, "score") if failure.judge else counted(failure.count, "edit")
+    head = Styled(Text("{}  {}{}  ", failure.status.words, count, aside), style="bold red")
     print_beside(console, head, Styled(who, style="dim"))
-    ids = [one_line(sample) for sample in failure["samples"]]
+    ids = [one_line(sample) for sample in failure.samples]
     more = Text(" and {} more", len(ids) - IDS_SHOWN) if len(ids) > IDS_SHOWN else ""
-    print_beside(console, "  ", Styled(one_line(failure["reason"]) or Text("no reason recorded")))
+    print_beside(console, "  ", Styled(one_line(failure.reason) or Text("no reason recorded")))
     print_beside(console, "  ", Styled(Text("{}{}", ids[:IDS_SHOWN], more), style="dim"))
 
 
-def _advice(document: dict[str, Any]) -> list[tuple[str, str]]:
+def _advice(document: RunStatus) -> list[tuple[str, str]]:
     """Returns possible next steps, each with its command; none while the run is at work."""
     found: list[tuple[str, str]] = []
-    if RunDirectory(Path(document["directory"])).is_held() or document["command"].startswith("edit-eval serve"):
+    if RunDirectory(Path(document.directory)).is_held() or document.command.startswith("edit-eval serve"):
         return found  # clients do not send their edits again
-    again = one_line(going_on(Path(document["directory"])))
-    if document["status"] == "incomplete":
+    again = one_line(going_on(Path(document.directory)))
+    if document.status == "incomplete":
         found.append((Text("to resume:"), again))
-    failed = dict.fromkeys(failure["status"] for failure in document["failures"])
+    failed = dict.fromkeys(failure.status.value for failure in document.failures)
     statuses = ",".join(status for status in failed if status in FAILED)
     if statuses:
         found.append((Text("to retry what failed:"), f"{again} --retry {statuses}"))
@@ -388,20 +443,41 @@ def in_folder(folder: object, words: Sequence[str]) -> str:
 Facts = Iterator[tuple[str, str | Sequence[str]]]
 
 
-def sample_document(results: Results, sample_id: str) -> dict[str, Any]:
-    """Returns everything known about a sample, its edits and their judgements, and its controls, as plain data.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedEdit(Edit):
+    """An edit with its judgements."""
+
+    judgements: Sequence[Judgement]
+
+
+class SampleStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything known about a sample: what `edit-eval status RUN SAMPLE --json` prints."""
+
+    run: str
+    directory: str
+    sample: Sample
+    edits: list[JudgedEdit]
+    controls: list[Judgement]
+
+
+def sample_document(results: Results, sample_id: str) -> SampleStatus:
+    """Returns everything known about a sample, its edits and their judgements, and its controls.
 
     Raises `ConfigurationError` for an id that is not in the run.
     """
     sample = _sample(results, sample_id)
-    edits = [
-        {**asdict(edit), "judgements": [asdict(one) for one in _judgements(results, edit)]}
-        for edit in _edits(results, sample)
-    ]
-    controls = [asdict(control) for control in results.controls if control.sample_id == sample.id]
-    document = {"run": results.name, "directory": results.directory, "sample": asdict(sample)}
-    plain: dict[str, Any] = readable({**document, "edits": edits, "controls": controls})
-    return plain
+    return SampleStatus(
+        run=results.name,
+        directory=results.directory,
+        sample=sample,
+        edits=[
+            JudgedEdit(
+                **{one.name: getattr(edit, one.name) for one in fields(edit)}, judgements=_judgements(results, edit)
+            )
+            for edit in _edits(results, sample)
+        ],
+        controls=[control for control in results.controls if control.sample_id == sample.id],
+    )
 
 
 def print_sample(results: Results, sample_id: str, console: Console | None = None) -> None:

@@ -155,7 +155,6 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     controls: RunControls
     results: list[Result]
     """One for every (edit model, judge), in the configuration's order. There is no number over several of them."""
-    verdict: Verdict
     comparison: ModelComparison | None
     """None with fewer than two edit models."""
     extremes: Extremes
@@ -171,6 +170,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a reader must know, one line each."""
     battles: dict[str, RunBattles] = {}
     """Of each judge that is shown two edits at a time; not in the document without any."""
+    verdict: Verdict
     analyses: dict[str, list[Any]] = {}
     """What analyses say of the run by themselves: their documents by name (`reporting.analyses`); not in the document
     if none does."""
