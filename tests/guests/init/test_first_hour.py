@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from command_lines import Command, caller, one_error
-from edit_eval import cli, evaluation, preparation
+from edit_eval import cli, preparation, run
 from edit_eval.config.shipped import shipped
 from edit_eval.config.yaml_text import read_file
 from judge_server import JudgeServer
@@ -218,7 +218,7 @@ def test_the_demo(command: Command, here: Path, monkeypatch: pytest.MonkeyPatch)
         asked.append((configuration.name, named["run_dir"]))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(evaluation, "evaluate", evaluate)
+    monkeypatch.setattr(run, "evaluate", evaluate)
     command("demo", "--run-dir", "here", "--json")
     assert asked == [("demo", Path("here"))]
     makefile = (REPOSITORY / "Makefile").read_text("utf-8")
