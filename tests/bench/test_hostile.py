@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from documents import plain
+
 BENCH = Path(__file__).resolve().parents[2] / "bench"
 
 
@@ -69,7 +71,7 @@ def test_nothing_known_is_not_certainty(hostile: Any, side: float, ties: float, 
     """A judge that never prefers an edit: no strength, interval, rank or leader, and what it does is said."""
     results = hostile.Battles(3, (1,) * 40, side=side, ties=ties).draw(np.random.default_rng(1))
     document, lines = hostile.printed(results)
-    found = document["battles"]["arena"]["scores"]["overall"]
+    found = plain(document)["battles"]["arena"]["scores"]["overall"]
     for row in found["strengths"]:
         assert (row["strength"], row["ci95"], row["rank"], row["no_ci95"]) == (None, None, None, "no_preference")
     assert all((row["ci95"], row["p"], row["better"]) == (None, None, None) for row in found["differences"])
@@ -83,9 +85,9 @@ def test_contradictions_of_one_image_are_not_those_of_many(hostile: Any) -> None
     """The interval of 240 battles on 24 images is wider than that of as many independent ones."""
     results = hostile.Battles(5, (1,) * 24, own=2.5, side=1.0).draw(np.random.default_rng(2))
     document, _ = hostile.printed(results)
-    told = document["battles"]["arena"]["scores"]["overall"]["contradictions"]
+    told = plain(document)["battles"]["arena"]["scores"]["overall"]["contradictions"]
     independent = 2 * 1.96 * math.sqrt(told["share"] * (1 - told["share"]) / 240)
     assert told["ci95"][1] - told["ci95"][0] > 1.1 * independent
     one = replace(results, battles=tuple(battle for battle in results.battles if battle.sample_id == "s0000"))
     document, _ = hostile.printed(one)
-    assert document["battles"]["arena"]["scores"]["overall"]["contradictions"]["ci95"] is None, "one image"
+    assert plain(document)["battles"]["arena"]["scores"]["overall"]["contradictions"]["ci95"] is None, "one image"

@@ -314,7 +314,7 @@ evaluation.progress_of = lambda configuration: Pausing(progress) if paused else 
 run = evaluate(sys.argv[1], run_dir=sys.argv[2], report=False)
 assert progress.failure is None, repr(progress.failure)
 assert paused or sys.stderr is before
-print("scored", run.summary["coverage"]["scored"])
+print("scored", run.summary.coverage.scored)
 """
 
 
