@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -26,6 +28,7 @@ from edit_eval.reporting.terminal_text import (
     readable,
     whole_words,
 )
+from edit_eval.statistics.blocks import Coverage
 
 
 @pytest.mark.parametrize(
@@ -159,7 +162,7 @@ def test_print_beside_wraps_in_its_column_but_no_path() -> None:
 
 def test_what_is_not_known_is_no_number() -> None:
     assert formats.score(None) == formats.span(None) == formats.span([None, 3.0]) == formats.duration(None) == "–"
-    assert formats.coverage(None) == formats.share(1, 0) == "–"
+    assert formats.share(1, 0) == "–"
 
 
 def test_scores_and_intervals() -> None:
@@ -182,7 +185,8 @@ def test_scores_and_intervals() -> None:
     ],
 )
 def test_an_open_end_has_no_bound(scale: Scale, worst: float | None, best: float | None, written: str) -> None:
-    assert formats.worst_to_best({"worst_case_mean": worst, "best_case_mean": best}, scale) == written
+    block: Any = SimpleNamespace(worst_case_mean=worst, best_case_mean=best)
+    assert formats.worst_to_best(block, scale) == written
 
 
 @pytest.mark.parametrize(
@@ -226,9 +230,9 @@ def test_a_share_is_all_or_nothing_only_if_it_is(part: float, written: str) -> N
 
 
 def test_complete_means_everything() -> None:
-    assert formats.is_complete({"scored": 3, "total": 3})
-    assert not formats.is_complete({"scored": 2, "total": 3})
-    assert not formats.is_complete(None)
+    by_status: dict[str, int] = {}
+    assert Coverage(scored=3, total=3, asked_again=0, by_status=by_status).complete
+    assert not Coverage(scored=2, total=3, asked_again=0, by_status=by_status).complete
 
 
 @pytest.mark.parametrize(
