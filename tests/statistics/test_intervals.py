@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -349,9 +350,9 @@ def test_one_image_with_nearly_all_samples_shows_nothing():
 # The means of a summary as rows, and which one is meant where somebody asks for one.
 
 
-def block(mean: float | None, scored: int = 3, part: bool = False) -> dict[str, Any]:
-    return {
-        "scale": {"lowest": 0.0, "highest": 10.0, "higher_is_better": True, "mean_over": "samples"},
+def block(mean: float | None, scored: int = 3, part: bool = False) -> Any:
+    read = {
+        "scale": SimpleNamespace(lowest=0.0, highest=10.0, higher_is_better=True, mean_over="samples"),
         "part": part,
         "mean": mean,
         "ci95": None if mean is None else [mean - 1, mean + 1],
@@ -359,16 +360,18 @@ def block(mean: float | None, scored: int = 3, part: bool = False) -> dict[str, 
         "ruled_out_share": None if mean is None else 0.1,
         "worst_case_mean": 1.0,
         "best_case_mean": 9.0,
-        "coverage": {"scored": scored, "total": 4, "by_status": {"ok": scored, "edit_failed": 4 - scored}},
     }
+    by_status = {"ok": scored, "edit_failed": 4 - scored}
+    return SimpleNamespace(**read, coverage=SimpleNamespace(scored=scored, total=4, by_status=by_status))
 
 
-def entry(edit_model: str, judge: str, **scores: Any) -> dict[str, Any]:
-    return {"edit_model": edit_model, "judge": judge, "headline": next(iter(scores)), "scores": scores}
+def entry(edit_model: str, judge: str, **scores: Any) -> Any:
+    return SimpleNamespace(edit_model=edit_model, judge=judge, headline=next(iter(scores)), scores=scores)
 
 
-def rows(*entries: dict[str, Any]) -> tuple[MeanScore, ...]:
-    return means({"results": entries})
+def rows(*entries: Any) -> tuple[MeanScore, ...]:
+    summary: Any = SimpleNamespace(results=entries)
+    return means(summary)
 
 
 def test_a_row_has_all_that_the_summary_says() -> None:

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -336,8 +337,9 @@ def test_a_certificate_covers_no_number_that_its_rows_lack(protocol: str, tmp_pa
 @pytest.mark.parametrize("protocol", [one for one in CERTIFICATES if one not in PAIRS])
 def test_every_number_that_a_report_shows_is_certified_or_renamed(protocol: str, words: str, tmp_path: Path) -> None:
     asking = shown_by(protocol, tmp_path, words=words)
+    numbers_of = {name: SimpleNamespace(value=1.0) for name in asking.published}
     one = {"edit_model": "mine", "judge": "judge", "certificate": certificate_of(asking)}
-    document = {"results": [{**one, "published": {name: {"value": 1.0} for name in asking.published}}]}
+    document: Any = SimpleNamespace(results=[SimpleNamespace(**one, published=numbers_of)])
     *numbers, last = published_lines(document)
     assert len(numbers) == len(asking.published) > 0
     in_theirs = words == "official" or protocol == "magicbrush"
@@ -354,11 +356,9 @@ def test_every_number_that_a_report_shows_is_certified_or_renamed(protocol: str,
 @pytest.mark.parametrize("asked", [*PAIRS, "pairwise"])
 @pytest.mark.parametrize("words", ["official", "ours"])
 def test_points_are_an_arenas_only_by_its_protocol_in_its_words(asked: str, words: str, tmp_path: Path) -> None:
-    of_judge: dict[str, Any] = {"protocol": asked}
-    if asked in PAIRS:
-        of_judge["certificate"] = certificate_of(shown_by(asked, tmp_path, words=words))
+    judges = certificate_of(shown_by(asked, tmp_path, words=words)) if asked in PAIRS else None
     for arena in PAIRS:
-        certified = is_certified(certificate_of_points(arena, of_judge), arena)
+        certified = is_certified(certificate_of_points(arena, asked, judges), arena)
         assert certified == (arena == asked and words == "official")
 
 
