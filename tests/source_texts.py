@@ -20,7 +20,7 @@ import edit_eval
 from edit_eval.benchmarks.contract import CATEGORIES, title
 from edit_eval.cli import app
 from edit_eval.command_line import JUDGE, command_of
-from edit_eval.config.components import built_in, describe, named
+from edit_eval.config.components import PLURALS, built_in, describe, named
 from edit_eval.config.shipped import shipped, summary
 from edit_eval.execution.findings import Level
 from edit_eval.guests.init.verb import EDITS, PICTURES
@@ -48,7 +48,7 @@ VOCABULARIES = (
     ],
     ["Options", "Commands", "Arguments", "required", "default", "env var", "Usage", "Show this message and exit"],
     [JUDGE],
-    [*_WORDS.values(), *(f"{word.capitalize()}s" for word in _WORDS.values())],
+    [*_WORDS.values(), *(kinds.replace("_", " ").capitalize() for kinds in PLURALS.values())],
 )
 """Words that `worded` is given: levels of findings, categories, activities, tags of lines, areas of doctor, kinds."""
 
