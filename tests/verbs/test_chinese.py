@@ -56,7 +56,7 @@ def test_help_is_chinese_and_fits_the_terminal(command: Command, names: list[str
         (["run"], "错误：缺少参数 CONFIG；选项见 `edit-eval run --help`"),
         (["run", "nowhere.yaml"], "错误：nowhere.yaml：没有这个文件"),
         (["run", "x.yaml", "--nonsense"], "错误：没有选项：--nonsense；选项见 `edit-eval run --help`"),
-        (["rnu", "x.yaml"], "错误：没有 rnu 这个命令；是否想写 `run`？"),
+        (["rnu", "x.yaml"], "错误：没有这个命令：rnu；是否想写 `run`？"),
         (["env", "create", "x"], "错误：缺少选项 --for；选项见 `edit-eval env create --help`"),
         (["status", "nowhere"], "错误：nowhere 不存在；`edit-eval run CONFIG` 会创建"),
         (["report", "."], "错误：. 不是运行目录（没有 config/）；`edit-eval run CONFIG` 会创建"),
