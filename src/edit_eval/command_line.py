@@ -254,8 +254,8 @@ def _flags(cls: Any) -> tuple[list[inspect.Parameter], Callable[[Mapping[str, An
     from edit_eval.config.parameters import describe_parameters, parameters_of
 
     nested = parameters_of(cls)
-    types, docs = get_type_hints(nested), {one.name: one.doc for one in describe_parameters(cls)}
-    flags = {one.name: one for one in fields(nested)} if nested else {}
+    types, docs = get_type_hints(nested), {parameter.name: parameter.doc for parameter in describe_parameters(cls)}
+    flags = {field.name: field for field in fields(nested)} if nested else {}
     several = [key for key in flags if types[key] in (tuple[int, ...], tuple[int, ...] | None)]
 
     def flag(key: str) -> inspect.Parameter:
@@ -335,7 +335,7 @@ def added(name: str) -> dict[str, Any]:
 
 def reasons(name: str, **given: Any) -> list[str]:
     """Returns why the options that were added to this verb have it end with 3; `given` is what it has found."""
-    return [one for option, parameters in _added.get(name, ()) for one in option.reasons(parameters, **given)]
+    return [reason for option, parameters in _added.get(name, ()) for reason in option.reasons(parameters, **given)]
 
 
 def written_beside(name: str, **given: Any) -> list[Path]:

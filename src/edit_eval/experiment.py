@@ -116,7 +116,7 @@ class Experiment:
             if refuse is not None:
                 refuse(dict.fromkeys(sample.category for sample in samples))
         columns, told = columns_of(
-            configuration, [identity(one, folder, "edit_model") for one in configuration.edit_models.values()]
+            configuration, [identity(model, folder, "edit_model") for model in configuration.edit_models.values()]
         )
         _refuse_who_cannot_tell(configuration, judges)
         families = shared_families(configuration.judges.values(), configuration.edit_models.values())
@@ -226,7 +226,7 @@ class Experiment:
         """Digest of everything asked, leaving out paths, which may differ between machines."""
         asked = self.record(Path())
         asked.pop("benchmark")  # for people only
-        return digest([asked, [asdict(_anywhere(one)) for one in self.samples]])
+        return digest([asked, [asdict(_anywhere(sample)) for sample in self.samples]])
 
     # -- controls --
 

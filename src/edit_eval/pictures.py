@@ -202,7 +202,9 @@ def begin_picture(file: IO[bytes], name: str, kinds: Sequence[str] | None = None
     which Pillow does not know, is opened with pillow-heif if it is installed. Raises what Pillow raises.
     """
     try:
-        picture = Image.open(file, formats=formats() if kinds is None else [one for one in kinds if one in formats()])
+        picture = Image.open(
+            file, formats=formats() if kinds is None else [kind for kind in kinds if kind in formats()]
+        )
         kind = picture.format or ""
         return picture, "JPEG" if kind == "MPO" else kind
     except UnidentifiedImageError:

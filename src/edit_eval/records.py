@@ -589,7 +589,7 @@ class Results:
         """The same of some samples alone."""
 
         def chosen(judgements: tuple[Judgement, ...]) -> tuple[Judgement, ...]:
-            return tuple(one for one in judgements if one.sample_id in sample_ids)
+            return tuple(judgement for judgement in judgements if judgement.sample_id in sample_ids)
 
         return replace(
             self,
@@ -610,9 +610,9 @@ class Results:
         return replace(
             self,
             edits=tuple(edit for edit in self.edits if not edit.made_in),
-            judgements=tuple(one for one in self.judgements if not one.made_in),
-            battles=tuple(one for one in self.battles if not one.made_in),
-            critiques=tuple(one for one in self.critiques if not one.made_in),
+            judgements=tuple(judgement for judgement in self.judgements if not judgement.made_in),
+            battles=tuple(battle for battle in self.battles if not battle.made_in),
+            critiques=tuple(critique for critique in self.critiques if not critique.made_in),
         )
 
 

@@ -180,9 +180,13 @@ class Run:
     def _published(self, judgements: Collection[Judgement]) -> Mapping[tuple[str, str], Mapping[str, float | str]]:
         """Returns the numbers as a benchmark's authors define them."""
         found: dict[tuple[str, str], dict[str, float | str]] = {}
-        for judge in (one for one in self.experiment.judges if one.name not in self.experiment.critics):
+        for judge in (judge for judge in self.experiment.judges if judge.name not in self.experiment.critics):
             for model in self.experiment.edit_models:
-                rows = [one for one in judgements if (one.edit_model, one.judge) == (model.name, judge.name)]
+                rows = [
+                    judgement
+                    for judgement in judgements
+                    if (judgement.edit_model, judgement.judge) == (model.name, judge.name)
+                ]
                 for name, of in getattr(judge.protocol, "published", {}).items():
                     try:
                         value: float | str = float(of(rows))

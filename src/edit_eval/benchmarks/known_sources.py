@@ -35,7 +35,7 @@ def remember_sources(samples: Iterable[Sample]) -> None:
         elsewhere = str(folder / "elsewhere")
         pictures = (picture for sample in samples for picture in sample.pictures.values() if picture.path)
         places = {picture.digest: os.path.abspath(picture.path) for picture in pictures}
-        away = [one for one in places.items() if _DIGEST.fullmatch(one[0]) and one[1] != _laid(str(folder), *one)]
+        away = [item for item in places.items() if _DIGEST.fullmatch(item[0]) and item[1] != _laid(str(folder), *item)]
         if away:
             os.makedirs(elsewhere, exist_ok=True)
         for digest, path in away:

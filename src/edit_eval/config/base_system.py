@@ -279,7 +279,7 @@ class BaseFile:
 
 def _is_usual(metrics: object) -> bool:
     """True if all metrics asked for are in every report anyway."""
-    return metrics is None or (isinstance(metrics, list) and all(one in METRICS for one in metrics))
+    return metrics is None or (isinstance(metrics, list) and all(metric in METRICS for metric in metrics))
 
 
 def _translate_schedule(raw: dict[str, Any], faults: Faults, notes: list[str]) -> None:

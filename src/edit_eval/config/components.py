@@ -170,7 +170,7 @@ def nameless() -> tuple[str, ...]:
 def _installed() -> tuple[tuple[str, int], ...]:
     """Returns the folders on Python's path that have installed packages, and when each last changed."""
     places = ((os.path.abspath(path), _changed(path)) for path in sys.path)
-    return tuple(one for one in dict.fromkeys(places) if _has_packages(*one))
+    return tuple(place for place in dict.fromkeys(places) if _has_packages(*place))
 
 
 def _changed(path: str) -> int:
@@ -590,7 +590,7 @@ def _literal(value: ast.expr) -> Any:
         case ast.Call(func=ast.Name(id="Text"), args=[ast.Constant(value=str(words))], keywords=[]):
             return Text(words)
         case ast.Call(args=[], keywords=keywords):
-            return {str(one.arg): _literal(one.value) for one in keywords}
+            return {str(keyword.arg): _literal(keyword.value) for keyword in keywords}
     return ast.literal_eval(value)
 
 

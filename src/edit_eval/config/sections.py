@@ -655,7 +655,7 @@ class Protocols:
         if judge.measures:
             numbers = Layer({"type": MEASURING_PROTOCOL}, judge.own.place)
             default = self.default if self._is_for_measuring(self.default) else numbers
-            concerned = all(one.measures for one in judges.values()) or self._is_for_measuring(self.common)
+            concerned = all(judge.measures for judge in judges.values()) or self._is_for_measuring(self.common)
         else:
             default, concerned = self.default, True
         layers: list[Layer] = []

@@ -337,7 +337,7 @@ class DiffusersModel:
         if row.most_sources is not None and len(pictures) > row.most_sources:
             raise PictureError(f"{len(pictures)} sources, but {row.name} takes {row.most_sources} at most")
         if row.longest and (
-            long := next((one for one in pictures if max(one.size) > row.longest * min(one.size)), None)
+            long := next((picture for picture in pictures if max(picture.size) > row.longest * min(picture.size)), None)
         ):
             raise PictureError(
                 f"the source is {long.width} x {long.height} pixels; {row.family} takes no picture that is longer than "
@@ -393,7 +393,7 @@ def _pipeline_class(index: Mapping[str, Any], parameters: Any) -> Any:
 
 def _refuse_unknown(pipeline_class: Any, arguments: Mapping[str, Any], settings: Settings) -> None:
     """Raises `LoadError` for arguments that the call does not accept: every edit would fail."""
-    if any(getattr(one, "kind", None) is inspect.Parameter.VAR_KEYWORD for one in arguments.values()):
+    if any(getattr(argument, "kind", None) is inspect.Parameter.VAR_KEYWORD for argument in arguments.values()):
         return
     for parameter, names in (("guidance", settings.guidance), ("call", settings.call)):
         if unknown := next((name for name in names if name not in arguments), ""):

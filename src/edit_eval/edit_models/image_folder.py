@@ -153,7 +153,10 @@ def _ids(path: PurePosixPath) -> dict[str, None]:
     """
     folders = path.parts[:-1]
     found = {path.stem: None}
-    for few in ([_LANGUAGES.get(one, one) for one in folders], [one for one in folders if one not in _LANGUAGES]):
+    for few in (
+        [_LANGUAGES.get(folder, folder) for folder in folders],
+        [folder for folder in folders if folder not in _LANGUAGES],
+    ):
         for first in range(len(few)):
             found["_".join([*few[first:], path.stem])] = None
     return found

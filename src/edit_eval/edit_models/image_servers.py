@@ -192,4 +192,4 @@ def stated_cost(headers: Mapping[str, str]) -> float | None:
 def finish_reason(document: object) -> str:
     """Returns why an answer has no picture, as far as it says; of several reasons, one that is a refusal."""
     reasons = [str(value) for value in values(document, FINISH_FIELDS) if value]
-    return next((one for one in reasons if FINISHED.get(one.upper())), reasons[0] if reasons else "")
+    return next((reason for reason in reasons if FINISHED.get(reason.upper())), reasons[0] if reasons else "")

@@ -630,7 +630,7 @@ class Client:
 def _names(listed: Any) -> list[str]:
     """Returns the names in Anthropic's or Google's list of models."""
     entries = (listed.get("data") or listed.get("models") or []) if isinstance(listed, dict) else []
-    named = [one.get("id") or one.get("name") for one in entries if isinstance(one, dict)]
+    named = [entry.get("id") or entry.get("name") for entry in entries if isinstance(entry, dict)]
     return [name.removeprefix("models/") for name in named if isinstance(name, str)]
 
 
@@ -730,10 +730,10 @@ async def described_model(client: Client, name: str) -> str:
     """Returns what the server's list of models says of one: where it was loaded from (`root`), what it was made of
     (`parent`), its `revision`, and from llama.cpp's `meta` the model's size; as `root /models/a, revision b`. Empty if
     the list has no such model, or none of these."""
-    for one in _entries(plain(await client.get("/models"))):
-        if one.get("id") == name:
-            meta = one.get("meta")
-            said = {key: one.get(key) for key in LASTING}
+    for entry in _entries(plain(await client.get("/models"))):
+        if entry.get("id") == name:
+            meta = entry.get("meta")
+            said = {key: entry.get(key) for key in LASTING}
             said |= {key: meta.get(key) for key in OF_ITS_FILE} if isinstance(meta, dict) else {}
             named = {
                 key: str(value)[:_LONGEST_ENTRY]
@@ -752,7 +752,7 @@ async def listed_models(client: Client) -> list[str]:
         if failure.status in (404, 405, 501):
             return []
         raise
-    return [str(one["id"]) for one in _entries(plain(listed)) if "id" in one]
+    return [str(entry["id"]) for entry in _entries(plain(listed)) if "id" in entry]
 
 
 def _entries(listed: Any) -> list[dict[str, Any]]:

@@ -138,7 +138,7 @@ def _weights(section: ModelSection, environment: Mapping[str, str]) -> Weights:
 
 def _placement(wanted: Sequence[Wanted], visible: Sequence[Gpu]) -> tuple[str, str]:
     """Returns `together` if edit models share GPUs with judges and are known to fit there with them, else `swap`."""
-    if not any(len({one.model.kind for one in models}) > 1 for models in _shared(wanted).values()):
+    if not any(len({model.model.kind for model in models}) > 1 for models in _shared(wanted).values()):
         if all(one.model.holds_device for one in wanted):
             return "swap", Text("edit models and judges have their own devices, and none has to make room")
         return "swap", Text(

@@ -149,7 +149,7 @@ class Price:
         results = message.get("results")
         if results is None:  # some of a batch may have been answered
             return feared + (sum(each) if len(each) > 1 else 0.0), False, lost
-        counted = [one.get("tokens") for one in results]
+        counted = [result.get("tokens") for result in results]
         answered = sum(
             (read_written[0] * self.read + read_written[1] * self.written) / 1e6 if read_written else most
             for read_written, most in zip(counted, each, strict=True)

@@ -173,7 +173,7 @@ class Session:
 
     def specifications(self, experiment: Experiment, logs: Path) -> dict[tuple[str, Place], WorkerSpecification]:
         """Returns how to start each model on each place; its output goes to the folder `logs`."""
-        revisions = {f"edit:{experiment.made_with(one.name)}": one.revision for one in experiment.edit_models}
+        revisions = {f"edit:{experiment.made_with(model.name)}": model.revision for model in experiment.edit_models}
         revisions |= {f"judge:{judge.name}": judge.model.revision for judge in experiment.judges}
         forms = {f"judge:{name}": found for name, found in experiment.forms.items()}
         return {

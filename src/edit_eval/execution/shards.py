@@ -121,12 +121,15 @@ def read_shard(text: str, environment: Mapping[str, str], run: Path | None = Non
 def _of_a_part(counted: Shard, entered: Sequence[Shard], tasks: int, said: str) -> Shard:
     """Returns the shard of a task when there are fewer `tasks` than shards; `counted` has numbers counted from 0."""
     others = [one for one in entered if one.count == counted.count]
-    for one in others:
-        if one.launched == counted.launched:
-            return replace(one, experiment="")
+    for other in others:
+        if other.launched == counted.launched:
+            return replace(other, experiment="")
     name, _, number = counted.launched.partition("=")
     begin = {
-        int(was) - one.number for one in others for of, _, was in [one.launched.partition("=")] if of == name and was
+        int(was) - other.number
+        for other in others
+        for of, _, was in [other.launched.partition("=")]
+        if of == name and was
     }
     if len(begin) > 1 or (others and not begin):
         raise ConfigurationError(

@@ -440,9 +440,9 @@ def label_probabilities(
     first of them on, the log probabilities of the next token: a tensor (rows, vocabulary).
     """
     while True:
-        wanted = [one.wanted() for one in labels]
+        wanted = [label.wanted() for label in labels]
         if all(context is None for context in wanted):
-            return [one.probabilities() for one in labels]
+            return [label.probabilities() for label in labels]
         contexts = [context or () for context in wanted]
         distributions = ask(contexts)
         for row, one in enumerate(labels):

@@ -253,14 +253,16 @@ class TransformersJudge:
             "pixels": pixels(self._processor.image_processor, self._family),
             "thinking": thinking,
             "schema": schema,
-            "probabilities": OF_LABELS if any(one.form == PROBABILITIES for one in forms) else "",
+            "probabilities": OF_LABELS if any(form.form == PROBABILITIES for form in forms) else "",
             **library_versions("torch", "transformers", "accelerate", "safetensors", "tokenizers", "pillow"),
         }
 
     def make_inputs(self, requests: Sequence[JudgeRequest]) -> Any:
         """Returns the model's inputs for a batch, still on the host: texts tokenised, pictures scaled. Thread-safe."""
         texts = [self._text(request) for request in requests]
-        pictures: list[Any] = [[one.convert("RGB") for one in request.pictures.values()] for request in requests]
+        pictures: list[Any] = [
+            [picture.convert("RGB") for picture in request.pictures.values()] for request in requests
+        ]
         if self._family is not None and not self._family.nested:
             pictures = [one for those in pictures for one in those]
         keywords: dict[str, Any] = {"padding": True, "return_tensors": "pt"}
@@ -355,12 +357,12 @@ class TransformersJudge:
 
     def _refuse_unreadable(self, forms: Sequence[AnswerForm]) -> None:
         """Raises `LoadError` for labels that cannot be told apart, and a schema that cannot be enforced."""
-        for one in forms:
+        for form in forms:
             try:
-                if one.form == PROBABILITIES:
-                    self._labels(self._text(JudgeRequest(user="?", form=one.form)), one.labels)
-                elif one.schema and self._holds_to_schemas:
-                    self._grammar().check(one.schema)
+                if form.form == PROBABILITIES:
+                    self._labels(self._text(JudgeRequest(user="?", form=form.form)), form.labels)
+                elif form.schema and self._holds_to_schemas:
+                    self._grammar().check(form.schema)
             except ModelError as error:
                 raise LoadError(str(error)) from error
 

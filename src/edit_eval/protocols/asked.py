@@ -166,11 +166,11 @@ def ask(protocol: Protocol, sample: Sample, light: Light) -> tuple[SampleQuestio
     pictures = {name: picture.digest for name, picture in sample.pictures.items()}
     pictures |= {"edit": "edit", "other": "other"}
     found = []
-    for one in protocol.questions(sample):
-        orders = [(order, *_bare(order, light)) for order in (one, *one.orders)]
+    for question in protocol.questions(sample):
+        orders = [(order, *_bare(order, light)) for order in (question, *question.orders)]
         digests = tuple([_digest(order, names, steps, pictures) for order, _, names, steps in orders])
         _, bare, names, _ = orders[0]
-        varies = bool(one.after or sample.follows) or any(map(is_earlier, names))
+        varies = bool(question.after or sample.follows) or any(map(is_earlier, names))
         found.append(SampleQuestion(bare, digests, varies, "edit" in names))
     return tuple(found)
 

@@ -172,7 +172,7 @@ class CriteriaProtocol:
                 entries, words = [_behind(name, body, highest) for name in text["reads"]], ""
             else:
                 entries, words = read_list(body, "score", len(question.gives))
-            found = [_whole(read_number(one, lowest, highest)) for one in entries]
+            found = [_whole(read_number(entry, lowest, highest)) for entry in entries]
             return [self._recorded(one, lowest, highest) for one in found], words
 
         return read_values(question, reply, numbers)
@@ -322,7 +322,7 @@ def _behind(name: str, body: str, highest: float) -> float:
 
 def settled(judgements: Sequence[Judgement]) -> Sequence[Judgement]:
     """Returns the judgements. Raises `Missing` while some are pending, and if there are none."""
-    if any(one.status is Status.PENDING for one in judgements):
+    if any(judgement.status is Status.PENDING for judgement in judgements):
         raise Missing(Status.PENDING, "not every edit has been judged yet")
     if not judgements:
         raise Missing(Status.UNDEFINED, "no edit was judged")

@@ -197,7 +197,7 @@ def score(
 
 def looks_at_samples(protocol: Protocol) -> bool:
     """True if a formula may depend on the sample: only the mean of the values is known not to."""
-    return any(one.of is not mean for one in protocol.scores.values())
+    return any(score.of is not mean for score in protocol.scores.values())
 
 
 def applying(protocol: Protocol, questions: Sequence[Question]) -> list[str]:

@@ -255,7 +255,7 @@ class Comparing(Meeting):
 
     def questions(self, sample: Sample) -> Sequence[Question]:
         """Returns two questions per score: one in each order."""
-        return [one for score in self._aspects for one in both_orders(self._question(score, sample), score)]
+        return [order for score in self._aspects for order in both_orders(self._question(score, sample), score)]
 
     def _shows(self, score: str, sample: Sample) -> tuple[View, ...]:
         sources = [name for name in sample.pictures if name.startswith("source")]

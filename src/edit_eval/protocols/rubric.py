@@ -129,7 +129,7 @@ class Rubric:
         }
         self._parameters = parameters
         self._views = {"source": earlier(parameters.against), "edited": View(picture="edit")}
-        self._orders = math.lcm(*(_TURNS[one] for one in parameters.orders))
+        self._orders = math.lcm(*(_TURNS[order] for order in parameters.orders))
         self._turned: dict[tuple[str, int], loading.RubricText] = {}
         self._system: dict[tuple[str, int], str] = {}  # by category and order
         self._points: dict[str, Mapping[str, float]] = {}
@@ -187,7 +187,7 @@ class Rubric:
         if item:
             user = f"{user}\n\n{rubric.one.replace('{name}', item)}"
             letters = tuple(self._points[item])
-            about = {"name": item, "gives": tuple(_of(item, one) for one in letters), "labels": letters}
+            about = {"name": item, "gives": tuple(_of(item, letter) for letter in letters), "labels": letters}
         elif form == PROBABILITIES:
             about["labels"] = LEVELS
         elif form in BY_ITEM:

@@ -181,7 +181,11 @@ def computed(
     try:
         parameters = of.Parameters(**given)
     except TypeError:  # one without a default
-        lacking = [one.name for one in describe_parameters(type(of)) if one.required and one.name not in given]
+        lacking = [
+            parameter.name
+            for parameter in describe_parameters(type(of))
+            if parameter.required and parameter.name not in given
+        ]
         raise ConfigurationError(
             Text("{} lacks `{}`; `edit-eval describe {}` lists all", name, lacking[0], name)
         ) from None
@@ -195,7 +199,7 @@ def computed(
         records: Any = read(sources)
     else:
         own = type(of).opened is not Analysis.opened
-        opened = [of.opened(one, parameters) if own else read([one]) for one in sources]
+        opened = [of.opened(source, parameters) if own else read([source]) for source in sources]
         records = opened if of.sources.several else opened[0]
     return of.compute(records, parameters), records
 
@@ -258,7 +262,7 @@ class AnalysisSection:
     @property
     def parts(self) -> list[tuple[Text, Sheet]]:
         """Each document's heading and sheet."""
-        return [(self.of.heading(one), self.of.sheet(one)) for one in self.documents]
+        return [(self.of.heading(document), self.of.sheet(document)) for document in self.documents]
 
     def sheet(self) -> Sheet:
         """Returns all of it as one sheet, with its titles."""

@@ -367,8 +367,8 @@ def gate_lines(gate: Gate) -> list[Text]:
 
     Failed edits, which all judges share, are named once.
     """
-    lines = [_reason(gate, one, reason) for one in gate.candidates for reason in one.reasons]
-    lines += [_passed(gate, one) for one in gate.candidates if one.passed]
+    lines = [_reason(gate, candidate, reason) for candidate in gate.candidates for reason in candidate.reasons]
+    lines += [_passed(gate, candidate) for candidate in gate.candidates if candidate.passed]
     return list(dict.fromkeys(lines))
 
 

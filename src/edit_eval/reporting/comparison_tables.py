@@ -29,8 +29,12 @@ def compared(summary: Summary) -> list[tuple[str, list[ColumnSummary], list[Pair
     comparison = summary.comparison
     columns, pairs = (comparison.columns, comparison.pairs) if comparison else ((), ())
     return [
-        (judge, ranked([one for one in columns if one.judge == judge]), [one for one in pairs if one.judge == judge])
-        for judge in dict.fromkeys(one.judge for one in columns)
+        (
+            judge,
+            ranked([column for column in columns if column.judge == judge]),
+            [pair for pair in pairs if pair.judge == judge],
+        )
+        for judge in dict.fromkeys(column.judge for column in columns)
     ]
 
 
@@ -106,7 +110,7 @@ def columns_table(columns: Sequence[ColumnSummary], letters: Mapping[str, str] |
     with_models = len({column.edit_model for column in columns}) > 1 and any(
         not column.name.endswith(column.edit_model) for column in columns
     )
-    rows = [Ranked(one, digits, (letters or {}).get(one.name, ""), with_models) for one in columns]
+    rows = [Ranked(column, digits, (letters or {}).get(column.name, ""), with_models) for column in columns]
     every = (_LETTER, _NAME, *COLUMNS, _RANK) if letters else (_RANK, _COLUMN, *COLUMNS)
     return Table(every=every, rows=rows, label=Text("Rank"), style="ranks", gap=2)
 

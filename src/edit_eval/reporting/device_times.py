@@ -166,8 +166,8 @@ class _Load(NamedTuple):
 def loads_table(loads: Sequence[Activity], starts: int) -> Table[_Load]:
     """Returns the loads in their order."""
     rows = [
-        _Load(one.device, one.model, one.start_number, starts > 1, one.begin, one.end - one.begin, one.what)
-        for one in loads
+        _Load(load.device, load.model, load.start_number, starts > 1, load.begin, load.end - load.begin, load.what)
+        for load in loads
     ]
     began: Column[_Load] = Column(Text("Began after"), lambda row: formats.duration(row.begin))
     took: Column[_Load] = Column(
@@ -197,7 +197,7 @@ def device_failures_table(failures: Sequence[DeviceFailures]) -> Table[DeviceFai
 
 def loads(results: Results) -> list[Activity]:
     """Returns every load of a model onto a device, in the order of their beginning."""
-    found = [one for one in results.activities if one.kind == "loading"]
+    found = [activity for activity in results.activities if activity.kind == "loading"]
     return sorted(found, key=lambda one: (one.start_number, one.begin, one.device))
 
 
@@ -213,7 +213,9 @@ def times(results: Results, summary: Summary) -> dict[str, Any]:
     answer_seconds = [one.seconds for one in results.counted if one.seconds > 0]
     return {
         "wall_seconds": summary.timing.wall_seconds,
-        "starts": max(len(results.wall_seconds), max((one.start_number for one in results.activities), default=0)),
+        "starts": max(
+            len(results.wall_seconds), max((activity.start_number for activity in results.activities), default=0)
+        ),
         "device_seconds": sum(sum(kinds.values()) for kinds in devices.values()),
         "working_seconds": sum(kinds["editing"] + kinds["judging"] for kinds in devices.values()),
         "on_gpus": bool(devices) and not any(name.startswith("cpu") for name in devices),

@@ -163,13 +163,13 @@ def refusals(summary: Summary) -> list[dict[str, object]]:
     """
     return [
         {
-            "model": one.edit_model,
+            "model": edit.edit_model,
             "count": of.count,
             "total": of.total,
             "rate": formats.rate(of.count, of.total, of.ci95) if of.ci95 else formats.share(of.count, of.total),
         }
-        for one in summary.edits
-        for of in [one.edit_refused]
+        for edit in summary.edits
+        for of in [edit.edit_refused]
         if of.count
     ]
 

@@ -53,7 +53,7 @@ def wrong_lines(summary: Summary) -> list[Text]:
 
 def control_lines(summary: Summary) -> list[Text]:
     """Returns a line for each judge that is not shown to put all controls below edits."""
-    scales = {one.judge: one.leading.scale for one in summary.results}
+    scales = {result.judge: result.leading.scale for result in summary.results}
     lines = []
     for judge, kinds in judges_without_sight(summary):
         digits = formats.decimals(scales[judge], max(abs(beside.edits or 0.0) for _, beside in kinds))
@@ -78,7 +78,7 @@ def unshown_lines(summary: Summary) -> list[Text]:
     line if they are off."""
     if summary.controls.off:
         return [Text("No controls were judged (evaluation.controls is 0), so nothing shows that the judge sees edits.")]
-    judges = [one.judge for one in summary.verdict.opinions if one.sees == "unknown"]
+    judges = [opinion.judge for opinion in summary.verdict.opinions if opinion.sees == "unknown"]
     return [Text("Judge {}: not shown fit ({})", judge, why_unshown(summary, judge)) for judge in judges]
 
 

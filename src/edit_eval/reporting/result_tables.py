@@ -159,7 +159,7 @@ def results_table(
     for _, some in groupby(parts, key=lambda part: (part.judge, part.score)):
         of_score = list(some)
         first = of_score[0]
-        rows += [Figures(first, one.block, one.kind) for one in kinds if first.leads and one.judge == first.judge]
+        rows += [Figures(first, kind.block, kind.kind) for kind in kinds if first.leads and kind.judge == first.judge]
         rows += [Figures(part, part.overall) for part in of_score]
     return _table(rows, names, group, label)
 

@@ -47,7 +47,7 @@ def _results(summary: Summary, *, full: bool) -> Iterator[Line | Table[Any]]:
             yield Line()
             yield Line(Text("judged by {}", judge), "strong")
         yield from _of_judge(summary, judge)
-    yield from battle_sheet(summary.battles, [one.edit_model for one in summary.edits])
+    yield from battle_sheet(summary.battles, [edit.edit_model for edit in summary.edits])
     of_analyses = sections(summary)
     for section in of_analyses:
         yield from section.sheet() if not section.appendix else ()
@@ -116,18 +116,18 @@ def coverage_words(summary: Summary) -> list[Text]:
 def published_lines(summary: Summary) -> list[Text]:
     """Returns the numbers as defined by a benchmark's authors, a line each."""
     lines = []
-    for one in summary.results:
-        for name, found in one.published.items():
+    for result in summary.results:
+        for name, found in result.published.items():
             words = Text("{} {}", name, formats.published(found.value))
             if found.value is None:
                 words = Text("{}: none ({})", name, found.reason)
-            lines.append(Text("{}: {}, {}: {}", whose(one, name), one.edit_model, one.judge, words))
+            lines.append(Text("{}: {}, {}: {}", whose(result, name), result.edit_model, result.judge, words))
     return [*lines, *certificate_lines(summary)]
 
 
 def certificate_lines(summary: Summary) -> list[Text]:
     """Returns for each judge whether the authors' numbers from its replies are certified, and on what."""
-    found = {one.judge: one.certificate for one in summary.results if one.certificate}
+    found = {result.judge: result.certificate for result in summary.results if result.certificate}
     return [Text("The authors' numbers ({}): {}.", judge, said(of)) for judge, of in found.items()]
 
 

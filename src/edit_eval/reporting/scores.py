@@ -37,11 +37,11 @@ def score_rows(results: Results) -> Iterator[tuple[Judgement, int | None, str, S
     """Yields, for each score of each judgement that applies to its sample, the judgement, its edit's seed, the score's
     name, status and reason."""
     seeds = {(edit.sample_id, edit.edit_model, edit.edit_seed): edit.seed for edit in results.edits}
-    for one in results.judgements:
-        seed = seeds.get((one.sample_id, one.edit_model, one.edit_seed))
-        for name in results.scoring[one.judge].scales:
-            if (outcome := one.outcome(name)) is not None:
-                yield one, seed, name, *outcome
+    for judgement in results.judgements:
+        seed = seeds.get((judgement.sample_id, judgement.edit_model, judgement.edit_seed))
+        for name in results.scoring[judgement.judge].scales:
+            if (outcome := judgement.outcome(name)) is not None:
+                yield judgement, seed, name, *outcome
 
 
 def write_scores(results: Results, file: TextIO) -> None:
@@ -230,25 +230,42 @@ def _judgements(results: Results, which: Sequence[Judgement]) -> Rows:
 
 def _battles(results: Results) -> Rows:
     sample = _of_sample(results)
-    for one in results.battles:
-        whose = one.edit_model, one.other, one.judge, one.edit_seed, one.repeat
-        for name in results.scoring[one.judge].scales:
-            if (outcome := one.outcome(name)) is not None:
+    for battle in results.battles:
+        whose = battle.edit_model, battle.other, battle.judge, battle.edit_seed, battle.repeat
+        for name in results.scoring[battle.judge].scales:
+            if (outcome := battle.outcome(name)) is not None:
                 status, reason = outcome
-                came = fought(one, name).value, one.scores.get(name), status.value
-                yield *sample(one.sample_id), *whose, name, *came, reason or one.reason, one.answer, one.made_in
+                came = fought(battle, name).value, battle.scores.get(name), status.value
+                yield (
+                    *sample(battle.sample_id),
+                    *whose,
+                    name,
+                    *came,
+                    reason or battle.reason,
+                    battle.answer,
+                    battle.made_in,
+                )
 
 
 def _edits(results: Results) -> Rows:
     folder, sample = Path(os.path.abspath(results.directory)), _of_sample(results)
-    samples = {one.id: one for one in results.samples}
-    for one in results.edits:
-        about = samples[one.sample_id]
-        image = str(folder / one.image) if one.image else ""
+    samples = {sample.id: sample for sample in results.samples}
+    for edit in results.edits:
+        about = samples[edit.sample_id]
+        image = str(folder / edit.image) if edit.image else ""
         yield (
-            *sample(one.sample_id),
-            *(about.instruction, one.edit_model, one.edit_seed, one.seed, one.status.value, one.reason),
-            *(about.source, image, one.width, one.height, one.seconds, one.device, " ".join(one.flags), one.made_in),
+            *sample(edit.sample_id),
+            *(about.instruction, edit.edit_model, edit.edit_seed, edit.seed, edit.status.value, edit.reason),
+            *(
+                about.source,
+                image,
+                edit.width,
+                edit.height,
+                edit.seconds,
+                edit.device,
+                " ".join(edit.flags),
+                edit.made_in,
+            ),
         )
 
 

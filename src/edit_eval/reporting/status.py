@@ -145,7 +145,7 @@ def _document(results: Results, live: Live | None) -> RunStatus:
         **({"battles": results.battles} if results.battle_judges else {}),
         "controls": results.controls,
     }
-    statuses = {name: Counter(one.status for one in records) for name, records in counted.items()}
+    statuses = {name: Counter(record.status for record in records) for name, records in counted.items()}
     return RunStatus(
         run=results.name,
         directory=results.directory,
@@ -162,11 +162,13 @@ def _document(results: Results, live: Live | None) -> RunStatus:
         scores=list(means_so_far(results.judgements, results.scoring)),
         live=live,
         categories=_categories(results.judgements),
-        failures=[one for one in failures(results) if one.status is not Status.SKIPPED],
+        failures=[failure for failure in failures(results) if failure.status is not Status.SKIPPED],
         device_failures=list(results.device_failures),
-        skipped=[SkippedSample(sample=one.id, reason=one_line(one.fault)) for one in results.samples if one.fault],
+        skipped=[
+            SkippedSample(sample=sample.id, reason=one_line(sample.fault)) for sample in results.samples if sample.fault
+        ],
         pending={
-            name: list(dict.fromkeys(one.sample_id for one in records if one.status is Status.PENDING))
+            name: list(dict.fromkeys(record.sample_id for record in records if record.status is Status.PENDING))
             for name, records in counted.items()
             if name != "controls"
         },
@@ -181,8 +183,8 @@ def _by_status(counts: Counter[Status]) -> dict[str, int]:
 
 def _categories(judgements: Iterable[Judgement]) -> list[dict[str, str | int]]:
     counts: dict[tuple[str, str, str], Counter[Status]] = {}
-    for one in judgements:
-        counts.setdefault((one.category, one.edit_model, one.judge), Counter())[one.status] += 1
+    for judgement in judgements:
+        counts.setdefault((judgement.category, judgement.edit_model, judgement.judge), Counter())[judgement.status] += 1
     return [
         {"category": category, "edit_model": edit_model, "judge": judge, "total": of.total(), **_by_status(of)}
         for (category, edit_model, judge), of in counts.items()
@@ -267,8 +269,8 @@ def _facts(document: RunStatus) -> Iterable[tuple[str, str]]:
         yield Text("started"), _starts(document, at_work=held)
     if held:
         yield Text("at work"), one_line(directory.holder())
-    for one in document.tokens:
-        yield Text("tokens"), token_words(one.judge, one.read, one.written, one.cost)
+    for token in document.tokens:
+        yield Text("tokens"), token_words(token.judge, token.read, token.written, token.cost)
     for line in spent_words(document.spent):
         yield Text("spent"), line
 
@@ -318,7 +320,7 @@ def _counts(document: RunStatus) -> Table[_Row]:
 
 
 def _given_up(document: RunStatus, *, of_judges: bool) -> int:
-    return sum(one.count for one in document.failures if one.set_aside and bool(one.judge) is of_judges)
+    return sum(failure.count for failure in document.failures if failure.set_aside and bool(failure.judge) is of_judges)
 
 
 RowType = TypeVar("RowType")
@@ -412,7 +414,9 @@ def _ways_out(results: Results) -> list[str]:
         return []
     found = []
     for judge in judges:
-        answered = [one for one in results.judgements if one.judge == judge.name and one.answers]
+        answered = [
+            judgement for judgement in results.judgements if judgement.judge == judge.name and judgement.answers
+        ]
         failed = [one for one in answered if one.status in JUDGE_FAILED]
         if 10 * len(failed) >= len(answered):  # fewer are due to the samples
             found.append(judge.advice(failed))
@@ -472,7 +476,8 @@ def sample_document(results: Results, sample_id: str) -> SampleStatus:
         sample=sample,
         edits=[
             JudgedEdit(
-                **{one.name: getattr(edit, one.name) for one in fields(edit)}, judgements=_judgements(results, edit)
+                **{field.name: getattr(edit, field.name) for field in fields(edit)},
+                judgements=_judgements(results, edit),
             )
             for edit in _edits(results, sample)
         ],
@@ -518,7 +523,11 @@ def _edits(results: Results, sample: Sample) -> list[Edit]:
 
 def _judgements(results: Results, edit: Edit) -> list[Judgement]:
     its = (edit.sample_id, edit.edit_model, edit.edit_seed)
-    return [one for one in results.judgements if (one.sample_id, one.edit_model, one.edit_seed) == its]
+    return [
+        judgement
+        for judgement in results.judgements
+        if (judgement.sample_id, judgement.edit_model, judgement.edit_seed) == its
+    ]
 
 
 def _print_part(

@@ -72,7 +72,7 @@ def strengths_table(
 
 def by_strength(strengths: Sequence[RankedStrength]) -> list[RankedStrength]:
     """Sorts edit models, the strongest first, those without a strength last."""
-    return sorted(strengths, key=lambda one: (one.strength is None, -(one.strength or 0)))
+    return sorted(strengths, key=lambda strength: (strength.strength is None, -(strength.strength or 0)))
 
 
 def ends(interval: Sequence[float | None] | None) -> str:
@@ -85,9 +85,9 @@ def ends(interval: Sequence[float | None] | None) -> str:
 
 def wins_table(found: ScoreBattles, order: Sequence[str], places: Mapping[str, int]) -> Table[str]:
     """Returns a row for each edit model: the battles it won and lost against each other one."""
-    won = {(one.a, one.b): (one.first, one.second) for one in found.pairs}
+    won = {(pair.a, pair.b): (pair.first, pair.second) for pair in found.pairs}
     won |= {(b, a): (lost, its) for (a, b), (its, lost) in won.items()}
-    surely = {(better, other) for one in found.differences for better, other in _shown(one)}
+    surely = {(better, other) for difference in found.differences for better, other in _shown(difference)}
 
     def against(other: str, model: str) -> str | None:
         return "{} : {}".format(*won[model, other]) if (model, other) in won else None

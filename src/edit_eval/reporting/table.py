@@ -281,7 +281,7 @@ def _fitting(columns: list[Column[Row]], table: Table[Row], language: str, width
 def _cells(column: Column[Row], table: Table[Row], language: str) -> int:
     """Returns the width of a column's widest cell or title."""
     words = (column.short or column.title, *(column.cell(row, brief=True) for row in table.rows))
-    return max(cell_len(one_line(in_language(one, language))) for one in words)
+    return max(cell_len(one_line(in_language(word, language))) for word in words)
 
 
 def _terminal_head(column: Column[Any], language: str, least: int | None) -> rich_table.Column:

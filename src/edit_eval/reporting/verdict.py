@@ -32,7 +32,7 @@ def of_comparison(comparison: Comparison) -> Verdict:
 
 def digits(opinion: Opinion) -> int:
     """Returns the digits after the point for all numbers of one judge."""
-    return 2 if opinion.fights else digits_of(opinion.scale, [one.mean for one in opinion.standings])
+    return 2 if opinion.fights else digits_of(opinion.scale, [standing.mean for standing in opinion.standings])
 
 
 def verdict_sheet(verdict: Verdict, *, full: bool = False, drawn: bool = True) -> list[Line]:
@@ -77,7 +77,11 @@ def answer(verdict: Verdict) -> Text:
 
 def doubt_lines(verdict: Verdict) -> list[Text]:
     """Says which judges have no say and why, and which models made the same pictures: a sentence each."""
-    unfit = [] if verdict.kind == "judge_unfit" else [one.judge for one in verdict.opinions if one.sees == "not_last"]
+    unfit = (
+        []
+        if verdict.kind == "judge_unfit"
+        else [opinion.judge for opinion in verdict.opinions if opinion.sees == "not_last"]
+    )
     lines = [
         Text("{} is left out: it does not clearly score edits above pictures that are no edits (the controls).", judge)
         for judge in unfit
@@ -85,21 +89,25 @@ def doubt_lines(verdict: Verdict) -> list[Text]:
     lines += [
         Text(
             "{} is left out: its score of every edit is that of {}, {}. That is one judge, not two.",
-            one.judge,
-            one.repeats,
-            formats.signed(one.shift, digits(one)),
+            opinion.judge,
+            opinion.repeats,
+            formats.signed(opinion.shift, digits(opinion)),
         )
-        if one.shift
+        if opinion.shift
         else Text(
             "{} is left out: it gives every edit the same score as {}. That is one judge, not two.",
-            one.judge,
-            one.repeats,
+            opinion.judge,
+            opinion.repeats,
         )
-        for one in verdict.opinions
-        if one.repeats
+        for opinion in verdict.opinions
+        if opinion.repeats
     ]
-    if any(one.counts for one in verdict.opinions):
-        lines += [Text("{} is left out: it has given no score.", one.judge) for one in verdict.opinions if one.silent]
+    if any(opinion.counts for opinion in verdict.opinions):
+        lines += [
+            Text("{} is left out: it has given no score.", opinion.judge)
+            for opinion in verdict.opinions
+            if opinion.silent
+        ]
     return lines + [
         Text(
             "{} and {} made exactly the same picture in {} of {} cases: are they two models?",
@@ -165,7 +173,7 @@ def _preferred(opinion: Opinion) -> Text:
     fights, contests = opinion.fights, opinion.contests
     assert fights is not None
     counts = fights.won, fights.of, fights.lost
-    unsure = [one.other for one in contests if one.kind not in WON]
+    unsure = [contest.other for contest in contests if contest.kind not in WON]
     if unsure:
         return Text(
             "No winner: {} is ahead, but may be no better than {}: it won {} of its {} battles and lost {}",
@@ -181,8 +189,8 @@ def _ahead(opinion: Opinion, verdict: Verdict) -> Text:
     if opinion.fights:
         return _preferred(opinion)
     first, nearest = opinion.first, opinion.contests[0]
-    unsure = [one for one in opinion.contests if one.kind not in WON]
-    beaten = [one.other for one in opinion.contests if one.kind in WON]
+    unsure = [contest for contest in opinion.contests if contest.kind not in WON]
+    beaten = [contest.other for contest in opinion.contests if contest.kind in WON]
     few = all(one.no_ci95 in ("few_images", "too_uneven", "one_image") for one in unsure)
     if len(opinion.contests) == 1:
         lead = Text("No winner: {} is ahead of {} by {}", first, nearest.other, _by(opinion, nearest))
@@ -214,7 +222,7 @@ def _ahead(opinion: Opinion, verdict: Verdict) -> Text:
 
 
 def _equal(opinion: Opinion, verdict: Verdict) -> Text:
-    margin = next(f"{one.margin:g}" for one in opinion.contests if one.margin is not None)
+    margin = next(f"{contest.margin:g}" for contest in opinion.contests if contest.margin is not None)
     names = _listed(opinion.others("equal"))
     nearest, places = opinion.contests[0], digits(opinion)
     if len(opinion.contests) == 1 and (ci95 := nearest.ci95) is not None:
@@ -231,10 +239,10 @@ def _equal(opinion: Opinion, verdict: Verdict) -> Text:
 
 
 def _fails_more(opinion: Opinion, verdict: Verdict) -> Text:
-    names = _listed([one.other for one in opinion.contests])
+    names = _listed([contest.other for contest in opinion.contests])
     own, other, total = opinion.contests[0].failed
     fields = opinion.first, names, opinion.contests[0].other, other, own, total
-    if all(one.difference is None for one in opinion.contests):
+    if all(contest.difference is None for contest in opinion.contests):
         return Text(
             "{0} is better than {1}, because {2} fails more: {3} of {5} edits against {4}; no picture is scored for "
             "both",
@@ -248,7 +256,7 @@ def _fails_more(opinion: Opinion, verdict: Verdict) -> Text:
 
 
 def _trade(opinion: Opinion, verdict: Verdict) -> Text:
-    one = next(one for one in opinion.contests if one.kind == "trade")
+    one = next(contest for contest in opinion.contests if contest.kind == "trade")
     better, worse = (opinion.first, one.other) if one.scores_better else (one.other, opinion.first)
     most, fewest = max(one.failed[:2]), min(one.failed[:2])
     return Text(
@@ -287,7 +295,7 @@ def _alone(opinion: Opinion, verdict: Verdict) -> Text:
 
 
 def _not_comparable(opinion: Opinion, verdict: Verdict) -> Text:
-    names = [one.name for one in opinion.standings]
+    names = [standing.name for standing in opinion.standings]
     return Text("No answer: no picture is scored for both {} and {}", names[0], _listed(names[1:]))
 
 
@@ -297,14 +305,14 @@ def _no_answer(opinion: Opinion, verdict: Verdict) -> Text:
         words = doubt_words(found.doubt, found.battles, found.ties, found.contradictions, found.chose_first)
         if words:
             return words
-    if all(one.mean is None for one in opinion.standings):
+    if all(standing.mean is None for standing in opinion.standings):
         return Text("No answer: {} has given no score", opinion.judge)
     if not opinion.contests:
-        names = [one.name for one in opinion.standings]
+        names = [standing.name for standing in opinion.standings]
         return Text(
             "No answer: the scores of {} and {} cannot be held against each other", names[0], _listed(names[1:])
         )
-    others = _listed([one.other for one in opinion.contests])
+    others = _listed([contest.other for contest in opinion.contests])
     first, nearest = opinion.standings[0].name, opinion.contests[0]
     if nearest.identical:
         return Text("No winner: {} and {} have the same score on each of {} pictures", first, others, nearest.images)
@@ -364,7 +372,7 @@ def _mixed(verdict: Verdict) -> Text:
 
 
 def _unfit(verdict: Verdict) -> Text:
-    judges = [one.judge for one in verdict.opinions if one.sees == "not_last"]
+    judges = [opinion.judge for opinion in verdict.opinions if opinion.sees == "not_last"]
     return Text(
         "No answer: {} does not clearly score edits above pictures that are no edits (the controls): either it cannot "
         "see what was asked for, or the edits are worthless",
@@ -476,11 +484,11 @@ _ADVICE: Mapping[str, Callable[[Advice], Text]] = {
 def paragraph(verdict: Verdict) -> list[Text]:
     """Returns for each judge on what its answer rests: test and correction, robustness, failures; a paragraph each."""
     lines = []
-    for one in verdict.opinions:
-        sentences = [*_rests(one, verdict)]
+    for opinion in verdict.opinions:
+        sentences = [*_rests(opinion, verdict)]
         if sentences:
             words = Text("{:. }.", sentences)
-            lines.append(words if len(verdict.opinions) == 1 else Text("{}: {}", one.judge, words))
+            lines.append(words if len(verdict.opinions) == 1 else Text("{}: {}", opinion.judge, words))
     return lines
 
 

@@ -202,7 +202,7 @@ def strips(
     standalone: bool = False,
 ) -> Markup:
     """Returns a row for each model by rank, its mean with its interval, over an axis with numbers."""
-    known = [one for one in opinion.standings if one.mean is not None]
+    known = [standing for standing in opinion.standings if standing.mean is not None]
     if not known:
         return Markup("")
     axis = strips_axis(known)
@@ -246,7 +246,7 @@ def strips(
 
 def strips_axis(standings: Sequence[Placing]) -> Ruler:
     """Returns the axis of means with their intervals."""
-    ends = [end for one in standings for end in (*(one.ci95 or ()), one.mean) if end is not None]
+    ends = [end for standing in standings for end in (*(standing.ci95 or ()), standing.mean) if end is not None]
     return Ruler.of(ends or [0.0, 1.0])
 
 
@@ -277,7 +277,7 @@ def _in_words(opinion: Opinion, digits: int) -> Text:
     if one is not None and opinion.of_two:
         fields = opinion.standings[0].name, one.other, one.wins, one.images, one.losses
         return Text("{} against {}: better on {} of {} pictures, worse on {}", *fields)
-    return joined(f"{one.name} {formats.score(one.mean, digits)}" for one in opinion.standings)
+    return joined(f"{standing.name} {formats.score(standing.mean, digits)}" for standing in opinion.standings)
 
 
 def _followed(words: Text, language: str, attribute: str, *, when: bool) -> tuple[Markup, str]:
@@ -362,7 +362,7 @@ def _two(opinion: Opinion, digits: int, beside: Sequence[Opinion]) -> Iterator[L
 
 
 def _several(opinion: Opinion, digits: int) -> Iterator[Line]:
-    known = [one for one in opinion.standings if one.mean is not None]
+    known = [standing for standing in opinion.standings if standing.mean is not None]
     if len(known) < 2:
         return
     axis = strips_axis(known)

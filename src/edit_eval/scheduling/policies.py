@@ -531,7 +531,7 @@ class Places:
 
     def successors(self, replica: Replica) -> list[Replica]:
         """Returns the replicas that may take its place next, as far as is known."""
-        return [one for one in self._fleet.rivals(replica) if self.is_called(one)] or self._judges_next(replica)
+        return [rival for rival in self._fleet.rivals(replica) if self.is_called(rival)] or self._judges_next(replica)
 
     def _can_leave_early(self, replica: Replica) -> bool:
         """Rule 4."""

@@ -89,13 +89,15 @@ class PullQueue:
 
     def _is_tried_by(self, task: Task) -> bool:
         """True if a replica that it has not failed on is loaded or loading."""
-        return any(one.wanted and not one.leaving and one.index not in task.failed_on for one in self._replicas)
+        return any(
+            replica.wanted and not replica.leaving and replica.index not in task.failed_on for replica in self._replicas
+        )
 
     def _may_try(self, index: int, task: Task) -> bool:
         """True if a task that asks elsewhere may go to this replica: it has not tried it, or all others have."""
         return index not in task.failed_on or not any(
-            one.index not in task.failed_on and one.state is not ReplicaState.RETIRED and not one.lost
-            for one in self._replicas
+            replica.index not in task.failed_on and replica.state is not ReplicaState.RETIRED and not replica.lost
+            for replica in self._replicas
         )
 
     def finish(self, task: Task) -> None:
@@ -182,7 +184,9 @@ class RoundRobinQueue(PullQueue):
         if index not in self._away:
             return
         self._away.discard(index)
-        shares = {one: len(self._own[one]) for one in self._owners if one == index or self._replicas[one].wanted}
+        shares = {
+            owner: len(self._own[owner]) for owner in self._owners if owner == index or self._replicas[owner].wanted
+        }
         takers: list[int] = []
         while shares[index] > 1 + shares[shortest := min(shares, key=shares.__getitem__)]:
             takers.append(shortest)

@@ -210,12 +210,12 @@ def votes_of(battles: Iterable[Judgement], score: str, samples: Iterable[Sample]
     """Returns each order of each complete battle as a vote by its judge; the sides are those shown."""
     clusters = {sample.id: sample.cluster for sample in samples}
     found = []
-    for one in battles:
-        for order, (share, tie) in (shares(one, score) or {}).items():
-            first, second, left = one.edit_model, one.other, share
+    for battle in battles:
+        for order, (share, tie) in (shares(battle, score) or {}).items():
+            first, second, left = battle.edit_model, battle.other, share
             if order == BACKWARD:
-                first, second, left = one.other, one.edit_model, 1 - share
-            found.append(_vote(one, first, second, left, tie, clusters))
+                first, second, left = battle.other, battle.edit_model, 1 - share
+            found.append(_vote(battle, first, second, left, tie, clusters))
     return found
 
 
@@ -225,12 +225,12 @@ def lost_for_want_of_an_edit(
     """Returns the battles that one edit model lost by making no edit while the other did, as votes in both orders."""
     clusters = {sample.id: sample.cluster for sample in samples}
     found = []
-    for one in battles:
-        ours, theirs = (edits[one.sample_id, model, one.edit_seed] for model in (one.edit_model, one.other))
+    for battle in battles:
+        ours, theirs = (edits[battle.sample_id, model, battle.edit_seed] for model in (battle.edit_model, battle.other))
         if {ours in NO_EDIT, theirs in NO_EDIT} == {True, False} and Status.OK in (ours, theirs):
             share = float(theirs in NO_EDIT)
-            found.append(_vote(one, one.edit_model, one.other, share, 0.0, clusters))
-            found.append(_vote(one, one.other, one.edit_model, 1 - share, 0.0, clusters))
+            found.append(_vote(battle, battle.edit_model, battle.other, share, 0.0, clusters))
+            found.append(_vote(battle, battle.other, battle.edit_model, 1 - share, 0.0, clusters))
     return found
 
 
@@ -290,17 +290,17 @@ def together(results: Results, battles: Sequence[Judgement], scores: Sequence[st
     Intervals are clustered on source images, so that several answers about one picture are not several pictures.
     """
     votes = []
-    judges = {one.judge for one in battles}
+    judges = {battle.judge for battle in battles}
     every = [*battles, *(one for one in results.stored if one.judge in judges)]
     for score in scores:
         its = votes_of(every, score, results.samples)
         votes += [replace(one, weight=1 / len(its)) for one in its]
-    looks = max((results.scoring[one.judge].looks for one in battles[:1]), default=1)
+    looks = max((results.scoring[battle.judge].looks for battle in battles[:1]), default=1)
     tables = tables_of(results.scoring[judge].scales for judge in results.battle_judges)
     found = preferences(
         votes,
         results.edit_models,
-        taken_in={one.rater for one in votes},
+        taken_in={vote.rater for vote in votes},
         tables=tables,
         looks=looks,
         joined=results.joined,
@@ -321,7 +321,7 @@ def _come_to(
     Of `stored` ones, strengths, differences and pairs are, and the models that joined are estimated with theirs held.
     """
     votes = votes_of([*battles, *stored], score, results.samples)
-    edits = {(one.sample_id, one.edit_model, one.edit_seed): one.status for one in results.edits}
+    edits = {(edit.sample_id, edit.edit_model, edit.edit_seed): edit.status for edit in results.edits}
     lost = lost_for_want_of_an_edit(battles, edits, results.samples)
     outcomes = Counter[Fought]()
     missing = Counter[str]()
@@ -344,7 +344,7 @@ def _come_to(
         pairs[one.edit_model, one.other][fought(one, score)] += 1
     decided = sum(outcomes.values()) - outcomes[Fought.MISSING]
     rated = partial(preferences, edit_models=results.edit_models, looks=looks, joined=results.joined)
-    found = rated(votes, taken_in={one.rater for one in votes}, tables=tables)
+    found = rated(votes, taken_in={vote.rater for vote in votes}, tables=tables)
     return ScoreBattles(
         strengths=found.strengths,
         differences=found.differences,
@@ -417,7 +417,9 @@ def others_may_read(battles: Sequence[Judgement]) -> int:
     out of a word or another word for a label.
     """
     read = (one for battle in battles for reading in battle.readings for one in reading.values())
-    unseen = sum(bool(one.made_in) and one.status in JUDGE_FAILED for one in battles)  # stored without its words
+    unseen = sum(
+        bool(battle.made_in) and battle.status in JUDGE_FAILED for battle in battles
+    )  # stored without its words
     return unseen + sum(not one.values and "{" in one.text for one in read)
 
 
@@ -428,13 +430,13 @@ Outcome = tuple[str, str, float]
 def _by_name(battles: Sequence[Judgement], score: str) -> list[Outcome]:
     """Returns the answers in the order that showed the model first by name first; the other order may lack one."""
     found = []
-    for one in battles:
-        first, second = sorted((one.edit_model, one.other), key=_by_parts)
-        name, _ = value_names(score, FORWARD if first == one.edit_model else BACKWARD)
-        given = [of.values[name] for reading in one.readings for of in reading.values() if name in of.values]
+    for battle in battles:
+        first, second = sorted((battle.edit_model, battle.other), key=_by_parts)
+        name, _ = value_names(score, FORWARD if first == battle.edit_model else BACKWARD)
+        given = [of.values[name] for reading in battle.readings for of in reading.values() if name in of.values]
         if given:
             share = math.fsum(given) / len(given)
-            found.append((first, second, _whole(share if first == one.edit_model else 1 - share)))
+            found.append((first, second, _whole(share if first == battle.edit_model else 1 - share)))
     return found
 
 
@@ -447,12 +449,12 @@ def _by_parts(name: str) -> tuple[list[tuple[bool, int, str]], str]:
 def _agreed(battles: Sequence[Judgement], score: str) -> list[Outcome]:
     """Returns the answer of both orders; a tie if they differ, or an order was not answered."""
     found = []
-    for one in battles:
-        given = shares(one, score)
-        if given is None and (one.outcome(score) or (one.status, ""))[0] not in JUDGE_FAILED:
+    for battle in battles:
+        given = shares(battle, score)
+        if given is None and (battle.outcome(score) or (battle.status, ""))[0] not in JUDGE_FAILED:
             continue
         got = {_whole(share) for share, _ in given.values()} if given else {0.5}
-        found.append((one.edit_model, one.other, got.pop() if len(got) == 1 else 0.5))
+        found.append((battle.edit_model, battle.other, got.pop() if len(got) == 1 else 0.5))
     return found
 
 

@@ -119,9 +119,9 @@ def columns_of(
     found: dict[tuple[str, str], dict[str, list[Judgement]]] = {
         (edit_model, judge): {} for judge in series for edit_model in results.edit_models
     }
-    for one in results.judgements:
-        if one.judge in series and one.outcome(series[one.judge].score) is not None:
-            found[one.edit_model, one.judge].setdefault(one.sample_id, []).append(one)
+    for judgement in results.judgements:
+        if judgement.judge in series and judgement.outcome(series[judgement.judge].score) is not None:
+            found[judgement.edit_model, judgement.judge].setdefault(judgement.sample_id, []).append(judgement)
     failed: dict[str, dict[str, dict[int, bool]]] = {edit_model: {} for edit_model in results.edit_models}
     for edit in results.once.edits:
         if edit.status not in _NOT_TRIED:
@@ -168,7 +168,9 @@ def columns_of(
 
 
 def _of_seed(judgements: Sequence[Judgement], score: str, seed: int) -> float | None:
-    scores = [one.scores[score] for one in judgements if one.edit_seed == seed and score in one.scores]
+    scores = [
+        judgement.scores[score] for judgement in judgements if judgement.edit_seed == seed and score in judgement.scores
+    ]
     return math.fsum(scores) / len(scores) if scores else None
 
 

@@ -366,14 +366,14 @@ def columns_to_test(results: Results, score: str | None = None) -> list[ScoreCol
         )
         for judge, of in by_judge(columns).items()
     }
-    return [one for one in columns if testable[one.judge]]
+    return [column for column in columns if testable[column.judge]]
 
 
 def verdict_on_models(results: Results, comparison: Comparison | None, known: Known) -> Verdict:
     """Returns the verdict of a run: on what `compare_models` found of it, and on judges that this left out."""
     columns = _columns(results)
-    tested = {one.judge for one in comparison.columns} if comparison else set()
-    others = tuple(_column_summary(one, None) for one in columns if one.judge not in tested)
+    tested = {column.judge for column in comparison.columns} if comparison else set()
+    others = tuple(_column_summary(column, None) for column in columns if column.judge not in tested)
     comparison = comparison or Comparison((), (), Gate(passed=True, margin=None, allow_unscored=None, candidates=[]))
     return verdict(columns, replace(comparison, columns=(*comparison.columns, *others)), known)
 

@@ -262,18 +262,18 @@ class ControlTest:
 def _means(judgements: Iterable[Judgement], score: str) -> dict[str, float]:
     """Returns for each sample the mean of a score over edit seeds and repeats."""
     collected: dict[str, list[float]] = {}
-    for one in judgements:
-        if score in one.scores:
-            collected.setdefault(one.sample_id, []).append(one.scores[score])
+    for judgement in judgements:
+        if score in judgement.scores:
+            collected.setdefault(judgement.sample_id, []).append(judgement.scores[score])
     return {sample: math.fsum(scores) / len(scores) for sample, scores in collected.items()}
 
 
 def means_by_model(judgements: Iterable[Judgement], score: str, models: Iterable[str]) -> dict[str, dict[str, float]]:
     """Returns for each edit model its mean score of each sample."""
     of: dict[str, list[Judgement]] = {model: [] for model in models}
-    for one in judgements:
-        if one.edit_model in of:
-            of[one.edit_model].append(one)
+    for judgement in judgements:
+        if judgement.edit_model in of:
+            of[judgement.edit_model].append(judgement)
     return {model: _means(its, score) for model, its in of.items()}
 
 
@@ -287,7 +287,7 @@ def kind_of(control: Judgement) -> str:
 
 def controls_of(results: Results, judge: str, score: str) -> list[Judgement]:
     """Returns a judge's controls whose samples have that score as headline."""
-    return [one for one in results.controls if one.judge == judge and one.headline == score]
+    return [control for control in results.controls if control.judge == judge and control.headline == score]
 
 
 def steps_of(results: Results) -> tuple[int, ...] | None:
@@ -305,8 +305,10 @@ def beside_edits(results: Results, judge: str, series: Series) -> dict[str, Besi
     """
     found = {}
     test = ControlTest(results.samples, series, steps=steps_of(results) or ())
-    edits = means_by_model((one for one in results.judgements if one.judge == judge), series.score, results.edit_models)
-    of_judge = [one for one in results.controls if one.judge == judge]
+    edits = means_by_model(
+        (judgement for judgement in results.judgements if judgement.judge == judge), series.score, results.edit_models
+    )
+    of_judge = [control for control in results.controls if control.judge == judge]
     for kind in dict.fromkeys(map(kind_of, controls_of(results, judge, series.score))):
         found[kind] = test.best(test.against((one for one in of_judge if kind_of(one) == kind), edits))
     return found
@@ -315,7 +317,7 @@ def beside_edits(results: Results, judge: str, series: Series) -> dict[str, Besi
 def wanted(results: Results, asked: int) -> int:
     """Returns how many samples with controls may show what as many as were `asked` did not; 0 if there are too few
     source images for more."""
-    there = len({one.cluster or one.id for one in results.samples if not (one.fault or one.follows)})
+    there = len({sample.cluster or sample.id for sample in results.samples if not (sample.fault or sample.follows)})
     enough = max(FEWEST_WITH_CONTROLS, fewest(len(results.edit_models)))
     more = min(there, enough if asked < enough else 2 * asked)
     return more if more > asked and more >= fewest(len(results.edit_models)) else 0
@@ -329,4 +331,4 @@ def put_last(beside: Mapping[str, BesideEdits]) -> bool | None:
 
 def is_final(judgements: Iterable[Judgement]) -> bool:
     """True if none of these is pending."""
-    return all(one.status is not Status.PENDING for one in judgements)
+    return all(judgement.status is not Status.PENDING for judgement in judgements)

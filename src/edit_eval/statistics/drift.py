@@ -71,7 +71,7 @@ def drift(anchors: Sequence[JudgedTwice], repeated: Sequence[JudgedTwice], span:
     out: its first answer would count twice. None if fewer than two anchors have both scores, or nothing was repeated.
     See `chance_of`.
     """
-    known = {one.sample for one in anchors}
+    known = {anchor.sample for anchor in anchors}
     others = [one for one in repeated if one.sample not in known]
     if len(anchors) < 2 or not others:
         return None
@@ -83,7 +83,7 @@ def drift(anchors: Sequence[JudgedTwice], repeated: Sequence[JudgedTwice], span:
         repeated=len(others),
         retest_sd=_deviation(_changes(others)),
         p=chance_of(anchors, others),
-        found=None if span is None else power(tuple(one.rung for one in anchors), tuple(others), span / 20),
+        found=None if span is None else power(tuple(anchor.rung for anchor in anchors), tuple(others), span / 20),
     )
 
 
@@ -101,7 +101,7 @@ def chance_of(anchors: Sequence[JudgedTwice], repeated: Sequence[JudgedTwice], a
     """
     seen = np.zeros(2)
     drawn = np.zeros((2, arrangements))
-    for place, rung in enumerate(dict.fromkeys(one.rung for one in anchors)):
+    for place, rung in enumerate(dict.fromkeys(anchor.rung for anchor in anchors)):
         own, theirs = (_changes(one for one in some if one.rung == rung) for some in (anchors, repeated))
         changes = np.round(np.concatenate([own, theirs]), SAME)
         weights = _half_normal(np.abs(changes))

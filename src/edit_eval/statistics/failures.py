@@ -102,11 +102,11 @@ def _each(results: Results) -> Iterator[_Found]:
 
 
 def _beside_the_headline(results: Results) -> Iterator[_Found]:
-    for one in results.once.judgements:
-        if one.status is Status.OK:
-            for score, (status, reason) in one.missing.items():
+    for judgement in results.once.judgements:
+        if judgement.status is Status.OK:
+            for score, (status, reason) in judgement.missing.items():
                 if status in JUDGE_FAILED:
-                    yield status, reason, one.sample_id, one.edit_model, one.judge, score
+                    yield status, reason, judgement.sample_id, judgement.edit_model, judgement.judge, score
 
 
 # -- rates --

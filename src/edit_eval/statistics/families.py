@@ -76,12 +76,12 @@ class FamilyOfTests:
     @property
     def correction(self) -> Correction:
         """What the p-values are corrected for."""
-        return Correction(sum(one.p is not None for one in self.tests), self.tables, self.looks)
+        return Correction(sum(test.p is not None for test in self.tests), self.tables, self.looks)
 
     def adjusted(self) -> list[float | None]:
         """Returns the corrected p of each test."""
         times = self.tables * self.looks
-        return [None if p is None else min(1.0, p * times) for p in holm([one.p for one in self.tests])]
+        return [None if p is None else min(1.0, p * times) for p in holm([test.p for test in self.tests])]
 
     def better(self) -> list[str | None]:
         """Returns of each test the one shown to be better; None if neither is."""
@@ -109,8 +109,8 @@ def ranks(contrasts: Sequence[Contrast], better: Sequence[str | None]) -> dict[s
     it is the least over x and all that it leads, directly or by way of others. So as many are shown to be better as the
     rank says, and nobody is ranked above one that leads it. Of whom no difference is known has no rank.
     """
-    names = list(dict.fromkeys(name for one in contrasts for name in (one.a, one.b)))
-    known = {name for one in contrasts if one.difference is not None for name in (one.a, one.b)}
+    names = list(dict.fromkeys(name for contrast in contrasts for name in (contrast.a, contrast.b)))
+    known = {name for contrast in contrasts if contrast.difference is not None for name in (contrast.a, contrast.b)}
     above: dict[str, set[str]] = {name: set() for name in names}
     leads: dict[str, set[str]] = {name: set() for name in names}
     errors: dict[tuple[str, str], float | None] = {}

@@ -146,7 +146,7 @@ def hold_against_first(
                 )
             )
     return Gate(
-        passed=all(one.passed for one in candidates),
+        passed=all(candidate.passed for candidate in candidates),
         margin=margin,
         allow_unscored=allow_unscored,
         candidates=candidates,

@@ -110,9 +110,9 @@ def judges_of(results: Results, score: str | None = None) -> dict[str, Instrumen
     series, given = series_of(results, score), given_by(results)
     places = {model: place for place, model in enumerate(results.edit_models)}
     answers: dict[str, dict[Item, list[float]]] = {judge: {} for judge in series}
-    for one in results.judgements:
-        if one.judge in series and (name := series[one.judge].score) in one.scores:
-            answers[one.judge].setdefault(Item.of(one), []).append(one.scores[name])
+    for judgement in results.judgements:
+        if judgement.judge in series and (name := series[judgement.judge].score) in judgement.scores:
+            answers[judgement.judge].setdefault(Item.of(judgement), []).append(judgement.scores[name])
     return {
         judge: Instrument(
             judge,
@@ -145,9 +145,9 @@ def given_by(results: Results) -> dict[str, Given]:
 def people_of(ratings: Iterable[Rating], score: str = "") -> Instrument:
     """Returns people who rated edits, together: the ratings that name this score, and those that name none."""
     by_rater: dict[str, dict[Item, list[float]]] = {}
-    for one in ratings:
-        if one.score_name in ("", score):
-            by_rater.setdefault(one.rater, {}).setdefault(Item.of(one), []).append(one.score)
+    for rating in ratings:
+        if rating.score_name in ("", score):
+            by_rater.setdefault(rating.rater, {}).setdefault(Item.of(rating), []).append(rating.score)
     raters = [Instrument(rater, "rated", score, Scale(), by_rater[rater]) for rater in sorted(by_rater)]
     return as_one("people", raters)
 
@@ -155,21 +155,21 @@ def people_of(ratings: Iterable[Rating], score: str = "") -> Instrument:
 def voters_of(votes: Iterable[Vote]) -> list[Instrument]:
     """Returns people who voted, one each: for two edits, the share that the first one gets, 0 to 1."""
     by_rater: dict[str, dict[Item, list[float]]] = {}
-    for one in votes:
-        item = Item.of_two(one.left, one.right, one.sample_id, one.edit_seed)
-        share = one.left_gets if one.left == item.edit_model else 1 - one.left_gets
-        by_rater.setdefault(one.rater, {}).setdefault(item, []).append(share)
+    for vote in votes:
+        item = Item.of_two(vote.left, vote.right, vote.sample_id, vote.edit_seed)
+        share = vote.left_gets if vote.left == item.edit_model else 1 - vote.left_gets
+        by_rater.setdefault(vote.rater, {}).setdefault(item, []).append(share)
     return [Instrument(rater, "voted", "", _SHARE, by_rater[rater]) for rater in sorted(by_rater)]
 
 
 def comparers_of(results: Results) -> list[Instrument]:
     """Returns the judges of a run that compare edits, by their headlines: as voters, over both orders."""
     found: dict[str, dict[Item, list[float]]] = {judge: {} for judge in results.battle_judges}
-    for one in results.battles:
-        if one.score is not None:
-            item = Item.of_two(one.edit_model, one.other, one.sample_id, one.edit_seed)
-            share = one.score if one.edit_model == item.edit_model else 1 - one.score
-            found[one.judge].setdefault(item, []).append(share)
+    for battle in results.battles:
+        if battle.score is not None:
+            item = Item.of_two(battle.edit_model, battle.other, battle.sample_id, battle.edit_seed)
+            share = battle.score if battle.edit_model == item.edit_model else 1 - battle.score
+            found[battle.judge].setdefault(item, []).append(share)
     return [Instrument(judge, "asked", "", _SHARE, answers) for judge, answers in found.items()]
 
 
@@ -188,8 +188,8 @@ def as_voter(judge: Instrument) -> Instrument:
 def as_one(name: str, raters: Sequence[Instrument]) -> Instrument:
     """Combines several into one: its values are the means of theirs, each over those that have answered."""
     answers: dict[Item, list[float]] = {}
-    for one in raters:
-        for item, value in one.values.items():
+    for rater in raters:
+        for item, value in rater.values.items():
             answers.setdefault(item, []).append(value)
     first = raters[0] if raters else None
     return Instrument(
@@ -279,7 +279,7 @@ def readings_of(results: Results) -> dict[str, JudgeReadings]:
     """Returns the readings of each judge that was asked."""
     found = {}
     for judge in results.judges:
-        judged = [one for one in results.once.judgements if one.judge == judge and one.readings]
+        judged = [judgement for judgement in results.once.judgements if judgement.judge == judge and judgement.readings]
         if judged:
             found[judge] = JudgeReadings(
                 readings=max(len(one.readings) for one in judged),
@@ -295,12 +295,12 @@ def spread_of(judgements: Iterable[Judgement], score: str) -> float | None:
 
     None if no edit has a score of two readings or more.
     """
-    squares = [one.spread[score] ** 2 for one in judgements if score in one.spread]
+    squares = [judgement.spread[score] ** 2 for judgement in judgements if score in judgement.spread]
     return math.sqrt(math.fsum(squares) / len(squares)) if squares else None
 
 
 def _identical(judgements: Sequence[Judgement]) -> bool:
-    several = [one for one in judgements if len(one.readings) > 1 and one.status is Status.OK]
+    several = [judgement for judgement in judgements if len(judgement.readings) > 1 and judgement.status is Status.OK]
     alike = (
         {question: reading.text for question, reading in read.items()}
         == {k: r.text for k, r in one.readings[0].items()}

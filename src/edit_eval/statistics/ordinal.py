@@ -75,11 +75,11 @@ def alpha(instruments: Sequence[Instrument], image: Callable[[str], str], resamp
 
     It asks whether they give the same rating, not whether they rank alike, so ratings on `unlike_scales` have none.
     """
-    count = Counter(item for one in instruments for item in one.answers)
+    count = Counter(item for instrument in instruments for item in instrument.answers)
     shared = sorted(item for item, times in count.items() if times >= 2)
-    if len({one.scale for one in instruments}) > 1:
+    if len({instrument.scale for instrument in instruments}) > 1:
         return Alpha(edits=len(shared), alpha=None, ci95=None, no_alpha="unlike_scales")
-    rows = [[one.values.get(item, math.nan) for one in instruments] for item in shared]
+    rows = [[instrument.values.get(item, math.nan) for instrument in instruments] for item in shared]
     prepared = OrdinalRatings(np.array(rows, dtype=np.float64).reshape(len(shared), len(instruments)))
     found = prepared.alpha(np.ones(len(shared)))
     codes = cluster_codes([image(item.sample_id) for item in shared])

@@ -84,8 +84,8 @@ PeoplesAnswers = Sequence[Rating] | Sequence[Vote]
 def read_people(path: Path) -> list[Rating]:
     """Reads people's ratings of edits (`read_answers`); from votes, each edit's share of those it could have won."""
     answers = read_answers(path)
-    votes = [one for one in answers if isinstance(one, Vote)]
-    return [*(one for one in answers if isinstance(one, Rating)), *ratings_of(votes)]
+    votes = [answer for answer in answers if isinstance(answer, Vote)]
+    return [*(answer for answer in answers if isinstance(answer, Rating)), *ratings_of(votes)]
 
 
 def ratings_of(votes: Iterable[Vote]) -> list[Rating]:

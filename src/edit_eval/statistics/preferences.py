@@ -544,7 +544,7 @@ def davidson(votes: Sequence[Vote], edit_models: Sequence[str], *, looks: int = 
         ties=math.exp(odds) if has_ties else 0.0,
         side=side,
         side_ci95=None if one_side else found.interval(confidence=level(looks)),
-        strengths=[float(one) for one in strengths],
+        strengths=[float(strength) for strength in strengths],
     )
 
 

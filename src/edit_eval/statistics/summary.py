@@ -199,7 +199,7 @@ def summarise(results: Results, *, min_coverage: float = 1.0) -> Summary:
         battles=battles,
     )
     compared = compare_models(results, besides)  # whom a judge ranks depends on what is known of it
-    reached = [one.coverage.reached for one in entries] + [one.coverage.reached for one in battles.values()]
+    reached = [entry.coverage.reached for entry in entries] + [battle.coverage.reached for battle in battles.values()]
     return Summary(
         schema=SCHEMA,
         status="complete" if besides.complete else "incomplete",
@@ -264,7 +264,7 @@ def _asked_again(judgement: Judgement) -> bool:
 
 def _counts(judgements: Iterable[Judgement]) -> list[int]:
     """Counts headlines by status."""
-    found = Counter(one.status for one in judgements)
+    found = Counter(judgement.status for judgement in judgements)
     return [found[status] for status in _STATUSES]
 
 
@@ -325,8 +325,8 @@ def entries_of(results: Results, min_coverage: float, bounds: Bounds | None = No
     judgements: dict[tuple[str, str], list[Judgement]] = {
         (edit_model, judge): [] for edit_model in results.edit_models for judge in results.judges
     }
-    for one in results.judgements:
-        judgements[one.edit_model, one.judge].append(one)
+    for judgement in results.judgements:
+        judgements[judgement.edit_model, judgement.judge].append(judgement)
     benchmark = _benchmark(results)
     return [_entry(results, pair, found, benchmark, min_coverage, bounds) for pair, found in judgements.items()]
 
@@ -341,7 +341,7 @@ def _entry(
 ) -> Result:
     edit_model, judge = pair
     scoring = results.scoring[judge]
-    leading = [one for one in judgements if one.outcome(scoring.headline) is not None]
+    leading = [judgement for judgement in judgements if judgement.outcome(scoring.headline) is not None]
     return Result(
         edit_model=edit_model,
         judge=judge,
@@ -384,13 +384,13 @@ def _controls(results: Results) -> RunControls:
     )
     steps = steps_of(results)
     if steps is not None or (not samples and results.controls):  # a service has some, which no configuration asks for
-        samples = len({one.sample_id for one in results.controls})
+        samples = len({control.sample_id for control in results.controls})
     asked = "asked" in given_by(results).values()
     return RunControls(
         samples=samples if asked and isinstance(samples, int) else None,
         steps=None if steps is None or not asked else list(steps),
         fewest=fewest(len(results.edit_models)),
-        wanted=wanted(results, len({one.sample_id for one in results.controls})),
+        wanted=wanted(results, len({control.sample_id for control in results.controls})),
         judges=found,
     )
 
@@ -424,7 +424,7 @@ def _table(
     judgements: Sequence[Judgement], name: str, scale: Scale, benchmark: _Benchmark, bounds: Bounds | None
 ) -> _Table:
     places = {category: place for place, category in enumerate(benchmark.groups["categories"])}
-    outcomes = [(one, outcome[0]) for one in judgements if (outcome := one.outcome(name)) is not None]
+    outcomes = [(judgement, outcome[0]) for judgement in judgements if (outcome := judgement.outcome(name)) is not None]
     scores = np.array([one.scores.get(name, math.nan) for one, _ in outcomes], dtype=np.float64)
     worst, best = (np.where(np.isnan(scores), end, scores) for end in ends(scale))
     if bounds is not None:

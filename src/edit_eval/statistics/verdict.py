@@ -162,7 +162,7 @@ class Opinion(msgspec.Struct, frozen=True):
     @property
     def silent(self) -> bool:
         """True if it has given no score."""
-        return all(one.mean is None for one in self.standings) and not (self.fights and self.fights.battles)
+        return all(standing.mean is None for standing in self.standings) and not (self.fights and self.fights.battles)
 
     @property
     def counts(self) -> bool:
@@ -181,7 +181,7 @@ class Opinion(msgspec.Struct, frozen=True):
 
     def others(self, *kinds: str) -> tuple[str, ...]:
         """Returns those with whom the first one's contest came to one of `kinds`, by rank."""
-        return tuple(one.other for one in self.contests if one.kind in kinds)
+        return tuple(contest.other for contest in self.contests if contest.kind in kinds)
 
     @property
     def comes_to(self) -> tuple[object, ...]:
@@ -189,7 +189,7 @@ class Opinion(msgspec.Struct, frozen=True):
         first = self.first if self.kind != "equal" else ""  # who of equals leads is no finding
         alike = frozenset({self.standings[0].name, *self.others("equal")}) if self.kind == "equal" else frozenset()
         doubt = self.fights.doubt if self.fights else None
-        same = self.kind == "no_answer" and any(one.identical for one in self.contests)
+        same = self.kind == "no_answer" and any(contest.identical for contest in self.contests)
         return self.kind, first, alike, frozenset(self.others(*WON)), doubt, same
 
     def turned(self) -> Opinion:
@@ -276,7 +276,7 @@ class Verdict(msgspec.Struct, frozen=True):
     @property
     def counted(self) -> tuple[Opinion, ...]:
         """The opinions that have a say; all of them if none does."""
-        return tuple(one for one in self.opinions if one.counts) or self.opinions
+        return tuple(opinion for opinion in self.opinions if opinion.counts) or self.opinions
 
     @property
     def drawn(self) -> tuple[Opinion, ...]:
@@ -320,8 +320,8 @@ def known_of(
     of_judges, none = controls.judges, controls.samples == 0
     without: Sees = "off" if controls.steps is None else "unknown"
     words: dict[bool | None, Sees] = {True: "last", False: "not_last", None: "unknown"}
-    judges = dict.fromkeys(judge for one in results for judge in one.every_judge)
-    asked = {judge for one in results for judge, given in given_by(one).items() if given == "asked"}
+    judges = dict.fromkeys(judge for result in results for judge in result.every_judge)
+    asked = {judge for result in results for judge, given in given_by(result).items() if given == "asked"}
     return Known(
         sees={
             judge: words[of_judges[judge].last] if judge in of_judges else without
@@ -334,7 +334,7 @@ def known_of(
         },
         complete=complete,
         unscored={status: count for status, count in coverage.by_status.items() if status != Status.OK.value},
-        same_pictures=[pair for one in results for pair in same_pictures(one)],
+        same_pictures=[pair for result in results for pair in same_pictures(result)],
         battles=battles,
         controls=controls.wanted,
     )
@@ -397,7 +397,9 @@ def verdict(
     copies = _copies(columns)
     opinions = [_opinion(judge, columns, comparison, known, copies.get(judge)) for judge in _judges(columns)]
     opinions += [_preferred(judge, of, known) for judge, of in known.battles.items()]
-    names = tuple(dict.fromkeys([one.name for one in columns] + [s.name for one in opinions for s in one.standings]))
+    names = tuple(
+        dict.fromkeys([column.name for column in columns] + [s.name for opinion in opinions for s in opinion.standings])
+    )
     kind, first = _joint(opinions)
     gate = comparison.gate
     return Verdict(
@@ -413,13 +415,15 @@ def verdict(
 
 
 def _replacement(gate: Gate, names: Sequence[str]) -> Replacement:
-    failing = {one.name for one in gate.candidates if not one.passed}
+    failing = {candidate.name for candidate in gate.candidates if not candidate.passed}
     first, *others = names
-    return Replacement(gate.passed, gate.margin, first, tuple(others), tuple(one for one in others if one in failing))
+    return Replacement(
+        gate.passed, gate.margin, first, tuple(others), tuple(other for other in others if other in failing)
+    )
 
 
 def _judges(columns: Sequence[ScoreColumn]) -> list[str]:
-    return list(dict.fromkeys(one.judge for one in columns))
+    return list(dict.fromkeys(column.judge for column in columns))
 
 
 def ranked(columns: Sequence[ColumnSummary]) -> list[ColumnSummary]:
@@ -439,13 +443,13 @@ def _opinion(
     known: Known,
     copy: tuple[str, float] | None,
 ) -> Opinion:
-    of_judge = ranked([one for one in comparison.columns if one.judge == judge])
+    of_judge = ranked([column for column in comparison.columns if column.judge == judge])
     best = of_judge[0]
-    by_names = {frozenset((one.a, one.b)): one for one in comparison.pairs if one.judge == judge}
+    by_names = {frozenset((pair.a, pair.b)): pair for pair in comparison.pairs if pair.judge == judge}
     pairs = [(one.name, by_names.get(frozenset((best.name, one.name)))) for one in of_judge[1:]]
     contests = tuple(_contest(best.name, name, pair) for name, pair in pairs if pair is not None)
     kind = _kind(best, contests, alone=len(of_judge) == 1)
-    own = {one.name: one for one in columns if one.judge == judge}
+    own = {column.name: column for column in columns if column.judge == judge}
     return Opinion(
         judge=judge,
         kind=kind,
@@ -505,7 +509,7 @@ def _contest(best: str, other: str, pair: Pair) -> Contest:
 
 
 def _kind(best: ColumnSummary, contests: Sequence[Contest], *, alone: bool) -> Kind:
-    kinds = {one.kind for one in contests}
+    kinds = {contest.kind for contest in contests}
     if not contests:
         return "alone" if alone and best.mean is not None else "no_answer"
     if kinds <= {*WON}:
@@ -536,14 +540,14 @@ def _dots(a: ScoreColumn, b: ScoreColumn) -> tuple[Dot, ...]:
 def _copies(columns: Sequence[ScoreColumn]) -> dict[str, tuple[str, float]]:
     """Returns the judges that score every edit as an earlier one does, but for a constant, and that constant."""
     scores: dict[str, dict[tuple[str, str], float]] = {}
-    for one in columns:
-        known = {(one.name, sample): score for sample, score in one.scores.items() if score is not None}
-        scores.setdefault(one.judge, {}).update(known)
-    scales = {one.judge: one.scale for one in columns}
+    for column in columns:
+        known = {(column.name, sample): score for sample, score in column.scores.items() if score is not None}
+        scores.setdefault(column.judge, {}).update(known)
+    scales = {column.judge: column.scale for column in columns}
     found: dict[str, tuple[str, float]] = {}
     for place, judge in enumerate(scores):
         mine = scores[judge]
-        for other in [one for one in list(scores)[:place] if one not in found]:
+        for other in [score for score in list(scores)[:place] if score not in found]:
             both = [edit for edit in mine if edit in scores[other]]
             alike = scales[judge] == scales[other] and len({edit[1] for edit in both}) >= FEWEST_CLUSTERS
             if not alike or not _telling([mine[edit] for edit in both]):
@@ -563,12 +567,16 @@ def _telling(scores: Sequence[float]) -> bool:
 def _preferred(judge: str, of: JudgeBattles, known: Known) -> Opinion:
     """Returns the opinion of a judge that compares, by its headline."""
     scored = of.headline
-    rows = sorted(scored.strengths, key=lambda one: (one.strength is None, -(one.strength or 0.0)))
+    rows = sorted(scored.strengths, key=lambda strength: (strength.strength is None, -(strength.strength or 0.0)))
     decided = scored.decided
     doubt = rows[0].no_ci95 if any(row.strength is None or row.no_ci95 for row in rows) else None
     nothing = doubt is not None or any(row.strength is None for row in rows)
     first, *others = (row.edit_model for row in rows)
-    shown = {one.b if first == one.a else one.a for one in scored.differences if one.better == first}
+    shown = {
+        difference.b if first == difference.a else difference.a
+        for difference in scored.differences
+        if difference.better == first
+    }
     its = [(pair, pair.a == first) for pair in scored.pairs if first in (pair.a, pair.b)]
     fights = Fights(
         doubt=doubt,
@@ -601,7 +609,7 @@ def _open(ends: Sequence[float | None] | None) -> tuple[float | None, float | No
 
 
 def _of_battles(first: str, other: str, shown: bool, scored: ScoreBattles) -> Contest:
-    [found] = [one for one in scored.differences if {one.a, one.b} == {first, other}]
+    [found] = [difference for difference in scored.differences if {difference.a, difference.b} == {first, other}]
     sign = 1.0 if found.a == first else -1.0
     ends = [sign * end for end in found.ci95 or () if end is not None]
     return Contest(
@@ -634,9 +642,9 @@ def _of_battles(first: str, other: str, shown: bool, scored: ScoreBattles) -> Co
 
 def _joint(opinions: Sequence[Opinion]) -> tuple[Kind, str]:
     """Returns what the judges that have a say come to, and who is first with all of them."""
-    counted = [one for one in opinions if one.counts]
+    counted = [opinion for opinion in opinions if opinion.counts]
     if not counted:
-        return ("no_answer" if all(one.silent for one in opinions) else "judge_unfit"), ""
+        return ("no_answer" if all(opinion.silent for opinion in opinions) else "judge_unfit"), ""
     kinds, firsts = {one.kind for one in counted}, {one.first for one in counted if one.first}
     if kinds == {"equal"}:
         alike = len({one.comes_to for one in counted}) == 1
@@ -664,7 +672,7 @@ def _steps(kind: Kind, opinions: Sequence[Opinion], known: Known, names: Sequenc
 def _urgent(kind: Kind, opinions: Sequence[Opinion], known: Known) -> Iterable[Advice]:
     if not known.complete:
         yield Advice("finish")
-    blind = tuple(one.judge for one in opinions if one.sees == "not_last")
+    blind = tuple(opinion.judge for opinion in opinions if opinion.sees == "not_last")
     if blind:
         yield Advice("other_judge", names=blind)
     failed = {status: count for status, count in known.unscored.items() if status not in ("pending", "skipped")}
@@ -675,7 +683,7 @@ def _urgent(kind: Kind, opinions: Sequence[Opinion], known: Known) -> Iterable[A
 
 
 def _for_the_answer(kind: Kind, opinions: Sequence[Opinion], names: Sequence[str]) -> Iterable[Advice]:
-    counted = [one for one in opinions if one.counts]
+    counted = [opinion for opinion in opinions if opinion.counts]
     if kind == "alone":
         yield Advice("compare")
     elif kind == "judges_disagree":
@@ -690,7 +698,7 @@ def _for_the_answer(kind: Kind, opinions: Sequence[Opinion], names: Sequence[str
 
 def _more(counted: Sequence[Opinion]) -> Iterable[Advice]:
     """Says how many more pictures would help: for the nearest lead that is not shown, the most that a judge needs."""
-    unsure = [next((one for one in of.contests if one.kind not in WON), None) for of in counted]
+    unsure = [next((contest for contest in of.contests if contest.kind not in WON), None) for of in counted]
     open_ = [one for one in unsure if one is not None]
     if any(one.images < FEWEST_CLUSTERS and one.no_ci95 != "no_spread" for one in open_ if one.images):
         yield Advice("enough", FEWEST_CLUSTERS)
@@ -701,16 +709,16 @@ def _more(counted: Sequence[Opinion]) -> Iterable[Advice]:
 
 
 def _for_trust(opinions: Sequence[Opinion], known: Known) -> Iterable[Advice]:
-    failed = tuple(one.judge for one in opinions if one.examined == "failed")
+    failed = tuple(opinion.judge for opinion in opinions if opinion.examined == "failed")
     if failed:
         yield Advice("failed_audit", names=failed)
-    elsewhere = tuple(one.judge for one in opinions if one.examined == "other_language")
+    elsewhere = tuple(opinion.judge for opinion in opinions if opinion.examined == "other_language")
     tested = (None, "passed", "limited", "failed", "other_language")
-    doubted = tuple(one.judge for one in opinions if one.examined not in tested)
+    doubted = tuple(opinion.judge for opinion in opinions if opinion.examined not in tested)
     if doubted:
         yield Advice("audit", names=doubted)
     if elsewhere:
         yield Advice("audit_language", names=elsewhere)
-    unseen = tuple(one.judge for one in opinions if one.sees in ("off", "unknown"))
+    unseen = tuple(opinion.judge for opinion in opinions if opinion.sees in ("off", "unknown"))
     if unseen:
         yield Advice("controls", known.controls, names=unseen)

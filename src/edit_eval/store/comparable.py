@@ -325,9 +325,9 @@ def _asked(run: Made, judge: AskedJudge) -> dict[str, dict[str, str]]:
     asked = {}
     for sample, questions in zip(run.experiment.samples, run.experiment.asked[judge.name], strict=True):
         texts = {"category": canonical(sample.category), "instruction": sample.instruction}
-        for one in questions:
-            digest = one.digest(0)  # digests of other orders follow from it and the protocol's parameters
-            texts[f"question `{one.question.name}`"] = shown.setdefault(digest, digest[:_DIGITS_SHOWN])
+        for question in questions:
+            digest = question.digest(0)  # digests of other orders follow from it and the protocol's parameters
+            texts[f"question `{question.question.name}`"] = shown.setdefault(digest, digest[:_DIGITS_SHOWN])
         asked[sample.id] = texts
     return asked
 

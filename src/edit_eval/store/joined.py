@@ -51,9 +51,9 @@ def joined(runs: Sequence[Made]) -> Results:
                 scoring[judges[identity]] = run.results.scoring[judge.name]
                 resolved.append({"name": judges[identity], "measures": judge.measures, "replays": judge.replays})
             labels[judge.name] = judges[identity]
-        for one in run.results.judgements:
-            made = replace(one, edit_model=models[one.edit_model], judge=labels[one.judge])
-            made = replace(made, made_in=models[one.made_in]) if one.made_in else made
+        for judgement in run.results.judgements:
+            made = replace(judgement, edit_model=models[judgement.edit_model], judge=labels[judgement.judge])
+            made = replace(made, made_in=models[judgement.made_in]) if judgement.made_in else made
             address = (made.edit_model, made.sample_id, made.edit_seed, made.judge, made.repeat)
             if address not in judgements or not judgements[address].scores:
                 judgements[address] = made

@@ -235,7 +235,7 @@ class Matrix:
 
     def is_there(self, subject: int) -> bool:
         """True if the picture to judge, and all those shown with it, exist."""
-        return all(self.edits[one].status is OK for one in self.shown_edits(subject))
+        return all(self.edits[edit].status is OK for edit in self.shown_edits(subject))
 
     def names_of(self, subject: int) -> tuple[str, str]:
         """Returns the edit model under which a subject stands, `control:` and its kind if it is none's; and the edit
@@ -396,12 +396,12 @@ class Matrix:
             return [ended for one in self.critiques.behind(edit) for ended in self.critiques.tell(one)]
         found, status = [edit], self.edits[edit].status
         for failed in found:
-            for one in self.followers(failed):
-                if self.edits[one].status is PENDING:
+            for follower in self.followers(failed):
+                if self.edits[follower].status is PENDING:
                     was = "was refused" if status in DECLINED else "failed"
                     reason = f"the edit that it follows {was}: {self.edits[edit].reason}"
-                    self.edits[one] = replace(self.edits[one], status=status, reason=reason)
-                    found.append(one)
+                    self.edits[follower] = replace(self.edits[follower], status=status, reason=reason)
+                    found.append(follower)
         return found[1:]
 
     @cached_property

@@ -57,7 +57,7 @@ def unlike_machines(environment: Mapping[str, Any]) -> list[str]:
     """Returns a line for each machine of a start whose Python or libraries differ from those of most machines."""
     machines = environment.get("machines") or ()
     notes: list[str] = []
-    versions = [{"python": one.get("python"), **(one.get("libraries") or {})} for one in machines]
+    versions = [{"python": machine.get("python"), **(machine.get("libraries") or {})} for machine in machines]
     most = {
         name: Counter(each.get(name) for each in versions).most_common(1)[0][0]
         for name in dict.fromkeys(name for each in versions for name in each)

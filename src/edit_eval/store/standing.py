@@ -176,7 +176,9 @@ def standing(run: Made) -> dict[str, Any]:
     asked: dict[str, dict[str, dict[str, str]]] = {sample.id: {} for sample in experiment.samples}
     for judge in judges:
         for sample, questions in zip(experiment.samples, experiment.asked[judge.name], strict=True):
-            asked[sample.id][judge.name] = {one.question.name: one.digest(0)[:DIGITS] for one in questions}
+            asked[sample.id][judge.name] = {
+                question.question.name: question.digest(0)[:DIGITS] for question in questions
+            }
     return {
         "schema": SCHEMA,
         **{key: getattr(experiment, key) for key in ("language", "edit_seeds", "repeats")},
@@ -205,12 +207,12 @@ def standing(run: Made) -> dict[str, Any]:
         ],
         "edits": [
             {
-                "sample": one.sample_id,
-                **{key: getattr(one, key) for key in ("edit_model", "edit_seed", "seed", "status")},
+                "sample": edit.sample_id,
+                **{key: getattr(edit, key) for key in ("edit_model", "edit_seed", "seed", "status")},
             }
-            for one in results.edits
+            for edit in results.edits
         ],
-        "judgements": [judged(one) for one in results.judgements],
+        "judgements": [judged(judgement) for judgement in results.judgements],
         "battles": [judged(one) for one in (*results.battles, *results.stored)],
         **({"joined": dict(results.joined)} if results.joined else {}),
         "examined": {judge: one.kept() for judge, one in run.examined.items()},
@@ -280,70 +282,79 @@ def _damaged(name: str, problem: object, again: str) -> ConfigurationError:
 
 def _made(file: _File, name: str) -> Standing:
     """Builds the run. Raises `ValueError` or `KeyError` for content that no run can have."""
-    _refuse_twice("sample", [one.id for one in file.samples])
-    _refuse_twice("edit model", [one.name for one in file.edit_models])
-    _refuse_twice("judge", [one.name for one in file.judges])
+    _refuse_twice("sample", [sample.id for sample in file.samples])
+    _refuse_twice("edit model", [model.name for model in file.edit_models])
+    _refuse_twice("judge", [judge.name for judge in file.judges])
     for judge in file.judges:
         if strange := [name for name, scale in judge.scoring.scales.items() if not scale.is_a_range]:
             raise ValueError(f"the scale of {strange[0]} by {judge.name}")
     samples = tuple(
         Sample(
-            id=one.id,
-            index=one.index,
-            category=one.category,
-            pictures={name: Picture(path="", digest=digest) for name, digest in one.pictures.items()},
-            instruction=one.instruction,
-            cluster=one.cluster,
-            fault=Text("a bad sample") if one.bad else "",
+            id=sample.id,
+            index=sample.index,
+            category=sample.category,
+            pictures={name: Picture(path="", digest=digest) for name, digest in sample.pictures.items()},
+            instruction=sample.instruction,
+            cluster=sample.cluster,
+            fault=Text("a bad sample") if sample.bad else "",
         )
-        for one in file.samples
+        for sample in file.samples
     )
     asked = {
         judge.name: [
-            tuple(_Asked(_Named(name), known) for name, known in one.asked.get(judge.name, {}).items())
-            for one in file.samples
+            tuple(_Asked(_Named(name), known) for name, known in sample.asked.get(judge.name, {}).items())
+            for sample in file.samples
         ]
         for judge in file.judges
     }
-    categories = {one.id: one.category for one in samples}
-    models = tuple(one.name for one in file.edit_models)
+    categories = {sample.id: sample.category for sample in samples}
+    models = tuple(model.name for model in file.edit_models)
     scoring = {judge.name: judge.scoring for judge in file.judges}
     of_one = tuple(judge.name for judge in file.judges if not judge.of_two)
     edits = tuple(
         Edit(
             key="",
-            sample_id=one.sample,
-            edit_model=one.edit_model,
-            seed=one.seed,
-            edit_seed=one.edit_seed,
-            status=one.status,
-            image="-" if one.status is Status.OK else "",
+            sample_id=edit.sample,
+            edit_model=edit.edit_model,
+            seed=edit.seed,
+            edit_seed=edit.edit_seed,
+            status=edit.status,
+            image="-" if edit.status is Status.OK else "",
         )
-        for one in file.edits
+        for edit in file.edits
     )
     _refuse_other_cells(
         "edits",
-        ((one.sample_id, one.edit_model, one.edit_seed) for one in edits),
+        ((edit.sample_id, edit.edit_model, edit.edit_seed) for edit in edits),
         (categories, models, range(file.edit_seeds)),
     )
     _refuse_other_cells(
         "judgements",
-        ((one.sample, one.edit_model, one.edit_seed, one.judge, one.repeat) for one in file.judgements),
+        (
+            (judgement.sample, judgement.edit_model, judgement.edit_seed, judgement.judge, judgement.repeat)
+            for judgement in file.judgements
+        ),
         (categories, models, range(file.edit_seeds), of_one, range(file.repeats)),
     )
-    for one in file.battles:
-        if one.edit_model not in models or one.other not in models or one.edit_seed not in range(file.edit_seeds):
-            raise ValueError(f"a battle of {one.edit_model} and {one.other}, seed {one.edit_seed}")
+    for battle in file.battles:
+        if (
+            battle.edit_model not in models
+            or battle.other not in models
+            or battle.edit_seed not in range(file.edit_seeds)
+        ):
+            raise ValueError(f"a battle of {battle.edit_model} and {battle.other}, seed {battle.edit_seed}")
     results = Results(
         name=Path(name).name,
         directory=name,
         samples=samples,
         edits=edits,
-        judgements=tuple(as_judgement(one, categories, scoring[one.judge]) for one in file.judgements),
+        judgements=tuple(
+            as_judgement(judgement, categories, scoring[judgement.judge]) for judgement in file.judgements
+        ),
         edit_models=models,
         judges=of_one,
         scoring=scoring,
-        battles=tuple(as_judgement(one, categories, scoring[one.judge]) for one in file.battles),
+        battles=tuple(as_judgement(battle, categories, scoring[battle.judge]) for battle in file.battles),
         battle_judges=tuple(judge.name for judge in file.judges if judge.of_two),
         joined=file.joined,
         rounds=file.rounds,

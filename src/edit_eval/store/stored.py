@@ -43,7 +43,7 @@ class StoredBattles(msgspec.Struct):
 
 def stored_battles(run: str, joined: Mapping[str, int], battles: Sequence[Judgement]) -> StoredBattles:
     """Returns the battles in the form of the copy."""
-    return StoredBattles(run, dict(joined), [msgspec.convert(judged(one), StandingRow) for one in battles])
+    return StoredBattles(run, dict(joined), [msgspec.convert(judged(battle), StandingRow) for battle in battles])
 
 
 def keep_stored(directory: RunDirectory, battles: StoredBattles) -> None:
@@ -66,8 +66,8 @@ def read_stored(
     try:
         found = read_json(path, StoredBattles, MOST_BYTES)
         battles = tuple(
-            replace(as_judgement(one, categories, scoring[one.judge]), made_in=found.run, counts=False)
-            for one in found.battles
+            replace(as_judgement(battle, categories, scoring[battle.judge]), made_in=found.run, counts=False)
+            for battle in found.battles
         )
     except (UnfitFile, KeyError, ValueError) as error:
         why: Any = error.reason if isinstance(error, UnfitFile) else error

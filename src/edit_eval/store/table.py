@@ -61,14 +61,14 @@ class JudgementTable:
     def by_kind(self) -> dict[str, list[Judgement]]:
         """Returns the rows by kind; those of edits that do not count, a critic's, as `critique`."""
         found: dict[str, list[Judgement]] = {"edit": [], "battle": [], "control": [], "rewriting": [], "critique": []}
-        for one in self.rows():
-            found["critique" if one.kind == "edit" and not one.counts else one.kind].append(one)
+        for row in self.rows():
+            found["critique" if row.kind == "edit" and not row.counts else row.kind].append(row)
         return found
 
     @property
     def is_complete(self) -> bool:
         """True if no row that counts is pending."""
-        return not any(one.status is PENDING and one.counts for one in self.rows("edit", "battle"))
+        return not any(row.status is PENDING and row.counts for row in self.rows("edit", "battle"))
 
     @property
     def rounds(self) -> int:
@@ -218,7 +218,7 @@ class LiveTable(JudgementTable):
             edits.append((matrix.shown_edit(number), [one for one in every if one.judge not in critics]))
             critiques += [one for one in every if one.judge in critics and not one.made_in]
         battles = [one for battle in matrix.design.of_sample(place) for one in matrix.cells.judgements_of(battle)]
-        return OfSample(matrix.samples[place], edits, [matrix.judgement(one) for one in battles], critiques)
+        return OfSample(matrix.samples[place], edits, [matrix.judgement(battle) for battle in battles], critiques)
 
     def edit_of_key(self, key: str) -> Edit | None:
         """Returns the edit with that key, if it has a picture."""

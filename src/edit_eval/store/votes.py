@@ -123,16 +123,16 @@ class Votes:
         clusters = {sample.id: sample.cluster for sample in samples}
         return [
             Vote(
-                sample_id=one.sample,
-                left=one.left,
-                right=one.right,
-                choice=one.choice,
-                rater=one.rater,
-                edit_seed=one.edit_seed,
-                cluster=clusters.get(one.sample, ""),
-                weight=one.weight,
+                sample_id=line.sample,
+                left=line.left,
+                right=line.right,
+                choice=line.choice,
+                rater=line.rater,
+                edit_seed=line.edit_seed,
+                cluster=clusters.get(line.sample, ""),
+                weight=line.weight,
             )
-            for one in self.lines
+            for line in self.lines
         ]
 
 
@@ -172,7 +172,7 @@ def add_saved_votes(run: Path, files: Iterable[Path]) -> dict[str, int]:
     """
     asked = {line.ticket: line for line in read_asked(run)}
     together = [saved_votes(file, asked) for file in files]
-    found = chain(*sorted(together, key=lambda votes: max((one.at for one in votes), default=0.0)))
+    found = chain(*sorted(together, key=lambda votes: max((vote.at for vote in votes), default=0.0)))
     known = _last(run, Damage())
     ever = {_said(line) for line in read(run / VOTES, Damage()).of(VoteLine)}  # including replaced votes
     counts = {"new": 0, "changed": 0, "already": 0}
@@ -288,7 +288,7 @@ def write_votes(votes: Votes, samples: Iterable[Sample], file: Path, *, every: b
         rows = [[line.sample, *(getattr(line, name) for name in names[1:])] for line in votes.lines]
     else:
         names, ratings = SCORES, ratings_of(votes.counted(samples))
-        rows = [[getattr(one, name) for name in names] for one in ratings]
+        rows = [[getattr(rating, name) for name in names] for rating in ratings]
     if str(file) == "-":
         write_rows(sys.stdout, names, rows)
         return

@@ -126,7 +126,7 @@ class Guard:
         return None
 
     def _of_token(self, scope: Scope, headers: Mapping[str, str]) -> Refusal | None:
-        if not self.token or any(self.is_token(one) for one in self.tokens(scope, headers) if one):
+        if not self.token or any(self.is_token(token) for token in self.tokens(scope, headers) if token):
             return None
         return self.no_token
 

@@ -130,8 +130,10 @@ def _imported(data: bytes, path: Path, roots: Sequence[Path]) -> list[Path]:
             continue
         for root in where:
             paths = [root.joinpath(*parts[:count]) for count in range(1, len(parts) + 1)]
-            files = [file for one in paths for file in (one.with_name(f"{one.name}.py"), one / "__init__.py")]
-            found += [one for one in files if one.is_file() and not {"site-packages", "dist-packages"} & set(one.parts)]
+            files = [file for path in paths for file in (path.with_name(f"{path.name}.py"), path / "__init__.py")]
+            found += [
+                file for file in files if file.is_file() and not {"site-packages", "dist-packages"} & set(file.parts)
+            ]
     return found
 
 

@@ -161,8 +161,8 @@ def fetch(configuration: Configuration) -> Iterator[Fetched]:
         yield _fetched("benchmark", data_path, local_path(data_path, getattr(cls, "wanted", ("*",))))
         if hasattr(cls, "rows_file") and (rows := cls(make_parameters(cls, benchmark.parameters)).rows_file):
             yield _fetched(Text("rows of the benchmark"), str(rows), rows.fetch())
-    models = [(Text("edit model"), one) for one in configuration.edit_models.values()]
-    for kind, section in [*models, *(("judge", one) for one in configuration.judges.values())]:
+    models = [(Text("edit model"), model) for model in configuration.edit_models.values()]
+    for kind, section in [*models, *(("judge", judge) for judge in configuration.judges.values())]:
         name, revision = section.parameters.get("model_name"), section.parameters.get("revision")
         if isinstance(name, str) and name:
             folder = Path(name).expanduser().absolute()

@@ -70,7 +70,7 @@ def imagined(configuration: Configuration, categories: Sequence[str]) -> Experim
     )
     evaluation, controls = configuration.evaluation, configuration.evaluation.controls
     columns, told = columns_of(
-        configuration, [_as_written(one, configuration.folder, "") for one in configuration.edit_models.values()]
+        configuration, [_as_written(model, configuration.folder, "") for model in configuration.edit_models.values()]
     )
     made = Experiment(
         samples=samples,

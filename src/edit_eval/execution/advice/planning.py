@@ -407,15 +407,15 @@ def _words(
 def _tokens(configuration: Configuration, experiment: Experiment, seen: Results, work: ImaginedWork) -> list[str]:
     """Returns a line for each judge whose server counted tokens in the seen run: how many this run would take."""
     notes = list[str]()
-    for one in tokens(seen):
-        if one.judge in configuration.judges:
-            questions = sum(work.asked.get(f"judge:{one.judge}", (0, 0)))
+    for token in tokens(seen):
+        if token.judge in configuration.judges:
+            questions = sum(work.asked.get(f"judge:{token.judge}", (0, 0)))
             every = (*seen.judgements, *seen.battles, *seen.critiques)
-            before = max(len(each.readings) for each in every if each.judge == one.judge) or 1
-            times = questions / experiment.questions_a_pair.get(one.judge, 1.0) / before / one.judgements
-            read, written = times * one.read, times * one.written
-            cost = cost_of(configuration.judges[one.judge].parameters.get("price"), read, written)
-            notes.append(Text("tokens, as in {}: {}", seen.name, token_words(one.judge, read, written, cost)))
+            before = max(len(each.readings) for each in every if each.judge == token.judge) or 1
+            times = questions / experiment.questions_a_pair.get(token.judge, 1.0) / before / token.judgements
+            read, written = times * token.read, times * token.written
+            cost = cost_of(configuration.judges[token.judge].parameters.get("price"), read, written)
+            notes.append(Text("tokens, as in {}: {}", seen.name, token_words(token.judge, read, written, cost)))
     return notes
 
 

@@ -108,9 +108,11 @@ def _seen(key: str, seen: Results | None, readings: int) -> Duration | None:
         return None
     kind, _, name = key.partition(":")
     spans: dict[str, list[float]] = {"starting": [], "loading": [], "unloading": []}
-    for one in seen.activities:
-        if one.kind in spans and one.model == name and one.role in (kind, "") and not one.what:  # it succeeded
-            spans[one.kind].append(one.end - one.begin)
+    for activity in seen.activities:
+        if (
+            activity.kind in spans and activity.model == name and activity.role in (kind, "") and not activity.what
+        ):  # it succeeded
+            spans[activity.kind].append(activity.end - activity.begin)
     start, load, unload = (sum(some) / len(some) if some else 0.0 for some in spans.values())
     if kind == "edit":
         units = [e.seconds for e in seen.edits if e.edit_model == name and e.status is Status.OK]

@@ -321,7 +321,11 @@ def shared_environments(questions: Sequence[EnvironmentProbe]) -> list[Finding]:
         if not pinned:
             continue
         who = re.sub(": its server$", "", engine.who)
-        others = [one.who for one in questions if one.python == engine.python and _needs_other_versions(one, pinned)]
+        others = [
+            question.who
+            for question in questions
+            if question.python == engine.python and _needs_other_versions(question, pinned)
+        ]
         others = [other for other in dict.fromkeys(others) if other != engine.who and other != who]
         if others:
             text = Text("{} shares {} with {}: {}", engine.who, engine.python, others, PINS[pinned])

@@ -210,7 +210,7 @@ class Conversation:
             kinds, count = self._tasks.pop(message["task"])
             results = message.get("results", [])
             if event == "done" and not (
-                len(results) == count and all(any(_has(kind, one) for kind in kinds) for one in results)
+                len(results) == count and all(any(_has(kind, result) for kind in kinds) for result in results)
             ):
                 raise ValueError("`done` with other results than were asked for")
         return True

@@ -70,7 +70,7 @@ def _cells(matrix: Matrix, position: int, edit_models: Sequence[int], judges: Se
 
 def _first_battle(matrix: Matrix, position: int, judge: int) -> int | None:
     for battle in matrix.design.of_sample(position):
-        if all(matrix.edits[one].status in (Status.OK, Status.PENDING) for one in matrix.shown_edits(battle)):
+        if all(matrix.edits[edit].status in (Status.OK, Status.PENDING) for edit in matrix.shown_edits(battle)):
             for number in matrix.cells.judgements_of(battle):
                 if matrix.cells.parts(number)[1] == judge:
                     return number
@@ -152,7 +152,9 @@ class Pilot:
     def _in_words(self, failed: Sequence[Edit | Judgement]) -> str:
         last = failed[-1]
         judged = [one for one in failed if isinstance(one, Judgement)]
-        way = next((one.advice(judged) for one in self._matrix.judges if judged and one.name == judged[-1].judge), "")
+        way = next(
+            (judge.advice(judged) for judge in self._matrix.judges if judged and judge.name == judged[-1].judge), ""
+        )
         statuses = ",".join(dict.fromkeys(one.status.value for one in failed))
         mend = Text("{}, then run again with --retry {}", way or Text("fix that"), statuses)
         if isinstance(last, Edit):

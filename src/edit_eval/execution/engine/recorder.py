@@ -84,7 +84,7 @@ class Recorder:
             needs = edit_needs(self._matrix, number)
         else:
             pending = any(is_left(self._matrix, cell) for cell in task.units)
-            needs = [one for cell in task.units for one in self._needs(cell)]
+            needs = [need for cell in task.units for need in self._needs(cell)]
         if pending and not self._left.isdisjoint(needs):
             self.leave(task)
             return True
@@ -280,7 +280,7 @@ class Recorder:
         self._tell_ended(ended, judged)
 
     def _judgements_of(self, edits: Iterable[int]) -> list[Judgement]:
-        about = dict.fromkeys(shown for one in edits for shown in self._matrix.shown_with(one))
+        about = dict.fromkeys(shown for edit in edits for shown in self._matrix.shown_with(edit))
         asked = filter(self._matrix.is_open, about)
         return [self._matrix.judgement(n) for one in asked for n in self._matrix.cells.judgements_of(one)]
 
@@ -356,7 +356,7 @@ class Recorder:
             self._tell_ended(ended, self._judgements_of(ended))
         elif before is not Status.PENDING and self._matrix.edits[number].status is Status.PENDING:
             model = self._matrix.experiment.made_with(self._matrix.edits[number].edit_model)
-            needs = [one for one in edit_needs(self._matrix, number) if is_to_come(self._matrix, one)]
+            needs = [need for need in edit_needs(self._matrix, number) if is_to_come(self._matrix, need)]
             self._work.add(f"edit:{model}", [number], after=needs, phase=phase)
             for cell in made:
                 self._ask_later(cell, phase)
@@ -402,11 +402,11 @@ class Recorder:
         """Returns those of these edits and cells that are still to come in this start."""
         matrix, first = self._matrix, settled(self._matrix, 0)
         return [
-            one
-            for one in needs
-            if one is not None
-            and one not in self._left
-            and (is_left(matrix, one - first) if one >= first else matrix.edits[one].status is Status.PENDING)
+            need
+            for need in needs
+            if need is not None
+            and need not in self._left
+            and (is_left(matrix, need - first) if need >= first else matrix.edits[need].status is Status.PENDING)
         ]
 
     def activity(self, device: str, kind: str, model: str, begin: float, end: float, what: str) -> None:

@@ -119,7 +119,7 @@ def is_to_come(matrix: Matrix, what: int) -> bool:
 
 
 def _edit_waits(matrix: Matrix, edits: Sequence[int]) -> list[int]:
-    return [one for edit in edits for one in edit_needs(matrix, edit) if is_to_come(matrix, one)]
+    return [need for edit in edits for need in edit_needs(matrix, edit) if is_to_come(matrix, need)]
 
 
 def _cell_waits(matrix: Matrix, cells: Sequence[int]) -> list[int]:

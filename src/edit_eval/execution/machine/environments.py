@@ -500,4 +500,4 @@ def _read_pip_settings(text: str) -> dict[str, str]:
             value = match["value"]
         found[match["section"], match["key"]] = value
     order = ("global", "install", ":env:")
-    return {key: value for (_, key), value in sorted(found.items(), key=lambda one: order.index(one[0][0]))}
+    return {key: value for (_, key), value in sorted(found.items(), key=lambda item: order.index(item[0][0]))}

@@ -278,7 +278,7 @@ def _is_linear(key: str, tensor: Mapping[str, Any]) -> bool:
     """True for the matrix of a linear layer, by its name and shape: no embedding, no head, no experts kept as one."""
     modules = key.split(".")
     linear = modules[-1] == "weight" and len(tensor["shape"]) == 2 and tensor["dtype"] in FLOATING
-    return linear and not NOT_QUANTISED & {*modules[-2:-1], *(one for one in modules if one == "experts")}
+    return linear and not NOT_QUANTISED & {*modules[-2:-1], *(module for module in modules if module == "experts")}
 
 
 def _tensor_numbers(tensor: Mapping[str, Any]) -> int:

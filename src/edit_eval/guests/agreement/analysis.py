@@ -46,7 +46,7 @@ class AgreementAnalysis(Analysis[JudgesAgreement]):
     def wanted(self, records: RunRecords) -> Sequence[Parameters]:
         """Once, where there are two judges or repeats."""
         results = records.results
-        several = len(results.judges) > 1 or any(one.repeat for one in results.judgements)
+        several = len(results.judges) > 1 or any(judgement.repeat for judgement in results.judgements)
         return [self.Parameters()] if several else []
 
     def compute(self, records: RunRecords, parameters: Parameters) -> JudgesAgreement:

@@ -18,7 +18,7 @@ CHOICES_OF_DATA = {"A": "left", "B": "right", "tie": "tie"}
 
 def beside_choices(results: Results) -> BesideChoices | None:
     """Compares judges with them. None if the data have no choices, or the run has no edit models `A` and `B`."""
-    facts = {one.id: one.facts for one in results.samples if one.facts.get("chosen") in CHOICES_OF_DATA}
+    facts = {sample.id: sample.facts for sample in results.samples if sample.facts.get("chosen") in CHOICES_OF_DATA}
     if not facts or not {"A", "B"} <= {*results.edit_models}:
         return None
 
@@ -42,7 +42,7 @@ def beside_choices(results: Results) -> BesideChoices | None:
         constant = None if first is None else max(first, 1 - first)
         judges.append(JudgeBesideChoices(**msgspec.structs.asdict(row), constant=constant))
     people = [choices(one, chosen, image) for one in voters_of(every)]
-    agrees = [one.agrees for one in people if one.agrees is not None]
+    agrees = [person.agrees for person in people if person.agrees is not None]
     mean = math.fsum(agrees) / len(agrees) if agrees else None
     return BesideChoices(
         judges=judges,

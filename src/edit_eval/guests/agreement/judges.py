@@ -22,15 +22,15 @@ def cards_of(results: Results, score: str | None = None) -> dict[str, JudgeCard]
     results = results.once
     judges = judges_of(results, score)
     judgements: dict[str, list[Judgement]] = {judge: [] for judge in judges}
-    for one in results.judgements:
-        if one.judge in judgements:
-            judgements[one.judge].append(one)
+    for judgement in results.judgements:
+        if judgement.judge in judgements:
+            judgements[judgement.judge].append(judgement)
     return {name: judge_card(judgements[name], judge) for name, judge in judges.items()}
 
 
 def judge_card(judgements: Sequence[Judgement], judge: Instrument) -> JudgeCard:
     """Counts how often a judge gave no score, and the ends of its scale."""
-    outcomes = [outcome for one in judgements if (outcome := one.outcome(judge.score)) is not None]
+    outcomes = [outcome for judgement in judgements if (outcome := judgement.outcome(judge.score)) is not None]
     counts = Counter(status for status, _ in outcomes)
     unscored = sum(counts[status] for status in JUDGE_FAILED)
     asked = counts[Status.OK] + unscored

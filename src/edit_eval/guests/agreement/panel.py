@@ -88,7 +88,7 @@ _JudgedByEach = Sequence[tuple[Instrument, Sequence[Judgement]]]
 
 def _mean(judge: Instrument, repeats: Sequence[Judgement], missing: float) -> float:
     """Returns the mean of its scores, with `missing` in place of each missing one."""
-    scores = [one.scores.get(judge.score, missing) for one in repeats] or [missing]
+    scores = [repeat.scores.get(judge.score, missing) for repeat in repeats] or [missing]
     return math.fsum(scores) / len(scores)
 
 

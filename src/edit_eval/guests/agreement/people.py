@@ -53,7 +53,7 @@ def _matched(results: Results, ratings: Sequence[Rating], score: str | None, res
     judges = judges_of(results, score)
     known = {Item.of(edit) for edit in results.edits}
     names = {of.score for of in judges.values()}
-    there = [one for one in ratings if Item.of(one) in known]
+    there = [rating for rating in ratings if Item.of(rating) in known]
     usable = [one for one in there if one.score_name in names | {""}]
     if not usable:
         raise ConfigurationError(_nothing_matches(ratings, there, known, names))
@@ -67,7 +67,7 @@ def _nothing_matches(
     if not ratings:
         return Text("there are no scores by people")
     if there:
-        theirs, ours = (", ".join(sorted(some)) for some in ({one.score_name for one in ratings}, names))
+        theirs, ours = (", ".join(sorted(some)) for some in ({rating.score_name for rating in ratings}, names))
         return Text("none of the {} scores by people is about {}; they are about {}", len(ratings), ours, theirs)
     one, (edit_model, sample, edit_seed, _) = ratings[0], min(known, default=Item("", "", 0))
     return Text(
@@ -103,7 +103,7 @@ def people_agreement(
             _two_beside_people(a, b, found) for a, b in combinations(found.judges.values(), 2) if a.score == b.score
         ],
         raters=_raters(found.first, found.samples),
-        people=len({one.rater for one in found.ratings}),
+        people=len({rating.rater for rating in found.ratings}),
         scores=len(found.ratings),
         unmatched=len(ratings) - len(found.ratings),
     )

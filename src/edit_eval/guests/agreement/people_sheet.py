@@ -116,9 +116,9 @@ def edits_table(judges: Sequence[Whose[BesidePeople]]) -> Table[Whose[Any]]:
         ),
         rows=[
             row
-            for one in judges
+            for judge in judges
             for row in with_parts(
-                Text("{}: {}", one.name, score_name(one.found.score)), one.found, one.found.edit_models
+                Text("{}: {}", judge.name, score_name(judge.found.score)), judge.found, judge.found.edit_models
             )
         ],
         group=NAME,
@@ -161,7 +161,7 @@ def like_table(judges: Sequence[Whose[BesidePeople]], raters: Raters | None) -> 
 
 def models_table(judges: Sequence[Whose[BesidePeople]], raters: Raters | None) -> Table[Whose[Any]]:
     """Returns whether each judge orders the edit models as people do; no row if nothing is known."""
-    rows: list[Whose[Any]] = [Whose(one.name, one.found.between_models) for one in judges]
+    rows: list[Whose[Any]] = [Whose(judge.name, judge.found.between_models) for judge in judges]
     known = any(row.found.spearman is not None or row.found.separated > 0 for row in rows)
     person = [Whose(Text("one person"), raters.between_models)] if raters else []
 
@@ -208,14 +208,14 @@ def pairs_table(pairs: Sequence[TwoBesidePeople]) -> Table[Whose[TwoBesidePeople
 
 def unscored_lines(judges: Sequence[Whose[BesidePeople]]) -> Iterator[Text]:
     """Yields what people say of edits left unscored by a judge: a line for each judge that left any."""
-    for one in judges:
-        left = one.found.unscored
+    for judge in judges:
+        left = judge.found.unscored
         if left.n:
             yield Text(
                 "{} left {} of {} unscored: people gave these {} on average, the others {} (difference {})",
-                one.name,
+                judge.name,
                 left.n,
-                one.found.total,
+                judge.found.total,
                 *map(formats.score, (left.people_mean, left.people_mean_scored)),
                 f"{signed(left.difference)} {signed_span(left.ci95)}",
             )
@@ -223,12 +223,12 @@ def unscored_lines(judges: Sequence[Whose[BesidePeople]]) -> Iterator[Text]:
 
 def calibration_lines(judges: Sequence[Whose[BesidePeople]]) -> Iterator[Text]:
     """Yields how well each judge's score predicts people's: a line per judge."""
-    for one in judges:
-        if found := one.found.calibration:
+    for judge in judges:
+        if found := judge.found.calibration:
             yield Text(
                 "{}, calibrated, predicts people's mean score to ±{} (root mean square, on source "
                 "images it was not fitted to): {} of its variance. The map is in --json.",
-                one.name,
+                judge.name,
                 formats.score(found.rmse),
                 f"{max(0.0, found.explained):.0%}",
             )

@@ -281,8 +281,8 @@ def _weighted_ranks(of_levels: IntArray, weights: FloatArray) -> FloatArray:
 def _row_ranks(values: FloatArray) -> FloatArray:
     """Computes midranks within each row: for each value how many are smaller, and half of those that are equal."""
     columns = range(values.shape[1])
-    smaller = sum((values[:, [one]] < values).astype(np.float64) for one in columns)
-    equal = sum((values[:, [one]] == values).astype(np.float64) for one in columns)
+    smaller = sum((values[:, [column]] < values).astype(np.float64) for column in columns)
+    equal = sum((values[:, [column]] == values).astype(np.float64) for column in columns)
     return np.asarray(np.where(np.isnan(values), math.nan, smaller + equal / 2), dtype=np.float64)
 
 

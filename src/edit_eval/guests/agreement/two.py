@@ -43,7 +43,7 @@ from edit_eval.statistics.series import gain
 def samples_of(results: Results, instruments: Iterable[Instrument], *, resamples: int = 1_000) -> Samples:
     """Returns the samples that these have answered about, with the run's source images."""
     sources = {sample.id: sample.cluster for sample in results.samples}
-    return Samples([one.answers for one in instruments], sources, resamples=resamples)
+    return Samples([instrument.answers for instrument in instruments], sources, resamples=resamples)
 
 
 @dataclass(frozen=True, eq=False)

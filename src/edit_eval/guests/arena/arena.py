@@ -58,7 +58,7 @@ class Arena(Loan):
         Raises `ConfigurationError` if pictures cannot be had or read.
         """
         keep_stored(directory, self.battles)
-        there = {(one.sample_id, one.edit_model, one.edit_seed): one for one in self.made.results.edits}
+        there = {(edit.sample_id, edit.edit_model, edit.edit_seed): edit for edit in self.made.results.edits}
         wanted: dict[str, dict[tuple[str, int], int]] = defaultdict(dict)
         for number, edit in enumerate(matrix.edits):
             found = there.get((edit.sample_id, edit.edit_model, edit.edit_seed))
@@ -181,7 +181,7 @@ def _joined(experiment: Experiment, configuration: Configuration) -> tuple[Exper
         if one.judge == theirs
     ]
     turn = 1 + max(results.joined.values(), default=0)
-    new = dict.fromkeys((one.name for one in experiment.edit_models), turn)
+    new = dict.fromkeys((model.name for model in experiment.edit_models), turn)
     kept = stored_battles(name, {**results.joined, **new}, battles)
     good = sum(not (sample.fault or sample.follows) for sample in joined.samples)
     judges, notes = (
@@ -200,7 +200,7 @@ def _joined(experiment: Experiment, configuration: Configuration) -> tuple[Exper
         if given is None:
             judges.append(judge)
             continue
-        its = [one for one in battles if one.judge == judge.name]
+        its = [battle for battle in battles if battle.judge == judge.name]
         resolved, remarks = _resolved(given, judge, its, results, good)
         judges.append(_with_pairs(judge, replace(resolved, digest=kept.digest), configuration.folder))
         notes += remarks
@@ -242,7 +242,9 @@ def _their_name(experiment: Experiment, judge: AskedJudge, made: Made, name: str
             )
         )
     wanted = asked_alike(ours, judge)
-    there = {one.name: differences(wanted, asked_alike(made, one)) for one in made.experiment.judges if one.of_two}
+    there = {
+        judge.name: differences(wanted, asked_alike(made, judge)) for judge in made.experiment.judges if judge.of_two
+    }
     for other, different in there.items():
         if not different:
             return other
@@ -262,7 +264,9 @@ def _nearest(there: dict[str, list[Any]]) -> tuple[str, list[str]]:
 def _with_columns(experiment: Experiment, made: Made, name: str) -> Experiment:
     """Returns the experiment with the other run's edit models behind its own."""
     theirs, makers = made.experiment.edit_models, made.experiment.makers
-    if same := next((one for one in experiment.edit_models if experiment.makers[one.name] in makers.values()), None):
+    if same := next(
+        (model for model in experiment.edit_models if experiment.makers[model.name] in makers.values()), None
+    ):
         raise ConfigurationError(
             Text(
                 "{}: {} has the edit model {} already; leave it out here, its edits are taken over",
@@ -272,7 +276,7 @@ def _with_columns(experiment: Experiment, made: Made, name: str) -> Experiment:
             )
         )
     names = {one.name for one in theirs}
-    if same := next((one for one in experiment.edit_models if one.name in names), None):
+    if same := next((model for model in experiment.edit_models if model.name in names), None):
         raise ConfigurationError(
             Text("{}: {} has another edit model of the name {}; give this one another name", _KEY, name, same.name)
         )

@@ -49,13 +49,13 @@ def steps(votes: Sequence[Vote], edit_models: Sequence[str], samples: int, most:
             battle = vote.sample_id, vote.edit_seed, other
             of[mine, vote.group][battle].append(sign * (vote.left_gets - chance))
     groups = [np.array([np.mean(both) for both in battles.values()]) for battles in of.values()]
-    count, total = sum(map(len, groups)), float(sum((one**2).sum() for one in groups))
-    within = sum(float(((one - one.mean()) ** 2).sum()) for one in groups)
+    count, total = sum(map(len, groups)), float(sum((group**2).sum() for group in groups))
+    within = sum(float(((group - group.mean()) ** 2).sum()) for group in groups)
     freedom = count - len(groups)
     # One battle on each image says nothing of how alike several would be: as if half of it were the image's.
     w = within / freedom if freedom else total / count / 2
-    size = float(np.mean([1 / len(one) for one in groups]))
-    b = max(0.0, float(np.mean([one.mean() ** 2 for one in groups])) - w * size) if freedom else w
+    size = float(np.mean([1 / len(group) for group in groups]))
+    b = max(0.0, float(np.mean([group.mean() ** 2 for group in groups])) - w * size) if freedom else w
     images = len({group for _, group in of})
     information, each = float(np.mean(known)), samples / images
     from scipy.stats import t

@@ -56,7 +56,9 @@ def _judged(
 ) -> JudgedAnchors:
     drawn = passport.benchmark
     trial = trial_of(configuration, judge, seed=drawn["seed"], scenes=drawn["scenes"], size=drawn["size"])
-    chosen = trial.benchmark.filters.model_copy(update={"sample_ids": tuple(one.sample for one in passport.anchors)})
+    chosen = trial.benchmark.filters.model_copy(
+        update={"sample_ids": tuple(anchor.sample for anchor in passport.anchors)}
+    )
     trial = trial.model_copy(update={"benchmark": trial.benchmark.model_copy(update={"filters": chosen})})
     place = [asked.name for asked in run.experiment.judges].index(judge.name)
     folder = run.path / FOLDER / f"{place}"
@@ -65,7 +67,7 @@ def _judged(
     number = len(times) - 1 if unfinished else len(times)
     made = evaluate(trial, run_dir=folder / f"{number:04d}", report=False)
     pixels = {edit.sample_id: edit.pixels for edit in made.results.edits}
-    as_before = {one.sample for one in passport.anchors if pixels.get(one.sample) == one.pixels}
+    as_before = {anchor.sample for anchor in passport.anchors if pixels.get(anchor.sample) == anchor.pixels}
     if not as_before:
         raise ConfigurationError(
             Text(
@@ -76,8 +78,8 @@ def _judged(
             )
         )
     scores = {
-        one.sample_id: one.score
-        for one in made.results.judgements
-        if one.score is not None and one.sample_id in as_before
+        judgement.sample_id: judgement.score
+        for judgement in made.results.judgements
+        if judgement.score is not None and judgement.sample_id in as_before
     }
     return JudgedAnchors(date=datetime.now(UTC).date().isoformat(), scores=scores)

@@ -58,14 +58,14 @@ class Examined(Examination):
         """The anchors' scores for the run: as judged again for it, else those of the passport."""
         if self.judged is not None:
             return self.judged.scores
-        return {} if self.passport is None else {one.sample: one.score for one in self.passport.anchors}
+        return {} if self.passport is None else {anchor.sample: anchor.score for anchor in self.passport.anchors}
 
     @property
     def drift(self) -> Drift | None:
         """Drift of the anchors from the passport's; None if they were not judged again, or cannot be tested."""
         if self.passport is None or self.judged is None:
             return None
-        before = {one.sample: one.score for one in self.passport.anchors}
+        before = {anchor.sample: anchor.score for anchor in self.passport.anchors}
         anchors = _judged_twice(self.passport, before, self.judged.scores)
         return drift(anchors, self.passport.repeated, self.passport.span)
 
@@ -230,7 +230,7 @@ def _read_judged(path: Path) -> JudgedAnchors | None:
 
 
 def _judged_twice(passport: Passport, before: Mapping[str, float], now: Mapping[str, float]) -> list[JudgedTwice]:
-    rungs = {one.sample: one.rung for one in passport.anchors}
+    rungs = {anchor.sample: anchor.rung for anchor in passport.anchors}
     both = [sample for sample in rungs if sample in before and sample in now]
     return [JudgedTwice(sample, rungs[sample], before[sample], now[sample]) for sample in both]
 

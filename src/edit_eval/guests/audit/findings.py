@@ -86,7 +86,7 @@ class Findings:
         whole = [scene for scene in trial.scenes() if trial.score(scene, "extra") is not None]  # no brief ones
         for category in trial.categories():
             scenes = [one for one in whole if trial.by_scene[one][0].category == category]
-            scenes = [one for one in scenes if one not in twice] or scenes
+            scenes = [scene for scene in scenes if scene not in twice] or scenes
             for place, rung in enumerate(("right", "middle", "copy", "middle", "right")[:each]):
                 scene = scenes[place * len(scenes) // each] if scenes else ""
                 half = "dose_50" if trial.score(scene, "dose_50") is not None else "extra"

@@ -260,10 +260,12 @@ class Trial:
     def of(cls, results: Results, judge: str) -> Trial:
         """Collects the scores by one judge of an audit's run; edits that were not drawn are left out."""
         facts = {sample.id: sample.facts[AUDIT] for sample in results.samples if AUDIT in sample.facts}
-        rows = [one for one in results.judgements if one.judge == judge and one.sample_id in facts]
-        rows = [one for one in rows if one.repeat == 0 and one.status not in (*NO_EDIT, Status.PENDING)]
+        rows = [
+            judgement for judgement in results.judgements if judgement.judge == judge and judgement.sample_id in facts
+        ]
+        rows = [row for row in rows if row.repeat == 0 and row.status not in (*NO_EDIT, Status.PENDING)]
         scale, headline = results.scoring[judge].scale, results.scoring[judge].headline
-        said = [one.scores[headline] for one in rows if headline in one.scores]
+        said = [row.scores[headline] for row in rows if headline in row.scores]
         ends = (scale.worst, scale.best)
         closed = None not in ends
         if scale.worst is None or scale.best is None:
@@ -273,13 +275,13 @@ class Trial:
         span = (best - worst) or 1.0
         shown = tuple(
             ShownEdit(
-                sample=one.sample_id,
-                category=one.category,
-                status=one.status,
-                score=(one.scores[headline] - worst) / span if headline in one.scores else None,
-                **{key: facts[one.sample_id][key] for key in ("scene", "rung", "view", "axis", "disputed")},
+                sample=row.sample_id,
+                category=row.category,
+                status=row.status,
+                score=(row.scores[headline] - worst) / span if headline in row.scores else None,
+                **{key: facts[row.sample_id][key] for key in ("scene", "rung", "view", "axis", "disputed")},
             )
-            for one in rows
+            for row in rows
         )
         return cls(judge, scale, worst, best, shown, closed)
 

@@ -93,11 +93,11 @@ class OnTrial:
         protocol = self._inner.get(sample.language, self._own) if view == "language" else self._own
         questions = protocol.questions(plain)
         if view == "again":  # an equal question would be asked only once
-            return [replace(one, user=f"{one.user}\n") for one in questions]
+            return [replace(question, user=f"{question.user}\n") for question in questions]
         if view == "alone":
-            return [_the_very_same(one) for one in questions]
+            return [_the_very_same(question) for question in questions]
         if view == "exchanged":
-            return [_exchanged(one, sample.language) for one in questions]
+            return [_exchanged(question, sample.language) for question in questions]
         return questions
 
     def read(self, question: Question, reply: Reply) -> Reading:

@@ -173,9 +173,9 @@ def less_over_more(trial: Trial, scenes: Sequence[str]) -> dict[str, Measure]:
 def level(trial: Trial, control: str, ceiling: float | None) -> Measure:
     """Computes the mean score of a control, from 0 to 1; on an open scale nothing is required of it."""
     rows = [one for one in trial.shown if one.rung == control and not one.view and one.score is not None]
-    scores = [one.score for one in rows if one.score is not None]
+    scores = [row.score for row in rows if row.score is not None]
     ceiling = ceiling if trial.closed else None
-    return average(scores, [one.scene for one in rows], floor=ceiling, bound="at_most")
+    return average(scores, [row.scene for row in rows], floor=ceiling, bound="at_most")
 
 
 # -- doses --
@@ -330,8 +330,8 @@ def modal_share(trial: Trial, ceiling: float | None) -> Measure:
 def full_marks(trial: Trial, rungs: Sequence[str]) -> Measure:
     """Computes the share of these edits that got the best possible score."""
     rows = [one for one in trial.shown if one.rung in rungs and not one.view and one.score is not None]
-    best = [float((one.score or 0.0) >= 1.0 - SAME) for one in rows]
-    return share(best, [one.scene for one in rows], floor=None)
+    best = [float((row.score or 0.0) >= 1.0 - SAME) for row in rows]
+    return share(best, [row.scene for row in rows], floor=None)
 
 
 def unscored(trial: Trial, ceiling: float | None) -> Measure:
@@ -347,8 +347,8 @@ def unscored_gap(trial: Trial, error: float, ceiling: float) -> Measure:
     gaps, scenes = [], []
     for scene, some in trial.by_scene.items():
         rows = [one for one in some if not one.view]
-        right = [one for one in rows if one.rung == "right"]
-        wrong = [one for one in rows if one.rung != "right"]
+        right = [row for row in rows if row.rung == "right"]
+        wrong = [row for row in rows if row.rung != "right"]
         if right and wrong:
             lost = [sum(one.score is None for one in some) / len(some) for some in (wrong, right)]
             gaps.append(lost[0] - lost[1])

@@ -202,7 +202,7 @@ class Passport:
             "smallest_difference": self.smallest_difference,
             "retest_sd": self.retest_sd,
             "benchmark": dict(self.benchmark),
-            "anchors": [one._asdict() for one in self.anchors],
+            "anchors": [anchor._asdict() for anchor in self.anchors],
             "repeated": [one._asdict() for one in self.repeated],
             "tries": [one._asdict() for one in self.tries],
             "people": dict(self.people),
@@ -293,7 +293,7 @@ def ways_of_asking(folder: Path, passport: Passport) -> list[Passport]:
     """Returns the passports of the same judge in that folder, one for each way of asking, this one first."""
     mine = passport.subject
     others = (one for one in _all(folder) if one.subject.key != mine.key and one.verdict != EDITED)
-    alike = [one for one in others if one.subject.judge == mine.judge and one.subject.language == mine.language]
+    alike = [other for other in others if other.subject.judge == mine.judge and other.subject.language == mine.language]
     return [one for one in (passport, *alike) if "right_first" in one.measures]
 
 

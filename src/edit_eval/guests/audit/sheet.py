@@ -324,13 +324,13 @@ def ways_table(ways: Sequence[Passport]) -> Table[Passport]:
         Column(Text("95% interval"), lambda one: formats.bracketed(one.measures[RIGHT_FIRST].ci95, 3)),
         Column(Text("Verdict"), lambda one: name_of("verdict", one.verdict), "word"),
     )
-    return Table(columns, sorted(ways, key=lambda one: -(one.measures[RIGHT_FIRST].value or 0.0)), gap=2)
+    return Table(columns, sorted(ways, key=lambda way: -(way.measures[RIGHT_FIRST].value or 0.0)), gap=2)
 
 
 def better_way(ways: Sequence[Passport]) -> Text | None:
     """Says whether the judge finds right edits more often when asked about one edit at a time or two; None if it was
     asked in one way only."""
-    two, single = ([one.measures[RIGHT_FIRST] for one in ways if one.compares is two] for two in (True, False))
+    two, single = ([way.measures[RIGHT_FIRST] for way in ways if way.compares is two] for two in (True, False))
     found = better_of(two, single)
     return None if found is None else _BETTER_WAY[found]
 

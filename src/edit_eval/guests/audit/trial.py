@@ -72,12 +72,12 @@ class Audit:
         """Returns the output of `--json`: the passport, the paths, and how else the judge was asked."""
         ways = [
             {
-                "protocol": one.subject.protocol,
-                "battles": one.compares,
-                "verdict": one.verdict,
-                "right_first": one.measures["right_first"].as_plain(),
+                "protocol": way.subject.protocol,
+                "battles": way.compares,
+                "verdict": way.verdict,
+                "right_first": way.measures["right_first"].as_plain(),
             }
-            for one in self.ways
+            for way in self.ways
         ]
         return {**self.passport.as_plain(), "run": str(self.run.path), "passport": str(self.file), "ways": ways}
 
@@ -155,7 +155,7 @@ def _seed_in(run_dir: str | Path) -> int | None:
         samples = Run(Path(run_dir)).experiment.samples
     except RunDirectoryError:
         return None
-    return next((int(one.facts[AUDIT]["seed"]) for one in samples if "seed" in one.facts.get(AUDIT, {})), None)
+    return next((int(sample.facts[AUDIT]["seed"]) for sample in samples if "seed" in sample.facts.get(AUDIT, {})), None)
 
 
 def drawn_again(run: Run) -> Audit | None:
@@ -179,7 +179,7 @@ def drawn_again(run: Run) -> Audit | None:
 
 def _sources_of(samples: Sequence[Sample]) -> tuple[Sample, ...]:
     """Returns the samples without their recipes, which the page does not show."""
-    return tuple(replace(one, pictures={"source": one.pictures["source"]}) for one in samples)
+    return tuple(replace(sample, pictures={"source": sample.pictures["source"]}) for sample in samples)
 
 
 def trial_of(configuration: Configuration, examined: AskedJudge, *, seed: int, scenes: int, size: int) -> Configuration:
@@ -222,7 +222,7 @@ def trial_of(configuration: Configuration, examined: AskedJudge, *, seed: int, s
 
 def _chosen(configuration: Configuration, judge: str | None) -> AskedJudge:
     """Returns the judge to examine. Raises `ConfigurationError` if that is ambiguous, or it cannot be examined."""
-    asked = {one.name: one for one in asked_judges(configuration) if not one.before_edits}
+    asked = {judge.name: judge for judge in asked_judges(configuration) if not judge.before_edits}
     if judge is None and len(asked) > 1:
         raise ConfigurationError(Text("which judge? Give one of them: --judge {: | }", asked))
     if judge is not None and judge not in asked:
@@ -289,7 +289,7 @@ def _beside_people(people: Path | None, judged: Path | None, examined: AskedJudg
             )
         )
     run, subject = Run(judged), Examinee.of(examined, language)
-    subjects = [(one, Examinee.of(one, run.language)) for one in run.experiment.judges]
+    subjects = [(judge, Examinee.of(judge, run.language)) for judge in run.experiment.judges]
     same = [one for one, of in subjects if of.key == subject.key]
     recorded = [one for one, of in subjects if one.replays and replace(of, judge=subject.judge).key == subject.key]
     if not same and len(recorded) != 1:
@@ -361,7 +361,7 @@ def _passport(
         categories=found.categories,
         smallest_difference=found.smallest_difference,
         retest_sd=found.retest_sd,
-        anchors=tuple(one._replace(pixels=pixels.get(one.sample, "")) for one in found.anchors()),
+        anchors=tuple(anchor._replace(pixels=pixels.get(anchor.sample, "")) for anchor in found.anchors()),
         repeated=tuple(found.repeated()),
         people=people,
     )

@@ -66,21 +66,21 @@ class PairTrial:
         facts = {sample.id: sample.facts[AUDIT] for sample in results.samples if AUDIT in sample.facts}
         score = results.scoring[judge].headline
         found = []
-        for one in results.battles:
-            if one.judge != judge or one.repeat or one.sample_id not in facts:
+        for battle in results.battles:
+            if battle.judge != judge or battle.repeat or battle.sample_id not in facts:
                 continue
-            if one.status in (*NO_EDIT, Status.PENDING):
+            if battle.status in (*NO_EDIT, Status.PENDING):
                 continue
-            fact, given = facts[one.sample_id], shares(one, score)
+            fact, given = facts[battle.sample_id], shares(battle, score)
             got = None if given is None else [given[order][0] for order in (FORWARD, BACKWARD)]
             found.append(
                 ShownPair(
-                    sample=one.sample_id,
-                    category=one.category,
+                    sample=battle.sample_id,
+                    category=battle.category,
                     better=fact["rung"],
                     worse=fact["other"],
-                    status=one.status,
-                    came=fought(one, score),
+                    status=battle.status,
+                    came=fought(battle, score),
                     share=None if got is None else sum(got) / 2,
                     first=None if got is None else (got[0] + 1 - got[1]) / 2,
                     tie=0.0 if given is None else sum(tie for _, tie in given.values()) / 2,
@@ -115,7 +115,7 @@ class PairTrial:
 
 def in_order(pairs: Sequence[ShownPair], floor: float | None) -> Measure:
     """Computes the better one's share."""
-    return share([one.share or 0.0 for one in pairs], [one.scene for one in pairs], floor=floor)
+    return share([pair.share or 0.0 for pair in pairs], [pair.scene for pair in pairs], floor=floor)
 
 
 def measures_of(
@@ -163,7 +163,7 @@ def measures_of(
 
 
 def _kind(pairs: Sequence[ShownPair], better: str, worse: str) -> list[ShownPair]:
-    return [one for one in pairs if (one.better, one.worse) == (better, worse)]
+    return [pair for pair in pairs if (pair.better, pair.worse) == (better, worse)]
 
 
 def _kinds(trial: PairTrial, error: float) -> dict[str, Measure]:
@@ -201,4 +201,4 @@ def _called_equal(trial: PairTrial) -> Measure:
     rows = [one for one in trial.shown if one.better == one.worse and one.share is not None]
     if not any(one.tie for one in trial.shown):
         return Measure(value=None, reason=Text("it never says that two edits are equal"))
-    return share([one.tie for one in rows], [one.scene for one in rows], floor=None)
+    return share([row.tie for row in rows], [row.scene for row in rows], floor=None)

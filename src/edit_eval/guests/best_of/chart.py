@@ -23,7 +23,7 @@ _MARKS = 6  # about this many on the axis of gains
 
 def best_of_charts(documents: Sequence[Worth], style: ChartStyle) -> list[AnyChart]:
     """Draws a chart for each document, except where nothing has a mean."""
-    made = [(one, _chart(one, style)) for one in documents]
+    made = [(document, _chart(document, style)) for document in documents]
     return [
         chart.properties(title=chart_title(in_language(title_of(one), style.language))) if len(documents) > 1 else chart
         for one, chart in made

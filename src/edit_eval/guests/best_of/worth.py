@@ -191,14 +191,14 @@ def instrument(results: Results, name: str, ratings: Iterable[Rating] = ()) -> I
     if judge in results.judges:
         return judges_of(results, score or None)[judge]
     score = score or results.scoring[judge].headline
-    battles = [one for one in results.battles if one.judge == judge]
+    battles = [battle for battle in results.battles if battle.judge == judge]
     shares = people_of(ratings_of(votes_of(battles, score, results.samples)))
     return replace(shares, name=judge, given="voted", score=score, scale=Scale(lowest=0, highest=1))
 
 
 def with_critics(results: Results) -> Results:
     """Returns the results with critics as judges like any other, to choose by their scores."""
-    heard = tuple(one for one in results.critiques if one.kind == "edit")
+    heard = tuple(critique for critique in results.critiques if critique.kind == "edit")
     critics = dict.fromkeys(one.judge for one in heard)
     return replace(results, judges=(*results.judges, *critics), judgements=(*results.judgements, *heard))
 
@@ -395,10 +395,10 @@ class _Curve:
         """Samples that a judge's score applies to; for other instruments, those that they have answered about."""
         answered = {item.sample_id for item in self.report.answers if item.edit_model == self.edit_model}
         return answered | {
-            one.sample_id
-            for one in self.results.judgements
-            if (one.judge, one.edit_model) == (self.report.name, self.edit_model)
-            and one.outcome(self.report.score) is not None
+            judgement.sample_id
+            for judgement in self.results.judgements
+            if (judgement.judge, judgement.edit_model) == (self.report.name, self.edit_model)
+            and judgement.outcome(self.report.score) is not None
         }
 
     def document(self) -> ModelWorth:
@@ -419,7 +419,7 @@ class _Curve:
         )
 
     def _size(self, size: int) -> Size:
-        having = [one for one in self.candidates if len(one.upward) >= size]
+        having = [candidate for candidate in self.candidates if len(candidate.upward) >= size]
         of_one, chosen = ([_Choice.among(one, number) for one in having] for number in (1, size))
         values = [choice.reported for choice in chosen]
         made = self._estimate(having, values)
@@ -456,7 +456,9 @@ class _Curve:
     def _bound(self, size: int, having: Sequence[_Candidates], chosen: Sequence[_Choice], end: float) -> float | None:
         """Returns the mean if everything missing had got `end`."""
         bounds = [_bound(one, choice.chances, end) for one, choice in zip(having, chosen, strict=True)]
-        absent = [one for one in self.candidates if len(one.upward) < size]  # not tried so often: could be anything
+        absent = [
+            candidate for candidate in self.candidates if len(candidate.upward) < size
+        ]  # not tried so often: could be anything
         return finite(_mean([*bounds, *([end] * len(absent))], self._groups(self.report, [*having, *absent])))
 
     def _gains(self, of: Instrument, best: Sequence[float | None], one: Sequence[float | None]) -> list[float | None]:
@@ -498,7 +500,7 @@ class _Curve:
         found: dict[str, Any] = {"reliability": None, "reliability_ci95": None, "inflation": None}
         if not freedom_of_noise or noise == 0.0:
             return {**found, "no_inflation": "identical" if freedom_of_noise else "no_repeats"}
-        values = [[value for value in one.own if value is not None] for one in self.candidates]
+        values = [[value for value in candidate.own if value is not None] for candidate in self.candidates]
         among, freedom = _within([some for some in values if len(some) > 1])
         if not freedom or among == 0.0:
             return {**found, "no_inflation": "noise_alone"}
@@ -521,9 +523,10 @@ class _Curve:
             variance, freedom = _within(repeated)
             return variance / (sum(map(len, repeated)) / len(repeated)), freedom
         read = [
-            one
-            for one in self.results.judgements
-            if (one.judge, one.edit_model) == (self.select.name, self.edit_model) and self.select.score in one.spread
+            judgement
+            for judgement in self.results.judgements
+            if (judgement.judge, judgement.edit_model) == (self.select.name, self.edit_model)
+            and self.select.score in judgement.spread
         ]
         squares = [one.spread[self.select.score] ** 2 / len(one.readings) for one in read]
         return math.fsum(squares) / max(1, len(read)), sum(len(one.readings) - 1 for one in read)

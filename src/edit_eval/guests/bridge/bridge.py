@@ -114,7 +114,7 @@ def _within(interval: Span | None, scale: Scale) -> Span | None:
 
 
 def _side(runs: Sequence[Run], name: str, score: str, scale: Scale) -> BridgedJudge:
-    run, judge = next((run, one) for run in runs for one in run.experiment.judges_of_one if one.name == name)
+    run, judge = next((run, judge) for run in runs for judge in run.experiment.judges_of_one if judge.name == name)
     return BridgedJudge(
         judge=name,
         score=score,
@@ -185,8 +185,10 @@ def translate(run: Run, known: Bridge, wanted: str) -> TranslatedRun:
         raise ConfigurationError(
             Text("the bridge has {} edits of {} source images, too few for a map", len(images), len(set(images)))
         )
-    edits = {Item.of(one) for one in run.results.judgements if one.judge == name}  # several repeats of an edit are one
-    total = Counter(one.edit_model for one in edits)
+    edits = {
+        Item.of(judgement) for judgement in run.results.judgements if judgement.judge == name
+    }  # several repeats of an edit are one
+    total = Counter(edit.edit_model for edit in edits)
 
     def completed(model: str, row: TranslatedModel) -> TranslatedModel:
         return replace(
@@ -210,7 +212,7 @@ def _same_judge(run: Run, side: BridgedJudge) -> str:
     unlike: list[str] = []
     for judge in run.experiment.judges_of_one:
         own = _side([run], judge.name, side.score, side.scale)
-        differing = [str(one) for one in differences(side.identity, own.identity)]
+        differing = [str(difference) for difference in differences(side.identity, own.identity)]
         if not differing and own.texts != side.texts:
             differing = ["the wording of its questions"]
         if not differing:

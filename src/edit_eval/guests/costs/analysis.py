@@ -46,4 +46,4 @@ class CostsAnalysis(Analysis[Costs]):
         return costs_sheet(document)
 
     def rows(self, document: Costs) -> Sequence[Mapping[str, Any]]:
-        return [msgspec.structs.asdict(one) for one in document.models]
+        return [msgspec.structs.asdict(model) for model in document.models]

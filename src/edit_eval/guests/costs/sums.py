@@ -54,9 +54,9 @@ class Costs(msgspec.Struct, frozen=True):
 def costs(results: Results, price: float | None = None) -> Costs:
     """Adds up what was charged, the tokens, and the time of the devices at the `price` of an hour."""
     charged = {one.model: one for one in results.spent}
-    counted = {f"judge:{one.judge}": one for one in tokens(results)}
-    made = (f"edit:{one.edit_model}" for one in results.once.edits if one.status is Status.OK)
-    asked = (f"judge:{one.judge}" for one in results.once.answers if one.answers)
+    counted = {f"judge:{token.judge}": token for token in tokens(results)}
+    made = (f"edit:{edit.edit_model}" for edit in results.once.edits if edit.status is Status.OK)
+    asked = (f"judge:{answer.judge}" for answer in results.once.answers if answer.answers)
     done = Counter((*made, *asked))
     order = [f"edit:{name}" for name in results.edit_models] + [f"judge:{name}" for name in results.every_judge]
     models = []

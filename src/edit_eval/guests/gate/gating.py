@@ -104,7 +104,7 @@ def gate(
     ]
     guidance = {run.path.name: _guidance(run) for run in made}
     found = compare(made, margin=margin, allow_unscored=allow_unscored)
-    moved = [note_words(one) for one in found.notes if isinstance(one, Note) and one.kind == "moved"]
+    moved = [note_words(note) for note in found.notes if isinstance(note, Note) and note.kind == "moved"]
     faults = [*_blind(made), *_unguided(guidance), *moved]
     return Gated(made[0], made[1], found, guidance, tuple(faults))
 

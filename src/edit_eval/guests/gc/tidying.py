@@ -204,7 +204,9 @@ def _ask(run: Path, named: Named) -> None:
             named.digests.update(found.decode() for found in _DIGEST.findall(text))
             named.drawn.update(found.decode() for found in _DRAWN.findall(text))
         for file in run.glob("config/[0-9]*.yaml"):
-            named.environments.update(uv_folder(one) for one in _environments(yaml.safe_load(file.read_text("utf-8"))))
+            named.environments.update(
+                uv_folder(environment) for environment in _environments(yaml.safe_load(file.read_text("utf-8")))
+            )
     except (OSError, ValueError, yaml.YAMLError, RunDirectoryError):
         named.unread.append(Text("{} cannot be read, and may need it", run))
 

@@ -51,12 +51,12 @@ class Gc(Verb):
         places = folders or ([RUNS] if RUNS.is_dir() else [])
         found = look(places, run or (), days)
         if delete and run and not yes:
-            whole = [one for one in found.items if one.what == "run" and one.goes]
+            whole = [item for item in found.items if item.what == "run" and item.goes]
             delete = not whole or _may_go([Text("{} ({})", one.place, file_size(one.bytes)) for one in whole])
             found = look(places, run, days)  # the answer may have taken a while
         if delete:
             found = clear(found)
-        rows = [(one.what, str(one.place), one.bytes, one.used, one.goes, one.why) for one in found.items]
+        rows = [(item.what, str(item.place), item.bytes, item.used, item.goes, item.why) for item in found.items]
         answer(found.as_plain, lambda: _print_found(rows, found.freed))
 
 

@@ -180,7 +180,7 @@ def _asked(question: str, likely: str, read: Callable[[str], T], flag: str = "")
 
 def _fields(written: list[str]) -> dict[str, str]:
     parts = [one.partition("=") for one in written]
-    if wrong := next(("".join(one) for one in parts if not one[0] or not one[2]), ""):
+    if wrong := next(("".join(part) for part in parts if not part[0] or not part[2]), ""):
         raise ConfigurationError(Text("--field {}: it takes OURS=THEIRS, such as instruction=task", wrong))
     return {ours.strip(): theirs.strip() for ours, _, theirs in parts}
 

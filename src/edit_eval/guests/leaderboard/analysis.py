@@ -58,7 +58,7 @@ class LeaderboardAnalysis(Analysis[Leaderboard]):
     def rows(self, document: Leaderboard) -> Sequence[Mapping[str, Any]]:
         """Returns a row for each column by judges of single edits."""
         return [
-            {name: getattr(one, name) for name in _IN_CSV}
-            | dict(zip(("ci95_low", "ci95_high"), one.ci95 or (None, None), strict=True))
-            for one in document.columns
+            {name: getattr(column, name) for name in _IN_CSV}
+            | dict(zip(("ci95_low", "ci95_high"), column.ci95 or (None, None), strict=True))
+            for column in document.columns
         ]

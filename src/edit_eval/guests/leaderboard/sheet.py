@@ -30,7 +30,7 @@ def leaderboard_sheet(board: Leaderboard) -> Sheet:
         )
     ]
     for judge in board.judges:
-        columns = [one for one in board.columns if one.judge == judge]
+        columns = [column for column in board.columns if column.judge == judge]
         first = columns[0]
         sheet += [Line(), Line(Text("One edit at a time, scored by {}", judge), "strong")]
         sheet += [Line(score_line(first.score, first.scale)), Line()]

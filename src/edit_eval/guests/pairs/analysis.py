@@ -70,17 +70,17 @@ class PairsAnalysis(Analysis[PreferencePairs]):
     def rows(self, document: PreferencePairs) -> Sequence[dict[str, Any]]:
         return [
             {
-                "sample": one.sample,
-                "chosen_model": one.chosen.edit_model,
-                "chosen_seed": one.chosen.edit_seed,
-                "chosen": one.chosen.image,
-                "rejected_model": one.rejected.edit_model,
-                "rejected_seed": one.rejected.edit_seed,
-                "rejected": one.rejected.image,
-                "margin": one.margin,
-                "by": " ".join(one.by),
+                "sample": pair.sample,
+                "chosen_model": pair.chosen.edit_model,
+                "chosen_seed": pair.chosen.edit_seed,
+                "chosen": pair.chosen.image,
+                "rejected_model": pair.rejected.edit_model,
+                "rejected_seed": pair.rejected.edit_seed,
+                "rejected": pair.rejected.image,
+                "margin": pair.margin,
+                "by": " ".join(pair.by),
             }
-            for one in document.pairs
+            for pair in document.pairs
         ]
 
 

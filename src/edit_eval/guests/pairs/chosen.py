@@ -237,9 +237,11 @@ class _Every:
 def _rater(results: Results, judge: str) -> _Rater:
     series = series_of(results)[judge]
     values: dict[tuple[str, str, int], list[float]] = {}
-    for one in results.once.judgements:
-        if one.judge == judge and series.score in one.scores:
-            values.setdefault((one.sample_id, one.edit_model, one.edit_seed), []).append(one.scores[series.score])
+    for judgement in results.once.judgements:
+        if judgement.judge == judge and series.score in judgement.scores:
+            values.setdefault((judgement.sample_id, judgement.edit_model, judgement.edit_seed), []).append(
+                judgement.scores[series.score]
+            )
     recorded = recorded_judges(results).get(judge) or {}
     parameters = recorded.get("parameters")
     weights = parameters.get("model_name") or parameters.get("model") if isinstance(parameters, Mapping) else None
@@ -263,13 +265,13 @@ def _pair(a: Edit, b: Edit) -> frozenset[tuple[str, str, int]]:
 def _votes(votes: Sequence[Vote]) -> dict[frozenset[tuple[str, str, int]], dict[tuple[str, str, int], float]]:
     """Returns for each pair that people voted on the share of votes of either edit; ties count half."""
     shares: dict[frozenset[tuple[str, str, int]], dict[tuple[str, str, int], list[float]]] = {}
-    for one in votes:
-        if one.choice == "skip":
+    for vote in votes:
+        if vote.choice == "skip":
             continue
-        left, right = ((one.sample_id, model, one.edit_seed) for model in (one.left, one.right))
+        left, right = ((vote.sample_id, model, vote.edit_seed) for model in (vote.left, vote.right))
         of_pair = shares.setdefault(frozenset([left, right]), {left: [], right: []})
-        of_pair[left].append(one.left_gets)
-        of_pair[right].append(1 - one.left_gets)
+        of_pair[left].append(vote.left_gets)
+        of_pair[right].append(1 - vote.left_gets)
     return {pair: {edit: math.fsum(of) / len(of) for edit, of in of_pair.items()} for pair, of_pair in shares.items()}
 
 

@@ -47,15 +47,15 @@ def _lines(document: PreferencePairs) -> Iterator[Text]:
     )
     if document.people:
         yield Text("{} pairs are by people's votes, which count above judges.", document.people)
-    if unknown := [one.judge for one in document.judges if one.noise_sd is None]:
+    if unknown := [judge.judge for judge in document.judges if judge.noise_sd is None]:
         yield Text(
             "Not heard, since their noise is not known: {}; `evaluation: {{repeats: 2}}` or `edit-eval audit` "
             "tells it.",
             unknown,
         )
-    if exact := [one.judge for one in document.judges if one.noise_sd == 0]:
+    if exact := [judge.judge for judge in document.judges if judge.noise_sd == 0]:
         yield Text("{} always answers the same: how often it is wrong, repeats do not tell.", exact)
-    heard = {one.judge for one in document.judges}
+    heard = {judge.judge for judge in document.judges}
     for judge in document.unfit:
         if judge in heard:
             yield Text(

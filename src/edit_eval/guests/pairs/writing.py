@@ -177,17 +177,17 @@ def card(document: PreferencePairs) -> str:
         "| by | pairs | noise of one answer | expected share of wrong pairs |",
         "|---|---|---|---|",
     ]
-    for one in document.judges:
-        noise = "not known" if one.noise_sd is None else f"{one.noise_sd:.2f} points ({one.noise_from})"
-        if one.wrong is None or one.wrong_ci95 is None:
+    for judge in document.judges:
+        noise = "not known" if judge.noise_sd is None else f"{judge.noise_sd:.2f} points ({judge.noise_from})"
+        if judge.wrong is None or judge.wrong_ci95 is None:
             wrong = "not known"
         else:
-            low, high = (share(end, 1) for end in one.wrong_ci95)
-            wrong = f"{share(one.wrong, 1)} ({low} to {high})"
-        lines.append(f"| {one.judge} | {one.pairs} | {noise} | {wrong} |")
+            low, high = (share(end, 1) for end in judge.wrong_ci95)
+            wrong = f"{share(judge.wrong, 1)} ({low} to {high})"
+        lines.append(f"| {judge.judge} | {judge.pairs} | {noise} | {wrong} |")
     if document.people:
         lines.append(f"| people | {document.people} | | |")
-    if blind := [one.judge for one in document.judges if one.judge in document.unfit]:
+    if blind := [judge.judge for judge in document.judges if judge.judge in document.unfit]:
         who = ", ".join(blind)
         lines += ["", f"**Do not train on this**: {who} does not clearly score edits above pictures that are no edits."]
     lines += [

@@ -88,4 +88,4 @@ def columns_of(keys: Iterable[str], tables: Sequence[JudgeTable]) -> list[PaperC
     """Returns columns by their keys, those that have nothing to show of any row left out."""
     rows = [(table, row) for table in tables for row in table.rows]
     columns = [_BY_KEY[key] for key in keys]
-    return [column for column in columns if any(column.shows(*one) != NOTHING for one in rows)]
+    return [column for column in columns if any(column.shows(*row) != NOTHING for row in rows)]

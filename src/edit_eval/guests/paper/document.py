@@ -142,7 +142,7 @@ def paper(runs: Sequence[Run], columns: Sequence[str], language: str, score: str
         verdict, notes = of_comparison(comparison), list(comparison.notes)
     else:
         verdict, notes = runs[0].summary.verdict, list(runs[0].results.notes)
-    if all(one.mean is None for opinion in verdict.opinions for one in opinion.standings):
+    if all(standing.mean is None for opinion in verdict.opinions for standing in opinion.standings):
         raise ConfigurationError(
             Text(
                 "{: and }: nothing is scored, so there is no table; `edit-eval status {}` says why",
@@ -158,11 +158,11 @@ def paper(runs: Sequence[Run], columns: Sequence[str], language: str, score: str
         runs=names,
         language=language,
         columns=list(columns),
-        tables=[_table(one, verdict, by_names, failures, runs[0]) for one in verdict.opinions],
+        tables=[_table(opinion, verdict, by_names, failures, runs[0]) for opinion in verdict.opinions],
         verdict=verdict,
         setting=_setting(runs),
         edit_models=list(_edit_models(runs, scored)),
-        judges=[_judge(judges[one.judge], runs[0]) for one in verdict.opinions],
+        judges=[_judge(judges[opinion.judge], runs[0]) for opinion in verdict.opinions],
         notes=notes,
     )
 
@@ -182,7 +182,10 @@ def _table(
         family = of.family
     elif opinion.contests:
         family = Correction(verdict.tests)
-    rows = [_row(opinion, one, columns.get((judge, one.name)), failures[one.name]) for one in opinion.standings]
+    rows = [
+        _row(opinion, standing, columns.get((judge, standing.name)), failures[standing.name])
+        for standing in opinion.standings
+    ]
     return JudgeTable(judge, headline, opinion.scale, compares, opinion.counts, digits(opinion), family, rows)
 
 
@@ -206,10 +209,10 @@ def _failures(runs: Sequence[Run], columns: Sequence[ScoreColumn]) -> dict[str, 
     """Returns for each name in the table how many edits failed, refused ones included, and how many were tried."""
     by_run: dict[tuple[str, str], tuple[int, int]] = {}
     for run in runs:
-        for one in run.summary.edits:
-            by_run[run.results.directory, one.edit_model] = one.not_made, one.total
+        for edit in run.summary.edits:
+            by_run[run.results.directory, edit.edit_model] = edit.not_made, edit.total
     own = {model: counts for (_, model), counts in by_run.items()} if len(runs) == 1 else {}
-    return own | {one.name: by_run[one.run, one.edit_model] for one in columns}
+    return own | {column.name: by_run[column.run, column.edit_model] for column in columns}
 
 
 # -- what was asked of whom --
@@ -239,10 +242,10 @@ def _setting(runs: Sequence[Run]) -> Setting:
 def _versions(environments: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Returns each library's version; where runs had different ones, all of them."""
     found: dict[str, list[str]] = {}
-    for one in environments:
-        libraries = one.get("libraries")
+    for environment in environments:
+        libraries = environment.get("libraries")
         every = {**libraries} if isinstance(libraries, Mapping) else {}
-        for name, version in (every | ({"Python": one["python"]} if one.get("python") else {})).items():
+        for name, version in (every | ({"Python": environment["python"]} if environment.get("python") else {})).items():
             if str(version) not in found.setdefault(str(name), []):
                 found[str(name)].append(str(version))
     return {name: " / ".join(versions) for name, versions in found.items()}
@@ -257,7 +260,7 @@ def _gpus(environment: Mapping[str, Any]) -> Iterator[str]:
 
 def _edit_models(runs: Sequence[Run], columns: Sequence[ScoreColumn]) -> Iterator[NamedModel]:
     """Yields each edit model under its name in the table."""
-    called = {(one.run, one.edit_model): one.name for one in columns}
+    called = {(column.run, column.edit_model): column.name for column in columns}
     for run in runs:
         for model in run.experiment.edit_models:
             yield _named(model, called.get((run.results.directory, model.name), model.name))

@@ -52,7 +52,7 @@ _LATIN = 0x17F
 
 def citation(references: Iterable[BibliographyEntry]) -> str:
     """Returns what `escaped` makes a `\\cite` of, behind a word; empty for none."""
-    keys = ",".join(one.key for one in references)
+    keys = ",".join(reference.key for reference in references)
     return f"[[cite:{keys}]]" if keys else ""
 
 

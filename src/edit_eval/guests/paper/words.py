@@ -96,7 +96,7 @@ def things(paper: Paper) -> list[BibliographyEntry]:
 
 def methods(paper: Paper) -> list[Text]:
     """Returns a paragraph each on benchmark, edit models, judges, statistics and versions."""
-    found = [_benchmark(paper.setting), _models(paper), *(_judge(one, paper) for one in paper.judges)]
+    found = [_benchmark(paper.setting), _models(paper), *(_judge(judge, paper) for judge in paper.judges)]
     found += [paragraph_of(list(_statistics(paper)))]
     versions = [Text("{} {}", name, version) for name, version in paper.setting.versions.items()]
     machines = [Text("on {: and }", paper.setting.gpus)] if paper.setting.gpus else []
@@ -125,8 +125,8 @@ def _benchmark(setting: Setting) -> Text:
 
 def _models(paper: Paper) -> Text:
     several = len(paper.edit_models) > 1
-    lines = [_model(one) for one in paper.edit_models]
-    seeds = {one.seed for one in paper.edit_models}
+    lines = [_model(model) for model in paper.edit_models]
+    seeds = {model.seed for model in paper.edit_models}
     often = counted(paper.setting.edit_seeds, "edit")
     title = Text("Edit models") if several else Text("Edit model")
     if len(seeds) == 1:
@@ -170,7 +170,7 @@ def _plain(value: Any) -> str:
 
 
 def _judge(judge: NamedJudge, paper: Paper) -> Text:
-    table = next(one for one in paper.tables if one.judge == judge.model.name)
+    table = next(table for table in paper.tables if table.judge == judge.model.name)
     protocol = Text("protocol {}{}", judge.protocol, citation(cited(f"protocol:{judge.protocol}")))
     if judge.wording:
         protocol = Text("{} ({})", protocol, judge.wording)

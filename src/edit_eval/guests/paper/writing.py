@@ -73,7 +73,7 @@ def _csv(made: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _paragraphs(texts: Sequence[Text], language: str) -> str:
-    return "\n\n".join(wrapped(escaped(said(one, language))) for one in texts) + "\n"
+    return "\n\n".join(wrapped(escaped(said(text, language))) for text in texts) + "\n"
 
 
 def _remarks(paper: Paper, *, latin: bool) -> Iterator[str]:

@@ -105,7 +105,7 @@ class PeopleAnalysis(Analysis[People]):
     def charts(self, documents: Sequence[People], style: ChartStyle) -> Sequence[Any]:
         from edit_eval.guests.people.chart import people_charts  # only a page needs it
 
-        return [chart for one in documents for chart in people_charts(one, style.language)]
+        return [chart for document in documents for chart in people_charts(document, style.language)]
 
     def rows(self, document: People) -> Sequence[Mapping[str, Any]]:
         return [

@@ -138,13 +138,13 @@ def peoples_differences(columns: Sequence[ScoreColumn], answers: PeoplesAnswers)
 
     Raises `ConfigurationError` if no answer is about two edits that are compared.
     """
-    votes = [one for one in answers if isinstance(one, Vote)]
-    ratings = [one for one in answers if isinstance(one, Rating)]
+    votes = [answer for answer in answers if isinstance(answer, Vote)]
+    ratings = [answer for answer in answers if isinstance(answer, Rating)]
     used: set[int] = set()
     pairs = []
     ends = (-1.0, 1.0)
     if ratings:
-        given = [one.score for one in ratings if one.score_name in {"", *(column.score for column in columns)}]
+        given = [rating.score for rating in ratings if rating.score_name in {"", *(column.score for column in columns)}]
         ends = (min(given, default=0.0), max(given, default=0.0))
     for of_judge in by_judge(columns).values():
         names = _names(of_judge)
@@ -164,15 +164,15 @@ def peoples_differences(columns: Sequence[ScoreColumn], answers: PeoplesAnswers)
                 models,
             )
         )
-    family = FamilyOfTests(tuple(Contrast(one.a, one.b, one.corrected.difference, None, one.p) for one in pairs))
+    family = FamilyOfTests(tuple(Contrast(pair.a, pair.b, pair.corrected.difference, None, pair.p) for pair in pairs))
     shown = zip(pairs, family.adjusted(), family.better(), strict=True)
     return People(
         kind="votes" if votes else "ratings",
         lowest=ends[0],
         highest=ends[1],
-        raters=len({one.rater for one in answers}),
-        unmatched=sum(not isinstance(one, Vote) or one.choice in SHARES for one in answers) - len(used),
-        weighted=any(one.weight != 1.0 for one in answers),
+        raters=len({answer.rater for answer in answers}),
+        unmatched=sum(not isinstance(answer, Vote) or answer.choice in SHARES for answer in answers) - len(used),
+        weighted=any(answer.weight != 1.0 for answer in answers),
         pairs=[msgspec.structs.replace(one, p_adjusted=p, preferred=better) for one, p, better in shown],
         family=family.correction,
     )
@@ -249,15 +249,17 @@ def _of_pair(one: _Answer, first: str) -> _Answer:
 
 def _pair(a: ScoreColumn, b: ScoreColumn, answers: Sequence[_Answer], rated_range: float | None) -> PeoplesDifference:
     """`rated_range`: the largest distance of two ratings; None if people vote."""
-    common = sorted(one for one in a.scores if one in b.scores and _made(a, one) and _made(b, one))
+    common = sorted(score for score in a.scores if score in b.scores and _made(a, score) and _made(b, score))
     edits = [(sample, seed) for sample in common for seed in sorted({*_edits(a, sample)} & {*_edits(b, sample)})]
     place = {edit: number for number, edit in enumerate(edits)}
     samples = [sample for sample, _ in edits]
-    at = np.array([place[one.sample, one.seed if (one.sample, one.seed) in place else 0] for one in answers])
-    weights = np.array([one.weight for one in answers])
+    at = np.array(
+        [place[answer.sample, answer.seed if (answer.sample, answer.seed) in place else 0] for answer in answers]
+    )
+    weights = np.array([answer.weight for answer in answers])
     sums = np.asarray(np.bincount(at, weights, len(edits)), dtype=np.float64)
     with np.errstate(invalid="ignore"):
-        people = np.bincount(at, weights * [one.value for one in answers], len(edits)) / sums  # NaN without any
+        people = np.bincount(at, weights * [answer.value for answer in answers], len(edits)) / sums  # NaN without any
     scores = [[_edits(column, sample)[seed] for sample, seed in edits] for column in (a, b)]
     of_a, of_b = np.array(scores, dtype=np.float64)  # None becomes NaN
     judge = gain(a.scale) * (of_a - of_b)
@@ -273,8 +275,8 @@ def _pair(a: ScoreColumn, b: ScoreColumn, answers: Sequence[_Answer], rated_rang
         a=a.name,
         b=b.name,
         answers=len(answers),
-        raters=len({one.rater for one in answers}),
-        samples=len({one.sample for one in answers}),
+        raters=len({answer.rater for answer in answers}),
+        samples=len({answer.sample for answer in answers}),
         images=found.images,
         total=len({*samples}),
         total_images=found.images + found.others,

@@ -341,12 +341,12 @@ def _published(name: str, sides: Sides, judgements: Sequence[Judgement]) -> floa
     none: the authors' mean is then not a number.
     """
     categories: dict[str, list[float]] = {}
-    for one in judgements:
-        numbers = categories.setdefault(one.category, [])
-        if one.status is Status.PENDING:
+    for judgement in judgements:
+        numbers = categories.setdefault(judgement.category, [])
+        if judgement.status is Status.PENDING:
             raise Missing(Status.PENDING, "not every edit has been judged yet")
-        if one.readings:  # without readings there was nothing to judge: the authors skip the edit
-            found = sides(one)
+        if judgement.readings:  # without readings there was nothing to judge: the authors skip the edit
+            found = sides(judgement)
             numbers.append(math.sqrt(found["SC"] * found["PQ"]) if name == "O" else found[name])
     if not categories or not all(categories.values()):
         empty = min((category for category, numbers in categories.items() if not numbers), default="")

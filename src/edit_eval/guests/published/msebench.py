@@ -108,7 +108,9 @@ class MSEBench(ParquetBenchmark):
         """Returns the sample of a turn."""
         turn = int(row.values["turn"])
         instructions = row.values["context"]
-        if not isinstance(instructions, list) or not all(isinstance(one, str) and one.strip() for one in instructions):
+        if not isinstance(instructions, list) or not all(
+            isinstance(instruction, str) and instruction.strip() for instruction in instructions
+        ):
             row.faults.append(Text("context is {}, not a list of instructions", kind(instructions)))
             instructions = [""] * turn
         operation, target = (_of_turn(row.values.get(name), turn) for name in ("operation", "description_target"))
@@ -153,7 +155,7 @@ def _at_turn(name: str, turn: int, find: Find, judgements: Sequence[Judgement]) 
         sessions.setdefault(session, {})[int(of)] = one
     total = 0.0
     for turns in sessions.values():
-        if gone := next((one for one in turns.values() if not one.readings), None):
+        if gone := next((turn for turn in turns.values() if not turn.readings), None):
             raise Missing(gone.status, f"the authors' script stops at `{gone.sample_id}`: {gone.reason}")
         for number, one in sorted(turns.items()):
             values = find(one)

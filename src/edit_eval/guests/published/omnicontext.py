@@ -197,7 +197,7 @@ def _both_of_ours(seed: int | None, repeats: Sequence[Judgement]) -> Sequence[fl
 
 
 def _last_of_ours(seed: int | None, repeats: Sequence[Judgement], question: str) -> float:
-    read = [one for one in repeats if one.readings[0][question].status is Status.OK]
+    read = [repeat for repeat in repeats if repeat.readings[0][question].status is Status.OK]
     return least_or_guessed((read or repeats)[-1], question, seed, _LOWEST, _HIGHEST)
 
 
@@ -210,8 +210,8 @@ def _both(seed: int | None, repeats: Sequence[Judgement]) -> Sequence[float]:
     asked = sorted(repeats[0].readings[0])  # PF before SC
     kept: dict[str, Any] = {}
     came: set[str] = set()
-    for one in repeats:
-        readings = [(name, one.readings[0][name]) for name in asked]
+    for repeat in repeats:
+        readings = [(name, repeat.readings[0][name]) for name in asked]
         for name, reading in readings:
             if reading.status is Status.JUDGE_ERROR:
                 break

@@ -115,7 +115,9 @@ class PublishedPairs(Comparing):
         labels = {one.strip() if isinstance(one, str) else "" for one in said}
         if len(labels) != 1 or not labels <= {*self.shares}:
             raise NoAnswer(f"`{self.key}` is not one of {', '.join(self.shares)}: {excerpt(body)}")
-        return self.shares[labels.pop()], "\n".join(text for one in others for _, text in one if isinstance(text, str))
+        return self.shares[labels.pop()], "\n".join(
+            text for other in others for _, text in other if isinstance(text, str)
+        )
 
     def _unlike_theirs(self, beside: Mapping[str, Any]) -> str:
         """Returns why the authors refuse an answer with these other entries; empty if they do not."""

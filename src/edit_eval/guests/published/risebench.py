@@ -365,7 +365,7 @@ class RISEBenchScores(CriteriaProtocol):
 
     def _score(self, judgements: Sequence[Judgement]) -> float:
         found = [values for one in _edited(judgements) if (values := self._values(one))]
-        some_are_free = any(self._is_free(one) for one in judgements)
+        some_are_free = any(self._is_free(judgement) for judgement in judgements)
         scores = []
         for values in found:
             slipped = some_are_free and "plausibility" in values

@@ -164,7 +164,7 @@ class WiseEdit(FilesBenchmark):
         """Returns as many sources as the subset's name says, and the pictures of a right result."""
         number = int(row["subset"].rpartition("_")[2])
         sources = [row.get(f"input_{place}", "").strip() for place in range(1, number + 1)]
-        listed = {"source": [one for one in sources if one], "reference": _listed(row.get("ref", "").strip())}
+        listed = {"source": [source for source in sources if source], "reference": _listed(row.get("ref", "").strip())}
         return {key: one for name, names in listed.items() for key, one in numbered(name, names).items()}
 
     def draft(self, row: Row) -> Draft:
@@ -215,8 +215,8 @@ def _of_task(task: str, find: Callable[[Judgement], Numbers], judgements: Sequen
         subsets.setdefault((one.category, one.sample_id.rpartition("_")[0]), []).append(one)
     found: dict[str, dict[str, list[float]]] = {}
     for (category, _), rows in subsets.items():
-        if any(one.readings for one in rows):
-            counted = [find(one) for one in rows if one.readings]
+        if any(row.readings for row in rows):
+            counted = [find(row) for row in rows if row.readings]
         else:  # a subset without an edit has no folder, and they fill it with ones
             counted = [dict.fromkeys((_QUESTIONS[name][0] for name in ASKS[category]), 1.0) for _ in rows]
         of = found.setdefault(category, {})
@@ -352,7 +352,7 @@ class WiseEditScores(CriteriaProtocol):
         if not self.is_official or name == "quality":
             return asked
         text = self._texts[name]
-        sources = [one for one in sample.pictures if one.startswith("source")]
+        sources = [picture for picture in sample.pictures if picture.startswith("source")]
         several = len(sources) > 1
         lines = [
             text["several"] if several else text["user_prompt_template"],

@@ -113,9 +113,11 @@ def _rows(
     """Yields each row, with the size of its pictures in bytes."""
     samples = {sample.id: sample for sample in results.samples}
     judged: dict[tuple[str, int, int], dict[str, Judgement]] = {}
-    for one in results.judgements:
-        if one.edit_model == model:
-            judged.setdefault((one.sample_id, one.edit_seed, one.repeat), {})[one.judge] = one
+    for judgement in results.judgements:
+        if judgement.edit_model == model:
+            judged.setdefault((judgement.sample_id, judgement.edit_seed, judgement.repeat), {})[judgement.judge] = (
+                judgement
+            )
     repeats = range(1 + max((repeat for _, _, repeat in judged), default=0))
     for edit in results.edits:
         if edit.edit_model != model:

@@ -387,7 +387,7 @@ class Agent:
         """Sends an order; False if pictures of it are still to come."""
         if order["do"] == "run":
             pictures = list(pictures_of(order))
-            found = [self._files.find(known_by(one)) for one in pictures]
+            found = [self._files.find(known_by(picture)) for picture in pictures]
             if not all(found):
                 missing = {known_by(one) for one, path in zip(pictures, found, strict=True) if not path}
                 if asked := sorted(missing - self._wanted):

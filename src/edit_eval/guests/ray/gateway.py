@@ -181,7 +181,7 @@ class Gateway:
         """Starts an agent on each machine without one, as far as GPUs are wanted."""
         begun: list[Peer] = []
         reserved = sum(peer.gpus for peer in list(self._peers.values()))
-        for node in sorted(nodes, key=lambda one: (one["NodeManagerHostname"], one["NodeID"])):
+        for node in sorted(nodes, key=lambda node: (node["NodeManagerHostname"], node["NodeID"])):
             if node["NodeID"] in self._known or time.monotonic() < self._again.get(node["NodeID"], 0.0):
                 continue
             count = free_gpus(node)

@@ -104,7 +104,7 @@ _BEGINS = {
 def arenas(files: Iterable[Path]) -> list[Comparisons]:
     """Returns what of these files is compared, in all known forms; files of other forms are left alone."""
     known: dict[str, list[Path]] = defaultdict(list)
-    for file in dict.fromkeys(one.resolve() for one in files):
+    for file in dict.fromkeys(file.resolve() for file in files):
         known[compares(file)].append(file)
     return [*_geditbench_v2(known["geditbench_v2"]), *_genarena(known["genarena"])]
 
@@ -168,7 +168,7 @@ def document_of(arena: Comparisons) -> ComparedFiles:
     models = sorted(arena.models)
     asked = {question: votes for question, votes in arena.votes.items() if votes}
     tables = tables_of([asked])
-    joint = [replace(one, weight=1 / len(votes)) for votes in asked.values() for one in votes]
+    joint = [replace(vote, weight=1 / len(votes)) for votes in asked.values() for vote in votes]
     return ComparedFiles(
         form=arena.form,
         of=arena.of,
@@ -204,7 +204,7 @@ def _counted(arena: Comparisons, model: str, elo: float | None) -> TheirPoints:
 
 
 def _strengths(votes: Sequence[Vote], models: Sequence[str], tables: int) -> RatedQuestion:
-    found = preferences(votes, models, taken_in={one.rater for one in votes}, tables=tables)
+    found = preferences(votes, models, taken_in={vote.rater for vote in votes}, tables=tables)
     return RatedQuestion(**{name: getattr(found, name) for name in RatedQuestion.__struct_fields__})
 
 
@@ -276,15 +276,15 @@ def _find_unwritten(arena: Comparisons) -> None:
     """Counts the pairs of edits that a question could have been asked about, as another pair of each was."""
     there: dict[str, set[str]] = defaultdict(set)
     for votes in arena.votes.values():
-        for one in votes:
-            there[one.sample_id] |= {one.left, one.right}
+        for vote in votes:
+            there[vote.sample_id] |= {vote.left, vote.right}
     pairs = sum(len(models) * (len(models) - 1) // 2 for models in there.values())
     for question, votes in arena.votes.items():
         lines = len(votes) + arena.dropped[question, _NO_WINNER]
         if pairs > lines:
             arena.dropped[question, _NOT_WRITTEN] = pairs - lines
     arena.dropped = +arena.dropped
-    if not any(one.choice == "tie" for votes in arena.votes.values() for one in votes):
+    if not any(vote.choice == "tie" for votes in arena.votes.values() for vote in votes):
         arena.notes.append(
             Text("their script writes no tie, and there is none here: points and strengths are of the rest alone")
         )
@@ -363,14 +363,14 @@ def _read_battle(
         return False
     seen.add(battle)
     letters = _letters(raw[battle]) if battle in raw else None
-    if letters and (lacking := {one for one in letters if isinstance(one, Dropped)}):
+    if letters and (lacking := {letter for letter in letters if isinstance(letter, Dropped)}):
         dropped[question, _UNANSWERED if _UNANSWERED in lacking else _OF_A_WORD] += 1
         return False
     # One that was taken in both places was shown first in one order, and last in the other: whose order is which, the
     # log does not say, and it makes no difference.
     chosen = [_CHOICES[share], _CHOICES[1 - share]]
     if share == 0.5 and letters and len({*letters}) == 1:
-        chosen = ["left" if one == "A" else "right" for one in letters]
+        chosen = ["left" if letter == "A" else "right" for letter in letters]
     sides = (first, second), (second, first)
     arena.votes[question] += [Vote(sample, *of, one, rater=question) for of, one in zip(sides, chosen, strict=True)]
     return share == 0.5 and not letters and not line.get("is_consistent")
@@ -393,7 +393,7 @@ def _letters(raw: Mapping[str, Any]) -> list[str | Dropped]:
 
 def _read_snapshot(arena: Comparisons, where: Path, experiments: Sequence[str]) -> None:
     """Reads the last points that they have put down, and says what these rest on."""
-    milestones = [one for one in experiments if one.startswith(_MILESTONE)]
+    milestones = [experiment for experiment in experiments if experiment.startswith(_MILESTONE)]
     if milestones and milestones[-1] != experiments[-1]:
         arena.notes.append(
             Text(
@@ -403,7 +403,7 @@ def _read_snapshot(arena: Comparisons, where: Path, experiments: Sequence[str]) 
                 _SNAPSHOT,
             )
         )
-    there = [one for one in experiments if (where / one / _SNAPSHOT).is_file()]
+    there = [experiment for experiment in experiments if (where / experiment / _SNAPSHOT).is_file()]
     if not there:
         return
     try:

@@ -114,7 +114,9 @@ def _document(form: str, language: str, found: Sequence[Found]) -> Reanalysed:
         directory="",
         samples=tuple(samples.values()),
         edits=tuple(edits),
-        judgements=tuple(sorted(judgements, key=lambda one: (names.index(one.edit_model), one.judge != COUNTED))),
+        judgements=tuple(
+            sorted(judgements, key=lambda judgement: (names.index(judgement.edit_model), judgement.judge != COUNTED))
+        ),
         edit_models=tuple(names),
         judges=(COUNTED, KEPT),
         scoring=scoring,

@@ -126,9 +126,9 @@ def _imgedit(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
         if file.name != "result.json":
             continue
         replies = json_object(file)
-        if not isinstance(replies, dict) or not all(isinstance(one, str | dict) for one in replies.values()):
+        if not isinstance(replies, dict) or not all(isinstance(reply, str | dict) for reply in replies.values()):
             continue
-        asked = rows or next((one for one in files if one.name == "basic_edit.json"), None)
+        asked = rows or next((file for file in files if file.name == "basic_edit.json"), None)
         types = {str(key): one for key, one in json_object(asked).items()} if asked else {}
         if not types:
             raise ConfigurationError(Text("{}: ImgEdit's edit types are in basic_edit.json; name it by --rows", file))
@@ -137,7 +137,7 @@ def _imgedit(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
             for key, about in types.items()
         ]
         theirs: dict[str, float | str] = {"Overall": _of_types(found)}
-        if any(not isinstance(one, str) for one in replies.values()):
+        if any(not isinstance(reply, str) for reply in replies.values()):
             theirs = {"Overall": "the authors' script stops at an edit with an error"}
         yield _as_imgedit("imgedit", file.parent.name, found, theirs)
 
@@ -348,13 +348,13 @@ def _genai_bench(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
             votes = json_list(file)
             found = [
                 FileRow(
-                    str(one.get("idx")),
-                    str(one.get("human_vote")),
-                    {"accuracy": 100.0 * bool(one.get("correct"))},
-                    "" if one.get("model_vote") in _VOTES else "the reply has no vote",
-                    str(one.get("source_prompt", "")),
+                    str(vote.get("idx")),
+                    str(vote.get("human_vote")),
+                    {"accuracy": 100.0 * bool(vote.get("correct"))},
+                    "" if vote.get("model_vote") in _VOTES else "the reply has no vote",
+                    str(vote.get("source_prompt", "")),
                 )
-                for one in votes
+                for vote in votes
             ]
             theirs: dict[str, float | str] = {"Accuracy": sum(row.scores["accuracy"] for row in found) / len(found)}
             scale = {"accuracy": Scale(lowest=0, highest=100)}
@@ -436,7 +436,7 @@ def _of_wiseedit(subset: str, task: str, row: Mapping[str, Any], language: str) 
 
 def _rounded(scores: Sequence[Mapping[str, float]]) -> float:
     """Returns the mean of the metrics' means, each rounded to one decimal, as `statistic.py` does."""
-    means = [round(sum(one[name] for one in scores) / len(scores), 1) for name in scores[0] if name != "AVG"]
+    means = [round(sum(score[name] for score in scores) / len(scores), 1) for name in scores[0] if name != "AVG"]
     return sum(means) / len(means)
 
 
@@ -564,7 +564,7 @@ def _stops_at(session: Mapping[str, Any]) -> str:
         return "an error"
     turns = [one for one in session.values() if isinstance(one, dict)]
     products = [
-        math.prod(number_of(one.get(name)) or 0.0 for name in ("prompt_following", "consistency")) for one in turns
+        math.prod(number_of(turn.get(name)) or 0.0 for name in ("prompt_following", "consistency")) for turn in turns
     ]
     return "a negative number" if any(product < 0 for product in products) else ""
 

@@ -57,7 +57,7 @@ class _Row(NamedTuple):
 
 
 def _row(document: Reanalysed, zeros: DoubtfulRows) -> _Row:
-    counted, kept = (one for one in document.results if one.edit_model == zeros.edit_model)
+    counted, kept = (result for result in document.results if result.edit_model == zeros.edit_model)
     return _Row(zeros, next(iter(counted.published.values())).value, counted.leading, kept.leading)
 
 
@@ -83,7 +83,7 @@ def _doubts(zeros: DoubtfulRows) -> Iterator[Text]:
     if not zeros.doubtful:
         return
     yield Text("{}: {} of {} rows are in doubt ({:; }).", zeros.edit_model, zeros.doubtful, zeros.rows, zeros.reasons)
-    shares = sorted(zeros.categories.items(), key=lambda one: -one[1].doubtful / one[1].rows)
+    shares = sorted(zeros.categories.items(), key=lambda item: -item[1].doubtful / item[1].rows)
     twice = 2 * zeros.doubtful / zeros.rows
     often = [(name, of) for name, of in shares if of.doubtful >= max(_STANDS_OUT, twice * of.rows)]
     for name, of in often[:_STANDS_OUT]:

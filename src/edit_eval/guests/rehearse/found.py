@@ -116,14 +116,14 @@ class Rehearsal:
     @property
     def reasons(self) -> list[str]:
         """Why the night should not begin like this, a line each; empty if nothing speaks against it."""
-        found: list[str] = [Text("{}: {}", one.model, miss) for one in self.models for miss in one.misses]
+        found: list[str] = [Text("{}: {}", model.model, miss) for model in self.models for miss in model.misses]
         found += [
-            Text("{}: {} pairs at once do not fit; give it `batch_size: {}`", one.model, one.too_large, one.batch)
-            for one in self.models
-            if one.too_large
+            Text("{}: {} pairs at once do not fit; give it `batch_size: {}`", model.model, model.too_large, model.batch)
+            for model in self.models
+            if model.too_large
         ]
         if not self.layers:  # cut, it is about how things go, not about whether they fit
-            found += [one["text"] for one in self.findings if one["stops"]]
+            found += [finding["text"] for finding in self.findings if finding["stops"]]
         found += list(self.failures)
         found += [
             Text("{}: {}", FAULTS[one.fault], OUTCOMES.get(one.outcome, one.outcome))
@@ -139,11 +139,11 @@ class Rehearsal:
             "samples": list(self.samples),
             "layers": self.layers,
             "seconds": round(self.seconds, 3),
-            "models": [asdict(one) for one in self.models],
-            "digests": [asdict(one) for one in self.digests],
+            "models": [asdict(model) for model in self.models],
+            "digests": [asdict(digest) for digest in self.digests],
             "plan": self.plan.as_plain() if self.plan else None,
-            "faults": None if self.faults is None else [asdict(one) for one in self.faults],
-            "findings": [dict(one) for one in self.findings],
+            "faults": None if self.faults is None else [asdict(fault) for fault in self.faults],
+            "findings": [dict(finding) for finding in self.findings],
             "failures": list(self.failures),
             "notes": list(self.notes),
             "stopped": self.stopped,

@@ -113,7 +113,7 @@ def rehearse(
             digests=tuple(digests),
             plan=_planned(source, options, first, models),
             faults=None if planted is None else tuple(planted),
-            findings=tuple(one.as_plain() for one in findings),
+            findings=tuple(finding.as_plain() for finding in findings),
             failures=tuple(failures_of(first)),
             notes=tuple(made.notes),
             stopped=stopped,
@@ -156,7 +156,7 @@ def _spread(samples: Sequence[Sample], count: int) -> list[str]:
 
 def _of_one_category(samples: Sequence[Sample]) -> list[Sample]:
     """Returns the samples of the largest category: a batch is of one."""
-    largest = max(Counter(sample.category for sample in samples).items(), key=lambda one: one[1])[0]
+    largest = max(Counter(sample.category for sample in samples).items(), key=lambda item: item[1])[0]
     return [sample for sample in samples if sample.category == largest]
 
 
@@ -228,7 +228,7 @@ def _planned(
     """Returns what `plan` makes of the measured durations for the whole benchmark: a judge's are those of its batch."""
     if first.results is None or not any(mark["what"] != "loaded" for mark in first.marks):
         return None
-    units = {one.model: one.unit for one in models}
+    units = {model.model: model.unit for model in models}
 
     def in_its_batch(judgement: Judgement) -> Judgement:
         unit = units.get(f"judge:{judgement.judge}")

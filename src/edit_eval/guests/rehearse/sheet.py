@@ -48,7 +48,7 @@ def sheet(found: Rehearsal) -> Sheet:
         ),
         *(Line(note, "quiet") for note in found.notes),
         *([Line(_of_cut(found.layers), "quiet")] if found.layers else []),
-        *(Line(_loaded(one), "quiet") for one in found.models),
+        *(Line(_loaded(model), "quiet") for model in found.models),
         Line(),
         _memory(found),
         Line(),
@@ -57,7 +57,7 @@ def sheet(found: Rehearsal) -> Sheet:
         *_disturbed(found.faults),
         Line(),
         *_whole_run(found),
-        *(Line(_line(one)) for one in found.findings),
+        *(Line(_line(finding)) for finding in found.findings),
         *_verdict(found),
     ]
 
@@ -122,7 +122,7 @@ def _memory(found: Rehearsal) -> Table[_Stage]:
             ),
             Column(Text("All processes"), lambda one: memory(one.seen), when=lambda one: one.seen is not None),
         ),
-        rows=tuple(stage for one in found.models for stage in _stages(one)),
+        rows=tuple(stage for model in found.models for stage in _stages(model)),
     )
 
 
@@ -180,7 +180,7 @@ def _disturbed(faults: tuple[FaultRehearsed, ...] | None) -> Iterator[Line | Tab
         ),
         rows=faults,
     )
-    for note in dict.fromkeys(note for one in faults for note in one.notes):
+    for note in dict.fromkeys(note for fault in faults for note in fault.notes):
         yield Line(note, "quiet")
 
 

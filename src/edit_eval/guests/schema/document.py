@@ -438,7 +438,7 @@ def _class_keys() -> Schema:
 
 def _names(known: Sequence[_Known]) -> Schema:
     names = [one for one in known if one.key == "type"]
-    return {"enum": [one.name for one in names], "enumDescriptions": [one.summary for one in names]}
+    return {"enum": [name.name for name in names], "enumDescriptions": [name.summary for name in names]}
 
 
 def _one_of(names: Sequence[str]) -> Schema:

@@ -48,8 +48,8 @@ def _add_classes(config: str | Path, found: dict[tuple[Kind, str], OwnClass]) ->
     for key, several, kind in _NAMED:
         section = values.get(key)
         sections = list(section.values()) if several and isinstance(section, dict) else [section]
-        judges = [one.get("protocol") for one in sections if kind == "judge" and isinstance(one, dict)]
-        for one, of in [*((one, kind) for one in sections), *((one, "protocol") for one in judges)]:
+        judges = [section.get("protocol") for section in sections if kind == "judge" and isinstance(section, dict)]
+        for one, of in [*((section, kind) for section in sections), *((judge, "protocol") for judge in judges)]:
             path = one.get("class_path") if isinstance(one, dict) else None
             if not isinstance(path, str) or (of, path) in found:
                 continue

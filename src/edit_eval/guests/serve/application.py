@@ -230,7 +230,7 @@ class Desk:
 
     def scale(self, judgement: Judgement) -> Scale:
         """Returns the scale of a judgement's score."""
-        judge = next(one for one in self.service.judges if one.name == judgement.judge)
+        judge = next(judge for judge in self.service.judges if judge.name == judgement.judge)
         return judge.scoring.scales[judgement.headline]
 
     def result(self, name: str, pair: Submission | str, found: dict[str, Judgement] | str) -> JudgedPair:
@@ -319,7 +319,9 @@ class _Figures:
         yield CounterMetricFamily("edit_eval_cancelled", "Pairs whose client was gone.", value=service.cancelled)
         yield GaugeMetricFamily("edit_eval_waiting", "Pairs without an answer.", value=service.waiting)
         replicas = GaugeMetricFamily("edit_eval_replicas", "Judges on devices by state.", labels=["judge", "state"])
-        for (judge, state), count in Counter((one["judge"], one["state"]) for one in service.replicas()).items():
+        for (judge, state), count in Counter(
+            (replica["judge"], replica["state"]) for replica in service.replicas()
+        ).items():
             replicas.add_metric([judge, state], count)
         yield replicas
         if service.watch is None:
@@ -473,13 +475,13 @@ def make_app(
                 judged = await desk.judged(request, given.pairs, until, on_unscored)
                 outcomes = [desk.outcome(one) for one in judged]
                 headers = {"X-Edit-Eval-Identity": (await known())["digest"]}
-                if (without := sum(one.reward is None for one in outcomes)) and not door.names_failures:
+                if (without := sum(outcome.reward is None for outcome in outcomes)) and not door.names_failures:
                     headers["X-Edit-Eval-Unscored"] = str(without)
                     desk.counts[door.name, "unscored_pairs"] += without
                     if on_unscored == "group_mean":
                         outcomes, filled = with_group_means(given.pairs, outcomes)
                         desk.counts[door.name, "group_mean_pairs"] += filled
-                    why = next((one.reason for one in outcomes if one.reward is None), None)
+                    why = next((outcome.reason for outcome in outcomes if outcome.reward is None), None)
                     if why is not None:
                         raise BadRequest(f"{without} of {len(outcomes)} edits have no score: {why}")
                 return Response(door.encode(door.write(given, outcomes)), media_type=door.media, headers=headers)

@@ -219,15 +219,15 @@ def _from_meta(meta: Any, keys: Sequence[str]) -> Any:
 def _flow_grpo(found: Mapping[str, Any], pictures: SentPictures) -> Given:
     images = _row(found, "images")
     metas = _row(found, "meta_datas", needed=False) or [{}] * len(images)
-    prompts = _row(found, "prompts", needed=False) or [_from_meta(one, INSTRUCTIONS) for one in metas]
-    sources = _row(found, "ref_images", needed=False) or [_from_meta(one, SOURCES) for one in metas]
+    prompts = _row(found, "prompts", needed=False) or [_from_meta(meta, INSTRUCTIONS) for meta in metas]
+    sources = _row(found, "ref_images", needed=False) or [_from_meta(meta, SOURCES) for meta in metas]
     count = _equal(images=images, prompts=prompts, meta_datas=metas, sources=sources)
     pairs = [submission(pictures, sources[n], prompts[n], images[n], n, door="flow_grpo") for n in range(count)]
     return Given(pairs, meta=["geneval"] if "only_strict" in found else [])
 
 
 def _flow_grpo_answer(given: Given, outcomes: Sequence[Reward]) -> Any:
-    rewards = [one.reward for one in outcomes]
+    rewards = [outcome.reward for outcome in outcomes]
     if not given.meta:
         return {"outputs": rewards, "scores": rewards}
     return {
@@ -258,9 +258,9 @@ def _edit_r1(found: Mapping[str, Any], pictures: SentPictures) -> Given:
 def _editscore(found: Mapping[str, Any], pictures: SentPictures) -> Given:
     inputs, outputs, metas = (_row(found, name) for name in ("input_images", "output_image", "meta_datas"))
     count = _equal(input_images=inputs, output_image=outputs, meta_datas=metas)
-    words = [_from_meta(one, INSTRUCTIONS) for one in metas]
+    words = [_from_meta(meta, INSTRUCTIONS) for meta in metas]
     pairs = [submission(pictures, inputs[n], words[n], outputs[n], n, door="editscore") for n in range(count)]
-    return Given(pairs, meta=[_echo(one) for one in metas])
+    return Given(pairs, meta=[_echo(meta) for meta in metas])
 
 
 def _echo(meta: Any) -> Any:
@@ -276,9 +276,9 @@ def _echo(meta: Any) -> Any:
 
 def _editscore_answer(given: Given, outcomes: Sequence[Reward]) -> Any:
     return {
-        "scores": [one.points if one.points is not None else one.reward for one in outcomes],
-        "rewards": [one.reward for one in outcomes],
-        "reasoning": [one.reason for one in outcomes],
+        "scores": [outcome.points if outcome.points is not None else outcome.reward for outcome in outcomes],
+        "rewards": [outcome.reward for outcome in outcomes],
+        "reasoning": [outcome.reason for outcome in outcomes],
         "meta_data": given.meta,
     }
 
@@ -335,7 +335,7 @@ def _flow_factory(found: Mapping[str, Any], pictures: SentPictures) -> Given:
 
 
 def _rewards(name: str) -> Callable[[Given, Sequence[Reward]], Any]:
-    return lambda given, outcomes: {name: [one.reward for one in outcomes]}
+    return lambda given, outcomes: {name: [outcome.reward for outcome in outcomes]}
 
 
 DOORS = {

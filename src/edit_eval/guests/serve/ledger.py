@@ -173,7 +173,7 @@ class Ledger:
         given = pair.id or f"{index:06d}"
         sample_id = given if given not in self._ids else f"{given} ({index})"
         self._ids.add(sample_id)
-        new = not all(one.digest in self._laid for one in pair.pictures.values())
+        new = not all(picture.digest in self._laid for picture in pair.pictures.values())
         pictures = {name: self._lay("source", name, one) for name, one in pair.pictures.items()}
         here = self.directory.path.absolute()
         said = {name: one for name, one in (("door", pair.door), (CONTROL_OF, pair.of)) if one}

@@ -66,11 +66,11 @@ class ServiceLive:
         window = watch.windows[-1] if watch is not None and watch.windows else None
         devices = [
             DeviceView(
-                device="+".join(one["devices"]),
-                activity=_STATES.get(one["state"], "judging" if one["hands"] else ""),
-                model=one["judge"],
+                device="+".join(replica["devices"]),
+                activity=_STATES.get(replica["state"], "judging" if replica["hands"] else ""),
+                model=replica["judge"],
             )
-            for one in service.replicas()
+            for replica in service.replicas()
         ]
         view = ServiceView(
             waiting=service.waiting,
@@ -92,11 +92,11 @@ class ServiceLive:
 
     def _latest(self) -> list[LatestEdit]:
         shown = list(self._service.shown)[::-1]
-        small = {one.digest: self._small.get(one.digest) for pair, _ in shown for one in _pictures(pair)}
+        small = {picture.digest: self._small.get(picture.digest) for pair, _ in shown for picture in _pictures(pair)}
         for pair, _ in shown:
-            for one in _pictures(pair):
-                if small[one.digest] is None:
-                    small[one.digest] = self._data_url(one)
+            for picture in _pictures(pair):
+                if small[picture.digest] is None:
+                    small[picture.digest] = self._data_url(picture)
         self._small = {digest: url for digest, url in small.items() if url is not None}
         return [_latest_edit(pair, judgement, self._small) for pair, judgement in shown]
 
@@ -113,7 +113,7 @@ def _pictures(pair: Submission) -> tuple[Sent, Sent]:
 
 
 def _latest_edit(pair: Submission, judgement: Judgement, small: dict[str, str]) -> LatestEdit:
-    source, edit = (small[one.digest] for one in _pictures(pair))
+    source, edit = (small[picture.digest] for picture in _pictures(pair))
     return LatestEdit(
         id=judgement.sample_id,
         instruction=pair.instruction[:300],

@@ -260,7 +260,7 @@ def judges_of(written: str, devices: str) -> tuple[dict[str, Any], dict[str, Any
     configuration = load_configuration(
         written, data_may_be_missing=True, devices=None if devices == "auto" else devices
     )
-    plain, of_one = configuration.as_plain(), [one.name for one in asked_judges(configuration) if one.of_one]
+    plain, of_one = configuration.as_plain(), [judge.name for judge in asked_judges(configuration) if judge.of_one]
     if not of_one:
         raise ConfigurationError(
             Text("{}: its judges compare two edits; `score` needs one that is asked about one edit", written)

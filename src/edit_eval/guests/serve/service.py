@@ -172,7 +172,7 @@ class Service:
             raise ConfigurationError(
                 Text("--second {}: name a judge behind the first one; there are {}", second, others)
             )
-        if any(one.name == second and one.scoring.scale.span is None for one in self.judges):
+        if any(judge.name == second and judge.scoring.scale.span is None for judge in self.judges):
             raise ConfigurationError(
                 Text("--second {}: its scale has an open end, and rewards are from 0 to 1", second)
             )
@@ -273,12 +273,12 @@ class Service:
             return []
         return [
             {
-                "judge": one.model.name,
-                "devices": list(one.place),
-                "state": one.state.name.lower(),
-                "hands": len(one.hands),
+                "judge": replica.model.name,
+                "devices": list(replica.place),
+                "state": replica.state.name.lower(),
+                "hands": len(replica.hands),
             }
-            for one in list(self._policy.replicas)
+            for replica in list(self._policy.replicas)
         ]
 
     def examined(self) -> Mapping[str, Examination]:
@@ -426,7 +426,7 @@ class Service:
 
     def _note_readiness(self) -> None:
         if self._policy is not None and not self.ready.is_set():
-            loaded = {one.key for one in self._policy.replicas if one.state is ReplicaState.LOADED}
+            loaded = {replica.key for replica in self._policy.replicas if replica.state is ReplicaState.LOADED}
             if loaded >= self.work.kept:
                 self.ready.set()
 

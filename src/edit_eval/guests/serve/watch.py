@@ -337,7 +337,7 @@ class Watch:
         self._hatched[source.digest] = pair
         canaries = [pair._replace(edit=edit, canary=kind, id="", door="") for kind, edit in made.items()]
         if not self._baseline:
-            self._kept += [one._replace(again=True) for one in canaries]
+            self._kept += [canary._replace(again=True) for canary in canaries]
         self._submit(canaries)
 
     def _turn(self) -> None:

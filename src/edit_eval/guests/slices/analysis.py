@@ -139,8 +139,10 @@ class SlicesAnalysis(Analysis[Slices]):
 def _heard(results: Results) -> str:
     """Returns the first judge that has given a score and is not known to be blind to controls; else the first."""
     sees = known_of(results).sees
-    scored = {one.judge for one in results.judgements if one.scores}
-    return next((one for one in results.judges if one in scored and sees.get(one) != "not_last"), results.judges[0])
+    scored = {judgement.judge for judgement in results.judgements if judgement.scores}
+    return next(
+        (judge for judge in results.judges if judge in scored and sees.get(judge) != "not_last"), results.judges[0]
+    )
 
 
 def _mean(column: ScoreColumn) -> float | None:

@@ -174,7 +174,7 @@ def attributes_of(
                     ("shape", "upright" if one["ratio"] < 0.9 else "wide" if one["ratio"] > 1.1 else "square")
                 )
         for name in (name for name in QUANTITIES if name != "length"):
-            quantities[name] = [one.get(name) for one in looks]
+            quantities[name] = [look.get(name) for look in looks]
     return Attributes(words, {**quantities, **_measured(results, samples, edit_model, without)}, unread)
 
 
@@ -216,10 +216,10 @@ def _measured(
     """Returns the values of judges that measure, by `JUDGE/SCORE`, each sample's mean."""
     measuring = {judge for judge in results.judges if judge != without and results.scoring[judge].protocol == "numbers"}
     values: dict[tuple[str, str], dict[str, list[float]]] = {}
-    for one in results.judgements:
-        if one.judge in measuring and one.edit_model == edit_model:
-            for score, value in one.scores.items():
-                values.setdefault((one.judge, score), {}).setdefault(one.sample_id, []).append(value)
+    for judgement in results.judgements:
+        if judgement.judge in measuring and judgement.edit_model == edit_model:
+            for score, value in judgement.scores.items():
+                values.setdefault((judgement.judge, score), {}).setdefault(judgement.sample_id, []).append(value)
     return {
         f"{judge}/{score}": [
             math.fsum(known) / len(known) if (known := of_sample.get(sample.id)) else None for sample in samples

@@ -22,7 +22,7 @@ _LINE = 22
 
 def slices_charts(documents: Sequence[Slices], style: ChartStyle) -> list[AnyChart]:
     """Draws a chart for each document that has slices: the worst above, the best below."""
-    drawn = [one for one in documents if one.best or one.worst]
+    drawn = [document for document in documents if document.best or document.worst]
     charts = [_chart(one, style.language) for one in drawn]
     titles = [chart_title(said(Text("judged by {}", one.judge), style.language)) for one in drawn]
     return [one.properties(title=title) if len(drawn) > 1 else one for one, title in zip(charts, titles, strict=True)]

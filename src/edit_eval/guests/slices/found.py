@@ -176,9 +176,9 @@ def enough_images(results: Results, judge: str) -> bool:
     """True if the judge scored edits of enough source images, by every edit model, for a slice and its rest."""
     clusters = {sample.id: sample.cluster or sample.id for sample in results.samples}
     seen: dict[str, set[str]] = {name: set() for name in results.edit_models}
-    for one in results.judgements:
-        if one.judge == judge and one.score is not None:
-            seen[one.edit_model].add(clusters[one.sample_id])
+    for judgement in results.judgements:
+        if judgement.judge == judge and judgement.score is not None:
+            seen[judgement.edit_model].add(clusters[judgement.sample_id])
     return len(set.intersection(*seen.values())) >= 2 * FEWEST_CLUSTERS if seen else False
 
 
@@ -272,7 +272,7 @@ def _listed(every: Sequence[Slice], side: int) -> list[Slice]:
         for one in of_side
         if len(one.conditions) == 1 or _sureness(one) > max(alone.get(part, 0.0) for part in one.conditions)
     ]
-    return sorted(conclusions, key=lambda one: (-_sureness(one), one.conditions))
+    return sorted(conclusions, key=lambda conclusion: (-_sureness(conclusion), conclusion.conditions))
 
 
 def _sureness(one: Slice) -> float:

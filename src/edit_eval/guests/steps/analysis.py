@@ -42,7 +42,7 @@ class RoundsAnalysis(Analysis[Rounds]):
     def charts(self, documents: Sequence[Rounds], style: ChartStyle) -> Sequence[Any]:
         from edit_eval.guests.steps.chart import steps_charts  # only a page needs it
 
-        return steps_charts([one for document in documents for one in document.results], style, Text("Round"))
+        return steps_charts([result for document in documents for result in document.results], style, Text("Round"))
 
 
 class TurnsAnalysis(Analysis[Turns]):
@@ -73,4 +73,4 @@ class TurnsAnalysis(Analysis[Turns]):
     def charts(self, documents: Sequence[Turns], style: ChartStyle) -> Sequence[Any]:
         from edit_eval.guests.steps.chart import steps_charts  # only a page needs it
 
-        return steps_charts([one for document in documents for one in document.results], style, Text("Turn"))
+        return steps_charts([result for document in documents for result in document.results], style, Text("Turn"))

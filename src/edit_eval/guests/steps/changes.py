@@ -103,7 +103,7 @@ class TurnsOf(Measured, frozen=True, kw_only=True):
     @property
     def steps(self) -> list[tuple[int, StepNumbers]]:
         """Each turn with its number."""
-        return [(one.turn, one) for one in self.turns]
+        return [(turn.turn, turn) for turn in self.turns]
 
 
 class RoundsOf(Measured, frozen=True, kw_only=True):
@@ -185,9 +185,10 @@ Chain = dict[tuple[str, int], tuple[float, str]]
 def _asked(results: Results, judge: str, edit_model: str, series: Series) -> list[Judgement]:
     """Returns the judgements that the score applies to."""
     return [
-        one
-        for one in results.judgements
-        if (one.judge, one.edit_model) == (judge, edit_model) and one.outcome(series.score) is not None
+        judgement
+        for judgement in results.judgements
+        if (judgement.judge, judgement.edit_model) == (judge, edit_model)
+        and judgement.outcome(series.score) is not None
     ]
 
 
@@ -197,7 +198,11 @@ def _step(
     """Returns the numbers of one step: how many are `scored`, of `total`; their mean over judgements, clustered on
     source images; and its change from the first."""
     clusters = _clusters_of(results)
-    known = [(one.scores[series.score], clusters[one.sample_id]) for one in judgements if series.score in one.scores]
+    known = [
+        (judgement.scores[series.score], clusters[judgement.sample_id])
+        for judgement in judgements
+        if series.score in judgement.scores
+    ]
     return {
         "scored": len(known),
         "total": len(judgements),
@@ -212,9 +217,9 @@ def _by_chain(
     """Returns for each chain and edit seed the mean score of a turn over its repeats, and the chain's cluster."""
     clusters = _clusters_of(results)
     scores: dict[tuple[str, int], list[float]] = defaultdict(list)
-    for one in judgements:
-        if series.score in one.scores:
-            scores[place[one.sample_id][1], one.edit_seed].append(one.scores[series.score])
+    for judgement in judgements:
+        if series.score in judgement.scores:
+            scores[place[judgement.sample_id][1], judgement.edit_seed].append(judgement.scores[series.score])
     return {chain: (math.fsum(some) / len(some), clusters[chain[0]]) for chain, some in scores.items()}
 
 
@@ -334,9 +339,9 @@ class _RoundsOf:
         }
         scale = self._results.scoring[self._critic].scale
         heard: dict[tuple[str, int, str], list[float]] = defaultdict(list)
-        for one in self._results.critiques:
-            if one.judge == self._critic and one.score is not None:
-                heard[one.sample_id, one.edit_seed, one.edit_model].append(one.score)
+        for critique in self._results.critiques:
+            if critique.judge == self._critic and critique.score is not None:
+                heard[critique.sample_id, critique.edit_seed, critique.edit_model].append(critique.score)
         said = {which: math.fsum(some) / len(some) for which, some in heard.items()}
         reported = {column: self._scores(self._of(column)) for column in self._chain}
         chosen: Chain = {}
@@ -344,7 +349,7 @@ class _RoundsOf:
         for sample, seed in sorted({(sample, seed) for sample, seed, _ in made}):
             there = [column for column in self._chain if (sample, seed, column) in made]
             scores = [said.get((sample, seed, column)) for column in there]
-            share = chances([None if one is None else gain(scale) * one for one in scores], len(scores))
+            share = chances([None if score is None else gain(scale) * score for score in scores], len(scores))
             known = [
                 (chance, reported[column][sample, seed][0])
                 for chance, column in zip(share, there, strict=True)
@@ -355,7 +360,7 @@ class _RoundsOf:
                 value = math.fsum(chance * score for chance, score in known) / weight
                 chosen[sample, seed] = value, self._clusters[sample]
             if scores[0] is not None and there[0] == self._column:
-                best = max(gain(scale) * one for one in scores if one is not None)
+                best = max(gain(scale) * score for score in scores if score is not None)
                 own.append(best - gain(scale) * scores[0])
         return BestRound(
             edits=len(made),

@@ -153,4 +153,6 @@ class Following:
     def find_picture(self, digest: str) -> Picture | None:
         """Returns the samples' picture with that digest; None if there is none."""
         samples = self.table.samples if self.table else ()
-        return next((one for sample in samples for one in sample.pictures.values() if one.digest == digest), None)
+        return next(
+            (picture for sample in samples for picture in sample.pictures.values() if picture.digest == digest), None
+        )

@@ -216,7 +216,9 @@ def write_raters_page(run: Path, target: Path, *, pairs: int = PAIRS, side: int 
         raise ConfigurationError(Text("{}: no pair of edits is left to ask about", run))
     page = secrets.token_hex(8)
     lines = [asked_pair(secrets.token_hex(12), pair, page) for pair in drawn]
-    samples = {one.id: one for one in with_known_sources(table.of_sample(i).sample for i in {p.sample for p in drawn})}
+    samples = {
+        source.id: source for source in with_known_sources(table.of_sample(i).sample for i in {p.sample for p in drawn})
+    }
     shown = _Shown(run)
     tasks = [_task(shown, line, pair, samples[pair.sample]) for line, pair in zip(lines, drawn, strict=True)]
     language = table.experiment.language

@@ -140,8 +140,8 @@ class WatchedRun(Watched):
             if changes:
                 self.number += 1
                 self._changed.update(dict.fromkeys(changes.samples, self.number))
-                for one in changes.samples:
-                    self._entries.pop(one, None)
+                for sample in changes.samples:
+                    self._entries.pop(sample, None)
             if changes.anew:
                 self.boot, self._changed, self._entries = secrets.token_hex(4), {}, {}
             self.state = state
@@ -429,9 +429,9 @@ def _look_at(card: Card) -> bool:
         run = Run(card.path)
         summary = _written(card.path, card.changed) or run.summary
         results = summary.results
-        failures = [(one.count, one.reason) for one in summary.failures]
-        card.models = list(dict.fromkeys(one.edit_model for one in results))
-        card.judges = list(dict.fromkeys(one.judge for one in results))
+        failures = [(failure.count, failure.reason) for failure in summary.failures]
+        card.models = list(dict.fromkeys(result.edit_model for result in results))
+        card.judges = list(dict.fromkeys(result.judge for result in results))
         card.results = [_line(part) for part in headlines(entries(results))]
         card.failures = [{"count": count, "reason": reason} for count, reason in sorted(failures, reverse=True)]
         battles = summary.battles
@@ -476,14 +476,14 @@ def _battle_lines(judge: str, of: JudgeBattles) -> Iterator[dict[str, Any]]:
     """Yields, for a judge that compares two edits, how often each edit model would be preferred to the average one."""
     score, found = next(iter(of.scores.items()))
     coverage = of.coverage
-    for one in sorted(found.strengths, key=lambda one: -(one.strength or 0.0)):
+    for strength in sorted(found.strengths, key=lambda strength: -(strength.strength or 0.0)):
         yield {
-            "edit_model": one.edit_model,
+            "edit_model": strength.edit_model,
             "judge": judge,
             "score": score,
-            "value": one.share,
+            "value": strength.share,
             "ends": None,
-            "mean": formats.NOTHING if one.share is None else formats.share(one.share, 1),
+            "mean": formats.NOTHING if strength.share is None else formats.share(strength.share, 1),
             "interval": "",
             "bounds": "",
             "scored": coverage.scored,

@@ -160,11 +160,11 @@ def disputed(following: Following) -> dict[tuple[str, int], float]:
             if edit.made_in:  # the same picture as in the round before
                 continue
             made[edit.edit_seed] += edit.status is Status.OK
-            for one in judgements:
-                span = scales[one.judge].span
-                if one.score is not None and span and edit.status is Status.OK:
-                    part = gain(scales[one.judge]) * one.score / span
-                    by_seed[edit.edit_seed][one.judge][edit.edit_model] = part
+            for judgement in judgements:
+                span = scales[judgement.judge].span
+                if judgement.score is not None and span and edit.status is Status.OK:
+                    part = gain(scales[judgement.judge]) * judgement.score / span
+                    by_seed[edit.edit_seed][judgement.judge][edit.edit_model] = part
         for seed, count in made.items():
             if count > 1:
                 found[sample_id, seed] = _undecided(list(by_seed[seed].values()))

@@ -92,7 +92,7 @@ def charts(results: Results, summary: Summary, language: str) -> dict[str, list[
     style = ChartStyle(results.edit_models, language, results)
     made: dict[str, list[AnyChart]] = {
         "failures": _failures(results, leading, language),
-        **{one.name: list(one.charts(style)) for one in sections(summary)},
+        **{section.name: list(section.charts(style)) for section in sections(summary)},
         "timeline": timeline(results, language),
         "utilisation": utilisation(summary, language),
     }
@@ -125,9 +125,9 @@ def _charts_of_scores(choice: ScoreChoice, scores: _Scores, language: str) -> di
 
 def _scores(results: Results) -> _Scores:
     found: _Scores = defaultdict(list)
-    for one in results.judgements:
-        for name, score in one.scores.items():
-            found[one.edit_model, one.judge, name].append(score)
+    for judgement in results.judgements:
+        for name, score in judgement.scores.items():
+            found[judgement.edit_model, judgement.judge, name].append(score)
     return found
 
 

@@ -136,13 +136,15 @@ def timeline(results: Results, language: str) -> list[AnyChart]:
     if not results.activities:
         return []
     begins = _start_times(results)
-    last = max(begins[one.start_number] + one.end for one in results.activities)
+    last = max(begins[activity.start_number] + activity.end for activity in results.activities)
     unit, seconds = _unit(last)
-    present = {one_line(one.device) for one in results.activities}
+    present = {one_line(activity.device) for activity in results.activities}
     devices = [name for name in dict.fromkeys(map(one_line, results.devices)) if name in present]
     devices += sorted(present.difference(devices))
-    in_layers = sorted(results.activities, key=lambda one: KINDS.index(one.kind) if one.kind in KINDS else len(KINDS))
-    rows = [_activity_row(one, begins[one.start_number], seconds, language) for one in in_layers]
+    in_layers = sorted(
+        results.activities, key=lambda activity: KINDS.index(activity.kind) if activity.kind in KINDS else len(KINDS)
+    )
+    rows = [_activity_row(layer, begins[layer.start_number], seconds, language) for layer in in_layers]
     x = alt.X("begin:Q", title=said(unit, language), scale=alt.Scale(domain=[0, last / seconds], nice=False))
     bars = (
         chart_of_rows(rows, "device", devices, 26)
@@ -169,9 +171,9 @@ def timeline(results: Results, language: str) -> list[AnyChart]:
 def _start_times(results: Results) -> dict[int, float]:
     """Returns when each start begins on an axis that leaves out the pauses between starts."""
     lengths = dict(enumerate(results.wall_seconds, start=1))
-    for one in results.activities:
+    for activity in results.activities:
         # A start that was killed has no wall time: it lasts until its last activity ends.
-        lengths[one.start_number] = max(lengths.get(one.start_number, 0.0), one.end)
+        lengths[activity.start_number] = max(lengths.get(activity.start_number, 0.0), activity.end)
     numbers = sorted(lengths)
     return dict(zip(numbers, accumulate((lengths[number] for number in numbers), initial=0.0), strict=False))
 

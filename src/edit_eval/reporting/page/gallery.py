@@ -99,7 +99,9 @@ def gallery(results: Results, summary: Summary, pictures: PictureAddresses) -> d
     for battle in results.battles:
         battles[battle.sample_id].append(battle)
     critiques: dict[str, list[Judgement]] = defaultdict(list)
-    for critique in (one for one in results.critiques if not one.made_in):  # a kept edit has it where it was made
+    for critique in (
+        critique for critique in results.critiques if not critique.made_in
+    ):  # a kept edit has it where it was made
         critiques[critique.sample_id].append(critique)
     return {
         "run": Path(results.directory).name,
@@ -131,8 +133,10 @@ def sample_entry(
     pictures: PictureAddresses,
 ) -> dict[str, Any]:
     """Returns a sample for the gallery: its edits, each with its judgements and critique, and its battles."""
-    fought_out = [_battle(one) for one in battles]
-    said = {(one.edit_model, one.edit_seed): _critique(one) for one in critiques if not one.repeat}
+    fought_out = [_battle(battle) for battle in battles]
+    said = {
+        (critique.edit_model, critique.edit_seed): _critique(critique) for critique in critiques if not critique.repeat
+    }
     return {
         **_sample(sample, pictures),
         "battles": fought_out,
@@ -229,7 +233,9 @@ def _judgement(judgement: Judgement) -> dict[str, Any]:
         **({"spread": dict(judgement.spread)} if judgement.spread else {}),
         **({"tokens": list(judgement.tokens)} if any(judgement.tokens) else {}),
         "missing": {name: [status.value, reason] for name, (status, reason) in judgement.missing.items()},
-        "readings": [{question: _reading(found) for question, found in one.items()} for one in judgement.readings],
+        "readings": [
+            {question: _reading(found) for question, found in reading.items()} for reading in judgement.readings
+        ],
     }
 
 
@@ -257,11 +263,11 @@ def _battle(battle: Judgement) -> dict[str, Any]:
 def _won(edit: Edit, battles: Iterable[Mapping[str, Any]]) -> dict[str, list[int]]:
     """Counts the battles that the edit won and lost by the headline of each judge that compares."""
     found: dict[str, list[int]] = {}
-    for one in battles:
-        if edit.edit_model in one["models"] and edit.edit_seed == one["edit_seed"]:
-            came = next(iter(one["outcomes"].values()))
-            ours = Fought.SECOND if one["models"].index(edit.edit_model) else Fought.FIRST
-            counts = found.setdefault(one["judge"], [0, 0])
+    for battle in battles:
+        if edit.edit_model in battle["models"] and edit.edit_seed == battle["edit_seed"]:
+            came = next(iter(battle["outcomes"].values()))
+            ours = Fought.SECOND if battle["models"].index(edit.edit_model) else Fought.FIRST
+            counts = found.setdefault(battle["judge"], [0, 0])
             if came in (Fought.FIRST, Fought.SECOND):
                 counts[came is not ours] += 1
     return found

@@ -142,7 +142,7 @@ def comparison_html(comparison: Comparison) -> str:
 def means_html(means: Sequence[MeanScore]) -> str:
     """Returns a row for each mean, with its interval and coverage."""
     language = spoken()
-    digits = {(one.judge, one.score): formats.decimals(one.scale, abs(one.value or 0.0)) for one in means}
+    digits = {(mean.judge, mean.score): formats.decimals(mean.scale, abs(mean.value or 0.0)) for mean in means}
 
     def number(one: MeanScore, value: float | None) -> str:
         return formats.score(value, digits[one.judge, one.score])
@@ -191,7 +191,11 @@ def _row(
     """Returns the source, then each model's first edit with the first judgement of each judge."""
     digits = {(part.judge, part.score): part.digits for part in found}
     edits = {edit.edit_model: edit for edit in results.edits if (edit.sample_id, edit.edit_seed) == (sample.id, 0)}
-    judgements = [one for one in results.judgements if (one.sample_id, one.edit_seed, one.repeat) == (sample.id, 0, 0)]
+    judgements = [
+        judgement
+        for judgement in results.judgements
+        if (judgement.sample_id, judgement.edit_seed, judgement.repeat) == (sample.id, 0, 0)
+    ]
     shown = pictures.of_sample(sample)
     row = [
         _Shown(shown["thumbnail"])
@@ -199,7 +203,7 @@ def _row(
         else _Shown(None, said(Text("The source image is not on this computer."), language))
     ]
     for model in models:
-        words = tuple(_said(one, digits, language) for one in judgements if one.edit_model == model)
+        words = tuple(_said(judgement, digits, language) for judgement in judgements if judgement.edit_model == model)
         row.append(replace(_edit(edits.get(model), pictures, language), said=words))
     return row
 

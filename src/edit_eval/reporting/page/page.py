@@ -147,9 +147,9 @@ def _groups(summary: Summary) -> dict[str, Any]:
     """Returns by its key each group of samples that an analysis tells: its label in each language, and their ids."""
     return {
         group.key: {"label": both(partial(said, group.label)), "samples": list(group.sample_ids)}
-        for one in sections(summary)
-        for document in one.documents
-        for group in one.of.groups(document)
+        for section in sections(summary)
+        for document in section.documents
+        for group in section.of.groups(document)
     }
 
 

@@ -187,7 +187,7 @@ def published(summary: Summary) -> dict[Text, list[tuple[str, str, str, Publishe
     """Returns title -> (edit model, judge, name, number) of the numbers of a benchmark's authors: those
     that are certified and those by their formula apart."""
     found: dict[Text, list[tuple[str, str, str, PublishedNumber]]] = {}
-    for one in summary.results:
-        for name, number in one.published.items():
-            found.setdefault(whose(one, name), []).append((one.edit_model, one.judge, name, number))
+    for result in summary.results:
+        for name, number in result.published.items():
+            found.setdefault(whose(result, name), []).append((result.edit_model, result.judge, name, number))
     return found

@@ -64,7 +64,7 @@ def _judged(summary: Summary) -> list[_Judged]:
     """Returns what each judge says, in the summary's order."""
     parts = headlines(entries(summary.results))
     tested = {judge: (columns, pairs) for judge, columns, pairs in compared(summary)}
-    opinions = {one.judge: one for one in summary.verdict.opinions}
+    opinions = {opinion.judge: opinion for opinion in summary.verdict.opinions}
     examined = summary.judges
     nothing: tuple[list[ColumnSummary], list[Pair]] = [], []
     return [
@@ -112,7 +112,7 @@ class _Ranked:
 def standings_table(found: Sequence[_Judged], summary: Summary, edit_models: Sequence[str]) -> Table[_Ranked]:
     """Returns a table with a row for each edit model, in the order of the first judge that has a say: for each judge
     rank, mean, interval and coverage; for one that compares, rank, strength and interval."""
-    edits = {one.edit_model: one for one in summary.edits}
+    edits = {edit.edit_model: edit for edit in summary.edits}
     battles = {judge: _by_model(of) for judge, of in summary.battles.items()}
     ranked = {one.judge: [column.name for column in one.columns] for one in found}
     ranked |= {judge: list(of) for judge, of in battles.items()}
@@ -160,7 +160,7 @@ def _failed_at_all(title: Text, count: Callable[[_Ranked], int], statuses: Seque
 
     def to(row: _Ranked) -> str:
         counts = [part.coverage.by_status for part in row.parts.values()]
-        ended = {status.value for status in statuses for one in counts if one.get(status.value)}
+        ended = {status.value for status in statuses for count in counts if count.get(status.value)}
         return link(model=row.edit_model, status=ended.pop() if len(ended) == 1 else "unscored") if count(row) else ""
 
     return Column(
@@ -383,10 +383,10 @@ def verdict_content(results: Results, summary: Summary, language: str = "en") ->
 
 def _of_ranks(verdict: Verdict, summary: Summary) -> list[Text]:
     """Returns what a reader of the ranks has to know: what sharing one means, and that failures count."""
-    ranks = [[one.rank for one in of.standings if one.rank is not None] for of in verdict.counted]
+    ranks = [[standing.rank for standing in of.standings if standing.rank is not None] for of in verdict.counted]
     shared = verdict.kind != "equal" and any(len(set(of)) < len(of) for of in ranks)
     words = [of.words() for of in _families(summary)] if shared else []
-    if any(one.kind == "fails_more" for of in verdict.counted for one in of.contests):
+    if any(contest.kind == "fails_more" for of in verdict.counted for contest in of.contests):
         words.append(Text("Ranks go by failed edits, too: who fails more comes later, whatever its mean."))
     return list(dict.fromkeys(words))
 
@@ -468,7 +468,11 @@ def _contradicted(results: Results, pictures: _Pictures) -> Iterator[Look]:
     """Yields, for each judge that compares, the first battles in which its two answers contradict each other."""
     for judge in results.battle_judges:
         headline = results.scoring[judge].headline
-        mine = (one for one in results.battles if one.judge == judge and fought(one, headline) is Fought.CONTRADICTION)
+        mine = (
+            battle
+            for battle in results.battles
+            if battle.judge == judge and fought(battle, headline) is Fought.CONTRADICTION
+        )
         for one in islice(mine, _LOOKS):
             sides = tuple(pictures.edit(name, one.edit_seed) for name in (one.edit_model, one.other))
             every = link(outcome=Fought.CONTRADICTION.value)
@@ -480,7 +484,7 @@ def _contradicted(results: Results, pictures: _Pictures) -> Iterator[Look]:
 
 def _failed(summary: Summary, pictures: _Pictures) -> Iterator[Look]:
     """Yields one sample for each of the most frequent kinds of failure."""
-    kinds = sorted(summary.failures, key=lambda one: -one.count)
+    kinds = sorted(summary.failures, key=lambda failure: -failure.count)
     for kind in kinds[:_LOOKS]:
         fighters = _fighters(kind, summary)
         sides = (_SOURCE, pictures.edit(kind.edit_model)) if kind.edit_model else (_SOURCE,)
@@ -503,4 +507,4 @@ def _fighters(kind: FailureGroup, summary: Summary) -> tuple[str, str] | None:
     """Returns the two edit models of a battle that failed; None for any other failure."""
     of = summary.battles.get(kind.judge)
     pairs = of.headline.pairs if of else []
-    return next(((one.a, one.b) for one in pairs if f"{one.a} : {one.b}" == kind.edit_model), None)
+    return next(((pair.a, pair.b) for pair in pairs if f"{pair.a} : {pair.b}" == kind.edit_model), None)

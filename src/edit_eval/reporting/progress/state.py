@@ -146,26 +146,26 @@ class Tally:
             if own is None or edit.sample_id in own:
                 self._edits.put(address_of(edit), edit.status)
         self._table, self._opened = table, table.opened
-        for one in rows:
-            if own is not None and one.sample_id not in own:
+        for row in rows:
+            if own is not None and row.sample_id not in own:
                 continue
-            if one.kind != "edit":
-                of = self._judgements if one.kind == "battle" else self._controls
-                of.put(address_of(one), one.status)
+            if row.kind != "edit":
+                of = self._judgements if row.kind == "battle" else self._controls
+                of.put(address_of(row), row.status)
                 continue
-            address, group = address_of(one), self._groups.setdefault(group_of(one), _Group())
-            self._judgements.put(address, one.status)
+            address, group = address_of(row), self._groups.setdefault(group_of(row), _Group())
+            self._judgements.put(address, row.status)
             group.total += 1
-            group.pending += one.status is Status.PENDING
-            group.put(one, self._scoring[one.judge].headline)
+            group.pending += row.status is Status.PENDING
+            group.put(row, self._scoring[row.judge].headline)
 
     def _take_opened(self) -> None:
         """Adds the battles of rounds and the controls of steps begun since the last call."""
         if self._opened != self._table.opened:
             self._opened, own = self._table.opened, self._table.shard
-            for one in self._table.rows("battle", "control"):
-                if own is None or one.sample_id in own:
-                    (self._judgements if one.kind == "battle" else self._controls).put(address_of(one), one.status)
+            for row in self._table.rows("battle", "control"):
+                if own is None or row.sample_id in own:
+                    (self._judgements if row.kind == "battle" else self._controls).put(address_of(row), row.status)
 
     def edit(self, edit: Edit, now: float) -> None:
         """Counts a finished edit."""
@@ -342,7 +342,7 @@ class ProgressState:
         self._batches_began: dict[str, float] = {}  # model -> when its batch under way began
         self._times = DeviceTimes()
         self._times.add_all(table.edits_of_work)  # edits of earlier starts, which the report counts, too
-        self._times.add_all(one for one in rows if one.kind == "edit" and not one.made_in)
+        self._times.add_all(row for row in rows if row.kind == "edit" and not row.made_in)
         self._dropped = 0
         self._last_note = ""
         self._foretold = TimeLeft(None)
@@ -546,8 +546,8 @@ def plan(table: JudgementTable, rows: Iterable[Judgement], policy: Policy, work:
         return one.status is Status.PENDING and not one.made_in and (own is None or one.sample_id in own)
 
     pending, controls = Counter[str](), Counter[str]()
-    for one in filter(is_open, rows):
-        (controls if is_control(one) else pending)[one.judge] += 1
+    for row in filter(is_open, rows):
+        (controls if is_control(row) else pending)[row.judge] += 1
     scoring = {judge.name: judge.scoring for judge in table.experiment.judges}
     for model in dict.fromkeys(replica.model for replica in policy.replicas):
         units = work.units_left(model.key)

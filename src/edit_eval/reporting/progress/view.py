@@ -270,9 +270,9 @@ class Display(Protocol):
 def means_so_far(judgements: Iterable[Judgement], scoring: Mapping[str, Scoring]) -> tuple[MeanSoFar, ...]:
     """Returns the mean of the headline for each edit model and judge, in the order of the judgements."""
     scores: dict[tuple[str, str], dict[str, list[float]]] = {}
-    for one in judgements:
-        found = scores.setdefault((one.edit_model, one.judge), {}).setdefault(one.category, [])
-        score = one.scores.get(scoring[one.judge].headline)
+    for judgement in judgements:
+        found = scores.setdefault((judgement.edit_model, judgement.judge), {}).setdefault(judgement.category, [])
+        score = judgement.scores.get(scoring[judgement.judge].headline)
         if score is not None:
             found.append(score)
     made = []

@@ -100,7 +100,7 @@ class Design:
         self._open(1)
         while (
             self.rounds < self.most
-            and not any(one.status is Status.PENDING for one in self._matrix.rows(Battles.name))
+            and not any(row.status is Status.PENDING for row in self._matrix.rows(Battles.name))
             and any(map(self._cannot_tell, self._matrix.judges))
         ):
             self._open(self.rounds + 1)
@@ -131,7 +131,7 @@ class Design:
         if not judge.of_two or (looks := judge.scoring.looks) <= self.rounds:
             return False
         matrix = self._matrix
-        its = [one for one in matrix.rows(Battles.name) if one.judge == judge.name]
+        its = [row for row in matrix.rows(Battles.name) if row.judge == judge.name]
         votes = votes_of(its, judge.scoring.headline, matrix.samples)
-        tables = tables_of(one.scoring.scales for one in matrix.judges if one.of_two)
+        tables = tables_of(judge.scoring.scales for judge in matrix.judges if judge.of_two)
         return not all_differ(votes, [model.name for model in matrix.edit_models], tables, looks)

@@ -276,12 +276,12 @@ class Attempts:
     def __init__(self, model: Api, request: EditRequest, bill: Bill) -> None:
         self._model, self._client, self._provider, self._bill = model, model.client, model._provider, bill
         parameters = model.parameters
-        pictures = [scaled(one, parameters.max_pixels) for one in request.pictures.values()]
+        pictures = [scaled(picture, parameters.max_pixels) for picture in request.pictures.values()]
         seed = request.seed if _takes_seed(model._provider, model._known) else None
         self._asked = Asked(
             model=model._name,
             instruction=request.instruction,
-            pictures=[png(one) for one in pictures],
+            pictures=[png(picture) for picture in pictures],
             seed=seed,
             **_size(parameters, pictures[0].size),
         )
@@ -399,7 +399,7 @@ class Attempts:
 
     def _failed(self, sent: WholeAnswer, document: Any) -> Refused:
         """Returns the refusal that an error is. Raises `Failure` for any other."""
-        word = next((one for one in self._provider.refusals if one in sent.text), "")
+        word = next((refusal for refusal in self._provider.refusals if refusal in sent.text), "")
         if word and sent.status < 500 and sent.status != 429:
             return self._refused(word, said_in(document))
         failure = self._client.failed_with(sent.status, sent.text, sent.headers)

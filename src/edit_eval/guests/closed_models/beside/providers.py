@@ -38,7 +38,7 @@ class Asked:
     @property
     def base64(self) -> list[str]:
         """The pictures in base64."""
-        return [base64.b64encode(one).decode("ascii") for one in self.pictures]
+        return [base64.b64encode(picture).decode("ascii") for picture in self.pictures]
 
     @property
     def size(self) -> tuple[int, int]:
@@ -180,7 +180,7 @@ def _gemini_tokens(document: Document) -> tuple[float, float, float, float] | No
     read, every = number_at(said, "promptTokenCount"), number_at(said, "totalTokenCount")
     details = at(said, "candidatesTokensDetails")
     kinds = details if isinstance(details, list) else []
-    shown = sum(number_at(one, "tokenCount") or 0.0 for one in kinds if text_at(one, "modality") == "IMAGE")
+    shown = sum(number_at(kind, "tokenCount") or 0.0 for kind in kinds if text_at(kind, "modality") == "IMAGE")
     return None if read is None or every is None else (read, 0.0, max(0.0, every - read - shown), shown)
 
 
@@ -205,7 +205,7 @@ def _first_data(document: Document) -> str:
 
 
 def _openrouter_body(asked: Asked) -> dict[str, Any]:
-    shown = [{"type": "image_url", "image_url": {"url": one}} for one in asked.urls]
+    shown = [{"type": "image_url", "image_url": {"url": url}} for url in asked.urls]
     image = {"aspect_ratio": asked.shape, "image_size": asked.resolution}
     body: dict[str, Any] = {
         "model": asked.model,
@@ -289,7 +289,7 @@ def _ark_body(asked: Asked) -> dict[str, Any]:
 
 
 def _dashscope_body(asked: Asked) -> dict[str, Any]:
-    shown = [{"image": one} for one in asked.urls]
+    shown = [{"image": url} for url in asked.urls]
     settings: dict[str, Any] = {"n": 1, "prompt_extend": False, "watermark": False}
     if asked.shape:
         settings["size"] = asked.shape.replace("x", "*")
@@ -309,7 +309,7 @@ def _dashscope_picture(document: Document) -> str:
 
 
 def _xai_body(asked: Asked) -> dict[str, Any]:
-    shown = [{"url": one, "type": "image_url"} for one in asked.urls]
+    shown = [{"url": url, "type": "image_url"} for url in asked.urls]
     body: dict[str, Any] = {"model": asked.model, "prompt": asked.instruction, "n": 1, "response_format": "b64_json"}
     body |= {"image": shown[0]} if len(shown) == 1 else {"images": shown}
     if asked.shape:

@@ -80,7 +80,7 @@ class Rehearsed:
 
             for network in networks:
                 fill(network)
-        on = [one for one in devices if one.startswith("cuda")]
+        on = [device for device in devices if device.startswith("cuda")]
         self._mark("loaded", seconds=seconds, weights=weight_bytes(networks), **allocated(on))
         forget_peak(on)
 
@@ -162,7 +162,7 @@ class Rehearsed:
 
     @property
     def _cards(self) -> list[str]:
-        return [one for one in self._devices if one.startswith("cuda")]
+        return [device for device in self._devices if device.startswith("cuda")]
 
     # -- what is planted --
 
@@ -341,8 +341,8 @@ def allocated(cards: Sequence[str]) -> dict[str, int]:
     if torch is None or not cards or not torch.cuda.is_available():
         return {}
     return {
-        "allocated": sum(torch.cuda.memory_allocated(one) for one in cards),
-        "peak": sum(torch.cuda.max_memory_reserved(one) for one in cards),
+        "allocated": sum(torch.cuda.memory_allocated(card) for card in cards),
+        "peak": sum(torch.cuda.max_memory_reserved(card) for card in cards),
     }
 
 
