@@ -228,7 +228,7 @@ def test_fetched_where_there_is_a_network_and_run_where_there_is_none(tmp_path: 
         (benchmark,) = json.loads(fetched.stdout)
         assert (benchmark["what"], benchmark["name"]) == ("benchmark", "hub:o/n@main")
         assert benchmark["path"] == f"{own['HF_HOME']}/hub/datasets--o--n/snapshots/{commit}"
-    evaluated = "from edit_eval import evaluate; print(evaluate('c.yaml', report=False).summary['coverage']['scored'])"
+    evaluated = "from edit_eval import evaluate; print(evaluate('c.yaml', report=False).summary.coverage.scored)"
     made = subprocess.run(
         [sys.executable, "-c", evaluated],
         cwd=tmp_path,
