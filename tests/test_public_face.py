@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import subprocess
 import sys
@@ -11,6 +12,8 @@ from pathlib import Path
 import pytest
 
 import edit_eval
+from edit_eval.config.loading import LoadingOptions
+from edit_eval.evaluation import EvaluationOptions, carry_out
 
 FACE = """
 Analysis Benchmark BenchmarkError ChartStyle Column Comparison ConfigurationError ControlPicture Edit
@@ -54,3 +57,10 @@ print(json.dumps([light, sorted({name.partition(".")[0] for name in sys.modules}
     light, loaded = json.loads(done.stdout)
     assert light == ["edit_eval"]
     assert HEAVY.isdisjoint(loaded)
+
+
+def test_evaluate_takes_what_it_hands_on() -> None:
+    """It has no parameters of its own to go by: they are those of `carry_out`, and all of them are typed."""
+    taken = inspect.signature(carry_out).parameters
+    own = {name for name, one in taken.items() if one.kind is inspect.Parameter.KEYWORD_ONLY}
+    assert own == EvaluationOptions.__annotations__.keys() - LoadingOptions.__annotations__.keys()

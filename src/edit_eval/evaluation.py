@@ -1,6 +1,7 @@
 """Carries out an evaluation: a benchmark's samples are edited, the edits are judged, and all of it is drawn.
 
-What came of it is read by `run.Run`, which `edit_eval.evaluate` returns; nothing that reads or compares is needed here.
+What came of it is read by `run.Run`, which `edit_eval.evaluate` returns. Nothing is compared here, but that a design of
+battles may ask the strengths whether to go on.
 """
 
 from __future__ import annotations

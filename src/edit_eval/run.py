@@ -20,7 +20,7 @@ from edit_eval.reporting.language import said, spoken
 from edit_eval.reporting.page.drawing_apart import draw_apart, page_of, to_send
 from edit_eval.reporting.scores import frame
 from edit_eval.reporting.verdict import answer_lines
-from edit_eval.statistics.blocks import RequiredCoverage
+from edit_eval.statistics.aggregates import RequiredCoverage
 from edit_eval.statistics.means import MeanScore, chosen, means, the_mean
 from edit_eval.statistics.summary import Summary
 from edit_eval.store.examined import Examination, examined

@@ -28,7 +28,7 @@ from edit_eval.reporting.terminal_text import (
     readable,
     whole_words,
 )
-from edit_eval.statistics.blocks import Coverage
+from edit_eval.statistics.aggregates import Coverage
 
 
 @pytest.mark.parametrize(

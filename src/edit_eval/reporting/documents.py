@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import msgspec
@@ -11,14 +12,12 @@ from edit_eval.reporting.terminal_text import readable
 
 
 def encoded(document: Any, *, indent: int = 2) -> str:
-    """Returns a document, a msgspec Struct or plain data, as JSON: sentences in English, None for a number that JSON
-    lacks."""
-    try:
-        written = msgspec.json.encode(document, enc_hook=_plain_value)
-    except UnicodeEncodeError:  # a lone surrogate, as in a file's name or a judge's answer
-        plain = msgspec.to_builtins(document, enc_hook=_plain_value, str_keys=True)
-        written = msgspec.json.encode(readable(plain), enc_hook=_plain_value)
-    return msgspec.json.format(written, indent=indent).decode()
+    """Returns a document, a msgspec Struct or plain data, as JSON, with sentences in English.
+
+    Raises `ValueError` for a number that JSON lacks: what is not known is None, with its reason, and never NaN.
+    """
+    plain = msgspec.to_builtins(document, enc_hook=_plain_value, str_keys=True)
+    return json.dumps(readable(plain), indent=indent, ensure_ascii=False, allow_nan=False)
 
 
 def _plain_value(value: Any) -> Any:

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from edit_eval.benchmarks.contract import CATEGORIES, canonical
 from edit_eval.records import Scale
 from edit_eval.reporting import formats
-from edit_eval.statistics.blocks import Aggregate, Coverage
+from edit_eval.statistics.aggregates import Aggregate, Coverage
 from edit_eval.statistics.controls import BesideEdits, ControlNumbers
 from edit_eval.statistics.failures import ANY, FailureGroup
 from edit_eval.statistics.summary import GroupNumbers, Result, ScoreNumbers, Summary

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from edit_eval.records import Scale
 from edit_eval.reporting.language import said
-from edit_eval.statistics.blocks import Aggregate, Coverage
+from edit_eval.statistics.aggregates import Aggregate, Coverage
 from edit_eval.statistics.power import ALPHA
 from edit_eval.statistics.timing import DeviceMemory
 from edit_eval.text import Text

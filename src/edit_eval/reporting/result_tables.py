@@ -11,7 +11,7 @@ from edit_eval.reporting import formats
 from edit_eval.reporting.entries import ControlRow, Entry, category_names, link, to_part
 from edit_eval.reporting.names import NAMES, control_name, name_of, scale_words, score_name, short_category
 from edit_eval.reporting.table import Column, Table, Words
-from edit_eval.statistics.blocks import Aggregate, Coverage, MeanInterval
+from edit_eval.statistics.aggregates import Aggregate, Coverage, MeanInterval
 from edit_eval.statistics.failures import FailureGroup
 from edit_eval.text import Text, joined
 

@@ -269,8 +269,8 @@ def _facts(document: RunStatus) -> Iterable[tuple[str, str]]:
         yield Text("started"), _starts(document, at_work=held)
     if held:
         yield Text("at work"), one_line(directory.holder())
-    for token in document.tokens:
-        yield Text("tokens"), token_words(token.judge, token.read, token.written, token.cost)
+    for use in document.tokens:
+        yield Text("tokens"), token_words(use.judge, use.read, use.written, use.cost)
     for line in spent_words(document.spent):
         yield Text("spent"), line
 

@@ -20,7 +20,7 @@ import msgspec
 import numpy as np
 
 from edit_eval.records import JUDGE_FAILED, NO_EDIT, Judgement, Reading, Results, Sample, Status
-from edit_eval.statistics.blocks import Coverage, RequiredCoverage
+from edit_eval.statistics.aggregates import Coverage, RequiredCoverage
 from edit_eval.statistics.failures import failure_interval
 from edit_eval.statistics.families import Correction
 from edit_eval.statistics.intervals import FloatArray, IntArray

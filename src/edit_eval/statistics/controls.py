@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 
 from edit_eval.records import CONTROL, Judgement, Results, Sample, Status
-from edit_eval.statistics.blocks import Aggregate
+from edit_eval.statistics.aggregates import Aggregate
 from edit_eval.statistics.intervals import FloatArray, cluster_codes, estimate
 from edit_eval.statistics.power import ALPHA
 from edit_eval.statistics.series import Series, gain

@@ -21,8 +21,8 @@ import msgspec
 import numpy as np
 
 from edit_eval.records import DeviceFailures, Judgement, Results, Scale, Status
+from edit_eval.statistics.aggregates import Aggregate, Coverage, MeanInterval, RequiredCoverage
 from edit_eval.statistics.battles import RunBattles, as_others_rate, battles_by_judge, others_may_read, together
-from edit_eval.statistics.blocks import Aggregate, Coverage, MeanInterval, RequiredCoverage
 from edit_eval.statistics.comparison import ModelComparison, compare_models, verdict_on_models
 from edit_eval.statistics.controls import (
     ControlNumbers,

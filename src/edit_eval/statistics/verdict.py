@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from edit_eval.records import Results, Scale, Status
+from edit_eval.statistics.aggregates import Coverage
 from edit_eval.statistics.battles import Fought, JudgeBattles, ScoreBattles
-from edit_eval.statistics.blocks import Coverage
 from edit_eval.statistics.controls import RunControls
 from edit_eval.statistics.instruments import given_by
 from edit_eval.statistics.intervals import FEWEST_CLUSTERS

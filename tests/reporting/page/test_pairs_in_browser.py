@@ -404,7 +404,9 @@ def test_what_is_taken_along_is_chosen_on_the_page(hostile: Report, open_page: O
         for _ in range(2):
             tab.click("#selection summary")
             if tab.locator("#selection[open]").count():
-                tab.wait_for_function("document.querySelector('#selection > div').getBoundingClientRect().left >= 0")
+                tab.wait_for_function(
+                    "() => document.querySelector('#selection > div').getBoundingClientRect().left >= 0"
+                )
                 assert tab.evaluate(
                     "document.querySelector('#selection > div').getBoundingClientRect().right <= innerWidth"
                 )

@@ -407,15 +407,15 @@ def _words(
 def _tokens(configuration: Configuration, experiment: Experiment, seen: Results, work: ImaginedWork) -> list[str]:
     """Returns a line for each judge whose server counted tokens in the seen run: how many this run would take."""
     notes = list[str]()
-    for token in tokens(seen):
-        if token.judge in configuration.judges:
-            questions = sum(work.asked.get(f"judge:{token.judge}", (0, 0)))
+    for use in tokens(seen):
+        if use.judge in configuration.judges:
+            questions = sum(work.asked.get(f"judge:{use.judge}", (0, 0)))
             every = (*seen.judgements, *seen.battles, *seen.critiques)
-            before = max(len(each.readings) for each in every if each.judge == token.judge) or 1
-            times = questions / experiment.questions_a_pair.get(token.judge, 1.0) / before / token.judgements
-            read, written = times * token.read, times * token.written
-            cost = cost_of(configuration.judges[token.judge].parameters.get("price"), read, written)
-            notes.append(Text("tokens, as in {}: {}", seen.name, token_words(token.judge, read, written, cost)))
+            before = max(len(each.readings) for each in every if each.judge == use.judge) or 1
+            times = questions / experiment.questions_a_pair.get(use.judge, 1.0) / before / use.judgements
+            read, written = times * use.read, times * use.written
+            cost = cost_of(configuration.judges[use.judge].parameters.get("price"), read, written)
+            notes.append(Text("tokens, as in {}: {}", seen.name, token_words(use.judge, read, written, cost)))
     return notes
 
 

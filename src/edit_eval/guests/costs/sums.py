@@ -54,7 +54,7 @@ class Costs(msgspec.Struct, frozen=True):
 def costs(results: Results, price: float | None = None) -> Costs:
     """Adds up what was charged, the tokens, and the time of the devices at the `price` of an hour."""
     charged = {one.model: one for one in results.spent}
-    counted = {f"judge:{token.judge}": token for token in tokens(results)}
+    counted = {f"judge:{use.judge}": use for use in tokens(results)}
     made = (f"edit:{edit.edit_model}" for edit in results.once.edits if edit.status is Status.OK)
     asked = (f"judge:{answer.judge}" for answer in results.once.answers if answer.answers)
     done = Counter((*made, *asked))

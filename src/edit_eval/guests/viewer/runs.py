@@ -27,8 +27,8 @@ from edit_eval.reporting.entries import Entry, entries, headlines
 from edit_eval.reporting.page.gallery import sample_entry
 from edit_eval.reporting.progress.view import read_live
 from edit_eval.run import Run
+from edit_eval.statistics.aggregates import Coverage
 from edit_eval.statistics.battles import JudgeBattles
-from edit_eval.statistics.blocks import Coverage
 from edit_eval.statistics.summary import Summary
 from edit_eval.store.comparable import run_names
 from edit_eval.store.run_directory import RunDirectory

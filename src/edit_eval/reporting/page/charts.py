@@ -38,7 +38,7 @@ from edit_eval.reporting.page.drawings import (
     utilisation,
 )
 from edit_eval.reporting.terminal_text import one_line
-from edit_eval.statistics.blocks import Aggregate
+from edit_eval.statistics.aggregates import Aggregate
 from edit_eval.statistics.failures import FailureGroup, failures, missing_scores
 from edit_eval.statistics.summary import Summary
 from edit_eval.text import Text
