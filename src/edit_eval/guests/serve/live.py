@@ -29,7 +29,7 @@ OVER = 60.0
 _STATES = {"loading": "loading", "starting": "starting"}
 
 
-class Watched(Protocol):
+class LiveService(Protocol):
     """What of a service is shown."""
 
     began: float
@@ -53,7 +53,7 @@ class Watched(Protocol):
 class ServiceLive:
     """A thread that writes the `live.json` of the current run until it is closed."""
 
-    def __init__(self, service: Watched) -> None:
+    def __init__(self, service: LiveService) -> None:
         self._service = service
         self._end = threading.Event()
         self._small: dict[str, str] = {}
