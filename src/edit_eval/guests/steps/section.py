@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from edit_eval.records import Results, Sample
+from edit_eval.guests.steps.chains import chains_of
 from edit_eval.reporting.analyses import RunRecords
 from edit_eval.statistics.series import series_of
 
@@ -29,26 +29,3 @@ class TurnsSection:
         from edit_eval.guests.steps.changes import turns  # only such a run needs it
 
         return [{}] if turns(results) else []
-
-
-def chains_of(results: Results) -> dict[str, list[str]]:
-    """Returns the columns of all rounds, in order, by the column of the first round."""
-    found: dict[str, list[str]] = {}
-    first: dict[str, str] = {}
-    for column in results.edit_models:
-        before = results.told[column].before if column in results.told else ""
-        first[column] = first[before] if before else column
-        found.setdefault(first[column], []).append(column)
-    return {column: chain for column, chain in found.items() if len(chain) > 1}
-
-
-def turns_of(samples: Sequence[Sample]) -> dict[str, tuple[int, str]]:
-    """Returns for each sample the number of its turn in its chain, from 1, and the chain's first sample."""
-    by_id = {sample.id: sample for sample in samples}
-    found: dict[str, tuple[int, str]] = {}
-    for sample in samples:
-        chain = [sample.id]
-        while (before := by_id[chain[-1]].follows) in by_id and before not in chain:
-            chain.append(before)
-        found[sample.id] = len(chain), chain[-1]
-    return found
