@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from edit_eval.json_values import JsonObject
 from edit_eval.records import Results
 
 COMMAND = "edit-eval run config.yaml"
 
 
-def repetition(results: Results) -> dict[str, Any]:
+def repetition(results: Results) -> JsonObject:
     """Reads from the records what is needed to repeat the run; anything may be missing in those of another version.
 
     `versions` are those of Python and its libraries, `devices` is `8 × NVIDIA H100 80GB` or the workers on the CPU,

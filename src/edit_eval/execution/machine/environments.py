@@ -43,6 +43,7 @@ FILES = (
     "__init__.py",
     "errors.py",
     "privacy.py",
+    "json_values.py",
     "text.py",
     "records.py",
     "pictures.py",

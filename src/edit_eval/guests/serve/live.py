@@ -66,9 +66,9 @@ class ServiceLive:
         window = watch.windows[-1] if watch is not None and watch.windows else None
         devices = [
             DeviceView(
-                device="+".join(replica["devices"]),
-                activity=_STATES.get(replica["state"], "judging" if replica["hands"] else ""),
-                model=replica["judge"],
+                device="+".join(replica.devices),
+                activity=_STATES.get(replica.state, "judging" if replica.hands else ""),
+                model=replica.judge,
             )
             for replica in service.replicas()
         ]

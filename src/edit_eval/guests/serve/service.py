@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError, Stopped
@@ -131,6 +131,16 @@ class _Audience(Spectator):
 
     def edit(self, edit: Edit) -> None:
         return
+
+
+class JudgeOnDevices(NamedTuple):
+    """A judge as it is loaded."""
+
+    judge: str
+    devices: list[str]
+    state: str
+    hands: int
+    """Batches under way."""
 
 
 class Service:
@@ -267,17 +277,11 @@ class Service:
         """The judges in every answer, the first one first: all but the second one, which is asked about a share."""
         return [judge for judge in self.judges if judge.name != self._second]
 
-    def replicas(self) -> list[dict[str, Any]]:
-        """Describes each replica: judge, devices and state."""
+    def replicas(self) -> list[JudgeOnDevices]:
         if self._policy is None:
             return []
         return [
-            {
-                "judge": replica.model.name,
-                "devices": list(replica.place),
-                "state": replica.state.name.lower(),
-                "hands": len(replica.hands),
-            }
+            JudgeOnDevices(replica.model.name, list(replica.place), replica.state.name.lower(), len(replica.hands))
             for replica in list(self._policy.replicas)
         ]
 

@@ -31,6 +31,7 @@ import yaml
 from markupsafe import Markup
 
 from edit_eval import __version__
+from edit_eval.json_values import JsonObject
 from edit_eval.pictures import CopyLimits, size_of_run, write_durably
 from edit_eval.records import Results, Status
 from edit_eval.reporting import formats
@@ -143,7 +144,7 @@ def _parts(
     yield end
 
 
-def _groups(summary: Summary) -> dict[str, Any]:
+def _groups(summary: Summary) -> JsonObject:
     """Returns by its key each group of samples that an analysis tells: its label in each language, and their ids."""
     return {
         group.key: {"label": both(partial(said, group.label)), "samples": list(group.sample_ids)}
