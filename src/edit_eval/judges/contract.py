@@ -52,7 +52,7 @@ class AnswerForm(NamedTuple):
     schema: str = ""
 
 
-class Measure(TypedDict, total=False):
+class MeasuredValue(TypedDict, total=False):
     """What a class that measures says of one of its values."""
 
     lowest: float | None
@@ -104,9 +104,8 @@ class Judge(Protocol):
     afterwards.
 
     A class that measures, and is asked nothing, has a static method `measures(parameters)`: for each value in `values`
-    of its replies a `Measure` (a fact that it needs is passed as `user`); the first is the headline. Its protocol is
-    `numbers`. A value that is undefined for a pair of pictures is left out of
-    `values`, and the reply's text says why. A value that may be meaningless for a pair (the likeness of a face if there
+    of its replies a `MeasuredValue` (a fact that it needs is passed as `user`); the first is the headline. Its protocol
+    is `numbers`. A value that is undefined for a pair of pictures is left out of `values`, and the reply's text says why. A value that may be meaningless for a pair (the likeness of a face if there
     was none) names in `where` another value, present in every reply: if that is 0, it does not apply. The named value
     need not be a measure, but one measure must have no `where`.
 

@@ -30,7 +30,7 @@ from edit_eval.records import Edit, Sample
 from edit_eval.reporting.analyses import summary_of
 from edit_eval.reporting.language import said
 from edit_eval.reporting.page.files import SIDE, export, in_limits
-from edit_eval.reporting.page.gallery import thumbnails
+from edit_eval.reporting.page.gallery import PictureAddress, thumbnails
 from edit_eval.reporting.page.page import (
     Served,
     asset,
@@ -147,10 +147,10 @@ class _OfSeveral:
     of: Mapping[str, ServedPictures]
     """By name of the edit model."""
 
-    def of_sample(self, sample: Sample, name: str = "source") -> JsonObject | None:
+    def of_sample(self, sample: Sample, name: str = "source") -> PictureAddress | None:
         return self.first.of_sample(sample, name)
 
-    def of_edit(self, edit: Edit) -> JsonObject | None:
+    def of_edit(self, edit: Edit) -> PictureAddress | None:
         return self.of[edit.edit_model].of_edit(edit)
 
 

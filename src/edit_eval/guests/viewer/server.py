@@ -214,7 +214,7 @@ def make_app(runs: Runs, *, token: str = "", anywhere: bool = False, pages: Page
     return PageGuard(app, token=token, anywhere=anywhere)
 
 
-def answered(answer: Callable[[], JsonObject]) -> Response:
+def answered(answer: Callable[[], dict[str, object]]) -> Response:
     """Returns the answer of a voting, or why there is none."""
     try:
         return JSONResponse(answer())

@@ -15,7 +15,6 @@ import numpy as np
 
 from edit_eval.guests.viewer.following import Following
 from edit_eval.guests.viewer.runs import WatchedRun
-from edit_eval.json_values import JsonObject
 from edit_eval.records import Edit, Status
 from edit_eval.statistics.instruments import Item
 from edit_eval.statistics.people import CHOICES, SHARES, Vote
@@ -224,7 +223,7 @@ class Voting:
         self._chance = np.random.default_rng()
         self._lock = threading.Lock()
 
-    def next(self, rater: str) -> JsonObject:
+    def next(self, rater: str) -> dict[str, object]:
         """Returns the next pair for a rater, or `done`, and the numbers of votes."""
         rater = rater_name(rater)
         watched = self._opened()
@@ -269,7 +268,7 @@ class Voting:
                 "right": pictures.of_edit(pair.right),
             }
 
-    def add(self, body: bytes) -> JsonObject:
+    def add(self, body: bytes) -> dict[str, object]:
         """Records a vote and returns what is next. Raises `NotAVote`, or `OSError` if it cannot be recorded."""
         try:
             sent = json.loads(body)
