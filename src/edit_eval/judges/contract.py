@@ -105,9 +105,10 @@ class Judge(Protocol):
 
     A class that measures, and is asked nothing, has a static method `measures(parameters)`: for each value in `values`
     of its replies a `MeasuredValue` (a fact that it needs is passed as `user`); the first is the headline. Its protocol
-    is `numbers`. A value that is undefined for a pair of pictures is left out of `values`, and the reply's text says why. A value that may be meaningless for a pair (the likeness of a face if there
-    was none) names in `where` another value, present in every reply: if that is 0, it does not apply. The named value
-    need not be a measure, but one measure must have no `where`.
+    is `numbers`. A value that is undefined for a pair of pictures is left out of `values`, and the reply's text says
+    why. A value that may be meaningless for a pair (the likeness of a face if there was none) names in `where` another
+    value, present in every reply: if that is 0, it does not apply. The named value need not be a measure, but one
+    measure must have no `where`.
 
     A class that can tell the probability of each of a request's `labels` (the form `probabilities`) has an attribute
     `probabilities = True`, and gives in `values` for each label the probability that the whole answer is this label,

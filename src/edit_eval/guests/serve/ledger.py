@@ -40,6 +40,7 @@ from edit_eval.store.run_directory import CannotWrite, RunDirectory, is_marked
 from edit_eval.store.subjects.contract import Shown
 from edit_eval.store.subjects.controls import CONTROL_OF
 from edit_eval.text import Text
+from edit_eval.workers.messages import Message, PictureFile
 
 MOST_PAIRS = 20_000
 CLIENT = Identity("client", "requests", "")
@@ -50,7 +51,7 @@ _VOLUME = re.compile(r"\d{4,}")
 class _Recorder(Recorder):
     """Records edits that came with requests: they are identified by their files, and cannot be made again."""
 
-    def _picture(self, shown: Shown) -> JsonObject:
+    def _picture(self, shown: Shown) -> PictureFile:
         if shown.pixels:
             return {"path": os.path.abspath(self._directory.path / shown.path), "digest": shown.pixels}
         return super()._picture(shown)
@@ -230,10 +231,10 @@ class Ledger:
     def about(self, task: Task) -> str:
         return self.recorder.about(task)
 
-    def order(self, task: Task) -> JsonObject:
+    def order(self, task: Task) -> Message:
         return self.recorder.order(task)
 
-    def done(self, task: Task, message: JsonObject, device: str) -> None:
+    def done(self, task: Task, message: Message, device: str) -> None:
         self.recorder.done(task, message, device)
 
     def failed(self, task: Task, reason: str, device: str) -> None:
