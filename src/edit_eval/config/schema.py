@@ -16,6 +16,7 @@ from edit_eval.config.placement import Placement, PositiveInteger
 from edit_eval.endpoints.engines import Route
 from edit_eval.endpoints.serving import Serve
 from edit_eval.hub import is_address
+from edit_eval.json_values import Unchecked
 from edit_eval.privacy import is_secret_name
 from edit_eval.records import Language
 from edit_eval.text import Text
@@ -118,6 +119,8 @@ def _carries_secret(address: str) -> bool:
 
 
 OnBadSample = Literal["error", "skip"]
+PlainParameters = dict[str, Any]
+"""Plain values of a class's `Parameters`, defaults filled in; only the class knows what each of them is."""
 
 
 class Section(BaseModel):
@@ -148,8 +151,7 @@ class BenchmarkSection(Section):
     """Registered name; empty for a class path."""
     class_path: str
     """`package.module:Class`, or `/folder/file.py:Class`."""
-    parameters: dict[str, Any] = {}
-    """Plain values of the class's `Parameters`, defaults filled in."""
+    parameters: PlainParameters = {}
     filters: Filters = Filters()
     on_bad_sample: OnBadSample = "error"
     """A sample that cannot be used stops the run before anything is loaded (`error`), or is left out and counted as not
@@ -170,8 +172,8 @@ class ProtocolSection(Section):
     """Registered name; empty for a class path."""
     class_path: str
     """`package.module:Class`, or `/folder/file.py:Class`."""
-    parameters: dict[str, Any] = {}
-    """Plain values of the class's `Parameters`, complete: defaults, language, prompts and measures filled in."""
+    parameters: PlainParameters = {}
+    """Complete: language, prompts and measures filled in, too."""
     retries: Annotated[int, Field(ge=0, le=100)] = 2
     """How often a question is asked again after a reply that cannot be read."""
 
@@ -191,8 +193,8 @@ class ModelSection(Section):
     """Registered name; empty for a class path."""
     class_path: str
     """`package.module:Class`, or `/folder/file.py:Class`."""
-    parameters: dict[str, Any] = {}
-    """Plain values of the class's `Parameters`, defaults filled in: part of every key."""
+    parameters: PlainParameters = {}
+    """Part of every key."""
     placement: Placement = Placement()
     names: dict[str, str] = Field({}, exclude=True)
     """Names of the keys of `params` for errors: `device_ids` is `diffusion_model.params.device`, or `--devices`."""
@@ -297,7 +299,7 @@ class Configuration(Section):
     rewrite: tuple[str, ...] = ()
     """Judges that rewrite the instructions before the first edit; each is crossed with the edit models."""
     execution: ExecutionSection = ExecutionSection()
-    trackers: dict[str, dict[str, Any]] = {}
+    trackers: dict[str, PlainParameters] = {}
     """Parameters of the trackers, by name; in no key."""
     notes: tuple[str, ...] = ()
     """Notes for the user, one line each."""
@@ -311,7 +313,7 @@ class Configuration(Section):
         judges = sorted(self.judges, key=lambda name: name not in first)
         return edit_models | {f"judge:{name}": self.judges[name] for name in judges}
 
-    def as_plain(self) -> dict[str, Any]:
+    def as_plain(self) -> Unchecked:
         """Returns the full configuration in the YAML's shape, without secrets.
 
         It reads back as the same from any folder: `import_from` says where the user's own classes are, and the paths of
@@ -321,7 +323,7 @@ class Configuration(Section):
         models = self.models.values()
         named: list[BenchmarkSection | ModelSection | ProtocolSection] = [b, *models]
         named += [model.protocol for model in models if model.protocol]
-        plain: dict[str, Any] = {
+        plain: Unchecked = {
             **({} if all(one.type for one in named) else {"import_from": str(self.folder)}),
             "benchmark": {
                 **_which(b.type, b.class_path),
@@ -361,9 +363,9 @@ def _which(type_name: str, class_path: str) -> dict[str, str]:
     return {"type": type_name} if type_name else {"class_path": class_path}
 
 
-def _plain_model(model: ModelSection, language: str) -> dict[str, Any]:
+def _plain_model(model: ModelSection, language: str) -> Unchecked:
     params = {**model.placement.as_plain(), "seed": model.seed, **model.parameters}
-    plain: dict[str, Any] = {**_which(model.type, model.class_path), "params": params}
+    plain: Unchecked = {**_which(model.type, model.class_path), "params": params}
     if protocol := model.protocol:
         # Left out if filled in from elsewhere, since reading fills it in again.
         filled_in = {"measures": protocol.parameters.get("measures"), "language": language}

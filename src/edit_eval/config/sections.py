@@ -40,6 +40,7 @@ from edit_eval.config.schema import (
 from edit_eval.config.yaml_text import filled
 from edit_eval.errors import ConfigurationError
 from edit_eval.hub import is_address
+from edit_eval.json_values import Unchecked
 from edit_eval.text import Text
 from edit_eval.workers.model_class import make_parameters
 
@@ -102,7 +103,7 @@ S = TypeVar("S", bound=Section)
 class Sections:
     """Builds a `Configuration` from plain values. Faults are noted, and defaults used until all are known."""
 
-    raw: dict[str, Any]
+    raw: Unchecked
     faults: Faults
     folder: Path
     devices: Devices | None = None
@@ -191,7 +192,7 @@ class Sections:
         type_name, class_path, cls = self._class("benchmark", place, values, foreign=False)
         values |= {"type": type_name, "class_path": class_path}
         section = self._validated(BenchmarkSection, values, place)
-        parameters: dict[str, Any] = {}
+        parameters: Unchecked = {}
         if cls is not None:
             # A benchmark that handles languages or bad samples itself declares a parameter of that name.
             shared = [key for key in ("language", "on_bad_sample") if key in declared(cls)]
@@ -413,7 +414,7 @@ class Sections:
                 hint = Text("the keys here are {}", names)
                 self.faults.add((*place, key), explain_unknown_key((*place, key), names, hint))
 
-    def _mapping(self, place: Place) -> dict[str, Any]:
+    def _mapping(self, place: Place) -> Unchecked:
         """Returns the mapping at `place`, empty if nothing is there; notes a fault for any other value."""
         value = self._at(place)
         if isinstance(value, dict):
@@ -482,11 +483,11 @@ def _with_home(value: Any) -> Any:
 # -- `trackers`: names, each perhaps with its parameters, in a list or a mapping --
 
 
-def _read_trackers(written: Any, faults: Faults) -> dict[str, dict[str, Any]]:
+def _read_trackers(written: Any, faults: Faults) -> dict[str, Unchecked]:
     """Returns each tracker's parameters by name. Faults are noted, not raised."""
     place: Place = ("trackers",)
     entries = written if isinstance(written, list) else [written] if written else []
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, Unchecked] = {}
     for entry in entries:
         for name, parameters in (entry if isinstance(entry, dict) else {entry: None}).items():
             known = components.names("tracker")
@@ -500,7 +501,7 @@ def _read_trackers(written: Any, faults: Faults) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _of_tracker(name: str, written: Any, faults: Faults) -> dict[str, Any]:
+def _of_tracker(name: str, written: Any, faults: Faults) -> Unchecked:
     place = ("trackers", name)
     if written is not None and not isinstance(written, dict):
         faults.add(place, Text("takes keys with values, not {}", shown(written)))
@@ -556,7 +557,7 @@ class JudgeDraft:
 
 
 def own_layer(
-    judge_class: type[Any] | None, written: Mapping[str, Any], params: dict[str, Any], place: Place, faults: Faults
+    judge_class: type[Any] | None, written: Mapping[str, Any], params: Unchecked, place: Place, faults: Faults
 ) -> Layer:
     """Returns the `protocol` of the judge at `place`, as `written`, with `images` moved from its `params`.
 
@@ -694,9 +695,7 @@ class Protocols:
         retries = {key: keys[key] for key in ("retries",) if key in keys}
         return ProtocolSection.model_construct(type=type_name, class_path=class_path, parameters=own, **retries)
 
-    def _given(
-        self, judge: JudgeDraft, cls: type[Any], own: Mapping[str, Any], which: Place, named: str
-    ) -> dict[str, Any]:
+    def _given(self, judge: JudgeDraft, cls: type[Any], own: Mapping[str, Any], which: Place, named: str) -> Unchecked:
         """Returns what the class is given besides its `own` parameters; `which` is the place of its name."""
         names, add, called = declared(cls), self.faults.add, judge.section.type or judge.section.class_path
         given = {key: value for key, value in self.filled_in.items() if key in names and key not in own and value}
@@ -720,7 +719,7 @@ class Protocols:
         return given
 
     @staying_here()
-    def _measures(self, judge: JudgeDraft) -> dict[str, Any]:
+    def _measures(self, judge: JudgeDraft) -> Unchecked:
         cls: Any = judge.judge_class
         try:
             return {

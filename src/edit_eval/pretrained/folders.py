@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval.errors import ConfigurationError, LoadError
+from edit_eval.json_values import Unchecked
 from edit_eval.text import Text
 
 BLOCK_BYTES = 65536
@@ -29,7 +30,7 @@ class Location:
     """Path of a folder, or name of a repository."""
     commit: str
     """The repository's commit; empty for a folder."""
-    index: dict[str, Any]
+    index: Unchecked
     """The file that lists the model's parts (`model_index.json`, `config.json`)."""
 
     @property
@@ -141,7 +142,7 @@ def locate(name: str, revision: str | None, index_file: str, kind: str) -> Locat
     return Location(name, path.parent.name, read_index(path))
 
 
-def read_index(path: Path) -> dict[str, Any]:
+def read_index(path: Path) -> Unchecked:
     """Returns the JSON object in a model's index file. Raises `LoadError`."""
     try:
         index = json.loads(path.read_text(encoding="utf-8"))

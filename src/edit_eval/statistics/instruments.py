@@ -23,7 +23,7 @@ from edit_eval.statistics.intervals import FloatArray
 from edit_eval.statistics.people import Rating, Vote
 from edit_eval.statistics.series import gain, series_of
 
-Given = Literal["asked", "measured", "recorded", "rated", "voted", "together"]
+Unchecked = Literal["asked", "measured", "recorded", "rated", "voted", "together"]
 """How answers were given: by a judge that was asked, one that measures, or one recorded elsewhere, by people who rate
 or vote; or by several instruments together."""
 _SHARE = Scale(lowest=0, highest=1)
@@ -62,7 +62,7 @@ class Instrument:
 
     name: str
     """Name of a judge or person, or `people`, `median`."""
-    given: Given
+    given: Unchecked
     score: str
     """Name of the score; empty for people who did not name one."""
     scale: Scale
@@ -134,7 +134,7 @@ def recorded_judges(results: Results) -> dict[str, Mapping[str, Any]]:
     }
 
 
-def given_by(results: Results) -> dict[str, Given]:
+def given_by(results: Results) -> dict[str, Unchecked]:
     """Returns how each judge's replies were given, according to the run's records."""
     return {
         name: "measured" if one.get("measures") else "recorded" if one.get("replays") else "asked"

@@ -42,7 +42,7 @@ from filelock import FileLock, Timeout
 from edit_eval.config.placement import without_placement
 from edit_eval.config.yaml_text import parse_ours
 from edit_eval.errors import RunDirectoryError, Stopped
-from edit_eval.json_values import Given, JsonObject
+from edit_eval.json_values import JsonObject, Unchecked
 from edit_eval.pictures import TEMPORARY, TEMPORARY_PREFIX, slug, sweep_temporary, write_durably
 from edit_eval.records import Activity, DeviceFailures, MemoryUse, Picture, Sample, Spent, Utilisation, no_garbage
 from edit_eval.store.journal import Damage, Lines, Record, Segment, read, read_segment, seal, segments
@@ -318,7 +318,7 @@ class RunDirectory:
             for segment in self._segments.values():
                 segment.sync()
 
-    def write_configuration(self, configuration: Given, resolved: Given) -> None:
+    def write_configuration(self, configuration: Unchecked, resolved: Unchecked) -> None:
         """Saves the configuration of this start, which can be run again as it is, and what it resolved to."""
         what = json.dumps(resolved, ensure_ascii=False, indent=1)
         self._write_text(self.path / "config" / f"{self.number:04d}.json", what)
@@ -395,11 +395,11 @@ class RunDirectory:
             found = tuple(_lenient(line) for line in lines)
         return found
 
-    def configuration(self) -> Given:
+    def configuration(self) -> Unchecked:
         """Reads the full configuration of the last start. Raises `RunDirectoryError` if it is damaged."""
         return self._described(self.last_configuration(), parse_ours)
 
-    def resolved(self) -> Given:
+    def resolved(self) -> Unchecked:
         """Reads what that configuration resolved to: identities of the models, and rubrics. Raises like it."""
         last = self.last_configuration()
         return self._described(last and last.with_suffix(".json"), json.loads)
@@ -408,7 +408,7 @@ class RunDirectory:
         """Returns the last configuration. It is written after its `.json`, so both exist if it does."""
         return max((self.path / "config").glob("[0-9]*.yaml"), default=None)
 
-    def _described(self, file: Path | None, decode: Callable[[str], Any]) -> Given:
+    def _described(self, file: Path | None, decode: Callable[[str], Any]) -> Unchecked:
         if file is None:
             return {}
         try:
@@ -419,7 +419,9 @@ class RunDirectory:
             raise RunDirectoryError(Text("{} is damaged; `edit-eval run CONFIG` writes it again", file))
         return found
 
-    def describe(self, configuration: Given, resolved: Given, samples: tuple[Sample, ...], *, anew: bool) -> bool:
+    def describe(
+        self, configuration: Unchecked, resolved: Unchecked, samples: tuple[Sample, ...], *, anew: bool
+    ) -> bool:
         """Saves what this start is asked if it differs from the last one saved, or if `anew`; True if it differs."""
         other = not self.says(configuration, resolved, samples)
         if other or anew:
@@ -427,7 +429,7 @@ class RunDirectory:
             self.write_samples(samples)
         return other
 
-    def says(self, configuration: Given, resolved: Given, samples: tuple[Sample, ...]) -> bool:
+    def says(self, configuration: Unchecked, resolved: Unchecked, samples: tuple[Sample, ...]) -> bool:
         """True if the last saved description equals this one; False if any of it is damaged or missing.
 
         Placement is ignored: a run is the same on any devices.
@@ -440,11 +442,11 @@ class RunDirectory:
         plain = json.loads(json.dumps([without_placement(configuration), resolved]))
         return bool(written == plain and self._samples(seen) == samples and not seen.total)
 
-    def environment(self) -> Given:
+    def environment(self) -> Unchecked:
         """Returns versions and devices of the last start that recorded any."""
         return next(reversed(self.environments().values()), {})
 
-    def environments(self) -> dict[int, Given]:
+    def environments(self) -> dict[int, Unchecked]:
         """Returns versions and devices of every start that recorded any, by its number."""
         recorded = {}
         for file in sorted((self.path / "environment").glob("[0-9]*.json")):

@@ -20,7 +20,7 @@ from edit_eval.config.schema import without_secrets
 from edit_eval.errors import ConfigurationError
 from edit_eval.given_files import UnfitFile, of_json, read_bytes
 from edit_eval.hub import is_address, local_path
-from edit_eval.json_values import Given, JsonObject
+from edit_eval.json_values import JsonObject, Unchecked
 from edit_eval.records import Edit, Judgement, Picture, Reading, Results, Sample, Scoring, Status
 from edit_eval.store.comparable import Made
 from edit_eval.store.examined import Examination, examiner
@@ -41,9 +41,9 @@ class _Judge(msgspec.Struct):
     name: str
     type: str
     revision: str
-    parameters: Given
+    parameters: Unchecked
     protocol: str
-    asks: Given
+    asks: Unchecked
     """The protocol's parameters."""
     scoring: Scoring
     of_two: bool = False
@@ -56,7 +56,7 @@ class _Judge(msgspec.Struct):
     def protocol_name(self) -> str:
         return self.protocol
 
-    def question_parameters(self) -> Given:
+    def question_parameters(self) -> Unchecked:
         return self.asks
 
 
@@ -110,7 +110,7 @@ class _File(msgspec.Struct):
     edits: list[_Edit]
     judgements: list[StandingRow]
     battles: list[StandingRow]
-    examined: dict[str, Given]
+    examined: dict[str, Unchecked]
     notes: list[str]
     makers: dict[str, str] = {}
     """For each column a digest of what makes its edits; in files of older versions that of the edit model."""

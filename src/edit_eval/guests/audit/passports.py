@@ -18,7 +18,7 @@ from edit_eval.config.identity import digest
 from edit_eval.errors import ConfigurationError
 from edit_eval.given_files import UnfitFile, finite, read_json
 from edit_eval.guests.audit.measure import Anchor, Measure
-from edit_eval.json_values import JsonObject
+from edit_eval.json_values import JsonObject, Unchecked
 from edit_eval.pictures import write_durably
 from edit_eval.protocols.asked import AskedJudge
 from edit_eval.records import Scale
@@ -326,7 +326,7 @@ def write_to(passport: Passport, path: Path) -> None:
 def read_file(path: Path) -> Passport | None:
     """Reads the passport in a file; returns None if there is none that this version can read."""
     with suppress(UnfitFile, ValueError, KeyError, TypeError, AttributeError):
-        return Passport.of_plain(read_json(path, dict[str, Any]))
+        return Passport.of_plain(read_json(path, Unchecked))
     return None
 
 
