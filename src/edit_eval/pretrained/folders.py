@@ -22,6 +22,10 @@ BLOCKS = 256
 IGNORED_SUFFIXES = {".md", ".png", ".jpg", ".jpeg", ".webp", ".gif", ".mp4", ".pdf", ".lock"}
 
 
+Keywords = dict[str, Any]
+"""Keyword arguments of a function of a library, which checks them: `from_pretrained`, a pipeline's call."""
+
+
 @dataclass(frozen=True)
 class Location:
     """The arguments for `from_pretrained`."""
