@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import os.path
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
-from edit_eval.config.components import now_at
+from edit_eval.config import components
+from edit_eval.config.components import Kind, now_at
+from edit_eval.config.faults import did_you_mean, shown
 from edit_eval.config.placement import Placement, PositiveInteger
 from edit_eval.endpoints.engines import Route
 from edit_eval.endpoints.serving import Serve
@@ -129,16 +140,42 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+def _words(value: object) -> tuple[object, ...]:
+    """Accepts a single word without brackets."""
+    return tuple(value) if isinstance(value, list | tuple) else (value,)
+
+
+def _ids(value: object) -> tuple[object, ...]:
+    """The same with ids that look like numbers."""
+    return tuple(str(one) if type(one) is int else one for one in _words(value))
+
+
+def registered(kind: Kind) -> Callable[[str], str]:
+    """Returns what refuses a name that is not registered."""
+
+    def known(name: str) -> str:
+        if name not in (names := components.names(kind)):
+            meant = did_you_mean(name, names) or Text("; there are: {}", names)
+            raise ValueError(Text("{} is not {}{}", shown(name), components.WORDS[kind], meant))
+        return name
+
+    return known
+
+
+Words = Annotated[tuple[str, ...], BeforeValidator(_words)]
+NotBlank = Annotated[str, Field(pattern=r"\S")]
+
+
 class Filters(Section):
     """Which samples of the benchmark take part. An empty list filters nothing."""
 
-    categories: tuple[str, ...] = ()
+    categories: Words = ()
     """Only these categories, as in the file or canonical: `物理` equals `physical`."""
-    difficulty: tuple[str, ...] = ()
+    difficulty: Words = ()
     """Only these difficulties."""
-    tags: tuple[str, ...] = ()
+    tags: Words = ()
     """Only samples with one of these tags."""
-    sample_ids: tuple[str, ...] = ()
+    sample_ids: Annotated[tuple[str, ...], BeforeValidator(_ids)] = ()
     """Only these samples."""
     limit: PositiveInteger | None = None
     """The first N of each category, after the other filters."""
@@ -163,6 +200,30 @@ class BenchmarkSection(Section):
     def source(self) -> str:
         """Its name in messages: its file, or else its type."""
         return str(self.parameters.get("data_path") or self.type or self.class_path)
+
+
+class NamedClass(Section):
+    """The class of a section, by either of the two."""
+
+    type: NotBlank | None = None
+    """A registered name; `edit-eval list` shows all."""
+    class_path: NotBlank | None = None
+    """A class of your own instead of a `type`: `package.module:Class`, or `file.py:Class`."""
+
+
+class PromptsSection(Section):
+    """What replaces the packaged rubric in a category."""
+
+    system_prompt: NotBlank | None = None
+    """What the judge is."""
+    user_prompt_template: NotBlank | None = None
+    """What it is asked, with `{original_description}` and `{edit_instruction}`."""
+
+    @model_validator(mode="after")
+    def _replaces_something(self) -> PromptsSection:
+        if self.system_prompt is None and self.user_prompt_template is None:
+            raise ValueError(Text("empty; give {: or }", type(self).model_fields))
+        return self
 
 
 class ProtocolSection(Section):
@@ -238,7 +299,7 @@ class EvaluationSection(Section):
     controls: Literal["auto"] | Annotated[int, Field(ge=0)] = "auto"
     """Number of samples judged with a picture of known worth: the source, a grey one, another sample's edit. `auto`:
     as many as show that a judge puts them last."""
-    more_controls: tuple[str, ...] = ()
+    more_controls: tuple[Annotated[str, AfterValidator(registered("control"))], ...] = ()
     """Further registered controls, by name, for the same samples."""
 
 
@@ -256,11 +317,27 @@ class RoundsSection(Section):
     template: str = ""
     """Instruction of later rounds, with `{critique}` and optionally `{instruction}`, the sample's own."""
 
+    @field_validator("critic")
+    @classmethod
+    def _is_a_judge(cls, critic: str, info: ValidationInfo) -> str:
+        judges = info.context and info.context["judges"]
+        if judges and critic not in judges:
+            meant = did_you_mean(critic, judges) or Text("; there are: {}", judges)
+            raise ValueError(Text("there is no judge {}{}", shown(critic), meant))
+        return critic
+
+    @field_validator("template")
+    @classmethod
+    def _tells_the_critique(cls, template: str) -> str:
+        if template and "{critique}" not in template:
+            raise ValueError(Text("has no {{critique}}, so every round would be told the same"))
+        return template
+
 
 class ExecutionSection(Section):
     """The order of work, and its spread over devices; never part of a key."""
 
-    driver: str = "local"
+    driver: Annotated[str, AfterValidator(registered("driver"))] = "local"
     """What starts workers: this machine, or another registered driver, such as a Ray cluster."""
     address: Annotated[str, Field(min_length=1)] | None = None
     """Address of the driver's cluster. For `ray`, `auto` is the one this machine belongs to; None uses that, or starts

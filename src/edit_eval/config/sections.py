@@ -33,9 +33,13 @@ from edit_eval.config.schema import (
     ExecutionSection,
     Filters,
     ModelSection,
+    NamedClass,
+    PlainParameters,
+    PromptsSection,
     ProtocolSection,
     RoundsSection,
     Section,
+    registered,
 )
 from edit_eval.config.yaml_text import filled
 from edit_eval.errors import ConfigurationError
@@ -61,20 +65,12 @@ TOP_KEYS = {
     "extends": "Path of a configuration, or its name, from which everything is taken that is not written here.",
 }
 """What may stand at a file's top level, and what it is. `extends` is merged before anything else is read."""
-CLASS_KEYS = {
-    "type": "A registered name; `edit-eval list` shows all.",
-    "class_path": "A class of your own instead of a `type`: `package.module:Class`, or `file.py:Class`.",
-}
+CLASS_KEYS = tuple(NamedClass.model_fields)
 BENCHMARK_KEYS = (*CLASS_KEYS, "language", "on_bad_sample", *Filters.model_fields)
-MODEL_KEYS = {
-    **CLASS_KEYS,
-    "params": "Where and how it runs, its `seed`, and the class's own parameters.",
-}
+MODEL_KEYS = (*CLASS_KEYS, "params")
+PARAMS = "Where and how it runs, its `seed`, and the class's own parameters."
+PROMPT_KEYS = tuple(PromptsSection.model_fields)
 SEED = "A sample's seed is this plus its index in the benchmark."
-PROMPT_KEYS = {
-    "system_prompt": "What the judge is.",
-    "user_prompt_template": "What it is asked, with `{original_description}` and `{edit_instruction}`.",
-}
 _NAMED: dict[tuple[str, int], Kind] = {
     ("diffusion_model", 1): "edit_model",
     ("edit_models", 2): "edit_model",
@@ -129,12 +125,9 @@ class Sections:
         common = Layer(self._mapping(("protocol",)), ("protocol",))
         judges = Protocols(self.faults, self._protocol_class, self.protocol, common, given).of(self.asked)
         evaluation = self._validated(EvaluationSection, self._mapping(("evaluation",)), ("evaluation",))
-        for control in evaluation.more_controls:
-            self._refuse_unregistered("control", ("evaluation", "more_controls"), control)
         rounds = self._rounds(judges, benchmark.language)
         execution = self._validated(ExecutionSection, self._mapping(("execution",)), ("execution",))
-        self._refuse_unregistered("driver", ("execution", "driver"), execution.driver)
-        trackers = _read_trackers(self.raw.get("trackers"), self.faults)
+        trackers = self._trackers()
         self.faults.raise_if_any()
         return Configuration(
             name=name,
@@ -186,7 +179,7 @@ class Sections:
         if self.faults.has(place):
             return BenchmarkSection.model_construct()
         values = {key: value for key, value in written.items() if key in BENCHMARK_KEYS and value is not None}
-        filters = {key: _as_list(key, values.pop(key)) for key in Filters.model_fields if key in values}
+        filters = {key: values.pop(key) for key in Filters.model_fields if key in values}
         if not values.keys() & {"type", "class_path"}:
             values["type"] = DEFAULT_BENCHMARK
         type_name, class_path, cls = self._class("benchmark", place, values, foreign=False)
@@ -248,7 +241,7 @@ class Sections:
         written, params_place = self._mapping(place), (*place, "params")
         if not written and self.faults.has(place):
             return None
-        known = (*MODEL_KEYS, "protocol") if kind == "judge" else tuple(MODEL_KEYS)
+        known = (*MODEL_KEYS, "protocol") if kind == "judge" else MODEL_KEYS
         self._refuse_unknown(place, written, known, misplaced=(*PLACEMENT_KEYS, "seed"))
         params = _with_home(self._mapping(params_place))
         where = {key: value for key, value in params.items() if key in PLACEMENT_KEYS}
@@ -299,15 +292,13 @@ class Sections:
         self, kind: Kind, place: Place, written: Mapping[str, Any], *, foreign: bool
     ) -> tuple[str, str, type[Any] | None]:
         """Returns (registered name or "", class path or "", class); no class if only a `foreign` environment has it."""
-        given = {key: written[key] for key in ("type", "class_path") if written.get(key) is not None}
-        type_name, class_path = given.get("type", ""), given.get("class_path", "")
+        given = self._validated(NamedClass, {key: written[key] for key in CLASS_KEYS if key in written}, place)
+        if any(self.faults.has((*place, key)) for key in CLASS_KEYS):
+            return "", "", None
+        type_name, class_path = given.type or "", given.class_path or ""
         at = "class_path" if class_path else "type"
         try:
-            for key, value in given.items():
-                if not isinstance(value, str) or not value.strip():
-                    at = key
-                    raise ConfigurationError(Text("must be text, not {}", shown(value)))
-            if not given:
+            if not type_name and not class_path:
                 raise ConfigurationError(Text("missing; `edit-eval list` shows the registered names"))
             registered = components.locate(kind, type_name) or ""
             if not class_path and not registered:
@@ -338,30 +329,37 @@ class Sections:
         return type_name if registered else "", path, cls
 
     def _prompts(self) -> dict[str, dict[str, str]]:
-        prompts: dict[str, dict[str, str]] = {}
-        for category in self._mapping(("prompts",)):
-            texts = self._mapping(("prompts", category))
-            self._refuse_unknown(("prompts", category), texts, tuple(PROMPT_KEYS))
-            if not texts:
-                self.faults.add(("prompts", category), Text("empty; give {: or }", PROMPT_KEYS))
-            prompts[category] = {key: texts[key] for key in PROMPT_KEYS if key in texts}
-            for key, text in prompts[category].items():
-                if not isinstance(text, str) or not text.strip():
-                    hint = Text(" (put it in quotes: braces make a mapping)") if isinstance(text, dict) else ""
-                    self.faults.add(("prompts", category, key), Text("must be text, not {}{}", shown(text), hint))
-        return prompts
+        read = {
+            category: self._validated(PromptsSection, self._mapping(("prompts", category)), ("prompts", category))
+            for category in self._mapping(("prompts",))
+        }
+        return {category: prompts.model_dump(exclude_none=True) for category, prompts in read.items()}
 
     def _rounds(self, judges: Mapping[str, ModelSection], language: str) -> RoundsSection | None:
-        written = self._mapping(("rounds",))
-        if not written:
+        if not (written := self._mapping(("rounds",))):
             return None
-        rounds = self._validated(RoundsSection, written, ("rounds",))
-        critic, template = getattr(rounds, "critic", None), getattr(rounds, "template", "") or TEMPLATES[language]
-        if isinstance(critic, str) and judges and critic not in judges:
-            self.faults.add(("rounds", "critic"), _no_judge(critic, judges))
-        if "{critique}" not in template:
-            self.faults.add(("rounds", "template"), Text("has no {{critique}}, so every round would be told the same"))
-        return rounds.model_copy(update={"template": template})
+        rounds = self._validated(RoundsSection, written, ("rounds",), judges=judges)
+        return rounds.model_copy(update={"template": getattr(rounds, "template", "") or TEMPLATES[language]})
+
+    def _trackers(self) -> dict[str, PlainParameters]:
+        """Reads names, each perhaps with its parameters, in a list or a mapping."""
+        written = self.raw.get("trackers") or []
+        found: dict[str, PlainParameters] = {}
+        for entry in written if isinstance(written, list) else [written]:
+            for name in entry if isinstance(entry, dict) else [entry]:
+                place = ("trackers", str(name))
+                try:
+                    cls = components.named("tracker", registered("tracker")(name))
+                except ValueError as error:
+                    self.faults.add(("trackers",), str(error))
+                    continue
+                if name in found:
+                    self.faults.add(place, Text("given twice; keep one of them"))
+                given = self._as_mapping(place, entry[name] if isinstance(entry, dict) else None)
+                given = {key: value for key, value in given.items() if value is not None}
+                checked = check_parameters(cls, given, place, self.faults, (), name)
+                found[name] = {key: checked.get(key, value) for key, value in given.items()}
+        return found
 
     def _rewrite(self) -> tuple[str, ...]:
         """Reads the judges that rewrite instructions: written like others, with a default protocol of their own."""
@@ -382,25 +380,20 @@ class Sections:
 
     # -- values --
 
-    def _validated(self, model: type[S], values: Mapping[str, Any], place: Place) -> S:
-        """Returns `values` as a section; null is the same as not given."""
+    def _validated(self, model: type[S], values: Mapping[str, Any], place: Place, **context: object) -> S:
+        """Returns `values` as a section; null is the same as not given. `context` is for the section's own checks."""
         values = {key: value for key, value in values.items() if value is not None}
         try:
-            return model.model_validate_json(json.dumps(values), strict=True)
+            return model.model_validate_json(json.dumps(values), strict=True, context=context)
         except ValidationError as error:
             faults = explain(error, values)
         names = tuple(field.alias or name for name, field in model.model_fields.items())
         self._refuse_unknown(place, values, names)
         for where, text in faults:
-            if where[0] in names:
+            if not where or where[0] in names:
                 self.faults.add((*place, *where), text)
-        wrong = {where[0] for where, _ in faults}
+        wrong = {where[0] for where, _ in faults if where}
         return model.model_construct(**{key: value for key, value in values.items() if key not in wrong})
-
-    def _refuse_unregistered(self, kind: Kind, place: Place, name: str) -> None:
-        if name not in (known := components.names(kind)):
-            meant = did_you_mean(name, known) or Text("; there are: {}", known)
-            self.faults.add(place, Text("{} is not {}{}", shown(name), components.WORDS[kind], meant))
 
     def _refuse_unknown(
         self, place: Place, written: Mapping[str, Any], names: tuple[str, ...], misplaced: tuple[str, ...] = ()
@@ -416,7 +409,9 @@ class Sections:
 
     def _mapping(self, place: Place) -> Unchecked:
         """Returns the mapping at `place`, empty if nothing is there; notes a fault for any other value."""
-        value = self._at(place)
+        return self._as_mapping(place, self._at(place))
+
+    def _as_mapping(self, place: Place, value: Any) -> Unchecked:
         if isinstance(value, dict):
             return value
         if value is not None:
@@ -448,10 +443,6 @@ class Sections:
         return value
 
 
-def _no_judge(name: str, judges: Mapping[str, ModelSection]) -> str:
-    return Text("there is no judge {}{}", shown(name), did_you_mean(name, judges) or Text("; there are: {}", judges))
-
-
 def _name_problem(name: str, others: Mapping[str, object]) -> str:
     """Returns why a name is invalid for a model and its folder; empty if it is valid."""
     if not NAME.fullmatch(name):
@@ -463,14 +454,6 @@ def _name_problem(name: str, others: Mapping[str, object]) -> str:
     return Text("differs from `{}` only in case, which some file systems do not distinguish", same) if same else ""
 
 
-def _as_list(key: str, value: Any) -> Any:
-    """Accepts a filter's single word without brackets, and ids that look like numbers."""
-    if key == "limit":
-        return value
-    values = value if isinstance(value, list) else [value]
-    return [str(v) if key == "sample_ids" and type(v) is int else v for v in values]
-
-
 def _with_home(value: Any) -> Any:
     """Returns a copy with the home directory in place of a leading `~/`."""
     if isinstance(value, dict):
@@ -480,45 +463,10 @@ def _with_home(value: Any) -> Any:
     return os.path.expanduser(value) if isinstance(value, str) and value.startswith("~/") else value
 
 
-# -- `trackers`: names, each perhaps with its parameters, in a list or a mapping --
-
-
-def _read_trackers(written: Any, faults: Faults) -> dict[str, Unchecked]:
-    """Returns each tracker's parameters by name. Faults are noted, not raised."""
-    place: Place = ("trackers",)
-    entries = written if isinstance(written, list) else [written] if written else []
-    found: dict[str, Unchecked] = {}
-    for entry in entries:
-        for name, parameters in (entry if isinstance(entry, dict) else {entry: None}).items():
-            known = components.names("tracker")
-            if not isinstance(name, str) or name not in known:
-                meant = did_you_mean(str(name), known) or Text("; there are: {}", known)
-                faults.add(place, Text("{} is not {}{}", shown(name), components.WORDS["tracker"], meant))
-            elif name in found:
-                faults.add((*place, name), Text("given twice; keep one of them"))
-            else:
-                found[name] = _of_tracker(name, parameters, faults)
-    return found
-
-
-def _of_tracker(name: str, written: Any, faults: Faults) -> Unchecked:
-    place = ("trackers", name)
-    if written is not None and not isinstance(written, dict):
-        faults.add(place, Text("takes keys with values, not {}", shown(written)))
-        return {}
-    given = {key: value for key, value in (written or {}).items() if value is not None}
-    for key, value in given.items():
-        if isinstance(value, str) and not value.strip():
-            faults.add((*place, key), Text("must be text, not {}", shown(value)))
-    checked = check_parameters(components.named("tracker", name), given, place, faults, (), name)
-    return {key: checked.get(key, value) for key, value in given.items()}
-
-
 DEFAULT_PROTOCOL = "rubric"
 MEASURING_PROTOCOL = "numbers"
 """Protocol of judges that measure instead of answering questions."""
-WHICH = tuple(CLASS_KEYS)
-PROTOCOL_KEYS = (*WHICH, "retries")
+PROTOCOL_KEYS = (*CLASS_KEYS, "retries")
 """Keys that are not parameters of the protocol's class."""
 
 Found = tuple[str, str, type[Any] | None]
@@ -535,7 +483,7 @@ class Layer:
     @property
     def named(self) -> tuple[Any, ...] | None:
         """The protocol it names; None if it names none. A layer that names another protocol discards those before."""
-        names = tuple(self.keys.get(key) for key in WHICH)
+        names = tuple(self.keys.get(key) for key in CLASS_KEYS)
         return names if any(name is not None for name in names) else None
 
 
