@@ -21,7 +21,7 @@ import PIL
 from edit_eval.benchmarks.json_items import PROBLEM
 from edit_eval.benchmarks.source_cache import FULL, CachedSource, SourceCache
 from edit_eval.errors import ConfigurationError, Stopped
-from edit_eval.json_values import Unchecked
+from edit_eval.json_values import JsonObject, Unchecked
 from edit_eval.pictures import MAX_PIXELS
 from edit_eval.text import Text, packed, unpacked
 
@@ -79,7 +79,7 @@ class CheckedRow:
         values = {name: unpacked(value) if name == PROBLEM else value for name, value in entry["values"].items()}
         return cls(**(entry | read | texts | {"values": values}))
 
-    def to_json(self) -> Unchecked:
+    def to_json(self) -> JsonObject:
         """Returns plain data for `from_json`: its sentences keep their templates."""
         entry = dataclasses.asdict(self)
         values = {name: packed(value) if name == PROBLEM else value for name, value in self.values.items()}

@@ -91,7 +91,7 @@ class TableBenchmark(RowBenchmark):
         pictures_path: str | None = None
         """The folder from which the paths in the table count; None: the table's own."""
 
-    protocol: ClassVar[Unchecked] = {"type": "rubric", "general": True}
+    protocol: ClassVar[dict[str, object]] = {"type": "rubric", "general": True}
     needed: ClassVar[tuple[str, ...]] = ("instruction", "source")
     """The columns that every table must have."""
 

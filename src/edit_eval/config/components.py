@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, get_args
 
 from edit_eval.config.faults import did_you_mean, nearest_path
 from edit_eval.errors import ConfigurationError
-from edit_eval.json_values import Unchecked
+from edit_eval.json_values import JsonObject
 from edit_eval.text import Text
 from edit_eval.workers.failures import one_line
 
@@ -505,7 +505,7 @@ def describe(name: str, folder: Path | None = None) -> list[Description]:
     return found
 
 
-def _scores(cls: type[Any]) -> tuple[dict[str, Unchecked], str]:
+def _scores(cls: type[Any]) -> tuple[dict[str, JsonObject], str]:
     """Returns the scales of a protocol's scores and its headline, if the class has them without parameters."""
     scores, headline = getattr(cls, "scores", None), getattr(cls, "headline", "")
     try:
@@ -572,7 +572,7 @@ def _said_in(source: Path, name: str, changed: int) -> _Said:
         if found is None:  # it may be imported from another module
             return _Said()
         body = found.body
-    summary, values = _first_line(ast.get_docstring(found)) if found else "", Unchecked()
+    summary, values = _first_line(ast.get_docstring(found)) if found else "", dict[str, object]()
     for statement in body:
         match statement:
             case (

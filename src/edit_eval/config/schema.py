@@ -27,10 +27,11 @@ from edit_eval.config.placement import Placement, PositiveInteger
 from edit_eval.endpoints.engines import Route
 from edit_eval.endpoints.serving import Serve
 from edit_eval.hub import is_address
-from edit_eval.json_values import Unchecked
+from edit_eval.json_values import JsonObject, Unchecked
 from edit_eval.privacy import is_secret_name
 from edit_eval.records import Language
 from edit_eval.text import Text
+from edit_eval.workers.model_class import PlainParameters
 
 # -- secrets: keys and passwords must not be in a configuration, since it is written into the run directory --
 #
@@ -130,8 +131,6 @@ def _carries_secret(address: str) -> bool:
 
 
 OnBadSample = Literal["error", "skip"]
-PlainParameters = dict[str, Any]
-"""Plain values of a class's `Parameters`, defaults filled in; only the class knows what each of them is."""
 
 
 class Section(BaseModel):
@@ -440,9 +439,9 @@ def _which(type_name: str, class_path: str) -> dict[str, str]:
     return {"type": type_name} if type_name else {"class_path": class_path}
 
 
-def _plain_model(model: ModelSection, language: str) -> Unchecked:
+def _plain_model(model: ModelSection, language: str) -> JsonObject:
     params = {**model.placement.as_plain(), "seed": model.seed, **model.parameters}
-    plain: Unchecked = {**_which(model.type, model.class_path), "params": params}
+    plain: JsonObject = {**_which(model.type, model.class_path), "params": params}
     if protocol := model.protocol:
         # Left out if filled in from elsewhere, since reading fills it in again.
         filled_in = {"measures": protocol.parameters.get("measures"), "language": language}

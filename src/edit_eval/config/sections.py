@@ -34,7 +34,6 @@ from edit_eval.config.schema import (
     Filters,
     ModelSection,
     NamedClass,
-    PlainParameters,
     PromptsSection,
     ProtocolSection,
     RoundsSection,
@@ -46,7 +45,7 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.hub import is_address
 from edit_eval.json_values import Unchecked
 from edit_eval.text import Text
-from edit_eval.workers.model_class import make_parameters
+from edit_eval.workers.model_class import PlainParameters, make_parameters
 
 TOP_KEYS = {
     "benchmark": "The benchmark: a registered name, a file of your own, or a mapping with `type` or `class_path`.",
@@ -185,7 +184,7 @@ class Sections:
         type_name, class_path, cls = self._class("benchmark", place, values, foreign=False)
         values |= {"type": type_name, "class_path": class_path}
         section = self._validated(BenchmarkSection, values, place)
-        parameters: Unchecked = {}
+        parameters: PlainParameters = {}
         if cls is not None:
             # A benchmark that handles languages or bad samples itself declares a parameter of that name.
             shared = [key for key in ("language", "on_bad_sample") if key in declared(cls)]
@@ -505,7 +504,7 @@ class JudgeDraft:
 
 
 def own_layer(
-    judge_class: type[Any] | None, written: Mapping[str, Any], params: Unchecked, place: Place, faults: Faults
+    judge_class: type[Any] | None, written: Mapping[str, Any], params: PlainParameters, place: Place, faults: Faults
 ) -> Layer:
     """Returns the `protocol` of the judge at `place`, as `written`, with `images` moved from its `params`.
 
@@ -643,7 +642,9 @@ class Protocols:
         retries = {key: keys[key] for key in ("retries",) if key in keys}
         return ProtocolSection.model_construct(type=type_name, class_path=class_path, parameters=own, **retries)
 
-    def _given(self, judge: JudgeDraft, cls: type[Any], own: Mapping[str, Any], which: Place, named: str) -> Unchecked:
+    def _given(
+        self, judge: JudgeDraft, cls: type[Any], own: Mapping[str, Any], which: Place, named: str
+    ) -> PlainParameters:
         """Returns what the class is given besides its `own` parameters; `which` is the place of its name."""
         names, add, called = declared(cls), self.faults.add, judge.section.type or judge.section.class_path
         given = {key: value for key, value in self.filled_in.items() if key in names and key not in own and value}
@@ -667,7 +668,7 @@ class Protocols:
         return given
 
     @staying_here()
-    def _measures(self, judge: JudgeDraft) -> Unchecked:
+    def _measures(self, judge: JudgeDraft) -> dict[str, dict[str, object]]:
         cls: Any = judge.judge_class
         try:
             return {

@@ -285,9 +285,12 @@ class Client:
     def briefly(self) -> Iterator[None]:
         """Opens, with few retries and short deadlines within its block, and closes."""
         kept = self.served
-        seconds = {"attempt_timeout": kept.attempt_timeout, "deadline": kept.deadline}
-        soon: Unchecked = {name: min(value, EXAMINED_SECONDS) for name, value in seconds.items()}
-        self.served = replace(kept, retries=min(kept.retries, 1), **soon)
+        self.served = replace(
+            kept,
+            retries=min(kept.retries, 1),
+            attempt_timeout=min(kept.attempt_timeout, EXAMINED_SECONDS),
+            deadline=min(kept.deadline, EXAMINED_SECONDS),
+        )
         self.open()
         try:
             yield

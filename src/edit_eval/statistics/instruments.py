@@ -23,7 +23,7 @@ from edit_eval.statistics.intervals import FloatArray
 from edit_eval.statistics.people import Rating, Vote
 from edit_eval.statistics.series import gain, series_of
 
-Unchecked = Literal["asked", "measured", "recorded", "rated", "voted", "together"]
+Given = Literal["asked", "measured", "recorded", "rated", "voted", "together"]
 """How answers were given: by a judge that was asked, one that measures, or one recorded elsewhere, by people who rate
 or vote; or by several instruments together."""
 _SHARE = Scale(lowest=0, highest=1)
@@ -62,7 +62,7 @@ class Instrument:
 
     name: str
     """Name of a judge or person, or `people`, `median`."""
-    given: Unchecked
+    given: Given
     score: str
     """Name of the score; empty for people who did not name one."""
     scale: Scale
@@ -134,7 +134,7 @@ def recorded_judges(results: Results) -> dict[str, Mapping[str, Any]]:
     }
 
 
-def given_by(results: Results) -> dict[str, Unchecked]:
+def given_by(results: Results) -> dict[str, Given]:
     """Returns how each judge's replies were given, according to the run's records."""
     return {
         name: "measured" if one.get("measures") else "recorded" if one.get("replays") else "asked"

@@ -19,7 +19,7 @@ from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.file_tree import FoundFile
 from edit_eval.benchmarks.json_items import KEY
 from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, Row, numbered
-from edit_eval.json_values import Unchecked
+from edit_eval.json_values import JsonObject, Unchecked
 from edit_eval.protocols.certificates import Certificate
 from edit_eval.protocols.contract import Score
 from edit_eval.protocols.criteria import CriteriaProtocol, Official, mean_of, question, settled
@@ -222,7 +222,7 @@ class Kris(FilesBenchmark):
         """Returns the sample of a row."""
         kind = row.label("type", [*PLACES])
         level, dimension = PLACES.get(kind, ("", ""))
-        facts: Unchecked = {"asks": list(questions_of(kind))}
+        facts: JsonObject = {"asks": list(questions_of(kind))}
         facts["explanation"] = row.text("explain_en")
         needed: tuple[str, ...] = ("source",)
         if kind == "temporal_prediction":

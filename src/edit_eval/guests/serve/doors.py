@@ -20,7 +20,7 @@ from edit_eval.given_files import UnfitFile, read_bytes
 from edit_eval.guests.serve.pickles import Array, RawPicture, RefusedPickle, read_pickle
 from edit_eval.guests.serve.pictures import MOST_BYTES, Sent, decoded_text, sent
 from edit_eval.guests.serve.submissions import Submission
-from edit_eval.json_values import Unchecked
+from edit_eval.json_values import JsonObject, Unchecked
 from edit_eval.text import Text
 
 LONGEST_TEXT = 20_000
@@ -315,7 +315,7 @@ def _unirl(found: Mapping[str, Any], pictures: SentPictures) -> Given:
 
 
 def _unirl_answer(given: Given, outcomes: Sequence[Reward]) -> Any:
-    results: list[Unchecked] = []
+    results: list[JsonObject] = []
     errors: list[dict[str, str]] = []
     for names, one in zip(given.names, outcomes, strict=True):
         wanted = {name: one.named(name) for name in names}

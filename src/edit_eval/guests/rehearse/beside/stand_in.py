@@ -17,7 +17,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from edit_eval.json_values import JsonObject, Unchecked
 
@@ -78,14 +78,25 @@ def main() -> None:
     out = os.dup(1)
     os.dup2(2, 1)
     try:
-        found: JsonObject = make(json.load(sys.stdin))
+        found: StandInMade = make(json.load(sys.stdin))
     except Exception as error:
         found = {"error": " ".join(f"{type(error).__name__}: {error}".split())[:600]}
     os.write(out, json.dumps(found).encode() + b"\n")
 
 
-def make(order: Mapping[str, Any]) -> JsonObject:
-    """Makes the stand-in; returns the bytes of weights by part, and the number of layers that were left out.
+class StandInMade(TypedDict, total=False):
+    """What came of it."""
+
+    parts: dict[str, int]
+    """Bytes of weights by part."""
+    cut: int
+    """Number of layers that were left out."""
+    error: str
+    """Why there is none; then there is nothing else."""
+
+
+def make(order: Mapping[str, Any]) -> StandInMade:
+    """Makes the stand-in.
 
     `order`: `source` (a folder with the configurations; empty without one), `published` (the same as data, see
     `configurations.py`), `target` (the folder to make), `dtype`, `layers` (each stack is cut to so many; None: whole),
