@@ -22,7 +22,7 @@ from pydantic import (
 
 from edit_eval.config import components
 from edit_eval.config.components import Kind, now_at
-from edit_eval.config.faults import did_you_mean, shown
+from edit_eval.config.faults import did_you_mean, nearest_path, shown
 from edit_eval.config.placement import Placement, PositiveInteger
 from edit_eval.endpoints.engines import Route
 from edit_eval.endpoints.serving import Serve
@@ -154,7 +154,7 @@ def registered(kind: Kind) -> Callable[[str], str]:
 
     def known(name: str) -> str:
         if name not in (names := components.names(kind)):
-            meant = did_you_mean(name, names) or Text("; there are: {}", names)
+            meant = did_you_mean(str(name), names) or Text("; there are: {}", names)
             raise ValueError(Text("{} is not {}{}", shown(name), components.WORDS[kind], meant))
         return name
 
@@ -208,6 +208,18 @@ class NamedClass(Section):
     """A registered name; `edit-eval list` shows all."""
     class_path: NotBlank | None = None
     """A class of your own instead of a `type`: `package.module:Class`, or `file.py:Class`."""
+
+
+def _folder(path: str) -> str:
+    if not os.path.isdir(path):
+        raise ValueError(Text("no such folder: {}{}", path, nearest_path(path)))
+    return path
+
+
+class OwnClasses(Section):
+    """Where classes of the user's own are searched first."""
+
+    import_from: Annotated[NotBlank, AfterValidator(_folder)] | None = None
 
 
 class PromptsSection(Section):

@@ -34,6 +34,7 @@ from edit_eval.config.schema import (
     Filters,
     ModelSection,
     NamedClass,
+    OwnClasses,
     PromptsSection,
     ProtocolSection,
     RoundsSection,
@@ -144,16 +145,8 @@ class Sections:
 
     def _import_from(self) -> Path:
         """Returns the folder searched first for classes given by path: the file's, unless `import_from` is given."""
-        written = _with_home(self.raw.get("import_from"))
-        if written is None:
-            return self.folder
-        if not isinstance(written, str) or not written.strip():
-            self.faults.add(("import_from",), Text("must be the path of a folder, not {}", shown(written)))
-        elif not os.path.isdir(written):
-            self.faults.add(("import_from",), Text("no such folder: {}{}", written, nearest_path(written)))
-        else:
-            return Path(written).resolve()
-        return self.folder
+        own = self._validated(OwnClasses, {"import_from": _with_home(self.raw.get("import_from"))}, ())
+        return Path(own.import_from).resolve() if own.import_from else self.folder
 
     def _take_over_protocol(self) -> None:
         """Moves `answer` and `retries` from `evaluation`, where they once were, to `protocol`."""
@@ -356,6 +349,9 @@ class Sections:
                     self.faults.add(place, Text("given twice; keep one of them"))
                 given = self._as_mapping(place, entry[name] if isinstance(entry, dict) else None)
                 given = {key: value for key, value in given.items() if value is not None}
+                for key, value in given.items():
+                    if isinstance(value, str) and not value.strip():
+                        self.faults.add((*place, key), Text("must be text, not {}", shown(value)))
                 checked = check_parameters(cls, given, place, self.faults, (), name)
                 found[name] = {key: checked.get(key, value) for key, value in given.items()}
         return found
