@@ -94,7 +94,7 @@ class JudgementEntry(TypedDict):
     scores: dict[str, float]
     spread: NotRequired[dict[str, float]]
     tokens: NotRequired[list[int]]
-    missing: dict[str, tuple[str, str]]
+    missing: dict[str, list[str]]
     """Status and reason of each score that is not there."""
     readings: list[dict[str, ReadingEntry]]
 
@@ -424,7 +424,7 @@ def _judgement(judgement: Judgement) -> JudgementEntry:
         "status": judgement.status,
         "reason": judgement.reason,
         "scores": dict(judgement.scores),
-        "missing": {name: (status.value, reason) for name, (status, reason) in judgement.missing.items()},
+        "missing": {name: [status.value, reason] for name, (status, reason) in judgement.missing.items()},
         "readings": [
             {question: _reading(found) for question, found in reading.items()} for reading in judgement.readings
         ],
