@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError, Stopped
@@ -31,7 +31,7 @@ from edit_eval.execution.session import Session, environment_record
 from edit_eval.execution.spectator import Spectator
 from edit_eval.experiment import Experiment
 from edit_eval.guests.serve.ledger import CLIENT, Ledger
-from edit_eval.guests.serve.live import SHOWN, ServiceLive
+from edit_eval.guests.serve.live import SHOWN, JudgeOnDevices, ServiceLive
 from edit_eval.guests.serve.openers import Openers
 from edit_eval.guests.serve.submissions import Submission
 from edit_eval.guests.serve.watch import Watch
@@ -131,16 +131,6 @@ class _Audience(Spectator):
 
     def edit(self, edit: Edit) -> None:
         return
-
-
-class JudgeOnDevices(NamedTuple):
-    """A judge as it is loaded."""
-
-    judge: str
-    devices: list[str]
-    state: str
-    hands: int
-    """Batches under way."""
 
 
 class Service:
