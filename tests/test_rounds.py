@@ -196,7 +196,7 @@ def test_rounds_are_held_against_the_first_source_and_the_round_before(tmp_path:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"judges": ("critic",)}, "would be the only one to say"),
+        ({"judges": ("critic",)}, "would be the only judge of the result"),
         ({"judges": ("critic", "critic", "colour")}, "under another name"),
         ({"rounds": {"critic": "colour"}}, "bare numbers"),
         ({"rounds": {"critic": "rewriter"}}, "not asked about one edit"),

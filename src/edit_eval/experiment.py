@@ -577,8 +577,8 @@ def _refuse_who_cannot_tell(configuration: Configuration, judges: Sequence[Asked
     if told and all(judge.name in told for judge in judges):
         raise ConfigurationError(
             Text(
-                "{} tells the edit models what to do, and would be the only one to say what that is worth: it is what "
-                "they are told, so it would see more gain than there is; add another judge",
+                "{} tells the edit models what to do, and would be the only judge of the result: they do what it "
+                "says, so it would overrate the gain; add another judge",
                 sorted(told),
             )
         )

@@ -207,7 +207,9 @@ def test_a_source_that_stays_away_is_left_pending_and_all_else_is_done(
                 for path in taken:
                     path.rename(tmp_path / path.name)
 
-    with pytest.raises(Stopped, match=r"cannot be read \(No such file or directory\), and 1 more picture; all else is"):
+    with pytest.raises(
+        Stopped, match=r"cannot be read \(No such file or directory\), and 1 more picture; everything else is"
+    ):
         run(tmp_path, ears=Taker(), **what)
     left = Run(tmp_path / "run").results
     assert sorted(e.status for e in left.edits) == [Status.OK] * (COUNT - 2) + [Status.PENDING] * 2

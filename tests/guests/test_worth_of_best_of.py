@@ -242,7 +242,7 @@ def test_people_choose_and_who_is_not_there_is_named() -> None:
     found = best_of(run, instrument(run, "people", ratings), instrument(run, "small"))
     assert found.models[0].sizes[1].own_gain == pytest.approx(0.5)
     for name, message in (
-        ("people", "nobody has voted"),
+        ("people", "there are no votes"),
         ("smal", "did you mean `small`"),
         ("small/x", "no score 'x'"),
     ):

@@ -77,7 +77,7 @@ class FiveDimensions(RowBenchmark):
         on_bad_sample: str = "error"
         """`error`: a bad sample stops the run before anything is loaded; `skip`: it is counted, and left out."""
         cache_dir: str | None = None
-        """Where the source images are laid; None: `edit-eval/sources` in the user's cache."""
+        """Where the source images are stored; None: `edit-eval/sources` in the user's cache."""
         allow_links: bool = False
         """Whether links to pictures may lead out of the folder of the JSON."""
 

@@ -121,7 +121,7 @@ class ImageEndpoint:
         Not part of a key."""
 
         edit_price: float | None = field(default=None, metadata=NOT_IN_THE_KEY)
-        """What a request for an edit costs, in US dollars: what the run spends is then said and counted, the probe's
+        """What a request for an edit costs, in US dollars: the run then shows and counts what it spends, the probe's
         edits included. Where litellm's proxy tells what each has cost, that counts. Not part of a key."""
 
         def __post_init__(self) -> None:

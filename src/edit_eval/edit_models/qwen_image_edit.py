@@ -28,7 +28,7 @@ class QwenImageEdit(DiffusersModel):
         num_inference_steps: int | None = 50
         """Steps of denoising; null: what is recommended."""
         negative_prompt: str | None = " "
-        """Always passed: without one diffusers drops the guidance in silence."""
+        """Always passed: without one diffusers silently drops the guidance."""
         true_cfg_scale: float = 4.0
         """Weight of the instruction against the negative prompt; 1 and below is none, in half the time."""
         only: ClassVar[tuple[str, ...]] = ("QwenImageEditPipeline", "QwenImageEditPlusPipeline")

@@ -84,8 +84,8 @@ class ChatEndpoint:
         max_pixels: int | None = None
         """A larger picture is scaled down to this area before it is sent."""
         max_tokens: int | Literal["auto"] | None = "auto"
-        """Of an answer; one that is longer is cut off, and no score. auto: 128 for a bare score, 512 for all else. null
-        sends no limit, for servers that want another one in `call`."""
+        """Tokens of an answer; a longer one is cut off and gives no score. auto: 128 for a bare score, 512 for all
+        else. null sends no limit, for servers that want another one in `call`."""
         temperature: float | None = 0.0
         """Above 0 answers are drawn, and a `seed` of its own goes along with each request. null sends none, for models
         that accept none."""
@@ -96,8 +96,8 @@ class ChatEndpoint:
         """Whether the model thinks before it answers; null: as the server has it. Where probabilities are read it does
         not."""
         thinking_tokens: int = 8192
-        """With `thinking: on`, at most so many tokens a thought, beside those of the answer; one that is longer is cut
-        off, and no score."""
+        """With `thinking: on`, at most this many tokens per thought, besides those of the answer; a longer one is cut
+        off and gives no score."""
         probabilities: Literal["logprobs", "decisions", "systemone"] = "logprobs"
         """How probabilities are asked for: `logprobs` of the answer's first token, in the protocol's own words; or in
         the server's, by SGLang's `/v1/decisions` or the `/v1/systemone` of vLLM, SGLang and transformers."""

@@ -82,7 +82,7 @@ class LocalParameters:
     dtype: str = "bfloat16"
     """bfloat16, float16, float32, or auto: as the weights are stored."""
     max_new_tokens: int | None = None
-    """At most so many tokens an answer; one that is longer is cut off, and no score. null: 128 for a bare score,
+    """At most this many tokens per answer; a longer one is cut off and gives no score. null: 128 for a bare score,
     512 for reasons before it."""
     temperature: float = 0.0
     """0: greedy. Above: answers are drawn, each from a generator of its own, so that no batch changes it."""
@@ -137,7 +137,7 @@ class TransformersJudge:
         thinking: str | None = None
         """`on` or `off`: whether the judge thinks before it answers. null: off where it can be switched off."""
         thinking_tokens: int = 8192
-        """At most so many tokens a thought; the answer behind one that is longer is cut off, and no score."""
+        """At most this many tokens per thought; a longer one cuts off the answer, which gives no score."""
         image_settings: dict[str, Any] = field(default_factory=dict)
         """Settings of the model's image processor by their own names, as Gemma 4's `{max_soft_tokens: 560}`."""
         enforce_schema: bool = True

@@ -61,7 +61,7 @@ def certificate_of(protocol: Any) -> JsonObject:
     """
     certificate = certified(protocol)
     if certificate is None:
-        return {"certified": False, "why": Text("no script of its authors was held against it")}
+        return {"certified": False, "why": Text("it was not checked against a script of its authors")}
     if not getattr(protocol, "is_official", True):
         return {"certified": False, "why": Text("the judge was not asked in the authors' words (`prompts: official`)")}
     if unlike := getattr(protocol, "unlike_theirs", ""):

@@ -18,7 +18,7 @@ from edit_eval.statistics.strengths import RankedStrength, Strength, StrengthDif
 from edit_eval.text import Text, counted
 
 DOUBTS = {
-    "no_votes": Text("No strengths: nobody has preferred one to another."),
+    "no_votes": Text("No strengths: no edit was preferred to another."),
     "not_connected": Text(
         "No strengths: some edit models were never compared, neither with each other nor by way of others."
     ),

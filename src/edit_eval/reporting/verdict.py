@@ -309,9 +309,7 @@ def _no_answer(opinion: Opinion, verdict: Verdict) -> Text:
         return Text("No answer: {} has given no score", opinion.judge)
     if not opinion.contests:
         names = [standing.name for standing in opinion.standings]
-        return Text(
-            "No answer: the scores of {} and {} cannot be held against each other", names[0], _listed(names[1:])
-        )
+        return Text("No answer: the scores of {} and {} cannot be compared", names[0], _listed(names[1:]))
     others = _listed([contest.other for contest in opinion.contests])
     first, nearest = opinion.standings[0].name, opinion.contests[0]
     if nearest.identical:
@@ -455,7 +453,7 @@ _ADVICE: Mapping[str, Callable[[Advice], Text]] = {
     "weigh": lambda one: Text("Decide what a failed edit costs you; that settles it, more pictures do not."),
     "choose": lambda one: Text("More pictures will hardly change this: choose by speed, price or licence."),
     "compare": lambda one: Text("Add a second edit model to the configuration, and the two are compared."),
-    "same_samples": lambda one: Text("Have the same samples edited by both and judged."),
+    "same_samples": lambda one: Text("Have both models edit the same samples, and judge the edits."),
     "audit": lambda one: Text(
         "Nobody has tested the judge {} yet: edit-eval audit shows how far to trust it.", _listed(one.names)
     ),

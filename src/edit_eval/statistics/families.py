@@ -47,7 +47,7 @@ class Correction:
     def of_tests(self) -> Text:
         """Says what corrected p-values are corrected for: a part of a sentence."""
         if self.method == "largest":
-            return Text("what the largest of {} comes to by chance", counted(self.tests, "slice"))
+            return Text("what the largest of {} reaches by chance", counted(self.tests, "slice"))
         return Text("Holm over {}", counted(self.tests, "test"))
 
     def words(self) -> Text:

@@ -60,7 +60,7 @@ class InjectedFaults:
     fail_to_load: str = ""
     """If given, loading raises this text."""
     note: str = field(default="", metadata={"in_key": False})
-    """If given, it is said when the model is loaded, and appears in the report. Not part of a key."""
+    """If given, it is printed when the model is loaded, and appears in the report. Not part of a key."""
 
     def load(self) -> None:
         """Takes `load_seconds`, or fails."""

@@ -98,9 +98,7 @@ def fetch(config: Config, *, options: Options) -> None:
 
 # -- what a configuration amounts to --
 
-config = typer.Typer(
-    cls=Group, no_args_is_help=True, rich_markup_mode=None, help="Show what a configuration amounts to."
-)
+config = typer.Typer(cls=Group, no_args_is_help=True, rich_markup_mode=None, help="Show a configuration in full.")
 
 
 @verb(config, name="show", short_help="Print a configuration with all that it extends.")

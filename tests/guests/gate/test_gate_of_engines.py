@@ -153,7 +153,7 @@ def test_what_could_never_say_anything_is_refused_before_anything_is_made(gate: 
     other = yaml.safe_load((folder / "close.yaml").read_text())
     for key, value, said in (
         ("evaluation", {"repeats": 2}, "differ in more than the edit model"),
-        ("edit_models", {**other["edit_models"], "two": {"type": "testing"}}, "holds one against one"),
+        ("edit_models", {**other["edit_models"], "two": {"type": "testing"}}, "compares one with one"),
     ):
         (folder / "other.yaml").write_text(yaml.safe_dump({**other, key: value}), "utf-8")
         code, _, err = gate("other", "--margin", "0.4", "--run-dir", "three")

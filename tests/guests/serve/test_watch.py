@@ -200,7 +200,7 @@ def test_a_service_watches_its_policy_and_examines_its_judge(serve: Serve) -> No
     assert looked()
     window([20, 30])
     assert any("better reward unchanged" in line for line in watch.alarms)
-    assert not any("otherwise than at first" in line for line in watch.alarms)
+    assert not any("now scores the same pictures differently" in line for line in watch.alarms)
     told = served.get("/health").document["alarms"]
     assert told == [str(line) for line in watch.alarms][: len(told)] != []
     figures = served.get("/metrics").body.decode()

@@ -174,11 +174,15 @@ class Engine:
             self._explain()
         if left := self._again.left:
             raise Stopped(
-                Text("{}; all else is done: make sure that it can be read, then rerun the same command", left)
+                Text("{}; everything else is done: make sure that it can be read, then rerun the same command", left)
             )
         if left := self._blame.left:
             raise Stopped(
-                Text("left for the fault of a device: {}; all else is done: rerun the same command when it works", left)
+                Text(
+                    "left because of a faulty device: {}; everything else is done: rerun the same command when "
+                    "it works",
+                    left,
+                )
             )
 
     def _explain(self) -> None:

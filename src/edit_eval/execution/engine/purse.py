@@ -101,8 +101,8 @@ class Purse:
     def words(self) -> str:
         """Says why the run ends."""
         return Text(
-            "max_cost: the next request could pass {:,.2f} USD, of which {:,.4f} are spent; all finished work is kept: "
-            "raise max_cost and run the same command to go on",
+            "max_cost: the next request could exceed {:,.2f} USD, of which {:,.4f} are spent; all finished work "
+            "is kept: raise max_cost and rerun the same command to resume",
             self._limit or 0.0,
             self.spent,
         )

@@ -24,8 +24,8 @@ from edit_eval.text import Text
 class AgreementAnalysis(Analysis[JudgesAgreement]):
     """How well judges agree with each other and with people.
 
-    And with themselves, where they were asked again; how often each gives no score; and the median of three judges or
-    more.
+    Also with themselves, if they were asked again; how often each gives no score; and the median of three or more
+    judges.
     """
 
     @dataclass(frozen=True)

@@ -124,8 +124,8 @@ def choices_sheet(chosen: BesideChoices) -> Iterator[Line | Table[Any]]:
     yield from (Line(Text("People's choices between two edits"), "strong"), GAP)
     yield beside_table({**found, "people": people})
     constant = Text(
-        "How often each prefers the edit that was chosen; a tie of one of the two counts half. Constant: what "
-        "always taking the side that was chosen more often comes to on the same pairs."
+        "How often each prefers the edit that was chosen; a tie of one of the two counts half. Constant: always "
+        "taking the side that was chosen more often, on the same pairs."
     )
     yield Line(constant, "quiet")
 

@@ -278,7 +278,7 @@ def _with_columns(experiment: Experiment, made: Made, name: str) -> Experiment:
     names = {one.name for one in theirs}
     if same := next((model for model in experiment.edit_models if model.name in names), None):
         raise ConfigurationError(
-            Text("{}: {} has another edit model of the name {}; give this one another name", _KEY, name, same.name)
+            Text("{}: {} has a different edit model named {}; give this one another name", _KEY, name, same.name)
         )
     return replace(
         experiment,
@@ -306,7 +306,7 @@ def _resolved(
         if enough is None:
             notes.append(
                 Text(
-                    "an interval of ±{:g} Elo points takes more samples than there are: all {} come to about ±{:.0f}",
+                    "an interval of ±{:g} Elo points takes more samples than there are: all {} give about ±{:.0f}",
                     given.interval,
                     counted(ladder[-1].battles, "battle"),
                     ladder[-1].interval,

@@ -60,7 +60,7 @@ class PassportsOfServe(VerbOption):
         """Where they are, and whether they are needed."""
 
         examined: bool = False
-        """Refuse a judge that no audit has passed."""
+        """Refuse a judge that has not passed an audit."""
         passports: Path | None = field(default=None, metadata=_FOLDER)
         """Folder of judges' passports. Default: your cache."""
 

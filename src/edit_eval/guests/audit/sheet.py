@@ -125,7 +125,7 @@ _WEAK = {
     "dose_size": Text("It hardly sees how much a thing has grown or shrunk."),
     "dose_count": Text("It hardly sees how many have changed."),
     "dose_light": Text("It hardly sees how much of the light has changed."),
-    "pairs_ordered": Text("It often orders edit models otherwise than people do."),
+    "pairs_ordered": Text("It often orders edit models differently from people."),
 }
 """The same where it is shown to do better than chance, and too little better."""
 RIGHT_FIRST = "right_first"

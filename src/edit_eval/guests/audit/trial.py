@@ -130,7 +130,7 @@ def audit(
     if beside.says not in (None, says):
         raise ConfigurationError(
             Text(
-                "--judged {}: its server had another model then ({}; now {}); judge those edits "
+                "--judged {}: its server had a different model then ({}; now {}); judge those edits "
                 "again, or leave out --people",
                 judged,
                 beside.says or "-",
@@ -285,7 +285,7 @@ def _beside_people(people: Path | None, judged: Path | None, examined: AskedJudg
     if judged is None:
         raise ConfigurationError(
             Text(
-                "--people: nobody has scored an audit's scenes; name a run in which this judge "
+                "--people: people have not scored an audit's scenes; name a run in which this judge "
                 "scored the same edits: --judged RUN"
             )
         )

@@ -39,7 +39,8 @@ class AuditVerb(Verb):
         size: Annotated[int, typer.Option(metavar="PIXELS", help="Width of the scenes.")] = 512,
         run_dir: RunDir = None,
         passports: Annotated[
-            Path | None, typer.Option(metavar="DIR", help="Write the passport there. Default: the user's cache.")
+            Path | None,
+            typer.Option(metavar="DIR", help="Write the passport to this folder. Default: the user's cache."),
         ] = None,
         people: Annotated[
             Path | None, typer.Option(metavar="FILE|vie", help="Also compare with people's scores.")

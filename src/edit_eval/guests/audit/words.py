@@ -69,7 +69,7 @@ def anchors_line(judge: str, anchors: Mapping[str, Any]) -> Text:
         )
     if found is None:
         return Text(
-            "{}: the {} anchor edits, judged again on {}, do not say whether it has drifted",
+            "{}: the {} anchor edits, judged again on {}, cannot tell whether it has drifted",
             judge,
             anchors["total"],
             anchors["date"],

@@ -27,11 +27,11 @@ class BestOf(Analysis[Worth]):
         select: str = field(metadata={"metavar": "JUDGE"})
         """Who chooses: a judge, JUDGE/SCORE, or people."""
         report: str = field(metadata={"metavar": "JUDGE"})
-        """Who says what that is worth; never the same."""
+        """Who reports what that is worth; never the one who chooses."""
         sizes: tuple[int, ...] | None = None
         """How many to choose from. Default: 1, 2, 4, ... and all."""
         people: Path | None = field(default=None, metadata={"metavar": "FILE"})
-        """People's scores or votes; else the votes on this run."""
+        """People's scores or votes; default: the votes on this run."""
 
     title = Text("Best of N")
     chart_title = Text("The best of N edits")

@@ -176,7 +176,10 @@ def instrument(results: Results, name: str, ratings: Iterable[Rating] = ()) -> I
         found = people_of(ratings)
         if not found.answers:
             raise ConfigurationError(
-                Text("people: nobody has voted on edits of {}; --people FILE names their scores or votes", results.name)
+                Text(
+                    "people: there are no votes on edits of {}; --people FILE names people's scores or votes",
+                    results.name,
+                )
             )
         return found
     known = list(results.every_judge)
@@ -263,8 +266,8 @@ def best_of(results: Results, select: Instrument, report: Instrument, sizes: Seq
     if same_judge(results, select.name, report.name):
         raise ConfigurationError(
             Text(
-                "{} cannot both choose and report: what it gets wrong is what it chooses by, so it would see more gain "
-                "than there is; name another instrument to report",
+                "{} cannot both choose and report: it chooses by its own errors, so it would overrate the gain; "
+                "name another judge to report",
                 select.name,
             )
         )

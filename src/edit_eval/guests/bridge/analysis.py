@@ -20,7 +20,7 @@ class BridgeAnalysis(Analysis[Bridge]):
     """Carry a table over to another judge.
 
     It maps scores of judge OLD to those of judge NEW, from the edits that both have scored. `--to FILE.json` keeps the
-    bridge, so that `report RUN --as OLD --bridge FILE.json` tells a later run by NEW on the scale of OLD.
+    bridge, so that `report RUN --as OLD --bridge FILE.json` reports a later run by NEW on the scale of OLD.
     """
 
     @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class BridgeAnalysis(Analysis[Bridge]):
         old: str = field(metadata={"metavar": "JUDGE"})
         """The judge that is gone, or will be."""
         new: str = field(metadata={"metavar": "JUDGE"})
-        """The judge that goes on."""
+        """The judge that takes over."""
         score: str | None = field(default=None, metadata={"metavar": "NAME"})
         """Use this score instead of the headline."""
 

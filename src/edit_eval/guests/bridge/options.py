@@ -14,14 +14,14 @@ from edit_eval.verbs.contract import VerbOption
 
 
 class TellAs(VerbOption):
-    """Tell a run's means on the scale of a judge that is gone."""
+    """Report a run's means on the scale of a judge that is gone."""
 
     @dataclass(frozen=True)
     class Parameters:
         """On whose scale, and over what."""
 
         as_: str | None = field(default=None, metadata={"metavar": "JUDGE"})
-        """Only tell the means on this judge's scale, by --bridge."""
+        """Only print the means on this judge's scale, by --bridge."""
         bridge: Path | None = field(default=None, metadata={"metavar": "FILE"})
         """With --as: what `bridge RUN --old JUDGE --new JUDGE --to FILE.json` wrote."""
         markdown: Path | None = field(default=None, metadata={"metavar": "FILE"})

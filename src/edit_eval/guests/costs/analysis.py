@@ -19,8 +19,8 @@ from edit_eval.text import Text
 class CostsAnalysis(Analysis[Costs]):
     """What a run has cost: money, requests and tokens by model, and device time.
 
-    What models of others charged, over all starts; the tokens that judges' servers counted; and, with --price, what the
-    time of the run's devices comes to.
+    What providers charged, over all starts; the tokens that judges' servers counted; and, with --price, what the
+    run's devices cost.
     """
 
     @dataclass(frozen=True)

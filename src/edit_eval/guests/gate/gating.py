@@ -135,14 +135,15 @@ def _refuse_unlike(before: Experiment, after: Experiment) -> None:
         if one.told:
             raise ConfigurationError(
                 Text(
-                    "{}: a gate holds one edit model against one, each told what the sample says; leave out `rounds` "
+                    "{}: a gate compares one edit model with one, each given the sample's instruction; leave out "
+                    "`rounds` "
                     "and `rewrite`, or run both configurations and `edit-eval compare RUN RUN`",
                     name,
                 )
             )
         if len(one.edit_models) != 1:
             raise ConfigurationError(
-                Text("{}: {} edit models; a gate holds one against one", name, len(one.edit_models))
+                Text("{}: {} edit models; a gate compares one with one", name, len(one.edit_models))
             )
     (first,), (second,) = before.edit_models, after.edit_models
     if first.seed != second.seed:

@@ -13,9 +13,9 @@ from edit_eval.verbs.contract import Verb
 
 
 class GateVerb(Verb):
-    """Run two configurations: is the second no worse?
+    """Run two configurations, and check that the second is no worse.
 
-    Run both, the same samples and judges, and exit with 3 unless the candidate is shown to be no worse.
+    Run both on the same samples with the same judges, and exit with 3 unless the candidate is shown to be no worse.
     """
 
     about: ClassVar = {"group": "To compare"}

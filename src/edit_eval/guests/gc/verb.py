@@ -39,7 +39,9 @@ class Gc(Verb):
         days: Annotated[
             float, typer.Option("--days", metavar="N", min=0, help="Keep what the cache has used in the last N days.")
         ] = 30.0,
-        delete: Annotated[bool, typer.Option("--delete", help="Delete what can go; without it nothing is.")] = False,
+        delete: Annotated[
+            bool, typer.Option("--delete", help="Delete what can go; without this nothing is deleted.")
+        ] = False,
         yes: Annotated[bool, typer.Option("--yes", help="Do not ask before a whole run is deleted.")] = False,
     ) -> None:
         """Looks, and deletes where that is asked for."""

@@ -54,7 +54,7 @@ class InitVerb(Verb):
             list[str] | None,
             typer.Option(metavar="[NAME=]WHAT", help=f"What edits them; several are compared: {EDITS}."),
         ] = None,
-        judge: Annotated[list[str] | None, typer.Option(metavar="[NAME=]WHAT", help=f"What judges: {JUDGE}.")] = None,
+        judge: Annotated[list[str] | None, typer.Option(metavar="[NAME=]WHAT", help=f"The judge: {JUDGE}.")] = None,
         devices: Annotated[
             str | None, typer.Option(metavar="LIST|cpu:N|auto", help="Where models run: auto is every GPU here.")
         ] = None,

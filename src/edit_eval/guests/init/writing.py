@@ -119,10 +119,10 @@ def _head(file: str, language: str) -> str:
     lines: list[str] = [
         Text("Written by `edit-eval init`. Paths count from the folder in which you type:"),
         "",
-        f"  edit-eval doctor {file}      {said(Text('does it all fit, is it all there?'), language)}",
+        f"  edit-eval doctor {file}      {said(Text('is everything here, and will it fit?'), language)}",
         f"  edit-eval run {file}",
         "",
-        Text("`edit-eval describe TYPE` shows what else may stand beside a `type`."),
+        Text("`edit-eval describe TYPE` shows what else can be set beside a `type`."),
     ]
     return "".join(f"# {said(line, language)}".rstrip() + "\n" for line in lines) + "\n"
 

@@ -29,15 +29,15 @@ class PairsAnalysis(Analysis[PreferencePairs]):
     @dataclass(frozen=True)
     class Parameters:
         judges: str | None = field(default=None, metadata={"metavar": "A,B"})
-        """Whose preferences. Default: all judges that score one edit."""
+        """Judges whose preferences count. Default: all judges that score one edit."""
         agree: int = 1
         """How many families of judges must prefer the same edit."""
         per_sample: int = 1
-        """Pairs of a sample at most, those with the largest margins."""
+        """Most pairs per sample: those with the largest margins."""
         margin: float = 0.0
-        """Least margin between the two, in points."""
+        """Smallest margin between the two, in points."""
         leave_out: Path | None = field(default=None, metadata={"metavar": "RUN|FOLDER"})
-        """Keep away samples whose source is in this run or folder of pictures, or nearly so."""
+        """Leave out samples whose source, or a near copy, is in this run or folder of pictures."""
 
     title = Text("Preference pairs")
     document: ClassVar[type[PreferencePairs]] = PreferencePairs

@@ -49,8 +49,7 @@ def _lines(document: PreferencePairs) -> Iterator[Text]:
         yield Text("{} pairs are by people's votes, which count above judges.", document.people)
     if unknown := [judge.judge for judge in document.judges if judge.noise_sd is None]:
         yield Text(
-            "Not heard, since their noise is not known: {}; `evaluation: {{repeats: 2}}` or `edit-eval audit` "
-            "tells it.",
+            "Not used, since their noise is unknown: {}; `evaluation: {{repeats: 2}}` or `edit-eval audit` tells it.",
             unknown,
         )
     if exact := [judge.judge for judge in document.judges if judge.noise_sd == 0]:

@@ -20,7 +20,7 @@ from edit_eval.text import Text
 
 
 class VotesAnalysis(Analysis[PeoplesVotes]):
-    """Which edit models people prefer, by their votes.
+    """Which edit models people prefer, according to their votes.
 
     Strengths with intervals, how each rater votes, how far raters agree, and how often each judge prefers what a person
     does. Votes come from `view` and from pages of `vote page`.
@@ -33,7 +33,7 @@ class VotesAnalysis(Analysis[PeoplesVotes]):
         without: str | None = field(default=None, metadata={"metavar": "A,B"})
         """Leave out these raters' votes."""
         with_: str | None = field(default=None, metadata={"metavar": "A,B"})
-        """Count these raters, though they always take one side."""
+        """Count these raters, even if they always take one side."""
 
     title = Text("What people prefer")
     document: ClassVar[type[PeoplesVotes]] = PeoplesVotes
@@ -55,7 +55,7 @@ class VotesAnalysis(Analysis[PeoplesVotes]):
 
 
 class PeopleAnalysis(Analysis[People]):
-    """What people would say of all edits, from those that they have seen.
+    """What people would say of all edits, from those they have seen.
 
     For every two edit models and each judge: by the judge alone, by people alone, and by the judge set right by people
     (prediction-powered inference), on people's scale.
@@ -66,7 +66,7 @@ class PeopleAnalysis(Analysis[People]):
     @dataclass(frozen=True)
     class Parameters:
         people: Path | None = field(default=None, metadata={"metavar": "FILE"})
-        """People's scores or votes on some of the edits; else the votes on this run."""
+        """People's scores or votes on some of the edits; default: the votes on this run."""
         score: str | None = field(default=None, metadata={"metavar": "NAME"})
         """Which score of the judges. Default: their headline."""
 
@@ -83,7 +83,7 @@ class PeopleAnalysis(Analysis[People]):
         votes = records.votes.counted(records.results.samples)
         if not votes:
             raise ConfigurationError(
-                Text("nobody has voted on {}; --people FILE names people's scores or votes", records.results.name)
+                Text("there are no votes on {}; --people FILE names people's scores or votes", records.results.name)
             )
         return by_votes(columns, votes)
 

@@ -123,7 +123,7 @@ def pair_lines(people: People, pair: PeoplesDifference) -> list[Text]:
     """Returns what people would say of a pair, how many more answers would settle it, and about which samples."""
     a, b = pair.a, pair.b
     found, digits = pair.corrected, digits_of(people)
-    lines = [Text("Which of {} and {} people would prefer cannot be told.", a, b)]
+    lines = [Text("It cannot be told which of {} and {} people would prefer.", a, b)]
     if pair.preferred is not None and found.difference is not None:
         ahead, behind, turn = (a, b, 1) if pair.preferred == pair.a else (b, a, -1)
         by = f"{signed(turn * found.difference, digits)} {signed_span(turned(found.ci95, turn), digits)}"
@@ -172,7 +172,7 @@ def explanation(people: People) -> list[Text]:
         lines.append(Text("One person has answered: this is what that person would say."))
     if people.set_apart:
         apart = Text(
-            "Not counted, for taking one side whatever it is: {}. To count their votes: vote export "
+            "Not counted, since they always take one side: {}. To count their votes: vote export "
             "--votes, then people --people.",
             joined(people.set_apart, ""),
         )

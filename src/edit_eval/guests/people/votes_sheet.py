@@ -18,16 +18,16 @@ from edit_eval.text import Text
 
 _ONE_SIDED: Mapping[str, Callable[..., Text]] = {
     "apart.left": lambda rater: Text(
-        "{0} takes the left one whatever it is, and is not counted; to count these votes: --with {0}", rater
+        "{0} always takes the left one, and is not counted; to count these votes: --with {0}", rater
     ),
     "apart.right": lambda rater: Text(
-        "{0} takes the right one whatever it is, and is not counted; to count these votes: --with {0}", rater
+        "{0} always takes the right one, and is not counted; to count these votes: --with {0}", rater
     ),
     "side.left": lambda rater: Text(
-        "{} takes the left one whatever it is: these votes say nothing; leave them out with --without", rater
+        "{} always takes the left one: these votes say nothing; leave them out with --without", rater
     ),
     "side.right": lambda rater: Text(
-        "{} takes the right one whatever it is: these votes say nothing; leave them out with --without", rater
+        "{} always takes the right one: these votes say nothing; leave them out with --without", rater
     ),
 }
 
@@ -69,8 +69,8 @@ def _lines(document: PeoplesVotes) -> Iterator[Line | Table[Any]]:
         yield beside_table(msgspec.to_builtins(document.beside))
         yield Line(
             Text(
-                "How often each prefers the edit that a person does; a tie of one of the two counts half. Who "
-                "always said that both are equal would have {}.",
+                "How often each prefers the edit that a person does; a tie of one of the two counts half. A "
+                "rater who always said that both are equal would have {}.",
                 formats.share(document.beside.tie, 1),
             )
         )

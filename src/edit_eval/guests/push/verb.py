@@ -17,7 +17,7 @@ class Push(Verb):
     """Publish a run as a data set on the Hugging Face Hub.
 
     Edits, scores, judges' words and a card are sent; source pictures are left out unless the benchmark's licence
-    allows them. Needs HF_TOKEN. Rerun the same command to go on or update.
+    allows them. Needs HF_TOKEN. Rerun the same command to resume or update.
     """
 
     about: ClassVar = {"group": "To share and tidy"}
@@ -25,7 +25,9 @@ class Push(Verb):
     @staticmethod
     def call(
         run: RunFolder,
-        repository: Annotated[str, typer.Argument(metavar="OWNER/NAME", help="The data set; it is made if need be.")],
+        repository: Annotated[
+            str, typer.Argument(metavar="OWNER/NAME", help="The data set; created if it does not exist.")
+        ],
         *,
         private: Annotated[bool, typer.Option("--private", help="Make a new data set private.")] = False,
         without_images: Annotated[bool, typer.Option("--without-images", help="Send texts and numbers only.")] = False,

@@ -16,9 +16,9 @@ from edit_eval.text import Text
 
 
 class Reanalysis(Analysis[list[Reanalysed | ComparedFiles]]):
-    """What others' result files come to, without what is no score.
+    """Recompute others' results, leaving out what is not a score.
 
-    It gives their number as they count it, and the number without what is no score, with bounds.
+    It prints their number as they compute it, and the number without what is not a score, with bounds.
     """
 
     @dataclass(frozen=True)

@@ -358,7 +358,7 @@ def _genai_bench(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
             ]
             theirs: dict[str, float | str] = {"Accuracy": sum(row.scores["accuracy"] for row in found) / len(found)}
             scale = {"accuracy": Scale(lowest=0, highest=100)}
-            note = Text("a judge, whose votes about pairs are held against people's")
+            note = Text("a judge, whose votes about pairs are compared with people's")
             yield Found("genai-bench, image_edition", file.parent.name, "en", found, scale, scale, theirs, [note])
 
 

@@ -12,7 +12,7 @@ from edit_eval.verbs.contract import Verb
 
 
 class Rehearse(Verb):
-    """Try a configuration on this machine the evening before, with random weights where none are here.
+    """Try out a configuration before a long run, with random weights where none are here.
 
     A few samples go through the engine as in a run. It shows the memory and time that each model takes, beside what was
     predicted, and how long the whole run would take. Exit with 3 if the run is not ready. Scores of random weights mean
@@ -25,9 +25,7 @@ class Rehearse(Verb):
     def call(
         config: Config,
         *,
-        minutes: Annotated[
-            float, typer.Option(metavar="N", min=0.1, help="Begin nothing more after N minutes.")
-        ] = 10.0,
+        minutes: Annotated[float, typer.Option(metavar="N", min=0.1, help="Start nothing new after N minutes.")] = 10.0,
         layers: Annotated[
             int | None,
             typer.Option(metavar="N", min=1, help="Cut each network to N layers, at its full width: for a CPU."),
@@ -40,7 +38,8 @@ class Rehearse(Verb):
             bool,
             typer.Option(
                 "--faults",
-                help="Also plant a neighbour on the card, a killed worker, a lack of memory, a card that is silent.",
+                help="Also inject faults: another process on the card, a killed worker, a lack of memory, a "
+                "silent card.",
             ),
         ] = False,
         to: Annotated[

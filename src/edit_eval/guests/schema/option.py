@@ -11,14 +11,14 @@ from edit_eval.verbs.contract import VerbOption
 
 
 class SchemaBeside(VerbOption):
-    """Write the schema that editors complete and check by."""
+    """Write the schema that editors use to complete and check the file."""
 
     @dataclass(frozen=True)
     class Parameters:
         """Whether it is wanted."""
 
         no_schema: bool = False
-        """Do not write the schema by which editors complete and check the file."""
+        """Do not write the schema that editors use to complete and check the file."""
 
     def wrote(self, parameters: Parameters, **given: Any) -> Sequence[Path]:
         """Writes it beside the new file, and the line that names it into that."""

@@ -18,7 +18,7 @@ class Schema(Verb):
     """Print the JSON schema of a configuration, for editors.
 
     It has every registered type with its parameters, those of installed packages too, and with CONFIG the classes of
-    your own that CONFIG names. Editors complete, explain and check a YAML file by it.
+    your own that CONFIG names. Editors use it to complete, explain and check a YAML file.
     """
 
     about: ClassVar = {"group": "To look up"}
@@ -30,7 +30,7 @@ class Schema(Verb):
             typer.Argument(metavar="CONFIG...", help="Also describe the classes of your own in these YAML files."),
         ] = None,
         *,
-        to: Annotated[Path | None, typer.Option("--to", metavar="FILE", help="Write it there instead.")] = None,
+        to: Annotated[Path | None, typer.Option("--to", metavar="FILE", help="Write it to this file instead.")] = None,
         force: Force = False,
     ) -> None:
         """Prints it, or writes it."""

@@ -35,9 +35,9 @@ class ScoreVerb(Verb):
         ],
         *,
         judge: Annotated[
-            str | None, typer.Option(metavar="JUDGE", help=f"What judges: a configuration's YAML, or {JUDGE}.")
+            str | None, typer.Option(metavar="JUDGE", help=f"The judge: a configuration's YAML, or {JUDGE}.")
         ] = None,
-        only: Annotated[str, typer.Option(metavar="NAME", help="Of several judges of a configuration this one.")] = "",
+        only: Annotated[str, typer.Option(metavar="NAME", help="Use only this judge of the configuration.")] = "",
         edits: Annotated[str, typer.Option(metavar="COLUMN", help="With a table: the column of the edits.")] = "",
         category: Annotated[
             str, typer.Option(metavar="NAME", help="With one edit: its category, where the judge has a rubric for it.")
@@ -84,7 +84,7 @@ class ScoreVerb(Verb):
 class ServeVerb(Verb):
     """Serve a judge over HTTP: scores for training with rewards.
 
-    Until interrupted it takes edits, and answers with scores or statuses. Every answer is kept in a ledger.
+    It takes edits until interrupted, and answers with scores or statuses. Every answer is kept in a ledger.
     """
 
     about: ClassVar = {"group": "To judge, and to examine judges"}
@@ -93,7 +93,9 @@ class ServeVerb(Verb):
     def call(
         judge: Annotated[str, typer.Argument(metavar="JUDGE", help=f"A configuration's YAML, or {JUDGE}.")],
         *,
-        host: Annotated[str, typer.Option(metavar="ADDRESS", help="Listen there; default: here only.")] = "127.0.0.1",
+        host: Annotated[
+            str, typer.Option(metavar="ADDRESS", help="Listen on this address; default: this machine only.")
+        ] = "127.0.0.1",
         port: Annotated[int, typer.Option(metavar="N", help="Listen on this port; 0 takes a free one.")] = 7861,
         token: Annotated[
             str, typer.Option(metavar="TOKEN|auto", help="Answer only with this token; required beyond this machine.")
@@ -104,17 +106,18 @@ class ServeVerb(Verb):
         on_unscored: Annotated[
             str, typer.Option(metavar="error|hold|group_mean", help="What a door answers for an edit without a score.")
         ] = "error",
-        only: Annotated[str, typer.Option(metavar="NAME", help="Of several judges of a configuration this one.")] = "",
+        only: Annotated[str, typer.Option(metavar="NAME", help="Use only this judge of the configuration.")] = "",
         readings: Annotated[
             int | None, typer.Option(metavar="N", min=1, help="Ask each judge N times: shows how sure a score is.")
         ] = None,
         language: Annotated[str, typer.Option(metavar="en|zh", help="Language of the instructions.")] = "",
         devices: Annotated[str | None, typer.Option(metavar="LIST|cpu:N|auto", help="Where judges run.")] = None,
         ledger: Annotated[
-            Path | None, typer.Option(metavar="DIR", help="Keep every request and reply there. Default: in runs/.")
+            Path | None,
+            typer.Option(metavar="DIR", help="Keep every request and reply in this folder. Default: in runs/."),
         ] = None,
         ledger_size: Annotated[
-            float, typer.Option(metavar="GIB", min=0.1, help="Delete the oldest of it above this size.")
+            float, typer.Option(metavar="GIB", min=0.1, help="Delete its oldest entries above this size.")
         ] = 50.0,
         root: Annotated[
             Path | None,
@@ -134,7 +137,9 @@ class ServeVerb(Verb):
         ] = "",
         share: Annotated[
             float,
-            typer.Option(metavar="SHARE", min=0.001, max=1.0, help="With --second: ask it about so many of the edits."),
+            typer.Option(
+                metavar="SHARE", min=0.001, max=1.0, help="With --second: ask it about this share of the edits."
+            ),
         ] = 0.02,
     ) -> None:
         """Serves until interrupted."""

@@ -377,7 +377,7 @@ class Watch:
                 line = Text("{}; copies have the reward {:.2f}, the others {:.2f}", line, fmean(copies), fmean(rest))
             self._alarm(line)
         if judge_has_changed(self._first, now.again, self._repeated):
-            self._alarm(Text("the judge judges the same pictures otherwise than at first; do not compare its rewards"))
+            self._alarm(Text("the judge now scores the same pictures differently; do not compare its rewards"))
         right, scenes = right_above_copy(now.again)
         if scenes >= 2 * SCENES and right <= scenes / 2:
             self._alarm(

@@ -32,19 +32,19 @@ class SlicesAnalysis(Analysis[Slices]):
     @dataclass(frozen=True)
     class Parameters:
         edit_model: str | None = field(default=None, metadata={"metavar": "NAME"})
-        """Whose slices. Default: the only edit model, or the one with the best mean."""
+        """Edit model to look at. Default: the only edit model, or the one with the best mean."""
         against: str | None = field(default=None, metadata={"metavar": "NAME"})
         """Another edit model, to look at the differences; `none` for none. Default: the second best."""
         judge: str | None = field(default=None, metadata={"metavar": "JUDGE"})
-        """By whose scores. Default: the first judge that has a say in the verdict."""
+        """Judge whose scores to use. Default: the first that counts in the verdict."""
         score: str | None = field(default=None, metadata={"metavar": "NAME"})
         """Which of its scores. Default: its headline."""
         combined: bool = False
-        """Look at every two attributes together, too: finds more, less surely."""
+        """Also look at attributes two by two: finds more, with less certainty."""
         labels_only: bool = False
         """Open no picture: leave out brightness, colours, sharpness, shape and the share of pixels changed."""
         least: int = LEAST
-        """Samples that a slice must have."""
+        """Fewest samples in a slice."""
 
     title = Text("Where it wins and loses")
     chart_title = Text("Against all other samples")

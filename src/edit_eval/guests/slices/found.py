@@ -26,7 +26,7 @@ from edit_eval.statistics.series import gain
 from edit_eval.text import Text
 
 LEAST = 8
-"""Samples that a slice must have, unless told otherwise."""
+"""Fewest samples in a slice, unless told otherwise."""
 LISTED = 5
 """Slices listed at each end, and pictures named of each."""
 

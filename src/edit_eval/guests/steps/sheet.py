@@ -34,8 +34,7 @@ def turns_sheet(every: Sequence[TurnsOf]) -> Sheet:
     )
     explained = Text(
         "Against the first turn of the same chain of edits, where both are scored; above 0 is better. Later turns "
-        "ask for other things, so a lower score is no decay by itself: hold edit models against each other at the "
-        "same turn."
+        "ask for other things, so a lower score is not by itself a decline: compare edit models at the same turn."
     )
     group = _whose(every, mark=lambda row: places[row.of.edit_model])
     rows = [_Row(one, Text("turn {}", number), step) for one in every for number, step in one.steps]
@@ -86,7 +85,7 @@ def rounds_sheet(every: Sequence[RoundsOf]) -> Sheet:
         )
     alike = {(one.critic, one.judge, one.family): None for one in every if one.family}
     warned = [
-        Text("{} and {} are both {}: of what both like, {} sees more than there is.", critic, judge, family, judge)
+        Text("{} and {} are both {}: what both like, {} overrates.", critic, judge, family, judge)
         for critic, judge, family in alike
     ]
     table = Table(columns, [row for one in every for row in _rows(one)], Text("From round to round"), _whose(every))

@@ -94,7 +94,7 @@ class VotePage(Verb):
 
 
 class VoteImport(Verb):
-    """Take in the votes that raters have sent back.
+    """Add the votes that raters have sent back.
 
     Votes from a page of `vote page` are added to the run. The same file twice adds nothing.
     """

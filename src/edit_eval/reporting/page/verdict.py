@@ -426,7 +426,7 @@ def _of_ranks(verdict: Verdict, summary: Summary) -> list[Text]:
     shared = verdict.kind != "equal" and any(len(set(of)) < len(of) for of in ranks)
     words = [of.words() for of in _families(summary)] if shared else []
     if any(contest.kind == "fails_more" for of in verdict.counted for contest in of.contests):
-        words.append(Text("Ranks go by failed edits, too: who fails more comes later, whatever its mean."))
+        words.append(Text("Ranks go by failed edits, too: a model that fails more comes later, whatever its mean."))
     return list(dict.fromkeys(words))
 
 

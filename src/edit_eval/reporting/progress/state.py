@@ -430,7 +430,7 @@ class ProgressState:
             tag = "refused" if edit.status in DECLINED else "failed"
             self._say(Said(tag, Text("no edit: {}", edit.reason), self.tally.label(address_of(edit))))
         if UNREPEATABLE in edit.flags:
-            text = Text("asked for again with the same seed, it came out otherwise: the server does not keep to seeds")
+            text = Text("asked for again with the same seed, it came out different: the server does not keep to seeds")
             self._say(Said("note", text, self.tally.label(address_of(edit))))
         self._timed(edit)
 

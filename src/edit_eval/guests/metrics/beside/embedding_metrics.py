@@ -69,7 +69,7 @@ class EmbeddingMetrics:
         text_similarity: bool = False
         """Compare the edit with the sample's `target_caption`, too; for an encoder of pictures and texts."""
         short_side: int = 0
-        """Scale the short side to so many pixels (bicubic), and keep the square in the middle that the encoder reads;
+        """Scale the short side to this many pixels (bicubic), and keep the square in the middle that the encoder reads;
         0: as the encoder's own file says."""
 
         def __post_init__(self) -> None:

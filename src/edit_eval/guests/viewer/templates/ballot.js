@@ -19,8 +19,8 @@ const isPhone = matchMedia('(max-width: 720px)');
 
 const nameInput = make('input', { type: 'text', name: 'rater', maxlength: 60, autocomplete: 'name', required: true, id: 'rater' });
 const begin = make('form', { class: 'vote-begin' },
-  say('h1', "Which edit is better?"), say('p', "You see a source picture, what was asked for, and two edits of it. Which of the two does better what was asked for, and leaves the rest as it was? Who made them is not shown, and the sides are drawn by chance. What you say is in no score.", [], { class: 'explanation' }),
-  make('label', { for: 'rater' }, say('span', "Your name, or any other word that you use each time")), nameInput, say('button', "Begin", [], { class: 'primary' }));
+  say('h1', "Which edit is better?"), say('p', "You see a source picture, what was asked for, and two edits of it. Which of the two does what was asked for better, and leaves the rest unchanged? You are not told which models made them, and the sides are random. Your votes count in no score.", [], { class: 'explanation' }),
+  make('label', { for: 'rater' }, say('span', "Your name, or any word that you use every time")), nameInput, say('button', "Begin", [], { class: 'primary' }));
 begin.addEventListener('submit', (event) => {
   event.preventDefault();
   page.rater = nameInput.value.trim();
@@ -46,7 +46,7 @@ const buttons = make('div', { class: 'vote-choices', role: 'group', 'aria-labell
 const back = make('button', { type: 'button', class: 'plain', id: 'back', disabled: true }, say('span', "Back"), ' ', make('kbd', {}, 'U'));
 back.addEventListener('click', goBack);
 buttons.append(back);
-const keysHint = say('p', "Keys: 1, 2, T, B, S; U goes back. Held down: the space bar swaps the two, O puts the source in the first place. The wheel, a click, + and − enlarge all; drag to move, Z the whole.", [], { class: 'detail-keys' });
+const keysHint = say('p', "Keys: 1, 2, T, B, S; U goes back. Hold the space bar to swap the two, O to show the source in the first place. The wheel, a click, + and − zoom; drag to move, Z shows the whole.", [], { class: 'detail-keys' });
 const lookFirst = say('p', "Look at both before you vote.", [], { class: 'vote-both', hidden: true });
 const trouble = make('p', { class: 'notice problem', role: 'alert', hidden: true });
 const ballot = make('section', { class: 'vote', hidden: true },

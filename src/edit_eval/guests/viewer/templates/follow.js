@@ -12,7 +12,7 @@ let lost = null;
 
 function sayLost(yes) {
   if (yes && !lost) {
-    lost = say('p', "The viewer does not answer. Trying again; what is shown is as it was.", [], { class: 'lost', role: 'status' });
+    lost = say('p', "The viewer does not answer. Trying again; the page shows the last known state.", [], { class: 'lost', role: 'status' });
     document.body.append(lost);
   } else if (!yes && lost) {
     lost.remove();

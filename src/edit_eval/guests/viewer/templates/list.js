@@ -213,7 +213,7 @@ function arrange() {
   COLUMNS.forEach(([name], at) => heads[at].setAttribute('aria-sort', name !== sorting.by ? 'none' : sorting.up ? 'ascending' : 'descending'));
   table.hidden = !found.length;
   none.hidden = Boolean(found.length);
-  none.replaceChildren(runs.size ? say('span', "No run has all of these words.") : say('span', "There is no run here yet. One that begins will show up by itself."));
+  none.replaceChildren(runs.size ? say('span', "No run matches all of these words.") : say('span', "There is no run here yet. A new one will show up by itself."));
   showTrend();
   showPicked();
 }

@@ -80,7 +80,7 @@ function showState(state) {
   if (stale) {
     const update = say('button', "Update them", [], { type: 'button', class: 'plain' });
     update.addEventListener('click', () => location.reload());
-    parts.push(make('p', { class: 'quiet stale' }, say('span', "Tables and charts below are those of when this page was opened."), ' ', update));
+    parts.push(make('p', { class: 'quiet stale' }, say('span', "Tables and charts below are from when this page was opened."), ' ', update));
   }
   strip.replaceChildren(...parts);
 }

@@ -58,7 +58,7 @@ function next() {
   const near = votes.size / page.order.length;
   save.disabled = !votes.size;
   save.className = pair ? 'plain' : 'primary';
-  if (!pair) show({ done: "That was the last pair. Thank you. Save your votes, and send the file to whoever gave you this page.", progress, near });
+  if (!pair) show({ done: "That was the last pair. Thank you. Save your votes, and send the file to the person who gave you this page.", progress, near });
   else goOn({ ...pair, progress, near, source: picture(pair.source), left: picture(pair.left), right: picture(pair.right) });
   if (!pair) save.focus();
 }

@@ -10,7 +10,7 @@ function told(answer) {
   if (settled !== null && answer.settled > settled) more.push(["Your vote has settled one more."]);
   if (settled !== null && answer.settled < settled) more.push(["Your vote has put one in doubt again."]);
   settled = answer.settled;
-  if (answer.mine === wanted) more.push(["That was your goal. Thank you. You can go on, or close the page."]);
+  if (answer.mine === wanted) more.push(["You have reached your goal. Thank you. You can go on, or close the page."]);
   return {
     ...answer, more, near: answer.mine / wanted, done: answer.done && "You have seen all pairs. Thank you.",
     progress: ["Your votes: {} of {}. All votes: {} (raters: {}).", [answer.mine, wanted, answer.all, answer.raters]],
