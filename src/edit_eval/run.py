@@ -150,7 +150,7 @@ class Run:
             stored=stored,
             joined=turns,
             told=experiment.told,
-            critiques=(*(one for one in found["critique"] if one.status is not Status.SKIPPED), *found["rewriting"]),
+            critiques=tuple(critique for critique in found["critique"] if critique.status is not Status.SKIPPED),
             rounds=table.rounds,
             published=self._published(judgements),
             certificates={

@@ -36,7 +36,7 @@ def test_every_built_in_name_is_a_class_of_its_kind(kind: Kind, name: str) -> No
     cls = import_class(kind, built_in()[kind][name])
     assert all(callable(getattr(cls, method)) for method in METHODS[kind])
     nested = parameters_of(cls)
-    assert (nested is None) == (kind in ("verb", "driver", "examiner", "lender"))
+    assert (nested is None) == (kind in ("verb", "driver", "examiner", "lender", "columns", "subject"))
     assert nested is None or kind in ("analysis", "option") or nested.__pydantic_config__["extra"] == "forbid"
     description = next(one for one in describe(name) if one.kind == kind)
     assert description.summary

@@ -119,10 +119,11 @@ def test_an_evaluation_needs_no_guest(whole: Path, tmp_path: Path) -> None:
         "criteria",
         "numbers",
         "pairwise",
-        "rewriting",
         "rubric",
     ]
-    for words in (["best-of", "run"], ["demo"], ["run", "demo"]):
+    with_rounds = (tmp_path / "eval.yaml").read_text() + "rounds: {critic: kept}\n"
+    (tmp_path / "rounds.yaml").write_text(with_rounds)
+    for words in (["best-of", "run"], ["demo"], ["run", "demo"], ["run", "rounds.yaml"]):
         refused = core(*words)
         assert (refused.returncode, len(refused.stderr.splitlines())) == (2, 1), words
     checked = core("doctor", "eval.yaml", "--json")

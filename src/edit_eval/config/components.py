@@ -43,9 +43,15 @@ Kind = Literal[
     "control",
     "examiner",
     "lender",
+    "columns",
+    "subject",
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-PLURALS: dict[Kind, str] = {kind: f"{kind}s" for kind in KINDS} | {"analysis": "analyses", "verb": "commands"}
+PLURALS: dict[Kind, str] = {kind: f"{kind}s" for kind in KINDS} | {
+    "analysis": "analyses",
+    "verb": "commands",
+    "columns": "columns",
+}
 _STANDARD_LIBRARY = sysconfig.get_paths()["stdlib"]
 
 GROUP = "edit_eval.components"
@@ -70,6 +76,8 @@ WORDS: dict[Kind, str] = {
     "control": Text("a control"),
     "examiner": Text("an examiner"),
     "lender": Text("a lender"),
+    "columns": Text("a key that adds columns"),
+    "subject": Text("a kind of subject"),
 }
 METHODS: dict[Kind, tuple[str, ...]] = {
     "benchmark": ("samples",),
@@ -84,6 +92,8 @@ METHODS: dict[Kind, tuple[str, ...]] = {
     "control": ("picture",),
     "examiner": ("take", "known", "read", "words"),
     "lender": ("join",),
+    "columns": ("columns",),
+    "subject": ("unfold", "pictures", "names", "company"),
 }
 _REGISTERED = b"\nREGISTERED = "
 

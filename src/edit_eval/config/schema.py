@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os.path
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny
 
 from edit_eval.config.components import now_at
 from edit_eval.config.placement import Placement, PositiveInteger
@@ -17,7 +17,7 @@ from edit_eval.endpoints.engines import Route
 from edit_eval.endpoints.serving import Serve
 from edit_eval.hub import is_address
 from edit_eval.privacy import is_secret_name
-from edit_eval.records import Language
+from edit_eval.records import Language, Told
 from edit_eval.text import Text
 
 # -- secrets: keys and passwords must not be in a configuration, since it is written into the run directory --
@@ -240,19 +240,36 @@ class EvaluationSection(Section):
     """Further registered controls, by name, for the same samples."""
 
 
-class RoundsSection(Section):
-    """Rounds of an edit, its critique, and a new edit that is told the critique."""
+class ColumnsSection(Section):
+    """The contract of what stands below a key that a guest adds (`columns.KEY`): it asks for further columns of edits,
+    whose edit models are told a judge's words. The class's docstring says what the key is."""
 
-    critic: str
-    """The judge that writes the critiques."""
-    max: Annotated[int, Field(ge=2, le=100)] = 3
-    """Edits per sample, the first included."""
-    source: Annotated[Literal["source", "last"], Field(alias="from")] = "source"
-    """What each edit starts from: the sample's source, or the previous edit."""
-    stop: Annotated[float, Field(allow_inf_nan=False)] | None = None
-    """The critic's headline score that is good enough: the edit is then kept in all later rounds."""
-    template: str = ""
-    """Instruction of later rounds, with `{critique}` and optionally `{instruction}`, the sample's own."""
+    protocol: ClassVar[str] = ""
+    """Not empty if judges stand below the key, by the user's names for them: their protocol, where they name none."""
+
+    @classmethod
+    def of_judges(cls, names: tuple[str, ...]) -> Self:
+        """Returns the section with these judges below it, if it has a `protocol`."""
+        raise NotImplementedError
+
+    @property
+    def judges(self) -> tuple[str, ...]:
+        """Judges that stand below the key."""
+        return ()
+
+    @property
+    def speakers(self) -> tuple[str, ...]:
+        """Judges whose words edit models are told, by their names: edits wait for them."""
+        raise NotImplementedError
+
+    def completed(self, language: Language, judges: Collection[str], refuse: Callable[[str, str], None]) -> Self:
+        """Returns the section with what follows from the rest of the configuration; `refuse` is given the key below
+        this one that is wrong, and why."""
+        return self
+
+    def columns(self, column: str, edit_model: str) -> Iterable[tuple[str, Told]]:
+        """Yields by name the columns that come behind one of an edit model's, and how each is told what to do."""
+        raise NotImplementedError
 
 
 class ExecutionSection(Section):
@@ -293,9 +310,8 @@ class Configuration(Section):
     edit_models: dict[str, ModelSection]
     judges: dict[str, ModelSection]
     evaluation: EvaluationSection = EvaluationSection()
-    rounds: RoundsSection | None = None
-    rewrite: tuple[str, ...] = ()
-    """Judges that rewrite the instructions before the first edit; each is crossed with the edit models."""
+    columns: dict[str, SerializeAsAny[ColumnsSection]] = {}
+    """What asks for further columns, by its key."""
     execution: ExecutionSection = ExecutionSection()
     trackers: dict[str, dict[str, Any]] = {}
     """Parameters of the trackers, by name; in no key."""
@@ -307,7 +323,7 @@ class Configuration(Section):
         """All edit models, then all judges, by their names in tasks: `edit:NAME`, `judge:NAME`. Judges that edits wait
         for come first, so that a device loads the others only when nothing else is left."""
         edit_models = {f"edit:{name}": section for name, section in self.edit_models.items()}
-        first = [*self.rewrite, *([self.rounds.critic] if self.rounds else [])]
+        first = {name for section in self.columns.values() for name in section.speakers}
         judges = sorted(self.judges, key=lambda name: name not in first)
         return edit_models | {f"judge:{name}": self.judges[name] for name in judges}
 
@@ -321,6 +337,7 @@ class Configuration(Section):
         models = self.models.values()
         named: list[BenchmarkSection | ModelSection | ProtocolSection] = [b, *models]
         named += [model.protocol for model in models if model.protocol]
+        elsewhere = {name for section in self.columns.values() for name in section.judges}
         plain: dict[str, Any] = {
             **({} if all(one.type for one in named) else {"import_from": str(self.folder)}),
             "benchmark": {
@@ -332,17 +349,18 @@ class Configuration(Section):
             },
             "edit_models": {name: _plain_model(model, b.language) for name, model in self.edit_models.items()},
             "judges": {
-                name: _plain_model(model, b.language) for name, model in self.judges.items() if name not in self.rewrite
+                name: _plain_model(self.judges[name], b.language) for name in self.judges if name not in elsewhere
             },
             "evaluation": {
                 key: value
                 for key, value in self.evaluation.model_dump(mode="json").items()
                 if value or key != "more_controls"
             },
-            **({"rounds": self.rounds.model_dump(mode="json", by_alias=True)} if self.rounds else {}),
-            **(
-                {"rewrite": {n: _plain_model(self.judges[n], b.language) for n in self.rewrite}} if self.rewrite else {}
-            ),
+            **{
+                key: {name: _plain_model(self.judges[name], b.language) for name in section.judges}
+                or section.model_dump(mode="json", by_alias=True)
+                for key, section in self.columns.items()
+            },
             "execution": self.execution.model_dump(mode="json"),
             **({"trackers": [{name: given} for name, given in self.trackers.items()]} if self.trackers else {}),
         }

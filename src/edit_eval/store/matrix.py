@@ -36,7 +36,7 @@ from edit_eval.store.subjects.battles import Design
 from edit_eval.store.subjects.contract import Shown
 from edit_eval.store.subjects.controls import Steps
 from edit_eval.store.subjects.critiques import Critiques
-from edit_eval.store.subjects.kinds import KINDS
+from edit_eval.store.subjects.kinds import kinds
 from edit_eval.text import Text
 
 SHORT = 64
@@ -546,7 +546,7 @@ class Matrix:
 
     def rows(self, kind: str) -> Iterator[Judgement]:
         """Yields every judgement of a kind of subject that is to be judged by now."""
-        return KINDS[kind].rows(self)
+        return kinds()[kind].rows(self)
 
     def judgements(self) -> Iterator[Judgement]:
         """Yields every judgement of an edit, by edit model, edit seed, judge, repeat, sample."""

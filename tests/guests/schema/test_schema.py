@@ -22,7 +22,7 @@ from command_lines import Command, caller, one_error
 from documented_blocks import DOCS, blocks
 from edit_eval import preparation
 from edit_eval.config import components
-from edit_eval.config.sections import TOP_KEYS
+from edit_eval.config.sections import top_keys
 from edit_eval.config.shipped import shipped
 from edit_eval.config.yaml_text import parse, parse_ours, read_file
 from edit_eval.errors import ConfigurationError
@@ -114,7 +114,7 @@ def configurations(text: str) -> Iterator[dict[str, Any]]:
         found = [parse(text, "")]
     except ConfigurationError:
         found = [parse_ours(part) for part in re.split(r"\n(?=\w)", text)]
-    yield from (one for one in found if isinstance(one, dict) and one and one.keys() <= TOP_KEYS.keys())
+    yield from (one for one in found if isinstance(one, dict) and one and one.keys() <= top_keys().keys())
 
 
 def test_what_the_guides_show_is_right() -> None:

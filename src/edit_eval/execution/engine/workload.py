@@ -11,7 +11,7 @@ from edit_eval.records import Status
 from edit_eval.scheduling.tasks import PILOT, TaskList, Work
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.subjects.contract import Kind
-from edit_eval.store.subjects.kinds import EDITS, KINDS
+from edit_eval.store.subjects.kinds import EDITS, kinds
 
 
 def settled(matrix: Matrix, cell: int) -> int:
@@ -47,7 +47,7 @@ def fill_work(
     asked, beside = list[list[int]](), list[list[int]]()  # what counts may be part of a pilot, what does not comes last
     for judge in range(len(matrix.judges)):
         asked += _batches(matrix, judge, batches) if opened is None else []
-        for kind in KINDS.values():
+        for kind in kinds().values():
             if kind is not EDITS:
                 (asked if kind.counts else beside).extend(_of_kind(matrix, kind, judge, batches))
     if opened is not None:

@@ -195,7 +195,7 @@ def _on_each_device(configuration: Configuration, first: RehearsedStart, chosen:
             placement = section.placement.model_copy(update={"device_ids": place})
             new = f"{name} on {'+'.join(place)}"
             edits[new] = section.model_copy(update={"name": new, "placement": placement})
-    told = {*configuration.rewrite, *([configuration.rounds.critic] if configuration.rounds else [])}
+    told = {name for section in configuration.columns.values() for name in section.speakers}
     judges = {}
     for name, judge in configuration.judges.items():
         if name in told and told != {*configuration.judges}:  # the first edit is all that is made again
@@ -206,8 +206,7 @@ def _on_each_device(configuration: Configuration, first: RehearsedStart, chosen:
     benchmark = configuration.benchmark.model_copy(update={"filters": filters})
     execution = configuration.execution.model_copy(update={"pilot": False})
     more: dict[str, Any] = {"edit_models": edits, "judges": judges, "benchmark": benchmark, "execution": execution}
-    more |= {"rounds": None, "rewrite": ()}
-    return configuration.model_copy(update=more)
+    return configuration.model_copy(update={**more, "columns": {}})
 
 
 def _impatient(configuration: Configuration, first: RehearsedStart) -> Configuration:

@@ -1,4 +1,4 @@
-"""What can be judged: subjects, each of a kind. A kind is one file beside this one, and a line in `kinds.py`.
+"""What can be judged: subjects, each of a kind. A kind is a file that `kinds.py` lists, or a guest's (`subject.NAME`).
 
 A kind says which subjects an experiment has of it, who judges them, what they show, what they wait for, their part of a
 key, whether coverage counts them, and what they are called. Nothing else in the store or the engine asks for one.
@@ -73,6 +73,8 @@ class Kind:
     """True if no device loads a judge for its sake alone."""
     repeated = True
     """Whether judges are asked as often as `evaluation.repeats` says; else once."""
+    before_edits = False
+    """True for a sample before there is an edit: edits that are told what is said of it wait for that."""
 
     def unfold(self, experiment: Experiment) -> Iterable[Subject]:
         """Returns all subjects of this kind that an experiment has, in order."""

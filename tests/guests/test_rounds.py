@@ -24,7 +24,7 @@ from edit_eval.store.run_directory import RunDirectory
 from faults.faulty_runs import Ears
 from small_matrix import matrix_of
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 ROUNDING = 0.03
 """A disc's colour has whole numbers."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from edit_eval.records import CONTROL, REWRITE
+from edit_eval.records import CONTROL
 from edit_eval.store.subjects.contract import Kind, Shown, Subject
 
 if TYPE_CHECKING:
@@ -13,13 +13,21 @@ if TYPE_CHECKING:
     from edit_eval.store.matrix import Matrix
 
 
+REWRITE = f"{CONTROL}rewrite"
+"""What stands for the edit model in records."""
+
+
 class Rewritings(Kind):
-    """Each good sample once, without an edit and without a number. One shares a batch only with the samples that its
-    edit would: the edit waits for it."""
+    """A sample before there is an edit: what judges make of its instruction.
+
+    Each good sample once, and in no number. One shares a batch only with the samples that its edit would: the edit
+    waits for it.
+    """
 
     name = "rewriting"
     counts = False
     repeated = False
+    before_edits = True
 
     def unfold(self, experiment: Experiment) -> Iterable[Subject]:
         judges = tuple(place for place, judge in enumerate(experiment.judges) if judge.before_edits)
@@ -30,7 +38,7 @@ class Rewritings(Kind):
         return matrix.given(number)
 
     def names(self, matrix: Matrix, number: int) -> tuple[str, str]:
-        return f"{CONTROL}{REWRITE}", ""
+        return REWRITE, ""
 
     def company(self, matrix: Matrix, number: int, batch_of: Sequence[int]) -> Hashable:
         return batch_of[matrix.sample_of(number).index]
