@@ -63,6 +63,8 @@ def test_the_list_has_a_group_a_kind_with_a_line_each() -> None:
         "Trackers  (trackers: [NAME])",
         "Examiners  (edit-eval run)",
         "Lenders  (protocol: pairs: stored)",
+        "Columns  (NAME: ...)",
+        "Subjects  (edit-eval run)",
         "Configurations  (edit-eval run NAME)",
         "`edit-eval describe TYPE` prints the parameters of one.",
         "`edit-eval init --from NAME` writes a copy of a configuration.",

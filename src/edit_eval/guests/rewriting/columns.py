@@ -9,7 +9,7 @@ from edit_eval.config.schema import ColumnsSection
 from edit_eval.records import Told
 
 
-class Rewrite(ColumnsSection):
+class RewriteSection(ColumnsSection):
     """Judges, by your names for them, that rewrite the instructions before the first edit."""
 
     protocol = "rewriting"

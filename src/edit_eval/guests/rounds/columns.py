@@ -19,7 +19,7 @@ TEMPLATES: dict[Language, str] = {
 """Default instruction of later rounds, by language."""
 
 
-class Rounds(ColumnsSection):
+class RoundsSection(ColumnsSection):
     """An edit, its critique, and a new edit that is told the critique."""
 
     critic: str
