@@ -171,7 +171,7 @@ class LiveTable(JudgementTable):
                 matrix.set_edit(number, own)
                 for told in matrix.critiques.behind(number):
                     matrix.critiques.tell(told)
-                also = matrix.fail_followers(number) if own.status in NO_EDIT else []
+                also = matrix.origins.fail_behind(number) if own.status in NO_EDIT else []
                 yield from (matrix.sample_of(one).id for one in (*matrix.shown_with(number), *also))
 
     def _new_replies(self) -> Iterator[str]:

@@ -26,7 +26,7 @@ class Edits(Kind):
         return (number,)
 
     def shown(self, matrix: Matrix, number: int) -> tuple[int, ...]:
-        before = matrix.last(number) if matrix.experiment.shows_earlier else matrix.predecessor(number)
+        before = matrix.origins.last(number) if matrix.experiment.shows_earlier else matrix.origins.predecessor(number)
         made = matrix.references.edit(number)
         return (made,) if before is None else (matrix.references.edit(before), made)
 
