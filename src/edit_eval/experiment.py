@@ -34,7 +34,7 @@ from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError
 from edit_eval.judges.contract import PROBABILITIES, AnswerForm
 from edit_eval.protocols.asked import AskedJudge, Light, SampleQuestion, ask, asked_judges, make_protocol, rounds_of
 from edit_eval.protocols.contract import Question, fault, is_earlier
-from edit_eval.protocols.critiques import columns_of, refuse_who_cannot_tell, refuse_wordless, who_is_asked
+from edit_eval.protocols.critiques import columns_of, makers, refuse_who_cannot_tell, refuse_wordless
 from edit_eval.records import CONTROL, Sample, Told, no_garbage
 from edit_eval.statistics.controls import steps
 from edit_eval.text import Text, counted, packed, unpacked
@@ -388,19 +388,9 @@ class Experiment:
 
     @cached_property
     def makers(self) -> dict[str, str]:
-        """For each column, by its name, a digest of all that makes its edits, whatever it is called: the edit model and
-        its seed, and of one that is told a judge's words also the judge, its questions, and what is done with them.
-        Columns of two runs that have the same one are the same."""
-        judges = {judge.name: judge for judge in self.judges}
-        found: dict[str, str] = {}
-        for model in self.edit_models:
-            told: list[object] = []
-            if model.name in self.told:
-                of = self.told[model.name]
-                before = found[of.before] if of.before else ""
-                told = [before, of.source, of.template, of.stop, who_is_asked(judges[of.judge])]
-            found[model.name] = digest([model.digest, model.seed, *told])
-        return found
+        """For each column, by its name, a digest of all that makes its edits, whatever it is called: columns of two runs
+        with the same one are the same."""
+        return makers(self.edit_models, self.told, self.judges)
 
     @cached_property
     def critics(self) -> frozenset[str]:

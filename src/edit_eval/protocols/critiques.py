@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from edit_eval.config.components import named, names
-from edit_eval.config.identity import Identity
+from edit_eval.config.identity import Identity, digest
 from edit_eval.config.schema import ColumnsSection
 from edit_eval.errors import ConfigurationError
 from edit_eval.protocols.asked import AskedJudge, SampleQuestion
@@ -35,6 +35,19 @@ def columns_of(
             told |= {column: how for of in more.values() for column, how in of.items()}
         columns += [replace(model, name=name) for name in found]
     return tuple(columns), {column.name: told[column.name] for column in columns if column.name in told}
+
+
+def makers(columns: Sequence[Identity], told: Mapping[str, Told], judges: Sequence[AskedJudge]) -> dict[str, str]:
+    """Returns for each column, by its name, a digest of what makes its edits: the edit model and its seed, and of one
+    that is told a judge's words also the judge, its questions, and what is done with them."""
+    by_name, found = {judge.name: judge for judge in judges}, dict[str, str]()
+    for column in columns:
+        more: list[object] = []
+        if how := told.get(column.name):
+            before = found[how.before] if how.before else ""
+            more = [before, how.source, how.template, how.stop, who_is_asked(by_name[how.judge])]
+        found[column.name] = digest([column.digest, column.seed, *more])
+    return found
 
 
 def refuse_who_cannot_tell(told: Mapping[str, Told], judges: Sequence[AskedJudge]) -> None:

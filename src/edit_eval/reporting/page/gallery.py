@@ -30,6 +30,7 @@ from edit_eval.records import NO_EDIT, Edit, Judgement, Reading, Results, Sample
 from edit_eval.reporting.entries import entries
 from edit_eval.reporting.language import said
 from edit_eval.reporting.names import name_of, named_score
+from edit_eval.reporting.page.critiques import critiques_by_edit, critiques_by_sample, told_by
 from edit_eval.reporting.table import both
 from edit_eval.statistics.battles import Fought, fought, preferred
 from edit_eval.statistics.summary import Summary
@@ -98,15 +99,11 @@ def gallery(results: Results, summary: Summary, pictures: PictureAddresses) -> d
     battles: dict[str, list[Judgement]] = defaultdict(list)
     for battle in results.battles:
         battles[battle.sample_id].append(battle)
-    critiques: dict[str, list[Judgement]] = defaultdict(list)
-    for critique in (
-        critique for critique in results.critiques if not critique.made_in
-    ):  # a kept edit has it where it was made
-        critiques[critique.sample_id].append(critique)
+    critiques = critiques_by_sample(results)
     return {
         "run": Path(results.directory).name,
         "edit_models": list(results.edit_models),
-        "told": {name: _fields(told, "before judge round") for name, told in results.told.items()},
+        "told": told_by(results),
         "judges": list(results.judges),
         "battle_judges": list(results.battle_judges),
         "scoring": _scoring(results, summary),
@@ -134,9 +131,7 @@ def sample_entry(
 ) -> dict[str, Any]:
     """Returns a sample for the gallery: its edits, each with its judgements and critique, and its battles."""
     fought_out = [_battle(battle) for battle in battles]
-    said = {
-        (critique.edit_model, critique.edit_seed): _critique(critique) for critique in critiques if not critique.repeat
-    }
+    words = critiques_by_edit(critiques)
     return {
         **_sample(sample, pictures),
         "battles": fought_out,
@@ -145,7 +140,7 @@ def sample_entry(
                 **_edit(edit, pictures),
                 "won": _won(edit, fought_out),
                 "judgements": list(map(_judgement, of_it)),
-                **({"critique": found} if (found := said.get((edit.edit_model, edit.edit_seed))) else {}),
+                **({"critique": found} if (found := words.get((edit.edit_model, edit.edit_seed))) else {}),
             }
             for edit, of_it in edits
         ],
@@ -237,12 +232,6 @@ def _judgement(judgement: Judgement) -> dict[str, Any]:
             {question: _reading(found) for question, found in reading.items()} for reading in judgement.readings
         ],
     }
-
-
-def _critique(critique: Judgement) -> dict[str, Any]:
-    """Returns a critic's words about an edit, and its headline, which is only used to choose edits."""
-    words = critique.reason if critique.status is Status.OK else ""
-    return {**_fields(critique, "judge status"), "words": words or critique.answer, "score": critique.score}
 
 
 def _battle(battle: Judgement) -> dict[str, Any]:
