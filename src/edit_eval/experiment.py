@@ -388,8 +388,8 @@ class Experiment:
 
     @cached_property
     def makers(self) -> dict[str, str]:
-        """For each column, by its name, a digest of all that makes its edits, whatever it is called: columns of two runs
-        with the same one are the same."""
+        """For each column, by its name, a digest of all that makes its edits: columns of two runs with the same one are
+        the same, whatever they are called."""
         return makers(self.edit_models, self.told, self.judges)
 
     @cached_property
