@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Self
+from typing import Annotated, Self
+
+from pydantic import Field
 
 from edit_eval.config.schema import ColumnsSection
 from edit_eval.records import Told
@@ -14,7 +16,7 @@ class RewriteSection(ColumnsSection):
 
     protocol = "rewriting"
 
-    rewriters: tuple[str, ...]
+    rewriters: Annotated[tuple[str, ...], Field(exclude=True)]
 
     @classmethod
     def of_judges(cls, names: tuple[str, ...]) -> Self:
