@@ -126,7 +126,7 @@ class Experiment:
         if told and (follower := next((sample for sample in seen if sample.follows), None)):
             raise ConfigurationError(
                 Text(
-                    "sample {} follows another; leave out {: and }, for samples that do not",
+                    "sample {} follows another; such a sample cannot have {: or }",
                     follower.id,
                     [f"`{key}`" for key in configuration.columns],
                 )
