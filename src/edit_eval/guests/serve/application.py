@@ -26,6 +26,7 @@ from edit_eval.guests.serve.service import Closing, QueuedPair, Service
 from edit_eval.guests.serve.submissions import Submission
 from edit_eval.guests.serve.watch import WINDOW, Watch
 from edit_eval.records import Judgement, Scale, Status
+from edit_eval.reporting.documents import plain
 from edit_eval.text import Text
 from edit_eval.web.bodies import CLIENT_GONE, RequestRefused, read_body
 from edit_eval.web.guard import Guard, Refusal, Scope, answer
@@ -292,7 +293,7 @@ class Desk:
         return {
             **asked,
             "digest": digest(asked),
-            "passports": {name: one.as_plain() for name, one in known.items()},
+            "passports": {name: plain(one.document) for name, one in known.items()},
             "edit_eval": __version__,
             "ledger": str(service.ledger.directory.path),
         }
