@@ -61,7 +61,7 @@ NOT_TAKEN = ("categories", "difficulty", "tags", "sample_ids", "limit")
 """Options that an audit does not take, since it draws its own samples."""
 
 
-class WayOfAsking(msgspec.Struct, frozen=True, kw_only=True):
+class TriedWay(msgspec.Struct, frozen=True, kw_only=True):
     """What came of a judge that was asked in one of several ways."""
 
     protocol: str
@@ -77,7 +77,7 @@ class AuditDocument(Passport, frozen=True, kw_only=True):
     run: str
     passport: str
     """Path of its file."""
-    ways: list[WayOfAsking]
+    ways: list[TriedWay]
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class Audit:
     def document(self) -> AuditDocument:
         """What `--json` prints."""
         ways = [
-            WayOfAsking(
+            TriedWay(
                 protocol=way.protocol,
                 battles=way.compares,
                 verdict=way.verdict,
