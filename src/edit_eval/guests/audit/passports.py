@@ -19,12 +19,14 @@ from edit_eval.config.identity import digest
 from edit_eval.errors import ConfigurationError
 from edit_eval.given_files import UnfitFile, read_json
 from edit_eval.guests.audit.measure import Anchor, Finite, Measure
+from edit_eval.json_values import JsonObject, Unchecked
 from edit_eval.pictures import write_durably
 from edit_eval.protocols.asked import AskedJudge
 from edit_eval.records import Scale
 from edit_eval.reporting.documents import encoded, plain
 from edit_eval.statistics.drift import JudgedTwice
 from edit_eval.text import Text
+from edit_eval.workers.model_class import PlainParameters
 
 EDITED: Literal["edited"] = "edited"
 """Verdict of a passport that was changed by hand: it says nothing about the judge."""
@@ -39,12 +41,12 @@ measures belong to the judge."""
 class Examinee(msgspec.Struct, frozen=True, kw_only=True):
     """The judge that was examined, and how it was asked: the subject of a passport."""
 
-    judge: dict[str, Any]
+    judge: Unchecked
     """`type`, `revision` and `parameters`, as in the keys of its replies; for a server also its address (`serves`) and
     its description of the model, if it gives one (`model`)."""
     protocol: str
     """Registered name, or the user's own class."""
-    parameters: dict[str, Any]
+    parameters: PlainParameters
     """Parameters of the protocol except the language; form and pictures are among them if it has such options."""
     wording: str
     """SHA-256 of the protocol's texts."""
@@ -130,10 +132,10 @@ class Passport(msgspec.Struct, frozen=True, kw_only=True):
     """Version of edit-eval."""
     name: str
     """The judge's name in the configuration."""
-    judge: dict[str, Any]
+    judge: Unchecked
     """This and the next four: the `subject`, see `Examinee`."""
     protocol: str
-    parameters: dict[str, Any]
+    parameters: PlainParameters
     wording: str
     language: str
     form: tuple[str, ...]
@@ -152,7 +154,7 @@ class Passport(msgspec.Struct, frozen=True, kw_only=True):
     1.96 sqrt(2) times its retest standard deviation; None if unknown."""
     retest_sd: Finite | None
     """Standard deviation of an edit's scores when the judge is asked again, in points."""
-    benchmark: dict[str, Any]
+    benchmark: Unchecked
     """The `benchmark:` section that draws the audit's edits again."""
     anchors: tuple[Anchor, ...]
     repeated: tuple[JudgedTwice, ...] = ()
@@ -204,7 +206,7 @@ class Passport(msgspec.Struct, frozen=True, kw_only=True):
         return said
 
 
-def signed(passport: Passport) -> dict[str, Any]:
+def signed(passport: Passport) -> JsonObject:
     """Returns what is in the file: the passport, and a digest that reveals changes made by hand."""
     content = plain(passport)
     return {**content, "digest": digest(content)}
@@ -215,8 +217,9 @@ def read_signed(content: Mapping[str, Any]) -> Passport:
     passport, whose = msgspec.convert(content, Passport), {key: content[key] for key in content if key != "digest"}
     if content.get("digest") == digest(whose):
         return passport
-    nothing: dict[str, Any] = {"measures": {}, "categories": {}, "tries": (), "anchors": (), "repeated": ()}
-    return structs.replace(passport, verdict=EDITED, retest_sd=None, **nothing)
+    return structs.replace(
+        passport, verdict=EDITED, retest_sd=None, measures={}, categories={}, tries=(), anchors=(), repeated=()
+    )
 
 
 def next_seed(subject: Examinee, tries: Sequence[Try]) -> int:
@@ -275,7 +278,7 @@ def write_to(passport: Passport, path: Path) -> None:
 def read_file(path: Path) -> Passport | None:
     """Reads the passport in a file; returns None if there is none that this version can read."""
     with suppress(UnfitFile, ValueError, msgspec.ValidationError):
-        return read_signed(read_json(path, dict[str, Any]))
+        return read_signed(read_json(path, Unchecked))
     return None
 
 
