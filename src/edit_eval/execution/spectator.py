@@ -84,7 +84,7 @@ class Spectator(Protocol):
 
 def with_guest(display: Spectator, guest: Spectator | None) -> Spectator:
     """Returns the display, joined by a spectator that may fail."""
-    return display if guest is None else cast("Spectator", _Both(display, guest))
+    return display if guest is None else cast(Spectator, _Both(display, guest))
 
 
 class _Both:

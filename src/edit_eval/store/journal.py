@@ -47,7 +47,7 @@ def unseal(line: bytes, kind: type[T]) -> T | None:
     if line[-_TAIL:] != b'%s%08x"}' % (_MARK, zlib.crc32(body)):
         return None
     try:
-        return cast("T", _decoders[kind](body))
+        return cast(T, _decoders[kind](body))
     except (ValueError, RecursionError):
         return _lenient(body, kind)
 

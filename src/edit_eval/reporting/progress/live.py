@@ -70,7 +70,7 @@ def live_progress(mode: str, stream: TextIO | None = None, environment: Mapping[
 def choose(mode: str, stream: TextIO, environment: Mapping[str, str]) -> tuple[Mode, str]:
     """Returns the fitting progress, and why it fits. Bars need a terminal or a notebook, even if asked for."""
     if mode in ("plain", "lines", "none"):
-        return cast("Mode", mode), CONFIGURED
+        return cast(Mode, mode), CONFIGURED
     if mode not in ("auto", "rich"):
         raise ConfigurationError(
             Text("progress: `{}` is not known; use `auto`, `rich`, `plain`, `lines` or `none`", mode)
@@ -256,4 +256,4 @@ def unbuffered(stream: TextIO) -> TextIO:
         descriptor = Descriptor(stream.fileno(), "w", closefd=False)
     except (OSError, ValueError):
         return stream
-    return io.TextIOWrapper(cast("Any", descriptor), stream.encoding or "utf-8", errors="replace", write_through=True)
+    return io.TextIOWrapper(cast(Any, descriptor), stream.encoding or "utf-8", errors="replace", write_through=True)
