@@ -113,7 +113,8 @@ def of_options() -> set[str]:
 @cache
 def of_core_help() -> set[str]:
     """What the core's verbs say of themselves, and with it of the flags that all verbs have."""
-    return {one for verb in typer.main.get_command(app).commands.values() for one in of_help(verb)}
+    group: Any = typer.main.get_command(app)
+    return {one for verb in group.commands.values() for one in of_help(verb)}
 
 
 @cache
@@ -133,7 +134,7 @@ def of_python(source: str) -> Iterator[tuple[int, str]]:
             context = [ast.literal_eval(one.value) for one in node.keywords if one.arg == "context"]
             yield node.lineno, CONTEXT.join([*context, first.value])
         elif _called(node) == "counted" and isinstance(last, ast.Constant):
-            yield node.lineno, f"{{}} {last.value}"
+            yield node.lineno, f"{{}} {ast.literal_eval(last)}"
 
 
 def of_jinja(source: str) -> Iterator[tuple[int, str]]:

@@ -99,8 +99,8 @@ def test_controls_are_judged_and_counted_apart(made: Run) -> None:
     assert {one.status for one in made.results.controls} == {Status.OK}
     judges = made.summary.controls.judges
     assert len(judges) == 1
-    kinds = next(iter(judges.values())).kinds
-    assert {kind: block.n for kind, block in kinds.items()} == {"source": 4, "blank": 4, "shuffled": 4}
+    blocks = next(iter(judges.values())).kinds
+    assert {kind: block.n for kind, block in blocks.items()} == {"source": 4, "blank": 4, "shuffled": 4}
     assert made.summary.coverage.total == 16
 
 

@@ -670,10 +670,8 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
             )
             for edit in sample["edits"]:
                 self.shown_edit(sample["id"], edit)
-            shown = {
-                Battle(*one["models"], sample["id"], one["edit_seed"], one["repeat"]): one["outcomes"]["overall"]
-                for one in sample["battles"]
-            }
+            fought = [(one, (sample["id"], one["edit_seed"], one["repeat"])) for one in sample["battles"]]
+            shown = {Battle._make([*one["models"], *where]): one["outcomes"]["overall"] for one, where in fought}
             mine = {battle: outcome for battle, (outcome, _) in self.battles.items() if battle.sample == sample["id"]}
             self.check("page: battles", sample["id"], mine, shown)
         if self.draw["page"]:

@@ -63,7 +63,7 @@ def passport(asked: AskedJudge, language: str = "en", **changes: object) -> Pass
         retest_sd=0.18,
         anchors=(Anchor("causal-03.right", "causal-03", "right", "causal", "ab" * 32, 9.5),),
     )
-    return replace(made, **changes)  # type: ignore[arg-type]
+    return replace(made, **changes)
 
 
 def test_it_comes_back_as_it_was_written(tmp_path: Path) -> None:

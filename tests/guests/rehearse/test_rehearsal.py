@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -161,10 +162,9 @@ def test_weights_of_which_nothing_is_known_ask_for_their_small_files(command: Co
 
 def test_what_it_writes_is_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A rehearsal that was killed leaves a folder; nobody can read a score in it, and the next one deletes it."""
-    import edit_eval.guests.rehearse.rehearsal as module
 
     write_benchmark(tmp_path, 2)
-    monkeypatch.setattr(module.shutil, "rmtree", lambda *_, **__: None)  # as if it had been killed
+    monkeypatch.setattr(shutil, "rmtree", lambda *_, **__: None)  # as if it had been killed
     rehearse(configuration(tmp_path))
     monkeypatch.undo()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))

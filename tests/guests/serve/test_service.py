@@ -31,7 +31,7 @@ def replies(served: Served) -> list[dict[str, object]]:
 
 def wait_until(true: object, seconds: float = 60) -> None:
     end = time.monotonic() + seconds
-    while not true():  # type: ignore[operator]
+    while not true():
         assert time.monotonic() < end
         time.sleep(0.02)
 
