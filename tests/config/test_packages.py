@@ -225,7 +225,8 @@ def test_an_analysis_that_fails_loses_no_report(place: Path, tmp_path: Path) -> 
         "class Broken(Analysis):\n"
         "    def wanted(self, records): raise ZeroDivisionError('nothing to divide')\n"
     )
-    named_by(place, "broken-analysis", "analysis.broken = broken_analysis:Broken", broken_analysis=text)
+    points = "analysis.broken = broken_analysis:Broken\nsection.broken = broken_analysis:Broken"
+    named_by(place, "broken-analysis", points, broken_analysis=text)
     summary = summary_of(build_run(tmp_path, samples=2, size=(8, 8)))
     assert any("`broken` of broken-analysis 1.0 failed (ZeroDivisionError" in note for note in summary.notes)
     assert summary.results

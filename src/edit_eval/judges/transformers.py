@@ -220,7 +220,9 @@ class TransformersJudge:
             from transformers import AutoModelForImageTextToText
 
             self._family = family_of_type(str(location.index.get("model_type")))
-            self._processor = judge_processor(location, self._family, parameters)
+            limits = {"min_pixels": parameters.min_pixels, "max_pixels": parameters.max_pixels}
+            areas = {limit: area for limit, area in limits.items() if area is not None}
+            self._processor = judge_processor(name, location, self._family, areas, parameters.image_settings)
             self._special_tokens = special_tokens(self._processor)
             thinking = self._settle_thinking()
             spread = "auto" if offload != "none" and not on_cpu(devices) else device_map(devices)

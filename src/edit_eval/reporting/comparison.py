@@ -33,8 +33,8 @@ from edit_eval.reporting.terminal_text import (
     stdout_console,
 )
 from edit_eval.reporting.verdict import of_comparison, verdict_sheet
-from edit_eval.statistics.comparison import ColumnSummary, Comparison, Pair
-from edit_eval.statistics.gate import Candidate, Gate, Reason
+from edit_eval.statistics.compared import Candidate, ColumnSummary, Gate, Pair, Reason
+from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.power import POWER
 from edit_eval.store.comparable import NOTES, Note
 from edit_eval.text import Text, counted, joined

@@ -21,6 +21,7 @@ _WHERE: dict[Kind, str] = {
     "judge": "reward_model: type",
     "protocol": "protocol: type",
     "analysis": "edit-eval NAME RUN",
+    "section": "edit-eval report",
     "verb": "edit-eval NAME",
     "option": "edit-eval COMMAND --...",
     "driver": "execution: driver",

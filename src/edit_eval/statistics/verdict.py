@@ -24,8 +24,7 @@ from edit_eval.statistics.series import gain
 
 if TYPE_CHECKING:
     from edit_eval.statistics.columns import ScoreColumn
-    from edit_eval.statistics.comparison import ColumnSummary, Comparison, Pair
-    from edit_eval.statistics.gate import Gate
+    from edit_eval.statistics.compared import ColumnSummary, Gate, Pair, PairedTests
 
 Kind = Literal[
     "better",
@@ -390,9 +389,9 @@ def same_pictures(results: Results) -> list[SamePictures]:
 
 
 def verdict(
-    columns: Sequence[ScoreColumn], comparison: Comparison, known: Known | None = None, *, held: bool = False
+    columns: Sequence[ScoreColumn], comparison: PairedTests, known: Known | None = None, *, held: bool = False
 ) -> Verdict:
-    """Returns the verdict on columns of scores, at least one, and what `compare` found of them; `held` for a gate."""
+    """Returns the verdict on columns of scores, at least one, and what tests found of them; `held` for a gate."""
     known = known or Known()
     copies = _copies(columns)
     opinions = [_opinion(judge, columns, comparison, known, copies.get(judge)) for judge in _judges(columns)]
@@ -439,7 +438,7 @@ def ranked(columns: Sequence[ColumnSummary]) -> list[ColumnSummary]:
 def _opinion(
     judge: str,
     columns: Sequence[ScoreColumn],
-    comparison: Comparison,
+    comparison: PairedTests,
     known: Known,
     copy: tuple[str, float] | None,
 ) -> Opinion:

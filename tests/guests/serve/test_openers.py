@@ -26,7 +26,7 @@ from edit_eval.guests.serve.doors import DOORS, BadRequest, Given
 from edit_eval.guests.serve.openers import Late, NoOpener, Openers
 from edit_eval.guests.serve.opening import LONGEST_PAIR, MOST_PAIRS
 from edit_eval.guests.serve.submissions import Submission
-from service_at_work import Serve, encoded, pair, text
+from guests.serve.service_at_work import Serve, encoded, pair, text
 
 Read = Callable[..., Given]
 

@@ -30,7 +30,7 @@ from edit_eval.guests.serve.watch import (
     right_above_copy,
 )
 from edit_eval.run import Run
-from service_at_work import Serve, pair
+from guests.serve.service_at_work import Serve, pair
 
 SOURCES = 64
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -22,10 +22,10 @@ import numpy as np
 
 from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError
-from edit_eval.judges.judge_table import lineage_of_name
+from edit_eval.guests.best_of.section import edits_each, same_judge, shared_family
 from edit_eval.records import EDIT_LOST, NO_EDIT, Edit, Judgement, Results, Sample, Scale, Status
 from edit_eval.statistics.battles import votes_of
-from edit_eval.statistics.instruments import Instrument, Item, judges_of, people_of, recorded_judges
+from edit_eval.statistics.instruments import Instrument, Item, judges_of, people_of
 from edit_eval.statistics.intervals import Estimate, IntArray, cluster_codes, estimate
 from edit_eval.statistics.people import Rating, ratings_of
 from edit_eval.statistics.series import ends, finite, gain, groups_of, largest_difference, mean, sureness
@@ -35,8 +35,6 @@ from edit_eval.text import Text
 PEOPLE = "people"
 """Name of people in place of a judge's name."""
 _NOT_TRIED = (Status.PENDING, Status.SKIPPED)
-_MOST_SELECTORS = 6
-"""Limit of selecting judges in a report."""
 _ROUNDING = 1e-12
 
 
@@ -203,42 +201,6 @@ def with_critics(results: Results) -> Results:
     return replace(results, judges=(*results.judges, *critics), judgements=(*results.judgements, *heard))
 
 
-def same_judge(results: Results, one: str, other: str) -> bool:
-    """True if two names are one judge: the same class, weights and parameters, asked the same way."""
-    a, b = (_known(results, name) for name in (one, other))
-    return one == other or (a is not None and b is not None and a == b)
-
-
-def shared_family(results: Results, one: str, other: str) -> str:
-    """Returns what two judges have in common, so that they may err alike: their weights, or those that theirs derive
-    from; empty if nothing shared is known."""
-    families = [_family(_known(results, name)) for name in (one, other)]
-    return families[0] if families[0] == families[1] else ""
-
-
-_IDENTITY = ("type", "revision", "parameters")
-
-
-def _known(results: Results, judge: str) -> Mapping[str, Any] | None:
-    """Returns the records of a judge that its answers depend on; None if there are none."""
-    of_judge = recorded_judges(results).get(judge)
-    if of_judge is None or "type" not in of_judge:
-        return None
-    asked = of_judge.get("protocol")
-    protocol = {key: value for key, value in asked.items() if key != "retries"} if isinstance(asked, Mapping) else {}
-    kept = {key: of_judge.get(key) for key in _IDENTITY}
-    return {**kept, "protocol": protocol, "measures": bool(of_judge.get("measures"))}
-
-
-def _family(known: Mapping[str, Any] | None) -> str:
-    if known is None or known["measures"]:  # two measures of one library measure two things
-        return ""
-    parameters = known["parameters"] if isinstance(known["parameters"], Mapping) else {}
-    given = (parameters.get(key) for key in ("model_name", "model"))
-    name = next((value for value in given if isinstance(value, str)), "")
-    return lineage_of_name(name) or name or str(known["type"])
-
-
 # -- the worth of choosing --
 
 
@@ -291,11 +253,6 @@ def sizes_of(edits: int) -> list[int]:
     return sorted({*powers, edits})
 
 
-def edits_each(results: Results) -> int:
-    """Returns how many edits of a sample each edit model was asked for."""
-    return 1 + max((edit.edit_seed for edit in results.edits), default=0)
-
-
 def best_of(results: Results, select: Instrument, report: Instrument, sizes: Sequence[int] | None = None) -> Worth:
     """Computes what the best of N edits by one instrument is worth by another.
 
@@ -336,22 +293,6 @@ def best_of(results: Results, select: Instrument, report: Instrument, sizes: Seq
 
 def _chooser(of: Instrument) -> Chooser:
     return Chooser(name=of.name, given=of.given, score=of.score, scale=of.scale)
-
-
-def pairs_of(results: Results) -> list[tuple[str, str]]:
-    """Returns (who chooses, who reports) for a report: each judge chooses once.
-
-    The first judge of another family reports, else the first other one. Empty without several edits of a sample.
-    """
-    if edits_each(results) < 2 or len(results.judges) < 2:
-        return []
-    found = []
-    for select in results.judges[:_MOST_SELECTORS]:
-        others = [other for other in results.judges if not same_judge(results, select, other)]
-        strangers = [other for other in others if not shared_family(results, select, other)]
-        if report := next(iter([*strangers, *others]), ""):
-            found.append((select, report))
-    return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from edit_eval.reporting.result_tables import SCORE, results_table
 from edit_eval.reporting.strengths import battle_sheet
 from edit_eval.reporting.table import Table, card_table, inline, markdown_sheet
 from edit_eval.reporting.verdict import verdict_sheet
-from edit_eval.statistics.comparison import ColumnSummary, Pair
+from edit_eval.statistics.compared import ColumnSummary, Pair
 from edit_eval.statistics.summary import Summary
 
 MARK = "edit-eval"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -51,13 +51,13 @@ class SlicesAnalysis(Analysis[Slices]):
     sources = RUNS_AS_ONE
     caption = Text("Dot: how much better than elsewhere. Line: interval that holds for all slices together.")
 
-    def wanted(self, records: RunRecords) -> Sequence[Parameters]:
+    def wanted(self, records: RunRecords) -> Sequence[Mapping[str, Any]]:
         """One section for each judge, without opening a picture; the verb looks at pictures, too."""
         found = []
         for judge in records.results.judges:
             chosen = self._chosen(records, self.Parameters(judge=judge, labels_only=True))
             if enough_images(records.results, judge):
-                found.append(chosen)
+                found.append(vars(chosen))
         return found
 
     def compute(self, records: RunRecords, parameters: Parameters) -> Slices:

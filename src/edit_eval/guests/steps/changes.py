@@ -22,8 +22,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from edit_eval.guests.best_of.worth import best_of, chances, edits_each, shared_family, with_critics
-from edit_eval.records import Judgement, Results, Sample, Scale, Status
+from edit_eval.guests.best_of.section import edits_each, shared_family
+from edit_eval.guests.best_of.worth import best_of, chances, with_critics
+from edit_eval.guests.steps.chains import chains_of, turns_of
+from edit_eval.records import Judgement, Results, Scale, Status
 from edit_eval.statistics.instruments import judges_of
 from edit_eval.statistics.intervals import cluster_codes, estimate
 from edit_eval.statistics.series import Series, gain, largest_difference, series_of, sureness
@@ -135,18 +137,6 @@ class Rounds(msgspec.Struct, frozen=True, kw_only=True):
     """The document of the analysis `rounds`."""
 
     results: tuple[RoundsOf, ...]
-
-
-def turns_of(samples: Sequence[Sample]) -> dict[str, tuple[int, str]]:
-    """Returns for each sample the number of its turn in its chain, from 1, and the chain's first sample."""
-    by_id = {sample.id: sample for sample in samples}
-    found: dict[str, tuple[int, str]] = {}
-    for sample in samples:
-        chain = [sample.id]
-        while (before := by_id[chain[-1]].follows) in by_id and before not in chain:
-            chain.append(before)
-        found[sample.id] = len(chain), chain[-1]
-    return found
 
 
 def turns(results: Results) -> list[TurnsOf]:
@@ -266,22 +256,11 @@ def rounds(results: Results) -> list[RoundsOf]:
     by the critic (ties at random), and the best of as many edits without critique, chosen by the critic.
     """
     found = []
-    for column, chain in _chains(results).items():
+    for column, chain in chains_of(results).items():
         critic = results.told[chain[1]].judge
         for judge, series in series_of(results).items():
             found.append(_RoundsOf(results, column, chain, critic, judge, series).document())
     return found
-
-
-def _chains(results: Results) -> dict[str, list[str]]:
-    """Returns the columns of all rounds, in order, by the column of the first round."""
-    found: dict[str, list[str]] = {}
-    first: dict[str, str] = {}
-    for column in results.edit_models:
-        before = results.told[column].before if column in results.told else ""
-        first[column] = first[before] if before else column
-        found.setdefault(first[column], []).append(column)
-    return {column: chain for column, chain in found.items() if len(chain) > 1}
 
 
 class _RoundsOf:

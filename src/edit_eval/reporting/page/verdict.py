@@ -27,7 +27,8 @@ from edit_eval.reporting.table import Column, Table, both
 from edit_eval.reporting.verdict import answer_lines, digits, doubt_lines, next_lines, paragraph
 from edit_eval.reporting.verdict_drawing import drawing
 from edit_eval.statistics.battles import Fought, JudgeBattles, fought
-from edit_eval.statistics.comparison import ColumnSummary, ComparisonDocument, Pair
+from edit_eval.statistics.compared import ColumnSummary, Pair
+from edit_eval.statistics.comparison import ComparisonDocument
 from edit_eval.statistics.failures import FailureGroup, ModelEdits
 from edit_eval.statistics.families import Correction
 from edit_eval.statistics.strengths import RankedStrength

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from service_at_work import Served
+from guests.serve.service_at_work import Served
 
 
 class Process(NamedTuple):

@@ -18,6 +18,7 @@ import pytest
 from documents import plain
 from edit_eval.errors import ConfigurationError
 from edit_eval.guests.best_of.chart import best_of_charts
+from edit_eval.guests.best_of.section import pairs_of, shared_family
 from edit_eval.guests.best_of.sheet import best_of_sheet
 from edit_eval.guests.best_of.worth import (
     Tried,
@@ -26,8 +27,6 @@ from edit_eval.guests.best_of.worth import (
     by_lot,
     chances,
     instrument,
-    pairs_of,
-    shared_family,
     sizes_of,
 )
 from edit_eval.records import Edit, Judgement, Picture, Reading, Results, Sample, Scale, Scoring, Status
