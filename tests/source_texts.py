@@ -214,11 +214,16 @@ LOSING = {"partition", "rpartition", "replace", "format", "split", "rsplit", "sp
 """Methods of a string after which a Text is a plain one."""
 
 
+MAKES_TEXT = re.compile(r"\b(?:Text|counted|joined)\(")
+
+
 def losses(source: str) -> Iterator[int]:
     """Lines where a Text, or a list of them, is put through a method of strings and loses its template.
 
     As far as can be seen without types: a Text that is made there, or in the same function under a name.
     """
+    if not MAKES_TEXT.search(source):
+        return
     tree = ast.parse(source)
     functions = [one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)]
     for scope in (tree, *functions):

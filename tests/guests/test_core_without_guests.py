@@ -106,13 +106,42 @@ def evaluated(typed: Typed, folder: Path) -> None:
 def test_an_evaluation_needs_no_guest(whole: Path, tmp_path: Path) -> None:
     place = tmp_path / "place"
     lacking(set(GUESTS), whole, place)
+    environment = {**os.environ, "PYTHONPATH": str(place), "EDIT_EVAL_LANG": "en"}
+    forking = [sys.executable, "-c", ONE_BY_ONE]
+    with subprocess.Popen(
+        forking, cwd=tmp_path, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        words_to, ended_from = process.stdin, process.stdout
 
-    def core(*words: object) -> subprocess.CompletedProcess[str]:
-        environment = {**os.environ, "PYTHONPATH": str(place), "EDIT_EVAL_LANG": "en"}
-        asked = [sys.executable, "-m", "edit_eval", *map(str, words)]
-        return subprocess.run(asked, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=900)
+        def core(*words: object) -> subprocess.CompletedProcess[str]:
+            print(json.dumps([*map(str, words)]), file=words_to, flush=True)
+            code = int(ended_from.readline())
+            out, err = ((tmp_path / name).read_text("utf-8") for name in ("out", "err"))
+            return subprocess.CompletedProcess(words, code, out, err)
 
-    evaluated(core, tmp_path)
+        evaluated(core, tmp_path)
+        refuses_what_a_guest_does(core)
+
+
+ONE_BY_ONE = """
+import json, os, runpy, sys
+import edit_eval.cli, edit_eval.comparing, edit_eval.drawing, edit_eval.preparation, scipy.special
+for line in sys.stdin:
+    if child := os.fork():
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+        continue
+    sys.argv = ["edit-eval", *json.loads(line)]
+    for stream, name in ((0, os.devnull), (1, "out"), (2, "err")):
+        os.dup2(os.open(name, os.O_RDWR | os.O_CREAT | os.O_TRUNC * bool(stream)), stream)
+    runpy.run_module("edit_eval", run_name="__main__", alter_sys=True)
+    break
+"""
+"""Commands in copies of one process that has all of ours that it may have: each by itself takes a second."""
+
+
+def refuses_what_a_guest_does(core: Typed) -> None:
     listed = json.loads(core("list", "--json").stdout)
     assert listed["analyses"] == listed["problems"] == []
     assert [one["name"] for one in listed["protocols"]] == [
