@@ -17,13 +17,14 @@ import os
 import sys
 import sysconfig
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, get_args
 
 from edit_eval.config.faults import did_you_mean, nearest_path
 from edit_eval.errors import ConfigurationError
+from edit_eval.json_values import JsonObject
 from edit_eval.text import Text
 from edit_eval.workers.failures import one_line
 
@@ -488,8 +489,8 @@ def describe(name: str, folder: Path | None = None) -> list[Description]:
             if not registered_as:
                 raise
             said, problem = _said(path), str(error)
-            of: dict[str, Any] = {"about": said.about, "certificate": said.certificate, "origin": origin}
-            found.append(Description(kind, name, path, said.summary, (), beside, problem, **of))
+            seen = Description(kind, name, path, said.summary, (), beside, problem)
+            found.append(replace(seen, about=said.about, certificate=said.certificate, origin=origin))
         except (ConfigurationError, TypeError) as error:
             failures.append(str(error))
         else:
@@ -507,7 +508,7 @@ def describe(name: str, folder: Path | None = None) -> list[Description]:
     return found
 
 
-def _scores(cls: type[Any]) -> tuple[dict[str, dict[str, Any]], str]:
+def _scores(cls: type[Any]) -> tuple[dict[str, JsonObject], str]:
     """Returns the scales of a protocol's scores and its headline, if the class has them without parameters."""
     scores, headline = getattr(cls, "scores", None), getattr(cls, "headline", "")
     try:
@@ -574,7 +575,7 @@ def _said_in(source: Path, name: str, changed: int) -> _Said:
         if found is None:  # it may be imported from another module
             return _Said()
         body = found.body
-    summary, values = _first_line(ast.get_docstring(found)) if found else "", dict[str, Any]()
+    summary, values = _first_line(ast.get_docstring(found)) if found else "", dict[str, object]()
     for statement in body:
         match statement:
             case (

@@ -12,6 +12,7 @@ import numpy as np
 
 from edit_eval.benchmarks.contract import AUDIT
 from edit_eval.given_files import finite
+from edit_eval.json_values import JsonObject
 from edit_eval.records import NO_EDIT, Results, Scale, Status
 from edit_eval.statistics.intervals import (
     Estimate,
@@ -85,7 +86,7 @@ class Measure:
             passed = self.ci95[0] >= floor if bound == "at_least" else self.ci95[1] <= floor
         return replace(self, floor=floor, bound=bound, passed=passed)
 
-    def as_plain(self) -> dict[str, Any]:
+    def as_plain(self) -> JsonObject:
         """Returns plain data for a passport's file."""
         return {
             "value": self.value,

@@ -18,6 +18,7 @@ from edit_eval.config.identity import digest
 from edit_eval.errors import ConfigurationError
 from edit_eval.given_files import UnfitFile, finite, read_json
 from edit_eval.guests.audit.measure import Anchor, Measure
+from edit_eval.json_values import JsonObject, Unchecked
 from edit_eval.pictures import write_durably
 from edit_eval.protocols.asked import AskedJudge
 from edit_eval.records import Scale
@@ -83,7 +84,7 @@ class Examinee:
         mine, theirs = (digest([one.judge, one.protocol, one.parameters]) for one in (self, other))
         return mine == theirs and self.language != other.language
 
-    def as_plain(self) -> dict[str, Any]:
+    def as_plain(self) -> JsonObject:
         return {
             "judge": dict(self.judge),
             "protocol": self.protocol,
@@ -177,12 +178,12 @@ class Passport:
             said += Text(", try {} after {}", len(self.tries), (one.verdict for one in earlier))
         return said
 
-    def as_plain(self) -> dict[str, Any]:
+    def as_plain(self) -> JsonObject:
         """Returns the file's content: everything, and a digest that reveals changes made by hand."""
         content = self._content()
         return {**content, "digest": digest(content)}
 
-    def _content(self) -> dict[str, Any]:
+    def _content(self) -> JsonObject:
         return {
             "schema": SCHEMA,
             "verdict": self.verdict,
@@ -263,8 +264,8 @@ class Passport:
             retest_sd=number("retest_sd"),
         )
         if plain["digest"] != digest({key: one for key, one in plain.items() if key != "digest"}):
-            nothing: dict[str, Any] = {"measures": {}, "categories": {}, "tries": (), "anchors": (), "repeated": ()}
-            return replace(found, verdict=EDITED, retest_sd=None, **nothing)
+            found = replace(found, verdict=EDITED, measures={}, categories={}, tries=())
+            return replace(found, retest_sd=None, anchors=(), repeated=())
         return found
 
 
@@ -325,7 +326,7 @@ def write_to(passport: Passport, path: Path) -> None:
 def read_file(path: Path) -> Passport | None:
     """Reads the passport in a file; returns None if there is none that this version can read."""
     with suppress(UnfitFile, ValueError, KeyError, TypeError, AttributeError):
-        return Passport.of_plain(read_json(path, dict[str, Any]))
+        return Passport.of_plain(read_json(path, Unchecked))
     return None
 
 

@@ -33,6 +33,7 @@ from edit_eval.guests.audit.examiner import what_servers_said
 from edit_eval.guests.audit.findings import Findings, findings
 from edit_eval.guests.audit.measure import Measure
 from edit_eval.guests.audit.passports import Examinee, Passport, Try
+from edit_eval.json_values import JsonObject
 from edit_eval.protocols.asked import AskedJudge, asked_judges
 from edit_eval.protocols.contract import Question, fault
 from edit_eval.records import Sample
@@ -68,9 +69,9 @@ class Audit:
         """The page, for people to read."""
         return self.run.path / "report" / "audit.html"
 
-    def as_plain(self) -> dict[str, Any]:
+    def as_plain(self) -> JsonObject:
         """Returns the output of `--json`: the passport, the paths, and how else the judge was asked."""
-        ways = [
+        ways: list[JsonObject] = [
             {
                 "protocol": way.subject.protocol,
                 "battles": way.compares,

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import msgspec
 
 from edit_eval.errors import ConfigurationError
+from edit_eval.json_values import JsonObject
 from edit_eval.records import Edit, Judgement, Results
 from edit_eval.statistics.battles import JudgeBattles, battles_by_judge, tables_of
 from edit_eval.statistics.columns import ScoreColumn, differences
@@ -45,7 +45,7 @@ class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
     """What those ranks are corrected for; None without columns."""
     battles: dict[str, JudgeBattles]
     """From judges that compare: as `battles` in a run's summary, over all runs."""
-    passports: dict[str, Any]
+    passports: dict[str, JsonObject]
     """Each judge's passport, as in a summary's `judges`; per run, if they differ."""
     notes: list[str]
 
@@ -216,9 +216,9 @@ def _joined(runs: Sequence[Made], called: Sequence[Mapping[str, str]]) -> dict[s
     return {name: turn for name, turn in turns.items() if turn}
 
 
-def _passports(runs: Sequence[Made], names: Sequence[str], judges: Sequence[str]) -> dict[str, Any]:
+def _passports(runs: Sequence[Made], names: Sequence[str], judges: Sequence[str]) -> dict[str, JsonObject]:
     """Returns each judge's passport, once if it is the same in all runs, otherwise per run."""
-    found: dict[str, Any] = {}
+    found: dict[str, JsonObject] = {}
     for judge in judges:
         of = {name: run.examined[judge] for name, run in zip(names, runs, strict=True) if judge in run.examined}
         if len({one.line for one in of.values()}) == 1:
