@@ -237,8 +237,8 @@ def test_what_offloading_takes_of_the_host_is_printed_beside_its_prediction(
     placement = Placement(offload="model")
     section = ModelSection(name="m", type="t", class_path="a:b", parameters=parameters, placement=placement)
     wanted = Wanted(Model.of("edit:m", (("cuda:0",),)), section, weights_of(section, {"HF_HOME": "/nowhere"}))
-    seen = {"model": "edit:m", "host": int(most * 2**30)}
-    first = RehearsedStart(wanted=[wanted], marks=[{**seen, "what": "loaded", "weights": {"cpu": 53 << 30}}])
+    seen: Any = {"model": "edit:m", "host": int(most * 2**30), "what": "loaded", "weights": {"cpu": 53 << 30}}
+    first = RehearsedStart(wanted=[wanted], marks=[seen])
     made = StandIns(load_configuration("demo"), loads={"edit:m": "stand-in"})
     (model,) = models_of([wanted], made, first)
     found = Rehearsal("night", ("1",), None, 1.0, (model,), (), None, None, (), (), ())
