@@ -170,7 +170,7 @@ class Run:
             resolved={} if self._damaged else directory.resolved(),
             environment=directory.environment(),
             about=experiment.about,
-            examined={judge: one.as_plain() for judge, one in self.examined.items()},
+            examined={judge: one.document for judge, one in self.examined.items()},
             notes=tuple(filter(None, self._notes())),
         )
 

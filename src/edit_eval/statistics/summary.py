@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import asdict
 
-from edit_eval.records import DeviceFailures, Judgement, Results, Scale, Status
+from edit_eval.records import DeviceFailures, ExaminedJudge, Judgement, Results, Scale, Status
 from edit_eval.statistics.aggregates import Aggregate, Coverage, MeanInterval, RequiredCoverage
 from edit_eval.statistics.battles import RunBattles, as_others_rate, battles_by_judge, others_may_read, together
 from edit_eval.statistics.comparison import ModelComparison, compare_models, verdict_on_models
@@ -151,8 +151,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`incomplete` while any judgement is pending."""
     coverage: RequiredCoverage
     """Of the headlines of all judges; `reached` by every entry of `results` and `battles`, not by the total."""
-    judges: dict[str, Mapping[str, Any]]
-    """What is known of each judge that can be examined (`store.examined.Examination.as_plain`)."""
+    judges: dict[str, ExaminedJudge]
+    """What is known of each judge that can be examined."""
     controls: RunControls
     results: list[Result]
     """One for every (edit model, judge), in the configuration's order. There is no number over several of them."""

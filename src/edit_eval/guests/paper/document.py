@@ -295,7 +295,7 @@ def _judge(judge: AskedJudge, run: Run) -> NamedJudge:
         model=_named(judge.model, judge.name),
         protocol=judge.protocol_name,
         wording=", ".join(_rubrics(judge, run)) or whose,
-        passport=examined_words(examined.as_plain()) if examined else "",
+        passport=examined_words(examined.document) if examined else "",
     )
 
 

@@ -81,7 +81,7 @@ class Scored:
             scores=judgement.scores,
             missing={name: status.value for name, (status, _) in judgement.missing.items()},
             scale=run.results.scoring[judgement.judge].scales[judgement.headline],
-            passport="" if known is None else known.line,
+            passport="" if known is None else known.document.line,
             run=str(run.path),
         )
 
