@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from edit_eval.edit_models.contract import EditRequest, OnStep
 
-REGISTERED = {"copy_source": "CopySource", "blank": "Blank"}
-
 
 class _Control:
     @dataclass(frozen=True)

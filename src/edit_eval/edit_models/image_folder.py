@@ -21,7 +21,6 @@ from edit_eval.text import Text
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-REGISTERED = {"image_folder": "ImageFolder"}
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".webp")
 

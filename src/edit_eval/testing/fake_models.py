@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from edit_eval.edit_models.contract import EditRequest, OnStep
     from edit_eval.judges.contract import JudgeRequest
 
-REGISTERED = {"edit_model:testing": "FakeEditModel", "judge:testing": "FakeJudge"}
 
 Said = TypeVar("Said")
 
