@@ -196,7 +196,7 @@ def quick(monkeypatch: pytest.MonkeyPatch, *words: str) -> Any:
 def test_in_this_house() -> None:
     """What is sure to be so, of arrows that follow a habit of ours and would be lost with it."""
     tree = QUICK.Tree(ROOT)
-    assert {*edit_eval.__all__} - {"__version__"} <= tree.face.keys()
+    assert {*dir(edit_eval)} - {"__version__"} <= tree.face.keys()
     names = {name for kind, of in built_in().items() for name in of if kind != "option"}
     assert names <= tree.components.keys()
     assert tree.components["gc"] == {"src/edit_eval/guests/gc/verb.py"}
