@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from edit_eval.pictures import blank
+from edit_eval.text import Text
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -23,6 +24,11 @@ class _Control:
 
     def __init__(self, parameters: Parameters) -> None:
         """`parameters` is empty."""
+
+    @staticmethod
+    def duration_anywhere(parameters: Parameters) -> tuple[float, float, str]:
+        """Returns what a plan assumes."""
+        return 0.3, 0.05, Text("it only writes a picture")
 
     def load(self, devices: Sequence[str]) -> None:
         """Does nothing: there is nothing to load."""
