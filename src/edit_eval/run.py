@@ -12,6 +12,7 @@ from edit_eval.config.schema import Configuration
 from edit_eval.errors import EditEvalError, RunDirectoryError, Unscored
 from edit_eval.evaluation import EvaluationOptions, carry_out
 from edit_eval.experiment import Experiment
+from edit_eval.json_values import Unchecked
 from edit_eval.protocols.certificates import certificate_of, certified
 from edit_eval.protocols.contract import Missing
 from edit_eval.records import FAILED, Judgement, Results, Status
@@ -100,7 +101,7 @@ class Run:
     """Description of the damage, for a run that is shown as far as it is whole."""
 
     @cached_property
-    def _configuration(self) -> dict[str, Any]:
+    def _configuration(self) -> Unchecked:
         return self._directory.configuration()
 
     @cached_property
@@ -169,7 +170,7 @@ class Run:
             resolved={} if self._damaged else directory.resolved(),
             environment=directory.environment(),
             about=experiment.about,
-            examined={judge: one.as_plain() for judge, one in self.examined.items()},
+            examined={judge: one.document for judge, one in self.examined.items()},
             notes=tuple(filter(None, self._notes())),
         )
 

@@ -16,13 +16,14 @@ import re
 import sys
 import sysconfig
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, get_args
 
 from edit_eval.config.faults import did_you_mean, nearest_path
 from edit_eval.errors import ConfigurationError
+from edit_eval.json_values import JsonObject
 from edit_eval.text import Text
 from edit_eval.workers.failures import one_line
 
@@ -459,8 +460,8 @@ def describe(name: str, folder: Path | None = None) -> list[Description]:
             if not registered_as:
                 raise
             said, problem = _said(path), str(error)
-            of: dict[str, Any] = {"about": said.about, "certificate": said.certificate, "origin": origin}
-            found.append(Description(kind, name, path, said.summary, (), beside, problem, **of))
+            seen = Description(kind, name, path, said.summary, (), beside, problem)
+            found.append(replace(seen, about=said.about, certificate=said.certificate, origin=origin))
         except (ConfigurationError, TypeError) as error:
             failures.append(str(error))
         else:
@@ -478,7 +479,7 @@ def describe(name: str, folder: Path | None = None) -> list[Description]:
     return found
 
 
-def _scores(cls: type[Any]) -> tuple[dict[str, dict[str, Any]], str]:
+def _scores(cls: type[Any]) -> tuple[dict[str, JsonObject], str]:
     """Returns the scales of a protocol's scores and its headline, if the class has them without parameters."""
     scores, headline = getattr(cls, "scores", None), getattr(cls, "headline", "")
     try:
@@ -545,7 +546,7 @@ def _said_in(source: Path, name: str, changed: int) -> _Said:
         if found is None:  # it may be imported from another module
             return _Said()
         body = found.body
-    summary, values = _first_line(ast.get_docstring(found)) if found else "", dict[str, Any]()
+    summary, values = _first_line(ast.get_docstring(found)) if found else "", dict[str, object]()
     for statement in body:
         match statement:
             case (
@@ -560,7 +561,7 @@ def _said_in(source: Path, name: str, changed: int) -> _Said:
 
 def _body(source: bytes, name: str) -> list[ast.stmt]:
     """Returns the statements of a file, or of the class alone: up to the next line that begins at its left edge."""
-    start = re.compile(rb"^class %s\b" % name.encode(), re.MULTILINE).search(source)
+    start = re.compile(rb"^class %s\b" % re.escape(name.encode()), re.MULTILINE).search(source)
     if start is not None:
         end = re.compile(rb"^[^\s#)\]}]", re.MULTILINE).search(source, start.end())
         with contextlib.suppress(SyntaxError, ValueError):  # a text in it may begin there, too

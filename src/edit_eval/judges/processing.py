@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from edit_eval.errors import LoadError
 from edit_eval.judges.judge_table import Family
+from edit_eval.pretrained.folders import Keywords
 from edit_eval.pretrained.processors import WITH_VIDEO, check_processor, load_processor, load_with_pillow
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def judge_processor(
     return processor
 
 
-def _settings(location: Location, family: Family, areas: dict[str, int], given: dict[str, Any]) -> dict[str, Any]:
+def _settings(location: Location, family: Family, areas: dict[str, int], given: Keywords) -> Keywords:
     """Returns the image processor's settings that replace those in the model's files."""
     import transformers
 

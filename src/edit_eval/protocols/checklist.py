@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from edit_eval.judges.contract import PROBABILITIES
-from edit_eval.protocols.contract import Question, Score, Values, View
+from edit_eval.protocols.contract import Question, Score, Texts, Values, View
 from edit_eval.protocols.replies import list_schema, one_of, read_list, read_values, read_yes_or_no
 from edit_eval.records import Reading, Reply, Sample, Scale
 from edit_eval.rubrics import loading
@@ -104,7 +104,7 @@ class Checklist:
     }
 
     @staticmethod
-    def texts(parameters: Parameters) -> dict[str, Any]:
+    def texts(parameters: Parameters) -> Texts:
         """Returns the wording of the questions."""
         texts = dict(loading.packaged("checklist.v1", parameters.language)[parameters.asked])
         if parameters.answer == PROBABILITIES:

@@ -12,7 +12,7 @@ import pytest
 from edit_eval.benchmarks.contract import AUDIT
 from edit_eval.guests.audit import order
 from edit_eval.guests.audit.findings import findings_of
-from edit_eval.guests.audit.measure import Measure, ShownEdit, Trial, average, share
+from edit_eval.guests.audit.measure import ShownEdit, Trial, average, share
 from edit_eval.guests.scenes.beside.ladder import Ladder
 from edit_eval.records import Scale, Status
 
@@ -100,7 +100,6 @@ def test_a_value_on_the_right_side_that_is_not_sure_is_not_passed_and_not_missed
     assert (below.passed, below.missed) == (True, False)
     nothing = average([], [], floor=0.9)
     assert (nothing.value, nothing.passed, nothing.missed) == (None, False, True)
-    assert Measure.read(wrong.as_plain()) == wrong
 
 
 def test_a_share_holds_its_truth_also_near_one() -> None:

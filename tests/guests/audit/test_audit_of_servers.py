@@ -48,7 +48,7 @@ def test_another_model_behind_the_same_address_is_another_judge(tmp_path: Path) 
         server.facts = {"root": "/models/b"}
         other = run_of(server, tmp_path, "other")
         assert other.examined["judge"].passport is None
-        assert other.examined["judge"].line == "not audited"
+        assert other.examined["judge"].document.line == "not audited"
         assert Run(same.path).examined["judge"].passport == made.passport, "by what was served then"
 
         rows = [f"{one.sample_id},mine,{rater},{rater}" for one in same.results.judgements for rater in (3, 5)]

@@ -125,7 +125,7 @@ def test_requests_share_batches(serve: Serve) -> None:
     served = serve(batch_size=8)
     with ThreadPoolExecutor(25) as clients:
         first = clients.submit(served.score, pair(1, "slow 2"))  # meanwhile the others come
-        wait_until(lambda: served.service.replicas()[0]["hands"])
+        wait_until(lambda: served.service.replicas()[0].hands)
         rest = [clients.submit(served.score, pair(red, source=red % 3)) for red in range(24)]
         assert first.result()[0]["status"] == "ok"
         assert {one.result()[0]["status"] for one in rest} == {"ok"}
@@ -246,7 +246,7 @@ def test_whoever_hangs_up_while_no_judge_is_loaded_leaves_nothing_in_a_full_run(
     hold.touch()
     (worker,) = served.service._driver._processes.values()
     os.kill(worker.process.pid, signal.SIGKILL)
-    wait_until(lambda: served.service.replicas()[0]["state"] != "loaded")
+    wait_until(lambda: served.service.replicas()[0].state != "loaded")
     hung_up(served, [pair(n) for n in range(4)])
     with ThreadPoolExecutor(1) as clients:
         next_run = clients.submit(served.score, pair(250, id="first"))

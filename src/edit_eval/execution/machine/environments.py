@@ -35,6 +35,7 @@ from edit_eval.pictures import write_durably
 from edit_eval.privacy import hide_secrets
 from edit_eval.text import Text, joined
 from edit_eval.user_cache import cache_folder
+from edit_eval.workers.messages import Message
 
 LAYERS = ("workers", "testing", "edit_models", "judges", "benchmarks", "endpoints", "pretrained")
 BESIDE = "beside"
@@ -43,6 +44,7 @@ FILES = (
     "__init__.py",
     "errors.py",
     "privacy.py",
+    "json_values.py",
     "text.py",
     "records.py",
     "pictures.py",
@@ -386,7 +388,7 @@ def install_line(python: str, modules: Sequence[str], has_pip: bool) -> str:
     return install_command(shlex.quote(python), list(dict.fromkeys(packages)), has_pip)
 
 
-def with_install_line(broken: dict[str, Any], specification: WorkerSpecification) -> dict[str, Any]:
+def with_install_line(broken: Message, specification: WorkerSpecification) -> Message:
     """Adds advice to the `error` of a worker's `broken` if its environment lacks a module."""
     module = str(broken.get("lacks") or "")
     if not module:

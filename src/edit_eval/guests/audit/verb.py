@@ -83,4 +83,4 @@ def answer_audited(made: Audit) -> None:
     from edit_eval.reporting.table import print_sheet
 
     sheet = [*audit_sheet(made.passport, made.ways), *places_of(made.run.path, made.page, made.file)]
-    answer(made.as_plain, lambda: print_sheet(sheet, language=spoken(made.run.language)))
+    answer(lambda: made.document, lambda: print_sheet(sheet, language=spoken(made.run.language)))

@@ -15,7 +15,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -355,7 +355,7 @@ class _Curve:
                 unscored_by_selector=sum(Item.of(edit) not in self.select.values for edit in there),
                 unscored_by_reporter=sum(Item.of(edit) not in self.report.values for edit in there),
             ),
-            **self._reliability(),
+            **self._reliability()._asdict(),
             sizes=tuple(self._size(size) for size in self.sizes),
         )
 
@@ -371,6 +371,7 @@ class _Curve:
         gained = self._estimate(having, gains) if size > 1 else None
         reach = largest_difference(self.report.scale)
         of_own = self._groups(self.select, having)
+        each = self._cost_of_one
         worst, best = (self._bound(size, having, chosen, end) for end in ends(self.report.scale))
         return Size(
             size=size,
@@ -391,7 +392,9 @@ class _Curve:
             all_fail=_mean([all_fail(one.failed, len(one.upward), size) for one in having]),
             none_chosen=_mean([max(0.0, 1 - math.fsum(choice.chances)) for choice in chosen]),
             edits=size,
-            **self._cost(size),
+            readings=size * each.readings,
+            seconds=None if each.seconds is None else size * each.seconds,
+            price=None if each.price is None else size * each.price,
         )
 
     def _bound(self, size: int, having: Sequence[_Candidates], chosen: Sequence[_Choice], end: float) -> float | None:
@@ -426,8 +429,8 @@ class _Curve:
 
     # -- the selecting instrument's repeatability --
 
-    def _reliability(self) -> dict[str, Any]:
-        """Returns `reliability` with `reliability_ci95`, and `inflation`, from repeated answers about one edit.
+    def _reliability(self) -> _Reliability:
+        """Returns it from repeated answers about one edit.
 
         Reliability is the share of its values' variance among edits of one sample that is not its own noise: with S of
         n freedoms that variance and E of m that of the noise, 1 - E / S, its interval by F(n, m) (Shrout and Fleiss,
@@ -438,22 +441,21 @@ class _Curve:
         from scipy.special import fdtri
 
         noise, freedom_of_noise = self._noise()
-        found: dict[str, Any] = {"reliability": None, "reliability_ci95": None, "inflation": None}
         if not freedom_of_noise or noise == 0.0:
-            return {**found, "no_inflation": "identical" if freedom_of_noise else "no_repeats"}
+            return _Reliability(no_inflation="identical" if freedom_of_noise else "no_repeats")
         values = [[value for value in candidate.own if value is not None] for candidate in self.candidates]
         among, freedom = _within([some for some in values if len(some) > 1])
         if not freedom or among == 0.0:
-            return {**found, "no_inflation": "noise_alone"}
+            return _Reliability(no_inflation="noise_alone")
         share = noise / among
         ends = [1 - share * float(fdtri(freedom, freedom_of_noise, part)) for part in (0.975, 0.025)]
         low, high = (min(1.0, max(0.0, end)) for end in ends)
-        return {
-            "reliability": max(0.0, 1 - share),
-            "reliability_ci95": [low, high],
-            "inflation": 1 / high if high else None,
-            "no_inflation": None if high else "noise_alone",
-        }
+        return _Reliability(
+            reliability=max(0.0, 1 - share),
+            reliability_ci95=[low, high],
+            inflation=1 / high if high else None,
+            no_inflation=None if high else "noise_alone",
+        )
 
     def _noise(self) -> tuple[float, int]:
         """Returns the variance of its value of one edit, from its repeats, else from its readings; and its freedoms."""
@@ -474,12 +476,8 @@ class _Curve:
 
     # -- cost --
 
-    def _cost(self, size: int) -> dict[str, Any]:
-        each = self._cost_of_one
-        return {name: None if value is None else size * value for name, value in each.items()}
-
     @cached_property
-    def _cost_of_one(self) -> dict[str, float | None]:
+    def _cost_of_one(self) -> _Cost:
         """Cost of one edit: answers of the selecting instrument, seconds of editing and of its answers, its price."""
         tried = [edit for edits in self.edits.values() for edit in edits]
         asked = self._asked
@@ -494,11 +492,11 @@ class _Curve:
         read, written = (sum(one.tokens[place] for one in asked) for place in (0, 1))
         price = price_of(self.results.configuration, self.select.name)
         cost = cost_of(price, read / halves, written / halves) if read or written else None
-        return {
-            "readings": answers / halves / count,
-            "seconds": seconds / count if seconds else None,
-            "price": None if cost is None else cost / count,
-        }
+        return _Cost(
+            readings=answers / halves / count,
+            seconds=seconds / count if seconds else None,
+            price=None if cost is None else cost / count,
+        )
 
     @cached_property
     def _asked(self) -> list[Judgement]:
@@ -508,6 +506,23 @@ class _Curve:
             for one in self.results.counted
             if one.judge == self.select.name and self.edit_model in (one.edit_model, one.other)
         ]
+
+
+class _Reliability(NamedTuple):
+    """How far a chooser agrees with itself; see `ModelWorth`."""
+
+    reliability: float | None = None
+    reliability_ci95: Span | None = None
+    inflation: float | None = None
+    no_inflation: str | None = None
+
+
+class _Cost(NamedTuple):
+    """What one edit costs; see `Size`."""
+
+    readings: float
+    seconds: float | None
+    price: float | None
 
 
 def _within(groups: Sequence[Sequence[float]]) -> tuple[float, int]:

@@ -253,9 +253,9 @@ def _noise(results: Results, judge: str) -> Noise | None:
     found = retest(list(judges_of(results.once)[judge].answers.values()))
     if found is not None and found.answers > found.edits:
         return Noise(found.sd, float(found.answers - found.edits), "repeats")
-    passport = (results.examined.get(judge) or {}).get("passport") or {}
-    spread = passport.get("retest_sd")
-    return Noise(float(spread), math.inf, "passport") if isinstance(spread, int | float) else None
+    examined = results.examined.get(judge)
+    spread = examined.retest_sd if examined else None
+    return None if spread is None else Noise(spread, math.inf, "passport")
 
 
 def _pair(a: Edit, b: Edit) -> frozenset[tuple[str, str, int]]:

@@ -17,6 +17,7 @@ from edit_eval.comparing import compare
 from edit_eval.config.identity import Identity
 from edit_eval.config.schema import SECRET_SHOWN, without_secrets
 from edit_eval.errors import ConfigurationError
+from edit_eval.json_values import JsonObject
 from edit_eval.protocols.asked import AskedJudge
 from edit_eval.records import Scale
 from edit_eval.reporting.remarks import examined_words
@@ -75,7 +76,7 @@ class NamedModel(msgspec.Struct, frozen=True):
     weights: str
     """Its weights, its folder of edits, or its class."""
     revision: str
-    parameters: dict[str, Any]
+    parameters: JsonObject
     """As far as they are set, without those above."""
     seed: int
 
@@ -294,7 +295,7 @@ def _judge(judge: AskedJudge, run: Run) -> NamedJudge:
         model=_named(judge.model, judge.name),
         protocol=judge.protocol_name,
         wording=", ".join(_rubrics(judge, run)) or whose,
-        passport=examined_words(examined.as_plain()) if examined else "",
+        passport=examined_words(examined.document) if examined else "",
     )
 
 

@@ -205,9 +205,8 @@ def _on_each_device(configuration: Configuration, first: RehearsedStart, chosen:
     filters = Filters(sample_ids=tuple(chosen))
     benchmark = configuration.benchmark.model_copy(update={"filters": filters})
     execution = configuration.execution.model_copy(update={"pilot": False})
-    more: dict[str, Any] = {"edit_models": edits, "judges": judges, "benchmark": benchmark, "execution": execution}
-    more |= {"rounds": None, "rewrite": ()}
-    return configuration.model_copy(update=more)
+    more = {"edit_models": edits, "judges": judges, "benchmark": benchmark, "execution": execution}
+    return configuration.model_copy(update={**more, "rounds": None, "rewrite": ()})
 
 
 def _impatient(configuration: Configuration, first: RehearsedStart) -> Configuration:

@@ -7,7 +7,7 @@ import contextlib
 import threading
 import time
 from collections import Counter, deque
-from typing import Any, Protocol
+from typing import NamedTuple, Protocol
 
 from edit_eval.errors import PictureError
 from edit_eval.guests.serve.ledger import Ledger
@@ -29,6 +29,16 @@ OVER = 60.0
 _STATES = {"loading": "loading", "starting": "starting"}
 
 
+class JudgeOnDevices(NamedTuple):
+    """A judge as it is loaded."""
+
+    judge: str
+    devices: list[str]
+    state: str
+    hands: int
+    """Batches under way."""
+
+
 class LiveService(Protocol):
     """What of a service is shown."""
 
@@ -47,7 +57,7 @@ class LiveService(Protocol):
 
     def by_status(self) -> Counter[tuple[str, str]]: ...
 
-    def replicas(self) -> list[dict[str, Any]]: ...
+    def replicas(self) -> list[JudgeOnDevices]: ...
 
 
 class ServiceLive:
@@ -87,9 +97,9 @@ class ServiceLive:
         window = watch.windows[-1] if watch is not None and watch.windows else None
         devices = [
             DeviceView(
-                device="+".join(replica["devices"]),
-                activity=_STATES.get(replica["state"], "judging" if replica["hands"] else ""),
-                model=replica["judge"],
+                device="+".join(replica.devices),
+                activity=_STATES.get(replica.state, "judging" if replica.hands else ""),
+                model=replica.judge,
             )
             for replica in service.replicas()
         ]

@@ -11,6 +11,7 @@ import numpy as np
 from edit_eval.errors import ConfigurationError
 from edit_eval.guests.slices.found import LEAST, Slices, enough_images, slices
 from edit_eval.guests.slices.sheet import group_key, slice_name, slices_sheet, title_of
+from edit_eval.json_values import JsonObject
 from edit_eval.records import Results
 from edit_eval.reporting.analyses import RUNS_AS_ONE, Analysis, ChartStyle, RunRecords, SampleGroup
 from edit_eval.reporting.table import Sheet
@@ -116,7 +117,7 @@ class SlicesAnalysis(Analysis[Slices]):
             SampleGroup(group_key(document, one), slice_name(one), one.ids) for one in (*document.worst, *document.best)
         ]
 
-    def rows(self, document: Slices) -> Sequence[dict[str, Any]]:
+    def rows(self, document: Slices) -> Sequence[JsonObject]:
         return [
             {
                 "slice": " and ".join(f"{part.attribute}: {part.value}" for part in one.conditions),

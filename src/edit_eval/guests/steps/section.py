@@ -10,7 +10,7 @@ from edit_eval.reporting.analyses import RunRecords
 from edit_eval.statistics.series import series_of
 
 
-class RoundsSection:
+class SectionOnRounds:
     """Where edit models are told a critique."""
 
     def wanted(self, records: RunRecords) -> Sequence[Mapping[str, Any]]:
@@ -18,7 +18,7 @@ class RoundsSection:
         return [{}] if chains_of(records.results) and series_of(records.results) else []
 
 
-class TurnsSection:
+class SectionOnTurns:
     """Where samples follow others and are scored at several turns."""
 
     def wanted(self, records: RunRecords) -> Sequence[Mapping[str, Any]]:

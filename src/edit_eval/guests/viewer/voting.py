@@ -10,7 +10,6 @@ from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
@@ -224,7 +223,7 @@ class Voting:
         self._chance = np.random.default_rng()
         self._lock = threading.Lock()
 
-    def next(self, rater: str) -> dict[str, Any]:
+    def next(self, rater: str) -> dict[str, object]:
         """Returns the next pair for a rater, or `done`, and the numbers of votes."""
         rater = rater_name(rater)
         watched = self._opened()
@@ -269,7 +268,7 @@ class Voting:
                 "right": pictures.of_edit(pair.right),
             }
 
-    def add(self, body: bytes) -> dict[str, Any]:
+    def add(self, body: bytes) -> dict[str, object]:
         """Records a vote and returns what is next. Raises `NotAVote`, or `OSError` if it cannot be recorded."""
         try:
             sent = json.loads(body)

@@ -129,7 +129,7 @@ def markdown(results: Results, summary: Summary, language: str) -> str:
     )
     environment.filters["score_name"] = lambda part: say_in(language, score_name(part.score))
     return environment.get_template("report.md.j2").render(
-        **content_of(results, summary),
+        **content_of(results, summary).variables,
         coverage=coverage_words(summary),
         verdict=markdown_sheet(verdict_sheet(summary.verdict, full=True, drawn=False), language),
         drawn=bool(verdict_drawing(summary, language)),

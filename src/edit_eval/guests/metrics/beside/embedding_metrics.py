@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from edit_eval.errors import LoadError, ModelError
 from edit_eval.guests.metrics.beside.picture_metrics import target_of
-from edit_eval.judges.contract import JudgeRequest
+from edit_eval.judges.contract import JudgeRequest, MeasuredValue
 from edit_eval.pretrained import folders
 from edit_eval.pretrained.loading import (
     DTYPES,
@@ -48,7 +48,7 @@ from edit_eval.records import Reply
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-COSINE: dict[str, Any] = {"lowest": -1.0, "highest": 1.0, "higher_is_better": True}
+COSINE: MeasuredValue = {"lowest": -1.0, "highest": 1.0, "higher_is_better": True}
 KIND = "an encoder that transformers knows"
 _target = partial(target_of, judge="embedding_metrics")
 
@@ -85,9 +85,9 @@ class EmbeddingMetrics:
         self._about: dict[str, str] = {}
 
     @staticmethod
-    def measures(parameters: Parameters) -> dict[str, dict[str, Any]]:
+    def measures(parameters: Parameters) -> dict[str, MeasuredValue]:
         """Returns scale and needs of every value; the first is the headline."""
-        found = {"image_similarity": {**COSINE, "needs": ["edit"]}}
+        found: dict[str, MeasuredValue] = {"image_similarity": {**COSINE, "needs": ["edit"]}}
         if parameters.text_similarity:
             found["text_similarity"] = {**COSINE, "needs": ["edit", "target_caption"]}
         return found
