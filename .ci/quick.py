@@ -157,6 +157,8 @@ class Tree:
         found, words, asked = set[str](), set[str](), set[str]()
         docstrings = set[int]()
         for node in statements(tree):
+            if isinstance(node, ast.Name):  # every other node, and leads nowhere
+                continue
             if isinstance(node, ast.Import):
                 found |= {one for alias in node.names for one in self._module(alias.name, file)}
             elif isinstance(node, ast.ImportFrom) and node.module:
@@ -249,7 +251,8 @@ def _path(node: ast.AST, constants: Mapping[str, Any]) -> Path | None:
     """Returns the path that an expression of constants is, None for anything else."""
     first = node
     while isinstance(first, ast.BinOp | ast.Attribute | ast.Subscript | ast.Call):
-        called_on = first.args if isinstance(first, ast.Call) and ast.unparse(first.func) == "Path" else ()
+        makes = isinstance(first, ast.Call) and isinstance(first.func, ast.Name) and first.func.id == "Path"
+        called_on = first.args if makes else ()
         inner = {ast.BinOp: "left", ast.Call: "func"}.get(type(first), "value")
         first = called_on[0] if called_on else getattr(first, inner)
     if not isinstance(first, ast.Name) or first.id not in constants:

@@ -72,14 +72,14 @@ class Popen(_cold):  # type: ignore[type-arg]
         given = inspect.signature(_cold._execute_child).bind(self, *arguments).arguments  # type: ignore[attr-defined]
         self._line = _asked(given)
         if self._line is None:
-            return super()._execute_child(*arguments)  # type: ignore[misc, no-any-return]
+            return super()._execute_child(*arguments)
         self.pid = int(self._line.recv(16))
         self._child_created = True
         self._close_pipe_fds(*(given[name] for name in PIPES))  # type: ignore[attr-defined]
 
     def _internal_poll(self, *arguments: Any, **named: Any) -> int | None:
         if self._line is None:
-            return super()._internal_poll(*arguments, **named)  # type: ignore[misc, no-any-return]
+            return super()._internal_poll(*arguments, **named)
         if self.returncode is None and select.select([self._line], [], [], 0)[0]:
             self.returncode = int(self._line.recv(16) or -9)
             self._line.close()
@@ -87,7 +87,7 @@ class Popen(_cold):  # type: ignore[type-arg]
 
     def _wait(self, timeout: float | None) -> int:
         if self._line is None:
-            return super()._wait(timeout)  # type: ignore[misc, no-any-return]
+            return super()._wait(timeout)
         if self.returncode is None:
             select.select([self._line], [], [], timeout)
             if self._internal_poll() is None:
@@ -115,7 +115,7 @@ _beside: set[str] = set()
 
 def install(kind: str = "command") -> None:
     """Has `subprocess` start processes so from now on; `kind`: what this process is or forks."""
-    subprocess.Popen = Popen  # type: ignore[misc]
+    subprocess.Popen = Popen
     if kind == "command":
         _english_made_once()
 

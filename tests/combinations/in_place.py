@@ -194,17 +194,18 @@ def without_processes(disturb: Disturb = lambda begun: None, *, page: bool = Fal
     """Within its block runs have workers in this process, and draw their reports there: with the page, which takes
     longer than all else, or without."""
 
-    def draw(path: Path) -> None:
+    def draw(path: Path) -> tuple[int, str]:
         run = Run(path)
         if page:
-            files.draw(run.results, run.summary, run.path, language=run.language)
-        else:
-            (path / "report").mkdir(exist_ok=True)
-            files.write_tables(run.results, run.summary, path / "report", language=run.language)
+            return files.draw(run.results, run.summary, run.path, language=run.language), ""
+        (path / "report").mkdir(exist_ok=True)
+        files.write_tables(run.results, run.summary, path / "report", language=run.language)
+        return 0, ""
 
     with (
         mock.patch.object(evaluation, "driver_of", return_value=InPlace(disturb)),
-        mock.patch.object(drawing_apart, "draw_apart", draw),
+        mock.patch.object(drawing_apart, "_can_be_copied", return_value=True),
+        mock.patch.object(drawing_apart, "_in_a_copy", draw),
         mock.patch.object(_ExactLoader, "source_to_code", COMPILED),
         mock.patch.object(client, "FIRST_PAUSE", 0.001),
     ):

@@ -268,7 +268,7 @@ class ModelSection(Section):
     parameters: PlainParameters = {}
     """Part of every key."""
     placement: Placement = Placement()
-    names: dict[str, str] = Field({}, exclude=True)
+    names: dict[str, str] = Field(default={}, exclude=True)
     """Names of the keys of `params` for errors: `device_ids` is `diffusion_model.params.device`, or `--devices`."""
     seed: Annotated[int, Field(ge=0, le=2**62)] = 0
     """A sample's seed is this plus its index in the benchmark."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -161,10 +162,9 @@ def test_weights_of_which_nothing_is_known_ask_for_their_small_files(command: Co
 
 def test_what_it_writes_is_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A rehearsal that was killed leaves a folder; nobody can read a score in it, and the next one deletes it."""
-    import edit_eval.guests.rehearse.rehearsal as module
 
     write_benchmark(tmp_path, 2)
-    monkeypatch.setattr(module.shutil, "rmtree", lambda *_, **__: None)  # as if it had been killed
+    monkeypatch.setattr(shutil, "rmtree", lambda *_, **__: None)  # as if it had been killed
     rehearse(configuration(tmp_path))
     monkeypatch.undo()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
@@ -237,8 +237,8 @@ def test_what_offloading_takes_of_the_host_is_printed_beside_its_prediction(
     placement = Placement(offload="model")
     section = ModelSection(name="m", type="t", class_path="a:b", parameters=parameters, placement=placement)
     wanted = Wanted(Model.of("edit:m", (("cuda:0",),)), section, weights_of(section, {"HF_HOME": "/nowhere"}))
-    seen = {"model": "edit:m", "host": int(most * 2**30)}
-    first = RehearsedStart(wanted=[wanted], marks=[{**seen, "what": "loaded", "weights": {"cpu": 53 << 30}}])
+    seen: Any = {"model": "edit:m", "host": int(most * 2**30), "what": "loaded", "weights": {"cpu": 53 << 30}}
+    first = RehearsedStart(wanted=[wanted], marks=[seen])
     made = StandIns(load_configuration("demo"), loads={"edit:m": "stand-in"})
     (model,) = models_of([wanted], made, first)
     found = Rehearsal("night", ("1",), None, 1.0, (model,), (), None, None, (), (), ())

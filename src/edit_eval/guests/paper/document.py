@@ -17,7 +17,7 @@ from edit_eval.comparing import compare
 from edit_eval.config.identity import Identity
 from edit_eval.config.schema import SECRET_SHOWN, without_secrets
 from edit_eval.errors import ConfigurationError
-from edit_eval.json_values import JsonObject
+from edit_eval.json_values import Unchecked
 from edit_eval.protocols.asked import AskedJudge
 from edit_eval.records import Scale
 from edit_eval.reporting.remarks import examined_words
@@ -76,7 +76,7 @@ class NamedModel(msgspec.Struct, frozen=True):
     weights: str
     """Its weights, its folder of edits, or its class."""
     revision: str
-    parameters: JsonObject
+    parameters: Unchecked
     """As far as they are set, without those above."""
     seed: int
 
