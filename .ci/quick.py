@@ -43,7 +43,6 @@ WHOLE = {"", "src", TESTS, PACKAGE}
 """Folders that a path begins with, so that to name one is not yet to read all that is in it."""
 CODE = re.compile(r"\bedit_eval(?:\.\w+)+|\b[a-z]\w*(?:\.\w+)*(?=:[A-Z]\w)")
 FILE = re.compile(r"[\w./-]*\w\.(?:md|yaml|json|toml|cff|ipynb|po|j2|css|js|py|sh|txt|csv|tsv)\b")
-REGISTERED = re.compile(r"^REGISTERED = (\{.*?\})", re.M | re.S)
 NAMED = re.compile(r"(?:[:,\[{-]|^)\s*[\"']?([\w-]+)[\"']?\s*(?=[,\]}\n#:]|$)", re.M)
 """Words that are whole values in YAML."""
 
@@ -85,9 +84,6 @@ class Tree:
         for name, place in (pair for group in points.values() for pair in group.items()):
             found[name.rpartition(".")[2]] |= self._module(place.partition(":")[0])
         for file in self.files:
-            if file.startswith(PACKAGE) and file.endswith(".py") and (said := REGISTERED.search(self.text(file))):
-                for name in ast.literal_eval(said[1]):
-                    found[name.rpartition(":")[2]].add(file)
             if re.fullmatch(rf"(configs|{PACKAGE}/guests/\w+)/\w+\.yaml", file):
                 found[PurePosixPath(file).stem].add(file)
         return found

@@ -20,7 +20,8 @@ import edit_eval
 
 SOURCE = Path(edit_eval.__file__).parent
 PROJECT = tomllib.loads((SOURCE.parents[1] / "pyproject.toml").read_text("utf-8"))
-POINTS: dict[str, str] = PROJECT["project"]["entry-points"]["edit_eval.components"]
+DOORS: dict[str, dict[str, str]] = PROJECT["project"]["entry-points"]
+POINTS = DOORS["edit_eval.components"]
 GUESTS = sorted(path.name for path in (SOURCE / "guests").iterdir() if (path / "__init__.py").exists())
 [DECLARED] = [
     contract["ignore_imports"]
@@ -52,13 +53,14 @@ def lacking(gone: set[str], whole: Path, place: Path) -> None:
     for guest in gone:
         shutil.rmtree(place / "edit_eval/guests" / guest)
     theirs = tuple(f"edit_eval.guests.{guest}." for guest in gone)
-    left = {name: of for name, of in POINTS.items() if not of.startswith(theirs)}
+    left = {
+        door: [f"{name} = {of}\n" for name, of in points.items() if not of.startswith(theirs)]
+        for door, points in DOORS.items()
+    }
     info = place / "edit_eval-0.1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: edit-eval\nVersion: 0.1.0\n")
-    (info / "entry_points.txt").write_text(
-        "".join(["[edit_eval.components]\n", *(f"{name} = {of}\n" for name, of in left.items())])
-    )
+    (info / "entry_points.txt").write_text("".join(f"[{door}]\n" + "".join(of) for door, of in left.items()))
 
 
 def write_evaluation(folder: Path) -> Path:
@@ -164,7 +166,8 @@ def refuses_what_a_guest_does(core: Typed) -> None:
 
 REST = """
 import contextlib, io, json, runpy, sys
-from edit_eval.config.components import import_class, known
+import edit_eval
+from edit_eval.config.components import import_class, known, locate
 
 def typed(*words):
     sys.argv, out = ["edit-eval", *words], io.StringIO()
@@ -177,11 +180,14 @@ def typed(*words):
 
 assert "compare" in typed("--help")
 listed = typed("list", "--json")
+for name in {*dir(edit_eval)} - {*edit_eval.__all__}:
+    getattr(edit_eval, name)
+assert hasattr(edit_eval, "score") == bool(locate("verb", "score"))
 for one in known("analysis"):
     assert import_class("analysis", one.class_path)
 print(listed)
 """
-"""Help, list, and each analysis imported: all in one process."""
+"""Help, list, names of Python that guests bring, and each analysis imported: all in one process."""
 IN_TURN = """
 import importlib, os, sys
 rest, *places = sys.argv[1:]

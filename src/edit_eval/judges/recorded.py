@@ -35,8 +35,6 @@ from edit_eval.judges.contract import JudgeRequest
 from edit_eval.records import Reply, Status
 from edit_eval.text import Text
 
-REGISTERED = {"recorded": "Recorded"}
-
 NAMES = ("sample", "edit_model", "question")
 OTHER = "other"
 COUNTS = ("repeat", "edit_seed", "reading")
