@@ -9,7 +9,6 @@ import statistics
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
@@ -27,6 +26,8 @@ from edit_eval.run import Run
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.people import Vote, read_people_file
 from edit_eval.store.comparable import compare_runs
+from edit_eval.store.journal import Damage
+from edit_eval.store.votes import Votes
 from small_benchmark import sample_id, write_benchmark
 
 DOCUMENTATION = Path(__file__).parents[1] / "docs" / "trust.md"
@@ -350,8 +351,8 @@ def test_what_people_would_say_of_a_run(
     assert "People would prefer 50_steps to 15_steps" in edit_eval("people", whole.path, "--people", votes).out
     of_run = [Vote(line.split(",")[0], *line.split(",")[1:]) for line in lines[1:]]
     again = Run(whole.path)
-    cast = SimpleNamespace(lines=of_run, counted=lambda samples: of_run)
-    monkeypatch.setattr(analyses, "read_votes", lambda *_: cast)
+    monkeypatch.setattr(Votes, "counted", lambda *_: of_run)
+    monkeypatch.setattr(analyses, "read_votes", lambda *_: Votes(tuple(of_run), 0, Damage()))
     assert as_written(again.summary.analyses["people"]) == [people]
     monkeypatch.undo()
     votes.write_text("sample_id,edit_model,score\nnowhere,50_steps,1\n")

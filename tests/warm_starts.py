@@ -54,7 +54,7 @@ IMPORTED = {
 }
 DEAR = ("edit_eval.guests.serve", "edit_eval.guests.ray.driver", "edit_eval.__main__")
 """Of our own modules, all of which a command has at hand, those that are left to who needs them."""
-MODULES = ("edit_eval", "edit_eval.drawing")
+MODULES = ("edit_eval", "edit_eval.verbs.drawing")
 BESIDE = {"process": 6, "probe": 5}
 """What is started beside a model, a worker or what looks at its environment, and of how many words that is."""
 ORDINARY = (-1, None, True, False)
@@ -337,10 +337,10 @@ def _compile_templates() -> None:
 
 def _make_command() -> None:
     """And what the first evaluation of a process makes for all others: both are the same for each."""
-    from edit_eval.command_line import app, command_of
     from edit_eval.config.loading import load_configuration
     from edit_eval.execution.session import _versions
     from edit_eval.experiment import Experiment, load_samples
+    from edit_eval.verbs.command_line import app, command_of
     from small_benchmark import configuration, write_benchmark
 
     command_of(app, ())

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
     from edit_eval.benchmarks.contract import Benchmark
-    from edit_eval.comparing import compare
     from edit_eval.edit_models.contract import ControlPicture, EditModel, EditRequest
     from edit_eval.errors import (
         BenchmarkError,
@@ -54,7 +53,7 @@ if TYPE_CHECKING:
     )
     from edit_eval.reporting.analyses import Analysis, ChartStyle, RunRecords, SampleGroup, Sources
     from edit_eval.reporting.table import Column, Line, Table
-    from edit_eval.run import Run, analyse, evaluate
+    from edit_eval.run import Run, analyse, compare, evaluate
     from edit_eval.statistics.comparison import Comparison
     from edit_eval.statistics.means import MeanScore
     from edit_eval.text import Text
@@ -70,8 +69,7 @@ __version__ = "0.1.0"
 # `evaluate` needs.
 
 _PLACES = {
-    "run": ("Run", "analyse", "evaluate"),
-    "comparing": ("compare",),
+    "run": ("Run", "analyse", "compare", "evaluate"),
     "statistics.means": ("MeanScore",),
     "statistics.comparison": ("Comparison",),
     "reporting.analyses": ("Analysis", "ChartStyle", "RunRecords", "SampleGroup", "Sources"),

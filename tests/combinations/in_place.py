@@ -23,13 +23,14 @@ from unittest import mock
 
 import typer.main
 
-from edit_eval import cli, command_line, evaluation
+from edit_eval import cli, evaluation
 from edit_eval.endpoints import client
 from edit_eval.execution.contract import Event, Gpu, WorkerSpecification
 from edit_eval.pictures import check_edit, own_copy, write_png
 from edit_eval.reporting.page import drawing_apart, files
 from edit_eval.run import Run
 from edit_eval.statistics import intervals
+from edit_eval.verbs import command_line
 from edit_eval.workers.failures import kind_of, one_line
 from edit_eval.workers.messages import Message
 from edit_eval.workers.model_class import _ExactLoader, find_class, make_parameters

@@ -13,11 +13,10 @@ import pytest
 import yaml
 
 from edit_eval import evaluate
-from edit_eval.comparing import compare
 from edit_eval.errors import RunDirectoryError
 from edit_eval.judges.answers import LEAST_MASS
 from edit_eval.records import Status
-from edit_eval.run import Run
+from edit_eval.run import Run, compare
 from faults.faulty_runs import Ears, lines
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

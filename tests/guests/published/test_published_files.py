@@ -27,8 +27,8 @@ import yaml
 from benchmarks.five_dimension_files import picture
 from edit_eval.benchmarks.row_benchmark import RowBenchmark
 from edit_eval.config.components import built_in, import_class
+from edit_eval.files.hub import Repository, is_address
 from edit_eval.guests.published import imgedit
-from edit_eval.hub import Repository, is_address
 from late_imports import Late
 from small_hub import SmallHub
 

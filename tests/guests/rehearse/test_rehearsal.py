@@ -14,6 +14,7 @@ from edit_eval.config.placement import Placement
 from edit_eval.config.schema import ModelSection
 from edit_eval.errors import RunDirectoryError
 from edit_eval.execution.machine.fitting import Wanted, weights_of
+from edit_eval.files.user_cache import cache_folder
 from edit_eval.guests.rehearse.beside.rehearsed import FAULTS
 from edit_eval.guests.rehearse.beside.stand_in import cut_layers, write_holes
 from edit_eval.guests.rehearse.came_of_it import models_of
@@ -24,7 +25,6 @@ from edit_eval.guests.rehearse.stand_ins import StandIns, stand_ins
 from edit_eval.guests.rehearse.start import RehearsedStart
 from edit_eval.run import Run
 from edit_eval.scheduling.tasks import Model
-from edit_eval.user_cache import cache_folder
 from fake_nvml import gpu, install
 from judge_server import JudgeServer
 from small_benchmark import configuration, write_benchmark

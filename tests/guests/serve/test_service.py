@@ -17,10 +17,9 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from edit_eval.comparing import compare
 from edit_eval.errors import RunDirectoryError
 from edit_eval.guests.serve.scoring import score_table
-from edit_eval.run import Run
+from edit_eval.run import Run, compare
 from guests.serve.service_at_work import Serve, Served, configured, encoded, pair, text
 
 

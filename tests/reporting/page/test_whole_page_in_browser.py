@@ -13,10 +13,9 @@ import pytest
 
 from documents import plain
 from edit_eval import evaluate
-from edit_eval.comparing import compare
 from edit_eval.reporting.entries import KEYS
 from edit_eval.reporting.page.files import write_report
-from edit_eval.run import Run
+from edit_eval.run import Run, compare
 from reporting.reports import Report
 from small_benchmark import configuration, sample_id, write_benchmark
 from source_texts import templates
