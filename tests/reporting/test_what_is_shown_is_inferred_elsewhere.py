@@ -155,9 +155,9 @@ def computed(node: ast.AST) -> Iterator[str]:
             yield f"computes with what is uncertain: {ast.unparse(node)}"
         if isinstance(node.op, ast.Pow) and isinstance(node.right, ast.Constant) and node.right.value == 0.5:
             yield f"draws a root: {ast.unparse(node)}"
-    loop = isinstance(node, ast.For | ast.comprehension)
-    if loop and any(last_name(each) == "rank" for each in ast.walk(node.target)):
-        yield f"counts ranks: {ast.unparse(node.target)}"
+    loop = node.target if isinstance(node, ast.For | ast.comprehension) else None
+    if loop and any(last_name(each) == "rank" for each in ast.walk(loop)):
+        yield f"counts ranks: {ast.unparse(loop)}"
     if isinstance(node, ast.Assign) and any(last_name(one) == "rank" for one in node.targets) and not told(node.value):
         yield f"makes a rank: {ast.unparse(node)}"
     if isinstance(node, ast.Constant) and isinstance(node.value, float) and node.value in QUANTILES:

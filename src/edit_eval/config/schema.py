@@ -26,7 +26,7 @@ from edit_eval.config.faults import did_you_mean, nearest_path, shown
 from edit_eval.config.placement import Placement, PositiveInteger
 from edit_eval.endpoints.engines import Route
 from edit_eval.endpoints.serving import Serve
-from edit_eval.hub import is_address
+from edit_eval.files.hub import is_address
 from edit_eval.json_values import JsonObject, Unchecked
 from edit_eval.privacy import is_secret_name
 from edit_eval.records import Language
@@ -268,7 +268,7 @@ class ModelSection(Section):
     parameters: PlainParameters = {}
     """Part of every key."""
     placement: Placement = Placement()
-    names: dict[str, str] = Field({}, exclude=True)
+    names: dict[str, str] = Field(default={}, exclude=True)
     """Names of the keys of `params` for errors: `device_ids` is `diffusion_model.params.device`, or `--devices`."""
     seed: Annotated[int, Field(ge=0, le=2**62)] = 0
     """A sample's seed is this plus its index in the benchmark."""

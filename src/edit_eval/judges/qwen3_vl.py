@@ -8,8 +8,6 @@ from typing import ClassVar
 from edit_eval.judges.transformers import LocalParameters, TransformersJudge
 from edit_eval.pretrained.folders import Keywords
 
-REGISTERED = {"qwen3_vl": "Qwen3VL"}
-
 
 class Qwen3VL(TransformersJudge):
     """Qwen3-VL or Qwen2.5-VL through transformers, with greedy answers, or drawn ones.

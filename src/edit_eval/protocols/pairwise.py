@@ -221,8 +221,6 @@ def values_in(question: Question, first: float, tie: float) -> dict[str, float]:
     return {share: 1 - first if question.name.endswith(f".{BACKWARD}") else first, tied: tie}
 
 
-REGISTERED = {"pairwise": "Pairwise"}
-
 RUBRIC = "pairwise.v1"
 BETTER = "better"
 SHARES = {"A": 1.0, "B": 0.0, "C": 0.5}

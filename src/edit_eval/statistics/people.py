@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.given_files import number, open_text, whole_number
-from edit_eval.new_files import as_meant
+from edit_eval.files.given import number, open_text, whole_number
+from edit_eval.files.new import as_meant
+from edit_eval.files.user_cache import cache_folder
 from edit_eval.text import Text
-from edit_eval.user_cache import cache_folder
 
 VIE = "vie"
 VIE_SCORES = ("SC", "PQ", "O")

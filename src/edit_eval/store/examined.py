@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 from edit_eval.config.components import import_class, the_one
 from edit_eval.errors import ConfigurationError, EditEvalError
 from edit_eval.experiment import Experiment
+from edit_eval.files.user_cache import cache_folder
 from edit_eval.records import ExaminedJudge
 from edit_eval.text import Text
-from edit_eval.user_cache import cache_folder
 
 
 class Moved(NamedTuple):

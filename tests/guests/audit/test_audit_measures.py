@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edit_eval.benchmarks.contract import AUDIT
+from edit_eval.benchmarks.contract import AUDIT, CATEGORIES
 from edit_eval.guests.audit import order
 from edit_eval.guests.audit.findings import findings_of
 from edit_eval.guests.audit.measure import ShownEdit, Trial, average, share
@@ -17,7 +17,7 @@ from edit_eval.guests.scenes.beside.ladder import Ladder
 from edit_eval.records import Scale, Status
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "bench"))
-import audit_power  # type: ignore[import-not-found]
+import audit_power
 from late_imports import Late
 
 stats = Late("scipy.stats")
@@ -225,7 +225,7 @@ def test_the_simulated_ladder_has_as_many_scenes_of_each_rung_as_the_drawn_one(t
         fact = sample.facts[AUDIT]
         if not fact["view"] and not fact["disputed"]:
             drawn[sample.category, fact["rung"] + fact["axis"]] += 1
-    for category in audit_power.CATEGORIES:
+    for category in CATEGORIES:
         for number in range(40):
             rungs, axis = audit_power.rungs_of(category, number)
             simulated.update((category, rung + axis * ("dose" in rung)) for rung in rungs)

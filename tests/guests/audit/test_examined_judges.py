@@ -158,9 +158,15 @@ def anchored(made: Run, tmp_path: Path) -> Run:
     return Run(made.path)
 
 
+def passport_of(run: Run) -> Any:
+    """What is known of the judge, of which the core knows an examiner alone."""
+    examination: Any = run.examined["testing"]
+    return examination.passport
+
+
 def rescored(run: Run, scores: float, **changes: Any) -> None:
     """As if the anchors had been given other scores when the judge was examined."""
-    found = run.examined["testing"].passport
+    found = passport_of(run)
     anchors = tuple(structs.replace(one, score=scores) for one in found.anchors)
     passports.write(structs.replace(found, anchors=anchors, **changes), run.path / "passports")
 
@@ -188,7 +194,7 @@ def test_anchors_are_judged_again_in_a_run_of_their_own(
     assert not found.drift.drifted
     assert run.summary.results == before
     inner = Run(run.path / "anchors" / "0" / "0000")
-    anchors = run.examined["testing"].passport.anchors
+    anchors = passport_of(run).anchors
     assert {one.id for one in inner.results.samples} == {one.sample for one in anchors}
     assert compare_runs([run, Run(run.path)]).notes[-1] == "judge testing: audited 2026-11-21: passed"
 
@@ -231,7 +237,7 @@ def test_two_audits_of_the_same_scenes_tell_a_drift_too(anchored: Run, tmp_path:
 
 
 def test_anchors_that_this_version_draws_otherwise_say_nothing(anchored: Run, tmp_path: Path) -> None:
-    found = anchored.examined["testing"].passport
+    found = passport_of(anchored)
     other = structs.replace(found, anchors=tuple(structs.replace(one, pixels="0" * 64) for one in found.anchors))
     passports.write(other, anchored.path / "passports")
     with pytest.raises(ConfigurationError, match="draws different pictures from the one that examined the judge"):

@@ -18,8 +18,8 @@ from edit_eval.benchmarks.parquet_rows import ParquetRows, parquet_files
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError, PictureError
 from edit_eval.experiment import Experiment
+from edit_eval.files.hub import local_path
 from edit_eval.guests.arena.effort import Effort, steps
-from edit_eval.hub import local_path
 from edit_eval.pictures import read_picture, write_png
 from edit_eval.protocols.asked import AskedJudge, make_protocol
 from edit_eval.protocols.pairwise import Stored

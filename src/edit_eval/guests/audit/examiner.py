@@ -13,7 +13,7 @@ from typing import Any, Literal
 import msgspec
 
 from edit_eval.experiment import Experiment
-from edit_eval.given_files import UnfitFile, read_json
+from edit_eval.files.given import UnfitFile, read_json
 from edit_eval.guests.audit import passports
 from edit_eval.guests.audit.passports import Passport
 from edit_eval.guests.audit.words import (

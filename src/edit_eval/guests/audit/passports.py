@@ -17,7 +17,7 @@ from msgspec import structs
 
 from edit_eval.config.identity import digest
 from edit_eval.errors import ConfigurationError
-from edit_eval.given_files import UnfitFile, read_json
+from edit_eval.files.given import UnfitFile, read_json
 from edit_eval.guests.audit.measure import Anchor, Finite, Measure
 from edit_eval.json_values import JsonObject, Unchecked
 from edit_eval.pictures import write_durably

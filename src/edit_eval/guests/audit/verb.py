@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
-from edit_eval.command_line import Config, RunDir, answer, end_if_short
+from edit_eval.verbs.command_line import Config, RunDir, answer, end_if_short
 from edit_eval.verbs.contract import Verb
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ from typing import Any, Literal
 import msgspec
 
 from edit_eval.benchmarks.contract import canonical
-from edit_eval.comparing import compare
 from edit_eval.config.identity import Identity
 from edit_eval.config.schema import SECRET_SHOWN, without_secrets
 from edit_eval.errors import ConfigurationError
@@ -22,7 +21,7 @@ from edit_eval.protocols.asked import AskedJudge
 from edit_eval.records import Scale
 from edit_eval.reporting.remarks import examined_words
 from edit_eval.reporting.verdict import digits, of_comparison
-from edit_eval.run import Run
+from edit_eval.run import Run, compare
 from edit_eval.statistics.columns import ScoreColumn
 from edit_eval.statistics.families import Correction
 from edit_eval.statistics.verdict import Contest, Opinion, Placing, Verdict

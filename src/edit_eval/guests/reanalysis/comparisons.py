@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from edit_eval.given_files import read_text
+from edit_eval.files.given import read_text
 from edit_eval.guests.reanalysis.rows import MOST, begins_like, number_of
 from edit_eval.json_values import Unchecked
 from edit_eval.statistics.battles import Outcome, geditbench_v2, genarena, tables_of

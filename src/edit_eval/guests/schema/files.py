@@ -11,8 +11,8 @@ from edit_eval.config import components
 from edit_eval.config.components import Kind
 from edit_eval.config.loading import as_written
 from edit_eval.errors import ConfigurationError
+from edit_eval.files.new import refuse_existing, written_whole
 from edit_eval.guests.schema.document import MARK, OwnClass, Schema, configuration_schema
-from edit_eval.new_files import refuse_existing, written_whole
 
 BESIDE = ".edit-eval.schema.json"
 """Name of the schema beside a configuration: it goes where the folder goes, and no listing of pictures finds it."""

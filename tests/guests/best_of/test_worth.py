@@ -369,7 +369,7 @@ def test_a_judge_whose_reliability_is_a_half_sees_twice_the_gain(samples: int) -
         )
         for name in ("chooses", "reports")
     ]
-    (model,) = best_of(run, *seen, [16]).models
+    (model,) = best_of(run, seen[0], seen[1], [16]).models
     best = model.sizes[-1]
     near = 6 / math.sqrt(samples)
     assert best.gain == pytest.approx(1.249, abs=near)
