@@ -40,12 +40,13 @@ from edit_eval.records import Edit, Judgement, Picture, Reading, Results, Sample
 from edit_eval.reporting.strengths import battle_sheet
 from edit_eval.reporting.table import Line
 from edit_eval.reporting.verdict import answer_lines
-from edit_eval.statistics.battles import BACKWARD, FORWARD, battles_by_judge, votes_of
+from edit_eval.statistics.battles import battles_by_judge
 from edit_eval.statistics.comparison import columns_to_test
 from edit_eval.statistics.drift import JudgedTwice
-from edit_eval.statistics.people import Vote
-from edit_eval.statistics.preferences import all_differ, preferences
+from edit_eval.statistics.fitted_strengths import all_differ
+from edit_eval.statistics.preferences import preferences
 from edit_eval.statistics.summary import Summary, summarise
+from edit_eval.statistics.votes import BACKWARD, FORWARD, Vote, votes_of
 
 DOCS = Path(__file__).resolve().parents[1] / "docs" / "trust.md"
 SCORE, SECOND = "overall", "restraint"

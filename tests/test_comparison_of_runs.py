@@ -24,7 +24,8 @@ from edit_eval.reporting.comparison import gate_lines, print_comparison
 from edit_eval.reporting.table import print_sheet
 from edit_eval.run import Run
 from edit_eval.statistics.comparison import Comparison
-from edit_eval.statistics.people import Vote, read_people_file
+from edit_eval.statistics.people import read_people_file
+from edit_eval.statistics.votes import Vote
 from edit_eval.store.comparable import compare_runs
 from edit_eval.store.journal import Damage
 from edit_eval.store.votes import Votes

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edit_eval.statistics.people import SHARES, Vote, ratings_of
-from edit_eval.statistics.preferences import PairChoice, fit_strengths, preferences, sample_chances, sample_order
+from edit_eval.statistics.fitted_strengths import fit_strengths
+from edit_eval.statistics.preferences import PairChoice, preferences, sample_chances, sample_order
+from edit_eval.statistics.votes import SHARES, Vote, ratings_of
 
 MODELS = ["a", "b", "c", "d", "e"]
 TRUE = np.array([-1.5, -1.3, 0.0, 0.2, 2.6])

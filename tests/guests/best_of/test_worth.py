@@ -34,7 +34,7 @@ from edit_eval.reporting.analyses import ChartStyle
 from edit_eval.reporting.page.documents import write_document
 from edit_eval.reporting.table import Line, markdown_sheet
 from edit_eval.statistics.instruments import Instrument, Item, as_one
-from edit_eval.statistics.people import Rating
+from edit_eval.statistics.votes import Rating
 from late_imports import Late
 
 integrate, stats = Late("scipy.integrate"), Late("scipy.stats")

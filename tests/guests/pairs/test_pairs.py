@@ -19,7 +19,7 @@ from edit_eval.guests.pairs.writing import card, write_pairs
 from edit_eval.records import CONTROL, ExaminedJudge, Picture, Results, Status
 from edit_eval.reporting.analyses import RunRecords, section_of
 from edit_eval.reporting.table import markdown_sheet
-from edit_eval.statistics.people import Vote
+from edit_eval.statistics.votes import Vote
 
 
 def asked_twice(

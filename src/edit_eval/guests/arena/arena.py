@@ -25,8 +25,8 @@ from edit_eval.protocols.asked import AskedJudge, make_protocol
 from edit_eval.protocols.pairwise import Stored
 from edit_eval.records import NO_EDIT, Edit, Judgement, Results, Status
 from edit_eval.run import Run
-from edit_eval.statistics.battles import votes_of
 from edit_eval.statistics.columns import differences
+from edit_eval.statistics.votes import votes_of
 from edit_eval.store.comparable import Made, asked_alike, look
 from edit_eval.store.lending import Lender, Loan
 from edit_eval.store.matrix import Matrix

@@ -14,7 +14,8 @@ from msgspec import structs
 from edit_eval.benchmarks.contract import AUDIT
 from edit_eval.guests.audit.measure import CHANCE, NEARLY, Measure, above_chance, average, share
 from edit_eval.records import NO_EDIT, Results, Scale, Status
-from edit_eval.statistics.battles import BACKWARD, FORWARD, Fought, fought, shares
+from edit_eval.statistics.battles import Fought, fought
+from edit_eval.statistics.votes import BACKWARD, FORWARD, shares
 from edit_eval.text import Text
 
 CONTRADICTIONS = 0.25

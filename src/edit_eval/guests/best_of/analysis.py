@@ -11,7 +11,8 @@ from edit_eval.guests.best_of.sheet import best_of_rows, best_of_sheet, title_of
 from edit_eval.guests.best_of.worth import Worth, best_of, instrument, with_critics
 from edit_eval.reporting.analyses import Analysis, ChartStyle, RunRecords
 from edit_eval.reporting.table import Sheet
-from edit_eval.statistics.people import ratings_of, read_people
+from edit_eval.statistics.people import read_people
+from edit_eval.statistics.votes import ratings_of
 from edit_eval.text import Text
 
 

@@ -24,12 +24,11 @@ from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError
 from edit_eval.guests.best_of.section import edits_each, same_judge, shared_family
 from edit_eval.records import EDIT_LOST, NO_EDIT, Edit, Judgement, Results, Sample, Scale, Status
-from edit_eval.statistics.battles import votes_of
 from edit_eval.statistics.instruments import Instrument, Item, judges_of, people_of
 from edit_eval.statistics.intervals import Estimate, IntArray, cluster_codes, estimate
-from edit_eval.statistics.people import Rating, ratings_of
 from edit_eval.statistics.series import ends, finite, gain, groups_of, largest_difference, mean, sureness
 from edit_eval.statistics.timing import cost_of, price_of
+from edit_eval.statistics.votes import Rating, ratings_of, votes_of
 from edit_eval.text import Text
 
 PEOPLE = "people"

@@ -14,12 +14,13 @@ import msgspec
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Edit, ExaminedJudge, Judgement, Results
-from edit_eval.statistics.battles import JudgeBattles, battles_by_judge, tables_of
+from edit_eval.statistics.battles import JudgeBattles, battles_by_judge
 from edit_eval.statistics.columns import ScoreColumn, differences
 from edit_eval.statistics.compared import ColumnSummary
 from edit_eval.statistics.comparison import compare
 from edit_eval.statistics.families import Correction
 from edit_eval.statistics.summary import coverage_of
+from edit_eval.statistics.votes import tables_of
 from edit_eval.store.comparable import (
     Made,
     Note,
