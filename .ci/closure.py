@@ -14,20 +14,23 @@ from collections.abc import Iterator
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src"
+LEAVES = (ast.Name, ast.Constant)
+"""Two nodes of three, which have none beneath them."""
 
 
-def statements(node: ast.AST) -> Iterator[ast.AST]:
-    """Yields all nodes beneath one, outer before inner, but those under `if TYPE_CHECKING`."""
+def statements(node: ast.AST, types: bool = False) -> Iterator[ast.AST]:
+    """Yields all nodes beneath one, outer before inner; those under `if TYPE_CHECKING` only with `types`."""
     left = [node]
     while left:
         at = left.pop()
-        only_for_types = isinstance(at, ast.If) and "TYPE_CHECKING" in ast.unparse(at.test)
+        only_for_types = not types and type(at) is ast.If and "TYPE_CHECKING" in ast.unparse(at.test)
         for name in ("orelse",) if only_for_types else at._fields:
             below = getattr(at, name, None)
-            for child in below if isinstance(below, list) else (below,):
+            for child in below if type(below) is list else (below,):
                 if isinstance(child, ast.AST) and not isinstance(child, ast.expr_context):
                     yield child
-                    left.append(child)
+                    if not isinstance(child, LEAVES):
+                        left.append(child)
 
 
 def file_of(module: str) -> Path | None:
@@ -36,10 +39,10 @@ def file_of(module: str) -> Path | None:
     return path if path.is_file() else None
 
 
-def imported(path: Path) -> set[str]:
-    """Returns the modules of ours that a file imports."""
+def imported(path: Path, types: bool = False) -> set[str]:
+    """Returns the modules of ours that a file imports; with `types`, for a type checker alone, too."""
     found = set[str]()
-    for node in statements(ast.parse(path.read_text("utf-8"))):
+    for node in statements(ast.parse(path.read_text("utf-8")), types):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:

@@ -11,14 +11,13 @@ import yaml
 
 from documents import plain
 from edit_eval import evaluate
-from edit_eval.comparing import compare
 from edit_eval.errors import ConfigurationError
 from edit_eval.guests.best_of.worth import instrument
 from edit_eval.preparation import plan as plan_of
 from edit_eval.reporting.page.files import markdown
 from edit_eval.reporting.scores import FRAMES
 from edit_eval.reporting.status import status_document
-from edit_eval.run import Run
+from edit_eval.run import Run, compare
 from edit_eval.store.run_directory import RunDirectory
 from faults.faulty_runs import Ears
 

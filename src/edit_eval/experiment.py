@@ -31,6 +31,7 @@ from edit_eval.config.faults import change_words
 from edit_eval.config.identity import Identity, digest, identity
 from edit_eval.config.schema import Configuration, ModelSection, ProtocolSection
 from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError
+from edit_eval.json_values import JsonObject
 from edit_eval.judges.contract import PROBABILITIES, AnswerForm
 from edit_eval.protocols.asked import AskedJudge, Light, SampleQuestion, ask, asked_judges, make_protocol, rounds_of
 from edit_eval.protocols.contract import Question, fault, is_earlier
@@ -175,9 +176,6 @@ class Experiment:
             flags = {key: bool(one[key]) for key in ("measures", "replays")}
             protocol, _ = make_protocol(section, Path(one["folder"]), texts)
             judges.append(AskedJudge(_identity_of(one), section, texts, protocol, **flags))
-        how_often: dict[str, Any] = {
-            key: int(plain[key]) for key in ("edit_seeds", "repeats", "readings", "control_samples")
-        }
         return cls(
             samples=tuple(samples),
             edit_models=tuple(map(_identity_of, plain["edit_models"])),
@@ -191,10 +189,13 @@ class Experiment:
             stored={str(name): str(run) for name, run in plain.get("stored", {}).items()},
             control_steps=None if plain.get("control_steps") is None else tuple(map(int, plain["control_steps"])),
             more_controls=msgspec.convert(plain.get("more_controls", {}), dict[str, tuple[str, str]]),
-            **how_often,
+            edit_seeds=int(plain["edit_seeds"]),
+            repeats=int(plain["repeats"]),
+            readings=int(plain["readings"]),
+            control_samples=int(plain["control_samples"]),
         )
 
-    def record(self, folder: Path) -> dict[str, Any]:
+    def record(self, folder: Path) -> JsonObject:
         """Returns the experiment without its samples as plain data, for `recorded`.
 
         `folder` is where the user's own classes are looked for.

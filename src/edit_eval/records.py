@@ -498,6 +498,21 @@ class Spent:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ExaminedJudge:
+    """What is known of a judge beside its scores, as documents have it (docs/records.md, `judges`)."""
+
+    line: str
+    """In English: `audited 2026-11-21: passed`, or `not audited`."""
+    ended: str
+    """How its examination ended: `passed`, `limited` or `failed`; `other_language` if it says nothing of instructions
+    in this one; `not_audited`, and any other word, if there is none."""
+    retest_sd: float | None = None
+    """Its own noise: standard deviation of an edit's scores when it is asked again, in points; None: not known."""
+    details: Any = None
+    """The examiner's own document, which it alone reads."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Results:
     """All records of a run: statistics and reports read nothing else.
 
@@ -561,8 +576,8 @@ class Results:
     """Versions, devices and revisions recorded by the last start."""
     about: Mapping[str, str] = field(default_factory=dict)
     """The benchmark's description of itself: `source`, `licence`, and anything else a reader should know."""
-    examined: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """For each judge that can be examined, what is known of it: see docs/records.md (`judges`)."""
+    examined: Mapping[str, ExaminedJudge] = field(default_factory=dict)
+    """For each judge that can be examined, what is known of it."""
     notes: tuple[str, ...] = ()
     """Warnings for the reader: odd samples, damaged lines, changed libraries, mixed GPUs."""
 

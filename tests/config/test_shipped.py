@@ -18,7 +18,8 @@ from edit_eval.config.sections import BENCHMARK_KEYS, MODEL_KEYS, PROMPT_KEYS, t
 from edit_eval.config.shipped import file_of, shipped, summary
 from edit_eval.config.yaml_text import parse
 from edit_eval.edit_models.diffusers import DiffusersModel
-from edit_eval.edit_models.release_table import RELEASES, Release
+from edit_eval.edit_models.presets import Release
+from edit_eval.edit_models.release_table import RELEASES
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.advice.prediction import durations_of
 from edit_eval.guests.init.models import look_at_model

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from edit_eval.records import Edit, Judgement
 from edit_eval.run import Run, evaluate
 from edit_eval.store.subjects.kinds import kinds
 
@@ -82,5 +83,7 @@ def test_what_came_of_it_is_of_every_kind(older: Path) -> None:
     rounds, turns = (run.results for run in runs)
     assert any(edit.made_in for edit in rounds.edits)
     assert turns.rounds == 2
-    every = (one.status.value for of in (rounds, turns) for one in (*of.edits, *of.judgements, *of.battles))
-    assert {*every} == {"ok", "edit_failed", "unparseable"}
+    every: list[Edit | Judgement] = []
+    for of in (rounds, turns):
+        every += [*of.edits, *of.judgements, *of.battles]
+    assert {one.status.value for one in every} == {"ok", "edit_failed", "unparseable"}

@@ -57,6 +57,7 @@ def test_the_list_has_a_group_a_kind_with_a_line_each() -> None:
         "Judges  (reward_model: type)",
         "Protocols  (protocol: type)",
         "Analyses  (edit-eval NAME RUN)",
+        "Sections  (edit-eval report)",
         "Commands  (edit-eval NAME)",
         "Options  (edit-eval COMMAND --...)",
         "Drivers  (execution: driver)",

@@ -4,7 +4,6 @@ import math
 import random
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -20,7 +19,7 @@ GIB = 1 << 30
 
 
 def test_times_add_up(complete: Report) -> None:
-    took = SimpleNamespace(**times(complete.results, complete.summary))
+    took = times(complete.results, complete.summary)
     assert took.wall_seconds == complete.results.wall_seconds[0]
     assert took.device_seconds == pytest.approx(4 * took.wall_seconds)
     assert 0 < took.working_seconds < took.device_seconds
@@ -50,14 +49,14 @@ def test_nothing_measured_is_nothing(complete: Report) -> None:
         edits=tuple(replace(edit, seconds=0.0) for edit in complete.results.edits),
         judgements=tuple(replace(one, seconds=0.0) for one in complete.results.judgements),
     )
-    took = SimpleNamespace(**times(results, summarise(results)))
+    took = times(results, summarise(results))
     assert (took.seconds_per_edit, took.seconds_per_answer, took.wall_seconds) == (None, None, 0.0)
 
 
 def test_workers_on_a_cpu_are_no_gpus(complete: Report) -> None:
     activities = tuple(replace(one, device="cpu:0") for one in complete.results.activities)
     results = replace(complete.results, activities=activities, devices=("cpu:0",))
-    assert not times(results, summarise(results))["on_gpus"]
+    assert not times(results, summarise(results)).on_gpus
 
 
 def test_loads_stand_in_the_order_in_which_they_began(complete: Report) -> None:
@@ -157,24 +156,24 @@ def test_without_figures_nothing_is_said_of_them(complete: Report) -> None:
 
 def test_seeds_versions_and_devices_are_those_of_the_records(complete: Report) -> None:
     found = repetition(complete.results)
-    assert list(found["versions"].items())[:2] == [("python", "3.11.9"), ("edit-eval", "0.1.0")]
-    assert found["devices"] == ["4 × NVIDIA A100-SXM4-80GB"]
-    assert found["seeds"] == {"qwen_image_edit": 0}
-    assert (found["edit_seeds"], found["repeats"]) == (1, 1)
+    assert list(found.versions.items())[:2] == [("python", "3.11.9"), ("edit-eval", "0.1.0")]
+    assert found.devices == ["4 × NVIDIA A100-SXM4-80GB"]
+    assert found.seeds == {"qwen_image_edit": 0}
+    assert (found.edit_seeds, found.repeats) == (1, 1)
 
 
 def test_workers_on_the_cpu_are_called_so(complete: Report) -> None:
     results = replace(complete.results, devices=("cpu:0", "cpu:1"))
-    assert repetition(results)["devices"] == ["2 × cpu"]
+    assert repetition(results).devices == ["2 × cpu"]
 
 
 def test_records_may_lack_anything(complete: Report, hostile: Report) -> None:
     bare = replace(complete.results, environment={}, resolved={}, configuration={}, devices=())
-    assert [one for one in repetition(bare).values() if one] == [1, 1]
+    assert [one for one in repetition(bare) if one] == [1, 1]
     odd = replace(bare, environment={"libraries": 3, "gpus": "none", "command": ["x"]}, resolved={"edit_models": "m"})
-    assert repetition(odd)["versions"] == {}
-    assert (repetition(odd)["command"], repetition(odd)["folder"]) == ("", "")
-    assert repetition(hostile.results)["seeds"] == {}
+    assert repetition(odd).versions == {}
+    assert (repetition(odd).command, repetition(odd).folder) == ("", "")
+    assert repetition(hostile.results).seeds == {}
 
 
 def test_they_stand_in_the_page_and_in_the_markdown(complete: Report) -> None:

@@ -134,7 +134,7 @@ def test_models_are_listed_as_a_judge_with_a_say_ranks_them() -> None:
         ("b", "k"): [[8.0 - index % 2] for index in range(12)],
     }
     run = results([sample(index) for index in range(12)], rows)
-    listed = verdict_content(run, summarise(run))["standings"]
+    listed = verdict_content(run, summarise(run)).standings
     assert [row.edit_model for row in listed.rows] == ["b", "a"]
 
 

@@ -13,8 +13,8 @@ from documents import plain
 from edit_eval.errors import ConfigurationError
 from edit_eval.reporting.comparison import print_comparison
 from edit_eval.reporting.documents import encoded
+from edit_eval.statistics.compared import Outcome
 from edit_eval.statistics.comparison import compare
-from edit_eval.statistics.outcomes import Outcome
 from small_columns import TEN, column, drawn, failing
 
 

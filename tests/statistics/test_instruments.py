@@ -22,8 +22,8 @@ from edit_eval.statistics.instruments import (
     spread_of,
     voters_of,
 )
-from edit_eval.statistics.people import Rating, Vote
 from edit_eval.statistics.summary import summarise
+from edit_eval.statistics.votes import Rating, Vote
 
 
 def run_of(make_sample, make_results, rows_of_judges, categories=None):

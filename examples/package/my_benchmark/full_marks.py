@@ -39,10 +39,10 @@ class FullMarks(Analysis[Shares]):
     document: ClassVar[type[Shares]] = Shares
     caption = Text("Share of scored edits with the best score.")
 
-    def wanted(self, records: RunRecords) -> Sequence[Parameters]:
+    def wanted(self, records: RunRecords) -> Sequence[Mapping[str, Any]]:
         """Every judge whose scale has a best score."""
         scales: Mapping[str, Scale] = {name: records.results.scoring[name].scale for name in records.results.judges}
-        return [self.Parameters(name) for name, scale in scales.items() if scale.best is not None]
+        return [{"judge": name} for name, scale in scales.items() if scale.best is not None]
 
     def compute(self, records: RunRecords, parameters: Parameters) -> Shares:
         results, judge = records.results, parameters.judge

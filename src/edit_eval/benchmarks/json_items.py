@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval.errors import ConfigurationError
+from edit_eval.json_values import Unchecked
 from edit_eval.text import Text
 
 KEY = "key"
@@ -51,7 +52,7 @@ class BenchmarkItem:
     key: str = ""
     """Its key, if the file is an object of objects."""
     names: tuple[str, ...] = ()
-    values: dict[str, Any] = field(default_factory=dict)
+    values: Unchecked = field(default_factory=dict)
     problem: str = ""
     """Why this is not an item."""
 
@@ -174,7 +175,7 @@ class ItemReader:
         self._count += 1
         if not isinstance(value, _Members):
             return BenchmarkItem(group, place, key, problem=Text("the item is {}, not an object", kind(value)))
-        values: dict[str, Any] = {}
+        values: Unchecked = {}
         problem = ""
         for name, member in value:
             if self._wanted is None or name in self._wanted:

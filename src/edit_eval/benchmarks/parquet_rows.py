@@ -10,7 +10,8 @@ from typing import Any
 
 from edit_eval.benchmarks.plain_files import PlainFiles, given, place_of
 from edit_eval.errors import ConfigurationError
-from edit_eval.hub import local_path
+from edit_eval.files.hub import local_path
+from edit_eval.json_values import Unchecked
 from edit_eval.text import Text
 
 _ROWS = 2  # per batch; each may hold a picture of some megabytes
@@ -56,7 +57,7 @@ class ParquetRows:
         self.share = 0.0
         """Share of all rows read so far, 0 to 1."""
 
-    def rows(self) -> Iterator[dict[str, Any]]:
+    def rows(self) -> Iterator[Unchecked]:
         """Yields each row as plain values; a picture on the hub is a mapping with `bytes` and `path`.
 
         Raises `ConfigurationError` if a file is broken or lacks a column, or pyarrow is missing.
@@ -73,7 +74,7 @@ class ParquetRows:
             except _errors() as error:
                 raise _broken(path, error) from error
 
-    def _rows(self, file: Any) -> Iterator[dict[str, Any]]:
+    def _rows(self, file: Any) -> Iterator[Unchecked]:
         labels = {name: names for name, names in _labels(file).items() if name in self._columns}
         for batch in file.iter_batches(batch_size=_ROWS, columns=self._columns):
             for row in batch.to_pylist():

@@ -19,7 +19,8 @@ from edit_eval.benchmarks.plain_files import given, shown
 from edit_eval.benchmarks.source_cache import CachedSource, SourceCache, kind_of
 from edit_eval.benchmarks.source_pass import LOOK_AGAIN, MAX_TEXT, CheckedRow, Origin, SourcePass, unique_id
 from edit_eval.errors import ConfigurationError, PictureError
-from edit_eval.hub import local_path
+from edit_eval.files.hub import local_path
+from edit_eval.json_values import Unchecked
 from edit_eval.records import LANGUAGES, Picture, Sample
 from edit_eval.text import Text, joined
 
@@ -323,7 +324,7 @@ class ParquetBenchmark(RowBenchmark):
             self.share = read.share
             yield from self.unfold(row)
 
-    def unfold(self, row: dict[str, Any]) -> Iterable[Mapping[str, Any]]:
+    def unfold(self, row: Unchecked) -> Iterable[Mapping[str, Any]]:
         """Returns the rows that a row of a file contains; by default only itself."""
         return [row]
 
@@ -380,7 +381,7 @@ class FilesBenchmark(RowBenchmark):
         """Returns the files with the rows."""
         return tree.first_named(self.names)
 
-    def parsed(self, data: bytes, found: FoundFile) -> Iterator[dict[str, Any]]:
+    def parsed(self, data: bytes, found: FoundFile) -> Iterator[Unchecked]:
         """Yields the rows of a file. Raises `ConfigurationError` if it has none."""
         number = -1
         for number, item in enumerate(ItemReader(found.path, data=data).items()):
@@ -390,7 +391,7 @@ class FilesBenchmark(RowBenchmark):
         if number < 0:
             raise ConfigurationError(Text("benchmark.data_path: {} has no rows", found.path))
 
-    def unfold(self, row: dict[str, Any], found: FoundFile) -> Sequence[dict[str, Any]]:
+    def unfold(self, row: Unchecked, found: FoundFile) -> Sequence[Unchecked]:
         """Returns the rows that a row of a file contains; by default only itself."""
         return [row]
 
@@ -402,7 +403,7 @@ class FilesBenchmark(RowBenchmark):
         return held_as(self._pictures.read(found), name, held, self._pictures.origin(found))
 
 
-def numbered(name: str, held: Iterable[Any]) -> dict[str, Any]:
+def numbered(name: str, held: Iterable[Any]) -> Unchecked:
     """Names several pictures of a kind: `source`, `source_2`, ..."""
     return {f"{name}_{number}" if number > 1 else name: one for number, one in enumerate(held, 1)}
 

@@ -144,10 +144,15 @@ def in_unicode(sample: Sample) -> Sample:
     if not broken:
         return sample
     fault = Text("{} has half of a surrogate pair, which is no character: write the text again in UTF-8", broken)
-    spelt: dict[str, Any] = {name: _spelt(texts[name]) for name in _TEXTS}
-    spelt |= {"tags": tuple(map(_spelt, sample.tags)), "facts": {} if "facts" in broken else sample.facts}
-    spelt |= {"instructions": {name: _spelt(text) for name, text in sample.instructions.items()}}
-    return replace(sample, **spelt, pictures={}, fault=joined(filter(None, (sample.fault, fault))))
+    spelt = replace(sample, **{name: _spelt(texts[name]) for name in _TEXTS})  # type: ignore[arg-type]
+    return replace(
+        spelt,
+        tags=tuple(map(_spelt, sample.tags)),
+        facts={} if "facts" in broken else sample.facts,
+        instructions={name: _spelt(text) for name, text in sample.instructions.items()},
+        pictures={},
+        fault=joined(filter(None, (sample.fault, fault))),
+    )
 
 
 def _spelt(text: str) -> str:

@@ -19,12 +19,12 @@ import re
 import stat
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from edit_eval.errors import ConfigurationError
+from edit_eval.files.user_cache import cache_folder
+from edit_eval.json_values import JsonObject, Unchecked
 from edit_eval.pictures import HEIC, checked_picture, oddity, sweep_temporary, write_durably
 from edit_eval.text import Text
-from edit_eval.user_cache import cache_folder
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 """The `errno` of a full disk and of an exhausted quota."""
@@ -121,7 +121,7 @@ class SourceCache:
         self._write(data, path)
         return path
 
-    def read_index(self, name: str) -> dict[str, Any] | None:
+    def read_index(self, name: str) -> Unchecked | None:
         """Returns what was kept under `name`; None if it is missing or unreadable."""
         try:
             index = json.loads(self._index_path(name).read_bytes())
@@ -129,7 +129,7 @@ class SourceCache:
             return None
         return index if isinstance(index, dict) else None
 
-    def write_index(self, name: str, index: dict[str, Any]) -> None:
+    def write_index(self, name: str, index: JsonObject) -> None:
         """Keeps the findings of a pass. Raises like `lay`."""
         self._write(json.dumps(index, ensure_ascii=False).encode(errors="surrogatepass"), self._index_path(name))
 

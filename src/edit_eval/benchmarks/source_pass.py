@@ -21,6 +21,7 @@ import PIL
 from edit_eval.benchmarks.json_items import PROBLEM
 from edit_eval.benchmarks.source_cache import FULL, CachedSource, SourceCache
 from edit_eval.errors import ConfigurationError, Stopped
+from edit_eval.json_values import JsonObject, Unchecked
 from edit_eval.pictures import MAX_PIXELS
 from edit_eval.text import Text, packed, unpacked
 
@@ -54,7 +55,7 @@ class CheckedRow:
 
     index: int
     """The row's position, from 0."""
-    values: dict[str, Any]
+    values: Unchecked
     """All fields but those that hold pictures."""
     too_long: tuple[str, ...] = ()
     """Names of texts of more than `MAX_TEXT` characters, which are not in `values`."""
@@ -67,7 +68,7 @@ class CheckedRow:
     origins: tuple[Origin, ...] = ()
 
     @classmethod
-    def from_json(cls, entry: dict[str, Any]) -> CheckedRow:
+    def from_json(cls, entry: Unchecked) -> CheckedRow:
         """Inverts `to_json` and JSON. Raises `KeyError` or `TypeError` for anything else."""
         read = {
             "too_long": tuple(entry["too_long"]),
@@ -78,7 +79,7 @@ class CheckedRow:
         values = {name: unpacked(value) if name == PROBLEM else value for name, value in entry["values"].items()}
         return cls(**(entry | read | texts | {"values": values}))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Returns plain data for `from_json`: its sentences keep their templates."""
         entry = dataclasses.asdict(self)
         values = {name: packed(value) if name == PROBLEM else value for name, value in self.values.items()}

@@ -20,10 +20,9 @@ from edit_eval.benchmarks.row_benchmark import Draft, Held, Row, RowBenchmark, R
 from edit_eval.benchmarks.source_pass import CheckedRow, Origin
 from edit_eval.benchmarks.tables import PICTURES, TEXT_TABLES, TableFile, find_table, table_names
 from edit_eval.errors import ConfigurationError
+from edit_eval.json_values import Unchecked
 from edit_eval.records import Sample
 from edit_eval.text import Text, counted
-
-REGISTERED = {"table": "TableBenchmark"}
 
 _NAMES = """
 id: id sample_id image_id uid key idx index 编号
@@ -90,7 +89,7 @@ class TableBenchmark(RowBenchmark):
         pictures_path: str | None = None
         """The folder from which the paths in the table count; None: the table's own."""
 
-    protocol: ClassVar[dict[str, Any]] = {"type": "rubric", "general": True}
+    protocol: ClassVar[dict[str, object]] = {"type": "rubric", "general": True}
     needed: ClassVar[tuple[str, ...]] = ("instruction", "source")
     """The columns that every table must have."""
 
@@ -324,9 +323,9 @@ def _tags(row: Row) -> tuple[str, ...]:
     return tuple(tag for tag in re.split(r"[,;|，；]", row.text("tags")) if tag.strip())
 
 
-def _several(pictures: Mapping[str, Any]) -> dict[str, Any]:
+def _several(pictures: Mapping[str, Any]) -> Unchecked:
     """Returns a row's pictures, with lists of sources split under names of their own and base64 decoded."""
-    found: dict[str, Any] = {}
+    found: Unchecked = {}
     for name, value in pictures.items():
         if isinstance(value, str) and value.lstrip().startswith("["):
             with contextlib.suppress(ValueError):  # a file's name may look like base64

@@ -9,12 +9,12 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from edit_eval.benchmarks.json_items import LINE, PROBLEM, ItemReader
 from edit_eval.benchmarks.parquet_rows import ParquetRows, parquet_files
 from edit_eval.benchmarks.plain_files import MAX_FILE_BYTES, PlainFiles, given
 from edit_eval.errors import ConfigurationError
+from edit_eval.json_values import Unchecked
 from edit_eval.text import Text
 
 PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".avif", ".jp2", ".heic", ".heif")
@@ -41,7 +41,7 @@ class TableFile(ABC):
         """Returns the column names in order. Raises `ConfigurationError` if the file is not such a table."""
 
     @abstractmethod
-    def rows(self, wanted: Collection[str], progress: Progress) -> Iterator[dict[str, Any]]:
+    def rows(self, wanted: Collection[str], progress: Progress) -> Iterator[Unchecked]:
         """Yields each row's `wanted` columns, few rows in memory; a bad row has a `PROBLEM`. Raises like `columns`."""
 
 
@@ -57,7 +57,7 @@ class CsvTable(TableFile):
             raise ConfigurationError(Text("benchmark.data_path: {} {}", self.files[0], problem))
         return header
 
-    def rows(self, wanted: Collection[str], progress: Progress) -> Iterator[dict[str, Any]]:
+    def rows(self, wanted: Collection[str], progress: Progress) -> Iterator[Unchecked]:
         header, cells = self.columns(), self._cells(progress)
         next(cells)
         for line, row in cells:
@@ -104,7 +104,7 @@ class JsonTable(TableFile):
                 break
         return list(names)
 
-    def rows(self, wanted: Collection[str], progress: Progress) -> Iterator[dict[str, Any]]:
+    def rows(self, wanted: Collection[str], progress: Progress) -> Iterator[Unchecked]:
         reader = ItemReader(self.files[0], frozenset(wanted))
         size = max(self.files[0].stat().st_size, 1)
         for item in reader.items():
@@ -119,7 +119,7 @@ class ParquetTable(TableFile):
     def columns(self) -> list[str]:
         return ParquetRows(self.files, ()).columns()
 
-    def rows(self, wanted: Collection[str], progress: Progress) -> Iterator[dict[str, Any]]:
+    def rows(self, wanted: Collection[str], progress: Progress) -> Iterator[Unchecked]:
         rows = ParquetRows(self.files, list(wanted))
         for row in rows.rows():
             progress(rows.share)
@@ -137,7 +137,7 @@ class PictureFolder(TableFile):
     def columns(self) -> list[str]:
         return ["id", "image", "instruction"]
 
-    def rows(self, wanted: Collection[str], progress: Progress) -> Iterator[dict[str, Any]]:
+    def rows(self, wanted: Collection[str], progress: Progress) -> Iterator[Unchecked]:
         own = {path.stem: path for path in self.files}
         lines = [] if any(picture.stem in own for picture in self._pictures) else self._text(self.files[0]).splitlines()
         for number, picture in enumerate(self._pictures, 1):

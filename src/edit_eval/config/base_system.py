@@ -14,6 +14,7 @@ from typing import Any
 from edit_eval.config.faults import Faults, Place, did_you_mean, nearest, shown
 from edit_eval.config.placement import PLACEMENT_KEYS_BEFORE
 from edit_eval.config.yaml_text import filled
+from edit_eval.json_values import Unchecked
 from edit_eval.text import Text, joined
 
 TYPES = {
@@ -147,7 +148,7 @@ def explain_unknown_key(place: Place, names: Iterable[str], otherwise: str) -> s
     return Text("unknown key{}", did_you_mean(place[-1], names) or Text("; {}", otherwise))
 
 
-def models_in(raw: dict[str, Any]) -> Iterator[tuple[Place, dict[str, Any]]]:
+def models_in(raw: Unchecked) -> Iterator[tuple[Place, Unchecked]]:
     """Yields (place, section) of every edit model and judge written as a mapping."""
     places: list[Place] = [(root,) for root in ONE_MODEL]
     places += [(root, name) for root in SEVERAL_MODELS if isinstance(raw.get(root), dict) for name in raw[root]]
@@ -188,7 +189,7 @@ class BaseFile:
         self._otherwise: list[str] = []
         """Differences of models from those they replace."""
 
-    def translate(self, raw: dict[str, Any], faults: Faults, notes: list[str]) -> None:
+    def translate(self, raw: Unchecked, faults: Faults, notes: list[str]) -> None:
         """Rewrites, in place, everything that only the base system's files have."""
         models = list(models_in(raw))
         of_the_template = [self._translate_type(section) for _, section in models]
@@ -247,7 +248,7 @@ class BaseFile:
                 self._found = True
                 self._passed_over.setdefault(why, []).append(".".join((*place, key)))
 
-    def _translate_type(self, section: dict[str, Any]) -> bool:
+    def _translate_type(self, section: Unchecked) -> bool:
         """Sets a section's type to the one that replaced its type or class; True if that was a placeholder."""
         written, class_path = section.get("type"), section.get("class_path")
         name = written
@@ -259,7 +260,7 @@ class BaseFile:
             section["type"] = name
         return name != written and name in ("copy_source", "testing")
 
-    def _translate_params(self, place: Place, section: dict[str, Any], faults: Faults) -> None:
+    def _translate_params(self, place: Place, section: Unchecked, faults: Faults) -> None:
         params, ours = section.get("params") or {}, section.get("type")
         if not isinstance(params, dict) or not isinstance(ours, str):
             return
@@ -282,7 +283,7 @@ def _is_usual(metrics: object) -> bool:
     return metrics is None or (isinstance(metrics, list) and all(metric in METRICS for metric in metrics))
 
 
-def _translate_schedule(raw: dict[str, Any], faults: Faults, notes: list[str]) -> None:
+def _translate_schedule(raw: Unchecked, faults: Faults, notes: list[str]) -> None:
     """Turns the models' `enable_batch_sync` into the run's schedule."""
     asked: dict[str, Place] = {}
     for place, section in models_in(raw):

@@ -185,6 +185,7 @@ _WANTED = {
     "int_from_float": Text("a whole number"),
     "float_type": Text("a number"),
     "string_type": "text",
+    "string_pattern_mismatch": "text",
     "bool_type": Text("true or false"),
     "list_type": Text("a list, such as [a, b]"),
     "tuple_type": Text("a list, such as [a, b]"),
@@ -241,6 +242,8 @@ def _sentence(alternatives: Sequence[ErrorDetails]) -> str:
             text += Text("; write {}", "true" if found.lower() in ("yes", "on", "y") else "false")
     elif "text" in wanted and isinstance(found, int | float):
         text += Text(" (put it in quotes)")
+    elif wanted == ["text"] and isinstance(found, Mapping):
+        text += Text(" (put it in quotes: braces make a mapping)")
     return text
 
 

@@ -17,6 +17,7 @@ from edit_eval.config.sections import Sections, top_keys
 from edit_eval.config.shipped import file_of, shipped
 from edit_eval.config.yaml_text import apply_overrides, filled, read_file
 from edit_eval.errors import ConfigurationError
+from edit_eval.json_values import Unchecked
 from edit_eval.text import Text, changed
 
 
@@ -56,7 +57,7 @@ def load_configuration(
         raise
 
 
-def as_written(source: str | Path, **options: Unpack[LoadingOptions]) -> tuple[dict[str, Any], Callable[[Place], str]]:
+def as_written(source: str | Path, **options: Unpack[LoadingOptions]) -> tuple[Unchecked, Callable[[Place], str]]:
     """Returns a file's values merged with those it extends and with `options`, without defaults; and their origins.
 
     An origin is the path of an extended file, or a flag; empty for the file's own values. Raises `ConfigurationError`
@@ -240,9 +241,9 @@ def _merge(
     origins: Mapping[Place, str],
     file: str,
     files: dict[Place, str],
-) -> dict[str, Any]:
+) -> Unchecked:
     """Merges two mappings; the base's keys come first, in its order, so that the result reads like the base."""
-    merged: dict[str, Any] = {}
+    merged: Unchecked = {}
     for key in (*base, *(key for key in own if key not in base)):
         inner = (*place, key)
         if key not in own:

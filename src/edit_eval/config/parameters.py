@@ -18,6 +18,7 @@ from pydantic.errors import PydanticUndefinedAnnotation
 
 from edit_eval.config.faults import Faults, Place, explain
 from edit_eval.text import Text
+from edit_eval.workers.model_class import PlainParameters
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def check_parameters(
     faults: Faults,
     also: tuple[str, ...],
     described_as: str,
-) -> dict[str, Any]:
+) -> PlainParameters:
     """Returns plain values of all parameters of `cls`, with defaults; faults are noted at `place`.
 
     `also` are other keys allowed beside them in the file, considered when suggesting a name. `described_as` is the

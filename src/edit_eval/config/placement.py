@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from edit_eval.config.faults import Faults, Place, explain, nearest_path, shown
+from edit_eval.json_values import JsonObject, Unchecked
 from edit_eval.text import Text
 
 PositiveNumber = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -45,7 +46,7 @@ class Placement(BaseModel):
         """True if the model runs in an environment of its own."""
         return bool(self.python or self.conda_env or self.uv)
 
-    def as_plain(self) -> dict[str, Any]:
+    def as_plain(self) -> JsonObject:
         """Returns the keys as in a file, without unused ones."""
         plain = self.model_dump(mode="json", exclude={"device_ids", "single"})
         plain = {key: value for key, value in plain.items() if value not in (None, [])}
@@ -96,7 +97,7 @@ PLACEMENT_KEYS_BEFORE = ("python_path", "use_batch_inference", "enable_batch_syn
 """Those found only in the base system's files: accepted, but never listed."""
 
 
-def without_placement(plain: Mapping[str, Any]) -> dict[str, Any]:
+def without_placement(plain: Mapping[str, Any]) -> JsonObject:
     """Returns a full configuration (as in the YAML) without the keys on where and how it runs."""
     left = {key: value for key, value in plain.items() if key not in ("execution", "trackers")}
     for section, name, model in models_written(left):
@@ -148,7 +149,7 @@ def read_placement(written: Mapping[str, Any], place: Place, faults: Faults, not
     return Placement(**values)
 
 
-def _devices(keys: WrittenPlacement, values: dict[str, Any], place: Place, faults: Faults, notes: list[str]) -> None:
+def _devices(keys: WrittenPlacement, values: Unchecked, place: Place, faults: Faults, notes: list[str]) -> None:
     count = values.get("devices_per_replica", 1)
     try:
         if keys.device is not None and keys.device != "auto":

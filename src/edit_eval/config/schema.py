@@ -4,21 +4,33 @@ from __future__ import annotations
 
 import os.path
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SerializeAsAny,
+    model_validator,
+)
 
-from edit_eval.config.components import now_at
+from edit_eval.config import components
+from edit_eval.config.components import Kind, now_at
+from edit_eval.config.faults import did_you_mean, nearest_path, shown
 from edit_eval.config.placement import Placement, PositiveInteger
 from edit_eval.endpoints.engines import Route
 from edit_eval.endpoints.serving import Serve
-from edit_eval.hub import is_address
+from edit_eval.files.hub import is_address
+from edit_eval.json_values import JsonObject, Unchecked
 from edit_eval.privacy import is_secret_name
 from edit_eval.records import Language, Told
 from edit_eval.text import Text
+from edit_eval.workers.model_class import PlainParameters
 
 # -- secrets: keys and passwords must not be in a configuration, since it is written into the run directory --
 #
@@ -126,16 +138,42 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+def _words(value: object) -> tuple[object, ...]:
+    """Accepts a single word without brackets."""
+    return tuple(value) if isinstance(value, list | tuple) else (value,)
+
+
+def _ids(value: object) -> tuple[object, ...]:
+    """The same with ids that look like numbers."""
+    return tuple(str(one) if type(one) is int else one for one in _words(value))
+
+
+def registered(kind: Kind) -> Callable[[str], str]:
+    """Returns what refuses a name that is not registered."""
+
+    def known(name: str) -> str:
+        if name not in (names := components.names(kind)):
+            meant = did_you_mean(str(name), names) or Text("; there are: {}", names)
+            raise ValueError(Text("{} is not {}{}", shown(name), components.WORDS[kind], meant))
+        return name
+
+    return known
+
+
+Words = Annotated[tuple[str, ...], BeforeValidator(_words)]
+NotBlank = Annotated[str, Field(pattern=r"\S")]
+
+
 class Filters(Section):
     """Which samples of the benchmark take part. An empty list filters nothing."""
 
-    categories: tuple[str, ...] = ()
+    categories: Words = ()
     """Only these categories, as in the file or canonical: `物理` equals `physical`."""
-    difficulty: tuple[str, ...] = ()
+    difficulty: Words = ()
     """Only these difficulties."""
-    tags: tuple[str, ...] = ()
+    tags: Words = ()
     """Only samples with one of these tags."""
-    sample_ids: tuple[str, ...] = ()
+    sample_ids: Annotated[tuple[str, ...], BeforeValidator(_ids)] = ()
     """Only these samples."""
     limit: PositiveInteger | None = None
     """The first N of each category, after the other filters."""
@@ -148,8 +186,7 @@ class BenchmarkSection(Section):
     """Registered name; empty for a class path."""
     class_path: str
     """`package.module:Class`, or `/folder/file.py:Class`."""
-    parameters: dict[str, Any] = {}
-    """Plain values of the class's `Parameters`, defaults filled in."""
+    parameters: PlainParameters = {}
     filters: Filters = Filters()
     on_bad_sample: OnBadSample = "error"
     """A sample that cannot be used stops the run before anything is loaded (`error`), or is left out and counted as not
@@ -163,6 +200,42 @@ class BenchmarkSection(Section):
         return str(self.parameters.get("data_path") or self.type or self.class_path)
 
 
+class NamedClass(Section):
+    """The class of a section, by either of the two."""
+
+    type: NotBlank | None = None
+    """A registered name; `edit-eval list` shows all."""
+    class_path: NotBlank | None = None
+    """A class of your own instead of a `type`: `package.module:Class`, or `file.py:Class`."""
+
+
+def _folder(path: str) -> str:
+    if not os.path.isdir(path):
+        raise ValueError(Text("no such folder: {}{}", path, nearest_path(path)))
+    return path
+
+
+class OwnClasses(Section):
+    """Where classes of the user's own are searched first."""
+
+    import_from: Annotated[NotBlank, AfterValidator(_folder)] | None = None
+
+
+class PromptsSection(Section):
+    """What replaces the packaged rubric in a category."""
+
+    system_prompt: NotBlank | None = None
+    """What the judge is."""
+    user_prompt_template: NotBlank | None = None
+    """What it is asked, with `{original_description}` and `{edit_instruction}`."""
+
+    @model_validator(mode="after")
+    def _replaces_something(self) -> PromptsSection:
+        if self.system_prompt is None and self.user_prompt_template is None:
+            raise ValueError(Text("empty; give {: or }", type(self).model_fields))
+        return self
+
+
 class ProtocolSection(Section):
     """What a judge is asked."""
 
@@ -170,8 +243,8 @@ class ProtocolSection(Section):
     """Registered name; empty for a class path."""
     class_path: str
     """`package.module:Class`, or `/folder/file.py:Class`."""
-    parameters: dict[str, Any] = {}
-    """Plain values of the class's `Parameters`, complete: defaults, language, prompts and measures filled in."""
+    parameters: PlainParameters = {}
+    """Complete: language, prompts and measures filled in, too."""
     retries: Annotated[int, Field(ge=0, le=100)] = 2
     """How often a question is asked again after a reply that cannot be read."""
 
@@ -191,10 +264,10 @@ class ModelSection(Section):
     """Registered name; empty for a class path."""
     class_path: str
     """`package.module:Class`, or `/folder/file.py:Class`."""
-    parameters: dict[str, Any] = {}
-    """Plain values of the class's `Parameters`, defaults filled in: part of every key."""
+    parameters: PlainParameters = {}
+    """Part of every key."""
     placement: Placement = Placement()
-    names: dict[str, str] = Field({}, exclude=True)
+    names: dict[str, str] = Field(default={}, exclude=True)
     """Names of the keys of `params` for errors: `device_ids` is `diffusion_model.params.device`, or `--devices`."""
     seed: Annotated[int, Field(ge=0, le=2**62)] = 0
     """A sample's seed is this plus its index in the benchmark."""
@@ -236,13 +309,14 @@ class EvaluationSection(Section):
     controls: Literal["auto"] | Annotated[int, Field(ge=0)] = "auto"
     """Number of samples judged with a picture of known worth: the source, a grey one, another sample's edit. `auto`:
     as many as show that a judge puts them last."""
-    more_controls: tuple[str, ...] = ()
+    more_controls: tuple[Annotated[str, AfterValidator(registered("control"))], ...] = ()
     """Further registered controls, by name, for the same samples."""
 
 
 class ColumnsSection(Section):
     """The contract of what stands below a key that a guest adds (`columns.KEY`): it asks for further columns of edits,
-    whose edit models are told a judge's words. The class's docstring says what the key is."""
+    whose edit models are told a judge's words. The class's docstring says what the key is. Its validators have the
+    run's `language` and the names of all `judges` as context."""
 
     protocol: ClassVar[str] = ""
     """Not empty if judges stand below the key, by the user's names for them: their protocol, where they name none."""
@@ -262,11 +336,6 @@ class ColumnsSection(Section):
         """Judges whose words edit models are told, by their names: edits wait for them."""
         raise NotImplementedError
 
-    def completed(self, language: Language, judges: Collection[str], refuse: Callable[[str, str], None]) -> Self:
-        """Returns the section with what follows from the rest of the configuration; `refuse` is given the key below
-        this one that is wrong, and why."""
-        return self
-
     def columns(self, column: str, edit_model: str) -> Iterable[tuple[str, Told]]:
         """Yields by name the columns that come behind one of an edit model's, and how each is told what to do."""
         raise NotImplementedError
@@ -275,7 +344,7 @@ class ColumnsSection(Section):
 class ExecutionSection(Section):
     """The order of work, and its spread over devices; never part of a key."""
 
-    driver: str = "local"
+    driver: Annotated[str, AfterValidator(registered("driver"))] = "local"
     """What starts workers: this machine, or another registered driver, such as a Ray cluster."""
     address: Annotated[str, Field(min_length=1)] | None = None
     """Address of the driver's cluster. For `ray`, `auto` is the one this machine belongs to; None uses that, or starts
@@ -313,7 +382,7 @@ class Configuration(Section):
     columns: dict[str, SerializeAsAny[ColumnsSection]] = {}
     """What asks for further columns, by its key."""
     execution: ExecutionSection = ExecutionSection()
-    trackers: dict[str, dict[str, Any]] = {}
+    trackers: dict[str, PlainParameters] = {}
     """Parameters of the trackers, by name; in no key."""
     notes: tuple[str, ...] = ()
     """Notes for the user, one line each."""
@@ -327,7 +396,7 @@ class Configuration(Section):
         judges = sorted(self.judges, key=lambda name: name not in first)
         return edit_models | {f"judge:{name}": self.judges[name] for name in judges}
 
-    def as_plain(self) -> dict[str, Any]:
+    def as_plain(self) -> Unchecked:
         """Returns the full configuration in the YAML's shape, without secrets.
 
         It reads back as the same from any folder: `import_from` says where the user's own classes are, and the paths of
@@ -338,7 +407,7 @@ class Configuration(Section):
         named: list[BenchmarkSection | ModelSection | ProtocolSection] = [b, *models]
         named += [model.protocol for model in models if model.protocol]
         elsewhere = {name for section in self.columns.values() for name in section.judges}
-        plain: dict[str, Any] = {
+        plain: Unchecked = {
             **({} if all(one.type for one in named) else {"import_from": str(self.folder)}),
             "benchmark": {
                 **_which(b.type, b.class_path),
@@ -379,9 +448,9 @@ def _which(type_name: str, class_path: str) -> dict[str, str]:
     return {"type": type_name} if type_name else {"class_path": class_path}
 
 
-def _plain_model(model: ModelSection, language: str) -> dict[str, Any]:
+def _plain_model(model: ModelSection, language: str) -> JsonObject:
     params = {**model.placement.as_plain(), "seed": model.seed, **model.parameters}
-    plain: dict[str, Any] = {**_which(model.type, model.class_path), "params": params}
+    plain: JsonObject = {**_which(model.type, model.class_path), "params": params}
     if protocol := model.protocol:
         # Left out if filled in from elsewhere, since reading fills it in again.
         filled_in = {"measures": protocol.parameters.get("measures"), "language": language}

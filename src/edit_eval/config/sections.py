@@ -8,7 +8,7 @@ import os.path
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -35,15 +35,20 @@ from edit_eval.config.schema import (
     ExecutionSection,
     Filters,
     ModelSection,
+    NamedClass,
+    OwnClasses,
+    PromptsSection,
     ProtocolSection,
     Section,
+    registered,
 )
 from edit_eval.config.yaml_text import filled
 from edit_eval.errors import ConfigurationError
-from edit_eval.hub import is_address
+from edit_eval.files.hub import is_address
+from edit_eval.json_values import Unchecked
 from edit_eval.records import Language
 from edit_eval.text import Text
-from edit_eval.workers.model_class import make_parameters
+from edit_eval.workers.model_class import PlainParameters, make_parameters
 
 TOP_KEYS = {
     "benchmark": "The benchmark: a registered name, a file of your own, or a mapping with `type` or `class_path`.",
@@ -61,20 +66,12 @@ TOP_KEYS = {
 }
 """What may stand at a file's top level, and what it is; `top_keys` has those of guests, too. `extends` is merged before
 anything else is read."""
-CLASS_KEYS = {
-    "type": "A registered name; `edit-eval list` shows all.",
-    "class_path": "A class of your own instead of a `type`: `package.module:Class`, or `file.py:Class`.",
-}
+CLASS_KEYS = tuple(NamedClass.model_fields)
 BENCHMARK_KEYS = (*CLASS_KEYS, "language", "on_bad_sample", *Filters.model_fields)
-MODEL_KEYS = {
-    **CLASS_KEYS,
-    "params": "Where and how it runs, its `seed`, and the class's own parameters.",
-}
+MODEL_KEYS = (*CLASS_KEYS, "params")
+PARAMS = "Where and how it runs, its `seed`, and the class's own parameters."
+PROMPT_KEYS = tuple(PromptsSection.model_fields)
 SEED = "A sample's seed is this plus its index in the benchmark."
-PROMPT_KEYS = {
-    "system_prompt": "What the judge is.",
-    "user_prompt_template": "What it is asked, with `{original_description}` and `{edit_instruction}`.",
-}
 _NAMED: dict[tuple[str, int], Kind] = {
     ("diffusion_model", 1): "edit_model",
     ("edit_models", 2): "edit_model",
@@ -102,7 +99,7 @@ S = TypeVar("S", bound=Section)
 class Sections:
     """Builds a `Configuration` from plain values. Faults are noted, and defaults used until all are known."""
 
-    raw: dict[str, Any]
+    raw: Unchecked
     faults: Faults
     folder: Path
     devices: Devices | None = None
@@ -128,11 +125,8 @@ class Sections:
         common = Layer(self._mapping(("protocol",)), ("protocol",))
         judges = Protocols(self.faults, self._protocol_class, self.protocol, common, given).of(self.asked)
         evaluation = self._validated(EvaluationSection, self._mapping(("evaluation",)), ("evaluation",))
-        for control in evaluation.more_controls:
-            self._refuse_unregistered("control", ("evaluation", "more_controls"), control)
         execution = self._validated(ExecutionSection, self._mapping(("execution",)), ("execution",))
-        self._refuse_unregistered("driver", ("execution", "driver"), execution.driver)
-        trackers = _read_trackers(self.raw.get("trackers"), self.faults)
+        trackers = self._trackers()
         self.faults.raise_if_any()
         return Configuration(
             name=name,
@@ -149,16 +143,8 @@ class Sections:
 
     def _import_from(self) -> Path:
         """Returns the folder searched first for classes given by path: the file's, unless `import_from` is given."""
-        written = _with_home(self.raw.get("import_from"))
-        if written is None:
-            return self.folder
-        if not isinstance(written, str) or not written.strip():
-            self.faults.add(("import_from",), Text("must be the path of a folder, not {}", shown(written)))
-        elif not os.path.isdir(written):
-            self.faults.add(("import_from",), Text("no such folder: {}{}", written, nearest_path(written)))
-        else:
-            return Path(written).resolve()
-        return self.folder
+        own = self._validated(OwnClasses, {"import_from": _with_home(self.raw.get("import_from"))}, ())
+        return Path(own.import_from).resolve() if own.import_from else self.folder
 
     def _take_over_protocol(self) -> None:
         """Moves `answer` and `retries` from `evaluation`, where they once were, to `protocol`."""
@@ -183,13 +169,13 @@ class Sections:
         if self.faults.has(place):
             return BenchmarkSection.model_construct()
         values = {key: value for key, value in written.items() if key in BENCHMARK_KEYS and value is not None}
-        filters = {key: _as_list(key, values.pop(key)) for key in Filters.model_fields if key in values}
+        filters = {key: values.pop(key) for key in Filters.model_fields if key in values}
         if not values.keys() & {"type", "class_path"}:
             values["type"] = DEFAULT_BENCHMARK
         type_name, class_path, cls = self._class("benchmark", place, values, foreign=False)
         values |= {"type": type_name, "class_path": class_path}
         section = self._validated(BenchmarkSection, values, place)
-        parameters: dict[str, Any] = {}
+        parameters: PlainParameters = {}
         if cls is not None:
             # A benchmark that handles languages or bad samples itself declares a parameter of that name.
             shared = [key for key in ("language", "on_bad_sample") if key in declared(cls)]
@@ -245,7 +231,7 @@ class Sections:
         written, params_place = self._mapping(place), (*place, "params")
         if not written and self.faults.has(place):
             return None
-        known = (*MODEL_KEYS, "protocol") if kind == "judge" else tuple(MODEL_KEYS)
+        known = (*MODEL_KEYS, "protocol") if kind == "judge" else MODEL_KEYS
         self._refuse_unknown(place, written, known, misplaced=(*PLACEMENT_KEYS, "seed"))
         params = _with_home(self._mapping(params_place))
         where = {key: value for key, value in params.items() if key in PLACEMENT_KEYS}
@@ -296,15 +282,13 @@ class Sections:
         self, kind: Kind, place: Place, written: Mapping[str, Any], *, foreign: bool
     ) -> tuple[str, str, type[Any] | None]:
         """Returns (registered name or "", class path or "", class); no class if only a `foreign` environment has it."""
-        given = {key: written[key] for key in ("type", "class_path") if written.get(key) is not None}
-        type_name, class_path = given.get("type", ""), given.get("class_path", "")
+        given = self._validated(NamedClass, {key: written[key] for key in CLASS_KEYS if key in written}, place)
+        if any(self.faults.has((*place, key)) for key in CLASS_KEYS):
+            return "", "", None
+        type_name, class_path = given.type or "", given.class_path or ""
         at = "class_path" if class_path else "type"
         try:
-            for key, value in given.items():
-                if not isinstance(value, str) or not value.strip():
-                    at = key
-                    raise ConfigurationError(Text("must be text, not {}", shown(value)))
-            if not given:
+            if not type_name and not class_path:
                 raise ConfigurationError(Text("missing; `edit-eval list` shows the registered names"))
             registered = components.locate(kind, type_name) or ""
             if not class_path and not registered:
@@ -335,18 +319,11 @@ class Sections:
         return type_name if registered else "", path, cls
 
     def _prompts(self) -> dict[str, dict[str, str]]:
-        prompts: dict[str, dict[str, str]] = {}
-        for category in self._mapping(("prompts",)):
-            texts = self._mapping(("prompts", category))
-            self._refuse_unknown(("prompts", category), texts, tuple(PROMPT_KEYS))
-            if not texts:
-                self.faults.add(("prompts", category), Text("empty; give {: or }", PROMPT_KEYS))
-            prompts[category] = {key: texts[key] for key in PROMPT_KEYS if key in texts}
-            for key, text in prompts[category].items():
-                if not isinstance(text, str) or not text.strip():
-                    hint = Text(" (put it in quotes: braces make a mapping)") if isinstance(text, dict) else ""
-                    self.faults.add(("prompts", category, key), Text("must be text, not {}{}", shown(text), hint))
-        return prompts
+        read = {
+            category: self._validated(PromptsSection, self._mapping(("prompts", category)), ("prompts", category))
+            for category in self._mapping(("prompts",))
+        }
+        return {category: prompts.model_dump(exclude_none=True) for category, prompts in read.items()}
 
     @cached_property
     def _further(self) -> dict[str, type[ColumnsSection]]:
@@ -354,6 +331,29 @@ class Sections:
         used = [name for name in components.names("columns") if self.raw.get(name) is not None]
         found = {name: components.named("columns", name) for name in used}
         return dict(sorted(found.items(), key=lambda one: not one[1].protocol))
+
+    def _trackers(self) -> dict[str, PlainParameters]:
+        """Reads names, each perhaps with its parameters, in a list or a mapping."""
+        written = self.raw.get("trackers") or []
+        found: dict[str, PlainParameters] = {}
+        for entry in written if isinstance(written, list) else [written]:
+            for name in entry if isinstance(entry, dict) else [entry]:
+                place = ("trackers", str(name))
+                try:
+                    cls = components.named("tracker", registered("tracker")(name))
+                except ValueError as error:
+                    self.faults.add(("trackers",), str(error))
+                    continue
+                if name in found:
+                    self.faults.add(place, Text("given twice; keep one of them"))
+                given = self._as_mapping(place, entry[name] if isinstance(entry, dict) else None)
+                given = {key: value for key, value in given.items() if value is not None}
+                for key, value in given.items():
+                    if isinstance(value, str) and not value.strip():
+                        self.faults.add((*place, key), Text("must be text, not {}", shown(value)))
+                checked = check_parameters(cls, given, place, self.faults, (), name)
+                found[name] = {key: checked.get(key, value) for key, value in given.items()}
+        return found
 
     def _columns(self, language: Language) -> dict[str, ColumnsSection]:
         """Reads what guests' keys ask for. Judges below such a key are written like others."""
@@ -364,10 +364,7 @@ class Sections:
                 names = tuple(name for name in written if self._further_judge((key, name), name, cls.protocol))
                 found[key] = cls.of_judges(names)
             elif written:
-                section = self._validated(cls, written, (key,))
-                if not self.faults.within((key,)):
-                    at = partial(lambda key, below, wrong: self.faults.add((key, below), wrong), key)
-                    found[key] = section.completed(language, self.asked, at)
+                found[key] = self._validated(cls, written, (key,), language=language, judges=self.asked)
         return found
 
     def _further_judge(self, place: Place, name: str, protocol: str) -> bool:
@@ -386,25 +383,20 @@ class Sections:
 
     # -- values --
 
-    def _validated(self, model: type[S], values: Mapping[str, Any], place: Place) -> S:
-        """Returns `values` as a section; null is the same as not given."""
+    def _validated(self, model: type[S], values: Mapping[str, Any], place: Place, **context: object) -> S:
+        """Returns `values` as a section; null is the same as not given. `context` is for the section's own checks."""
         values = {key: value for key, value in values.items() if value is not None}
         try:
-            return model.model_validate_json(json.dumps(values), strict=True)
+            return model.model_validate_json(json.dumps(values), strict=True, context=context)
         except ValidationError as error:
             faults = explain(error, values)
         names = tuple(field.alias or name for name, field in model.model_fields.items())
         self._refuse_unknown(place, values, names)
         for where, text in faults:
-            if where[0] in names:
+            if not where or where[0] in names:
                 self.faults.add((*place, *where), text)
-        wrong = {where[0] for where, _ in faults}
+        wrong = {where[0] for where, _ in faults if where}
         return model.model_construct(**{key: value for key, value in values.items() if key not in wrong})
-
-    def _refuse_unregistered(self, kind: Kind, place: Place, name: str) -> None:
-        if name not in (known := components.names(kind)):
-            meant = did_you_mean(name, known) or Text("; there are: {}", known)
-            self.faults.add(place, Text("{} is not {}{}", shown(name), components.WORDS[kind], meant))
 
     def _refuse_unknown(
         self, place: Place, written: Mapping[str, Any], names: tuple[str, ...], misplaced: tuple[str, ...] = ()
@@ -418,9 +410,11 @@ class Sections:
                 hint = Text("the keys here are {}", names)
                 self.faults.add((*place, key), explain_unknown_key((*place, key), names, hint))
 
-    def _mapping(self, place: Place) -> dict[str, Any]:
+    def _mapping(self, place: Place) -> Unchecked:
         """Returns the mapping at `place`, empty if nothing is there; notes a fault for any other value."""
-        value = self._at(place)
+        return self._as_mapping(place, self._at(place))
+
+    def _as_mapping(self, place: Place, value: Any) -> Unchecked:
         if isinstance(value, dict):
             return value
         if value is not None:
@@ -465,14 +459,6 @@ def _name_problem(name: str, others: Mapping[str, object]) -> str:
     return Text("differs from `{}` only in case, which some file systems do not distinguish", same) if same else ""
 
 
-def _as_list(key: str, value: Any) -> Any:
-    """Accepts a filter's single word without brackets, and ids that look like numbers."""
-    if key == "limit":
-        return value
-    values = value if isinstance(value, list) else [value]
-    return [str(v) if key == "sample_ids" and type(v) is int else v for v in values]
-
-
 def _with_home(value: Any) -> Any:
     """Returns a copy with the home directory in place of a leading `~/`."""
     if isinstance(value, dict):
@@ -482,45 +468,10 @@ def _with_home(value: Any) -> Any:
     return os.path.expanduser(value) if isinstance(value, str) and value.startswith("~/") else value
 
 
-# -- `trackers`: names, each perhaps with its parameters, in a list or a mapping --
-
-
-def _read_trackers(written: Any, faults: Faults) -> dict[str, dict[str, Any]]:
-    """Returns each tracker's parameters by name. Faults are noted, not raised."""
-    place: Place = ("trackers",)
-    entries = written if isinstance(written, list) else [written] if written else []
-    found: dict[str, dict[str, Any]] = {}
-    for entry in entries:
-        for name, parameters in (entry if isinstance(entry, dict) else {entry: None}).items():
-            known = components.names("tracker")
-            if not isinstance(name, str) or name not in known:
-                meant = did_you_mean(str(name), known) or Text("; there are: {}", known)
-                faults.add(place, Text("{} is not {}{}", shown(name), components.WORDS["tracker"], meant))
-            elif name in found:
-                faults.add((*place, name), Text("given twice; keep one of them"))
-            else:
-                found[name] = _of_tracker(name, parameters, faults)
-    return found
-
-
-def _of_tracker(name: str, written: Any, faults: Faults) -> dict[str, Any]:
-    place = ("trackers", name)
-    if written is not None and not isinstance(written, dict):
-        faults.add(place, Text("takes keys with values, not {}", shown(written)))
-        return {}
-    given = {key: value for key, value in (written or {}).items() if value is not None}
-    for key, value in given.items():
-        if isinstance(value, str) and not value.strip():
-            faults.add((*place, key), Text("must be text, not {}", shown(value)))
-    checked = check_parameters(components.named("tracker", name), given, place, faults, (), name)
-    return {key: checked.get(key, value) for key, value in given.items()}
-
-
 DEFAULT_PROTOCOL = "rubric"
 MEASURING_PROTOCOL = "numbers"
 """Protocol of judges that measure instead of answering questions."""
-WHICH = tuple(CLASS_KEYS)
-PROTOCOL_KEYS = (*WHICH, "retries")
+PROTOCOL_KEYS = (*CLASS_KEYS, "retries")
 """Keys that are not parameters of the protocol's class."""
 
 Found = tuple[str, str, type[Any] | None]
@@ -537,7 +488,7 @@ class Layer:
     @property
     def named(self) -> tuple[Any, ...] | None:
         """The protocol it names; None if it names none. A layer that names another protocol discards those before."""
-        names = tuple(self.keys.get(key) for key in WHICH)
+        names = tuple(self.keys.get(key) for key in CLASS_KEYS)
         return names if any(name is not None for name in names) else None
 
 
@@ -559,7 +510,7 @@ class JudgeDraft:
 
 
 def own_layer(
-    judge_class: type[Any] | None, written: Mapping[str, Any], params: dict[str, Any], place: Place, faults: Faults
+    judge_class: type[Any] | None, written: Mapping[str, Any], params: PlainParameters, place: Place, faults: Faults
 ) -> Layer:
     """Returns the `protocol` of the judge at `place`, as `written`, with `images` moved from its `params`.
 
@@ -699,7 +650,7 @@ class Protocols:
 
     def _given(
         self, judge: JudgeDraft, cls: type[Any], own: Mapping[str, Any], which: Place, named: str
-    ) -> dict[str, Any]:
+    ) -> PlainParameters:
         """Returns what the class is given besides its `own` parameters; `which` is the place of its name."""
         names, add, called = declared(cls), self.faults.add, judge.section.type or judge.section.class_path
         given = {key: value for key, value in self.filled_in.items() if key in names and key not in own and value}
@@ -723,7 +674,7 @@ class Protocols:
         return given
 
     @staying_here()
-    def _measures(self, judge: JudgeDraft) -> dict[str, Any]:
+    def _measures(self, judge: JudgeDraft) -> dict[str, dict[str, object]]:
         cls: Any = judge.judge_class
         try:
             return {

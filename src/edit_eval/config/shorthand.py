@@ -20,6 +20,7 @@ from edit_eval.config import components
 from edit_eval.config.faults import did_you_mean, nearest_path
 from edit_eval.config.sections import NAME
 from edit_eval.errors import ConfigurationError
+from edit_eval.json_values import Unchecked
 from edit_eval.judges.closed_judges import MAKERS, judge_of
 from edit_eval.pictures import slug
 from edit_eval.text import Text
@@ -38,7 +39,7 @@ class ModelDraft:
     """One model of a configuration."""
 
     name: str
-    section: dict[str, Any]
+    section: Unchecked
     words: str
     wants_device: bool = False
 
@@ -148,7 +149,7 @@ def plain_name(text: str) -> str:
     return name if NAME.fullmatch(name) else slug(name) or "model"
 
 
-def on_devices(section: Mapping[str, Any], devices: str) -> dict[str, Any]:
+def on_devices(section: Mapping[str, Any], devices: str) -> Unchecked:
     """Returns a section with the given devices."""
     written: Any = devices
     if re.fullmatch(r"\d+(,\d+)*", devices):

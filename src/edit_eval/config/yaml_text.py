@@ -19,6 +19,7 @@ import yaml
 
 from edit_eval.config.faults import Faults, Place, nearest_path
 from edit_eval.errors import ConfigurationError
+from edit_eval.json_values import Unchecked
 from edit_eval.text import Text
 
 LARGEST_FILE = 4 << 20  # bytes; a configuration with all its prompts has some tens of thousands
@@ -190,10 +191,10 @@ class _Values:
         finally:
             self._open.discard(id(node))
 
-    def _mapping(self, node: yaml.MappingNode) -> dict[str, Any]:
+    def _mapping(self, node: yaml.MappingNode) -> Unchecked:
         self._refuse_tag(node, "map")
-        values: dict[str, Any] = {}
-        merged: dict[str, Any] = {}
+        values: Unchecked = {}
+        merged: Unchecked = {}
         for key_node, value_node in node.value:
             if key_node.tag == "tag:yaml.org,2002:merge":
                 found = self.value(value_node)
@@ -284,7 +285,7 @@ def _is_block(text: str) -> bool:
 
 
 def apply_overrides(
-    raw: dict[str, Any], overrides: str | Sequence[str] | Mapping[str, Any], faults: Faults
+    raw: Unchecked, overrides: str | Sequence[str] | Mapping[str, Any], faults: Faults
 ) -> list[tuple[Place, Any]]:
     """Applies each `dotted.key=value` in order, in place; values are YAML, and an index leads into a list.
 
@@ -310,14 +311,14 @@ def apply_overrides(
     return applied
 
 
-def filled(section: dict[str, Any], key: str) -> Any:
+def filled(section: Unchecked, key: str) -> Any:
     """Returns the value at a key, first setting it to a new mapping if nothing is there."""
     if section.get(key) is None:
         section[key] = {}
     return section[key]
 
 
-def _set(target: dict[str, Any] | list[Any], keys: list[str], value: Any, dotted: str, faults: Faults) -> Place:
+def _set(target: Unchecked | list[Any], keys: list[str], value: Any, dotted: str, faults: Faults) -> Place:
     place: Place = ()
     inner: Any = target
     while keys:
@@ -342,7 +343,7 @@ def _set(target: dict[str, Any] | list[Any], keys: list[str], value: Any, dotted
     return place
 
 
-def _next_key(target: dict[str, Any] | list[Any], keys: list[str]) -> tuple[str, list[str]]:
+def _next_key(target: Unchecked | list[Any], keys: list[str]) -> tuple[str, list[str]]:
     """Returns the next key and the rest; also finds keys of the file with dots in them (`qwen3.5`)."""
     if isinstance(target, dict):
         for length in range(len(keys), 1, -1):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -29,6 +29,28 @@ class EditRequest:
         return self.pictures["source"]
 
 
+class EditPrice(TypedDict, total=False):
+    """What an edit costs that somebody else makes, in US dollars."""
+
+    usual: float | None
+    """None: not known."""
+    most: float | None
+    """With all attempts."""
+    told: str
+    """`told` by the provider, or `computed`."""
+    date: str
+    source: str
+
+
+class Charged(TypedDict):
+    """What an edit has cost, with each attempt that may have been charged."""
+
+    usd: float
+    told: bool
+    """True if the provider said so."""
+    attempts: int
+
+
 class EditModel(Protocol):
     """One replica of an edit model in a process of its own.
 
@@ -51,12 +73,11 @@ class EditModel(Protocol):
     * static and as light: `card(parameters) -> dict[str, str]`, what is known about the model before it is loaded
       (`licence`, `terms`, `canvas_rule`, ...): `doctor` and `plan` show it, its `note` first. And `presets() -> list`
       of such cards, each with its `model_name`, for all models known by name: `describe` lists them.
-    * static and as light: `prices(parameters) -> dict | None`, what an edit costs in US dollars if somebody else makes
-      it: `usual`, `most` (with all attempts), `told` (`told` or `computed`), `date` and `source`. Such a model has
-      `charged() -> dict`, called in the thread of an edit after it: `usd`, `told` (True if the provider said so) and
-      `attempts` of that edit, with each attempt that may have been charged.
+    * static and as light: `prices(parameters) -> EditPrice | None`, if somebody else makes its edits. Such a model has
+      `charged() -> Charged`, called in the thread of an edit after it.
     * static and as light: `duration(parameters) -> tuple[float, float, str] | None`, seconds of a load and of an edit
-      as measured by others, and the source; for `plan`.
+      as measured by others on a GPU, and the source; for `plan`. `duration_anywhere` says the same of a model that is
+      as fast without one.
     * a keyword `offload` in `load`, if it can keep weights in host memory (`none`, `model`, `group`).
     * a keyword `server` in `load` (`edit_eval.endpoints.serving.ServerEnvironment`), if its parameter `serve` has a
       server started for it.

@@ -36,7 +36,9 @@ from edit_eval.edit_models.preset_table import PIPELINE
 from edit_eval.edit_models.presets import PROMPTS, Pipeline, Settings, settle, size_for
 from edit_eval.edit_models.release_table import COUNTED, RELEASE, RELEASES
 from edit_eval.errors import LoadError, PictureError
+from edit_eval.json_values import JsonObject
 from edit_eval.pretrained import folders
+from edit_eval.pretrained.folders import Keywords
 from edit_eval.pretrained.loading import (
     WITHOUT_CUDNN,
     check_call,
@@ -53,8 +55,6 @@ from edit_eval.pretrained.processors import IMAGE_BACKEND, load_any_processor
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-
-REGISTERED = {"diffusers": "DiffusersModel"}
 
 PARTS = (
     "transformer",
@@ -79,7 +79,7 @@ RESULTS = ("images", "image", "frames")
 class PipelineParameters:
     """What decides the pixels of any pipeline."""
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
     model_name: str
     """A folder, or a name on the Hugging Face Hub."""
@@ -156,7 +156,7 @@ class DiffusersModel:
         return " ".join([weights, *(lora_revision(lora) for lora in parameters.loras)]).strip()
 
     @staticmethod
-    def effective(parameters: Parameters) -> dict[str, Any]:
+    def effective(parameters: Parameters) -> JsonObject:
         """Returns everything passed to the pipeline's call for each edit, including defaults."""
         return settings_of(parameters, index_of(parameters)).plain
 
@@ -267,7 +267,7 @@ class DiffusersModel:
         _refuse_unknown(pipeline_class, inspect.signature(pipeline_class.__call__).parameters, settings)
         by_function = self.parameters.canvas if settings.pipeline.canvas.lever == "calculate_dimensions" else None
         self._call = call_on_canvas(pipeline_class, by_function)  # fails before minutes of loading if it is impossible
-        found: dict[str, Any] = {name: (location, {}) for name, _, _ in folders.parts_in(location.index)}
+        found: Keywords = {name: (location, {}) for name, _, _ in folders.parts_in(location.index)}
         parts = self._parts(found, settings.pipeline, devices, offload)
         return pipeline_class.from_pretrained(location.name, **parts, **location.keywords)
 
@@ -297,7 +297,7 @@ class DiffusersModel:
         row: Pipeline,
         devices: Sequence[str],
         offload: str,
-    ) -> dict[str, Any]:
+    ) -> Keywords:
         """Returns the networks on their devices, and the processors that would need torchvision.
 
         `found` has for each part its model, and where in it the part is, if not in the folder of its name.
@@ -305,7 +305,7 @@ class DiffusersModel:
         import torch
 
         parameters = self.parameters
-        parts: dict[str, Any] = {}
+        parts: Keywords = {}
         for name, (location, place) in found.items():
             library, class_name = location.index[name]
             part_class = class_of_part(location, name)
@@ -343,7 +343,7 @@ class DiffusersModel:
                 f"the source is {long.width} x {long.height} pixels; {row.family} takes no picture that is longer than "
                 f"{row.longest} times its shorter side"
             )
-        given: dict[str, Any] = dict(settings.guidance)
+        given: Keywords = dict(settings.guidance)
         if settings.steps is not None:
             given["num_inference_steps"] = settings.steps
         if settings.negative is not None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from edit_eval.edit_models.presets import Pipeline, Settings
 from edit_eval.errors import LoadError, PictureError
 from edit_eval.pretrained import folders
-from edit_eval.pretrained.folders import Location
+from edit_eval.pretrained.folders import Keywords, Location
 from edit_eval.pretrained.loading import (
     check_complete,
     check_value,
@@ -49,7 +49,7 @@ def load_part(
     """
     library, _ = location.index[name]
     part_class = class_of_part(location, name)
-    settings: dict[str, Any] = {"use_safetensors": True, "subfolder": name, **location.keywords, **load}
+    settings: Keywords = {"use_safetensors": True, "subfolder": name, **location.keywords, **load}
     settings[_dtype_keyword(library)] = dtype_named(settings.pop("dtype", dtype))
     if offload == "none":
         settings.setdefault("device_map", device_map(devices))
@@ -88,7 +88,7 @@ def check_load(load: Mapping[str, Any], parts: Sequence[str]) -> None:
                 raise ValueError(f"load: {', '.join(clash)} cannot be set there")
 
 
-def keywords_for(part: str, parts: Sequence[str], load: Mapping[str, Any]) -> dict[str, Any]:
+def keywords_for(part: str, parts: Sequence[str], load: Mapping[str, Any]) -> Keywords:
     """Returns the entries of the parameter `load` for one part: its own, and all keys that are not a part's name."""
     own = load.get(part) or {}
     return {**{key: value for key, value in load.items() if key not in parts}, **own}
@@ -198,7 +198,7 @@ def pass_token_types(encoder: Any) -> None:
     without them; the pipelines of diffusers drop them (diffusers issue 14194).
     """
 
-    def add(module: Any, given: Any, keywords: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    def add(module: Any, given: Any, keywords: Keywords) -> tuple[Any, Keywords]:
         ids = keywords.get("input_ids")
         if ids is None or keywords.get("image_grid_thw") is None or keywords.get("mm_token_type_ids") is not None:
             return given, keywords
@@ -256,7 +256,7 @@ def loops_of(pipeline: Any) -> list[Any]:
     return found
 
 
-def part_locations(pipeline: Any, location: Location) -> dict[str, tuple[Location, dict[str, Any]]]:
+def part_locations(pipeline: Any, location: Location) -> dict[str, tuple[Location, Keywords]]:
     """Returns the location of each part that the blocks need and do not create, and its own keywords for loading."""
     found = {}
     for name in pipeline.pretrained_component_names:
@@ -287,7 +287,7 @@ def load_rest(pipeline: Any, parts: Mapping[str, Any], commits: Mapping[str, str
 class Lora:
     """One adapter."""
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
     name: str
     """A file, a folder, or a name on the Hugging Face Hub."""

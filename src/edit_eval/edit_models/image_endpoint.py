@@ -28,7 +28,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from edit_eval.edit_models.contract import EditRequest, OnStep
+from edit_eval.edit_models.contract import Charged, EditPrice, EditRequest, OnStep
 from edit_eval.edit_models.image_servers import (
     FINISHED,
     FLAGS,
@@ -52,13 +52,13 @@ from edit_eval.endpoints.client import (
 from edit_eval.endpoints.engines import Route
 from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.errors import LoadError, ModelError, PictureError, Refused
+from edit_eval.json_values import JsonObject
 from edit_eval.pictures import UNREPEATABLE, pixel_digest, png, read_picture, scaled
 from edit_eval.pretrained import folders
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-REGISTERED = {"image_endpoint": "ImageEndpoint"}
 
 TAKEN_BY_CALL = ("model", "prompt", "image", "image[]", "url", "url[]", "n", "size", "seed", "stream")
 LONGEST_PICTURE = 64 * 2**20
@@ -159,7 +159,7 @@ class ImageEndpoint:
         return {"leaves": f"pictures and instructions, for {host}"} if host else {}
 
     @staticmethod
-    def prices(parameters: ImageEndpoint.Parameters) -> dict[str, Any] | None:
+    def prices(parameters: ImageEndpoint.Parameters) -> EditPrice | None:
         """Returns what an edit costs (see `edit_models.contract`); None without a price."""
         price = parameters.edit_price
         if price is None:
@@ -168,7 +168,7 @@ class ImageEndpoint:
         most = price * (parameters.retries + 2 + (4 + parameters.retries + 2) * parameters.probe)
         return {"usual": price, "most": most, "told": "computed", "source": "edit_price"}
 
-    def charged(self) -> dict[str, Any]:
+    def charged(self) -> Charged:
         """Returns what the requests since the last call have cost: as the proxy told it, else at `edit_price`."""
         attempts = self.client.answered() + self.client.lost()
         costs, self._costs = self._costs, []
@@ -276,7 +276,7 @@ class ImageEndpoint:
 
     def _fields(self, size: tuple[int, int], seed: int, *, tiny: bool) -> dict[str, str]:
         p, dialect = self.parameters, self._dialect
-        fields: dict[str, Any] = {**dialect.fields}
+        fields: JsonObject = {**dialect.fields}
         if dialect.seed:
             fields["seed"] = seed
         if p.size == "auto":

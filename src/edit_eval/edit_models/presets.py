@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from edit_eval.errors import ConfigurationError
+from edit_eval.json_values import JsonObject
 from edit_eval.text import Text
 
 UNKNOWN = "not established"
@@ -137,7 +138,7 @@ class Settings:
     call: Mapping[str, Any]
 
     @property
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> JsonObject:
         """What determines pixels, for keys."""
         return {
             "pipeline": self.pipeline.name,

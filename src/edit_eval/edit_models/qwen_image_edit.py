@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 from edit_eval.edit_models.diffusers import DiffusersModel, PipelineParameters, of_qwen_image
 from edit_eval.edit_models.diffusers_pipeline import Lora
 from edit_eval.edit_models.preset_lookup import index_of, settings_of
-
-REGISTERED = {"qwen_image_edit": "QwenImageEdit"}
+from edit_eval.json_values import JsonObject
 
 
 class QwenImageEdit(DiffusersModel):
@@ -42,7 +41,7 @@ class QwenImageEdit(DiffusersModel):
             return {"true_cfg_scale": self.true_cfg_scale}
 
     @staticmethod
-    def effective(parameters: Any) -> dict[str, Any]:
+    def effective(parameters: Any) -> JsonObject:
         """Like `diffusers`, without the pipeline.
 
         For an unknown name on the Hub that is known only once the model is there, and must not change a key.

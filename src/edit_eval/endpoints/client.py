@@ -51,6 +51,7 @@ from edit_eval.endpoints.transport import (
     wait_in,
 )
 from edit_eval.errors import LoadError, ModelError
+from edit_eval.json_values import Unchecked
 from edit_eval.privacy import Secrets
 
 T = TypeVar("T")
@@ -82,7 +83,7 @@ NOT_IN_THE_KEY: dict[str, bool] = {"in_key": False}
 class ServerParameters:
     """Which model is asked, and how its server is reached: what the parameters of all such classes begin with."""
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
     route: ClassVar[Route] = "chat"
     """What the server is asked for."""
 
@@ -284,9 +285,12 @@ class Client:
     def briefly(self) -> Iterator[None]:
         """Opens, with few retries and short deadlines within its block, and closes."""
         kept = self.served
-        seconds = {"attempt_timeout": kept.attempt_timeout, "deadline": kept.deadline}
-        soon: dict[str, Any] = {name: min(value, EXAMINED_SECONDS) for name, value in seconds.items()}
-        self.served = replace(kept, retries=min(kept.retries, 1), **soon)
+        self.served = replace(
+            kept,
+            retries=min(kept.retries, 1),
+            attempt_timeout=min(kept.attempt_timeout, EXAMINED_SECONDS),
+            deadline=min(kept.deadline, EXAMINED_SECONDS),
+        )
         self.open()
         try:
             yield
@@ -755,6 +759,6 @@ async def listed_models(client: Client) -> list[str]:
     return [str(entry["id"]) for entry in _entries(plain(listed)) if "id" in entry]
 
 
-def _entries(listed: Any) -> list[dict[str, Any]]:
+def _entries(listed: Any) -> list[Unchecked]:
     data = listed.get("data") if isinstance(listed, dict) else None
     return [one for one in data if isinstance(one, dict)] if isinstance(data, list) else []

@@ -30,7 +30,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, ClassVar
+from typing import IO, ClassVar
 
 from edit_eval.endpoints.engines import ENGINES, HEALTH, MODELS, OURS, PATHS, EngineName, Route, ServingEngine, given
 from edit_eval.errors import LoadError
@@ -121,7 +121,7 @@ VERSION = "import sys; from importlib import metadata; print(metadata.version(sy
 class Serve:
     """Which server edit-eval starts for a model."""
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
     engine: EngineName
     """What is started; `command` is a server of your own."""

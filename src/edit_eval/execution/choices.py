@@ -17,6 +17,7 @@ from edit_eval.execution.machine.fitting import (
     weights_of,
 )
 from edit_eval.execution.machine.weights import GIB, Weights, expert_bytes
+from edit_eval.json_values import JsonObject
 from edit_eval.scheduling.tasks import Model
 from edit_eval.text import Text
 
@@ -81,7 +82,7 @@ class Choices:
         """Those that a run says at its start."""
         return [choice.sentence for choice in self._both if choice.automatic and choice.weighed]
 
-    def as_plain(self) -> dict[str, Any]:
+    def as_plain(self) -> JsonObject:
         """`{setting: {"value": ..., "reason": ...}}`, for the records."""
         return {choice.setting: {"value": choice.value, "reason": choice.reason} for choice in self._both}
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
+from edit_eval.json_values import JsonObject
 from edit_eval.text import Text
 
 Level = Literal["ok", "note", "warning", "problem"]
@@ -40,7 +41,7 @@ class Finding:
         """True if this would stop the run."""
         return self.level == "problem"
 
-    def as_plain(self) -> dict[str, Any]:
+    def as_plain(self) -> JsonObject:
         """Returns it as plain values, for JSON."""
         return {
             "area": self.area,

@@ -36,6 +36,7 @@ from edit_eval.execution.machine.space import what_is_short
 from edit_eval.execution.shards import shards_of, turn_to_load
 from edit_eval.execution.spectator import Spectator
 from edit_eval.experiment import Experiment
+from edit_eval.json_values import JsonObject
 from edit_eval.records import Sample, Status
 from edit_eval.scheduling.batches import batches_of, companies
 from edit_eval.scheduling.estimates import Estimates, roughly
@@ -379,7 +380,7 @@ def _versions() -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
-def environment_record(layout: Layout, machine: Machine) -> dict[str, Any]:
+def environment_record(layout: Layout, machine: Machine) -> JsonObject:
     """Returns what results depend on besides their keys: versions and devices. Recorded, not hashed; no variables."""
     return {
         "python": platform.python_version(),
@@ -394,7 +395,7 @@ def environment_record(layout: Layout, machine: Machine) -> dict[str, Any]:
     }
 
 
-def machines_record(machine: Machine) -> dict[str, Any]:
+def machines_record(machine: Machine) -> JsonObject:
     """Returns the GPUs and, of a cluster, its machines."""
     seen = machine.gpus() or ()
     gpus = [{"name": g.name, "title": g.title, "uuid": g.uuid, "memory": g.memory} for g in seen]

@@ -21,6 +21,7 @@ from typing import Any
 from edit_eval.config.components import locate, named
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.spectator import Spectator
+from edit_eval.json_values import Unchecked
 from edit_eval.pictures import write_durably
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.text import Text
@@ -126,7 +127,7 @@ class _Process:
         self._parameters, self._more = dict(parameters), order
         self._name, self._heard, self.over = name, b"", False
         try:
-            self._state: dict[str, Any] = json.loads(self._file.read_text("utf-8"))
+            self._state: Unchecked = json.loads(self._file.read_text("utf-8"))
         except (OSError, ValueError):
             self._state = {}
         if not isinstance(self._state, dict) or self._state.get("parameters") != self._parameters:

@@ -37,12 +37,13 @@ from edit_eval.endpoints.client import (
 )
 from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.errors import LoadError
+from edit_eval.json_values import JsonObject
 from edit_eval.judges.answers import tokens_given
 from edit_eval.judges.chat_interfaces import CHAT_COMPLETIONS, Chat, Completion
 from edit_eval.judges.chat_probe import LOGPROBS_ROAD, ONE_WORD, Fields, Probe, WayOfAsking
 from edit_eval.judges.chat_servers import Decision, wording
 from edit_eval.judges.closed_judges import MAKERS, address_of_maker, cards_of_makers, judge_of, way_of
-from edit_eval.judges.contract import PROBABILITIES, AnswerForm, JudgeRequest
+from edit_eval.judges.contract import PROBABILITIES, AnswerForm, AnswerPrice, JudgeRequest
 from edit_eval.judges.generation import seed_of
 from edit_eval.pictures import pixel_digest, png, scaled
 from edit_eval.pretrained import folders
@@ -51,8 +52,6 @@ from edit_eval.records import Reply, Status
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-
-REGISTERED = {"chat_endpoint": "ChatEndpoint"}
 
 LONGEST_ANSWER = 512
 """Most tokens that `max_tokens: auto` allows."""
@@ -196,7 +195,7 @@ class ChatEndpoint:
         return cards_of_makers()
 
     @staticmethod
-    def prices(parameters: Parameters) -> dict[str, Any] | None:
+    def prices(parameters: Parameters) -> AnswerPrice | None:
         """Returns what a million tokens cost, and how many an answer has at most; None without a price."""
         row = judge_of(parameters.api, parameters.model) if parameters.api else None
         price = parameters.price or (row.price if row is not None else None)
@@ -318,7 +317,7 @@ class ChatEndpoint:
 
         return ask
 
-    def _body(self, request: JudgeRequest, more: Fields) -> dict[str, Any]:
+    def _body(self, request: JudgeRequest, more: Fields) -> JsonObject:
         p, pictures = self.parameters, list(request.pictures.values())
         if request.form == PROBABILITIES:  # nothing is sampled, and some servers would scale by the temperature first
             temperature = p.temperature and 0.0
@@ -329,7 +328,7 @@ class ChatEndpoint:
         seed = seed_of(request) if p.temperature else None
         return self._chat(request.system, request.user, pictures, limit, more, p.temperature, p.thinking, seed)
 
-    def _canary(self, text: str, tokens: int, more: Fields) -> dict[str, Any]:
+    def _canary(self, text: str, tokens: int, more: Fields) -> JsonObject:
         p = self.parameters
         pictures, thinking = [_one_colour()], None if p.thinking == "on" else p.thinking  # there is nothing to think of
         return self._chat("", text, pictures, p.max_tokens and tokens, more, p.temperature, thinking, room=PROBE_ROOM)
@@ -345,7 +344,7 @@ class ChatEndpoint:
         thinking: str | None,
         seed: int | None = None,
         room: int | None = None,
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         call = self.parameters.call
         chat = Chat(
             model=self.parameters.model,
@@ -374,7 +373,7 @@ class ChatEndpoint:
 
     # -- replies --
 
-    def _asked(self, body: dict[str, Any]) -> Ask[Completion]:
+    def _asked(self, body: JsonObject) -> Ask[Completion]:
         path = self._interface.path.format(model=self.parameters.model)
         posted = self.client.posted(path, body, query=self.parameters.call.get("extra_query"))
 

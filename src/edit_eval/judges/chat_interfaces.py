@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from edit_eval.json_values import JsonObject
 from edit_eval.judges.chat_servers import DECISIONS, LOGPROBS, SCHEMAS, SLOT, THINKING, THINKING_BUDGETS, Decision, Way
 from edit_eval.records import Status
 
@@ -75,7 +76,7 @@ class ChatInterface:
     """Name and form of the header for the key; None: OpenAI's."""
     headers: Mapping[str, str] = field(default_factory=dict)
     """Further ones."""
-    body: Callable[[Chat], dict[str, Any]]
+    body: Callable[[Chat], JsonObject]
     read: Callable[[Mapping[str, Any]], Completion | None]
     """None: it is no answer of this interface."""
     taken: tuple[str, ...]
@@ -125,13 +126,13 @@ THOUGHTS = ("reasoning_content", "reasoning")
 """Where servers put thoughts: SGLang, transformers, llama.cpp and older vLLM; vLLM 0.33."""
 
 
-def _chat_body(chat: Chat) -> dict[str, Any]:
-    shown = [{"type": "image_url", "image_url": {"url": url}} for url in chat.pictures]
-    messages: list[dict[str, Any]] = [{"role": "user", "content": [*shown, {"type": "text", "text": chat.user}]}]
+def _chat_body(chat: Chat) -> JsonObject:
+    shown: list[JsonObject] = [{"type": "image_url", "image_url": {"url": url}} for url in chat.pictures]
+    messages: list[JsonObject] = [{"role": "user", "content": [*shown, {"type": "text", "text": chat.user}]}]
     if chat.system:
         messages.insert(0, {"role": "system", "content": chat.system})
     call = {name: value for name, value in chat.call.items() if name not in ("extra_body", "extra_query")}
-    body: dict[str, Any] = {} if chat.seed is None else {"seed": chat.seed}
+    body: JsonObject = {} if chat.seed is None else {"seed": chat.seed}
     body |= {"model": chat.model, "messages": messages, **chat.settings, **call}
     if chat.limit is not None:
         body = {chat.limited_by or "max_tokens": chat.limit, **body}
@@ -198,12 +199,12 @@ _UNENDED = {"max_tokens": Status.CUT_OFF, "model_context_window_exceeded": Statu
 _ENDED = ("end_turn", "stop_sequence")
 
 
-def _messages_body(chat: Chat) -> dict[str, Any]:
-    shown = [
+def _messages_body(chat: Chat) -> JsonObject:
+    shown: list[JsonObject] = [
         {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": one}} for one in chat.base64
     ]
-    content = [*shown, {"type": "text", "text": chat.user}]
-    body: dict[str, Any] = {"model": chat.model, "max_tokens": chat.limit}
+    content: list[JsonObject] = [*shown, {"type": "text", "text": chat.user}]
+    body: JsonObject = {"model": chat.model, "max_tokens": chat.limit}
     if chat.system:
         body["system"] = chat.system
     if chat.temperature is not None:
@@ -270,12 +271,12 @@ _BESIDE = ("safetySettings", "tools", "toolConfig", "cachedContent", "labels", "
 """Fields of a request that are no `generationConfig`."""
 
 
-def _generate_body(chat: Chat) -> dict[str, Any]:
+def _generate_body(chat: Chat) -> JsonObject:
     shown = [{"inlineData": {"mimeType": "image/png", "data": one}} for one in chat.base64]
-    given: dict[str, Any] = {"maxOutputTokens": chat.limit, "temperature": chat.temperature, "seed": chat.seed}
+    given: JsonObject = {"maxOutputTokens": chat.limit, "temperature": chat.temperature, "seed": chat.seed}
     settings = {name: value for name, value in given.items() if value is not None}
     settings |= {**chat.settings, **{name: value for name, value in chat.call.items() if name not in _BESIDE}}
-    body: dict[str, Any] = {"contents": [{"role": "user", "parts": [*shown, {"text": chat.user}]}]}
+    body: JsonObject = {"contents": [{"role": "user", "parts": [*shown, {"text": chat.user}]}]}
     if chat.system:
         body["systemInstruction"] = {"parts": [{"text": chat.system}]}
     beside = {name: value for name, value in chat.call.items() if name in _BESIDE}

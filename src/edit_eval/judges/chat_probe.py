@@ -17,6 +17,7 @@ from typing import Any
 
 from edit_eval.endpoints.client import Ask, Client, Failure, plain
 from edit_eval.errors import LoadError
+from edit_eval.json_values import JsonObject
 from edit_eval.judges.chat_interfaces import ChatInterface, Completion
 from edit_eval.judges.chat_servers import TOKEN_IDS, Decision, Way
 from edit_eval.judges.contract import PROBABILITIES, AnswerForm
@@ -113,7 +114,7 @@ class Probe:
             plan, said = self._probabilities(self._road, form.labels)
             self.found["probabilities"] = said
             return plan
-        fields: dict[str, Any] = {}
+        fields: JsonObject = {}
         if self._thinking is not None:
             fields |= self._thought()
         if form.schema:

@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from edit_eval.json_values import JsonObject
+
 SLOT = object()
 """Placeholder in a row for what is requested."""
 
@@ -31,7 +33,7 @@ class Way:
     """Keywords of a JSON schema that are refused, and left out."""
     source: str
 
-    def asks(self, value: object = None) -> dict[str, Any]:
+    def asks(self, value: object = None) -> JsonObject:
         """Returns the fields with `value` in their slot."""
         if self.values and isinstance(value, bool):
             value = self.values[value]
@@ -145,7 +147,7 @@ class Decision:
     """Where in the answer the mass on all labels may be."""
     source: str
 
-    def body(self, text: str, urls: Sequence[str], labels: Sequence[str]) -> dict[str, Any]:
+    def body(self, text: str, urls: Sequence[str], labels: Sequence[str]) -> JsonObject:
         """Returns the request's body without the model's name; `urls` are data URLs."""
         pictures: Any = list(urls)
         if self.pictures == "assets":

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from edit_eval.json_values import JsonObject
 from edit_eval.judges.chat_interfaces import GENERATE_CONTENT, MESSAGES, OPENAI, Chat, ChatInterface
 
 BUDGET = "thinking_tokens"
@@ -50,7 +51,7 @@ class ClosedJudge:
     date: str = "2026-11-28"
 
     @property
-    def sent(self) -> dict[str, Any]:
+    def sent(self) -> JsonObject:
         """What decides the requests: whatever is not as in a row that says nothing."""
         usual = ClosedJudge(models="", source="")
         names = ("limited_by", "temperature", "usual", "off", "on", "room")
@@ -74,7 +75,7 @@ class ClosedJudge:
             settings=_joined(switch, chat.settings),
         )
 
-    def switch(self, thinking: str | None, budget: int) -> dict[str, Any]:
+    def switch(self, thinking: str | None, budget: int) -> JsonObject:
         """Returns what is sent to switch thinking."""
         row = self.on if thinking == "on" else (self.off or {}) if thinking == "off" else self.usual
         return _filled(row, budget)
@@ -95,37 +96,37 @@ class Maker:
     """The first that fits counts."""
 
 
-def _filled(row: Mapping[str, Any], budget: int) -> dict[str, Any]:
+def _filled(row: Mapping[str, Any], budget: int) -> JsonObject:
     return {
         name: _filled(value, budget) if isinstance(value, Mapping) else budget if value == BUDGET else value
         for name, value in row.items()
     }
 
 
-def _joined(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+def _joined(one: Mapping[str, Any], other: Mapping[str, Any]) -> JsonObject:
     """Returns both; where both have a mapping (Anthropic's `output_config`), its entries from both."""
     both = {name for name in one if isinstance(one[name], Mapping) and isinstance(other.get(name), Mapping)}
     return {**one, **other, **{name: {**one[name], **other[name]} for name in both}}
 
 
-def _effort(level: str) -> dict[str, Any]:
+def _effort(level: str) -> JsonObject:
     return {"reasoning_effort": level}
 
 
-def _level(level: str) -> dict[str, Any]:
+def _level(level: str) -> JsonObject:
     return {"thinkingConfig": {"thinkingLevel": level}}
 
 
-def _tokens(budget: int | str) -> dict[str, Any]:
+def _tokens(budget: int | str) -> JsonObject:
     return {"thinkingConfig": {"thinkingBudget": budget}}
 
 
-def _claude(kind: str, effort: str = "") -> dict[str, Any]:
-    return {"thinking": {"type": kind}} | ({"output_config": {"effort": effort}} if effort else {})
+def _claude(kind: str, effort: str = "") -> JsonObject:
+    return {"thinking": {"type": kind}, **({"output_config": {"effort": effort}} if effort else {})}
 
 
 _NONE, _LOW, _MEDIUM = _effort("none"), _effort("low"), _effort("medium")
-_BY_BUDGET: dict[str, Any] = {"thinking": {"type": "enabled", "budget_tokens": BUDGET}}
+_BY_BUDGET: JsonObject = {"thinking": {"type": "enabled", "budget_tokens": BUDGET}}
 _PRICED = "prices: litellm 1.110.2, from the maker's page"
 _GPT = f"developers.openai.com: using GPT-6 (no temperature unless the effort is none); {_PRICED}"
 _GEMINI = f"ai.google.dev and docs.cloud.google.com: thinking levels, latest models (temperature is ignored); {_PRICED}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypedDict
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -52,6 +52,34 @@ class AnswerForm(NamedTuple):
     schema: str = ""
 
 
+class MeasuredValue(TypedDict, total=False):
+    """What a class that measures says of one of its values."""
+
+    lowest: float | None
+    """The end of its scale; None: open."""
+    highest: float | None
+    higher_is_better: bool
+    needs: Sequence[str]
+    """Pictures without which there is no such value, or a fact: `target_caption`, `target_text`."""
+    where: str
+    """Another value; if that is 0, this one does not apply."""
+
+
+class AnswerPrice(TypedDict):
+    """What a judge's answers cost that somebody else gives, in US dollars."""
+
+    read: float
+    """For a million tokens."""
+    written: float
+    longest: int
+    """Most tokens of an answer."""
+    attempts: int
+    load: float
+    """What loading it costs: its probes."""
+    date: str
+    source: str
+
+
 class Judge(Protocol):
     """One replica of a judge in a process of its own.
 
@@ -76,12 +104,11 @@ class Judge(Protocol):
     afterwards.
 
     A class that measures, and is asked nothing, has a static method `measures(parameters)`: for each value in `values`
-    of its replies a mapping with `lowest`, `highest` (None: open), `higher_is_better`, and `needs`, the pictures
-    without which there is no such value (or a fact that is passed as `user`: `target_caption`, `target_text`); the
-    first is the headline. Its protocol is `numbers`. A value that is undefined for a pair of pictures is left out of
-    `values`, and the reply's text says why. A value that may be meaningless for a pair (the likeness of a face if there
-    was none) names in `where` another value, present in every reply: if that is 0, it does not apply. The named value
-    need not be a measure, but one measure must have no `where`.
+    of its replies a `MeasuredValue` (a fact that it needs is passed as `user`); the first is the headline. Its protocol
+    is `numbers`. A value that is undefined for a pair of pictures is left out of `values`, and the reply's text says
+    why. A value that may be meaningless for a pair (the likeness of a face if there was none) names in `where` another
+    value, present in every reply: if that is 0, it does not apply. The named value need not be a measure, but one
+    measure must have no `where`.
 
     A class that can tell the probability of each of a request's `labels` (the form `probabilities`) has an attribute
     `probabilities = True`, and gives in `values` for each label the probability that the whole answer is this label,

@@ -11,20 +11,23 @@ from typing import TYPE_CHECKING, Any
 
 from edit_eval.errors import LoadError
 from edit_eval.judges.judge_table import Family
+from edit_eval.pretrained.folders import Keywords
 from edit_eval.pretrained.processors import WITH_VIDEO, check_processor, load_processor, load_with_pillow
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-    from edit_eval.judges.transformers import TransformersJudge
     from edit_eval.pretrained.folders import Location
 
 
-def judge_processor(location: Location, family: Family | None, parameters: TransformersJudge.Parameters) -> Any:
-    """Loads a model's processor for pictures and text, with the limits in `parameters`. Raises `LoadError`."""
-    limits = (("min_pixels", parameters.min_pixels), ("max_pixels", parameters.max_pixels))
-    areas = {name: area for name, area in limits if area is not None}
-    settings = parameters.image_settings
+def judge_processor(
+    model_name: str, location: Location, family: Family | None, areas: dict[str, int], settings: Keywords
+) -> Any:
+    """Loads a model's processor for pictures and text. Raises `LoadError`.
+
+    `areas` are what limits pictures, `min_pixels` and `max_pixels`, in pixels; `settings` replace the image
+    processor's own.
+    """
     if family and family.processor in WITH_VIDEO and not settings:
         processor = load_processor(location.name, family.processor, areas, **location.keywords)
     elif family and family.images:
@@ -34,10 +37,10 @@ def judge_processor(location: Location, family: Family | None, parameters: Trans
         from transformers import AutoProcessor
 
         processor = AutoProcessor.from_pretrained(location.name, **areas, **settings, **location.keywords)
-    check_processor(processor, parameters.model_name)
+    check_processor(processor, model_name)
     if not getattr(processor, "chat_template", None):
         raise LoadError(
-            f"{parameters.model_name} has no chat template (chat_template.jinja or chat_template.json), so how to "
+            f"{model_name} has no chat template (chat_template.jinja or chat_template.json), so how to "
             "prompt it is unknown; use an instruction-tuned model"
         )
     tokenizer = processor.tokenizer
@@ -47,7 +50,7 @@ def judge_processor(location: Location, family: Family | None, parameters: Trans
     return processor
 
 
-def _settings(location: Location, family: Family, areas: dict[str, int], given: dict[str, Any]) -> dict[str, Any]:
+def _settings(location: Location, family: Family, areas: dict[str, int], given: Keywords) -> Keywords:
     """Returns the image processor's settings that replace those in the model's files."""
     import transformers
 

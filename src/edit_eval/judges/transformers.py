@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from edit_eval.errors import LoadError, ModelError
+from edit_eval.json_values import JsonObject
 from edit_eval.judges.answers import score_line, tokens_given
 from edit_eval.judges.contract import PROBABILITIES, AnswerForm, JudgeRequest
 from edit_eval.judges.generation import (
@@ -39,6 +40,7 @@ from edit_eval.judges.generation import (
 from edit_eval.judges.judge_table import FAMILIES, Family, card_of, family_of_type, published
 from edit_eval.judges.processing import judge_processor, keep_levels, numbers_of_levels, patches, pixels, special_tokens
 from edit_eval.pretrained import folders
+from edit_eval.pretrained.folders import Keywords
 from edit_eval.pretrained.loading import (
     BESIDE_OTHERS,
     DTYPES,
@@ -58,8 +60,6 @@ from edit_eval.pretrained.loading import (
 from edit_eval.pretrained.processors import image_backend
 from edit_eval.records import Reply, Status
 
-REGISTERED = {"transformers": "TransformersJudge"}
-
 TAKEN_BY_LOAD = ("dtype", "torch_dtype", "device_map", "revision", "attn_implementation", "output_loading_info")
 TAKEN_BY_CALL = ("input_ids", "inputs", "attention_mask", "pixel_values", "max_new_tokens", "generation_config")
 TAKEN_BY_TEMPERATURE = ("do_sample", "temperature", "top_k", "top_p", "min_p", "num_beams")
@@ -71,7 +71,7 @@ EXPERTS = ("grouped_mm", "batched_mm", "eager")
 class LocalParameters:
     """What every judge has that runs through transformers."""
 
-    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
     model_name: str
     """A folder, or a name on the Hugging Face Hub."""
@@ -220,7 +220,9 @@ class TransformersJudge:
             from transformers import AutoModelForImageTextToText
 
             self._family = family_of_type(str(location.index.get("model_type")))
-            self._processor = judge_processor(location, self._family, parameters)
+            limits = {"min_pixels": parameters.min_pixels, "max_pixels": parameters.max_pixels}
+            areas = {limit: area for limit, area in limits.items() if area is not None}
+            self._processor = judge_processor(name, location, self._family, areas, parameters.image_settings)
             self._special_tokens = special_tokens(self._processor)
             thinking = self._settle_thinking()
             spread = "auto" if offload != "none" and not on_cpu(devices) else device_map(devices)
@@ -265,7 +267,7 @@ class TransformersJudge:
         ]
         if self._family is not None and not self._family.nested:
             pictures = [one for those in pictures for one in those]
-        keywords: dict[str, Any] = {"padding": True, "return_tensors": "pt"}
+        keywords: Keywords = {"padding": True, "return_tensors": "pt"}
         beginning = self._processor.tokenizer.bos_token
         if beginning and texts[0].startswith(beginning):
             keywords["add_special_tokens"] = False  # the template has already written them
@@ -366,7 +368,7 @@ class TransformersJudge:
             except ModelError as error:
                 raise LoadError(str(error)) from error
 
-    def _call(self, requests: Sequence[JudgeRequest], start: int, progress: ThoughtProgress) -> dict[str, Any]:
+    def _call(self, requests: Sequence[JudgeRequest], start: int, progress: ThoughtProgress) -> Keywords:
         """Returns further keywords of `generate`: those of the parameters, schema constraints, sampling."""
         call, temperature = self.parameters.call, self.parameters.temperature
         processors = []
@@ -428,13 +430,13 @@ class TransformersJudge:
     def _text(self, request: JudgeRequest) -> str:
         parts: list[dict[str, str]] = [{"type": "image"} for _ in request.pictures]
         parts.append({"type": "text", "text": self._plain(request.user)})
-        chat: list[dict[str, Any]] = [{"role": "user", "content": parts}]
+        chat: list[JsonObject] = [{"role": "user", "content": parts}]
         if request.system:
             system = [{"type": "text", "text": self._plain(request.system)}]
             chat.insert(0, {"role": "system", "content": system})
         return self._rendered(chat, self._thinks and request.form != PROBABILITIES)
 
-    def _rendered(self, chat: list[dict[str, Any]], thinks: bool) -> str:
+    def _rendered(self, chat: list[JsonObject], thinks: bool) -> str:
         switched = {self._switch: thinks} if self._switch else {}
         text: str = self._processor.apply_chat_template(chat, tokenize=False, add_generation_prompt=True, **switched)
         return text
@@ -452,7 +454,7 @@ class TransformersJudge:
             self._marks = Marks(family.opens, family.closes)
         template = self._processor.chat_template
         self._switch = switch_in(template if isinstance(template, str) else " ".join(template.values()))
-        probe = [{"role": "user", "content": [{"type": "text", "text": "?"}]}]
+        probe: list[JsonObject] = [{"role": "user", "content": [{"type": "text", "text": "?"}]}]
         rendered = {thinks: self._rendered(probe, thinks) for thinks in (True, False)}
         if rendered[True] == rendered[False]:  # a word of the template, not a switch
             self._switch = ""

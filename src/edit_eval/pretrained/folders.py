@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval.errors import ConfigurationError, LoadError
+from edit_eval.json_values import Unchecked
 from edit_eval.text import Text
 
 BLOCK_BYTES = 65536
@@ -19,6 +20,10 @@ BLOCKS = 256
 """Of a file larger than 256 blocks (16 MiB), 256 evenly spread blocks are read, including the first and the last."""
 
 IGNORED_SUFFIXES = {".md", ".png", ".jpg", ".jpeg", ".webp", ".gif", ".mp4", ".pdf", ".lock"}
+
+
+Keywords = dict[str, Any]
+"""Keyword arguments of a function of a library, which checks them: `from_pretrained`, a pipeline's call."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +34,7 @@ class Location:
     """Path of a folder, or name of a repository."""
     commit: str
     """The repository's commit; empty for a folder."""
-    index: dict[str, Any]
+    index: Unchecked
     """The file that lists the model's parts (`model_index.json`, `config.json`)."""
 
     @property
@@ -141,7 +146,7 @@ def locate(name: str, revision: str | None, index_file: str, kind: str) -> Locat
     return Location(name, path.parent.name, read_index(path))
 
 
-def read_index(path: Path) -> dict[str, Any]:
+def read_index(path: Path) -> Unchecked:
     """Returns the JSON object in a model's index file. Raises `LoadError`."""
     try:
         index = json.loads(path.read_text(encoding="utf-8"))

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from edit_eval.json_values import JsonObject
 from edit_eval.text import Text
 
 
@@ -53,7 +54,7 @@ def certified(protocol: Any) -> Certificate | None:
     return found if isinstance(found, Certificate) else None
 
 
-def certificate_of(protocol: Any) -> dict[str, Any]:
+def certificate_of(protocol: Any) -> JsonObject:
     """Returns what may be said of the authors' numbers of a judge's protocol, as plain data.
 
     `certified`; if it is, the fields of its `Certificate`; else `why` not.

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from edit_eval.judges.contract import PROBABILITIES
-from edit_eval.protocols.contract import Question, Score, Values, View
+from edit_eval.protocols.contract import Question, Score, Texts, Values, View
 from edit_eval.protocols.replies import list_schema, one_of, read_list, read_values, read_yes_or_no
 from edit_eval.records import Reading, Reply, Sample, Scale
 from edit_eval.rubrics import loading
-
-REGISTERED = {"checklist": "Checklist"}
 
 _EXPECTED = {"yes": 1.0, "no": 0.0, True: 1.0, False: 0.0}  # YAML reads a bare `yes` as true
 _FORMS = {"one_by_one": "text", "together": "json"}
@@ -106,7 +104,7 @@ class Checklist:
     }
 
     @staticmethod
-    def texts(parameters: Parameters) -> dict[str, Any]:
+    def texts(parameters: Parameters) -> Texts:
         """Returns the wording of the questions."""
         texts = dict(loading.packaged("checklist.v1", parameters.language)[parameters.asked])
         if parameters.answer == PROBABILITIES:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 from typing import Protocol as Shape
 
 from edit_eval.judges.contract import PROBABILITIES
@@ -144,6 +144,10 @@ class Score:
 def parts(names: Iterable[str], scale: Scale) -> dict[str, Score]:
     """Returns one score per value, as parts of the headline."""
     return {name: Score(scale=scale, needs=(name,), part=True) for name in names}
+
+
+Texts = dict[str, Any]
+"""A protocol's wording as plain data: recorded, and part of keys; only the protocol that reads it knows its form."""
 
 
 class Protocol(Shape):

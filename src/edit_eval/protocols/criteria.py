@@ -21,14 +21,12 @@ import yaml
 from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.errors import ConfigurationError
 from edit_eval.judges.answers import NoAnswer, excerpt
-from edit_eval.protocols.contract import Missing, Question, Score, View, parts
+from edit_eval.protocols.contract import Missing, Question, Score, Texts, View, parts
 from edit_eval.protocols.replies import list_schema, number, read_list, read_number, read_values
 from edit_eval.records import Judgement, Reading, Reply, Sample, Scale, Status
 from edit_eval.rubrics import loading
 from edit_eval.rubrics.loading import authors_texts, own_prompts, read_text
 from edit_eval.text import Text
-
-REGISTERED = {"criteria": "Criteria"}
 
 INSTRUCTION = "edit_instruction"
 """The instruction's name in a prompt; all other texts are the sample's facts of that name."""
@@ -81,7 +79,7 @@ class CriteriaProtocol:
     headline: str
 
     @classmethod
-    def texts(cls, parameters: Any) -> dict[str, Any]:
+    def texts(cls, parameters: Any) -> Texts:
         """Returns the wording of every question. Raises `ConfigurationError` for unreadable or invalid prompts."""
         texts = worded(cls.load(parameters))
         prompts = parameters.prompts
@@ -106,7 +104,7 @@ class CriteriaProtocol:
         return cls.rubric
 
     @classmethod
-    def _official(cls, path: str | None, texts: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    def _official(cls, path: str | None, texts: Mapping[str, Any]) -> dict[str, Texts]:
         """Returns the authors' prompts; all of it goes into the user's turn."""
         if cls.official_file is None:
             raise ConfigurationError(Text("protocol.prompts: there are no official prompts for this protocol"))
@@ -237,7 +235,7 @@ ONE_NUMBER = {
 
 def question(
     about: str, shows: Sequence[str], tells: Sequence[str], criteria: Mapping[str, str | tuple[str, str]], **ends: float
-) -> dict[str, Any]:
+) -> Texts:
     """Returns a question for a rubric, with its own `lowest` and `highest` in `ends`.
 
     `criteria` has the text of each, after its title unless that is its name in capitals.
@@ -249,7 +247,7 @@ def question(
     return {"about": about, "shows": shows, "tells": tells, "criteria": asked, **ends}
 
 
-def worded(rubric: Mapping[str, Any]) -> dict[str, Any]:
+def worded(rubric: Mapping[str, Any]) -> Texts:
     """Returns the assembled prompts of a rubric's questions. Raises `ConfigurationError` if a part is missing."""
     try:
         return {name: _worded(rubric, one) for name, one in rubric["questions"].items()}
@@ -259,7 +257,7 @@ def worded(rubric: Mapping[str, Any]) -> dict[str, Any]:
         ) from None
 
 
-def _worded(rubric: Mapping[str, Any], question: Mapping[str, Any]) -> dict[str, Any]:
+def _worded(rubric: Mapping[str, Any], question: Mapping[str, Any]) -> Texts:
     named = question.get("tells", [])
     lowest, highest = question.get("lowest", rubric["lowest"]), question.get("highest", rubric["highest"])
     listed = [f"{n}. {one['title']}: {one['asks']}" for n, one in enumerate(question["criteria"].values(), 1)]

@@ -17,11 +17,11 @@ from typing import Any, ClassVar, Literal
 from edit_eval.config.identity import Identity, digest_of_text
 from edit_eval.errors import ConfigurationError
 from edit_eval.judges.contract import PROBABILITIES
-from edit_eval.protocols.contract import Question, Score, View
+from edit_eval.protocols.contract import Question, Score, Texts, View
 from edit_eval.protocols.replies import WORDS, Entry, advice_on_limits, object_schema, one_of, read_object, read_values
 from edit_eval.records import Judgement, Reading, Reply, Sample, Scale
 from edit_eval.rubrics import loading
-from edit_eval.statistics.battles import BACKWARD, FORWARD, value_names
+from edit_eval.statistics.votes import BACKWARD, FORWARD, value_names
 from edit_eval.text import Text
 
 # -- shared by protocols about two edits: which edits meet (a design), and a question in both orders --
@@ -221,8 +221,6 @@ def values_in(question: Question, first: float, tie: float) -> dict[str, float]:
     return {share: 1 - first if question.name.endswith(f".{BACKWARD}") else first, tied: tie}
 
 
-REGISTERED = {"pairwise": "Pairwise"}
-
 RUBRIC = "pairwise.v1"
 BETTER = "better"
 SHARES = {"A": 1.0, "B": 0.0, "C": 0.5}
@@ -274,15 +272,15 @@ class Comparing(Meeting):
             texts[what].get(form, "").replace("{labels}", texts["labels"][ties]) for what in ("answer", "ask_again")
         )
         system = "\n\n".join((shown, texts["asks"][aspect], texts[ties], texts["quotation"], answer))
-        about: dict[str, Any] = {"form": "labels" if form == "label" else form}
-        about |= {"labels": self._labels} if form == PROBABILITIES else {"schema": self._schema}
         return Question(
             name=score,
             system=system,
             user=loading.fill(texts["user"]["edits" if aspect == "quality" else "sources"], instruction),
             shows=self._shows(score, sample),
             again=again,
-            **about,
+            form="labels" if form == "label" else form,
+            labels=self._labels if form == PROBABILITIES else (),
+            schema="" if form == PROBABILITIES else self._schema,
         )
 
     def read(self, question: Question, reply: Reply) -> Reading:
@@ -333,7 +331,7 @@ class Pairwise(Comparing):
             super().__post_init__()
 
     @staticmethod
-    def texts(parameters: Parameters) -> dict[str, Any]:
+    def texts(parameters: Parameters) -> Texts:
         """Returns the wording in the language of the parameters."""
         return dict(loading.packaged(RUBRIC, parameters.language))
 

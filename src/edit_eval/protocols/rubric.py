@@ -23,7 +23,7 @@ from edit_eval.benchmarks.contract import canonical
 from edit_eval.errors import ConfigurationError
 from edit_eval.judges.answers import FORMS, is_prose, read_answer
 from edit_eval.judges.contract import PROBABILITIES
-from edit_eval.protocols.contract import Against, Question, Score, Values, View, earlier
+from edit_eval.protocols.contract import Against, Question, Score, Texts, Values, View, earlier
 from edit_eval.protocols.replies import (
     WORDS,
     Entry,
@@ -38,8 +38,6 @@ from edit_eval.protocols.replies import (
 from edit_eval.records import Judgement, Reading, Reply, Sample, Scale, Status
 from edit_eval.rubrics import loading
 from edit_eval.text import Text
-
-REGISTERED = {"rubric": "Rubric"}
 
 SHORT = 64  # characters; bare scores repeat themselves a hundred thousand times
 _read_short = lru_cache(maxsize=4096)(read_answer)
@@ -114,7 +112,7 @@ class Rubric:
     scores: Mapping[str, Score] = _SCORE
 
     @staticmethod
-    def texts(parameters: Parameters) -> dict[str, Any]:
+    def texts(parameters: Parameters) -> Texts:
         """Returns the rubric of every category. Raises `ConfigurationError` for invalid prompts."""
         rubrics = loading.load_rubrics(parameters.prompts, parameters.language, parameters.rubric)
         for name, rubric in rubrics.items():
@@ -183,17 +181,22 @@ class Rubric:
             said = [rubric.images[name].replace("{number}", str(place)) for place, name in enumerate(images, 1)]
             values[loading.IMAGES] = "\n".join(said)
         user = loading.fill(rubric.user_prompt_template, values)
-        about: dict[str, Any] = {"name": "score", "gives": ("score",)}
+        name, schema = "score", ""
+        gives: tuple[str, ...] = ("score",)
+        labels: tuple[str, ...] = ()
         if item:
             user = f"{user}\n\n{rubric.one.replace('{name}', item)}"
             letters = tuple(self._points[item])
-            about = {"name": item, "gives": tuple(_of(item, letter) for letter in letters), "labels": letters}
+            name, gives, labels = item, tuple(_of(item, letter) for letter in letters), letters
         elif form == PROBABILITIES:
-            about["labels"] = LEVELS
+            labels = LEVELS
         elif form in BY_ITEM:
-            about |= {"gives": (rubric.limit, *rubric.criteria), "schema": _schema(rubric, form)}
+            gives, schema = (rubric.limit, *rubric.criteria), _schema(rubric, form)
         return Question(
-            **about,
+            name=name,
+            gives=gives,
+            labels=labels,
+            schema=schema,
             system=loading.fill(system, values),
             user=user,
             shows=tuple([self._views[name] for name in images]),

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import msgspec
 
@@ -94,7 +94,8 @@ class Analysis(Generic[Document]):
     returns; `--json` prints it as it is, and it is read back as itself.
 
     It is about one run, unless `sources` says what else it is about: several runs, pushed ones, the result files of
-    others, each of which `opened` opens. An analysis of one run is also a section of that run's report.
+    others, each of which `opened` opens. An analysis of one run is also a section of that run's report where its
+    `ReportSection` says so.
     """
 
     about: ClassVar[Mapping[str, str]] = {}
@@ -123,10 +124,6 @@ class Analysis(Generic[Document]):
         Of an analysis that leaves this as it is, sources are runs, and `compute` is given their `RunRecords`.
         """
         raise NotImplementedError
-
-    def wanted(self, records: RunRecords) -> Sequence[Any]:
-        """Returns the `Parameters` with which a report shows it by itself, in their order; empty for none."""
-        return ()
 
     def compute(self, records: Any, parameters: Any) -> Document:
         """Computes the document of a run's `RunRecords`, or of what `opened` has made of its sources.
@@ -158,6 +155,18 @@ class Analysis(Generic[Document]):
     def rows(self, document: Document) -> Sequence[Mapping[str, Any]]:
         """Returns the rows of its CSV, all with the same keys; empty for no CSV."""
         return ()
+
+
+class ReportSection(Protocol):
+    """What every report asks: whether the analysis of the same name has something to say of a run by itself.
+
+    It may be the analysis. It is better apart, where what the analysis imports is large: most have nothing to say of
+    most runs.
+    """
+
+    def wanted(self, records: RunRecords) -> Sequence[Mapping[str, Any]]:
+        """Returns the parameters with which a report shows the analysis, in their order; empty for none."""
+        ...
 
 
 def analysis(name: str) -> Analysis[Any]:
@@ -205,20 +214,19 @@ def computed(
 
 
 def summary_of(results: Results, *, min_coverage: float = 1.0) -> Summary:
-    """Returns the numbers of a run, and what every registered analysis wants to say of it by itself.
+    """Returns the numbers of a run, and what every analysis with a section wants to say of it by itself.
 
-    An analysis with nothing to say is left out. One that a package brings and that fails, or whose document cannot be
-    written and read back, is left out with a note: a report is never lost to it.
+    An analysis with nothing to say is left out, and not imported. One that a package brings and that fails, or whose
+    document cannot be written and read back, is left out with a note: a report is never lost to it.
     """
     records, found, notes = RunRecords(results, min_coverage=min_coverage), {}, []
-    for name in sorted(names("analysis")):
-        path = locate("analysis", name)
-        package = package_of("analysis", path or "")
+    for name in sorted(names("section")):
+        package = package_of("section", locate("section", name) or "")
         try:
-            of = analysis(name)
-            documents = [of.compute(records, parameters) for parameters in of.wanted(records)]
+            section: ReportSection = named("section", name)()
+            documents = [_document(name, records, parameters) for parameters in section.wanted(records)]
             for one in documents if package else ():
-                msgspec.json.decode(encoded(one), type=of.document)
+                msgspec.json.decode(encoded(one), type=analysis(name).document)
         except Exception as error:
             if not package:
                 raise
@@ -229,6 +237,11 @@ def summary_of(results: Results, *, min_coverage: float = 1.0) -> Summary:
             found[name] = documents
     summary = summarise(results, min_coverage=min_coverage)
     return msgspec.structs.replace(summary, analyses=found, notes=[*summary.notes, *notes])
+
+
+def _document(name: str, records: RunRecords, parameters: Mapping[str, Any]) -> Any:
+    of = analysis(name)
+    return of.compute(records, of.Parameters(**parameters))
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Any
 
 from rich.console import Console
 
+from edit_eval.records import ExaminedJudge
 from edit_eval.reporting import formats
 from edit_eval.reporting.comparison_tables import (
     categories_table,
@@ -33,8 +34,8 @@ from edit_eval.reporting.terminal_text import (
     stdout_console,
 )
 from edit_eval.reporting.verdict import of_comparison, verdict_sheet
-from edit_eval.statistics.comparison import ColumnSummary, Comparison, Pair
-from edit_eval.statistics.gate import Candidate, Gate, Reason
+from edit_eval.statistics.compared import Candidate, ColumnSummary, Gate, Pair, Reason
+from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.power import POWER
 from edit_eval.store.comparable import NOTES, Note
 from edit_eval.text import Text, counted, joined
@@ -89,8 +90,8 @@ def note_words(note: str) -> str:
     if not isinstance(note, Note):
         return note
     values = note.values
-    if note.kind in ("examined", "examined_in_run"):
-        values = {**values, "line": examined_words(values)}
+    if isinstance(document := values.get("document"), ExaminedJudge):
+        values = {**values, "line": examined_words(document)}
     return NOTES[note.kind](**values)
 
 

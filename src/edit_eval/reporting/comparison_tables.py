@@ -13,7 +13,7 @@ from edit_eval.reporting.formats import p_value, signed, signed_span
 from edit_eval.reporting.names import NAMES, short_category
 from edit_eval.reporting.result_tables import IMAGES, INTERVAL, MEAN, SCORED
 from edit_eval.reporting.table import Column, Table, Words
-from edit_eval.statistics.comparison import ColumnSummary, Pair
+from edit_eval.statistics.compared import ColumnSummary, Pair
 from edit_eval.statistics.summary import Summary
 from edit_eval.statistics.verdict import ranked
 from edit_eval.text import Text

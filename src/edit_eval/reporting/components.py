@@ -10,6 +10,7 @@ from rich.console import Console
 
 from edit_eval.config.components import KINDS, PLURALS, WORDS, Component, Description, Kind, describe, known, nameless
 from edit_eval.config.shipped import shipped, summary
+from edit_eval.json_values import JsonObject
 from edit_eval.protocols.certificates import Certificate
 from edit_eval.reporting.language import said_own, spoken, worded
 from edit_eval.reporting.terminal_text import Styled, one_line, padded, print_beside, stdout_console
@@ -21,6 +22,7 @@ _WHERE: dict[Kind, str] = {
     "judge": "reward_model: type",
     "protocol": "protocol: type",
     "analysis": "edit-eval NAME RUN",
+    "section": "edit-eval report",
     "verb": "edit-eval NAME",
     "option": "edit-eval COMMAND --...",
     "driver": "execution: driver",
@@ -53,7 +55,7 @@ _WORDS: dict[Kind, str] = {kind: word.partition(" ")[2] for kind, word in WORDS.
 # -- edit-eval list --
 
 
-def components_document() -> dict[str, Any]:
+def components_document() -> JsonObject:
     """Returns `{"benchmarks": [...], "edit_models": [...], ..., "configurations": [...], "problems": [...]}`: a list
     for each kind, by its plural.
 
@@ -61,7 +63,7 @@ def components_document() -> dict[str, Any]:
     protocol of others also `certificate` (`published.certificates.Certificate`); a configuration has name, path and
     summary. Problems are entry points of packages that name no component, a line each.
     """
-    document: dict[str, Any] = {PLURALS[kind]: [_as_plain(entry) for entry in known(kind)] for kind in KINDS}
+    document: JsonObject = {PLURALS[kind]: [_as_plain(entry) for entry in known(kind)] for kind in KINDS}
     files = [{"name": name, "path": str(path), "summary": summary(path)} for name, path in shipped().items()]
     return {**document, "configurations": files, "problems": list(nameless())}
 
@@ -87,7 +89,7 @@ def print_components(console: Console | None = None) -> None:
                 gap = "" if words.plain.endswith("。") else " "
                 words.append(f"{gap}{terms[0].upper()}{terms[1:]}", style="dim")
             if of := _certificate(entry):
-                words.append(" ").append(Text("Its authors' number: {}.", of["certificate"]["words"]), style="dim")
+                words.append(" ").append(Text("Its authors' number: {}.", of.in_full), style="dim")
             if entry.problem:
                 words.append(" ").append(entry.problem, style="yellow")
             print_beside(console, Styled(f"  {padded(one_line(entry.name), width)}  ", style="cyan"), words)
@@ -103,23 +105,25 @@ def print_components(console: Console | None = None) -> None:
     console.print(Styled(Text("`edit-eval init --from NAME` writes a copy of a configuration."), style="dim"))
 
 
-def _as_plain(entry: Component | Description) -> dict[str, Any]:
-    return {name: value for name, value in asdict(entry).items() if name != "certificate"} | _certificate(entry)
+def _as_plain(entry: Component | Description) -> JsonObject:
+    plain = {name: value for name, value in asdict(entry).items() if name != "certificate"}
+    if one := _certificate(entry):
+        plain["certificate"] = {**asdict(one), "words": one.in_full}
+    return plain
 
 
-def _certificate(entry: Component | Description) -> dict[str, Any]:
-    """Returns what a protocol's authors' numbers were held against, with `words` for a person; empty for all others."""
+def _certificate(entry: Component | Description) -> Certificate | None:
+    """Returns what a protocol's authors' numbers were held against; None for all others."""
     try:
-        one = Certificate(**entry.certificate)
+        return Certificate(**entry.certificate)
     except TypeError:  # it has none, or a package's is something else
-        return {}
-    return {"certificate": {**asdict(one), "words": one.in_full}}
+        return None
 
 
 # -- edit-eval describe --
 
 
-def description_document(type_: str) -> dict[str, Any]:
+def description_document(type_: str) -> JsonObject:
     """Returns `{"type": ..., "components": [...]}`, one entry per kind. Raises `ConfigurationError` like `describe`."""
     return {"type": type_, "components": [_plain(description) for description in describe(type_)]}
 
@@ -133,13 +137,12 @@ def print_description(type_: str, console: Console | None = None) -> None:
         _print(description, console)
 
 
-def _plain(description: Description) -> dict[str, Any]:
-    plain = _as_plain(description)
-    for shown, parameter in zip(plain["parameters"], description.parameters, strict=True):
-        shown["required"] = parameter.required
-        if parameter.required:
-            shown["default"] = None
-    return plain
+def _plain(description: Description) -> JsonObject:
+    parameters = [
+        asdict(one) | {"required": one.required} | ({"default": None} if one.required else {})
+        for one in description.parameters
+    ]
+    return {**_as_plain(description), "parameters": parameters}
 
 
 def _print(description: Description, console: Console) -> None:
@@ -156,7 +159,7 @@ def _print(description: Description, console: Console) -> None:
     if description.summary:
         print_beside(console, "  ", _whole(description.summary))
     if of := _certificate(description):
-        fact = Styled(Text("Its authors' number: {}.", of["certificate"]["words"]), style="dim")
+        fact = Styled(Text("Its authors' number: {}.", of.in_full), style="dim")
         print_beside(console, "  ", fact)
     for name, text in description.about.items():
         print_beside(console, "  ", Styled(_fact(one_line(name), ""), style="dim").append(_whole(text).plain))

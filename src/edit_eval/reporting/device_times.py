@@ -64,7 +64,7 @@ def _memory(moment: str) -> Column[_Stage]:
 
 def time_tables(results: Results, summary: Summary) -> dict[str, Table[Any]]:
     """Returns all such tables of a report, by name; without rows if nothing is known."""
-    timing, starts = summary.timing, times(results, summary)["starts"]
+    timing, starts = summary.timing, times(results, summary).starts
     return {
         "devices": device_times_table(timing),
         "utilisation": utilisation_table(timing.gpu_utilisation),
@@ -140,13 +140,16 @@ def memory_table(memory: Mapping[str, DeviceMemory], starts: int) -> Table[_Stag
 
 def highest_memory_table(memory: Mapping[str, DeviceMemory]) -> Table[_Stage]:
     """Returns the same with a row per model: the highest figures of its devices."""
-    highest: dict[tuple[str, str], dict[str, Any]] = {}
+    highest: dict[tuple[str, str], dict[str, int | None]] = {}
     for stage in (stage for found in memory.values() for stage in found.stages):
         row = highest.setdefault((stage.kind, stage.model), dict.fromkeys(_MOMENTS))
         for moment in _MOMENTS:
             known = [value for value in (row[moment], getattr(stage, moment)) if value is not None]
             row[moment] = max(known, default=None)
-    rows = [_Stage("", kind, model, **row) for (kind, model), row in highest.items()]
+    rows = [
+        _Stage("", kind, model, row["before"], row["loaded"], row["peak"], row["after"])
+        for (kind, model), row in highest.items()
+    ]
     return Table(every=(_STAGE, _MODEL, *map(_memory, _MOMENTS)), rows=rows)
 
 
@@ -201,26 +204,41 @@ def loads(results: Results) -> list[Activity]:
     return sorted(found, key=lambda one: (one.start_number, one.begin, one.device))
 
 
-def times(results: Results, summary: Summary) -> dict[str, Any]:
-    """Adds up the summary's timing and the records' seconds; None if nothing was measured.
+class Times(NamedTuple):
+    """The seconds of a run; None if nothing was measured."""
 
-    `device_seconds` is the time for which the run held its devices, summed over devices and including idle time;
-    `working_seconds` is the part of it spent editing or judging. `seconds_per_edit` and `seconds_per_answer` are
-    medians over the `edits` that were made, and over the `answers`: judgements for which a judge was asked.
-    """
+    wall_seconds: float | None
+    starts: int
+    device_seconds: float
+    """For which the run held its devices, summed over devices and including idle time."""
+    working_seconds: float
+    """The part of it spent editing or judging."""
+    on_gpus: bool
+    edits: int
+    """Those that were made."""
+    seconds_per_edit: float | None
+    """Their median."""
+    answers: int
+    """Judgements for which a judge was asked."""
+    seconds_per_answer: float | None
+    """Their median."""
+
+
+def times(results: Results, summary: Summary) -> Times:
+    """Adds up the summary's timing and the records' seconds."""
     devices = summary.timing.devices
     edit_seconds = [edit.seconds for edit in results.edits if edit.status is Status.OK and edit.seconds > 0]
     answer_seconds = [one.seconds for one in results.counted if one.seconds > 0]
-    return {
-        "wall_seconds": summary.timing.wall_seconds,
-        "starts": max(
+    return Times(
+        wall_seconds=summary.timing.wall_seconds,
+        starts=max(
             len(results.wall_seconds), max((activity.start_number for activity in results.activities), default=0)
         ),
-        "device_seconds": sum(sum(kinds.values()) for kinds in devices.values()),
-        "working_seconds": sum(kinds["editing"] + kinds["judging"] for kinds in devices.values()),
-        "on_gpus": bool(devices) and not any(name.startswith("cpu") for name in devices),
-        "edits": len(edit_seconds),
-        "seconds_per_edit": statistics.median(edit_seconds) if edit_seconds else None,
-        "answers": len(answer_seconds),
-        "seconds_per_answer": statistics.median(answer_seconds) if answer_seconds else None,
-    }
+        device_seconds=sum(sum(kinds.values()) for kinds in devices.values()),
+        working_seconds=sum(kinds["editing"] + kinds["judging"] for kinds in devices.values()),
+        on_gpus=bool(devices) and not any(name.startswith("cpu") for name in devices),
+        edits=len(edit_seconds),
+        seconds_per_edit=statistics.median(edit_seconds) if edit_seconds else None,
+        answers=len(answer_seconds),
+        seconds_per_answer=statistics.median(answer_seconds) if answer_seconds else None,
+    )

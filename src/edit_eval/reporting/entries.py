@@ -156,18 +156,26 @@ def _digits(results: Sequence[Result]) -> dict[tuple[str, str], int]:
     return {key: formats.decimals(scales[key], largest[key]) for key in largest}
 
 
-def refusals(summary: Summary) -> list[dict[str, object]]:
-    """Returns `model`, `count`, `total` and `rate` for each edit model that refused edits.
+@dataclass(frozen=True)
+class Refusals:
+    """An edit model that refused edits."""
 
-    The rate is a share with its 95% interval, if it has one.
-    """
+    model: str
+    count: int
+    total: int
+    rate: str
+    """A share with its 95% interval, if it has one."""
+
+
+def refusals(summary: Summary) -> list[Refusals]:
+    """Returns those that did."""
     return [
-        {
-            "model": edit.edit_model,
-            "count": of.count,
-            "total": of.total,
-            "rate": formats.rate(of.count, of.total, of.ci95) if of.ci95 else formats.share(of.count, of.total),
-        }
+        Refusals(
+            model=edit.edit_model,
+            count=of.count,
+            total=of.total,
+            rate=formats.rate(of.count, of.total, of.ci95) if of.ci95 else formats.share(of.count, of.total),
+        )
         for edit in summary.edits
         for of in [edit.edit_refused]
         if of.count

@@ -4,37 +4,48 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from edit_eval.records import Results
 
 COMMAND = "edit-eval run config.yaml"
 
 
-def repetition(results: Results) -> dict[str, Any]:
-    """Reads from the records what is needed to repeat the run; anything may be missing in those of another version.
+class Repetition(NamedTuple):
+    """What is needed to repeat a run; anything may be missing in records of another version."""
 
-    `versions` are those of Python and its libraries, `devices` is `8 × NVIDIA H100 80GB` or the workers on the CPU,
-    `seeds` has the seed of each edit model, to which the samples' indices are added. `command` and `folder` are as in
-    `recorded_command`.
-    """
+    command: str
+    """As in `recorded_command`, like `folder`."""
+    folder: str
+    versions: dict[str, str]
+    """Of Python and its libraries."""
+    devices: list[str]
+    """`8 × NVIDIA H100 80GB`, or the workers on the CPU."""
+    seeds: dict[str, int]
+    """Of each edit model; the samples' indices are added."""
+    edit_seeds: int
+    repeats: int
+
+
+def repetition(results: Results) -> Repetition:
+    """Reads it from the records."""
     environment, evaluation = results.environment, _mapping(results.configuration.get("evaluation"))
     versions = {"python": environment.get("python"), **_mapping(environment.get("libraries"))}
     models = results.resolved.get("edit_models")
     command, folder = recorded_command(results)
-    return {
-        "command": command,
-        "folder": folder,
-        "versions": {str(name): str(version) for name, version in versions.items() if version},
-        "devices": _devices(results),
-        "seeds": {
+    return Repetition(
+        command=command,
+        folder=folder,
+        versions={str(name): str(version) for name, version in versions.items() if version},
+        devices=_devices(results),
+        seeds={
             str(model.get("name")): model["seed"]
             for model in (models if isinstance(models, list) else [])
             if isinstance(model, Mapping) and isinstance(model.get("seed"), int)
         },
-        "edit_seeds": _whole(evaluation.get("edit_seeds")),
-        "repeats": _whole(evaluation.get("repeats")),
-    }
+        edit_seeds=_whole(evaluation.get("edit_seeds")),
+        repeats=_whole(evaluation.get("repeats")),
+    )
 
 
 def recorded_command(results: Results) -> tuple[str, str]:

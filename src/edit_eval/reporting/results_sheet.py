@@ -36,7 +36,7 @@ def _results(summary: Summary, *, full: bool) -> Iterator[Line | Table[Any]]:
     yield Line(joined(rest, " "), "", Text("{} ", enough) if rest else enough, look)
     yield from verdict_sheet(summary.verdict, full=full)
     for refused in refusals(summary):
-        yield Line(Text("{} refused {} of {} edits: {}.", *refused.values()))
+        yield Line(Text("{} refused {} of {} edits: {}.", *vars(refused).values()))
     yield from (Line(Text("note: {}", note), "problem") for note in summary.notes)
     yield from (Line(line, "quiet") for line in examined_lines(summary.judges))
     yield from (Line(line, "wrong") for line in wrong_lines(summary))

@@ -30,8 +30,9 @@ from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.contract import CATEGORIES, SUBSETS, canonical, title
 from edit_eval.config.yaml_text import parse_ours
 from edit_eval.errors import ConfigurationError
-from edit_eval.given_files import UnfitFile, read_bytes
-from edit_eval.hub import local_path
+from edit_eval.files.given import UnfitFile, read_bytes
+from edit_eval.files.hub import local_path
+from edit_eval.json_values import Unchecked
 from edit_eval.records import LANGUAGES
 from edit_eval.text import Text
 
@@ -219,8 +220,8 @@ def _replaced(name: str, override: Mapping[str, str], ours: RubricText | None) -
     user = override.get("user_prompt_template", ours.user_prompt_template)
     if system is None:
         return replace(ours, version=version, user_prompt_template=user)
-    nothing: dict[str, Any] = {"answer": {}, "criteria": (), "limit": "", "highest": {}, "form": {}, "one": ""}
-    return replace(ours, version=version, system_prompt=system, user_prompt_template=user, **nothing)
+    bare = replace(ours, answer={}, criteria=(), limit="", highest={}, form={}, one="")
+    return replace(bare, version=version, system_prompt=system, user_prompt_template=user)
 
 
 def check_prompts(name: str, override: object, fields: Sequence[str]) -> None:
@@ -256,7 +257,7 @@ def _nearest(word: object, names: Sequence[str]) -> str:
     return f"did you mean `{best}`?" if likeness(best) >= 0.5 else f"there are {', '.join(names)}"
 
 
-def own_prompts(path: str, questions: Collection[str]) -> dict[str, Any]:
+def own_prompts(path: str, questions: Collection[str]) -> Unchecked:
     """Returns the prompts in a YAML file, by question. Raises `ConfigurationError` if it is not such a file."""
     file = Path(path).expanduser()
     try:

@@ -16,16 +16,28 @@ import msgspec
 import numpy as np
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.records import Results, Scale
+from edit_eval.records import Results
 from edit_eval.statistics.columns import ScoreColumn, by_judge, columns_of, refuse_incomparable
+from edit_eval.statistics.compared import (
+    MOST_NAMED,
+    CategoryDifference,
+    ColumnSummary,
+    FewLosses,
+    Gate,
+    MeanDifference,
+    Outcome,
+    Pair,
+    PairedTests,
+    SampleDifference,
+    family_of,
+)
 from edit_eval.statistics.failures import (
-    FailedEdits,
     PairedFailures,
     failed_edits,
     paired_failures,
 )
-from edit_eval.statistics.families import Contrast, Correction, FamilyOfTests, ranks
-from edit_eval.statistics.gate import Gate, hold_against_first
+from edit_eval.statistics.families import Correction, ranks
+from edit_eval.statistics.gate import hold_against_first
 from edit_eval.statistics.intervals import (
     FEWEST_CLUSTERS,
     Estimate,
@@ -40,7 +52,7 @@ from edit_eval.statistics.intervals import (
     ruled_out_share,
     tipping_share,
 )
-from edit_eval.statistics.outcomes import Outcome, equal_within, outcome
+from edit_eval.statistics.outcomes import equal_within, outcome
 from edit_eval.statistics.power import ALPHA, POWER, clusters_needed, detectable_difference
 from edit_eval.statistics.series import Sureness, ends, finite, gain, largest_difference, mean, sureness
 from edit_eval.statistics.verdict import Known, Verdict, verdict
@@ -49,168 +61,6 @@ from edit_eval.text import Text
 SCHEMA = 3
 MOST_LISTED = 10
 """Number of listed samples, those that differ most."""
-MOST_NAMED = 3
-"""Number of named samples, among a few large losses."""
-
-
-@dataclass(frozen=True)
-class CategoryDifference:
-    """a - b within one category. Exploratory: a finding here is a question for the next run."""
-
-    n: int
-    clusters: int
-    difference: float
-    ci95: list[float] | None
-    no_ci95: str | None
-    p: float | None
-    """None if there is no interval."""
-    p_adjusted: float | None = None
-    """By Benjamini and Hochberg over all categories of all pairs of all judges."""
-    exploratory: bool = True
-
-    @property
-    def shown(self) -> bool:
-        """True if a and b are shown to differ here."""
-        return self.p_adjusted is not None and self.p_adjusted <= ALPHA
-
-
-@dataclass(frozen=True)
-class MeanDifference:
-    """a - b, each sample or each category with the same weight."""
-
-    difference: float | None
-    """None if nothing is scored in both; for categories, if one of those that both ran has nothing."""
-    ci95: list[float] | None
-    no_ci95: str | None
-
-
-@dataclass(frozen=True)
-class FewLosses:
-    """A few images, on which one column loses far more than on the others, decide the mean difference."""
-
-    column: str
-    samples: list[str]
-    """At most `MOST_NAMED` of them, the largest loss first."""
-
-
-class SampleDifference(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One sample's two scores."""
-
-    sample_id: str
-    category: str
-    a: float
-    b: float
-    difference: float
-    words_a: str = ""
-    """The judge's words about a's edit; not in a document if there are none."""
-    words_b: str = ""
-
-    @property
-    def without_words(self) -> SampleDifference:
-        """The same without what the judge said."""
-        return msgspec.structs.replace(self, words_a="", words_b="")
-
-
-@dataclass(frozen=True)
-class Pair:
-    """a - b over the samples scored in both, by one judge: its mean over samples or categories, as the scale says.
-    Below 0 is worse for a if higher is better, and better for a if lower is."""
-
-    judge: str
-    score: str
-    scale: Scale
-    a: str
-    b: str
-    total: int
-    """Samples that both ran, scored or not."""
-    n: int
-    clusters: int
-    mean_a: float | None
-    mean_b: float | None
-    difference: float | None
-    ci95: list[float] | None
-    no_ci95: str | None
-    """Why there is no interval: `no_scores`, `one_image`, `few_images`, `too_uneven`, `no_spread`."""
-    few_losses: FewLosses | None
-    """Set if the differences are so skewed that a few of them decide (`Estimate.lopsided`)."""
-    sample_mean: MeanDifference
-    category_mean: MeanDifference
-    p: float | None
-    """None if there is no interval."""
-    p_adjusted: float | None
-    """By Holm over all pairs of all judges that have a `p`."""
-    outcome: Outcome
-    """Follows from `scores_better` and `fails_more`."""
-    identical: bool
-    """True if every one of the `n` samples has the same two scores; says nothing about other samples."""
-    detectable: float | None
-    """The smallest true difference that would be found with a probability of .8, at .05 / number of tests.
-
-    None if no difference on the scale could be, and if it is unknown: no spread, few losses that decide, fewer than six
-    images, or most samples on a few of them."""
-    worst_case_difference: float | None
-    best_case_difference: float | None
-    """Over all `total` samples, with the missing scores least or most favourable to a. None if an open end of the scale
-    leaves no bound."""
-    wins: int
-    ties: int
-    losses: int
-    """For a: `wins` are the samples on which it has the better score."""
-    categories: Mapping[str, CategoryDifference]
-    largest: Sequence[SampleDifference]
-    needed: Mapping[str, float | int] | None = None
-    """Numbers of `samples` and source images (`clusters`) that would show the `difference` asked for."""
-    scores_better: str | None = None
-    """The one with the better scores at a family-wise level of .05; None if no difference was found."""
-    fails_more: str | None = None
-    """The one that fails to make an edit more often at a family-wise level of .05; else None."""
-    equal_within: float | None = None
-    """Smallest margin within which they are shown to be equal, at .05 / number of tests (`outcomes.equal_within`)."""
-    failures: PairedFailures = field(default_factory=PairedFailures)
-    by_image: ImageWins = field(default_factory=ImageWins)
-    """Wins of a by source image: a statement of its own, which decides nothing above."""
-    tipping_share: float | None = None
-    """Share of unseen images, each a total loss, that would undo the difference; decides nothing either."""
-    ruled_out_share: float | None = None
-    """A kind of image with a larger share would be among that many images in 95 of 100 evaluations."""
-    standard_error: float | None = None
-    """Of the difference; None if there is no interval."""
-    settled_by: int | None = None
-    """Source images that would show a true difference as large as the one seen; None as for `detectable`."""
-
-    @property
-    def better(self) -> str | None:
-        """The better one, by the `outcome`."""
-        return self.outcome.better
-
-
-class ColumnSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One column beside the others."""
-
-    name: str
-    edit_model: str
-    judge: str
-    score: str
-    scale: Scale
-    scored: int
-    """Samples with a score."""
-    total: int
-    clusters: int
-    """Source images of the scored samples."""
-    mean: float | None
-    """Over samples or over categories, as the scale says."""
-    ci95: list[float] | None
-    no_ci95: str | None
-    """Why there is no interval, as in the summary."""
-    ruled_out_share: float | None
-    rank: int | None
-    """See `families.ranks`: columns that no test separates share one. None without enough shared source images."""
-    failed: FailedEdits
-    run: str = ""
-    """Not in the document of one run."""
-    differs: tuple[str, ...] = ()
-    """Differences of the edit model from that of the first column, a line each; not in the document if there are
-    none."""
 
 
 class ModelComparison(msgspec.Struct, frozen=True, kw_only=True):
@@ -231,28 +81,17 @@ class ComparisonDocument(ModelComparison, frozen=True, kw_only=True):
 
     schema: int
     gate: Gate
-    verdict: Verdict | None
+    verdict: Verdict
     notes: tuple[str, ...]
     """Warnings for the reader."""
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(PairedTests):
     """The result that `edit-eval compare` prints."""
 
-    columns: tuple[ColumnSummary, ...]
-    pairs: tuple[Pair, ...]
-    gate: Gate
-    """Whether any other column may replace the first: the question of `--fail-if-worse`."""
-    notes: tuple[str, ...] = ()
-    """Warnings for the reader: unfinished runs, judges that some runs lack."""
-    verdict: Verdict | None = None
-    """Who is better, by all judges together; None only while it is made."""
-
-    @property
-    def correction(self) -> Correction:
-        """What ranks and the pairs' `p_adjusted` are corrected for."""
-        return _family(self.pairs).correction
+    verdict: Verdict = field(kw_only=True)
+    """Who is better, by all judges together."""
 
     @property
     def correction_of_failures(self) -> Correction:
@@ -335,13 +174,14 @@ def compare(
         if known is None or known.sees.get(judge) != "not_last"  # it ranks nobody
         for name, rank in _ranks([pair for pair in pairs if pair.judge == judge]).items()
     }
-    found = Comparison(
+    found = PairedTests(
         columns=tuple(_column_summary(column, ranked.get((column.judge, column.name))) for column in columns),
         pairs=tuple(pairs),
         gate=hold_against_first(both, pairs, margin=margin, allow_unscored=allow_unscored),
         notes=tuple(notes),
     )
-    return replace(found, verdict=verdict(columns, found, known, held=margin is not None))
+    concluded = verdict(columns, found, known, held=margin is not None)
+    return Comparison(found.columns, found.pairs, found.gate, found.notes, verdict=concluded)
 
 
 def compare_models(results: Results, known: Known | None = None) -> Comparison | None:
@@ -374,8 +214,8 @@ def verdict_on_models(results: Results, comparison: Comparison | None, known: Kn
     columns = _columns(results)
     tested = {column.judge for column in comparison.columns} if comparison else set()
     others = tuple(_column_summary(column, None) for column in columns if column.judge not in tested)
-    comparison = comparison or Comparison((), (), Gate(passed=True, margin=None, allow_unscored=None, candidates=[]))
-    return verdict(columns, replace(comparison, columns=(*comparison.columns, *others)), known)
+    found = comparison or PairedTests((), (), Gate(passed=True, margin=None, allow_unscored=None, candidates=[]))
+    return verdict(columns, PairedTests((*found.columns, *others), found.pairs, found.gate), known)
 
 
 def _columns(results: Results, score: str | None = None) -> list[ScoreColumn]:
@@ -531,27 +371,11 @@ def _largest(both: _Both) -> list[SampleDifference]:
     ]
 
 
-def _family(pairs: Sequence[Pair]) -> FamilyOfTests:
-    """Returns the tests of all pairs of all judges."""
-    return FamilyOfTests(
-        tuple(
-            Contrast(
-                pair.a,
-                pair.b,
-                None if pair.difference is None else gain(pair.scale) * pair.difference,
-                pair.standard_error,
-                pair.p,
-            )
-            for pair in pairs
-        )
-    )
-
-
 def _judged(
     pairs: Sequence[Pair], failures: Mapping[tuple[str, str], PairedFailures], margin: float | None
 ) -> list[Pair]:
     """Returns the pairs with adjusted p-values, findings and outcomes."""
-    family = _family(pairs)
+    family = family_of(pairs)
     by_image = holm([pair.by_image.p for pair in pairs])
     cells = [(place, name) for place, pair in enumerate(pairs) for name in pair.categories]
     adjusted_cells = benjamini_hochberg([pairs[place].categories[name].p for place, name in cells])
@@ -586,7 +410,7 @@ def _ranks(pairs: Sequence[Pair]) -> dict[str, int | None]:
         for of in shared.values():
             of.pop(fewest, None)
     ranked = [pair for pair in pairs if pair.a in shared and pair.b in shared]
-    return ranks(_family(ranked).tests, [pair.better for pair in ranked])
+    return ranks(family_of(ranked).tests, [pair.better for pair in ranked])
 
 
 def _column_summary(column: ScoreColumn, rank: int | None) -> ColumnSummary:

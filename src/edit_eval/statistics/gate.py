@@ -8,16 +8,15 @@ samples that either has.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Scale
 from edit_eval.statistics.columns import ScoreColumn
+from edit_eval.statistics.compared import Candidate, Gate, Pair, Reason
 from edit_eval.statistics.failures import PairedFailures, with_adjusted_p
 from edit_eval.statistics.intervals import (
     FEWEST_CLUSTERS,
@@ -34,61 +33,8 @@ from edit_eval.statistics.power import ALPHA, POWER, clusters_needed
 from edit_eval.statistics.series import ends, gain, groups_of, largest_difference
 from edit_eval.text import Text
 
-if TYPE_CHECKING:
-    from edit_eval.statistics.comparison import Pair
-
 _STEPS = 41
 """Number of values tried for missing scores, from the worst to the best."""
-
-
-@dataclass(frozen=True)
-class Reason:
-    """Why a column does not pass."""
-
-    kind: str
-    """`not_held`, `category_not_held`, `too_few`, `too_uneven`, `no_spread`, `worse`, `fails_more`, `open`;
-    with a margin `no_interval`, `margin`, `beyond_margin` and `cannot_say`."""
-    values: Mapping[str, float | int | None]
-    """The numbers behind it."""
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """One column compared with the first, by one judge. A difference is how much better it is; below 0, worse."""
-
-    name: str
-    first: str
-    judge: str
-    passed: bool
-    reasons: list[Reason]
-    """Empty if it passes."""
-    difference: float | None
-    p_adjusted: float | None
-    """By Holm over the pairs of this judge with the first."""
-    failures_p_adjusted: float | None
-    """The same for failed edits."""
-    lower: float | None
-    """With a margin: the lower end of the one-sided 95 % interval of the difference over all samples that either has,
-    by Bonferroni over the columns but the first; see `intervals.strict_lower`. The least over all possible missing
-    scores; None if that is unbounded."""
-    detectable: float | None
-    """The loss that would have been found four times in five; see `Pair.detectable`."""
-    total: int
-    """Samples that either has, except bad ones that both skipped."""
-    missing: int
-    """Number of them that lack a score, or a part of it, in either."""
-    left_out: int
-    """Number of these left out, as allowed."""
-
-
-@dataclass(frozen=True)
-class Gate:
-    """Whether all candidates pass."""
-
-    passed: bool
-    margin: float | None
-    allow_unscored: float | None
-    candidates: list[Candidate]
 
 
 def hold_against_first(

@@ -20,8 +20,8 @@ import numpy as np
 from edit_eval.judges.answers import LEAST_MASS
 from edit_eval.records import Edit, Judgement, Results, Scale, Status
 from edit_eval.statistics.intervals import FloatArray
-from edit_eval.statistics.people import Rating, Vote
 from edit_eval.statistics.series import gain, series_of
+from edit_eval.statistics.votes import Rating, Vote
 
 Given = Literal["asked", "measured", "recorded", "rated", "voted", "together"]
 """How answers were given: by a judge that was asked, one that measures, or one recorded elsewhere, by people who rate

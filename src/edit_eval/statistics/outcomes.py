@@ -2,35 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from dataclasses import replace
+from typing import Literal
 
+from edit_eval.statistics.compared import Outcome, Pair
 from edit_eval.statistics.intervals import FEWEST_CLUSTERS, Estimate, strict_lower
 from edit_eval.statistics.series import gain
-
-if TYPE_CHECKING:
-    from edit_eval.statistics.comparison import Pair
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """Which model is better, or why that is unknown."""
-
-    kind: Literal["better", "fails_more", "trade", "equal", "cannot_be_told", "not_comparable"]
-    """`better` in score; `fails_more`, with no difference in score shown; `trade`: one scores better and fails more;
-    `equal` within `margin`; `cannot_be_told`; `not_comparable`: no sample is scored in both."""
-    better: str | None = None
-    """The one that is better in score or in failures and not worse in the other. How much score a failed edit is worth
-    is up to the reader, so in a trade neither is."""
-    why: str = ""
-    """Why it cannot be told: `identical` scores on all common samples, else as from `untested`; empty for a tie."""
-    holds: bool | None = None
-    """True if `better` in score or `equal` would hold for any missing scores; None if neither is claimed."""
-    failures: Literal["trade", "tie", "lower", "perhaps"] | None = None
-    """Effect of failed edits: the one that fails more scores better (`trade`), alike (`tie`) or worse (`lower`); or it
-    may fail more, which is not proven, and is not shown to score worse (`perhaps`)."""
-    margin: float | None = None
-    """Margin within which they are `equal`."""
 
 
 def untested(pair: Pair) -> str:

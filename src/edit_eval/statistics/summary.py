@@ -15,12 +15,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 import msgspec
 import numpy as np
+from msgspec.structs import asdict
 
-from edit_eval.records import DeviceFailures, Judgement, Results, Scale, Status
+from edit_eval.records import DeviceFailures, ExaminedJudge, Judgement, Results, Scale, Status
 from edit_eval.statistics.aggregates import Aggregate, Coverage, MeanInterval, RequiredCoverage
 from edit_eval.statistics.battles import RunBattles, as_others_rate, battles_by_judge, others_may_read, together
 from edit_eval.statistics.comparison import ModelComparison, compare_models, verdict_on_models
@@ -150,8 +151,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`incomplete` while any judgement is pending."""
     coverage: RequiredCoverage
     """Of the headlines of all judges; `reached` by every entry of `results` and `battles`, not by the total."""
-    judges: dict[str, Mapping[str, Any]]
-    """What is known of each judge that can be examined (`store.examined.Examination.as_plain`)."""
+    judges: dict[str, ExaminedJudge]
+    """What is known of each judge that can be examined."""
     controls: RunControls
     results: list[Result]
     """One for every (edit model, judge), in the configuration's order. There is no number over several of them."""
@@ -377,7 +378,7 @@ def _controls(results: Results) -> RunControls:
             for kind in beside:
                 of_kind = [one for one in controls_of(results, judge, series.score) if kind_of(one) == kind]
                 table = _table(of_kind, series.score, scale, benchmark, None)
-                kinds[kind] = ControlNumbers(**_numbers(table, _every(table)), beside_edits=beside[kind])
+                kinds[kind] = ControlNumbers(**asdict(_numbers(table, _every(table))), beside_edits=beside[kind])
             found[judge] = JudgeControls(score=series.score, last=put_last(beside), kinds=kinds)
     samples = results.resolved.get(
         "control_samples", evaluation.get("controls") if isinstance(evaluation, Mapping) else None
@@ -449,20 +450,23 @@ def _every(table: _Table) -> IntArray:
 
 def _score(table: _Table, benchmark: _Benchmark, spread: float | None, part: bool) -> ScoreNumbers:
     every = _every(table)
-    groups: dict[str, Any] = {
-        kind: {
+
+    def groups(kind: str) -> dict[str, GroupNumbers]:
+        return {
             name: _group(table, samples)
             for name, samples in benchmark.groups[kind].items()
             if not samples.isdisjoint(table.samples)
         }
-        for kind in _GROUPS
-    }
+
     return ScoreNumbers(
-        **_numbers(table, every),
+        **asdict(_numbers(table, every)),
         scale=table.scale,
-        sample_mean=MeanInterval(**_mean(table, every, None)),
-        category_mean=MeanInterval(**_mean(table, every, table.categories)),
-        **groups,
+        sample_mean=_mean(table, every, None),
+        category_mean=_mean(table, every, table.categories),
+        categories=groups("categories"),
+        difficulties=groups("difficulties"),
+        tags=groups("tags"),
+        languages=groups("languages"),
         spread=spread,
         part=part,
     )
@@ -470,33 +474,32 @@ def _score(table: _Table, benchmark: _Benchmark, spread: float | None, part: boo
 
 def _group(table: _Table, samples: set[str]) -> GroupNumbers:
     rows = np.array([row for row, sample in enumerate(table.samples) if sample in samples], dtype=np.int64)
-    return GroupNumbers(**_numbers(table, rows), exploratory=True)
+    return GroupNumbers(**asdict(_numbers(table, rows)), exploratory=True)
 
 
-def _numbers(table: _Table, rows: IntArray) -> dict[str, Any]:
-    """Returns the fields of an `Aggregate`."""
+def _numbers(table: _Table, rows: IntArray) -> Aggregate:
     scored = rows[table.statuses[rows] == _OK]
     scores, clusters = table.scores[scored], table.clusters[scored]
     count = len(scored)
     groups = table.categories if table.scale.mean_over == "categories" else None
     of_rows = None if groups is None else groups[rows]
     counts = np.bincount(table.statuses[rows], minlength=len(_STATUSES)).tolist()
-    return {
-        "coverage": _coverage(counts, int(table.again[rows].sum())),
-        "n": count,
-        "images": len(np.unique(clusters)) if count and (clusters >= 0).all() else None,
-        **_mean(table, rows, groups),
-        "worst_case_mean": finite(mean(table.worst[rows], of_rows)),
-        "best_case_mean": finite(mean(table.best[rows], of_rows)),
-        "std": _standard_deviation(scores),
-        "median": float(np.median(scores)) if count else None,
-        "min": float(scores.min()) if count else None,
-        "max": float(scores.max()) if count else None,
-    }
+    return Aggregate(
+        coverage=_coverage(counts, int(table.again[rows].sum())),
+        n=count,
+        images=len(np.unique(clusters)) if count and (clusters >= 0).all() else None,
+        **asdict(_mean(table, rows, groups)),
+        worst_case_mean=finite(mean(table.worst[rows], of_rows)),
+        best_case_mean=finite(mean(table.best[rows], of_rows)),
+        std=_standard_deviation(scores),
+        median=float(np.median(scores)) if count else None,
+        min=float(scores.min()) if count else None,
+        max=float(scores.max()) if count else None,
+    )
 
 
-def _mean(table: _Table, rows: IntArray, groups: IntArray | None) -> dict[str, Any]:
-    """Returns the fields of a `MeanInterval`: a mean with its interval, or the reason why there is none."""
+def _mean(table: _Table, rows: IntArray, groups: IntArray | None) -> MeanInterval:
+    """Returns a mean with its interval, or the reason why there is none."""
     value = mean(table.scores[rows], None if groups is None else groups[rows])
     scored = rows[table.statuses[rows] == _OK]
     if value is None:
@@ -506,7 +509,7 @@ def _mean(table: _Table, rows: IntArray, groups: IntArray | None) -> dict[str, A
     else:
         of_groups = None if groups is None else groups[scored]
         sure = sureness(estimate(table.scores[scored], table.clusters[scored], of_groups), table.scale)
-    return {"mean": value, **sure._asdict()}
+    return MeanInterval(mean=value, **sure._asdict())
 
 
 def _standard_deviation(scores: FloatArray) -> float | None:
@@ -575,5 +578,11 @@ def extremes(results: Results) -> Extremes:
     )
 
 
-def _named(item: Item) -> dict[str, Any]:
+class _Named(TypedDict):
+    sample_id: str
+    edit_model: str
+    edit_seed: int
+
+
+def _named(item: Item) -> _Named:
     return {"sample_id": item.sample_id, "edit_model": item.edit_model, "edit_seed": item.edit_seed}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from edit_eval.records import Results, Scale, Status
+from edit_eval.records import ExaminedJudge, Results, Scale, Status
 from edit_eval.statistics.aggregates import Coverage
 from edit_eval.statistics.battles import Fought, JudgeBattles, ScoreBattles
 from edit_eval.statistics.controls import RunControls
@@ -24,8 +24,7 @@ from edit_eval.statistics.series import gain
 
 if TYPE_CHECKING:
     from edit_eval.statistics.columns import ScoreColumn
-    from edit_eval.statistics.comparison import ColumnSummary, Comparison, Pair
-    from edit_eval.statistics.gate import Gate
+    from edit_eval.statistics.compared import ColumnSummary, Gate, Pair, PairedTests
 
 Kind = Literal[
     "better",
@@ -313,7 +312,7 @@ def known_of(
     complete: bool,
     coverage: Coverage,
     controls: RunControls,
-    examined: Mapping[str, Mapping[str, Any]],
+    examined: Mapping[str, ExaminedJudge],
     battles: Mapping[str, JudgeBattles],
 ) -> Known:
     """Returns what is known of runs whose summary has these parts; `examined` are its `judges`."""
@@ -328,22 +327,13 @@ def known_of(
             for judge in judges
             if judge in of_judges or (none and judge in asked)
         },
-        examined={
-            judge: _how_it_ended(one["passport"]) if one["passport"] else "not_audited"
-            for judge, one in examined.items()
-        },
+        examined={judge: one.ended for judge, one in examined.items()},
         complete=complete,
         unscored={status: count for status, count in coverage.by_status.items() if status != Status.OK.value},
         same_pictures=[pair for result in results for pair in same_pictures(result)],
         battles=battles,
         controls=controls.wanted,
     )
-
-
-def _how_it_ended(found: Mapping[str, Any]) -> str:
-    """Returns the verdict on a judge; `other_language` if it says nothing of the language of these instructions."""
-    ended = str(found["verdict"])
-    return "other_language" if ended in ("passed", "limited") and not found.get("this_language", True) else ended
 
 
 def of_several(known: Sequence[Known]) -> Known:
@@ -390,9 +380,9 @@ def same_pictures(results: Results) -> list[SamePictures]:
 
 
 def verdict(
-    columns: Sequence[ScoreColumn], comparison: Comparison, known: Known | None = None, *, held: bool = False
+    columns: Sequence[ScoreColumn], comparison: PairedTests, known: Known | None = None, *, held: bool = False
 ) -> Verdict:
-    """Returns the verdict on columns of scores, at least one, and what `compare` found of them; `held` for a gate."""
+    """Returns the verdict on columns of scores, at least one, and what tests found of them; `held` for a gate."""
     known = known or Known()
     copies = _copies(columns)
     opinions = [_opinion(judge, columns, comparison, known, copies.get(judge)) for judge in _judges(columns)]
@@ -439,7 +429,7 @@ def ranked(columns: Sequence[ColumnSummary]) -> list[ColumnSummary]:
 def _opinion(
     judge: str,
     columns: Sequence[ScoreColumn],
-    comparison: Comparison,
+    comparison: PairedTests,
     known: Known,
     copy: tuple[str, float] | None,
 ) -> Opinion:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from edit_eval.protocols.contract import LAST
 from edit_eval.records import Judgement, Status
@@ -110,8 +110,8 @@ class References:
         if asked is not None:
             was = matrix.judgement(asked)
             made_in = f"{was.edit_model} : {was.other}" if was.other else was.edit_model
-            free: dict[str, Any] = {"made_in": made_in, "seconds": 0.0, "tokens": (0, 0)}
-            return replace(was, edit_model=edit_model, other=other, **free)
+            free = replace(was, made_in=made_in, seconds=0.0, tokens=(0, 0))
+            return replace(free, edit_model=edit_model, other=other)
         judge, sample = matrix.judges[matrix.cells.parts(number)[1]], matrix.sample_of(subject)
         return Judgement(
             sample_id=sample.id,

@@ -35,12 +35,14 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
+import msgspec
 import yaml
 from filelock import FileLock, Timeout
 
 from edit_eval.config.placement import without_placement
 from edit_eval.config.yaml_text import parse_ours
 from edit_eval.errors import RunDirectoryError, Stopped
+from edit_eval.json_values import JsonObject, Unchecked
 from edit_eval.pictures import TEMPORARY, TEMPORARY_PREFIX, slug, sweep_temporary, write_durably
 from edit_eval.records import Activity, DeviceFailures, MemoryUse, Picture, Sample, Spent, Utilisation, no_garbage
 from edit_eval.store.journal import Damage, Lines, Record, Segment, read, read_segment, seal, segments
@@ -245,12 +247,12 @@ class RunDirectory:
     def _take_number(self) -> None:
         files = (p for folder in ("config", "samples", *JOURNALS) for p in (self.path / folder).glob("[0-9]*.*"))
         taken = [int(p.stem) for p in files if p.stem.isdigit()]
-        taken += [holder["start"] for holder in self._holders() if isinstance(holder.get("start"), int)]
+        taken += [holder.start for holder in self._holders() if holder.start is not None]
         self.number = max(taken, default=0) + 1
         self._segments = {name: Segment(self.path / name / f"{self.number:04d}.jsonl") for name in JOURNALS}
         since = time.strftime("%Y-%m-%d %H:%M:%S %z")
-        holder = {"host": socket.gethostname(), "process": os.getpid(), "since": since, "start": self.number}
-        self._write_text(self._holder_file, json.dumps(holder))
+        holder = _Holder(host=socket.gethostname(), process=os.getpid(), since=since, start=self.number)
+        self._write_text(self._holder_file, json.dumps(msgspec.structs.asdict(holder)))
         self._sweep()
 
     def _sweep(self) -> None:
@@ -263,24 +265,24 @@ class RunDirectory:
         for folder in ("config", "environment", "samples", "images"):
             sweep_temporary(self.path / folder)
 
-    def _holders(self) -> list[dict[str, Any]]:
+    def _holders(self) -> list[_Holder]:
         """Returns the recorded lock holders, live ones first; some may have died."""
         files = (self.path / "holder.json", *sorted((self.path / SHARDS).glob("*.json")))
-        return sorted(filter(None, map(_read_holder, files)), key=lambda holder: not _is_alive(holder))
+        return sorted(filter(None, map(_read_holder, files)), key=lambda holder: not holder.is_alive)
 
     def holder(self) -> str:
         """Describes the process that has the lock."""
-        return _who(next(iter(self._holders()), {}))
+        return _who(next(iter(self._holders()), None))
 
     def is_held(self) -> bool:
         """True if a process is at work here. A holder on this host is checked; one on another host is assumed alive."""
-        return any(map(_is_alive, self._holders()))
+        return any(holder.is_alive for holder in self._holders())
 
     @property
     def start_at_work(self) -> int | None:
         """Number of the start at work here; None if there is none (see `is_held`)."""
-        numbers = [holder.get("start") for holder in self._holders() if _is_alive(holder)]
-        return next((number for number in numbers if isinstance(number, int)), None)
+        numbers = (holder.start for holder in self._holders() if holder.is_alive)
+        return next((number for number in numbers if number is not None), None)
 
     def end(self) -> None:
         """Closes the journals and releases the lock.
@@ -316,7 +318,7 @@ class RunDirectory:
             for segment in self._segments.values():
                 segment.sync()
 
-    def write_configuration(self, configuration: dict[str, Any], resolved: dict[str, Any]) -> None:
+    def write_configuration(self, configuration: Unchecked, resolved: Unchecked) -> None:
         """Saves the configuration of this start, which can be run again as it is, and what it resolved to."""
         what = json.dumps(resolved, ensure_ascii=False, indent=1)
         self._write_text(self.path / "config" / f"{self.number:04d}.json", what)
@@ -324,7 +326,7 @@ class RunDirectory:
         text = yaml.dump(configuration, Dumper=dumper, allow_unicode=True, sort_keys=False)
         self._write_text(self.path / "config" / f"{self.number:04d}.yaml", text)
 
-    def write_environment(self, environment: dict[str, Any]) -> None:
+    def write_environment(self, environment: JsonObject) -> None:
         """Saves versions and devices of this start; called again when a worker reports more."""
         text = json.dumps(environment, ensure_ascii=False, indent=1)
         self._write_text(self.path / "environment" / f"{self.number:04d}.json", text)
@@ -393,11 +395,11 @@ class RunDirectory:
             found = tuple(_lenient(line) for line in lines)
         return found
 
-    def configuration(self) -> dict[str, Any]:
+    def configuration(self) -> Unchecked:
         """Reads the full configuration of the last start. Raises `RunDirectoryError` if it is damaged."""
         return self._described(self.last_configuration(), parse_ours)
 
-    def resolved(self) -> dict[str, Any]:
+    def resolved(self) -> Unchecked:
         """Reads what that configuration resolved to: identities of the models, and rubrics. Raises like it."""
         last = self.last_configuration()
         return self._described(last and last.with_suffix(".json"), json.loads)
@@ -406,7 +408,7 @@ class RunDirectory:
         """Returns the last configuration. It is written after its `.json`, so both exist if it does."""
         return max((self.path / "config").glob("[0-9]*.yaml"), default=None)
 
-    def _described(self, file: Path | None, decode: Callable[[str], Any]) -> dict[str, Any]:
+    def _described(self, file: Path | None, decode: Callable[[str], Any]) -> Unchecked:
         if file is None:
             return {}
         try:
@@ -418,7 +420,7 @@ class RunDirectory:
         return found
 
     def describe(
-        self, configuration: dict[str, Any], resolved: dict[str, Any], samples: tuple[Sample, ...], *, anew: bool
+        self, configuration: Unchecked, resolved: Unchecked, samples: tuple[Sample, ...], *, anew: bool
     ) -> bool:
         """Saves what this start is asked if it differs from the last one saved, or if `anew`; True if it differs."""
         other = not self.says(configuration, resolved, samples)
@@ -427,7 +429,7 @@ class RunDirectory:
             self.write_samples(samples)
         return other
 
-    def says(self, configuration: dict[str, Any], resolved: dict[str, Any], samples: tuple[Sample, ...]) -> bool:
+    def says(self, configuration: Unchecked, resolved: Unchecked, samples: tuple[Sample, ...]) -> bool:
         """True if the last saved description equals this one; False if any of it is damaged or missing.
 
         Placement is ignored: a run is the same on any devices.
@@ -440,11 +442,11 @@ class RunDirectory:
         plain = json.loads(json.dumps([without_placement(configuration), resolved]))
         return bool(written == plain and self._samples(seen) == samples and not seen.total)
 
-    def environment(self) -> dict[str, Any]:
+    def environment(self) -> Unchecked:
         """Returns versions and devices of the last start that recorded any."""
         return next(reversed(self.environments().values()), {})
 
-    def environments(self) -> dict[int, dict[str, Any]]:
+    def environments(self) -> dict[int, Unchecked]:
         """Returns versions and devices of every start that recorded any, by its number."""
         recorded = {}
         for file in sorted((self.path / "environment").glob("[0-9]*.json")):
@@ -516,7 +518,7 @@ class RunDirectory:
         return self.path / "images" / edit_model / f"{slug(sample_id)}-{key[:12]}.png"
 
 
-def _lenient(line: dict[str, Any]) -> Sample:
+def _lenient(line: Record) -> Sample:
     pictures = {name: Picture(**picture) for name, picture in line["pictures"].items()}
     return Sample(**{**line, "pictures": pictures, "tags": tuple(line["tags"])})
 
@@ -578,7 +580,7 @@ def _cannot_write(path: Path, error: OSError) -> CannotWrite:
     )
 
 
-def _one_more(so_far: DeviceFailures | None, device: str, model: str, event: dict[str, Any]) -> DeviceFailures:
+def _one_more(so_far: DeviceFailures | None, device: str, model: str, event: Record) -> DeviceFailures:
     """Adds a failed attempt on the device, or the reason why the model is no longer used there."""
     found = so_far or DeviceFailures(device=device, model=model, attempts=0, out_of_memory=0, error="", retired="")
     if event["event"] == "retired":
@@ -632,33 +634,42 @@ def shards_at_work(folder: Path) -> list[str]:
     return held
 
 
-def _read_holder(file: Path) -> dict[str, Any]:
-    """Reads the recorded holder; empty if there is none, or it cannot be read."""
-    try:
-        holder = json.loads(file.read_text())
-    except (OSError, ValueError):
-        return {}
-    return holder if isinstance(holder, dict) and {"host", "process", "since"} <= holder.keys() else {}
+class _Holder(msgspec.Struct):
+    """The process that has a lock, as it says itself."""
 
+    host: str
+    process: int
+    since: str
+    start: int | None = None
+    """Number of its start."""
 
-def _who(holder: dict[str, Any]) -> str:
-    """Describes the holder's process."""
-    if not holder:
-        return Text("another process")
-    return Text("process {} on {} since {}", holder["process"], holder["host"], holder["since"])
-
-
-def _is_alive(holder: dict[str, Any]) -> bool:
-    """False only if the process was on this host and has ended."""
-    if holder["host"] != socket.gethostname():
+    @property
+    def is_alive(self) -> bool:
+        """False only if the process was on this host and has ended."""
+        if self.host != socket.gethostname():
+            return True
+        try:
+            os.kill(self.process, 0)
+        except (ProcessLookupError, OverflowError):
+            return False
+        except OSError:
+            pass  # not permitted to signal it: it exists, and is another user's
         return True
+
+
+def _read_holder(file: Path) -> _Holder | None:
+    """Reads the recorded holder; None if there is none, or it cannot be read."""
     try:
-        os.kill(int(holder["process"]), 0)
-    except (ProcessLookupError, ValueError, TypeError, OverflowError):
-        return False
-    except OSError:
-        pass  # not permitted to signal it: it exists, and is another user's
-    return True
+        return msgspec.json.decode(file.read_bytes(), type=_Holder)
+    except (OSError, ValueError):
+        return None
+
+
+def _who(holder: _Holder | None) -> str:
+    """Describes the holder's process."""
+    if holder is None:
+        return Text("another process")
+    return Text("process {} on {} since {}", holder.process, holder.host, holder.since)
 
 
 # -- which files are ours: the mark of a run directory, and the names of all files that edit-eval writes there --

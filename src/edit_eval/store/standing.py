@@ -18,8 +18,9 @@ import msgspec
 from edit_eval.config.identity import Identity, digest
 from edit_eval.config.schema import without_secrets
 from edit_eval.errors import ConfigurationError
-from edit_eval.given_files import UnfitFile, of_json, read_bytes
-from edit_eval.hub import is_address, local_path
+from edit_eval.files.given import UnfitFile, of_json, read_bytes
+from edit_eval.files.hub import is_address, local_path
+from edit_eval.json_values import JsonObject, Unchecked
 from edit_eval.records import Edit, Judgement, Picture, Reading, Results, Sample, Scoring, Status
 from edit_eval.store.comparable import Made
 from edit_eval.store.examined import Examination, examiner
@@ -40,9 +41,9 @@ class _Judge(msgspec.Struct):
     name: str
     type: str
     revision: str
-    parameters: dict[str, Any]
+    parameters: Unchecked
     protocol: str
-    asks: dict[str, Any]
+    asks: Unchecked
     """The protocol's parameters."""
     scoring: Scoring
     of_two: bool = False
@@ -55,7 +56,7 @@ class _Judge(msgspec.Struct):
     def protocol_name(self) -> str:
         return self.protocol
 
-    def question_parameters(self) -> dict[str, Any]:
+    def question_parameters(self) -> Unchecked:
         return self.asks
 
 
@@ -109,7 +110,7 @@ class _File(msgspec.Struct):
     edits: list[_Edit]
     judgements: list[StandingRow]
     battles: list[StandingRow]
-    examined: dict[str, dict[str, Any]]
+    examined: dict[str, Unchecked]
     notes: list[str]
     makers: dict[str, str] = {}
     """For each column a digest of what makes its edits; in files of older versions that of the edit model."""
@@ -169,7 +170,7 @@ class Standing:
         return str(self.experiment.language)
 
 
-def standing(run: Made) -> dict[str, Any]:
+def standing(run: Made) -> JsonObject:
     """Returns the file's content as plain data."""
     experiment, results = run.experiment, run.results
     judges = [judge for judge in experiment.judges if judge.name in results.every_judge]
@@ -221,10 +222,10 @@ def standing(run: Made) -> dict[str, Any]:
     }
 
 
-def judged(one: Judgement) -> dict[str, Any]:
+def judged(one: Judgement) -> JsonObject:
     """Returns a judgement, or a battle, as plain data."""
     missing = {name: status for name, (status, _) in one.missing.items()}
-    found: dict[str, Any] = {
+    found: JsonObject = {
         "sample": one.sample_id,
         **{key: getattr(one, key) for key in ("edit_model", "judge", "edit_seed", "repeat", "headline", "status")},
         **({"scores": dict(one.scores)} if one.scores else {}),

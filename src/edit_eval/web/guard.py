@@ -142,7 +142,7 @@ async def answer(send: Any, status: int, body: bytes, headers: Mapping[str, str]
 
 
 def _with_headers(send: Any) -> Any:
-    async def sending(message: dict[str, Any]) -> None:
+    async def sending(message: Scope) -> None:
         if message["type"] == "http.response.start":
             given = {name.decode("latin-1").lower() for name, _ in message["headers"]}
             more = [(n.lower().encode(), v.encode()) for n, v in HEADERS.items() if n.lower() not in given]

@@ -11,7 +11,7 @@ import os
 import re
 import sys
 import traceback
-from typing import Any, NoReturn
+from typing import NoReturn, TypedDict
 
 from edit_eval.errors import ChangedError, LoadError, ModelError, Refused, UnreadableError
 from edit_eval.privacy import hide_secrets
@@ -69,11 +69,19 @@ def one_line(error: BaseException) -> str:
     return text[:500] if isinstance(error, ModelError) and text else f"{name}: {text[:500]}" if text else name
 
 
-def lacking(error: BaseException) -> dict[str, Any]:
-    """Returns a message's fields on a failed import: `lacks`, a library, and whether there is a `pip` to install it.
+class Lacking(TypedDict, total=False):
+    """What a failed import lacked."""
 
-    `lacks` is empty if the import failed otherwise: in a library of the wrong version, or for a part of Python itself.
-    The dict is empty if no import failed. An exception raised `from` a failed import counts, since libraries wrap them;
+    lacks: str
+    """The library; empty if the import failed otherwise: in a library of the wrong version, or for a part of Python."""
+    pip: bool
+    """Whether there is a `pip` to install it."""
+
+
+def lacking(error: BaseException) -> Lacking:
+    """Returns a message's fields on a failed import; none if no import failed.
+
+    An exception raised `from` a failed import counts, since libraries wrap them;
     one that only came after does not: it may be another way of doing without.
     """
     failed: ImportError | None = None

@@ -35,9 +35,57 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypedDict
 
 Message = dict[str, Any]
+
+
+class PictureFile(TypedDict, total=False):
+    """Where a picture is, and what identifies it (see `edit_eval.workers.requests`)."""
+
+    path: str
+    digest: str
+    pixels: str
+    blank_like: PictureFile
+    made_of: PictureFile
+    maker: str
+
+
+class PictureView(PictureFile, total=False):
+    """A picture of a request, and what is done to it before it is shown."""
+
+    name: str
+    steps: list[Any]
+    """Each the name of a step and its arguments; of `like` a `PictureFile`."""
+
+
+class EditResult(TypedDict, total=False):
+    """What a worker has made."""
+
+    pixels: str
+    width: int
+    height: int
+    file_bytes: int
+    flags: list[str]
+    own_size: list[int] | None
+
+
+class AnswerResult(TypedDict, total=False):
+    """What a judge has answered to a request, or why it was not asked."""
+
+    text: str
+    values: dict[str, float] | None
+    normalised: bool
+    ended: str | None
+    final: bool | None
+    length: int | None
+    tokens: list[int] | None
+    halved_to: int
+    """How many were asked at once in the end, for lack of memory."""
+    damaged: str
+    """Why an edit is no longer what it was; then there is nothing else."""
+
+
 LONGEST_LINE = 1 << 26
 """Most bytes of one message. A judge's answers to a batch are the longest."""
 

@@ -180,7 +180,12 @@ def refuse_changed(revision: str, class_path: str, model_class: type[Any], param
         )
 
 
-def make_parameters(model_class: type[Any], values: dict[str, Any]) -> Any:
+PlainParameters = dict[str, Any]
+"""Plain values of a class's `Parameters`, as a configuration and the records have them; only the class knows what each
+of them is."""
+
+
+def make_parameters(model_class: type[Any], values: PlainParameters) -> Any:
     """Builds the class's `Parameters` from plain values; returns the values for a class without."""
     parameters = getattr(model_class, "Parameters", None)
     if parameters is None:
@@ -193,12 +198,12 @@ def make_parameters(model_class: type[Any], values: dict[str, Any]) -> Any:
     return parameters(**values)
 
 
-def _typed_fields(kind: Any, values: dict[str, Any]) -> dict[str, Any]:
+def _typed_fields(kind: Any, values: PlainParameters) -> PlainParameters:
     hints = _field_types(kind)
     return {name: _typed(hints.get(name), value) for name, value in values.items()}
 
 
-def _field_types(kind: Any) -> dict[str, Any]:
+def _field_types(kind: Any) -> Mapping[str, Any]:
     try:
         return get_type_hints(kind)
     except Exception:  # an annotation that only a type checker understands
@@ -221,7 +226,7 @@ def _typed(kind: Any, value: Any) -> Any:
     return value
 
 
-def key_parameters(model_class: type[Any], values: Mapping[str, Any]) -> dict[str, Any]:
+def key_parameters(model_class: type[Any], values: Mapping[str, Any]) -> PlainParameters:
     """Returns the parameters that decide a result: all but fields with `in_key: False` in their metadata.
 
     A field added after results were made has `in_key: "if given"`: while it is None, keys stay as before.
@@ -230,7 +235,7 @@ def key_parameters(model_class: type[Any], values: Mapping[str, Any]) -> dict[st
     return _in_key(parameters, values) if is_dataclass(parameters) else dict(values)
 
 
-def _in_key(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+def _in_key(kind: Any, values: Mapping[str, Any]) -> PlainParameters:
     said = {f.name: f.metadata.get("in_key") for f in fields(kind)}
     kinds = _field_types(kind)
     return {

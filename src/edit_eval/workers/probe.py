@@ -31,10 +31,11 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from importlib import metadata
-from typing import Any
+from typing import Any, TypedDict
 
 from edit_eval.privacy import secrets_of
 from edit_eval.workers.failures import one_line
+from edit_eval.workers.messages import Message
 
 Say = Callable[..., None]
 
@@ -55,7 +56,7 @@ def main(arguments: list[str]) -> None:
     os._exit(0)  # at once: imported libraries need not clean up
 
 
-def look(order: dict[str, Any], say: Say) -> None:
+def look(order: Message, say: Say) -> None:
     """Finds out everything, cheap things first.
 
     `order`: class_path, path, parameters, methods, libraries, example (the class that draws a scene), request (what a
@@ -98,7 +99,7 @@ def _look_at_torch(needs: list[str], say: Say) -> None:
     say(cuda=_cuda())
 
 
-def _look_at_class(order: dict[str, Any], say: Say) -> list[str]:
+def _look_at_class(order: Message, say: Say) -> list[str]:
     """Imports the model's class as a worker does; returns the libraries that it will need."""
     from edit_eval.workers.model_class import find_class, make_parameters
 
@@ -120,7 +121,7 @@ def _look_at_class(order: dict[str, Any], say: Say) -> list[str]:
     return needed_modules(model_class.__module__)
 
 
-def _examine(order: dict[str, Any], say: Say) -> None:
+def _examine(order: Message, say: Say) -> None:
     """Asks a remote model, if its class can, about a drawn scene."""
     from edit_eval.edit_models.contract import EditRequest
     from edit_eval.judges.contract import JudgeRequest
@@ -219,10 +220,21 @@ def _version(name: str) -> str:
         return ""
 
 
-def _cuda() -> dict[str, Any]:
+class TorchSees(TypedDict):
+    """What torch says of GPUs."""
+
+    built: str
+    """The version of CUDA that it is built for; empty for none."""
+    devices: int
+    error: str
+    architectures: list[str]
+    """Those that it has kernels for: `sm_90`, `compute_90`."""
+
+
+def _cuda() -> TorchSees:
     import torch
 
-    found: dict[str, Any] = {"built": torch.version.cuda or "", "devices": 0, "error": "", "architectures": []}
+    found: TorchSees = {"built": torch.version.cuda or "", "devices": 0, "error": "", "architectures": []}
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")

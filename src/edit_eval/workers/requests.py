@@ -192,11 +192,14 @@ def with_own_pictures(request: Request) -> Request:
 
 
 def _judge_request(request: Message, shown: Mapping[str, Opened]) -> JudgeRequest | str:
-    pictures: dict[str, Any] = {view["name"]: shown[_key(view)] for view in request["pictures"]}
-    if damage := next((picture for picture in pictures.values() if isinstance(picture, str)), ""):
-        return damage
+    pictures: dict[str, Image] = {}
+    for view in request["pictures"]:
+        picture = shown[_key(view)]
+        if isinstance(picture, str):  # damage
+            return picture
+        pictures[view["name"]] = picture
     given = {name: request[name] for name in FIELDS}
-    perhaps: dict[str, Any] = {name: request[name] for name in ("other", "schema") if name in request}
+    perhaps: Message = {name: request[name] for name in ("other", "schema") if name in request}
     labels = tuple(request.get("labels", ()))
     return JudgeRequest(pictures=pictures, sample_id=request["sample"], labels=labels, **perhaps, **given)
 

@@ -61,7 +61,7 @@ def test_the_pairs_of_models_that_are_ordered_alike(images, spacing, turned, run
             for side, place in enumerate((np.arange(MODELS), order))
         )
         both = [Instrument(name, "asked", "score", Scale(), of) for name, of in (("a", one), ("b", other))]
-        low, high = Agreement(*both, Samples([one], resamples=0)).pairs_alike().ci95
+        low, high = Agreement(both[0], both[1], Samples([one], resamples=0)).pairs_alike().ci95
         held.append(low - 1e-9 <= truth <= high + 1e-9)
         lows.append(high - low)
     record(

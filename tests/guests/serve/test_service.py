@@ -17,11 +17,10 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from edit_eval.comparing import compare
 from edit_eval.errors import RunDirectoryError
 from edit_eval.guests.serve.scoring import score_table
-from edit_eval.run import Run
-from service_at_work import Serve, Served, configured, encoded, pair, text
+from edit_eval.run import Run, compare
+from guests.serve.service_at_work import Serve, Served, configured, encoded, pair, text
 
 
 def replies(served: Served) -> list[dict[str, object]]:
@@ -31,7 +30,7 @@ def replies(served: Served) -> list[dict[str, object]]:
 
 def wait_until(true: object, seconds: float = 60) -> None:
     end = time.monotonic() + seconds
-    while not true():  # type: ignore[operator]
+    while not true():
         assert time.monotonic() < end
         time.sleep(0.02)
 
@@ -125,7 +124,7 @@ def test_requests_share_batches(serve: Serve) -> None:
     served = serve(batch_size=8)
     with ThreadPoolExecutor(25) as clients:
         first = clients.submit(served.score, pair(1, "slow 2"))  # meanwhile the others come
-        wait_until(lambda: served.service.replicas()[0]["hands"])
+        wait_until(lambda: served.service.replicas()[0].hands)
         rest = [clients.submit(served.score, pair(red, source=red % 3)) for red in range(24)]
         assert first.result()[0]["status"] == "ok"
         assert {one.result()[0]["status"] for one in rest} == {"ok"}
@@ -246,7 +245,7 @@ def test_whoever_hangs_up_while_no_judge_is_loaded_leaves_nothing_in_a_full_run(
     hold.touch()
     (worker,) = served.service._driver._processes.values()
     os.kill(worker.process.pid, signal.SIGKILL)
-    wait_until(lambda: served.service.replicas()[0]["state"] != "loaded")
+    wait_until(lambda: served.service.replicas()[0].state != "loaded")
     hung_up(served, [pair(n) for n in range(4)])
     with ThreadPoolExecutor(1) as clients:
         next_run = clients.submit(served.score, pair(250, id="first"))

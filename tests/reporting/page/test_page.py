@@ -300,7 +300,7 @@ def test_the_gallery_begins_soon(drawn: Report, open_page: OpenPage) -> None:
 def test_what_is_not_scored_is_accounted_for(tmp_path: Path) -> None:
     run = build_run(tmp_path, samples=30, size=(8, 6), edit_models=MODELS[:3], failing=0.4)
     summary = summarise(run)
-    table = verdict_content(run, summary)["standings"]
+    table = verdict_content(run, summary).standings
     no_edit, no_score = table.columns[-2:]
     for row in table.rows:
         found = row.parts["qwen3_vl"].coverage
@@ -312,7 +312,7 @@ def test_what_is_not_scored_is_accounted_for(tmp_path: Path) -> None:
 
 def test_several_models_are_drawn_over_an_axis_with_numbers(tmp_path: Path) -> None:
     run = build_run(tmp_path, samples=8, size=(8, 6), edit_models=MODELS)
-    [(_, _, drawn)] = verdict_content(run, summarise(run))["drawings"]
+    [(_, _, drawn)] = verdict_content(run, summarise(run)).drawings
     assert all(name in drawn for name in MODELS)
     assert len(re.findall(r'text-anchor="middle"[^>]*>[\d.]+<', drawn)) >= 3
 

@@ -16,7 +16,8 @@ from edit_eval.edit_models.release_table import RELEASE
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.machine.fitting import checkpoint_of, weights_of
 from edit_eval.execution.machine.weights import PUBLISHED, Weights
-from edit_eval.hub import Repository, fetch_model, is_address, local_path
+from edit_eval.files.hub import Repository, fetch_model, is_address, local_path
+from edit_eval.json_values import JsonObject
 from edit_eval.pretrained.folders import is_hub_name
 from edit_eval.text import Text, joined
 from edit_eval.workers.model_class import find_class, make_parameters
@@ -143,7 +144,7 @@ class Fetched(NamedTuple):
     """Where it is now."""
     bytes: int
 
-    def as_plain(self) -> dict[str, Any]:
+    def as_plain(self) -> JsonObject:
         return self._asdict()
 
 

@@ -61,6 +61,7 @@ from edit_eval.execution.machine.memory import disk_findings, gb, gpu_findings, 
 from edit_eval.execution.machine.places import Place, model_on, places
 from edit_eval.execution.machine.weights import Weights, expert_bytes, offline
 from edit_eval.experiment import Experiment, Listener, load_samples
+from edit_eval.json_values import JsonObject
 from edit_eval.judges.answers import LIMITS, TOKENS_GIVEN, TOKENS_NEEDED
 from edit_eval.pretrained.folders import hub_cache, is_hub_name
 from edit_eval.protocols import contract as protocols
@@ -429,7 +430,7 @@ def _can_offload(key: str, section: ModelSection, folder: Path) -> bool:
 
 def _about_a_drawn_scene(
     wanted: Wanted, judge: AskedJudge | None, language: str
-) -> tuple[dict[str, Any], protocols.Question | None]:
+) -> tuple[JsonObject, protocols.Question | None]:
     """Returns what a model is asked before a run, and the question behind it; nothing where no scenes are installed."""
     if locate("benchmark", "scenes") is None:
         return {}, None
@@ -447,7 +448,7 @@ def _first_question(judge: AskedJudge, sample: Sample) -> protocols.Question | N
     return next((question for question in judge.protocol.questions(sample) if not question.after), None)
 
 
-def _request(question: protocols.Question, sample: Sample) -> dict[str, Any]:
+def _request(question: protocols.Question, sample: Sample) -> JsonObject:
     """Returns what a judge is told about the drawn scene."""
     return {
         "system": question.system,

@@ -32,6 +32,7 @@ from edit_eval.execution.machine.devices import LocalMachine
 from edit_eval.execution.machine.places import Place, model_on, places
 from edit_eval.execution.machine.weights import GIB
 from edit_eval.experiment import Experiment
+from edit_eval.json_values import JsonObject
 from edit_eval.records import Results, Sample
 from edit_eval.scheduling.estimates import roughly
 from edit_eval.scheduling.tasks import Model
@@ -129,7 +130,7 @@ class ClusterSize:
         """In the currency of the price; None without one."""
         return None if self.price is None else self.gpu_hours * self.price
 
-    def as_plain(self) -> dict[str, Any]:
+    def as_plain(self) -> JsonObject:
         """Returns it as plain values, for JSON."""
         return {
             "nodes": self.nodes,
@@ -152,7 +153,7 @@ class Combination:
     memory: str = "enough"
     """Whether devices and host are known to have room for it: `enough`, `unknown` or `too little`."""
 
-    def as_plain(self) -> dict[str, Any]:
+    def as_plain(self) -> JsonObject:
         """Returns it as plain values, for JSON."""
         return {
             "schedule": self.schedule,
@@ -203,7 +204,7 @@ class Plan:
         least = min((size.makespan for size in self.sizes), default=0.0)
         return next((k for k, size in enumerate(self.sizes) if size.makespan <= 1.001 * least), None)
 
-    def as_plain(self) -> dict[str, Any]:
+    def as_plain(self) -> JsonObject:
         """Returns the document of `plan --json`."""
         return {
             "combinations": [combination.as_plain() for combination in self.combinations],

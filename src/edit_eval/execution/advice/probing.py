@@ -24,6 +24,7 @@ from edit_eval.protocols.asked import AskedJudge
 from edit_eval.protocols.judging import read
 from edit_eval.records import Reply, Status
 from edit_eval.text import Text
+from edit_eval.workers.messages import Message
 
 SECONDS = 180.0  # limit for an environment; libraries on a cold network disk take a minute
 LIBRARIES = ("torch", "torchvision", "diffusers", "transformers", "accelerate", "safetensors")
@@ -64,7 +65,7 @@ class EnvironmentProbe:
     """Packages that a server's environment must have, the engine first; they are found without importing them."""
 
 
-def probe(question: EnvironmentProbe, seconds: float = SECONDS) -> dict[str, Any]:
+def probe(question: EnvironmentProbe, seconds: float = SECONDS) -> Message:
     """Returns what the environment reports (see `edit_eval.workers.probe`); `fault` says why it reported no more."""
     order = {
         "class_path": question.class_path,
@@ -99,7 +100,7 @@ def probe(question: EnvironmentProbe, seconds: float = SECONDS) -> dict[str, Any
         answers.seek(0)
         errors.seek(0)
         answered, words = answers.read(), hide_secrets(errors.read().decode("utf-8", "replace")).split("\n")
-    found: dict[str, Any] = {}
+    found: Message = {}
     for line in answered.splitlines():
         try:
             found.update(json.loads(line))

@@ -38,6 +38,7 @@ from edit_eval.scheduling.policies import Policy
 from edit_eval.scheduling.tasks import Task, Work
 from edit_eval.store.run_directory import CannotWrite
 from edit_eval.text import Text, joined
+from edit_eval.workers.messages import Message
 
 UNRELIABLE = "its model or device is no longer reliable"  # why a worker is replaced although it is charged with nothing
 LOAD_ATTEMPTS = 2
@@ -97,7 +98,7 @@ class Engine:
         self._poll_seconds = poll_seconds
         self._simulated = poll_seconds == float("inf")  # without interruptions or silent workers
         self._purse = purse or Purse({}, None, (), records.event)
-        self._held: list[tuple[RunningWorker, Task, dict[str, Any]]] = []  # orders that could pass the limit of costs
+        self._held: list[tuple[RunningWorker, Task, Message]] = []  # orders that could pass the limit of costs
         self._ends = ""
         self._workers: dict[int, RunningWorker] = {}
         self._of: dict[int, RunningWorker] = {}  # replica number -> its worker
@@ -116,7 +117,7 @@ class Engine:
         self._unprepared: set[str] = set()  # models that failed before loading: their environment is at fault
         self._draining = False
         self._unsynced = False
-        self.about: dict[str, Any] = {}
+        self.about: dict[str, dict[str, str]] = {}
         """What each model's first loaded worker reported about itself."""
 
     @property
@@ -273,7 +274,7 @@ class Engine:
                 else:  # it has nothing to finish, and an unneeded load may take minutes
                     self._driver.kill(worker.number)
 
-    def _order(self, worker: RunningWorker, task: Task, order: dict[str, Any]) -> None:
+    def _order(self, worker: RunningWorker, task: Task, order: Message) -> None:
         """Orders a task, unless it could pass the limit of costs: then it waits for what is under way."""
         if self._ends or not self._purse.takes(task, order):
             self._held.append((worker, task, order))
@@ -399,7 +400,7 @@ class Engine:
         self._watch.finished(worker.replica, task)
         return task
 
-    def _done(self, worker: RunningWorker, message: dict[str, Any]) -> None:
+    def _done(self, worker: RunningWorker, message: Message) -> None:
         seconds = float(message["seconds"])
         task = self._take(worker, message["task"], seconds)
         self._purse.settle(task, message)

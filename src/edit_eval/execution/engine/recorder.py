@@ -17,10 +17,12 @@ from edit_eval.protocols.contract import View
 from edit_eval.records import NO_EDIT, Edit, Judgement, Reply, Status
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.tasks import Task, Work
+from edit_eval.store.journal import Record
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.recall import ADDRESS, altered_pictures, edit_record, where_of
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.store.subjects.contract import Shown
+from edit_eval.workers.messages import AnswerResult, EditResult, Message, PictureFile, PictureView
 
 ASK_STRIDE = 1000
 """Distance of the seeds of repeated askings, so that a judge that samples its answers draws another one. Larger than
@@ -103,7 +105,7 @@ class Recorder:
 
     # -- orders --
 
-    def order(self, task: Task) -> dict[str, Any]:
+    def order(self, task: Task) -> Message:
         """Returns the message that orders a worker to do the task (see `edit_eval.workers.requests`)."""
         if is_edit(task):
             number = task.units[0]
@@ -137,7 +139,7 @@ class Recorder:
             return {**sources, "source": Shown(was.image, pixels=was.pixels)}
         return sources
 
-    def _request(self, cell: int) -> dict[str, Any]:
+    def _request(self, cell: int) -> Message:
         matrix = self._matrix
         number, judge = about(self._matrix, cell), matrix.judge_of(cell)
         again = bool(matrix.replies[cell]) and matrix.reading(cell).status is Status.PENDING
@@ -159,24 +161,27 @@ class Recorder:
             "pictures": [self._view(view, pictures) for view in views],
         }
 
-    def _view(self, view: View, pictures: Mapping[str, Shown]) -> dict[str, Any]:
+    def _view(self, view: View, pictures: Mapping[str, Shown]) -> PictureView:
         """Describes a picture to show; a step that takes another picture's size has that picture in it."""
         steps = [["like", self._picture(pictures[str(s[1])])] if s[0] == "like" else list(s) for s in view.steps]
         return {"name": view.name, "steps": steps, **self._picture(pictures[view.picture])}
 
-    def _picture(self, shown: Shown) -> dict[str, Any]:
+    def _picture(self, shown: Shown) -> PictureFile:
         """Returns where a picture is, and what identifies its file."""
         if shown.pixels:
             return {"path": os.path.abspath(self._directory.path / shown.path), "pixels": shown.pixels}
         # A user's own benchmark may have no digest of a file's bytes.
-        file = {"path": os.path.abspath(shown.path), "digest": shown.digest if len(shown.digest) == 64 else ""}
+        file: PictureFile = {
+            "path": os.path.abspath(shown.path),
+            "digest": shown.digest if len(shown.digest) == 64 else "",
+        }
         if shown.maker:
             return {"made_of": file, "maker": shown.maker}
         return {"blank_like": file} if shown.blank else file
 
     # -- results --
 
-    def done(self, task: Task, message: dict[str, Any], device: str) -> None:
+    def done(self, task: Task, message: Message, device: str) -> None:
         """Records a worker's results for a task, and adds the tasks that follow from them."""
         results, seconds = message["results"], float(message["seconds"])
         if is_edit(task):
@@ -248,7 +253,7 @@ class Recorder:
         for one in what:
             self._work.settle(one)
 
-    def _edited(self, number: int, result: dict[str, Any], seconds: float, device: str) -> None:
+    def _edited(self, number: int, result: EditResult, seconds: float, device: str) -> None:
         edit = self._matrix.edits[number]
         path = self._directory.image_path(edit.edit_model, edit.sample_id, edit.key)
         made = replace(
@@ -301,7 +306,7 @@ class Recorder:
         shown = filter(self._matrix.is_open, self._matrix.shown_with(number))
         return [cell for edit in shown for cell in self._matrix.cells.cells_of_subject(edit)]
 
-    def _answered(self, put: Put, task: Task, reply: Reply, result: dict[str, Any]) -> None:
+    def _answered(self, put: Put, task: Task, reply: Reply, result: AnswerResult) -> None:
         matrix, (cell, key, ask) = self._matrix, put
         if not is_left(matrix, cell):
             return  # it only kept the rest of its batch company
@@ -310,7 +315,7 @@ class Recorder:
         if len(matrix.replies[cell]) != ask:
             return  # two tasks asked it, since its picture was made again; the other one goes on
         reading = matrix.add_reply(cell, reply)
-        record: dict[str, Any] = {
+        record: Record = {
             "key": key,
             **where_of(matrix.address(cell)),
             "ask": ask,

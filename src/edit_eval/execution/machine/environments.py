@@ -31,24 +31,23 @@ from edit_eval.config.faults import did_you_mean
 from edit_eval.config.schema import ModelSection
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.contract import WorkerSpecification
+from edit_eval.files.user_cache import cache_folder
 from edit_eval.pictures import write_durably
 from edit_eval.privacy import hide_secrets
 from edit_eval.text import Text, joined
-from edit_eval.user_cache import cache_folder
+from edit_eval.workers.messages import Message
 
-LAYERS = ("workers", "testing", "edit_models", "judges", "benchmarks", "endpoints", "pretrained")
+LAYERS = ("workers", "testing", "edit_models", "judges", "benchmarks", "endpoints", "pretrained", "files")
 BESIDE = "beside"
 """Folder of a guest that runs beside a model, too."""
 FILES = (
     "__init__.py",
     "errors.py",
     "privacy.py",
+    "json_values.py",
     "text.py",
     "records.py",
     "pictures.py",
-    "user_cache.py",
-    "given_files.py",
-    "hub.py",
 )
 START = """import sys
 sys.path[:] = [sys.argv.pop(1)] + [p for p in sys.path if p]
@@ -386,7 +385,7 @@ def install_line(python: str, modules: Sequence[str], has_pip: bool) -> str:
     return install_command(shlex.quote(python), list(dict.fromkeys(packages)), has_pip)
 
 
-def with_install_line(broken: dict[str, Any], specification: WorkerSpecification) -> dict[str, Any]:
+def with_install_line(broken: Message, specification: WorkerSpecification) -> Message:
     """Adds advice to the `error` of a worker's `broken` if its environment lacks a module."""
     module = str(broken.get("lacks") or "")
     if not module:

@@ -23,6 +23,7 @@ from edit_eval.edit_models.preset_table import PIPELINE
 from edit_eval.edit_models.release_table import RELEASE, RELEASES
 from edit_eval.errors import ConfigurationError, LoadError
 from edit_eval.execution.machine.environments import interpreter, uv_folder, uv_is_made
+from edit_eval.json_values import Unchecked
 from edit_eval.judges import judge_table
 from edit_eval.pretrained.folders import cached_folder, parts_in, read_index
 from edit_eval.text import Text
@@ -321,7 +322,7 @@ def offline(environment: Mapping[str, str]) -> str:
     return next((n for n in names if environment.get(n, "").upper() in ("1", "ON", "YES", "TRUE")), "")
 
 
-def _read_json(path: Path, faults: list[str]) -> dict[str, Any]:
+def _read_json(path: Path, faults: list[str]) -> Unchecked:
     try:
         read = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -43,12 +43,6 @@ class AgreementAnalysis(Analysis[JudgesAgreement]):
     sources = Sources("RUN...", "A run; further runs add their judges of the same edits.", several=True, as_one=True)
     appendix = True
 
-    def wanted(self, records: RunRecords) -> Sequence[Parameters]:
-        """Once, where there are two judges or repeats."""
-        results = records.results
-        several = len(results.judges) > 1 or any(judgement.repeat for judgement in results.judgements)
-        return [self.Parameters()] if several else []
-
     def compute(self, records: RunRecords, parameters: Parameters) -> JudgesAgreement:
         """Raises `ConfigurationError` for a score that no judge gives, and for people who scored other edits."""
         results, score = records.results, parameters.score

@@ -20,7 +20,7 @@ from edit_eval.statistics.instruments import (
     voters_of,
 )
 from edit_eval.statistics.intervals import cluster_codes, estimate
-from edit_eval.statistics.people import SHARES, Vote
+from edit_eval.statistics.votes import SHARES, Vote
 
 _Image = Callable[[str], str]
 

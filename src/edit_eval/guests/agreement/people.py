@@ -25,7 +25,7 @@ from edit_eval.guests.agreement.two import Agreement, among, samples_of
 from edit_eval.records import Results
 from edit_eval.statistics.instruments import Instrument, Item, judges_of, people_of
 from edit_eval.statistics.intervals import none_for_nan, percentiles
-from edit_eval.statistics.people import Rating
+from edit_eval.statistics.votes import Rating
 from edit_eval.text import Text
 
 

@@ -18,7 +18,7 @@ from edit_eval.config.identity import Identity
 from edit_eval.config.schema import ProtocolSection
 from edit_eval.errors import ConfigurationError
 from edit_eval.protocols.asked import make_protocol
-from edit_eval.protocols.contract import Protocol, Question, Score
+from edit_eval.protocols.contract import Protocol, Question, Score, Texts
 from edit_eval.protocols.replies import advice_on_limits
 from edit_eval.records import LANGUAGES, Judgement, Reading, Reply, Sample
 
@@ -44,9 +44,9 @@ class OnTrial:
         """Where a class of the user's own is looked for."""
 
     @staticmethod
-    def texts(parameters: Parameters) -> dict[str, Any]:
+    def texts(parameters: Parameters) -> Texts:
         """Returns the examined protocol's wording in each of its languages."""
-        found: dict[str, Any] = {}
+        found: Texts = {}
         for language in LANGUAGES:
             section = _section(parameters, language)
             if section is not None:

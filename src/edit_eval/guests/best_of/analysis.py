@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from edit_eval.guests.best_of.sheet import best_of_rows, best_of_sheet, title_of
-from edit_eval.guests.best_of.worth import Worth, best_of, instrument, pairs_of, with_critics
+from edit_eval.guests.best_of.worth import Worth, best_of, instrument, with_critics
 from edit_eval.reporting.analyses import Analysis, ChartStyle, RunRecords
 from edit_eval.reporting.table import Sheet
-from edit_eval.statistics.people import ratings_of, read_people
+from edit_eval.statistics.people import read_people
+from edit_eval.statistics.votes import ratings_of
 from edit_eval.text import Text
 
 
@@ -44,10 +45,6 @@ class BestOf(Analysis[Worth]):
         "Each mean is over all subsets of N edits of a sample, ties broken by chance. Gain: by how much better than "
         "one edit, paired on samples, clustered on source images. Costs: of one sample."
     )
-
-    def wanted(self, records: RunRecords) -> Sequence[Parameters]:
-        """Each judge chooses once, and one as unlike it as there is reports."""
-        return [self.Parameters(select, report) for select, report in pairs_of(records.results)]
 
     def compute(self, records: RunRecords, parameters: Parameters) -> Worth:
         """Raises `ConfigurationError` if one judge is both, and if samples have one edit only."""

@@ -12,31 +12,28 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
 from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError
-from edit_eval.judges.judge_table import lineage_of_name
+from edit_eval.guests.best_of.section import edits_each, same_judge, shared_family
 from edit_eval.records import EDIT_LOST, NO_EDIT, Edit, Judgement, Results, Sample, Scale, Status
-from edit_eval.statistics.battles import votes_of
-from edit_eval.statistics.instruments import Instrument, Item, judges_of, people_of, recorded_judges
+from edit_eval.statistics.instruments import Instrument, Item, judges_of, people_of
 from edit_eval.statistics.intervals import Estimate, IntArray, cluster_codes, estimate
-from edit_eval.statistics.people import Rating, ratings_of
 from edit_eval.statistics.series import ends, finite, gain, groups_of, largest_difference, mean, sureness
 from edit_eval.statistics.timing import cost_of, price_of
+from edit_eval.statistics.votes import Rating, ratings_of, votes_of
 from edit_eval.text import Text
 
 PEOPLE = "people"
 """Name of people in place of a judge's name."""
 _NOT_TRIED = (Status.PENDING, Status.SKIPPED)
-_MOST_SELECTORS = 6
-"""Limit of selecting judges in a report."""
 _ROUNDING = 1e-12
 
 
@@ -203,42 +200,6 @@ def with_critics(results: Results) -> Results:
     return replace(results, judges=(*results.judges, *critics), judgements=(*results.judgements, *heard))
 
 
-def same_judge(results: Results, one: str, other: str) -> bool:
-    """True if two names are one judge: the same class, weights and parameters, asked the same way."""
-    a, b = (_known(results, name) for name in (one, other))
-    return one == other or (a is not None and b is not None and a == b)
-
-
-def shared_family(results: Results, one: str, other: str) -> str:
-    """Returns what two judges have in common, so that they may err alike: their weights, or those that theirs derive
-    from; empty if nothing shared is known."""
-    families = [_family(_known(results, name)) for name in (one, other)]
-    return families[0] if families[0] == families[1] else ""
-
-
-_IDENTITY = ("type", "revision", "parameters")
-
-
-def _known(results: Results, judge: str) -> Mapping[str, Any] | None:
-    """Returns the records of a judge that its answers depend on; None if there are none."""
-    of_judge = recorded_judges(results).get(judge)
-    if of_judge is None or "type" not in of_judge:
-        return None
-    asked = of_judge.get("protocol")
-    protocol = {key: value for key, value in asked.items() if key != "retries"} if isinstance(asked, Mapping) else {}
-    kept = {key: of_judge.get(key) for key in _IDENTITY}
-    return {**kept, "protocol": protocol, "measures": bool(of_judge.get("measures"))}
-
-
-def _family(known: Mapping[str, Any] | None) -> str:
-    if known is None or known["measures"]:  # two measures of one library measure two things
-        return ""
-    parameters = known["parameters"] if isinstance(known["parameters"], Mapping) else {}
-    given = (parameters.get(key) for key in ("model_name", "model"))
-    name = next((value for value in given if isinstance(value, str)), "")
-    return lineage_of_name(name) or name or str(known["type"])
-
-
 # -- the worth of choosing --
 
 
@@ -291,11 +252,6 @@ def sizes_of(edits: int) -> list[int]:
     return sorted({*powers, edits})
 
 
-def edits_each(results: Results) -> int:
-    """Returns how many edits of a sample each edit model was asked for."""
-    return 1 + max((edit.edit_seed for edit in results.edits), default=0)
-
-
 def best_of(results: Results, select: Instrument, report: Instrument, sizes: Sequence[int] | None = None) -> Worth:
     """Computes what the best of N edits by one instrument is worth by another.
 
@@ -336,22 +292,6 @@ def best_of(results: Results, select: Instrument, report: Instrument, sizes: Seq
 
 def _chooser(of: Instrument) -> Chooser:
     return Chooser(name=of.name, given=of.given, score=of.score, scale=of.scale)
-
-
-def pairs_of(results: Results) -> list[tuple[str, str]]:
-    """Returns (who chooses, who reports) for a report: each judge chooses once.
-
-    The first judge of another family reports, else the first other one. Empty without several edits of a sample.
-    """
-    if edits_each(results) < 2 or len(results.judges) < 2:
-        return []
-    found = []
-    for select in results.judges[:_MOST_SELECTORS]:
-        others = [other for other in results.judges if not same_judge(results, select, other)]
-        strangers = [other for other in others if not shared_family(results, select, other)]
-        if report := next(iter([*strangers, *others]), ""):
-            found.append((select, report))
-    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -414,7 +354,7 @@ class _Curve:
                 unscored_by_selector=sum(Item.of(edit) not in self.select.values for edit in there),
                 unscored_by_reporter=sum(Item.of(edit) not in self.report.values for edit in there),
             ),
-            **self._reliability(),
+            **self._reliability()._asdict(),
             sizes=tuple(self._size(size) for size in self.sizes),
         )
 
@@ -430,6 +370,7 @@ class _Curve:
         gained = self._estimate(having, gains) if size > 1 else None
         reach = largest_difference(self.report.scale)
         of_own = self._groups(self.select, having)
+        each = self._cost_of_one
         worst, best = (self._bound(size, having, chosen, end) for end in ends(self.report.scale))
         return Size(
             size=size,
@@ -450,7 +391,9 @@ class _Curve:
             all_fail=_mean([all_fail(one.failed, len(one.upward), size) for one in having]),
             none_chosen=_mean([max(0.0, 1 - math.fsum(choice.chances)) for choice in chosen]),
             edits=size,
-            **self._cost(size),
+            readings=size * each.readings,
+            seconds=None if each.seconds is None else size * each.seconds,
+            price=None if each.price is None else size * each.price,
         )
 
     def _bound(self, size: int, having: Sequence[_Candidates], chosen: Sequence[_Choice], end: float) -> float | None:
@@ -485,8 +428,8 @@ class _Curve:
 
     # -- the selecting instrument's repeatability --
 
-    def _reliability(self) -> dict[str, Any]:
-        """Returns `reliability` with `reliability_ci95`, and `inflation`, from repeated answers about one edit.
+    def _reliability(self) -> _Reliability:
+        """Returns it from repeated answers about one edit.
 
         Reliability is the share of its values' variance among edits of one sample that is not its own noise: with S of
         n freedoms that variance and E of m that of the noise, 1 - E / S, its interval by F(n, m) (Shrout and Fleiss,
@@ -497,22 +440,21 @@ class _Curve:
         from scipy.special import fdtri
 
         noise, freedom_of_noise = self._noise()
-        found: dict[str, Any] = {"reliability": None, "reliability_ci95": None, "inflation": None}
         if not freedom_of_noise or noise == 0.0:
-            return {**found, "no_inflation": "identical" if freedom_of_noise else "no_repeats"}
+            return _Reliability(no_inflation="identical" if freedom_of_noise else "no_repeats")
         values = [[value for value in candidate.own if value is not None] for candidate in self.candidates]
         among, freedom = _within([some for some in values if len(some) > 1])
         if not freedom or among == 0.0:
-            return {**found, "no_inflation": "noise_alone"}
+            return _Reliability(no_inflation="noise_alone")
         share = noise / among
         ends = [1 - share * float(fdtri(freedom, freedom_of_noise, part)) for part in (0.975, 0.025)]
         low, high = (min(1.0, max(0.0, end)) for end in ends)
-        return {
-            "reliability": max(0.0, 1 - share),
-            "reliability_ci95": [low, high],
-            "inflation": 1 / high if high else None,
-            "no_inflation": None if high else "noise_alone",
-        }
+        return _Reliability(
+            reliability=max(0.0, 1 - share),
+            reliability_ci95=[low, high],
+            inflation=1 / high if high else None,
+            no_inflation=None if high else "noise_alone",
+        )
 
     def _noise(self) -> tuple[float, int]:
         """Returns the variance of its value of one edit, from its repeats, else from its readings; and its freedoms."""
@@ -533,12 +475,8 @@ class _Curve:
 
     # -- cost --
 
-    def _cost(self, size: int) -> dict[str, Any]:
-        each = self._cost_of_one
-        return {name: None if value is None else size * value for name, value in each.items()}
-
     @cached_property
-    def _cost_of_one(self) -> dict[str, float | None]:
+    def _cost_of_one(self) -> _Cost:
         """Cost of one edit: answers of the selecting instrument, seconds of editing and of its answers, its price."""
         tried = [edit for edits in self.edits.values() for edit in edits]
         asked = self._asked
@@ -553,11 +491,11 @@ class _Curve:
         read, written = (sum(one.tokens[place] for one in asked) for place in (0, 1))
         price = price_of(self.results.configuration, self.select.name)
         cost = cost_of(price, read / halves, written / halves) if read or written else None
-        return {
-            "readings": answers / halves / count,
-            "seconds": seconds / count if seconds else None,
-            "price": None if cost is None else cost / count,
-        }
+        return _Cost(
+            readings=answers / halves / count,
+            seconds=seconds / count if seconds else None,
+            price=None if cost is None else cost / count,
+        )
 
     @cached_property
     def _asked(self) -> list[Judgement]:
@@ -567,6 +505,23 @@ class _Curve:
             for one in self.results.counted
             if one.judge == self.select.name and self.edit_model in (one.edit_model, one.other)
         ]
+
+
+class _Reliability(NamedTuple):
+    """How far a chooser agrees with itself; see `ModelWorth`."""
+
+    reliability: float | None = None
+    reliability_ci95: Span | None = None
+    inflation: float | None = None
+    no_inflation: str | None = None
+
+
+class _Cost(NamedTuple):
+    """What one edit costs; see `Size`."""
+
+    readings: float
+    seconds: float | None
+    price: float | None
 
 
 def _within(groups: Sequence[Sequence[float]]) -> tuple[float, int]:

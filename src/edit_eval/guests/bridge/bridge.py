@@ -15,7 +15,7 @@ from msgspec.structs import asdict, replace
 
 from edit_eval.config.identity import canonical_json, digest_of_text
 from edit_eval.errors import ConfigurationError
-from edit_eval.given_files import UnfitFile, of_json, read_bytes
+from edit_eval.files.given import UnfitFile, of_json, read_bytes
 from edit_eval.guests.agreement.calibration import FEWEST_MAPPED, Pairs
 from edit_eval.guests.agreement.document import Span
 from edit_eval.guests.agreement.rank_agreement import by_model, with_interval

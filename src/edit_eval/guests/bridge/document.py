@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
 from edit_eval.guests.agreement.document import Calibration, Correlation, OfModels, Span
+from edit_eval.json_values import Unchecked
 from edit_eval.records import Scale
 
 Side = Literal["above", "below"]
@@ -21,7 +22,7 @@ class BridgedJudge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     lowest: float | None
     highest: float | None
     higher_is_better: bool
-    identity: dict[str, Any]
+    identity: Unchecked
     """Identity of the judge and how it is asked, which `compare` requires to be equal."""
     texts: str
     """Digest of its protocol's wording; empty if it has none."""

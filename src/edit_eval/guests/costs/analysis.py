@@ -32,9 +32,9 @@ class CostsAnalysis(Analysis[Costs]):
     document: ClassVar[type[Costs]] = Costs
     appendix = True
 
-    def wanted(self, records: RunRecords) -> Sequence[Parameters]:
+    def wanted(self, records: RunRecords) -> Sequence[Mapping[str, Any]]:
         """Wherever something was charged, or tokens were counted."""
-        return [self.Parameters()] if costs(records.results).models else []
+        return [{}] if costs(records.results).models else []
 
     def compute(self, records: RunRecords, parameters: Parameters) -> Costs:
         """Raises `ConfigurationError` for a price below 0."""

@@ -26,6 +26,8 @@ from edit_eval.benchmarks.known_sources import may_be_known
 from edit_eval.benchmarks.source_cache import SHELF
 from edit_eval.errors import ConfigurationError, RunDirectoryError
 from edit_eval.execution.machine.environments import uv_folder
+from edit_eval.files.user_cache import cache_folder
+from edit_eval.json_values import JsonObject
 from edit_eval.pictures import TEMPORARY
 from edit_eval.store.run_directory import (
     MARK,
@@ -39,7 +41,6 @@ from edit_eval.store.run_directory import (
 )
 from edit_eval.store.run_folders import KnownRun, known_runs
 from edit_eval.text import Text
-from edit_eval.user_cache import cache_folder
 
 DAYS = 30.0
 """Default age in days: what was used in the cache more recently than that stays."""
@@ -76,9 +77,9 @@ class Holding:
     run: Path | None = None
     """The run that it belongs to."""
 
-    def as_plain(self) -> dict[str, Any]:
+    def as_plain(self) -> JsonObject:
         """Returns it as plain data for JSON."""
-        shown = {"what": self.what, "place": str(self.place), "bytes": self.bytes, "used": self.used}
+        shown: JsonObject = {"what": self.what, "place": str(self.place), "bytes": self.bytes, "used": self.used}
         return {**shown, "can_go": self.goes, "why": self.why}
 
 
@@ -109,7 +110,7 @@ class Holdings:
         """Bytes that can be freed."""
         return sum(item.bytes for item in self.items if item.goes)
 
-    def as_plain(self) -> dict[str, Any]:
+    def as_plain(self) -> JsonObject:
         """Returns it as plain data for JSON."""
         return {
             "cache": str(cache_folder()),

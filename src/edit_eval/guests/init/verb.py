@@ -7,14 +7,15 @@ import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, TypeVar
 
 import typer
 
-from edit_eval.command_line import JUDGE, Force, answer, end_if_short, say, wants_json, written_beside
 from edit_eval.errors import ConfigurationError, EditEvalError
+from edit_eval.json_values import JsonObject
 from edit_eval.reporting.language import said
 from edit_eval.text import Text, counted
+from edit_eval.verbs.command_line import JUDGE, Force, answer, end_if_short, say, wants_json, written_beside
 from edit_eval.verbs.contract import Verb
 
 if TYPE_CHECKING:
@@ -201,8 +202,9 @@ def _say_and_check(made: Started) -> None:
     next_ = f"edit-eval {'doctor' if stops or table else 'run'} {named}"
     if first is not None:
         next_ += f" --limit {FIRST_TRY}"
-    document: dict[str, Any] = {
-        "written": [str(path) for path in (*made.others, *beside, made.file)],
+    written = [str(path) for path in (*made.others, *beside, made.file)]
+    document: JsonObject = {
+        "written": list(written),
         "fill_in": str(table) if table else None,
         "findings": [finding.as_plain() for finding in findings],
         "next": next_,
@@ -211,7 +213,7 @@ def _say_and_check(made: Started) -> None:
     }
 
     def show() -> None:
-        print("\n".join(said(Text("wrote {}", path)) for path in document["written"]))
+        print("\n".join(said(Text("wrote {}", path)) for path in written))
         print()
         if findings:
             print_findings(findings)

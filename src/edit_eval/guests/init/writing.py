@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from edit_eval.config.faults import Place, did_you_mean
 from edit_eval.config.loading import load_configuration
@@ -14,9 +13,10 @@ from edit_eval.config.shipped import shipped
 from edit_eval.config.shorthand import ModelDraft, on_devices
 from edit_eval.config.yaml_text import parse, write_yaml
 from edit_eval.errors import ConfigurationError
+from edit_eval.files.new import refuse_existing
 from edit_eval.guests.init.models import apart
 from edit_eval.guests.init.pictures import Pictures
-from edit_eval.new_files import refuse_existing
+from edit_eval.json_values import Unchecked
 from edit_eval.reporting.language import said, said_own, spoken
 from edit_eval.text import Text
 
@@ -127,7 +127,7 @@ def _head(file: str, language: str) -> str:
     return "".join(f"# {said(line, language)}".rstrip() + "\n" for line in lines) + "\n"
 
 
-def _block(section: dict[str, Any], words: dict[Place, str], language: str) -> str:
+def _block(section: Unchecked, words: dict[Place, str], language: str) -> str:
     def remark(place: Place) -> str:
         found = words.get(place, "")
         return said(found, language) if isinstance(found, Text) else said_own(found, language)

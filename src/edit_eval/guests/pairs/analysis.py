@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.guests.pairs.chosen import PreferencePairs, pairs
 from edit_eval.guests.pairs.copies import copied, pictures_of
 from edit_eval.guests.pairs.sheet import pairs_sheet
 from edit_eval.guests.pairs.writing import write_pairs
+from edit_eval.json_values import JsonObject
 from edit_eval.reporting.analyses import RUNS_AS_ONE, Analysis, RunRecords
 from edit_eval.reporting.table import Sheet
 from edit_eval.text import Text
@@ -67,7 +68,7 @@ class PairsAnalysis(Analysis[PreferencePairs]):
         """Raises `ConfigurationError` if a picture is gone, or the folder cannot be written."""
         write_pairs(document, Path(records.results.directory), folder)
 
-    def rows(self, document: PreferencePairs) -> Sequence[dict[str, Any]]:
+    def rows(self, document: PreferencePairs) -> Sequence[JsonObject]:
         return [
             {
                 "sample": pair.sample,

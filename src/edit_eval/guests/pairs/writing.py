@@ -11,13 +11,14 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.guests.pairs.chosen import PreferencePair, PreferencePairs
-from edit_eval.new_files import written_whole
+from edit_eval.files.new import written_whole
+from edit_eval.guests.pairs.chosen import PreferencePairs
 from edit_eval.pictures import slug
 from edit_eval.reporting.formats import share
 from edit_eval.text import Text
@@ -40,14 +41,34 @@ def write_pairs(document: PreferencePairs, run: Path, folder: Path) -> None:
     with written_whole(folder) as temporary:
         temporary.mkdir()
         rows = list(_rows(document, run, temporary))
-        lines = (json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
+        lines = (json.dumps(msgspec.structs.asdict(row), ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
         (temporary / "pairs.jsonl").write_text("".join(lines), encoding="utf-8", errors="backslashreplace")
         _write_parquet(temporary, "data", rows, _preference, _PREFERENCE)
         _write_parquet(temporary, "dpo", rows, _dpo, _DPO)
         (temporary / "README.md").write_text(card(document), encoding="utf-8", errors="backslashreplace")
 
 
-def _rows(document: PreferencePairs, run: Path, folder: Path) -> Iterator[dict[str, Any]]:
+class _Row(msgspec.Struct):
+    """A line of `pairs.jsonl`; pictures by their paths in the folder, a source that is not there as ""."""
+
+    id: str
+    sample: str
+    prompt: str
+    source: str
+    chosen: str
+    rejected: str
+    margin: float | None
+    by: list[str]
+    agree: float | None
+    chosen_scores: dict[str, float]
+    rejected_scores: dict[str, float]
+    chosen_model: str
+    rejected_model: str
+    chosen_seed: int
+    rejected_seed: int
+
+
+def _rows(document: PreferencePairs, run: Path, folder: Path) -> Iterator[_Row]:
     (folder / "pictures").mkdir()
     for number, pair in enumerate(document.pairs):
         name = f"{number:05d}-{slug(pair.sample, 40)}"
@@ -60,26 +81,23 @@ def _rows(document: PreferencePairs, run: Path, folder: Path) -> Iterator[dict[s
             )
             if path
         }
-        yield {"id": f"{number:05d}", **_row(pair), **pictures}
-
-
-def _row(pair: PreferencePair) -> dict[str, Any]:
-    return {
-        "sample": pair.sample,
-        "prompt": pair.instruction,
-        "source": "",
-        "chosen": "",
-        "rejected": "",
-        "margin": pair.margin,
-        "by": list(pair.by),
-        "agree": pair.agree,
-        "chosen_scores": pair.chosen.scores,
-        "rejected_scores": pair.rejected.scores,
-        "chosen_model": pair.chosen.edit_model,
-        "rejected_model": pair.rejected.edit_model,
-        "chosen_seed": pair.chosen.edit_seed,
-        "rejected_seed": pair.rejected.edit_seed,
-    }
+        yield _Row(
+            id=f"{number:05d}",
+            sample=pair.sample,
+            prompt=pair.instruction,
+            source=pictures.get("source", ""),
+            chosen=pictures.get("chosen", ""),
+            rejected=pictures.get("rejected", ""),
+            margin=pair.margin,
+            by=list(pair.by),
+            agree=pair.agree,
+            chosen_scores=pair.chosen.scores,
+            rejected_scores=pair.rejected.scores,
+            chosen_model=pair.chosen.edit_model,
+            rejected_model=pair.rejected.edit_model,
+            chosen_seed=pair.chosen.edit_seed,
+            rejected_seed=pair.rejected.edit_seed,
+        )
 
 
 def _copied(path: Path, folder: Path, name: str) -> str:
@@ -93,6 +111,8 @@ def _copied(path: Path, folder: Path, name: str) -> str:
     return target
 
 
+_Maker = Callable[[_Row, Path], dict[str, object]]
+"""Makes a row, as pyarrow takes it, of a pair and the folder of its pictures."""
 _PREFERENCE = {
     "prompt": "string",
     "images": "images",
@@ -105,31 +125,31 @@ _PREFERENCE = {
 _DPO = {"caption": "string", "jpg_0": "binary", "jpg_1": "binary", "label_0": "float64", "source": "binary"}
 
 
-def _preference(row: dict[str, Any], folder: Path) -> dict[str, Any]:
-    def picture(name: str) -> dict[str, Any]:
+def _preference(row: _Row, folder: Path) -> dict[str, object]:
+    def picture(name: str) -> dict[str, object]:
         return {"bytes": (folder / name).read_bytes(), "path": os.path.basename(name)}
 
     return {
-        "prompt": row["prompt"],
-        "images": [picture(row["source"])] if row["source"] else [],
-        "chosen": picture(row["chosen"]),
-        "rejected": picture(row["rejected"]),
-        "margin": row["margin"],
-        "by": row["by"],
-        "sample": row["sample"],
+        "prompt": row.prompt,
+        "images": [picture(row.source)] if row.source else [],
+        "chosen": picture(row.chosen),
+        "rejected": picture(row.rejected),
+        "margin": row.margin,
+        "by": row.by,
+        "sample": row.sample,
     }
 
 
-def _dpo(row: dict[str, Any], folder: Path) -> dict[str, Any]:
+def _dpo(row: _Row, folder: Path) -> dict[str, object]:
     """Returns a row of the other kind; the better one is first in every second row, so that a place says nothing."""
-    first = int(row["id"]) % 2 == 0
-    sides = ("chosen", "rejected") if first else ("rejected", "chosen")
-    one, other = ((folder / row[side]).read_bytes() for side in sides)
-    source = (folder / row["source"]).read_bytes() if row["source"] else None
-    return {"caption": row["prompt"], "jpg_0": one, "jpg_1": other, "label_0": float(first), "source": source}
+    first = int(row.id) % 2 == 0
+    sides = (row.chosen, row.rejected) if first else (row.rejected, row.chosen)
+    one, other = ((folder / side).read_bytes() for side in sides)
+    source = (folder / row.source).read_bytes() if row.source else None
+    return {"caption": row.prompt, "jpg_0": one, "jpg_1": other, "label_0": float(first), "source": source}
 
 
-def _write_parquet(folder: Path, name: str, rows: Sequence[dict[str, Any]], made: Any, kinds: dict[str, str]) -> None:
+def _write_parquet(folder: Path, name: str, rows: Sequence[_Row], made: _Maker, kinds: dict[str, str]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval import __version__
+from edit_eval.files.new import write_rows, written_whole
 from edit_eval.guests.paper.document import Paper
 from edit_eval.guests.paper.figure import figure_pdf, figure_svg
 from edit_eval.guests.paper.latex import escaped, is_latin, wrapped
 from edit_eval.guests.paper.references import bibtex
 from edit_eval.guests.paper.table import table_tex
 from edit_eval.guests.paper.words import figure_caption, methods, paragraph_of, results, things
-from edit_eval.new_files import write_rows, written_whole
+from edit_eval.json_values import JsonObject
 from edit_eval.reporting.language import said
 from edit_eval.reporting.terminal_text import one_line
 from edit_eval.text import Text
@@ -41,7 +42,7 @@ def write_paper(paper: Paper, folder: Path) -> None:
         (temporary / "figure.pdf").write_bytes(figure_pdf(svg))
 
 
-def rows(paper: Paper) -> Iterator[dict[str, Any]]:
+def rows(paper: Paper) -> Iterator[JsonObject]:
     """Yields the numbers of each edit model by each judge, with all their digits."""
     for table in paper.tables:
         for row in table.rows:
@@ -54,9 +55,9 @@ def rows(paper: Paper) -> Iterator[dict[str, Any]]:
             }
 
 
-def _fields(of: Any, names: Sequence[str], before: str = "") -> dict[str, Any]:
+def _fields(of: Any, names: Sequence[str], before: str = "") -> JsonObject:
     """Returns fields by their names, all of them None where there is nothing; an interval becomes two."""
-    found: dict[str, Any] = {}
+    found: JsonObject = {}
     for name in names:
         value = getattr(of, name, None)
         if name == "ci95":

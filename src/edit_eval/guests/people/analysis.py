@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -38,10 +37,6 @@ class VotesAnalysis(Analysis[PeoplesVotes]):
 
     title = Text("What people prefer")
     document: ClassVar[type[PeoplesVotes]] = PeoplesVotes
-
-    def wanted(self, records: RunRecords) -> Sequence[Parameters]:
-        """Wherever somebody has voted."""
-        return [self.Parameters()] if records.votes.lines else []
 
     def compute(self, records: RunRecords, parameters: Parameters) -> PeoplesVotes:
         """Raises `ConfigurationError` for a name that nobody has who voted."""
@@ -79,13 +74,6 @@ class PeopleAnalysis(Analysis[People]):
     chart_title = Text("The difference on people's scale")
     document: ClassVar[type[People]] = People
     sources = RUNS_AS_ONE
-
-    def wanted(self, records: RunRecords) -> Sequence[Parameters]:
-        """Wherever people have voted on two edits that a judge has scored."""
-        with suppress(ConfigurationError):
-            self.compute(records, self.Parameters())
-            return [self.Parameters()]
-        return []
 
     def compute(self, records: RunRecords, parameters: Parameters) -> People:
         """Raises `ConfigurationError` if nobody has answered about two edits of one sample that a judge has scored."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import altair as alt
 
 from edit_eval.guests.people.differences import People, PeoplesDifference
 from edit_eval.guests.people.sheet import ESTIMATES, digits_of, rows_of
+from edit_eval.json_values import JsonObject
 from edit_eval.reporting.formats import signed, signed_span
 from edit_eval.reporting.language import said
 from edit_eval.reporting.page.drawings import AnyChart, chart_of_rows, chart_title, series_colour
@@ -40,7 +39,7 @@ def people_charts(people: People, language: str) -> list[AnyChart]:
 def _of_judge(people: People, pairs: list[PeoplesDifference], language: str) -> AnyChart:
     digits = digits_of(people)
     found = [(pair, row) for pair in pairs for row in rows_of(people, pair) if row.found.difference is not None]
-    rows: list[dict[str, Any]] = [
+    rows: list[JsonObject] = [
         {
             "pair": one_line(f"{pair.a} − {pair.b}"),
             "series": said(ESTIMATES[row.kind], language),
@@ -55,8 +54,8 @@ def _of_judge(people: People, pairs: list[PeoplesDifference], language: str) -> 
         for pair, row in found
     ]
     series = [said(words, language) for words in ESTIMATES.values()]
-    names = list(dict.fromkeys(row["pair"] for row in rows))
-    known = [end for row in rows for end in (row["low"], row["high"], row["difference"]) if end is not None]
+    names = list(dict.fromkeys(one_line(f"{pair.a} − {pair.b}") for pair, _ in found))
+    known = [end for _, row in found for end in (*(row.found.ci95 or ()), row.found.difference) if end is not None]
     low, high = min(0.0, *known), max(0.0, *known)
     room = 0.06 * (high - low or 1.0)
     x = alt.Scale(domain=[low - room, high + 3 * room], nice=False, zero=False)

@@ -22,6 +22,7 @@ from edit_eval.benchmarks.file_tree import FoundFile
 from edit_eval.benchmarks.json_items import KEY
 from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParameters, Held, Row
 from edit_eval.errors import ConfigurationError
+from edit_eval.json_values import Unchecked
 from edit_eval.protocols.certificates import Certificate
 from edit_eval.protocols.contract import Missing, Score
 from edit_eval.protocols.criteria import CriteriaProtocol, Official, mean_of, question, settled
@@ -217,7 +218,7 @@ class ImgEdit(FilesBenchmark):
         """Returns the suite, which determines what a row is."""
         return str(self.parameters.suite)
 
-    def unfold(self, row: dict[str, Any], found: FoundFile) -> Sequence[dict[str, Any]]:
+    def unfold(self, row: Unchecked, found: FoundFile) -> Sequence[Unchecked]:
         """Splits a row of several turns into one per turn, with the name of their group, which is their folder's."""
         if self.parameters.suite != "multi_turn":
             return [row]

@@ -19,6 +19,7 @@ from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.file_tree import FoundFile
 from edit_eval.benchmarks.json_items import KEY
 from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, Row, numbered
+from edit_eval.json_values import JsonObject, Unchecked
 from edit_eval.protocols.certificates import Certificate
 from edit_eval.protocols.contract import Score
 from edit_eval.protocols.criteria import CriteriaProtocol, Official, mean_of, question, settled
@@ -206,7 +207,7 @@ class Kris(FilesBenchmark):
         "anomaly_correction; a reply without JSON counts as the first digit from 1 to 5 in it",
     }
 
-    def unfold(self, row: dict[str, Any], found: FoundFile) -> Sequence[dict[str, Any]]:
+    def unfold(self, row: Unchecked, found: FoundFile) -> Sequence[Unchecked]:
         """Returns the row with its type, which defaults to the name of its folder."""
         return [{"type": PurePosixPath(found.name).parent.name, "id": row[KEY]} | row]
 
@@ -221,7 +222,7 @@ class Kris(FilesBenchmark):
         """Returns the sample of a row."""
         kind = row.label("type", [*PLACES])
         level, dimension = PLACES.get(kind, ("", ""))
-        facts: dict[str, Any] = {"asks": list(questions_of(kind))}
+        facts: JsonObject = {"asks": list(questions_of(kind))}
         facts["explanation"] = row.text("explain_en")
         needed: tuple[str, ...] = ("source",)
         if kind == "temporal_prediction":
@@ -239,7 +240,7 @@ def questions_of(kind: str) -> Sequence[str]:
     return ASKS.get(kind, _KNOWLEDGE if dimension in _KNOWING else _OTHERS)
 
 
-def _frames(row: Row) -> dict[str, Any]:
+def _frames(row: Row) -> Unchecked:
     """Returns which frame is to be made, and all frames in order."""
     sources = row.values.get("ori_img")
     numbers = [_FRAME.search(str(name)) for name in sources] if isinstance(sources, list) else []

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.json_items import kind
 from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, ParquetParameters, Row
+from edit_eval.json_values import Unchecked
 from edit_eval.protocols.certificates import Certificate
 from edit_eval.protocols.contract import Missing, Question, Score, Values, View, turn_named
 from edit_eval.protocols.criteria import CriteriaProtocol, Official, question, settled
@@ -93,7 +94,7 @@ class MSEBench(ParquetBenchmark):
     def columns(self) -> Sequence[str]:
         return _COLUMNS
 
-    def unfold(self, row: dict[str, Any]) -> Iterator[Mapping[str, Any]]:
+    def unfold(self, row: Unchecked) -> Iterator[Mapping[str, Any]]:
         """Yields one row per turn; the first of a session has the picture."""
         image = row.pop("image")
         turns = row["context"] if isinstance(row["context"], list) else [None]

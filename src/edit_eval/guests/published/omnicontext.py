@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, ParquetParameters, Row, numbered
 from edit_eval.guests.published.gedit import LIMIT, is_whole_within, mended_json
+from edit_eval.json_values import JsonObject
 from edit_eval.protocols.certificates import Certificate
 from edit_eval.protocols.contract import Missing, Score, Values
 from edit_eval.protocols.criteria import (
@@ -208,7 +209,7 @@ def _both(seed: int | None, repeats: Sequence[Judgement]) -> Sequence[float]:
     the try before. Raises `Missing` if their script stops.
     """
     asked = sorted(repeats[0].readings[0])  # PF before SC
-    kept: dict[str, Any] = {}
+    kept: JsonObject = {}
     came: set[str] = set()
     for repeat in repeats:
         readings = [(name, repeat.readings[0][name]) for name in asked]

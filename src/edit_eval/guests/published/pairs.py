@@ -19,10 +19,10 @@ import yaml
 
 from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.errors import ConfigurationError
-from edit_eval.hub import local_path
+from edit_eval.files.hub import local_path
 from edit_eval.judges.answers import NoAnswer, excerpt, json_decoder, json_objects
 from edit_eval.protocols.certificates import Certificate
-from edit_eval.protocols.contract import Question
+from edit_eval.protocols.contract import Question, Texts
 from edit_eval.protocols.pairwise import RUBRIC, Aspect, Comparing, Meetings
 from edit_eval.records import Sample
 from edit_eval.rubrics import loading
@@ -73,7 +73,7 @@ class PublishedPairs(Comparing):
     """Their words for the source, the first edit and the second edit."""
 
     @classmethod
-    def texts(cls, parameters: PublishedParameters) -> dict[str, Any]:
+    def texts(cls, parameters: PublishedParameters) -> Texts:
         """Returns our wording, and the authors' if wanted. Raises `ConfigurationError` if that is missing."""
         found = dict(loading.packaged(RUBRIC, parameters.language))
         return found | ({"official": cls.official(parameters.prompts_path)} if parameters.prompts == "official" else {})

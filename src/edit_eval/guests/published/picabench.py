@@ -18,11 +18,12 @@ from typing import Any, ClassVar, Literal
 from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.json_items import kind
 from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, ParquetParameters, Row
+from edit_eval.json_values import JsonObject
 from edit_eval.judges.answers import NoAnswer, excerpt, json_decoder, json_objects
 from edit_eval.judges.contract import PROBABILITIES
 from edit_eval.protocols.certificates import Certificate
 from edit_eval.protocols.checklist import Checklist
-from edit_eval.protocols.contract import Question, Score, Step, View
+from edit_eval.protocols.contract import Question, Score, Step, Texts, View
 from edit_eval.protocols.criteria import mean_of, settled
 from edit_eval.protocols.replies import read_values, read_yes_or_no
 from edit_eval.records import Judgement, Reading, Reply, Sample, Scale
@@ -90,13 +91,13 @@ class PICABench(ParquetBenchmark):
         return Draft(f"{row.index:05d}", instruction, law, {"questions": _asked(row)}, tags=tags)
 
 
-def _asked(row: Row) -> list[dict[str, Any]]:
+def _asked(row: Row) -> list[JsonObject]:
     """Returns the questions of a row: `ask`, `right` (yes or no) and `box` (left, top, right, bottom on the canvas)."""
     listed = row.values.get("annotated_qa_pairs")
     if not isinstance(listed, list) or not listed:
         row.faults.append(Text("annotated_qa_pairs is {}, not a list of questions", kind(listed)))
         return []
-    found = []
+    found: list[JsonObject] = []
     for number, one in enumerate(listed, 1):
         ask, right = (str(one.get(name) or "").strip() for name in ("question", "answer"))
         if not ask or not right:
@@ -177,7 +178,7 @@ class PICAEval(Checklist):
     }
 
     @staticmethod
-    def texts(parameters: Any) -> dict[str, Any]:
+    def texts(parameters: Any) -> Texts:
         """Returns the wording of the questions."""
         texts = Checklist.texts(Checklist.Parameters(answer=parameters.answer, language=parameters.language))
         if parameters.prompts == "official":

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParameters, Row
 from edit_eval.protocols.certificates import Certificate
-from edit_eval.protocols.contract import Missing, Score, Values
+from edit_eval.protocols.contract import Missing, Score, Texts, Values
 from edit_eval.protocols.criteria import ONE_NUMBER, CriteriaProtocol, Official, mean_of, question, settled
 from edit_eval.records import Judgement, Sample, Scale, Status
 from edit_eval.text import Text
@@ -53,9 +53,7 @@ _INSTRUCTION, _EXPLAINED = ["edit_instruction"], ["edit_instruction", "reference
 _TITLES = {"consistency": "Consistency", "reasoning": "Result", "plausibility": "Quality"}
 
 
-def _asks(
-    shown: tuple[str, Sequence[str]], tells: Sequence[str], name: str, asks: str, **ends: float
-) -> dict[str, Any]:
+def _asks(shown: tuple[str, Sequence[str]], tells: Sequence[str], name: str, asks: str, **ends: float) -> Texts:
     about, shows = shown
     return question(about, shows, tells, {name: (_TITLES[name], asks)}, **ends)
 

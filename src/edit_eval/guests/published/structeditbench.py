@@ -17,6 +17,7 @@ from edit_eval.benchmarks.json_items import kind
 from edit_eval.benchmarks.parquet_rows import ParquetRows
 from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, ParquetParameters, Row
 from edit_eval.errors import ConfigurationError
+from edit_eval.json_values import Unchecked
 from edit_eval.judges.answers import NoAnswer
 from edit_eval.protocols.certificates import Certificate
 from edit_eval.protocols.contract import Question, Score, Step, Values, View
@@ -92,7 +93,7 @@ class StructEditBench(ParquetBenchmark):
         self._source, self._instruction = (_first(names, there) for names in (_SOURCES, _INSTRUCTIONS))
         return ("category", "qa_list", self._source, self._instruction)
 
-    def unfold(self, row: dict[str, Any]) -> Iterator[Mapping[str, Any]]:
+    def unfold(self, row: Unchecked) -> Iterator[Mapping[str, Any]]:
         """Yields the row, its instruction under one name."""
         yield {**row, "instruction": row[self._instruction]}
 
@@ -123,7 +124,7 @@ def _asked(row: Row) -> list[dict[str, str]]:
     if not isinstance(listed, list) or not listed:
         row.faults.append(Text("qa_list is {}, not a list of questions", kind(listed)))
         return []
-    found: list[dict[str, Any]] = []
+    found: list[Unchecked] = []
     for place, one in enumerate(listed, 1):
         ask, right = one.get("question"), one.get("ground_truth_answer", one.get("answer"))
         if ask is None or right is None:

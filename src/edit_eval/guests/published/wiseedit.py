@@ -23,8 +23,9 @@ from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.file_tree import FileTree, FoundFile
 from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParameters, Row, numbered
 from edit_eval.errors import ConfigurationError
+from edit_eval.json_values import Unchecked
 from edit_eval.protocols.certificates import Certificate
-from edit_eval.protocols.contract import Missing, Question, Score
+from edit_eval.protocols.contract import Missing, Question, Score, Texts
 from edit_eval.protocols.criteria import ONE_NUMBER, CriteriaProtocol, question, settled
 from edit_eval.records import Judgement, Sample, Scale, Status
 from edit_eval.rubrics.loading import authors_texts
@@ -149,7 +150,7 @@ class WiseEdit(FilesBenchmark):
             for found in tree.first_named((name,))
         ]
 
-    def parsed(self, data: bytes, found: FoundFile) -> Iterator[dict[str, Any]]:
+    def parsed(self, data: bytes, found: FoundFile) -> Iterator[Unchecked]:
         """Yields the rows of a CSV, each with its subset."""
         subset = PurePosixPath(found.name).stem
         try:
@@ -321,7 +322,7 @@ class WiseEditScores(CriteriaProtocol):
     """One wording for one source and one for several, and what introduces the hint."""
 
     @classmethod
-    def _official(cls, path: str | None, texts: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    def _official(cls, path: str | None, texts: Mapping[str, Any]) -> dict[str, Texts]:
         single, several, hint = cls.official_files
 
         def place(file: AuthorsFile) -> str | None:

@@ -14,7 +14,7 @@ from edit_eval.reporting.result_tables import SCORE, results_table
 from edit_eval.reporting.strengths import battle_sheet
 from edit_eval.reporting.table import Table, card_table, inline, markdown_sheet
 from edit_eval.reporting.verdict import verdict_sheet
-from edit_eval.statistics.comparison import ColumnSummary, Pair
+from edit_eval.statistics.compared import ColumnSummary, Pair
 from edit_eval.statistics.summary import Summary
 
 MARK = "edit-eval"
@@ -56,7 +56,7 @@ def card(repository: str, results: Results, summary: Summary, *, licence: str, i
         *(f"\n{card_table(one)}" for _, columns, pairs in compared(summary) for one in _comparison(columns, pairs)),
         markdown_sheet(battle_sheet(summary.battles, results.edit_models), "en"),
         "",
-        *(f"- Judge {inline(name)}: {inline(about['line'])}" for name, about in summary.judges.items()),
+        *(f"- Judge {inline(name)}: {inline(about.line)}" for name, about in summary.judges.items()),
         "",
         "## Source",
         "",

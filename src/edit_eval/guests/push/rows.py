@@ -11,9 +11,10 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from edit_eval.benchmarks.known_sources import read_known_source
+from edit_eval.json_values import JsonObject
 from edit_eval.records import Edit, Judgement, Results, Sample
 from edit_eval.store.run_directory import read_within
 
@@ -23,6 +24,15 @@ GROUP_ROWS = 500
 
 Kind = str
 """`string`, `int64`, `float64`, `tags` or `image`."""
+Row = dict[str, object]
+"""A value for each column, as pyarrow takes it."""
+
+
+class Copied(TypedDict):
+    """A picture's file, in the row itself."""
+
+    bytes: bytes
+    path: str
 
 
 @dataclass
@@ -51,10 +61,10 @@ def columns(results: Results, *, images: bool, sources: bool) -> dict[str, Kind]
     return found
 
 
-def features(kinds: Mapping[str, Kind]) -> dict[str, Any]:
+def features(kinds: Mapping[str, Kind]) -> JsonObject:
     """Returns the columns as `datasets` describes them in a file's metadata."""
-    value = {kind: {"dtype": kind, "_type": "Value"} for kind in ("string", "int64", "float64")}
-    special = {"image": {"_type": "Image"}, "tags": {"feature": value["string"], "_type": "Sequence"}}
+    value: JsonObject = {kind: {"dtype": kind, "_type": "Value"} for kind in ("string", "int64", "float64")}
+    special: JsonObject = {"image": {"_type": "Image"}, "tags": {"feature": value["string"], "_type": "Sequence"}}
     return {name: (value | special)[kind] for name, kind in kinds.items()}
 
 
@@ -81,7 +91,7 @@ def _write_model(
     extra = {"huggingface": json.dumps({"info": {"features": features(kinds)}}, ensure_ascii=False)}
     schema = pa.schema([(name, types[kind]) for name, kind in kinds.items()], metadata=extra)
     folder.mkdir(parents=True)
-    group: list[dict[str, Any]] = []
+    group: list[Row] = []
     size = whole = 0
     writer: Any = None
 
@@ -109,7 +119,7 @@ def _write_model(
 
 def _rows(
     run: Path, results: Results, model: str, kinds: Mapping[str, Kind], written: Written
-) -> Iterator[tuple[dict[str, Any], int]]:
+) -> Iterator[tuple[Row, int]]:
     """Yields each row, with the size of its pictures in bytes."""
     samples = {sample.id: sample for sample in results.samples}
     judged: dict[tuple[str, int, int], dict[str, Judgement]] = {}
@@ -131,7 +141,7 @@ def _rows(
             yield {**_about(sample, edit, repeat), **pictures, **scores}, weight
 
 
-def _about(sample: Sample, edit: Edit, repeat: int) -> dict[str, Any]:
+def _about(sample: Sample, edit: Edit, repeat: int) -> Row:
     return {
         "id": _text(sample.id),
         "instruction": _text(sample.instruction),
@@ -148,8 +158,10 @@ def _about(sample: Sample, edit: Edit, repeat: int) -> dict[str, Any]:
     }
 
 
-def _pictures(run: Path, sample: Sample, edit: Edit, kinds: Mapping[str, Kind], written: Written) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _pictures(
+    run: Path, sample: Sample, edit: Edit, kinds: Mapping[str, Kind], written: Written
+) -> dict[str, Copied | None]:
+    found: dict[str, Copied | None] = {}
     if "edit" in kinds:
         data = read_within(run, edit.image) if edit.image else None
         written.lost += bool(edit.image) and data is None
@@ -163,9 +175,9 @@ def _pictures(run: Path, sample: Sample, edit: Edit, kinds: Mapping[str, Kind], 
     return found
 
 
-def _scores(by_judge: Mapping[str, Judgement], results: Results) -> dict[str, Any]:
+def _scores(by_judge: Mapping[str, Judgement], results: Results) -> Row:
     """Returns the score columns: a missing score is null, never a number, and the status says why."""
-    found: dict[str, Any] = {}
+    found: Row = {}
     for judge in results.judges:
         one = by_judge.get(judge)
         for name in results.scoring[judge].scales:

@@ -14,6 +14,7 @@ from typing import Any
 from edit_eval.errors import ConfigurationError, EditEvalError, Stopped
 from edit_eval.guests.push.card import MARK, card
 from edit_eval.guests.push.rows import Written, write_rows
+from edit_eval.json_values import JsonObject
 from edit_eval.records import Results
 from edit_eval.reporting.documents import encoded
 from edit_eval.run import Run
@@ -41,7 +42,7 @@ class Pushed:
         """Size of all files."""
         return sum(self.files.values())
 
-    def as_plain(self) -> dict[str, Any]:
+    def as_plain(self) -> JsonObject:
         """Returns plain data for JSON."""
         return {
             "repository": self.repository,

@@ -40,6 +40,7 @@ from ray.experimental import get_object_locations
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from edit_eval.guests.ray.agent import GATEWAY, HEAR_BYTES, Agent, Frames, framed, known_by
+from edit_eval.json_values import JsonObject, Unchecked
 from edit_eval.pictures import write_durably
 from edit_eval.workers.messages import Message, MessageStream, encode
 
@@ -104,7 +105,7 @@ class Gateway:
 
     def run(self) -> None:
         """Joins the cluster, then follows orders."""
-        quiet: dict[str, Any] = {"log_to_driver": False, "configure_logging": False, "logging_level": logging.ERROR}
+        quiet: JsonObject = {"log_to_driver": False, "configure_logging": False, "logging_level": logging.ERROR}
         os.set_blocking(self._out, False)
         try:
             if self._address:
@@ -177,7 +178,7 @@ class Gateway:
                 self._answered = time.monotonic()
             time.sleep(LOOK_EVERY)
 
-    def _begin_agents(self, nodes: list[dict[str, Any]]) -> list[Peer]:
+    def _begin_agents(self, nodes: list[Unchecked]) -> list[Peer]:
         """Starts an agent on each machine without one, as far as GPUs are wanted."""
         begun: list[Peer] = []
         reserved = sum(peer.gpus for peer in list(self._peers.values()))

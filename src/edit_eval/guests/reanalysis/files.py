@@ -7,8 +7,8 @@ and `KEPT`, with rows that are no score, or may be none, unscored. All statistic
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -102,7 +102,18 @@ def _document(form: str, language: str, found: Sequence[Found]) -> Reanalysed:
         rows = {row.sample: row for row in one.rows}
         for sample in samples.values():
             there = rows.get(sample.id)
-            edits.append(Edit(key="", sample_id=sample.id, edit_model=name, seed=0, edit_seed=0, **_made(there)))
+            edits.append(
+                Edit(
+                    key="",
+                    sample_id=sample.id,
+                    edit_model=name,
+                    seed=0,
+                    edit_seed=0,
+                    status=Status.OK if there else Status.EDIT_FAILED,
+                    reason="" if there else NO_ROW,
+                    image=there.sample if there else "",
+                )
+            )
             judgements += [_judgement(sample, name, judge, one, there) for judge in (COUNTED, KEPT)]
         zeros.append(_zeros(name, one))
     scoring = {
@@ -138,23 +149,26 @@ def _absent(form: str, found: Found) -> list[str]:
     return [Text("{} of the {} edits are not in the file, and in no number", lacking, size)] if lacking > 0 else []
 
 
-def _made(row: FileRow | None) -> dict[str, Any]:
-    if row is None:
-        return {"status": Status.EDIT_FAILED, "reason": NO_ROW}
-    return {"status": Status.OK, "image": row.sample}
-
-
 def _judgement(sample: Sample, edit_model: str, judge: str, found: Found, row: FileRow | None) -> Judgement:
     headline = next(iter(found.scales))
-    about: dict[str, Any] = {"status": Status.EDIT_FAILED, "reason": NO_ROW}
-    if row is not None and row.scores and not (row.doubt and judge == KEPT):
-        about = {"status": Status.OK, "scores": row.scores}
-    elif row is not None:
-        status, reason = Status.UNDEFINED if row.scores else Status.JUDGE_ERROR, row.doubt
-        missing = dict.fromkeys(row.scores or (headline,), (status, reason))
-        about = {"status": status, "reason": reason, "missing": missing}
-    whose: dict[str, Any] = {"edit_model": edit_model, "judge": judge, "edit_seed": 0, "repeat": 0}
-    return Judgement(sample_id=sample.id, category=sample.category, headline=headline, **whose, **about)
+    judged = Judgement(
+        sample_id=sample.id,
+        category=sample.category,
+        edit_model=edit_model,
+        judge=judge,
+        edit_seed=0,
+        repeat=0,
+        headline=headline,
+        status=Status.EDIT_FAILED,
+        reason=NO_ROW,
+    )
+    if row is None:
+        return judged
+    if row.scores and not (row.doubt and judge == KEPT):
+        return replace(judged, status=Status.OK, reason="", scores=row.scores)
+    status = Status.UNDEFINED if row.scores else Status.JUDGE_ERROR
+    missing = dict.fromkeys(row.scores or (headline,), (status, row.doubt))
+    return replace(judged, status=status, reason=row.doubt, missing=missing)
 
 
 _FROM_FILES = Text("from the numbers in the files, by the formula of their script")

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.given_files import read_text
+from edit_eval.files.given import read_text
+from edit_eval.json_values import Unchecked
 from edit_eval.records import Scale
 from edit_eval.text import Text
 
@@ -71,7 +72,7 @@ def json_object(file: Path) -> Any:
     return found
 
 
-def json_list(file: Path) -> list[dict[str, Any]]:
+def json_list(file: Path) -> list[Unchecked]:
     try:
         found = json.loads(read_text(file, MOST))
     except (ValueError, RecursionError) as error:
@@ -81,7 +82,7 @@ def json_list(file: Path) -> list[dict[str, Any]]:
     return found
 
 
-def json_lines(file: Path) -> Iterator[dict[str, Any]]:
+def json_lines(file: Path) -> Iterator[Unchecked]:
     for number, line in enumerate(read_text(file, MOST).splitlines(), 1):
         if not line.strip():
             continue
@@ -143,7 +144,7 @@ def workbook_rows(file: Path) -> list[dict[str, str]]:
     return [{names[place]: said for place, said in row.items() if place in names and said} for row in table[1:]]
 
 
-def arrow_rows(file: Path, columns: str) -> list[dict[str, Any]]:
+def arrow_rows(file: Path, columns: str) -> list[Unchecked]:
     """Returns the rows of an Arrow file as the package datasets writes it: the columns with such names."""
     try:
         import pyarrow

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from edit_eval.execution.advice.cards import asked
 from edit_eval.execution.machine.fitting import CONTEXT, Need, Wanted, host_need_of, need_of
-from edit_eval.guests.rehearse.beside.rehearsed import FAULTS
+from edit_eval.guests.rehearse.beside.rehearsed import FAULTS, Mark
 from edit_eval.guests.rehearse.found import Digest, FaultRehearsed, ModelRehearsed
 from edit_eval.guests.rehearse.stand_ins import StandIns
 from edit_eval.guests.rehearse.start import RehearsedStart
@@ -38,7 +38,7 @@ def _model(
     said: Need | None,
     need: Need | None,
     made: StandIns,
-    marks: Sequence[Mapping[str, Any]],
+    marks: Sequence[Mark],
     first: RehearsedStart,
 ) -> ModelRehearsed:
     kind, _, name = key.partition(":")
@@ -65,7 +65,7 @@ def _model(
         whole_ones = [mark for mark in works if mark["batch"] == batch]
         timed = [mark for mark in whole_ones if not mark.get("neighbours")] or whole_ones
     unit = _middle([mark["seconds"] / mark.get("batch", 1) for mark in timed])
-    step = _middle([mark["step"] for mark in timed if mark.get("step") is not None])
+    step = _middle([step for mark in timed if (step := mark.get("step")) is not None])
     steps = max((mark["steps"] for mark in timed if "steps" in mark), default=None)
     one = None
     if unit is not None and step is not None and steps:
@@ -206,9 +206,9 @@ def made_of_faults(last: RehearsedStart) -> list[FaultRehearsed]:
     return found
 
 
-def _parts_of_batch(planted: Mapping[str, Any], last: RehearsedStart) -> list[int]:
+def _parts_of_batch(planted: Mark, last: RehearsedStart) -> list[int]:
     """Returns the sizes in which the worker has then judged the batch that ran out of memory."""
-    later = last.marks[last.marks.index(dict(planted)) + 1 :]
+    later = last.marks[last.marks.index(planted) + 1 :]
     parts: list[int] = []
     for mark in later:
         if mark["what"] == "judge" and mark["process"] == planted["process"] and sum(parts) < planted["batch"]:

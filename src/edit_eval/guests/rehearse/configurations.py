@@ -12,11 +12,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from edit_eval.json_values import Json, JsonObject
+
 HALF = [0.5, 0.5, 0.5]
 
 # Qwen/Qwen-Image-Edit: transformer/config.json, vae/config.json, text_encoder/config.json (Qwen2.5-VL-7B), and its
 # scheduler. Counted, they are the 20.43, 0.127 and 8.29 billion of `edit_models/release_table.py`.
-_QWEN_TRANSFORMER = {
+_QWEN_TRANSFORMER: JsonObject = {
     "patch_size": 2,
     "in_channels": 64,
     "out_channels": 16,
@@ -27,7 +29,7 @@ _QWEN_TRANSFORMER = {
     "guidance_embeds": False,
     "axes_dims_rope": [16, 56, 56],
 }
-_QWEN_VAE = {
+_QWEN_VAE: JsonObject = {
     "base_dim": 96,
     "z_dim": 16,
     "dim_mult": [1, 2, 4, 4],
@@ -35,7 +37,7 @@ _QWEN_VAE = {
     "attn_scales": [],
     "temperal_downsample": [False, True, True],
 }
-_QWEN_2_5_VL_7B = {
+_QWEN_2_5_VL_7B: JsonObject = {
     "model_type": "qwen2_5_vl",
     "architectures": ["Qwen2_5_VLForConditionalGeneration"],
     "tie_word_embeddings": False,
@@ -64,7 +66,7 @@ _QWEN_2_5_VL_7B = {
         "fullatt_block_indexes": [7, 15, 23, 31],
     },
 }
-_QWEN_SCHEDULE = {
+_QWEN_SCHEDULE: JsonObject = {
     "base_image_seq_len": 256,
     "base_shift": 0.5,
     "max_image_seq_len": 8192,
@@ -77,7 +79,7 @@ _QWEN_SCHEDULE = {
 }
 
 
-def _qwen_image_edit(pipeline: str, **transformer: Any) -> dict[str, Any]:
+def _qwen_image_edit(pipeline: str, **transformer: Json) -> JsonObject:
     return {
         "pipeline": pipeline,
         "parts": {
@@ -97,7 +99,7 @@ def _qwen_image_edit(pipeline: str, **transformer: Any) -> dict[str, Any]:
 
 # black-forest-labs/FLUX.1-Kontext-dev: the networks of FLUX.1 dev; its encoders are CLIP L's and T5 v1.1 XXL's. The two
 # tokenizers are one of our own here, which the encoders' lengths (77 and 512, always filled up) make no difference to.
-_FLUX_KONTEXT = {
+_FLUX_KONTEXT: JsonObject = {
     "pipeline": "FluxKontextPipeline",
     "parts": {
         "transformer": (
@@ -190,13 +192,13 @@ _FLUX_KONTEXT = {
     },
 }
 
-_QWEN_3_PICTURES = {
+_QWEN_3_PICTURES: JsonObject = {
     "size": {"shortest_edge": 65536, "longest_edge": 16777216},
     "patch_size": 16,
     "image_mean": HALF,
     "image_std": HALF,
 }
-_QWEN_3_VISION = {
+_QWEN_3_VISION: JsonObject = {
     "depth": 27,
     "hidden_size": 1152,
     "intermediate_size": 4304,
@@ -206,7 +208,7 @@ _QWEN_3_VISION = {
 }
 
 
-def _qwen_3_vl(model_type: str, wide: int, text: Mapping[str, Any]) -> dict[str, Any]:
+def _qwen_3_vl(model_type: str, wide: int, text: Mapping[str, Json]) -> JsonObject:
     """Qwen3-VL, by its `config.json`."""
     return {
         "processor": "Qwen3VLProcessor",
@@ -240,7 +242,7 @@ def _qwen_3_vl(model_type: str, wide: int, text: Mapping[str, Any]) -> dict[str,
     }
 
 
-def _qwen_3_5(wide: int, inner: int, layers: int, heads: int, value_heads: int) -> dict[str, Any]:
+def _qwen_3_5(wide: int, inner: int, layers: int, heads: int, value_heads: int) -> JsonObject:
     """Qwen3.5 and Qwen3.6, dense: every fourth layer attends to all tokens, the others are linear.
 
     The 9B is what transformers 5.23 has as the default of `Qwen3_5TextConfig`. The text network of the 27B, which

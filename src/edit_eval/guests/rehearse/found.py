@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from edit_eval.execution.advice.planning import Plan
+from edit_eval.json_values import JsonObject
 from edit_eval.text import Text
 
 FAULTS: Mapping[str, Text] = {
@@ -132,7 +133,7 @@ class Rehearsal:
         ]
         return found + [self.stopped] * bool(self.stopped)
 
-    def as_plain(self) -> dict[str, Any]:
+    def as_plain(self) -> JsonObject:
         """Returns the document of `--json`."""
         return {
             "configuration": self.configuration,

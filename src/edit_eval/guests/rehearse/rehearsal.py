@@ -24,6 +24,7 @@ from edit_eval.execution.advice.planning import Plan
 from edit_eval.execution.engine.interruption import announced_before_it_runs
 from edit_eval.execution.session import driver_of
 from edit_eval.experiment import Experiment, load_samples
+from edit_eval.files.user_cache import cache_folder
 from edit_eval.guests.rehearse.beside.rehearsed import FAULTS
 from edit_eval.guests.rehearse.came_of_it import digests_of, failures_of, made_of_faults, models_of
 from edit_eval.guests.rehearse.found import Digest, FaultRehearsed, ModelRehearsed, Rehearsal
@@ -33,7 +34,6 @@ from edit_eval.preparation import plan
 from edit_eval.records import Judgement, Sample
 from edit_eval.reporting.language import speak
 from edit_eval.text import Text, counted
-from edit_eval.user_cache import cache_folder
 
 FEWEST = 2
 """Samples, or one a device where there are more."""
@@ -205,7 +205,7 @@ def _on_each_device(configuration: Configuration, first: RehearsedStart, chosen:
     filters = Filters(sample_ids=tuple(chosen))
     benchmark = configuration.benchmark.model_copy(update={"filters": filters})
     execution = configuration.execution.model_copy(update={"pilot": False})
-    more: dict[str, Any] = {"edit_models": edits, "judges": judges, "benchmark": benchmark, "execution": execution}
+    more = {"edit_models": edits, "judges": judges, "benchmark": benchmark, "execution": execution}
     return configuration.model_copy(update={**more, "columns": {}})
 
 

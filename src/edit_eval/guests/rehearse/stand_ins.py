@@ -21,12 +21,14 @@ from edit_eval.execution.advice.probing import LOADERS
 from edit_eval.execution.machine.environments import import_path, interpreter
 from edit_eval.execution.machine.fitting import checkpoint_of, weights_of
 from edit_eval.execution.machine.weights import Weights
+from edit_eval.guests.rehearse.beside.stand_in import StandInMade
 from edit_eval.guests.rehearse.configurations import CONFIGURATIONS, LEAST_LAYERS
+from edit_eval.json_values import JsonObject
 from edit_eval.pretrained.folders import cached_folder, is_hub_name, local_folder
 from edit_eval.privacy import hide_secrets
 from edit_eval.records import model_title
 from edit_eval.text import Text
-from edit_eval.workers.model_class import make_parameters
+from edit_eval.workers.model_class import PlainParameters, make_parameters
 
 SECONDS = 600.0
 """Longest that making a stand-in may take; the slowest of the table takes half a minute, its imports included."""
@@ -108,7 +110,7 @@ def _section(
     made.loads[key] = "stand-in"
     if cut:
         made.cut[key] = cut
-    update: dict[str, Any] = {checkpoint_of(section)[0]: folder, "revision": None}
+    update: PlainParameters = {checkpoint_of(section)[0]: folder, "revision": None}
     if served is not None:
         made.loads[key] = "server"
         update["serve"] = {**section.parameters["serve"], "args": [*served.args, "--load-format", "dummy"]}
@@ -145,7 +147,7 @@ def _dtype(section: ModelSection) -> str:
     return said if said in ("float16", "float32") else "bfloat16"
 
 
-def _source(who: str, weights: Weights, section: ModelSection) -> dict[str, Any]:
+def _source(who: str, weights: Weights, section: ModelSection) -> JsonObject:
     """Returns where the configurations are. Raises `ConfigurationError` with what to download."""
     _, name, revision, _ = checkpoint_of(section)
     folder = local_folder(name) or cached_folder(name, revision, os.environ)
@@ -169,10 +171,10 @@ def _pipeline(own: Any, section: ModelSection) -> str:
     return str(index_of(make_parameters(own, section.parameters)).get("_class_name", ""))
 
 
-def _settled(made: StandIns, who: str, parameters: Any, section: ModelSection) -> dict[str, Any]:
+def _settled(made: StandIns, who: str, parameters: Any, section: ModelSection) -> PlainParameters:
     """Returns the parameters that the model's name decides by itself, which a folder's would not."""
     settings = settings_of(parameters, index_of(parameters))
-    update: dict[str, Any] = {"num_inference_steps": settings.steps}
+    update: PlainParameters = {"num_inference_steps": settings.steps}
     if "guidance" in section.parameters:
         update["guidance"] = dict(settings.guidance)
     kept = []
@@ -185,7 +187,7 @@ def _settled(made: StandIns, who: str, parameters: Any, section: ModelSection) -
     return update | ({"loras": kept} if "loras" in section.parameters else {})
 
 
-def _made(who: str, python: str, order: Mapping[str, Any]) -> dict[str, Any]:
+def _made(who: str, python: str, order: Mapping[str, Any]) -> StandInMade:
     """Has the model's environment make a stand-in. Raises `ConfigurationError` with what it says."""
     command = [python, "-c", MAKER, import_path(python)]
     variables = {**os.environ, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
@@ -196,7 +198,7 @@ def _made(who: str, python: str, order: Mapping[str, Any]) -> dict[str, Any]:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ConfigurationError(Text("{}: a stand-in cannot be made: {}", who, error)) from error
     try:
-        found: dict[str, Any] = json.loads(done.stdout)
+        found: StandInMade = json.loads(done.stdout)
     except ValueError:
         last = next((line for line in reversed(done.stderr.splitlines()) if line.strip()), "")
         found = {"error": hide_secrets(last)[:600]}

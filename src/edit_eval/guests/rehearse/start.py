@@ -21,6 +21,7 @@ from edit_eval.execution.machine.fitting import Wanted
 from edit_eval.execution.session import Session, driver_of
 from edit_eval.execution.spectator import Spectator
 from edit_eval.experiment import Experiment, load_samples
+from edit_eval.guests.rehearse.beside.rehearsed import Mark
 from edit_eval.guests.rehearse.driver import RehearsalDriver
 from edit_eval.records import Activity, Edit, Judgement, MemoryUse, Results, model_title
 from edit_eval.reporting.language import said
@@ -42,7 +43,7 @@ class RehearsedStart:
     results: Results | None = None
     wanted: list[Wanted] = field(default_factory=list)
     places: dict[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
-    marks: list[dict[str, Any]] = field(default_factory=list)
+    marks: list[Mark] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     stopped: str = ""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-from typing import Annotated, Literal, Self
+from collections.abc import Iterator
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
 
 from edit_eval.config.faults import did_you_mean, shown
 from edit_eval.config.schema import ColumnsSection
@@ -30,23 +30,31 @@ class RoundsSection(ColumnsSection):
     """What each edit starts from: the sample's source, or the previous edit."""
     stop: Annotated[float, Field(allow_inf_nan=False)] | None = None
     """The critic's headline score that is good enough: the edit is then kept in all later rounds."""
-    template: str = ""
+    template: Annotated[str, Field(validate_default=True)] = ""
     """Instruction of later rounds, with `{critique}` and optionally `{instruction}`, the sample's own."""
+
+    @field_validator("critic")
+    @classmethod
+    def _is_a_judge(cls, critic: str, info: ValidationInfo) -> str:
+        judges = info.context and info.context["judges"]
+        if judges and critic not in judges:
+            meant = did_you_mean(critic, judges) or Text("; there are: {}", judges)
+            raise ValueError(Text("there is no judge {}{}", shown(critic), meant))
+        return critic
+
+    @field_validator("template")
+    @classmethod
+    def _tells_the_critique(cls, template: str, info: ValidationInfo) -> str:
+        if not template and info.context:
+            return TEMPLATES[info.context["language"]]
+        if template and "{critique}" not in template:
+            raise ValueError(Text("has no {{critique}}, so every round would be told the same"))
+        return template
 
     @property
     def speakers(self) -> tuple[str, ...]:
         """The critic."""
         return (self.critic,)
-
-    def completed(self, language: Language, judges: Collection[str], refuse: Callable[[str, str], None]) -> Self:
-        """Returns the section with its template."""
-        template = self.template or TEMPLATES[language]
-        if judges and self.critic not in judges:
-            meant = did_you_mean(self.critic, judges) or Text("; there are: {}", judges)
-            refuse("critic", Text("there is no judge {}{}", shown(self.critic), meant))
-        if "{critique}" not in template:
-            refuse("template", Text("has no {{critique}}, so every round would be told the same"))
-        return self.model_copy(update={"template": template})
 
     def columns(self, column: str, edit_model: str) -> Iterator[tuple[str, Told]]:
         """Yields `COLUMN@2`, `COLUMN@3` and so on, each told of the one before."""

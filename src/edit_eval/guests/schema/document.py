@@ -33,15 +33,16 @@ from edit_eval.config.schema import (
     ExecutionSection,
     Filters,
     ModelSection,
+    NamedClass,
+    PromptsSection,
     ProtocolSection,
 )
 from edit_eval.config.sections import (
     CLASS_KEYS,
     DEFAULT_BENCHMARK,
     LONGEST_NAME,
-    MODEL_KEYS,
     NAME,
-    PROMPT_KEYS,
+    PARAMS,
     default_layer,
     top_keys,
 )
@@ -146,7 +147,10 @@ class _Writer:
         definitions["benchmark.section"] = self._benchmark()
         definitions["benchmark.complete"] = self._complete("benchmark", "")
         definitions["prompts"] = _mapping(
-            {**_closed({key: {**_text(doc), "pattern": WORDS} for key, doc in PROMPT_KEYS.items()}), "minProperties": 1}
+            {
+                **_closed({key: {**text, "pattern": WORDS} for key, text in _texts(PromptsSection).items()}),
+                "minProperties": 1,
+            }
         )
         sections: Schema = {
             "benchmark": {"anyOf": [_ref("benchmark.section"), _names(self.known["benchmark"]), {"type": "string"}]},
@@ -259,7 +263,7 @@ class _Writer:
                 definition = _closed({**one.parameters["properties"], **beside, **self._params_before(kind, one)})
             self.definitions[f"{kind}.{one.name}"] = {**definition, "description": one.summary}
             then[one.name] = {"properties": {"params": _ref(f"{kind}.{one.name}")}}
-        keys = {**_class_keys(), "params": {**FREE, "description": MODEL_KEYS["params"]}}
+        keys = {**_class_keys(), "params": {**FREE, "description": PARAMS}}
         if kind == "judge":
             keys["protocol"] = {
                 **_ref("protocol"),
@@ -426,12 +430,14 @@ def _named(of: Schema) -> Schema:
     return {**_mapping(of), "propertyNames": {"pattern": f"^{NAME.pattern}$", "maxLength": LONGEST_NAME}}
 
 
-def _text(description: str) -> Schema:
-    return {"type": ["string", "null"], "description": description}
+def _texts(section: type[BaseModel]) -> Schema:
+    """Returns the keys of a section that has nothing but texts."""
+    shown = _of(section)["properties"]
+    return {key: {"type": ["string", "null"], "description": shown[key]["description"]} for key in shown}
 
 
 def _class_keys() -> Schema:
-    keys: Schema = {key: _text(doc) for key, doc in CLASS_KEYS.items()}
+    keys = _texts(NamedClass)
     keys["class_path"]["pattern"] = CLASS_PATH
     return keys
 

@@ -6,14 +6,13 @@ import contextlib
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from edit_eval.config import components
 from edit_eval.config.components import Kind
 from edit_eval.config.loading import as_written
 from edit_eval.errors import ConfigurationError
-from edit_eval.guests.schema.document import MARK, OwnClass, configuration_schema
-from edit_eval.new_files import refuse_existing, written_whole
+from edit_eval.files.new import refuse_existing, written_whole
+from edit_eval.guests.schema.document import MARK, OwnClass, Schema, configuration_schema
 
 BESIDE = ".edit-eval.schema.json"
 """Name of the schema beside a configuration: it goes where the folder goes, and no listing of pictures finds it."""
@@ -60,7 +59,7 @@ def _add_classes(config: str | Path, found: dict[tuple[Kind, str], OwnClass]) ->
             found[of, path] = OwnClass(of, path, cls)
 
 
-def write_schema(schema: dict[str, Any], file: Path, *, force: bool = False) -> None:
+def write_schema(schema: Schema, file: Path, *, force: bool = False) -> None:
     """Writes a schema. One that was written by us is replaced; raises `ConfigurationError` for any other file."""
     refuse_existing(file, force=force or _is_ours(file))
     with written_whole(file) as temporary:

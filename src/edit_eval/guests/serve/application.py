@@ -11,7 +11,7 @@ from collections import Counter, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, Field
 
@@ -25,7 +25,8 @@ from edit_eval.guests.serve.opening import NATIVE
 from edit_eval.guests.serve.service import Closing, QueuedPair, Service
 from edit_eval.guests.serve.submissions import Submission
 from edit_eval.guests.serve.watch import WINDOW, Watch
-from edit_eval.records import Judgement, Scale, Status
+from edit_eval.records import ExaminedJudge, Judgement, Scale, Status
+from edit_eval.reporting.documents import plain
 from edit_eval.text import Text
 from edit_eval.web.bodies import CLIENT_GONE, RequestRefused, read_body
 from edit_eval.web.guard import Guard, Refusal, Scope, answer
@@ -247,7 +248,8 @@ class Desk:
             )
             judges, form = {judge.name: nothing for judge in self.service.answering}, None
         else:
-            judges, form = {name: self.scored(one) for name, one in found.items()}, PictureEncoding(**pair.edit.form)
+            judges = {name: self.scored(one) for name, one in found.items()}
+            form = PictureEncoding.model_validate(pair.edit.form)
         first = judges[self.service.judges[0].name]
         return JudgedPair(**first.model_dump(), id=name, form=form, judges=judges)
 
@@ -271,10 +273,9 @@ class Desk:
 
     # -- identity --
 
-    def identity(self) -> dict[str, Any]:
-        """Returns which judges answer, how they are asked, and their passports."""
+    def identity(self) -> ServiceIdentity:
         service, known = self.service, self.service.examined()
-        judges = {}
+        judges: dict[str, Mapping[str, object]] = {}
         for judge in service.judges:
             judges[judge.name] = {
                 "model": {**asdict(judge.model)},
@@ -284,18 +285,30 @@ class Desk:
                 "headline": judge.scoring.headline,
                 "scales": {name: asdict(scale) for name, scale in judge.scoring.scales.items()},
             }
-        asked = {
-            "judges": judges,
-            "readings": service.configuration.evaluation.readings,
-            "language": service.configuration.benchmark.language,
-        }
-        return {
-            **asked,
-            "digest": digest(asked),
-            "passports": {name: one.as_plain() for name, one in known.items()},
-            "edit_eval": __version__,
-            "ledger": str(service.ledger.directory.path),
-        }
+        readings, language = service.configuration.evaluation.readings, service.configuration.benchmark.language
+        return ServiceIdentity(
+            judges=judges,
+            readings=readings,
+            language=language,
+            digest=digest({"judges": judges, "readings": readings, "language": language}),
+            passports={name: one.document for name, one in known.items()},
+            edit_eval=__version__,
+            ledger=str(service.ledger.directory.path),
+        )
+
+
+class ServiceIdentity(NamedTuple):
+    """Which judges answer, how they are asked, and their passports."""
+
+    judges: Mapping[str, Mapping[str, object]]
+    readings: int
+    language: str
+    digest: str
+    """Of all before it."""
+    passports: dict[str, ExaminedJudge]
+    edit_eval: str
+    ledger: str
+    """The folder that is written to."""
 
 
 class _Figures:
@@ -319,9 +332,7 @@ class _Figures:
         yield CounterMetricFamily("edit_eval_cancelled", "Pairs whose client was gone.", value=service.cancelled)
         yield GaugeMetricFamily("edit_eval_waiting", "Pairs without an answer.", value=service.waiting)
         replicas = GaugeMetricFamily("edit_eval_replicas", "Judges on devices by state.", labels=["judge", "state"])
-        for (judge, state), count in Counter(
-            (replica["judge"], replica["state"]) for replica in service.replicas()
-        ).items():
+        for (judge, state), count in Counter((replica.judge, replica.state) for replica in service.replicas()).items():
             replicas.add_metric([judge, state], count)
         yield replicas
         if service.watch is None:
@@ -399,17 +410,18 @@ def make_app(
     # FastAPI's documentation page would load scripts from other hosts; `/openapi.json` stays.
     app = FastAPI(title="edit-eval serve", version=__version__, redirect_slashes=False, docs_url=None, redoc_url=None)
     desk = Desk(service, most_pairs=most_pairs, root=root)
-    identity: dict[str, Any] = {}
+    identity: ServiceIdentity | None = None
 
-    async def known() -> dict[str, Any]:
-        if not identity or not service.ready.is_set():  # a server reports its model only once loaded
-            identity.update(await asyncio.to_thread(desk.identity))
+    async def known() -> ServiceIdentity:
+        nonlocal identity
+        if identity is None or not service.ready.is_set():  # a server reports its model only once loaded
+            identity = await asyncio.to_thread(desk.identity)
         return identity
 
     @app.get("/v1/identity")
-    async def get_identity() -> dict[str, Any]:
+    async def get_identity() -> Response:
         """Returns which judges answer, how they are asked, and what an audit found."""
-        return {**await known(), "ledger": str(service.ledger.directory.path)}
+        return JSONResponse(plain({**(await known())._asdict(), "ledger": str(service.ledger.directory.path)}))
 
     @app.get("/health")
     async def health() -> Response:
@@ -422,7 +434,7 @@ def make_app(
             "status": state,
             "rewards": rewards,
             "waiting": service.waiting,
-            "replicas": service.replicas(),
+            "replicas": [one._asdict() for one in service.replicas()],
             "alarms": [str(line) for line in alarms],
         }
         return JSONResponse(body, 200 if ok else 503, headers={} if ok else {"Retry-After": str(AGAIN_AFTER)})
@@ -455,8 +467,8 @@ def make_app(
 
             def written() -> str:
                 results = [desk.result(*three) for three in zip(given.meta, given.pairs, found, strict=True)]
-                lines = {name: one["line"] for name, one in examined["passports"].items()}
-                return Answer(results=results, identity=examined["digest"], passports=lines).model_dump_json()
+                lines = {name: one.line for name, one in examined.passports.items()}
+                return Answer(results=results, identity=examined.digest, passports=lines).model_dump_json()
 
             return Response(await asyncio.to_thread(written), media_type="application/json")
 
@@ -474,7 +486,7 @@ def make_app(
                 until += SHARE * (door.seconds - shortest)
                 judged = await desk.judged(request, given.pairs, until, on_unscored)
                 outcomes = [desk.outcome(one) for one in judged]
-                headers = {"X-Edit-Eval-Identity": (await known())["digest"]}
+                headers = {"X-Edit-Eval-Identity": (await known()).digest}
                 if (without := sum(outcome.reward is None for outcome in outcomes)) and not door.names_failures:
                     headers["X-Edit-Eval-Unscored"] = str(without)
                     desk.counts[door.name, "unscored_pairs"] += without

@@ -16,10 +16,11 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from edit_eval.errors import ConfigurationError, PictureError
-from edit_eval.given_files import UnfitFile, read_bytes
+from edit_eval.files.given import UnfitFile, read_bytes
 from edit_eval.guests.serve.pickles import Array, RawPicture, RefusedPickle, read_pickle
 from edit_eval.guests.serve.pictures import MOST_BYTES, Sent, decoded_text, sent
 from edit_eval.guests.serve.submissions import Submission
+from edit_eval.json_values import JsonObject, Unchecked
 from edit_eval.text import Text
 
 LONGEST_TEXT = 20_000
@@ -140,19 +141,19 @@ PICKLE, JSON = "application/octet-stream", "application/json"
 # -- requests --
 
 
-def parsed(media: str, body: bytes) -> dict[str, Any]:
+def parsed(media: str, body: bytes) -> Unchecked:
     """Decodes a body. Raises `RefusedPickle` or `BadRequest`."""
     return _unpickled(body) if media == PICKLE else _parsed(body)
 
 
-def _unpickled(body: bytes) -> dict[str, Any]:
+def _unpickled(body: bytes) -> Unchecked:
     found = read_pickle(body)
     if not isinstance(found, dict) or not all(isinstance(key, str) for key in found):
         raise RefusedPickle("not a dictionary")
     return found
 
 
-def _parsed(body: bytes) -> dict[str, Any]:
+def _parsed(body: bytes) -> Unchecked:
     try:
         found = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -314,7 +315,7 @@ def _unirl(found: Mapping[str, Any], pictures: SentPictures) -> Given:
 
 
 def _unirl_answer(given: Given, outcomes: Sequence[Reward]) -> Any:
-    results: list[dict[str, Any]] = []
+    results: list[JsonObject] = []
     errors: list[dict[str, str]] = []
     for names, one in zip(given.names, outcomes, strict=True):
         wanted = {name: one.named(name) for name in names}

@@ -28,6 +28,7 @@ from edit_eval.execution.engine.recorder import Audience, Recorder
 from edit_eval.experiment import UNASKED, Experiment
 from edit_eval.guests.serve.pictures import Sent
 from edit_eval.guests.serve.submissions import Submission
+from edit_eval.json_values import JsonObject
 from edit_eval.protocols.asked import AskedJudge
 from edit_eval.protocols.contract import fault
 from edit_eval.records import CONTROL, Edit, Picture, Sample, Status
@@ -39,6 +40,7 @@ from edit_eval.store.run_directory import CannotWrite, RunDirectory, is_marked
 from edit_eval.store.subjects.contract import Shown
 from edit_eval.store.subjects.controls import CONTROL_OF
 from edit_eval.text import Text
+from edit_eval.workers.messages import Message, PictureFile
 
 MOST_PAIRS = 20_000
 CLIENT = Identity("client", "requests", "")
@@ -49,7 +51,7 @@ _VOLUME = re.compile(r"\d{4,}")
 class _Recorder(Recorder):
     """Records edits that came with requests: they are identified by their files, and cannot be made again."""
 
-    def _picture(self, shown: Shown) -> dict[str, Any]:
+    def _picture(self, shown: Shown) -> PictureFile:
         if shown.pixels:
             return {"path": os.path.abspath(self._directory.path / shown.path), "digest": shown.pixels}
         return super()._picture(shown)
@@ -83,7 +85,7 @@ class Ledger:
         self.folder, self._configuration, self._judges = folder, configuration, judges
         self._work, self._audience, self._note, self._is_wanted = work, audience, note, is_wanted
         self._most_bytes, self.most_pairs = most_bytes, most_pairs
-        self.environment: dict[str, Any] = {}
+        self.environment: JsonObject = {}
         self._unsynced, self._syncing = threading.Event(), threading.Lock()
         self._syncs: threading.Thread | None = None
         self._refused: CannotWrite | None = None  # the error of the last sync
@@ -157,7 +159,7 @@ class Ledger:
             self._syncs.join()
         self.directory.end()
 
-    def write_environment(self, environment: dict[str, Any]) -> None:
+    def write_environment(self, environment: JsonObject) -> None:
         """Saves versions, devices and the models' self-descriptions, for this run and those that follow."""
         self.environment = environment
         self.directory.write_environment(environment)
@@ -229,10 +231,10 @@ class Ledger:
     def about(self, task: Task) -> str:
         return self.recorder.about(task)
 
-    def order(self, task: Task) -> dict[str, Any]:
+    def order(self, task: Task) -> Message:
         return self.recorder.order(task)
 
-    def done(self, task: Task, message: dict[str, Any], device: str) -> None:
+    def done(self, task: Task, message: Message, device: str) -> None:
         self.recorder.done(task, message, device)
 
     def failed(self, task: Task, reason: str, device: str) -> None:

@@ -6,17 +6,17 @@ import base64
 import contextlib
 import threading
 import time
-from collections import Counter
-from typing import TYPE_CHECKING
+from collections import Counter, deque
+from typing import NamedTuple, Protocol
 
 from edit_eval.errors import PictureError
+from edit_eval.guests.serve.ledger import Ledger
+from edit_eval.guests.serve.openers import Openers
 from edit_eval.guests.serve.pictures import Sent
 from edit_eval.guests.serve.submissions import Submission
+from edit_eval.guests.serve.watch import Watch
 from edit_eval.records import JUDGE_FAILED, Judgement
 from edit_eval.reporting.progress.view import Count, DeviceView, LatestEdit, ServiceView, Snapshot, write_live
-
-if TYPE_CHECKING:
-    from edit_eval.guests.serve.service import Service
 
 EVERY = 2.0
 """Seconds between two updates."""
@@ -29,10 +29,41 @@ OVER = 60.0
 _STATES = {"loading": "loading", "starting": "starting"}
 
 
+class JudgeOnDevices(NamedTuple):
+    """A judge as it is loaded."""
+
+    judge: str
+    devices: list[str]
+    state: str
+    hands: int
+    """Batches under way."""
+
+
+class LiveService(Protocol):
+    """What of a service is shown."""
+
+    began: float
+    """Seconds since 1970."""
+    ledger: Ledger
+    openers: Openers
+    watch: Watch | None
+    latest: deque[tuple[float, float]]
+    """The latest answers: time (seconds since 1970) and duration in seconds."""
+    shown: deque[tuple[Submission, Judgement]]
+    """The latest edits of clients, with the first judge's judgements."""
+
+    @property
+    def waiting(self) -> int: ...
+
+    def by_status(self) -> Counter[tuple[str, str]]: ...
+
+    def replicas(self) -> list[JudgeOnDevices]: ...
+
+
 class ServiceLive:
     """A thread that writes the `live.json` of the current run until it is closed."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: LiveService) -> None:
         self._service = service
         self._end = threading.Event()
         self._small: dict[str, str] = {}
@@ -66,9 +97,9 @@ class ServiceLive:
         window = watch.windows[-1] if watch is not None and watch.windows else None
         devices = [
             DeviceView(
-                device="+".join(replica["devices"]),
-                activity=_STATES.get(replica["state"], "judging" if replica["hands"] else ""),
-                model=replica["judge"],
+                device="+".join(replica.devices),
+                activity=_STATES.get(replica.state, "judging" if replica.hands else ""),
+                model=replica.judge,
             )
             for replica in service.replicas()
         ]

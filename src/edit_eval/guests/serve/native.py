@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from edit_eval.guests.serve.doors import LONGEST_TEXT, BadRequest, Given, SentPictures, submission
 from edit_eval.guests.serve.submissions import Submission
+from edit_eval.json_values import Unchecked
 
 
 class BelowRoot(BaseModel):
@@ -30,7 +30,7 @@ class PairRequest(BaseModel):
     edit: SentPicture
     category: str = Field("", max_length=200)
     id: str = Field("", max_length=200, description="Your name for it: it comes back, and is in the ledger.")
-    facts: dict[str, Any] = Field({}, description="What some protocols read besides: explanations, rules, checks.")
+    facts: Unchecked = Field({}, description="What some protocols read besides: explanations, rules, checks.")
 
 
 class ScoreRequest(BaseModel):

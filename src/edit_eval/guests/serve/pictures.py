@@ -13,6 +13,7 @@ from typing import Any
 from PIL import Image, UnidentifiedImageError
 
 from edit_eval.errors import PictureError
+from edit_eval.json_values import JsonObject
 from edit_eval.pictures import begin_picture
 
 MOST_PIXELS = 16_777_216
@@ -44,7 +45,7 @@ class Sent:
     """For a JPEG, the quality from 1 to 100, estimated from its tables."""
 
     @property
-    def form(self) -> dict[str, Any]:
+    def form(self) -> JsonObject:
         """How it was encoded, which affects what a judge sees."""
         return {"format": self.format, "quality": self.quality, "width": self.width, "height": self.height}
 

@@ -26,13 +26,14 @@ from edit_eval.config.schema import Configuration
 from edit_eval.config.shipped import shipped
 from edit_eval.config.shorthand import look_at_judge, on_devices
 from edit_eval.errors import ConfigurationError
+from edit_eval.files.user_cache import cache_folder
+from edit_eval.json_values import JsonObject
 from edit_eval.pictures import write_durably
 from edit_eval.protocols.asked import asked_judges
 from edit_eval.records import Judgement, Scale, Status
 from edit_eval.run import Run, evaluate
 from edit_eval.store.run_directory import of_ledger
 from edit_eval.text import Text
-from edit_eval.user_cache import cache_folder
 
 EDITS = "edits"
 """Name given to the unknown model whose edits are scored."""
@@ -80,11 +81,11 @@ class Scored:
             scores=judgement.scores,
             missing={name: status.value for name, (status, _) in judgement.missing.items()},
             scale=run.results.scoring[judgement.judge].scales[judgement.headline],
-            passport="" if known is None else known.line,
+            passport="" if known is None else known.document.line,
             run=str(run.path),
         )
 
-    def as_plain(self) -> dict[str, Any]:
+    def as_plain(self) -> JsonObject:
         """Plain data for `--json`."""
         return {**asdict(self), "status": self.status.value}
 
@@ -243,7 +244,7 @@ def configuration_of(
     return configuration.model_copy(update={"name": "score"})
 
 
-def judges_of(written: str, devices: str) -> tuple[dict[str, Any], dict[str, Any]]:
+def judges_of(written: str, devices: str) -> tuple[JsonObject, JsonObject]:
     """Returns the judges that `--judge` names, as configuration sections, and their language, readings and imports.
 
     Of a configuration those that are asked about one edit: here there is no other to compare it with. Raises

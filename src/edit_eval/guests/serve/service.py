@@ -31,7 +31,7 @@ from edit_eval.execution.session import Session, environment_record
 from edit_eval.execution.spectator import Spectator
 from edit_eval.experiment import Experiment
 from edit_eval.guests.serve.ledger import CLIENT, Ledger
-from edit_eval.guests.serve.live import SHOWN, ServiceLive
+from edit_eval.guests.serve.live import SHOWN, JudgeOnDevices, ServiceLive
 from edit_eval.guests.serve.openers import Openers
 from edit_eval.guests.serve.submissions import Submission
 from edit_eval.guests.serve.watch import Watch
@@ -267,17 +267,11 @@ class Service:
         """The judges in every answer, the first one first: all but the second one, which is asked about a share."""
         return [judge for judge in self.judges if judge.name != self._second]
 
-    def replicas(self) -> list[dict[str, Any]]:
-        """Describes each replica: judge, devices and state."""
+    def replicas(self) -> list[JudgeOnDevices]:
         if self._policy is None:
             return []
         return [
-            {
-                "judge": replica.model.name,
-                "devices": list(replica.place),
-                "state": replica.state.name.lower(),
-                "hands": len(replica.hands),
-            }
+            JudgeOnDevices(replica.model.name, list(replica.place), replica.state.name.lower(), len(replica.hands))
             for replica in list(self._policy.replicas)
         ]
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from edit_eval.guests.serve.pictures import Sent
+from edit_eval.json_values import Unchecked
 
 
 class Submission(NamedTuple):
@@ -14,7 +15,7 @@ class Submission(NamedTuple):
     instruction: str
     edit: Sent
     category: str = ""
-    facts: dict[str, Any] = {}  # noqa: RUF012 (never modified)
+    facts: Unchecked = {}  # noqa: RUF012 (never modified)
     id: str = ""
     door: str = ""
     canary: str = ""

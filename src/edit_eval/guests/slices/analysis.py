@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -11,6 +11,7 @@ import numpy as np
 from edit_eval.errors import ConfigurationError
 from edit_eval.guests.slices.found import LEAST, Slices, enough_images, slices
 from edit_eval.guests.slices.sheet import group_key, slice_name, slices_sheet, title_of
+from edit_eval.json_values import JsonObject
 from edit_eval.records import Results
 from edit_eval.reporting.analyses import RUNS_AS_ONE, Analysis, ChartStyle, RunRecords, SampleGroup
 from edit_eval.reporting.table import Sheet
@@ -51,13 +52,13 @@ class SlicesAnalysis(Analysis[Slices]):
     sources = RUNS_AS_ONE
     caption = Text("Dot: how much better than elsewhere. Line: interval that holds for all slices together.")
 
-    def wanted(self, records: RunRecords) -> Sequence[Parameters]:
+    def wanted(self, records: RunRecords) -> Sequence[Mapping[str, Any]]:
         """One section for each judge, without opening a picture; the verb looks at pictures, too."""
         found = []
         for judge in records.results.judges:
             chosen = self._chosen(records, self.Parameters(judge=judge, labels_only=True))
             if enough_images(records.results, judge):
-                found.append(chosen)
+                found.append(vars(chosen))
         return found
 
     def compute(self, records: RunRecords, parameters: Parameters) -> Slices:
@@ -116,7 +117,7 @@ class SlicesAnalysis(Analysis[Slices]):
             SampleGroup(group_key(document, one), slice_name(one), one.ids) for one in (*document.worst, *document.best)
         ]
 
-    def rows(self, document: Slices) -> Sequence[dict[str, Any]]:
+    def rows(self, document: Slices) -> Sequence[JsonObject]:
         return [
             {
                 "slice": " and ".join(f"{part.attribute}: {part.value}" for part in one.conditions),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import altair as alt
 
 from edit_eval.guests.slices.found import Slices
 from edit_eval.guests.slices.sheet import slice_name
+from edit_eval.json_values import JsonObject
 from edit_eval.reporting import formats
 from edit_eval.reporting.analyses import ChartStyle
 from edit_eval.reporting.formats import signed, signed_span
@@ -31,7 +31,7 @@ def slices_charts(documents: Sequence[Slices], style: ChartStyle) -> list[AnyCha
 def _chart(document: Slices, language: str) -> AnyChart:
     every = [*document.worst, *reversed(document.best)]
     digits = formats.decimals(document.scale, max(abs(one.mean) for one in every))
-    rows: list[dict[str, Any]] = [
+    rows: list[JsonObject] = [
         {
             "slice": one_line(said(slice_name(one), language)),
             "difference": one.difference,
@@ -44,7 +44,7 @@ def _chart(document: Slices, language: str) -> AnyChart:
         }
         for one in every
     ]
-    names = [row["slice"] for row in rows]
+    names = [one_line(said(slice_name(one), language)) for one in every]
     base = chart_of_rows(rows, "slice", names, _LINE).encode(
         opacity=alt.condition("datum.shown", alt.value(1), alt.value(0.45)),
         tooltip=[

@@ -25,10 +25,6 @@ class RoundsAnalysis(Analysis[Rounds]):
     document: ClassVar[type[Rounds]] = Rounds
     caption = Text("Dot: mean. Line: 95% interval.")
 
-    def wanted(self, records: RunRecords) -> Sequence[Analysis.Parameters]:
-        """Wherever edit models are told a critique."""
-        return [self.Parameters()] if rounds(records.results) else []
-
     def compute(self, records: RunRecords, parameters: Any) -> Rounds:
         """Raises `ConfigurationError` if the run has no rounds."""
         found = rounds(records.results)
@@ -55,10 +51,6 @@ class TurnsAnalysis(Analysis[Turns]):
     chart_title = Text("Mean by turn")
     document: ClassVar[type[Turns]] = Turns
     caption = Text("Dot: mean. Line: 95% interval.")
-
-    def wanted(self, records: RunRecords) -> Sequence[Analysis.Parameters]:
-        """Wherever samples follow others and are scored at several turns."""
-        return [self.Parameters()] if turns(records.results) else []
 
     def compute(self, records: RunRecords, parameters: Any) -> Turns:
         """Raises `ConfigurationError` if no sample follows another."""

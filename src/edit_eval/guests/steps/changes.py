@@ -17,13 +17,16 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TypedDict
 
 import msgspec
 import numpy as np
+from msgspec.structs import asdict
 
-from edit_eval.guests.best_of.worth import best_of, chances, edits_each, shared_family, with_critics
-from edit_eval.records import Judgement, Results, Sample, Scale, Status
+from edit_eval.guests.best_of.section import edits_each, shared_family
+from edit_eval.guests.best_of.worth import best_of, chances, with_critics
+from edit_eval.guests.steps.chains import chains_of, turns_of
+from edit_eval.records import Judgement, Results, Scale, Status
 from edit_eval.statistics.instruments import judges_of
 from edit_eval.statistics.intervals import cluster_codes, estimate
 from edit_eval.statistics.series import Series, gain, largest_difference, series_of, sureness
@@ -137,18 +140,6 @@ class Rounds(msgspec.Struct, frozen=True, kw_only=True):
     results: tuple[RoundsOf, ...]
 
 
-def turns_of(samples: Sequence[Sample]) -> dict[str, tuple[int, str]]:
-    """Returns for each sample the number of its turn in its chain, from 1, and the chain's first sample."""
-    by_id = {sample.id: sample for sample in samples}
-    found: dict[str, tuple[int, str]] = {}
-    for sample in samples:
-        chain = [sample.id]
-        while (before := by_id[chain[-1]].follows) in by_id and before not in chain:
-            chain.append(before)
-        found[sample.id] = len(chain), chain[-1]
-    return found
-
-
 def turns(results: Results) -> list[TurnsOf]:
     """Returns the numbers of each turn, for each edit model and judge whose headline is given at several turns.
 
@@ -169,7 +160,9 @@ def turns(results: Results) -> list[TurnsOf]:
                 steps = tuple(
                     Turn(
                         turn=turn,
-                        **_step(results, some, series, first, _by_chain(results, place, some, series), turn > 1),
+                        **asdict(
+                            _step(results, some, series, first, _by_chain(results, place, some, series), turn > 1)
+                        ),
                     )
                     for turn, some in sorted(by_turn.items())
                 )
@@ -192,23 +185,36 @@ def _asked(results: Results, judge: str, edit_model: str, series: Series) -> lis
     ]
 
 
+class _Mean(TypedDict):
+    mean: float | None
+    ci95: list[float] | None
+    no_ci95: str | None
+
+
+class _Change(TypedDict):
+    chains: int
+    change: float | None
+    change_ci95: list[float] | None
+    no_change_ci95: str | None
+
+
 def _step(
     results: Results, judgements: Sequence[Judgement], series: Series, first: Chain, own: Chain, is_later: bool
-) -> dict[str, Any]:
-    """Returns the numbers of one step: how many are `scored`, of `total`; their mean over judgements, clustered on
-    source images; and its change from the first."""
+) -> StepNumbers:
+    """Returns the numbers of one step: the mean over judgements, clustered on source images; and its change from the
+    first."""
     clusters = _clusters_of(results)
     known = [
         (judgement.scores[series.score], clusters[judgement.sample_id])
         for judgement in judgements
         if series.score in judgement.scores
     ]
-    return {
-        "scored": len(known),
-        "total": len(judgements),
+    return StepNumbers(
+        scored=len(known),
+        total=len(judgements),
         **_mean_over(known, series),
         **_change_of(first, own, series, is_later),
-    }
+    )
 
 
 def _by_chain(
@@ -227,8 +233,8 @@ def _clusters_of(results: Results) -> dict[str, str]:
     return {sample.id: sample.cluster or sample.id for sample in (*results.samples, *results.beside)}
 
 
-def _mean_over(known: Sequence[tuple[float, str]], series: Series) -> dict[str, Any]:
-    """Returns `mean`, `ci95`, `no_ci95` over values, each with its cluster."""
+def _mean_over(known: Sequence[tuple[float, str]], series: Series) -> _Mean:
+    """Returns the mean over values, each with its cluster."""
     if not known:
         return {"mean": None, "ci95": None, "no_ci95": "no_scores"}
     values, images = zip(*known, strict=True)
@@ -237,9 +243,8 @@ def _mean_over(known: Sequence[tuple[float, str]], series: Series) -> dict[str, 
     return {"mean": made.value, "ci95": sure.ci95, "no_ci95": sure.no_ci95}
 
 
-def _change_of(first: Chain, later: Chain, series: Series, is_later: bool) -> dict[str, Any]:
-    """Returns `change`, `change_ci95`, `no_change_ci95` from the first to a later step, paired on the `chains` that
-    have both; above 0 is better."""
+def _change_of(first: Chain, later: Chain, series: Series, is_later: bool) -> _Change:
+    """Returns the change from the first to a later step, paired on the chains that have both; above 0 is better."""
     both = sorted(first.keys() & later.keys()) if is_later else []
     if not both:
         return {
@@ -266,22 +271,11 @@ def rounds(results: Results) -> list[RoundsOf]:
     by the critic (ties at random), and the best of as many edits without critique, chosen by the critic.
     """
     found = []
-    for column, chain in _chains(results).items():
+    for column, chain in chains_of(results).items():
         critic = results.told[chain[1]].judge
         for judge, series in series_of(results).items():
             found.append(_RoundsOf(results, column, chain, critic, judge, series).document())
     return found
-
-
-def _chains(results: Results) -> dict[str, list[str]]:
-    """Returns the columns of all rounds, in order, by the column of the first round."""
-    found: dict[str, list[str]] = {}
-    first: dict[str, str] = {}
-    for column in results.edit_models:
-        before = results.told[column].before if column in results.told else ""
-        first[column] = first[before] if before else column
-        found.setdefault(first[column], []).append(column)
-    return {column: chain for column, chain in found.items() if len(chain) > 1}
 
 
 class _RoundsOf:
@@ -327,7 +321,7 @@ class _RoundsOf:
             edit_model=column,
             edits=len(edits) - kept,
             kept=kept,
-            **_step(self._results, judgements, self._series, first, self._scores(judgements), number > 1),
+            **asdict(_step(self._results, judgements, self._series, first, self._scores(judgements), number > 1)),
         )
 
     def _best(self, first: Chain) -> BestRound:

@@ -19,17 +19,18 @@ from markupsafe import Markup
 from edit_eval import __version__
 from edit_eval.benchmarks.known_sources import with_known_sources
 from edit_eval.errors import ConfigurationError, RunDirectoryError
+from edit_eval.files.new import refuse_existing, written_whole
 from edit_eval.guests.viewer.following import Following
 from edit_eval.guests.viewer.pictures import ServedPictures
 from edit_eval.guests.viewer.runs import WatchedRun
 from edit_eval.guests.viewer.voting import PairDraw, SidedPair, asked_pair, disputed, item_of
-from edit_eval.new_files import refuse_existing, written_whole
+from edit_eval.json_values import JsonObject
 from edit_eval.pictures import CopyLimits
 from edit_eval.records import Edit, Sample
 from edit_eval.reporting.analyses import summary_of
 from edit_eval.reporting.language import said
 from edit_eval.reporting.page.files import SIDE, export, in_limits
-from edit_eval.reporting.page.gallery import thumbnails
+from edit_eval.reporting.page.gallery import PictureAddress, thumbnails
 from edit_eval.reporting.page.page import (
     Served,
     asset,
@@ -146,10 +147,10 @@ class _OfSeveral:
     of: Mapping[str, ServedPictures]
     """By name of the edit model."""
 
-    def of_sample(self, sample: Sample, name: str = "source") -> dict[str, Any] | None:
+    def of_sample(self, sample: Sample, name: str = "source") -> PictureAddress | None:
         return self.first.of_sample(sample, name)
 
-    def of_edit(self, edit: Edit) -> dict[str, Any] | None:
+    def of_edit(self, edit: Edit) -> PictureAddress | None:
         return self.of[edit.edit_model].of_edit(edit)
 
 
@@ -269,7 +270,7 @@ class _Shown:
         return self.place(self._run / image)
 
 
-def _task(shown: _Shown, line: AskedPair, pair: SidedPair, sample: Sample) -> dict[str, Any]:
+def _task(shown: _Shown, line: AskedPair, pair: SidedPair, sample: Sample) -> JsonObject:
     source = sample.pictures.get("source")
     return {
         "ticket": line.ticket,

@@ -9,13 +9,13 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from edit_eval.benchmarks.known_sources import may_be_known, read_known_source
 from edit_eval.errors import PictureError
 from edit_eval.guests.viewer.following import Following
 from edit_eval.pictures import read_picture, small_copy, small_copy_name
 from edit_eval.records import Edit, Sample
+from edit_eval.reporting.page.gallery import PictureAddress
 from edit_eval.store.run_directory import read_within
 from edit_eval.text import Text
 
@@ -36,17 +36,17 @@ class ServedPictures:
     def __init__(self, base: str) -> None:
         self.base = base
 
-    def of_sample(self, sample: Sample, name: str = "source") -> dict[str, Any] | None:
+    def of_sample(self, sample: Sample, name: str = "source") -> PictureAddress | None:
         """Returns the addresses of one of the sample's pictures, if the user's cache has it."""
         picture = sample.pictures.get(name)
         known = picture is not None and may_be_known(picture)
         return self._addresses("source", picture.digest) if picture and known else None
 
-    def of_edit(self, edit: Edit) -> dict[str, Any] | None:
+    def of_edit(self, edit: Edit) -> PictureAddress | None:
         """Returns the addresses of an edit that was made."""
         return self._addresses("edit", edit.key)
 
-    def _addresses(self, kind: str, name: str) -> dict[str, Any]:
+    def _addresses(self, kind: str, name: str) -> PictureAddress:
         return {"thumbnail": f"{self.base}/{kind}/{name}/small", "file": f"{self.base}/{kind}/{name}"}
 
 

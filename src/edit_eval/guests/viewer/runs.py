@@ -14,7 +14,7 @@ import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, TypedDict
 
 import msgspec
 
@@ -22,6 +22,7 @@ from edit_eval.config.yaml_text import parse
 from edit_eval.errors import ConfigurationError, EditEvalError
 from edit_eval.guests.viewer.following import Following, RunState
 from edit_eval.guests.viewer.pictures import ServedPictures
+from edit_eval.json_values import JsonObject
 from edit_eval.reporting import formats
 from edit_eval.reporting.entries import Entry, entries, headlines
 from edit_eval.reporting.page.gallery import sample_entry
@@ -207,7 +208,7 @@ class WatchedRun(Watched):
             self._entries[sample_id] = json.dumps(entry, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
         return self._entries[sample_id]
 
-    def _state_data(self) -> dict[str, Any]:
+    def _state_data(self) -> JsonObject:
         """Returns the state of the run as sent to pages."""
         state, table = self.state, self.following.table
         live = None if state.live is None else msgspec.to_builtins(state.live, str_keys=True)
@@ -222,7 +223,7 @@ class WatchedRun(Watched):
             "samples": len(table.sample_ids) if table else 0,
         }
 
-    def state_data(self) -> dict[str, Any]:
+    def state_data(self) -> JsonObject:
         """Returns the same for a page made now."""
         with self.lock:
             return {**self._state_sent, "seen": self.seen, "experiment": self.experiment}
@@ -274,6 +275,30 @@ def _below(folder: Path, depth: int) -> Iterator[Path]:
             yield from _below(path, depth - 1)
 
 
+class ResultLine(TypedDict):
+    """An edit model under a judge."""
+
+    edit_model: str
+    judge: str
+    score: str
+    value: float | None
+    ends: Sequence[float] | None
+    """Of its interval."""
+    mean: str
+    interval: str
+    bounds: str
+    """Of the mean, given the missing scores."""
+    scored: int
+    total: int
+
+
+class FailureLine(TypedDict):
+    """A reason of missing scores."""
+
+    count: int
+    reason: str
+
+
 @dataclass
 class Card:
     """A run in the list of all runs."""
@@ -291,11 +316,10 @@ class Card:
     benchmark: str = ""
     """Its type, and the name of its file or folder."""
     samples: int = 0
-    results: list[dict[str, Any]] = field(default_factory=list)
-    """For each edit model under each judge: `edit_model`, `judge`, `score`, `value` and its interval `ends`; `mean`,
-    `interval` and `bounds` (of the mean, given the missing scores) as text; `scored`, `total`."""
-    failures: list[dict[str, Any]] = field(default_factory=list)
-    """Missing scores: `count` and `reason`, the most frequent first."""
+    results: list[ResultLine] = field(default_factory=list)
+    """For each edit model under each judge."""
+    failures: list[FailureLine] = field(default_factory=list)
+    """The most frequent first."""
     changed: float = 0.0
     """Time of the last record: seconds since 1970."""
     pictures: list[tuple[str, str]] = field(default_factory=list)
@@ -306,7 +330,7 @@ class Card:
     """The state last sent to pages; `number` is that of the message."""
     number: int = 0
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> JsonObject:
         """Returns the card as sent to the page."""
         own = ("signature", "path", "pictures", "looked", "told", "number")
         shown = {name: value for name, value in vars(self).items() if name not in own}
@@ -456,7 +480,7 @@ def _look_at(card: Card) -> bool:
     return True
 
 
-def _line(part: Entry) -> dict[str, Any]:
+def _line(part: Entry) -> ResultLine:
     coverage, overall = part.coverage, part.overall
     return {
         "edit_model": part.edit_model,
@@ -472,7 +496,7 @@ def _line(part: Entry) -> dict[str, Any]:
     }
 
 
-def _battle_lines(judge: str, of: JudgeBattles) -> Iterator[dict[str, Any]]:
+def _battle_lines(judge: str, of: JudgeBattles) -> Iterator[ResultLine]:
     """Yields, for a judge that compares two edits, how often each edit model would be preferred to the average one."""
     score, found = next(iter(of.scores.items()))
     coverage = of.coverage

@@ -19,6 +19,7 @@ from edit_eval.guests.viewer.pages import comparison_page, plain_page, run_page,
 from edit_eval.guests.viewer.pictures import Thumbnails, kind_of, read_edit, read_source
 from edit_eval.guests.viewer.runs import Runs, Watched, WatchedRun
 from edit_eval.guests.viewer.voting import NotAVote, Voting
+from edit_eval.json_values import JsonObject
 from edit_eval.reporting.language import said
 from edit_eval.text import Text
 from edit_eval.web.bodies import RequestRefused, read_body
@@ -213,7 +214,7 @@ def make_app(runs: Runs, *, token: str = "", anywhere: bool = False, pages: Page
     return PageGuard(app, token=token, anywhere=anywhere)
 
 
-def answered(answer: Callable[[], dict[str, Any]]) -> Response:
+def answered(answer: Callable[[], dict[str, object]]) -> Response:
     """Returns the answer of a voting, or why there is none."""
     try:
         return JSONResponse(answer())
@@ -229,7 +230,7 @@ def html(page: str | bytes, headers: dict[str, str] | None = None) -> Response:
     return HTMLResponse(page, headers={"Content-Security-Policy": policy, **(headers or {})})
 
 
-def unreadable(name: str, state: dict[str, Any], events: str) -> Response:
+def unreadable(name: str, state: JsonObject, events: str) -> Response:
     """Returns a page that says why there is nothing to show; it reloads when that may have changed."""
     return html(
         plain_page(Text("Runs"), ("follow.js", "unreadable.js"), {"live": state, "name": name, "events": events})

@@ -10,17 +10,17 @@ from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
 from edit_eval.guests.viewer.following import Following
 from edit_eval.guests.viewer.runs import WatchedRun
 from edit_eval.records import Edit, Status
+from edit_eval.statistics.fitted_strengths import fit_strengths
 from edit_eval.statistics.instruments import Item
-from edit_eval.statistics.people import CHOICES, SHARES, Vote
-from edit_eval.statistics.preferences import SHARED, PairChoice, fit_strengths, one_sided, sample_chances, sample_order
+from edit_eval.statistics.preferences import SHARED, PairChoice, one_sided, sample_chances, sample_order
 from edit_eval.statistics.series import gain
+from edit_eval.statistics.votes import CHOICES, SHARES, Vote
 from edit_eval.store.votes import AskedPair, Ballot, VoteLine, is_rater_name, now, read_asked, read_votes
 from edit_eval.text import Text
 
@@ -224,7 +224,7 @@ class Voting:
         self._chance = np.random.default_rng()
         self._lock = threading.Lock()
 
-    def next(self, rater: str) -> dict[str, Any]:
+    def next(self, rater: str) -> dict[str, object]:
         """Returns the next pair for a rater, or `done`, and the numbers of votes."""
         rater = rater_name(rater)
         watched = self._opened()
@@ -269,7 +269,7 @@ class Voting:
                 "right": pictures.of_edit(pair.right),
             }
 
-    def add(self, body: bytes) -> dict[str, Any]:
+    def add(self, body: bytes) -> dict[str, object]:
         """Records a vote and returns what is next. Raises `NotAVote`, or `OSError` if it cannot be recorded."""
         try:
             sent = json.loads(body)

@@ -15,10 +15,11 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 import altair as alt
 
+from edit_eval.json_values import JsonObject
 from edit_eval.records import Results, Status
 from edit_eval.reporting import formats
 from edit_eval.reporting.analyses import ChartStyle, sections
@@ -43,7 +44,7 @@ from edit_eval.statistics.failures import FailureGroup, failures, missing_scores
 from edit_eval.statistics.summary import Summary
 from edit_eval.text import Text
 
-Specification = dict[str, Any]
+Specification = JsonObject
 Group = tuple[str, Aggregate, Entry, str, Mapping[str, str]]
 """(label, statistics, whose they are, colour, further filters of the link to its samples)"""
 
@@ -223,7 +224,7 @@ def _intervals(groups: Sequence[Group], panel: _Panel, language: str, *, one_eac
     rows = [_interval_row(*group, panel.axis) for group in groups if group[1].coverage.total]
     if not rows:
         return None
-    names = list(dict.fromkeys(row["group"] for row in rows))
+    names = list(dict.fromkeys(one_line(group[0]) for group in groups if group[1].coverage.total))
     colours = list(panel.colours)
     several = len(colours) > 1
     row_height = (15 * len(colours) + 18) if several and not one_each else 30
@@ -260,7 +261,7 @@ def _intervals(groups: Sequence[Group], panel: _Panel, language: str, *, one_eac
 
 def _interval_row(
     label: str, block: Aggregate, part: Entry, series: str, more: Mapping[str, str], axis: Axis
-) -> dict[str, Any]:
+) -> JsonObject:
     """Returns the data of a row; on an open end of the scale the worst or best case is drawn at the end of the axis."""
     coverage = block.coverage
     complete = coverage.complete
@@ -376,7 +377,7 @@ def _failures(results: Results, panels: Sequence[_Panel], language: str) -> list
         reasons.setdefault((failure.score, failure.status, failure.reason), []).append(failure)
     ordered = sorted(reasons.items(), key=lambda item: -sum(failure.count for failure in item[1]))
     others = said(Text("{} further reasons", len(ordered) - MOST_REASONS), language)
-    rows = [
+    rows: list[_FailureRow] = [
         {
             **_failure_row(_status(score, status, language), reason, series_of(failure), failure.count, language),
             "samples": to_failures(failure, results.battle_judges),
@@ -388,8 +389,8 @@ def _failures(results: Results, panels: Sequence[_Panel], language: str) -> list
     for _, some in ordered[MOST_REASONS:]:
         for failure in some:
             rest[series_of(failure)] += failure.count
-    unscored = {"samples": link(status="unscored")}
-    rows += [{**_failure_row(others, "", name, count, language), **unscored} for name, count in rest.items()]
+    unscored = link(status="unscored")
+    rows += [{**_failure_row(others, "", name, count, language), "samples": unscored} for name, count in rest.items()]
     if not rows:
         return []
     labels = list(dict.fromkeys(row["label"] for row in rows))
@@ -421,7 +422,19 @@ def _status(score: str, status: Status, language: str) -> str:
     return said(Text("{}: {}", score, words), language) if score else words
 
 
-def _failure_row(status: str, reason: str, series: str, count: int, language: str) -> dict[str, Any]:
+class _FailureRow(TypedDict, total=False):
+    """A row of the chart of failures."""
+
+    label: str
+    status: str
+    reason: str
+    series: str
+    count: int
+    samples: str
+    """Address of them in the page."""
+
+
+def _failure_row(status: str, reason: str, series: str, count: int, language: str) -> _FailureRow:
     label = said(Text("{}: {}", status, reason), language) if reason else status
     return {
         "label": one_line(label, _LABEL_LENGTH),

@@ -9,10 +9,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import altair as alt
 
+from edit_eval.json_values import JsonObject
 from edit_eval.records import Activity, Results, Scale
 from edit_eval.reporting.language import said
 from edit_eval.reporting.names import name_of
@@ -186,7 +187,7 @@ def _unit(last: float) -> tuple[Text, float]:
     return Text("Time since the start, in hours"), 3600.0
 
 
-def _activity_row(one: Activity, start: float, unit_seconds: float, language: str) -> dict[str, Any]:
+def _activity_row(one: Activity, start: float, unit_seconds: float, language: str) -> JsonObject:
     return {
         "device": one_line(one.device),
         "kind": said(name_of("kind", one_line(one.kind)), language),

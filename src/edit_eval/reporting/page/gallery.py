@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Literal, NotRequired, Protocol, TypedDict
 from urllib.parse import quote
 
 from PIL import Image
@@ -30,7 +30,6 @@ from edit_eval.records import NO_EDIT, Edit, Judgement, Reading, Results, Sample
 from edit_eval.reporting.entries import entries
 from edit_eval.reporting.language import said
 from edit_eval.reporting.names import name_of, named_score
-from edit_eval.reporting.page.critiques import critiques_by_edit, critiques_by_sample, told_by
 from edit_eval.reporting.table import both
 from edit_eval.statistics.battles import Fought, fought, preferred
 from edit_eval.statistics.summary import Summary
@@ -38,11 +37,184 @@ from edit_eval.statistics.summary import Summary
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
-class PictureAddresses(Protocol):
-    """Gives each picture in a gallery the place or address of its `thumbnail`, and a link to its `file`."""
+class PicturePlace(TypedDict):
+    """A picture within the page."""
 
-    def of_sample(self, sample: Sample, name: str = "source") -> dict[str, Any] | None: ...
-    def of_edit(self, edit: Edit) -> dict[str, Any] | None: ...
+    thumbnail: int
+    """Its place in the page's list."""
+    file: str
+    """Link to the file itself; empty if it must not be linked."""
+
+
+class PictureAddress(TypedDict):
+    """A picture that a server gives."""
+
+    thumbnail: str
+    file: str
+
+
+class NoPicture(TypedDict):
+    """Why there is none."""
+
+    missing: Literal["no_edit", "edit_missing", "source_missing", "other_missing"]
+
+
+ShownPicture = PicturePlace | PictureAddress | NoPicture
+
+
+class PictureAddresses(Protocol):
+    """Gives each picture in a gallery the place or address of its thumbnail, and a link to its file."""
+
+    def of_sample(self, sample: Sample, name: str = "source") -> PicturePlace | PictureAddress | None: ...
+    def of_edit(self, edit: Edit) -> PicturePlace | PictureAddress | None: ...
+
+
+# -- what the page's scripts read (`templates/samples.js`, `gallery.js`, `detail.js`) --
+
+
+class ReadingEntry(TypedDict):
+    """A reading of a reply."""
+
+    status: Status
+    reason: str
+    text: str
+    asked: int
+    values: dict[str, float]
+    mass: NotRequired[float | Literal["unknown"]]
+    applies: NotRequired[Literal[False]]
+
+
+class JudgementEntry(TypedDict):
+    """A judgement of an edit."""
+
+    judge: str
+    repeat: int
+    status: Status
+    reason: str
+    scores: dict[str, float]
+    spread: NotRequired[dict[str, float]]
+    tokens: NotRequired[list[int]]
+    missing: dict[str, list[str]]
+    """Status and reason of each score that is not there."""
+    readings: list[dict[str, ReadingEntry]]
+
+
+class CritiqueEntry(TypedDict):
+    """A critic's words about an edit, and its headline, which is only used to choose edits."""
+
+    judge: str
+    status: Status
+    words: str
+    score: float | None
+
+
+class BattleAnswer(TypedDict):
+    """An answer in a battle."""
+
+    question: str
+    number: int
+    """Of the reading, from 0."""
+    status: Status
+    reason: str
+    text: str
+    first: str
+    """The edit model whose edit was shown first."""
+    prefers: str | None
+
+
+class BattleEntry(TypedDict):
+    """A battle's outcome by each score, the headline first, and its answers."""
+
+    judge: str
+    repeat: int
+    edit_seed: int
+    status: Status
+    reason: str
+    models: list[str]
+    outcomes: dict[str, Fought]
+    answers: list[BattleAnswer]
+
+
+class EditEntry(TypedDict):
+    """An edit with what was said of it."""
+
+    model: str
+    edit_seed: int
+    seed: int
+    status: Status
+    reason: str
+    width: int
+    height: int
+    seconds: float
+    device: str
+    flags: tuple[str, ...]
+    made_in: str
+    own_size: NotRequired[list[int]]
+    picture: ShownPicture
+    instruction: NotRequired[str]
+    won: dict[str, list[int]]
+    """Battles won and lost, by judge."""
+    judgements: list[JudgementEntry]
+    critique: NotRequired[CritiqueEntry]
+
+
+class SampleEntry(TypedDict):
+    """A sample with its edits and battles."""
+
+    id: str
+    index: int
+    category: str
+    difficulty: str
+    tags: tuple[str, ...]
+    instruction: str
+    instructions: dict[str, str]
+    description: str
+    rationale: str
+    fault: str
+    source: ShownPicture
+    others: NotRequired[dict[str, ShownPicture]]
+    battles: list[BattleEntry]
+    edits: list[EditEntry]
+
+
+class ScoreEntry(TypedDict):
+    """What is needed to show a score, and to sort by it."""
+
+    lowest: float | None
+    highest: float | None
+    higher_is_better: bool
+    digits: int
+    title: dict[str, str]
+
+
+class JudgeEntry(TypedDict):
+    """A judge's scores, in order."""
+
+    headline: str
+    scores: dict[str, ScoreEntry]
+
+
+class ToldEntry(TypedDict):
+    """How a column of edits got its instructions."""
+
+    before: str
+    judge: str
+    round: int
+
+
+class Gallery(TypedDict):
+    """All samples of a run."""
+
+    run: str
+    edit_models: list[str]
+    told: dict[str, ToldEntry]
+    judges: list[str]
+    battle_judges: list[str]
+    scoring: dict[str, JudgeEntry]
+    names: Mapping[str, Mapping[str, Mapping[str, str]]]
+    """`{kind: {key: {"en": ..., "zh": ...}}}`."""
+    no_edit: list[str]
+    samples: list[SampleEntry]
 
 
 @dataclass
@@ -58,17 +230,17 @@ class PageFiles:
     """For a picture with a known digest, the file that keeps its small copy between drawings."""
     _places: dict[Path, int] = field(default_factory=dict)
 
-    def of_sample(self, sample: Sample, name: str = "source") -> dict[str, Any] | None:
+    def of_sample(self, sample: Sample, name: str = "source") -> PicturePlace | None:
         """Returns the addresses of one of a sample's pictures, by its name in the records."""
         picture = sample.pictures.get(name)
         return self.add(Path(os.path.abspath(picture.path)), picture.digest) if picture and picture.path else None
 
-    def of_edit(self, edit: Edit) -> dict[str, Any] | None:
+    def of_edit(self, edit: Edit) -> PicturePlace | None:
         """Returns the addresses of an edit, or None for a path outside the run directory: a record may say anything."""
         path = os.path.normpath(os.path.join(self.run_directory, edit.image))
         return self.add(Path(path), edit.pixels) if path.startswith(f"{self.run_directory}{os.sep}") else None
 
-    def add(self, path: Path, digest: str = "") -> dict[str, Any] | None:
+    def add(self, path: Path, digest: str = "") -> PicturePlace | None:
         """Returns the place of the picture's thumbnail and a link to its file; None if the file does not exist."""
         if not path.is_file():
             return None
@@ -87,9 +259,8 @@ class PageFiles:
         return "./" + quote(os.path.relpath(path, self.folder).replace(os.sep, "/"))
 
 
-def gallery(results: Results, summary: Summary, pictures: PictureAddresses) -> dict[str, Any]:
-    """Returns `{"run", "edit_models", "told", "judges", "battle_judges", "scoring", "names", "no_edit", "samples"}`;
-    registers all pictures."""
+def gallery(results: Results, summary: Summary, pictures: PictureAddresses) -> Gallery:
+    """Returns the samples with all that is known of them; registers all pictures."""
     edits: dict[str, list[Edit]] = defaultdict(list)
     for edit in results.edits:
         edits[edit.sample_id].append(edit)
@@ -99,11 +270,18 @@ def gallery(results: Results, summary: Summary, pictures: PictureAddresses) -> d
     battles: dict[str, list[Judgement]] = defaultdict(list)
     for battle in results.battles:
         battles[battle.sample_id].append(battle)
-    critiques = critiques_by_sample(results)
+    critiques: dict[str, list[Judgement]] = defaultdict(list)
+    for critique in (
+        critique for critique in results.critiques if not critique.made_in
+    ):  # a kept edit has it where it was made
+        critiques[critique.sample_id].append(critique)
     return {
         "run": Path(results.directory).name,
         "edit_models": list(results.edit_models),
-        "told": told_by(results),
+        "told": {
+            name: {"before": told.before, "judge": told.judge, "round": told.round}
+            for name, told in results.told.items()
+        },
         "judges": list(results.judges),
         "battle_judges": list(results.battle_judges),
         "scoring": _scoring(results, summary),
@@ -128,26 +306,41 @@ def sample_entry(
     battles: Iterable[Judgement],
     critiques: Iterable[Judgement],
     pictures: PictureAddresses,
-) -> dict[str, Any]:
+) -> SampleEntry:
     """Returns a sample for the gallery: its edits, each with its judgements and critique, and its battles."""
     fought_out = [_battle(battle) for battle in battles]
-    words = critiques_by_edit(critiques)
-    return {
-        **_sample(sample, pictures),
+    said = {
+        (critique.edit_model, critique.edit_seed): _critique(critique) for critique in critiques if not critique.repeat
+    }
+    others = {
+        address_of_picture(name): pictures.of_sample(sample, name) or NoPicture(missing="other_missing")
+        for name in sample.pictures
+        if name != "source"
+    }
+    found: SampleEntry = {
+        "id": sample.id,
+        "index": sample.index,
+        "category": sample.category,
+        "difficulty": sample.difficulty,
+        "tags": sample.tags,
+        "instruction": sample.instruction,
+        "instructions": dict(sample.instructions) or {sample.language: sample.instruction},
+        "description": sample.description,
+        "rationale": sample.rationale,
+        "fault": sample.fault,
+        "source": pictures.of_sample(sample) or {"missing": "source_missing"},
         "battles": fought_out,
         "edits": [
-            {
-                **_edit(edit, pictures),
-                "won": _won(edit, fought_out),
-                "judgements": list(map(_judgement, of_it)),
-                **({"critique": found} if (found := words.get((edit.edit_model, edit.edit_seed))) else {}),
-            }
+            _edit(edit, fought_out, of_it, said.get((edit.edit_model, edit.edit_seed)), pictures)
             for edit, of_it in edits
         ],
     }
+    if others:
+        found["others"] = others
+    return found
 
 
-def _scoring(results: Results, summary: Summary) -> dict[str, Any]:
+def _scoring(results: Results, summary: Summary) -> dict[str, JudgeEntry]:
     """Returns each judge's headline and, in order, what is needed to show and sort each of its scores."""
     every = [part for parts in (False, True) for part in entries(summary.results, parts=parts)]
     digits = {(part.judge, part.score): part.digits for part in every}
@@ -191,65 +384,87 @@ def address_of_picture(name: str) -> str:
     return name.replace("_", ":", 1) if name.startswith("source_") else name
 
 
-def _fields(record: object, names: str) -> dict[str, Any]:
-    return {name: getattr(record, name) for name in names.split()}
-
-
-def _sample(sample: Sample, pictures: PictureAddresses) -> dict[str, Any]:
-    others = {
-        address_of_picture(name): pictures.of_sample(sample, name) or {"missing": "other_missing"}
-        for name in sample.pictures
-        if name != "source"
-    }
-    return {
-        **_fields(sample, "id index category difficulty tags instruction"),
-        "instructions": dict(sample.instructions) or {sample.language: sample.instruction},
-        **_fields(sample, "description rationale fault"),
-        "source": pictures.of_sample(sample) or {"missing": "source_missing"},
-        **({"others": others} if others else {}),
-    }
-
-
-def _edit(edit: Edit, pictures: PictureAddresses) -> dict[str, Any]:
-    picture = pictures.of_edit(edit) or {"missing": "edit_missing"} if edit.image else None
-    return {
+def _edit(
+    edit: Edit,
+    battles: Sequence[BattleEntry],
+    judgements: Iterable[Judgement],
+    critique: CritiqueEntry | None,
+    pictures: PictureAddresses,
+) -> EditEntry:
+    picture = pictures.of_edit(edit) or NoPicture(missing="edit_missing") if edit.image else None
+    found: EditEntry = {
         "model": edit.edit_model,
-        **_fields(edit, "edit_seed seed status reason width height seconds device flags made_in"),
-        **({"own_size": list(edit.own_size)} if any(edit.own_size) else {}),
+        "edit_seed": edit.edit_seed,
+        "seed": edit.seed,
+        "status": edit.status,
+        "reason": edit.reason,
+        "width": edit.width,
+        "height": edit.height,
+        "seconds": edit.seconds,
+        "device": edit.device,
+        "flags": edit.flags,
+        "made_in": edit.made_in,
         "picture": picture or {"missing": "no_edit"},
-        **({"instruction": edit.instruction} if edit.instruction else {}),
+        "won": _won(edit, battles),
+        "judgements": list(map(_judgement, judgements)),
     }
+    if any(edit.own_size):
+        found["own_size"] = list(edit.own_size)
+    if edit.instruction:
+        found["instruction"] = edit.instruction
+    if critique:
+        found["critique"] = critique
+    return found
 
 
-def _judgement(judgement: Judgement) -> dict[str, Any]:
-    return {
-        **_fields(judgement, "judge repeat status reason"),
+def _judgement(judgement: Judgement) -> JudgementEntry:
+    found: JudgementEntry = {
+        "judge": judgement.judge,
+        "repeat": judgement.repeat,
+        "status": judgement.status,
+        "reason": judgement.reason,
         "scores": dict(judgement.scores),
-        **({"spread": dict(judgement.spread)} if judgement.spread else {}),
-        **({"tokens": list(judgement.tokens)} if any(judgement.tokens) else {}),
         "missing": {name: [status.value, reason] for name, (status, reason) in judgement.missing.items()},
         "readings": [
             {question: _reading(found) for question, found in reading.items()} for reading in judgement.readings
         ],
     }
+    if judgement.spread:
+        found["spread"] = dict(judgement.spread)
+    if any(judgement.tokens):
+        found["tokens"] = list(judgement.tokens)
+    return found
 
 
-def _battle(battle: Judgement) -> dict[str, Any]:
-    """Returns a battle's outcome by each score, and both answers: the edit shown first and the one preferred."""
+def _critique(critique: Judgement) -> CritiqueEntry:
+    words = critique.reason if critique.status is Status.OK else ""
+    return {
+        "judge": critique.judge,
+        "status": critique.status,
+        "words": words or critique.answer,
+        "score": critique.score,
+    }
+
+
+def _battle(battle: Judgement) -> BattleEntry:
     names = [battle.headline, *(name for name in (*battle.scores, *battle.missing) if name != battle.headline)]
     return {
-        **_fields(battle, "judge repeat edit_seed status reason"),
+        "judge": battle.judge,
+        "repeat": battle.repeat,
+        "edit_seed": battle.edit_seed,
+        "status": battle.status,
+        "reason": battle.reason,
         "models": [battle.edit_model, battle.other],
         "outcomes": {name: fought(battle, name) for name in names},
         "answers": [
-            {"question": name, "number": number, **_answer(battle, name, found)}
+            _answer(battle, name, number, found)
             for number, reading in enumerate(battle.readings)
             for name, found in reading.items()
         ],
     }
 
 
-def _won(edit: Edit, battles: Iterable[Mapping[str, Any]]) -> dict[str, list[int]]:
+def _won(edit: Edit, battles: Iterable[BattleEntry]) -> dict[str, list[int]]:
     """Counts the battles that the edit won and lost by the headline of each judge that compares."""
     found: dict[str, list[int]] = {}
     for battle in battles:
@@ -262,15 +477,32 @@ def _won(edit: Edit, battles: Iterable[Mapping[str, Any]]) -> dict[str, list[int
     return found
 
 
-def _answer(battle: Judgement, question: str, reading: Reading) -> dict[str, Any]:
+def _answer(battle: Judgement, question: str, number: int, reading: Reading) -> BattleAnswer:
     first, prefers = preferred(battle, question, reading)
-    return {**_fields(reading, "status reason text"), "first": first, "prefers": prefers}
+    return {
+        "question": question,
+        "number": number,
+        "status": reading.status,
+        "reason": reading.reason,
+        "text": reading.text,
+        "first": first,
+        "prefers": prefers,
+    }
 
 
-def _reading(reading: Reading) -> dict[str, Any]:
-    known: dict[str, Any] = {} if reading.mass is None else {"mass": reading.mass}
-    known |= {} if reading.applies else {"applies": False}
-    return {**_fields(reading, "status reason text asked"), "values": dict(reading.values), **known}
+def _reading(reading: Reading) -> ReadingEntry:
+    found: ReadingEntry = {
+        "status": reading.status,
+        "reason": reading.reason,
+        "text": reading.text,
+        "asked": reading.asked,
+        "values": dict(reading.values),
+    }
+    if reading.mass is not None:
+        found["mass"] = reading.mass
+    if not reading.applies:
+        found["applies"] = False
+    return found
 
 
 # -- thumbnails --

@@ -31,6 +31,8 @@ import yaml
 from markupsafe import Markup
 
 from edit_eval import __version__
+from edit_eval.files.user_cache import cache_folder
+from edit_eval.json_values import JsonObject
 from edit_eval.pictures import CopyLimits, size_of_run, write_durably
 from edit_eval.records import Results, Status
 from edit_eval.reporting import formats
@@ -41,12 +43,11 @@ from edit_eval.reporting.names import NAMES, name_of, scale_words, score_name
 from edit_eval.reporting.page.charts import TITLES, charts, histogram_hint, most_tags
 from edit_eval.reporting.page.gallery import PageFiles, PictureAddresses, gallery, thumbnails
 from edit_eval.reporting.page.html import followed, page_sheet, page_table
-from edit_eval.reporting.page.rendering import content_of, say_in, template_environment
+from edit_eval.reporting.page.rendering import RunContent, content_of, say_in, template_environment
 from edit_eval.reporting.page.verdict import verdict_content
 from edit_eval.reporting.table import both
 from edit_eval.statistics.summary import Summary
 from edit_eval.text import Text, joined
-from edit_eval.user_cache import cache_folder
 
 _STYLES = ("page.css", "results.css", "gallery.css", "detail.css", "print.css")
 _EARLY = "early.js"
@@ -115,13 +116,15 @@ def _parts(
 ) -> Iterator[str]:
     drawn = both(partial(charts, results, summary))
     content = content_of(results, summary)
-    titles = both(partial(title, results.name, content["parts"]))
+    titles = both(partial(title, results.name, content.parts))
     above, rest = _document(
-        {**content, "linked": linked and not served, "files_beside": size is None and not served},
+        content,
         language,
         drawn[language],
         titles[language],
         served,
+        linked=linked and not served,
+        files_beside=size is None and not served,
     ).split(_DATA_HERE)
     scripts, end = rest.split(_THUMBNAILS_HERE)
     yield above
@@ -143,7 +146,7 @@ def _parts(
     yield end
 
 
-def _groups(summary: Summary) -> dict[str, Any]:
+def _groups(summary: Summary) -> JsonObject:
     """Returns by its key each group of samples that an analysis tells: its label in each language, and their ids."""
     return {
         group.key: {"label": both(partial(said, group.label)), "samples": list(group.sample_ids)}
@@ -189,18 +192,26 @@ def embedded_json(data: Any) -> str:
 
 
 def _document(
-    content: Mapping[str, Any], language: str, drawn: Mapping[str, list[Any]], title: str, served: Served | None
+    content: RunContent,
+    language: str,
+    drawn: Mapping[str, list[Any]],
+    title: str,
+    served: Served | None,
+    *,
+    linked: bool | None,
+    files_beside: bool,
 ) -> str:
     style = stylesheet(*_STYLES, more=served.style if served else "")
     script = closed(*_SCRIPTS, more=served.script if served else "")
     early, drawing = asset(_EARLY), vega()
-    results: Results = content["results"]
-    parts: list[Entry] = content["parts"]
+    results, parts = content.results, content.parts
     return (
         page_templates(language)
         .get_template("page.html.j2")
         .render(
-            **content,
+            **content.variables,
+            linked=linked,
+            files_beside=files_beside,
             style=Markup(style),
             script=Markup(script),
             early=Markup(early),
@@ -208,9 +219,9 @@ def _document(
             policy=policy(style, (early, script, drawing), served=served is not None),
             served=served,
             title=title,
-            **verdict_content(results, content["summary"], language),
+            **vars(verdict_content(results, content.summary, language)),
             made=_made(drawn),
-            chart_titles={**TITLES, **{one.name: one.of.chart_title or one.title for one in content["sections"]}},
+            chart_titles={**TITLES, **{one.name: one.of.chart_title or one.title for one in content.sections}},
             histogram_hint=histogram_hint,
             language=language,
             only=parts[0] if len(parts) == 1 else None,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
 from types import CodeType
@@ -12,13 +13,17 @@ from typing import Any
 import jinja2
 from jinja2.bccache import Bucket
 
+from edit_eval.files.user_cache import cache_folder
 from edit_eval.records import Results
 from edit_eval.reporting import formats
-from edit_eval.reporting.analyses import sections
+from edit_eval.reporting.analyses import AnalysisSection, sections
 from edit_eval.reporting.comparison_tables import columns_table, pairs_table
-from edit_eval.reporting.device_times import time_tables, times
+from edit_eval.reporting.device_times import Times, time_tables, times
 from edit_eval.reporting.entries import (
+    ControlRow,
     Entry,
+    Refusals,
+    ScoreChoice,
     category_names,
     choices,
     controls_of,
@@ -29,7 +34,7 @@ from edit_eval.reporting.entries import (
 from edit_eval.reporting.language import said
 from edit_eval.reporting.names import NAMES
 from edit_eval.reporting.remarks import footnotes, no_interval, unshown_lines
-from edit_eval.reporting.repetition import COMMAND, repetition
+from edit_eval.reporting.repetition import COMMAND, Repetition, repetition
 from edit_eval.reporting.result_tables import (
     SCORE,
     categories_table,
@@ -39,12 +44,12 @@ from edit_eval.reporting.result_tables import (
     results_table,
 )
 from edit_eval.reporting.results_sheet import certificate_lines, whose
-from edit_eval.reporting.slow_devices import slow_devices
+from edit_eval.reporting.slow_devices import SlowDevice, slow_devices
 from edit_eval.reporting.strengths import battle_sheet
-from edit_eval.statistics.failures import failures, missing_scores
+from edit_eval.reporting.table import Sheet, Table
+from edit_eval.statistics.failures import FailureGroup, failures, missing_scores
 from edit_eval.statistics.summary import PublishedNumber, Summary
 from edit_eval.text import Text
-from edit_eval.user_cache import cache_folder
 
 FAILURES_SHOWN = 20
 """Reasons listed in the Markdown."""
@@ -116,51 +121,77 @@ def say_in(language: str, words: str, *fields: Any, context: str = "") -> str:
     return said(text_of(words, *fields, context=context), language)
 
 
-def content_of(results: Results, summary: Summary) -> dict[str, Any]:
-    """Returns the template variables of a run, the same for every format and language."""
+@dataclass(frozen=True)
+class RunContent:
+    """The template variables of a run, the same for every format and language."""
+
+    results: Results
+    summary: Summary
+    rows: list[Entry]
+    parts: list[Entry]
+    """The headlines among them."""
+    choices: list[ScoreChoice]
+    items: list[Entry]
+    """What the headlines are made of."""
+    footnotes: list[Text]
+    with_scores: bool
+    """True if there are scores besides the headlines."""
+    published: dict[Text, list[tuple[str, str, str, PublishedNumber]]]
+    certificates: list[Text]
+    refusals: list[Refusals]
+    controls: list[ControlRow]
+    battles: Sheet
+    sections: list[AnalysisSection]
+    unshown: list[Text]
+    controls_are_off: bool
+    times: Times
+    slow: list[SlowDevice]
+    tables: dict[str, Table[Any]]
+    failures: list[FailureGroup]
+    repetition: Repetition
+    command: str = COMMAND
+    failures_shown: int = FAILURES_SHOWN
+
+    @property
+    def variables(self) -> dict[str, object]:
+        """These and the functions that templates call."""
+        return {**vars(self), **_FUNCTIONS}
+
+
+def content_of(results: Results, summary: Summary) -> RunContent:
+    """Computes what templates show of a run."""
     rows = entries(summary.results)
     parts = headlines(rows)
     controls = [row for judge in results.judges for row in controls_of(summary, judge)]
     failed = sorted([*failures(results), *missing_scores(results)], key=lambda one: -one.count)
-    return {
-        "results": results,
-        "summary": summary,
-        "rows": rows,
-        "parts": parts,
-        "choices": choices(rows),
-        "items": entries(summary.results, parts=True),
-        "footnotes": [*filter(None, [no_interval(part.overall.no_ci95 for part in parts)]), *footnotes(summary)],
-        "with_scores": len(rows) > len(parts),
-        "category_names": category_names,
-        "is_incomplete": is_incomplete,
-        "groups_of": groups_of,
-        "published": published(summary),
-        "certificates": certificate_lines(summary),
-        "refusals": refusals(summary),
-        "controls": controls,
-        "battles": battle_sheet(summary.battles, results.edit_models, titled=True),
-        "sections": sections(summary),
-        "unshown": unshown_lines(summary),
-        "controls_are_off": summary.controls.off,
-        "times": times(results, summary),
-        "slow": slow_devices(results),
-        "tables": {
+    return RunContent(
+        results=results,
+        summary=summary,
+        rows=rows,
+        parts=parts,
+        choices=choices(rows),
+        items=entries(summary.results, parts=True),
+        footnotes=[*filter(None, [no_interval(part.overall.no_ci95 for part in parts)]), *footnotes(summary)],
+        with_scores=len(rows) > len(parts),
+        published=published(summary),
+        certificates=certificate_lines(summary),
+        refusals=refusals(summary),
+        controls=controls,
+        battles=battle_sheet(summary.battles, results.edit_models, titled=True),
+        sections=sections(summary),
+        unshown=unshown_lines(summary),
+        controls_are_off=summary.controls.off,
+        times=times(results, summary),
+        slow=slow_devices(results),
+        tables={
             "results": results_table(rows, controls, group=SCORE if len(rows) > len(parts) else None),
             "made_of": items_table(entries(summary.results, parts=True)),
             "failures": failures_table(failed[:FAILURES_SHOWN]),
             **time_tables(results, summary),
         },
-        "categories_table": categories_table,
-        "category_means_table": category_means_table,
-        "no_interval_by_category": _no_interval_by_category,
-        "has_interval_by_category": _has_interval_by_category,
-        "columns_table": columns_table,
-        "pairs_table": pairs_table,
-        "failures": failed,
-        "failures_shown": FAILURES_SHOWN,
-        "repetition": repetition(results),
-        "command": COMMAND,
-    }
+        failures=failed,
+        repetition=repetition(results),
+    )
 
 
 def _no_interval_by_category(parts: Sequence[Entry]) -> Text | None:
@@ -181,6 +212,19 @@ def groups_of(parts: Sequence[Entry], with_scores: bool) -> list[list[Entry]]:
     if not with_scores:
         return [list(parts)]
     return [list(some) for _, some in groupby(parts, key=lambda part: (part.judge, part.score))]
+
+
+_FUNCTIONS: Mapping[str, Callable[..., object]] = {
+    "category_names": category_names,
+    "is_incomplete": is_incomplete,
+    "groups_of": groups_of,
+    "categories_table": categories_table,
+    "category_means_table": category_means_table,
+    "no_interval_by_category": _no_interval_by_category,
+    "has_interval_by_category": _has_interval_by_category,
+    "columns_table": columns_table,
+    "pairs_table": pairs_table,
+}
 
 
 def published(summary: Summary) -> dict[Text, list[tuple[str, str, str, PublishedNumber]]]:

@@ -27,7 +27,8 @@ from edit_eval.reporting.table import Column, Table, both
 from edit_eval.reporting.verdict import answer_lines, digits, doubt_lines, next_lines, paragraph
 from edit_eval.reporting.verdict_drawing import drawing
 from edit_eval.statistics.battles import Fought, JudgeBattles, fought
-from edit_eval.statistics.comparison import ColumnSummary, ComparisonDocument, Pair
+from edit_eval.statistics.compared import ColumnSummary, Pair
+from edit_eval.statistics.comparison import ComparisonDocument
 from edit_eval.statistics.failures import FailureGroup, ModelEdits
 from edit_eval.statistics.families import Correction
 from edit_eval.statistics.strengths import RankedStrength
@@ -345,8 +346,46 @@ class _Pictures:
 _SOURCE = Side("source")
 
 
-def verdict_content(results: Results, summary: Summary, language: str = "en") -> dict[str, Any]:
-    """Returns the template's variables: who wins, the list of all models, the pairs, `triage`, and notes on them."""
+@dataclass(frozen=True)
+class JudgeVerdict:
+    """What one judge says, as the template shows it."""
+
+    judge: str
+    controls: Text | None
+    sees: str | None
+    passport: Sequence[Text]
+    matrix: Table[str] | None
+    pairs: list[Table[Any]]
+    """The ranks, and the pairs."""
+    remarks: list[Text]
+
+
+@dataclass(frozen=True)
+class VerdictContent:
+    """The template's variables: who wins, the list of all models, the pairs, and notes on them."""
+
+    answer: Text
+    gate: list[Text]
+    doubts: list[Text]
+    next: list[Text]
+    rests: list[Text]
+    drawings: list[tuple[str, Text, Markup]]
+    """Judge, explanation and picture."""
+    verdicts: list[JudgeVerdict]
+    standings: Table[_Ranked] | None
+    pairs: int
+    triage: list[Look]
+    """Samples to look at first."""
+    wrong: list[Text]
+    tests: int
+    corrected: Text | None
+    """What p-values are corrected for."""
+    ranks: list[Text]
+    comparison_notes: list[str]
+
+
+def verdict_content(results: Results, summary: Summary, language: str = "en") -> VerdictContent:
+    """Computes them."""
     pictures = _Pictures(
         {sample.id: sample for sample in results.samples},
         any(edit.edit_seed for edit in results.edits),
@@ -358,27 +397,27 @@ def verdict_content(results: Results, summary: Summary, language: str = "en") ->
     places = {name: place for place, name in enumerate(results.edit_models)}
     answer, *gate = reversed(answer_lines(verdict))
     drawn = verdict.drawn[:_DRAWN]
-    return {
-        "answer": answer,
-        "gate": [] if verdict.kind == "equal" and verdict.gate and verdict.gate.passed else gate,  # equal says as much
-        "doubts": doubt_lines(verdict),
-        "next": next_lines(verdict),
-        "rests": paragraph(verdict),
-        "drawings": [_drawing(one, drawn, places, pictures, language) for one in drawn if len(one.standings) > 1],
-        "verdicts": [_of_judge(one, several, pictures, places) for one in found],
-        "standings": standings_table(found, summary, results.edit_models)
+    return VerdictContent(
+        answer=answer,
+        gate=[] if verdict.kind == "equal" and verdict.gate and verdict.gate.passed else gate,  # equal says as much
+        doubts=doubt_lines(verdict),
+        next=next_lines(verdict),
+        rests=paragraph(verdict),
+        drawings=[_drawing(one, drawn, places, pictures, language) for one in drawn if len(one.standings) > 1],
+        verdicts=[_of_judge(one, several, pictures, places) for one in found],
+        standings=standings_table(found, summary, results.edit_models)
         if verdict.opinions and len(results.edit_models) > 1
         else None,
-        "pairs": sum(len(one.pairs) for one in found),
-        "triage": _triage(found, results, summary, pictures),
-        "wrong": wrong_lines(summary),
-        "tests": comparison.tests if comparison else 0,
-        "corrected": comparison.family.of_tests() if comparison else None,
-        "ranks": _of_ranks(verdict, summary),
-        "comparison_notes": [note_words(note) for note in comparison.notes]
+        pairs=sum(len(one.pairs) for one in found),
+        triage=_triage(found, results, summary, pictures),
+        wrong=wrong_lines(summary),
+        tests=comparison.tests if comparison else 0,
+        corrected=comparison.family.of_tests() if comparison else None,
+        ranks=_of_ranks(verdict, summary),
+        comparison_notes=[note_words(note) for note in comparison.notes]
         if isinstance(comparison, ComparisonDocument)
         else [],
-    }
+    )
 
 
 def _of_ranks(verdict: Verdict, summary: Summary) -> list[Text]:
@@ -397,22 +436,22 @@ def _families(summary: Summary) -> list[Correction]:
     return [of for of in (*of_scores, *(of.headline.family for of in summary.battles.values())) if of.tests]
 
 
-def _of_judge(one: _Judged, several: bool, pictures: _Pictures, places: Mapping[str, int]) -> dict[str, Any]:
+def _of_judge(one: _Judged, several: bool, pictures: _Pictures, places: Mapping[str, int]) -> JudgeVerdict:
     names = {column.name: column.name for column in one.columns}
-    return {
-        "judge": one.judge,
-        "controls": one.controls,
-        "sees": one.sees,
-        "passport": one.passport,
-        "matrix": matrix_table(one, places, several=pictures.several) if len(one.columns) > 2 else None,
-        "pairs": [
+    return JudgeVerdict(
+        judge=one.judge,
+        controls=one.controls,
+        sees=one.sees,
+        passport=one.passport,
+        matrix=matrix_table(one, places, several=pictures.several) if len(one.columns) > 2 else None,
+        pairs=[
             replace(columns_table(one.columns), label=Text("Rank by {}", one.judge)),
             replace(pairs_table(one.pairs, several=pictures.several), label=Text("Pairs by {}", one.judge)),
         ]
         if one.pairs
         else [],
-        "remarks": failure_remarks(one.pairs, names),
-    }
+        remarks=failure_remarks(one.pairs, names),
+    )
 
 
 def _triage(found: Sequence[_Judged], results: Results, summary: Summary, pictures: _Pictures) -> list[Look]:

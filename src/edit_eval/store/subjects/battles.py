@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from edit_eval.protocols.asked import AskedJudge, SampleQuestion, asked_digest, rounds_of
 from edit_eval.records import Judgement, Status
-from edit_eval.statistics.battles import tables_of, votes_of
-from edit_eval.statistics.preferences import all_differ
+from edit_eval.statistics.fitted_strengths import all_differ
+from edit_eval.statistics.votes import tables_of, votes_of
 from edit_eval.store.subjects.contract import Kind, Shown, Subject
 
 if TYPE_CHECKING:

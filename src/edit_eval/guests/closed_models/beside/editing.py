@@ -24,11 +24,11 @@ import math
 import os
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from edit_eval.edit_models.contract import EditRequest, OnStep
+from edit_eval.edit_models.contract import Charged, EditPrice, EditRequest, OnStep
 from edit_eval.endpoints.client import (
     NOT_IN_THE_KEY,
     Ask,
@@ -41,6 +41,7 @@ from edit_eval.endpoints.client import (
 )
 from edit_eval.errors import LoadError, PictureError, Refused
 from edit_eval.guests.closed_models.beside.providers import CLOSED_MODELS, PROVIDERS, Asked, ClosedModel, Provider
+from edit_eval.json_values import Json, JsonObject
 from edit_eval.pictures import OWN_SIZE, png, read_picture, scaled
 
 if TYPE_CHECKING:
@@ -166,7 +167,7 @@ class Api:
         return 1.0, 30.0, "assumed for an edit by a provider"
 
     @staticmethod
-    def by_name(written: str) -> dict[str, Any] | None:
+    def by_name(written: str) -> JsonObject | None:
         """Returns the parameters of a model that is asked for by this name, and words for `init`; None for others."""
         name, _, rest = written.partition("/")
         provider = PROVIDERS.get(name)
@@ -182,7 +183,7 @@ class Api:
         }
 
     @staticmethod
-    def prices(parameters: Api.Parameters) -> dict[str, Any]:
+    def prices(parameters: Api.Parameters) -> EditPrice:
         """Returns what an edit costs in US dollars: see `edit_models.contract`."""
         provider, known = row_of(parameters.model)
         usual = _price(parameters, known)
@@ -247,9 +248,9 @@ class Api:
             **({"note": "; ".join(notes)} if notes else {}),
         }
 
-    def charged(self) -> dict[str, Any]:
+    def charged(self) -> Charged:
         """Returns what the edits that this thread has asked for since it was last called have cost."""
-        return self._bills.pop(threading.get_ident(), Bill(0.0)).as_plain()
+        return self._bills.pop(threading.get_ident(), Bill(0.0)).charged()
 
     def edit(self, request: EditRequest, on_step: OnStep) -> Image:
         """Has an edit made. May be called from several threads at once.
@@ -438,7 +439,7 @@ class Bill:
         if dollars is not None and not self._costs[-1][1]:
             self._costs[-1] = (dollars, False)
 
-    def as_plain(self) -> dict[str, Any]:
+    def charged(self) -> Charged:
         """Returns dollars, whether all of them were told, and the number of attempts."""
         return {
             "usd": math.fsum(dollars for dollars, _ in self._costs),
@@ -517,12 +518,13 @@ def _dollars(tokens: float, price: float) -> float:
     return tokens * price / 1e6
 
 
-def _with_call(provider: Provider, body: dict[str, Any], call: dict[str, Any]) -> dict[str, Any]:
+def _with_call(provider: Provider, body: JsonObject, call: Mapping[str, Json]) -> JsonObject:
     """Returns the body with the user's fields in their place; null leaves one out."""
     if not call:
         return body
     if not provider.extra:
         return {name: value for name, value in {**body, **call}.items() if value is not None}
     (place,) = provider.extra
-    inner = {name: value for name, value in {**body[place], **call}.items() if value is not None}
-    return {**body, place: inner}
+    within = body[place]
+    assert isinstance(within, dict)
+    return {**body, place: {name: value for name, value in {**within, **call}.items() if value is not None}}

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from edit_eval.edit_models.image_servers import Dialect
+from edit_eval.json_values import JsonObject
 
 Document = Any
 """An answer, parsed."""
@@ -84,7 +85,7 @@ class Provider:
     header: tuple[str, str] = ("Authorization", "Bearer {}")
     path: str
     """`{model}` is the model's name."""
-    body: Callable[[Asked], dict[str, Any]]
+    body: Callable[[Asked], JsonObject]
     form: bool = False
     """True if the body is a form, whose pictures are the field `image[]`."""
     extra: tuple[str, ...] = ()
@@ -144,10 +145,10 @@ GEMINI_REFUSALS = (
 """google-genai 3.4.0 `FinishReason` and `BlockedReason`."""
 
 
-def _gemini_body(asked: Asked) -> dict[str, Any]:
+def _gemini_body(asked: Asked) -> JsonObject:
     shown = [{"inlineData": {"mimeType": "image/png", "data": one}} for one in asked.base64]
     image = {"aspectRatio": asked.shape, "imageSize": asked.resolution}
-    settings: dict[str, Any] = {
+    settings: JsonObject = {
         "responseModalities": ["TEXT", "IMAGE"],
         "imageConfig": {name: value for name, value in image.items() if value},
     }
@@ -184,8 +185,8 @@ def _gemini_tokens(document: Document) -> tuple[float, float, float, float] | No
     return None if read is None or every is None else (read, 0.0, max(0.0, every - read - shown), shown)
 
 
-def _openai_form(asked: Asked) -> dict[str, Any]:
-    fields = {"model": asked.model, "prompt": asked.instruction, "n": "1", "output_format": "png"}
+def _openai_form(asked: Asked) -> JsonObject:
+    fields: JsonObject = {"model": asked.model, "prompt": asked.instruction, "n": "1", "output_format": "png"}
     return {**fields, "size": asked.shape} if asked.shape else fields
 
 
@@ -204,10 +205,10 @@ def _first_data(document: Document) -> str:
     return text_at(item, "b64_json") or text_at(item, "url")
 
 
-def _openrouter_body(asked: Asked) -> dict[str, Any]:
-    shown = [{"type": "image_url", "image_url": {"url": url}} for url in asked.urls]
+def _openrouter_body(asked: Asked) -> JsonObject:
+    shown: list[JsonObject] = [{"type": "image_url", "image_url": {"url": url}} for url in asked.urls]
     image = {"aspect_ratio": asked.shape, "image_size": asked.resolution}
-    body: dict[str, Any] = {
+    body: JsonObject = {
         "model": asked.model,
         "modalities": ["image", "text"],
         "messages": [{"role": "user", "content": [*shown, {"type": "text", "text": asked.instruction}]}],
@@ -227,8 +228,8 @@ def _openrouter_ending(document: Document) -> str:
     return text_at(choice, "native_finish_reason") or text_at(choice, "finish_reason")
 
 
-def _fal_body(asked: Asked) -> dict[str, Any]:
-    body: dict[str, Any] = {
+def _fal_body(asked: Asked) -> JsonObject:
+    body: JsonObject = {
         "prompt": asked.instruction,
         "image_urls": asked.urls,
         "num_images": 1,
@@ -258,9 +259,9 @@ def _fal_ending(document: Document) -> str:
     return "has_nsfw_concepts" if isinstance(flagged, list) and True in flagged else ""
 
 
-def _flux_body(asked: Asked) -> dict[str, Any]:
+def _flux_body(asked: Asked) -> JsonObject:
     shown = {f"input_image{'' if place == 1 else f'_{place}'}": one for place, one in enumerate(asked.base64, start=1)}
-    body: dict[str, Any] = {"prompt": asked.instruction, **shown, "output_format": "png"}
+    body: JsonObject = {"prompt": asked.instruction, **shown, "output_format": "png"}
     if ":" in asked.shape:
         body |= {"aspect_ratio": asked.shape}
     elif asked.shape:
@@ -275,7 +276,7 @@ def _cents(document: Document) -> float | None:
     return None if cents is None else cents / 100
 
 
-def _ark_body(asked: Asked) -> dict[str, Any]:
+def _ark_body(asked: Asked) -> JsonObject:
     urls = asked.urls
     return {
         "model": asked.model,
@@ -288,9 +289,9 @@ def _ark_body(asked: Asked) -> dict[str, Any]:
     }
 
 
-def _dashscope_body(asked: Asked) -> dict[str, Any]:
+def _dashscope_body(asked: Asked) -> JsonObject:
     shown = [{"image": url} for url in asked.urls]
-    settings: dict[str, Any] = {"n": 1, "prompt_extend": False, "watermark": False}
+    settings: JsonObject = {"n": 1, "prompt_extend": False, "watermark": False}
     if asked.shape:
         settings["size"] = asked.shape.replace("x", "*")
     if asked.seed is not None:
@@ -308,9 +309,9 @@ def _dashscope_picture(document: Document) -> str:
     return next((one for one in reversed(found) if one), "")
 
 
-def _xai_body(asked: Asked) -> dict[str, Any]:
+def _xai_body(asked: Asked) -> JsonObject:
     shown = [{"url": url, "type": "image_url"} for url in asked.urls]
-    body: dict[str, Any] = {"model": asked.model, "prompt": asked.instruction, "n": 1, "response_format": "b64_json"}
+    body: JsonObject = {"model": asked.model, "prompt": asked.instruction, "n": 1, "response_format": "b64_json"}
     body |= {"image": shown[0]} if len(shown) == 1 else {"images": shown}
     if asked.shape:
         body["aspect_ratio"] = asked.shape
@@ -321,12 +322,12 @@ REPLICATE_PICTURES = (("nano-banana", "image_input"), ("kontext", "input_image")
 """What models call their pictures (pages of their input schemas); all others: `image`."""
 
 
-def _replicate_body(asked: Asked) -> dict[str, Any]:
+def _replicate_body(asked: Asked) -> JsonObject:
     name = next((name for part, name in REPLICATE_PICTURES if part in asked.model), "image")
     urls: Any = asked.urls
     if name == "input_image" or (name == "image" and len(urls) == 1 and "edit-plus" not in asked.model):
         urls = urls[0]
-    given: dict[str, Any] = {"prompt": asked.instruction, name: urls, "output_format": "png"}
+    given: JsonObject = {"prompt": asked.instruction, name: urls, "output_format": "png"}
     given["aspect_ratio"] = "match_input_image"
     if asked.resolution:
         given["resolution"] = asked.resolution

@@ -23,14 +23,14 @@ Metrics that benchmarks report, each a judge of its own:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from edit_eval.errors import LoadError, ModelError
 from edit_eval.guests.metrics.beside.picture_metrics import target_of
-from edit_eval.judges.contract import JudgeRequest
+from edit_eval.judges.contract import JudgeRequest, MeasuredValue
 from edit_eval.pretrained import folders
 from edit_eval.pretrained.loading import (
     DTYPES,
@@ -48,7 +48,7 @@ from edit_eval.records import Reply
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-COSINE: dict[str, Any] = {"lowest": -1.0, "highest": 1.0, "higher_is_better": True}
+COSINE: MeasuredValue = {"lowest": -1.0, "highest": 1.0, "higher_is_better": True}
 KIND = "an encoder that transformers knows"
 _target = partial(target_of, judge="embedding_metrics")
 
@@ -85,9 +85,9 @@ class EmbeddingMetrics:
         self._about: dict[str, str] = {}
 
     @staticmethod
-    def measures(parameters: Parameters) -> dict[str, dict[str, Any]]:
+    def measures(parameters: Parameters) -> dict[str, MeasuredValue]:
         """Returns scale and needs of every value; the first is the headline."""
-        found = {"image_similarity": {**COSINE, "needs": ["edit"]}}
+        found: dict[str, MeasuredValue] = {"image_similarity": {**COSINE, "needs": ["edit"]}}
         if parameters.text_similarity:
             found["text_similarity"] = {**COSINE, "needs": ["edit", "target_caption"]}
         return found
@@ -205,10 +205,10 @@ def _middle(picture: Image, short: int, side: int) -> Image:
     return picture.resize((width, height), Images.Resampling.BICUBIC).crop((left, top, left + side, top + side))
 
 
-def _needed(report: Any, model: Any) -> dict[str, Any]:
-    """Returns missing weights without the unused pooler, which DINO's files lack."""
+def _needed(report: Mapping[str, Any], model: Any) -> Mapping[str, Any]:
+    """Returns what loading reports; of missing weights all but the unused pooler, which DINO's files lack."""
     if hasattr(model, "get_image_features"):
-        return dict(report)
+        return report
     missing = [key for key in report.get("missing_keys") or () if not key.startswith("pooler.")]
     return {**report, "missing_keys": missing}
 

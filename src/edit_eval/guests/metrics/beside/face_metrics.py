@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from edit_eval.errors import LoadError, ModelError
-from edit_eval.judges.contract import JudgeRequest
+from edit_eval.judges.contract import JudgeRequest, MeasuredValue
 from edit_eval.pretrained import folders
 from edit_eval.pretrained.loading import library_versions
 from edit_eval.records import Reply
@@ -61,10 +61,10 @@ class FaceMetrics:
         self._embedder: Any = None
 
     @staticmethod
-    def measures(parameters: Parameters) -> dict[str, dict[str, Any]]:
+    def measures(parameters: Parameters) -> dict[str, MeasuredValue]:
         """Returns scale and needs of every value; the first is the headline."""
         needs = ["source", "edit"]
-        of_a_face = {"needs": needs, "where": "source_faces"}
+        of_a_face: MeasuredValue = {"needs": needs, "where": "source_faces"}
         return {
             "face_identity": {"lowest": -1.0, "highest": 1.0, "higher_is_better": True, **of_a_face},
             "face_lost": {"lowest": 0.0, "highest": 1.0, "higher_is_better": False, **of_a_face},

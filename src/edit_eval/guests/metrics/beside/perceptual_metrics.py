@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from edit_eval.errors import LoadError
 from edit_eval.guests.metrics.beside.picture_metrics import target_of
-from edit_eval.judges.contract import JudgeRequest
+from edit_eval.judges.contract import JudgeRequest, MeasuredValue
 from edit_eval.pretrained import folders
 from edit_eval.pretrained.loading import check_complete, library_versions, load_errors, on_cpu, prepare_devices
 from edit_eval.records import Reply
@@ -103,9 +103,9 @@ class PerceptualMetrics:
         self._device = "cpu"
 
     @staticmethod
-    def measures(parameters: Parameters) -> dict[str, dict[str, Any]]:
+    def measures(parameters: Parameters) -> dict[str, MeasuredValue]:
         """Returns scale and needs of the one value."""
-        scale = {"lowest": 0.0, "highest": None, "higher_is_better": False, "needs": ["edit"]}
+        scale: MeasuredValue = {"lowest": 0.0, "highest": None, "higher_is_better": False, "needs": ["edit"]}
         return {f"lpips_{parameters.network}": scale}
 
     @staticmethod

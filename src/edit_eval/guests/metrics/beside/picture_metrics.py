@@ -34,7 +34,7 @@ from typing import Any, ClassVar, NamedTuple
 from PIL import Image
 
 from edit_eval.errors import ModelError
-from edit_eval.judges.contract import JudgeRequest
+from edit_eval.judges.contract import JudgeRequest, MeasuredValue
 from edit_eval.pretrained.loading import library_versions
 from edit_eval.records import Reply
 
@@ -45,7 +45,7 @@ LANCZOS = 3
 WHITE = 128
 """The grey from which on a mask counts as white: lower values may be compression artifacts."""
 
-SCALES: dict[str, dict[str, Any]] = {
+SCALES: dict[str, MeasuredValue] = {
     "l1": {"lowest": 0.0, "highest": 1.0, "higher_is_better": False},
     "l2": {"lowest": 0.0, "highest": 1.0, "higher_is_better": False},
     "psnr": {"lowest": 0.0, "highest": None, "higher_is_better": True},
@@ -69,11 +69,13 @@ class PictureMetrics:
         self._bicubic = parameters.bicubic
 
     @staticmethod
-    def measures(parameters: Parameters) -> dict[str, dict[str, Any]]:
+    def measures(parameters: Parameters) -> dict[str, MeasuredValue]:
         """Returns scale and needs of every value; the first is the headline."""
-        whole = {name: {**scale, "needs": ["edit"]} for name, scale in SCALES.items()}
+        whole: dict[str, MeasuredValue] = {name: {**scale, "needs": ["edit"]} for name, scale in SCALES.items()}
         needs = ["source", "edit", "mask"]
-        outside = {f"{name}_outside": {**scale, "needs": needs} for name, scale in SCALES.items()}
+        outside: dict[str, MeasuredValue] = {
+            f"{name}_outside": {**scale, "needs": needs} for name, scale in SCALES.items()
+        }
         return (
             whole | outside | ({f"{name}_bicubic": whole[name] for name in ("l1", "l2")} if parameters.bicubic else {})
         )

@@ -27,7 +27,7 @@ from typing import Any, ClassVar
 from PIL import Image
 
 from edit_eval.guests.metrics.beside.picture_metrics import target_of
-from edit_eval.judges.contract import JudgeRequest
+from edit_eval.judges.contract import JudgeRequest, MeasuredValue
 from edit_eval.pretrained.loading import library_versions
 from edit_eval.records import Reply
 
@@ -39,7 +39,7 @@ SCALES = tuple(2 ** (step / 62) for step in range(-20, 21))
 """Scales that are tried: 0.8 to 1.25, by 1.1 percent."""
 ALIKE = 0.3
 """The correlation of two pictures' outlines below which they do not fit anywhere."""
-_OPEN: dict[str, Any] = {"lowest": 0.0, "highest": None, "higher_is_better": False, "needs": ["source", "edit"]}
+_OPEN: MeasuredValue = {"lowest": 0.0, "highest": None, "higher_is_better": False, "needs": ["source", "edit"]}
 
 
 class TechnicalMetrics:
@@ -55,7 +55,7 @@ class TechnicalMetrics:
         pass
 
     @staticmethod
-    def measures(parameters: Parameters) -> dict[str, dict[str, Any]]:
+    def measures(parameters: Parameters) -> dict[str, MeasuredValue]:
         """Returns scale and needs of every value; the first is the headline."""
         return {
             "blur_added": {**_OPEN, "lowest": -1.0, "highest": 1.0},

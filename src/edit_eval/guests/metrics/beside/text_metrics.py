@@ -27,11 +27,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from edit_eval.errors import LoadError, ModelError
-from edit_eval.judges.contract import JudgeRequest
+from edit_eval.judges.contract import JudgeRequest, MeasuredValue
 from edit_eval.pretrained.loading import library_versions
 from edit_eval.records import Reply
 
-ERROR: dict[str, Any] = {"lowest": 0.0, "highest": 1.0, "higher_is_better": False, "needs": ["edit", "target_text"]}
+ERROR: MeasuredValue = {"lowest": 0.0, "highest": 1.0, "higher_is_better": False, "needs": ["edit", "target_text"]}
 
 
 class TextMetrics:
@@ -51,7 +51,7 @@ class TextMetrics:
         self._engine: Any = None
 
     @staticmethod
-    def measures(parameters: Parameters) -> dict[str, dict[str, Any]]:
+    def measures(parameters: Parameters) -> dict[str, MeasuredValue]:
         """Returns scale and needs of every value; the first is the headline."""
         return {
             "character_error": ERROR,

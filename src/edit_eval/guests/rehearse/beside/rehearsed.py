@@ -18,7 +18,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import wraps
 from itertools import chain, pairwise
-from typing import Any
+from typing import Any, TypedDict
+
+from edit_eval.json_values import Unchecked
 
 FAULTS = ("neighbour", "killed", "memory", "silent")
 """What may be planted: another process takes the card's memory while an edit is made; the worker is killed; memory runs
@@ -38,10 +40,43 @@ threading.Event().wait()
 """
 
 
+class Mark(TypedDict, total=False):
+    """A line of the file: something that was seen, with what belongs to it."""
+
+    what: str
+    """`loaded`, `edit`, `judge`, `too large`, `planted`, `neighbour`."""
+    model: str
+    """Its key."""
+    process: int
+    host: int | None
+    """The most memory of the host until then, in bytes."""
+    seconds: float
+    weights: dict[str, int]
+    """Bytes by the kind of device."""
+    allocated: int
+    """Bytes that torch holds on the GPUs."""
+    peak: int
+    sample: str
+    steps: int
+    step: float | None
+    """Seconds."""
+    nth: int
+    """The how manieth edit of the process it is."""
+    batch: int
+    answers: dict[str, str]
+    """The digest of each, by what it is about."""
+    neighbours: bool
+    """True for a batch filled up with longer questions."""
+    fault: str
+    device: str
+    held: int
+    """Bytes that a neighbour has taken."""
+
+
 class Rehearsed:
     """The model, as its worker sees it."""
 
-    def __init__(self, values: dict[str, Any]) -> None:
+    def __init__(self, values: Unchecked) -> None:
         """Takes `class_path`, `path` and `parameters` of the model, `model` (its key), `fill`, `marks` (the file), and
         `faults` (a folder for those that are done, and the names of those to plant)."""
         from edit_eval.workers.model_class import find_class, make_parameters

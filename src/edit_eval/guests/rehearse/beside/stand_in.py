@@ -17,7 +17,9 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
+
+from edit_eval.json_values import JsonObject, Unchecked
 
 LARGEST_FILE = 10_000_000_000
 """Bytes; diffusers splits here when it saves."""
@@ -76,14 +78,25 @@ def main() -> None:
     out = os.dup(1)
     os.dup2(2, 1)
     try:
-        found: dict[str, Any] = make(json.load(sys.stdin))
+        found: StandInMade = make(json.load(sys.stdin))
     except Exception as error:
         found = {"error": " ".join(f"{type(error).__name__}: {error}".split())[:600]}
     os.write(out, json.dumps(found).encode() + b"\n")
 
 
-def make(order: Mapping[str, Any]) -> dict[str, Any]:
-    """Makes the stand-in; returns the bytes of weights by part, and the number of layers that were left out.
+class StandInMade(TypedDict, total=False):
+    """What came of it."""
+
+    parts: dict[str, int]
+    """Bytes of weights by part."""
+    cut: int
+    """Number of layers that were left out."""
+    error: str
+    """Why there is none; then there is nothing else."""
+
+
+def make(order: Mapping[str, Any]) -> StandInMade:
+    """Makes the stand-in.
 
     `order`: `source` (a folder with the configurations; empty without one), `published` (the same as data, see
     `configurations.py`), `target` (the folder to make), `dtype`, `layers` (each stack is cut to so many; None: whole),
@@ -131,7 +144,7 @@ def copy_configurations(source: Path, target: Path) -> None:
 # -- fewer layers --
 
 
-def cut_layers(config: dict[str, Any], layers: int) -> int:
+def cut_layers(config: Unchecked, layers: int) -> int:
     """Cuts every stack of layers in a configuration, and what names layers by number; returns how many are gone.
 
     Of layers of several kinds at least one of each kind stays.
@@ -193,7 +206,7 @@ def write_holes(folder: Path, model: Path, part: str, dtype: str) -> int:
 
 
 def _write_hole(path: Path, held: Mapping[str, tuple[str, list[int], int]]) -> None:
-    header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
+    header: JsonObject = {"__metadata__": {"format": "pt"}}
     end = 0
     for name, (stored, shape, count) in held.items():
         header[name] = {"dtype": stored, "shape": shape, "data_offsets": [end, end + count]}
@@ -272,7 +285,7 @@ def write_configurations(target: Path, published: Mapping[str, Any], texts: Sequ
         _write_json(target / "generation_config.json", ends | {"do_sample": False})
         _processor(published["processor"], tokenizer, published["pictures"]).save_pretrained(target)
         return
-    index: dict[str, Any] = {"_class_name": published["pipeline"], "_diffusers_version": "0.42.1"}
+    index: JsonObject = {"_class_name": published["pipeline"], "_diffusers_version": "0.42.1"}
     for part, (library, class_name, config) in published["parts"].items():
         index[part] = [library, class_name]
         if class_name.endswith("Tokenizer"):
@@ -290,7 +303,7 @@ def write_configurations(target: Path, published: Mapping[str, Any], texts: Sequ
     _write_json(target / "model_index.json", index)
 
 
-def _with_tokens(config: Mapping[str, Any], named: Mapping[str, int], ends: Mapping[str, Any]) -> dict[str, Any]:
+def _with_tokens(config: Mapping[str, Any], named: Mapping[str, int], ends: Mapping[str, Any]) -> JsonObject:
     """Returns a configuration that names the tokens of the stand-in's tokenizer."""
     if "vision_config" not in config:
         return dict(config)

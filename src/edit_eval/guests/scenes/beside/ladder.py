@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from edit_eval.benchmarks.contract import AUDIT, CATEGORIES
 from edit_eval.benchmarks.source_cache import FULL
 from edit_eval.errors import ConfigurationError, Stopped
+from edit_eval.files.user_cache import cache_folder
 from edit_eval.guests.scenes.beside import scenarios
 from edit_eval.guests.scenes.beside.benchmark import drawing_digest, lay_down
 from edit_eval.guests.scenes.beside.edits import Edit, apply
@@ -33,7 +34,6 @@ from edit_eval.guests.scenes.beside.rungs import (
 from edit_eval.guests.scenes.beside.scenarios import SCENARIOS, PlannedScene, Scenario, Stage
 from edit_eval.pictures import write_durably
 from edit_eval.records import Picture, Sample
-from edit_eval.user_cache import cache_folder
 
 if TYPE_CHECKING:
     from PIL.Image import Image

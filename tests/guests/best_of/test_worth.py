@@ -18,6 +18,7 @@ import pytest
 from documents import plain
 from edit_eval.errors import ConfigurationError
 from edit_eval.guests.best_of.chart import best_of_charts
+from edit_eval.guests.best_of.section import pairs_of, shared_family
 from edit_eval.guests.best_of.sheet import best_of_sheet
 from edit_eval.guests.best_of.worth import (
     Tried,
@@ -26,8 +27,6 @@ from edit_eval.guests.best_of.worth import (
     by_lot,
     chances,
     instrument,
-    pairs_of,
-    shared_family,
     sizes_of,
 )
 from edit_eval.records import Edit, Judgement, Picture, Reading, Results, Sample, Scale, Scoring, Status
@@ -35,7 +34,7 @@ from edit_eval.reporting.analyses import ChartStyle
 from edit_eval.reporting.page.documents import write_document
 from edit_eval.reporting.table import Line, markdown_sheet
 from edit_eval.statistics.instruments import Instrument, Item, as_one
-from edit_eval.statistics.people import Rating
+from edit_eval.statistics.votes import Rating
 from late_imports import Late
 
 integrate, stats = Late("scipy.integrate"), Late("scipy.stats")
@@ -370,7 +369,7 @@ def test_a_judge_whose_reliability_is_a_half_sees_twice_the_gain(samples: int) -
         )
         for name in ("chooses", "reports")
     ]
-    (model,) = best_of(run, *seen, [16]).models
+    (model,) = best_of(run, seen[0], seen[1], [16]).models
     best = model.sizes[-1]
     near = 6 / math.sqrt(samples)
     assert best.gain == pytest.approx(1.249, abs=near)

@@ -246,7 +246,7 @@ def _analysis_verb(on: typer.Typer, name: str, cls: Any, shown: Mapping[str, Any
     verb(on, name=name, **shown)(call)
 
 
-def _flags(cls: Any) -> tuple[list[inspect.Parameter], Callable[[Mapping[str, Any]], dict[str, Any]]]:
+def _flags(cls: Any) -> tuple[list[inspect.Parameter], Callable[[Mapping[str, Any]], dict[str, object]]]:
     """Returns the flags of a class's `Parameters`, and what makes its fields of the values of those."""
     from dataclasses import MISSING, fields
     from typing import get_type_hints
@@ -266,7 +266,7 @@ def _flags(cls: Any) -> tuple[list[inspect.Parameter], Callable[[Mapping[str, An
         kind = str | None if key in several else types[key]
         return _keyword(key, Annotated[kind, option], default)
 
-    def read(given: Mapping[str, Any]) -> dict[str, Any]:
+    def read(given: Mapping[str, Any]) -> dict[str, object]:
         return {key: _whole_numbers(key, given[key]) if key in several else given[key] for key in flags}
 
     return [flag(key) for key in flags], read
@@ -301,7 +301,7 @@ def _with_options(name: str, command: Any) -> Any:
         cls, alone = named("option", one.name), typer.Typer(rich_markup_mode=None)
         flags, read = _flags(cls)
 
-        def values(read: Any = read, **given: Any) -> dict[str, Any]:
+        def values(read: Any = read, **given: Any) -> dict[str, object]:
             return dict(read(given))
 
         values.__signature__ = inspect.Signature(flags)  # type: ignore[attr-defined]
@@ -502,7 +502,7 @@ def answer(document: Callable[[], Any], show: Callable[[], None]) -> None:
 
 def answer_with(document: Callable[[], Any], sheet: Sheet, language: str, markdown: Path | None) -> None:
     """`answer` with a sheet, which is also written to the file `markdown`, if one is named."""
-    from edit_eval.new_files import written_whole
+    from edit_eval.files.new import written_whole
     from edit_eval.reporting.table import markdown_sheet, print_sheet
 
     answer(document, lambda: print_sheet(sheet, language=language))

@@ -1,0 +1,284 @@
+"""What is found when columns of scores are compared. `comparison` computes it, with `gate` and `outcomes`; `verdict`
+concludes from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import msgspec
+
+from edit_eval.records import Scale
+from edit_eval.statistics.failures import FailedEdits, PairedFailures
+from edit_eval.statistics.families import Contrast, Correction, FamilyOfTests
+from edit_eval.statistics.intervals import ImageWins
+from edit_eval.statistics.power import ALPHA
+from edit_eval.statistics.series import gain
+
+MOST_NAMED = 3
+"""Number of named samples, among a few large losses."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Which model is better, or why that is unknown."""
+
+    kind: Literal["better", "fails_more", "trade", "equal", "cannot_be_told", "not_comparable"]
+    """`better` in score; `fails_more`, with no difference in score shown; `trade`: one scores better and fails more;
+    `equal` within `margin`; `cannot_be_told`; `not_comparable`: no sample is scored in both."""
+    better: str | None = None
+    """The one that is better in score or in failures and not worse in the other. How much score a failed edit is worth
+    is up to the reader, so in a trade neither is."""
+    why: str = ""
+    """Why it cannot be told: `identical` scores on all common samples, else as from `untested`; empty for a tie."""
+    holds: bool | None = None
+    """True if `better` in score or `equal` would hold for any missing scores; None if neither is claimed."""
+    failures: Literal["trade", "tie", "lower", "perhaps"] | None = None
+    """Effect of failed edits: the one that fails more scores better (`trade`), alike (`tie`) or worse (`lower`); or it
+    may fail more, which is not proven, and is not shown to score worse (`perhaps`)."""
+    margin: float | None = None
+    """Margin within which they are `equal`."""
+
+
+@dataclass(frozen=True)
+class CategoryDifference:
+    """a - b within one category. Exploratory: a finding here is a question for the next run."""
+
+    n: int
+    clusters: int
+    difference: float
+    ci95: list[float] | None
+    no_ci95: str | None
+    p: float | None
+    """None if there is no interval."""
+    p_adjusted: float | None = None
+    """By Benjamini and Hochberg over all categories of all pairs of all judges."""
+    exploratory: bool = True
+
+    @property
+    def shown(self) -> bool:
+        """True if a and b are shown to differ here."""
+        return self.p_adjusted is not None and self.p_adjusted <= ALPHA
+
+
+@dataclass(frozen=True)
+class MeanDifference:
+    """a - b, each sample or each category with the same weight."""
+
+    difference: float | None
+    """None if nothing is scored in both; for categories, if one of those that both ran has nothing."""
+    ci95: list[float] | None
+    no_ci95: str | None
+
+
+@dataclass(frozen=True)
+class FewLosses:
+    """A few images, on which one column loses far more than on the others, decide the mean difference."""
+
+    column: str
+    samples: list[str]
+    """At most `MOST_NAMED` of them, the largest loss first."""
+
+
+class SampleDifference(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One sample's two scores."""
+
+    sample_id: str
+    category: str
+    a: float
+    b: float
+    difference: float
+    words_a: str = ""
+    """The judge's words about a's edit; not in a document if there are none."""
+    words_b: str = ""
+
+    @property
+    def without_words(self) -> SampleDifference:
+        """The same without what the judge said."""
+        return msgspec.structs.replace(self, words_a="", words_b="")
+
+
+@dataclass(frozen=True)
+class Pair:
+    """a - b over the samples scored in both, by one judge: its mean over samples or categories, as the scale says.
+    Below 0 is worse for a if higher is better, and better for a if lower is."""
+
+    judge: str
+    score: str
+    scale: Scale
+    a: str
+    b: str
+    total: int
+    """Samples that both ran, scored or not."""
+    n: int
+    clusters: int
+    mean_a: float | None
+    mean_b: float | None
+    difference: float | None
+    ci95: list[float] | None
+    no_ci95: str | None
+    """Why there is no interval: `no_scores`, `one_image`, `few_images`, `too_uneven`, `no_spread`."""
+    few_losses: FewLosses | None
+    """Set if the differences are so skewed that a few of them decide (`Estimate.lopsided`)."""
+    sample_mean: MeanDifference
+    category_mean: MeanDifference
+    p: float | None
+    """None if there is no interval."""
+    p_adjusted: float | None
+    """By Holm over all pairs of all judges that have a `p`."""
+    outcome: Outcome
+    """Follows from `scores_better` and `fails_more`."""
+    identical: bool
+    """True if every one of the `n` samples has the same two scores; says nothing about other samples."""
+    detectable: float | None
+    """The smallest true difference that would be found with a probability of .8, at .05 / number of tests.
+
+    None if no difference on the scale could be, and if it is unknown: no spread, few losses that decide, fewer than six
+    images, or most samples on a few of them."""
+    worst_case_difference: float | None
+    best_case_difference: float | None
+    """Over all `total` samples, with the missing scores least or most favourable to a. None if an open end of the scale
+    leaves no bound."""
+    wins: int
+    ties: int
+    losses: int
+    """For a: `wins` are the samples on which it has the better score."""
+    categories: Mapping[str, CategoryDifference]
+    largest: Sequence[SampleDifference]
+    needed: Mapping[str, float | int] | None = None
+    """Numbers of `samples` and source images (`clusters`) that would show the `difference` asked for."""
+    scores_better: str | None = None
+    """The one with the better scores at a family-wise level of .05; None if no difference was found."""
+    fails_more: str | None = None
+    """The one that fails to make an edit more often at a family-wise level of .05; else None."""
+    equal_within: float | None = None
+    """Smallest margin within which they are shown to be equal, at .05 / number of tests (`outcomes.equal_within`)."""
+    failures: PairedFailures = field(default_factory=PairedFailures)
+    by_image: ImageWins = field(default_factory=ImageWins)
+    """Wins of a by source image: a statement of its own, which decides nothing above."""
+    tipping_share: float | None = None
+    """Share of unseen images, each a total loss, that would undo the difference; decides nothing either."""
+    ruled_out_share: float | None = None
+    """A kind of image with a larger share would be among that many images in 95 of 100 evaluations."""
+    standard_error: float | None = None
+    """Of the difference; None if there is no interval."""
+    settled_by: int | None = None
+    """Source images that would show a true difference as large as the one seen; None as for `detectable`."""
+
+    @property
+    def better(self) -> str | None:
+        """The better one, by the `outcome`."""
+        return self.outcome.better
+
+
+class ColumnSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One column beside the others."""
+
+    name: str
+    edit_model: str
+    judge: str
+    score: str
+    scale: Scale
+    scored: int
+    """Samples with a score."""
+    total: int
+    clusters: int
+    """Source images of the scored samples."""
+    mean: float | None
+    """Over samples or over categories, as the scale says."""
+    ci95: list[float] | None
+    no_ci95: str | None
+    """Why there is no interval, as in the summary."""
+    ruled_out_share: float | None
+    rank: int | None
+    """See `families.ranks`: columns that no test separates share one. None without enough shared source images."""
+    failed: FailedEdits
+    run: str = ""
+    """Not in the document of one run."""
+    differs: tuple[str, ...] = ()
+    """Differences of the edit model from that of the first column, a line each; not in the document if there are
+    none."""
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a column does not pass."""
+
+    kind: str
+    """`not_held`, `category_not_held`, `too_few`, `too_uneven`, `no_spread`, `worse`, `fails_more`, `open`;
+    with a margin `no_interval`, `margin`, `beyond_margin` and `cannot_say`."""
+    values: Mapping[str, float | int | None]
+    """The numbers behind it."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One column compared with the first, by one judge. A difference is how much better it is; below 0, worse."""
+
+    name: str
+    first: str
+    judge: str
+    passed: bool
+    reasons: list[Reason]
+    """Empty if it passes."""
+    difference: float | None
+    p_adjusted: float | None
+    """By Holm over the pairs of this judge with the first."""
+    failures_p_adjusted: float | None
+    """The same for failed edits."""
+    lower: float | None
+    """With a margin: the lower end of the one-sided 95 % interval of the difference over all samples that either has,
+    by Bonferroni over the columns but the first; see `intervals.strict_lower`. The least over all possible missing
+    scores; None if that is unbounded."""
+    detectable: float | None
+    """The loss that would have been found four times in five; see `Pair.detectable`."""
+    total: int
+    """Samples that either has, except bad ones that both skipped."""
+    missing: int
+    """Number of them that lack a score, or a part of it, in either."""
+    left_out: int
+    """Number of these left out, as allowed."""
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Whether all candidates pass."""
+
+    passed: bool
+    margin: float | None
+    allow_unscored: float | None
+    candidates: list[Candidate]
+
+
+@dataclass(frozen=True)
+class PairedTests:
+    """All tests of columns against each other, before anything is concluded from them."""
+
+    columns: tuple[ColumnSummary, ...]
+    pairs: tuple[Pair, ...]
+    gate: Gate
+    """Whether any other column may replace the first: the question of `--fail-if-worse`."""
+    notes: tuple[str, ...] = ()
+    """Warnings for the reader: unfinished runs, judges that some runs lack."""
+
+    @property
+    def correction(self) -> Correction:
+        """What ranks and the pairs' `p_adjusted` are corrected for."""
+        return family_of(self.pairs).correction
+
+
+def family_of(pairs: Sequence[Pair]) -> FamilyOfTests:
+    """Returns the tests of all pairs of all judges."""
+    return FamilyOfTests(
+        tuple(
+            Contrast(
+                pair.a,
+                pair.b,
+                None if pair.difference is None else gain(pair.scale) * pair.difference,
+                pair.standard_error,
+                pair.p,
+            )
+            for pair in pairs
+        )
+    )
