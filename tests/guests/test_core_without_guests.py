@@ -261,7 +261,7 @@ def test_each_guest_can_be_deleted(number: int, places: list[Path]) -> None:
     listed = json.loads(said)
     assert listed["problems"] == []
     gone = tuple(f"edit_eval.guests.{guest}." for guest, code in codes().items() if number in code)
-    named = {name.partition(".")[2] for name, of in POINTS.items() if of.startswith(gone)}
+    named = {name.removeprefix("analysis.") for name, of in POINTS.items() if of.startswith(gone)}
     assert not named & {one["name"] for one in listed["analyses"]}
     assert len({one["name"] for one in listed["analyses"]}) == sum(
         name.startswith("analysis.") and not of.startswith(gone) for name, of in POINTS.items()
