@@ -9,8 +9,8 @@ from edit_eval.records import ExaminedJudge
 from edit_eval.reporting import formats
 from edit_eval.reporting.entries import entries, headlines, judges_without_sight
 from edit_eval.reporting.names import name_of
-from edit_eval.statistics.instruments import JudgeReadings
 from edit_eval.statistics.intervals import FEW_RULE_OUT
+from edit_eval.statistics.raters import JudgeReadings
 from edit_eval.statistics.summary import Summary
 from edit_eval.store.examined import examiner
 from edit_eval.text import Text

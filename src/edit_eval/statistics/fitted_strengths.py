@@ -21,7 +21,6 @@ Also computed is Davidson's model (JASA 65, 1970), in which a tie is an outcome 
 shown on the left. A penalty on strengths with mean 0 keeps it finite, so that no model's name or place plays a part.
 """
 
-
 from __future__ import annotations
 
 import math

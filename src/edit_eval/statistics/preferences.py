@@ -13,7 +13,6 @@ import msgspec
 import numpy as np
 
 from edit_eval.statistics.fitted_strengths import ELO, NO_FIT, NOBODY, davidson, fit_strengths, newton, table_of_pairs
-from edit_eval.statistics.instruments import voters_of
 from edit_eval.statistics.intervals import (
     FloatArray,
     IntArray,
@@ -21,12 +20,13 @@ from edit_eval.statistics.intervals import (
     wilson_interval,
 )
 from edit_eval.statistics.ordinal import alpha
+from edit_eval.statistics.raters import voters_of
 from edit_eval.statistics.strengths import (
     Preferences,
     RankedStrength,
-    Rater,
     RaterAgreement,
     StrengthDifference,
+    Voter,
 )
 from edit_eval.statistics.votes import SHARES, Vote
 
@@ -113,19 +113,19 @@ def one_sided(votes: Sequence[Vote]) -> set[str]:
     return {rater.rater for rater in _raters(votes) if rater.side}
 
 
-def _raters(votes: Sequence[Vote]) -> list[Rater]:
+def _raters(votes: Sequence[Vote]) -> list[Voter]:
     of: dict[str, list[Vote]] = defaultdict(list)
     for vote in votes:
         of[vote.rater].append(vote)
     return [_rater(name, of[name]) for name in sorted(of)]
 
 
-def _rater(name: str, votes: Sequence[Vote]) -> Rater:
+def _rater(name: str, votes: Sequence[Vote]) -> Voter:
     of = Counter(vote.choice for vote in votes)
     sides = of["left"] + of["right"]
     most = max(of["left"], of["right"])
     one_sided = most > SIDE_SHARE * sides and sign_test(of["left"], of["right"]) <= SIDE_LEVEL
-    return Rater(
+    return Voter(
         rater=name,
         votes=sum(of[choice] for choice in SHARES),
         skipped=of["skip"],

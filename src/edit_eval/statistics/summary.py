@@ -38,8 +38,8 @@ from edit_eval.statistics.controls import (
     wanted,
 )
 from edit_eval.statistics.failures import FailureGroup, ModelEdits, edits_by_model, every_failure
-from edit_eval.statistics.instruments import Item, JudgeReadings, given_by, judges_of, readings_of, spread_of
 from edit_eval.statistics.intervals import FloatArray, IntArray, estimate
+from edit_eval.statistics.raters import Item, JudgeReadings, given_by, judges_of, readings_of, spread_of
 from edit_eval.statistics.series import Sureness, ends, finite, mean, series_of, sureness
 from edit_eval.statistics.timing import RunTiming, timing
 from edit_eval.statistics.verdict import Known, Verdict, known_of

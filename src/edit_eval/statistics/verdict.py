@@ -17,9 +17,9 @@ from edit_eval.records import ExaminedJudge, Results, Scale, Status
 from edit_eval.statistics.aggregates import Coverage
 from edit_eval.statistics.battles import Fought, JudgeBattles, ScoreBattles
 from edit_eval.statistics.controls import RunControls
-from edit_eval.statistics.instruments import given_by
 from edit_eval.statistics.intervals import FEWEST_CLUSTERS
 from edit_eval.statistics.power import ALPHA
+from edit_eval.statistics.raters import given_by
 from edit_eval.statistics.series import gain
 
 if TYPE_CHECKING:

@@ -107,7 +107,7 @@ def test_several_runs_of_a_ledger_are_named(tmp_path: Path) -> None:
         Run(tmp_path)
 
 
-def test_answers_say_which_instrument_gave_them(served: Served) -> None:
+def test_answers_say_which_rater_gave_them(served: Served) -> None:
     heard = served.post("/v1/score", json.dumps({"pairs": [pair(3)]}).encode())
     known = served.get("/v1/identity").document
     assert heard.document["identity"] == known["digest"]

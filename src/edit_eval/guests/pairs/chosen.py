@@ -21,8 +21,8 @@ from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError
 from edit_eval.guests.pairs.noise import Noise, expected_wrong
 from edit_eval.records import Edit, Results, Sample, Status
-from edit_eval.statistics.instruments import judges_of, recorded_judges, retest
 from edit_eval.statistics.intervals import cluster_codes
+from edit_eval.statistics.raters import judges_of, recorded_judges, retest
 from edit_eval.statistics.series import gain, series_of
 from edit_eval.statistics.summary import known
 from edit_eval.statistics.votes import Vote

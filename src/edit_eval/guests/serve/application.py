@@ -92,7 +92,9 @@ class Answer(BaseModel):
     """The results, in the order of the request."""
 
     results: list[JudgedPair]
-    identity: str = Field(description="The digest of `/v1/identity`: two answers with the same are of one instrument.")
+    identity: str = Field(
+        description="The digest of `/v1/identity`: two answers with the same are of one judge, asked in one way."
+    )
     passports: dict[str, str]
 
 
