@@ -31,12 +31,12 @@ from edit_eval.store.cells import (
     seed_of_edit,
     sources_of,
 )
+from edit_eval.store.critiques import Critiques
 from edit_eval.store.origins import Origins
 from edit_eval.store.references import References
 from edit_eval.store.subjects.battles import Design
 from edit_eval.store.subjects.contract import Shown
 from edit_eval.store.subjects.controls import Steps
-from edit_eval.store.subjects.critiques import Critiques
 from edit_eval.store.subjects.kinds import kinds
 from edit_eval.text import Text
 
@@ -64,7 +64,7 @@ class Matrix:
             self.cells = Cells(experiment)
             self.critiques = Critiques(self)
             """Which edits are told what a judge said."""
-            self.origins = Origins(self)
+            self.origins = Origins(self, self.critiques)
             """What each edit is made from: its source, the turn or round before."""
             self.edit_keys = self.origins.keys()
             self.replies: list[list[Reply]] = [[] for _ in range(len(self.cells))]
@@ -79,7 +79,7 @@ class Matrix:
         self._alike: dict[tuple[object, ...], tuple[JudgedScores, ByReading]] = {}
         self.aside: dict[str, dict[tuple[object, ...], list[Reply]]] = {}
         """Replies about pictures that do not exist at the moment, by key and address."""
-        self.references = References(self)
+        self.references = References(self, self.critiques)
         self._alone = not (self.references.possible or experiment.shows_earlier or experiment.predecessors)
         """True if whoever judges an edit sees no other one, whatever has become of them."""
         self.design = Design(self)

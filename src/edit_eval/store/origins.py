@@ -1,20 +1,18 @@
 """What each edit is made from, its sample's own source or the turn or round before; and what is made from it in turn.
 
 A turn is made from the edit of the sample that its own follows (`Experiment.predecessors`), a round from its source or
-the edit before, told what a judge says of that (`subjects/critiques.py`). No experiment has both.
+the edit before, told what a judge says of that (`critiques.py`). No experiment has both.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from edit_eval.records import DECLINED, Status
 from edit_eval.store.cells import edit_key, seed_of_edit, sources_of
-
-if TYPE_CHECKING:
-    from edit_eval.store.matrix import Matrix
+from edit_eval.store.critiques import Critiques
+from edit_eval.store.subjects.contract import State
 
 PENDING = Status.PENDING
 
@@ -22,8 +20,8 @@ PENDING = Status.PENDING
 class Origins:
     """The edits before and behind each edit of a matrix."""
 
-    def __init__(self, matrix: Matrix) -> None:
-        self._matrix, self._critiques = matrix, matrix.critiques
+    def __init__(self, matrix: State, critiques: Critiques) -> None:
+        self._matrix, self._critiques = matrix, critiques
         self._before = matrix.experiment.predecessors
 
     def predecessor(self, edit: int) -> int | None:
