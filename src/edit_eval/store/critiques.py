@@ -15,7 +15,7 @@ from edit_eval.config.identity import Identity, canonical_json
 from edit_eval.judges.answers import quoted
 from edit_eval.records import DECLINED, EDIT_LOST, NO_EDIT, Judgement, Sample, Scale, Status, Told
 from edit_eval.store.cells import edit_key, seed_of_edit, sources_of
-from edit_eval.store.subjects.contract import State
+from edit_eval.store.subjects.contract import MatrixState
 from edit_eval.store.subjects.kinds import kinds
 
 OK, PENDING = Status.OK, Status.PENDING
@@ -24,7 +24,7 @@ OK, PENDING = Status.OK, Status.PENDING
 class Critiques:
     """Which edits of a matrix are told which judgement, and what becomes of them."""
 
-    def __init__(self, matrix: State) -> None:
+    def __init__(self, matrix: MatrixState) -> None:
         self._matrix = matrix
         self.any = bool(matrix.experiment.told)
         """False if no edit is told anything."""

@@ -12,7 +12,7 @@ from functools import cached_property
 from edit_eval.records import DECLINED, Status
 from edit_eval.store.cells import edit_key, seed_of_edit, sources_of
 from edit_eval.store.critiques import Critiques
-from edit_eval.store.subjects.contract import State
+from edit_eval.store.subjects.contract import MatrixState
 
 PENDING = Status.PENDING
 
@@ -20,7 +20,7 @@ PENDING = Status.PENDING
 class Origins:
     """The edits before and behind each edit of a matrix."""
 
-    def __init__(self, matrix: State, critiques: Critiques) -> None:
+    def __init__(self, matrix: MatrixState, critiques: Critiques) -> None:
         self._matrix, self._critiques = matrix, critiques
         self._before = matrix.experiment.predecessors
 

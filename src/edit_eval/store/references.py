@@ -16,7 +16,7 @@ from functools import cached_property
 from edit_eval.protocols.contract import LAST
 from edit_eval.records import Judgement, Status
 from edit_eval.store.critiques import Critiques
-from edit_eval.store.subjects.contract import State
+from edit_eval.store.subjects.contract import MatrixState
 
 SKIPPED = Status.SKIPPED
 
@@ -24,7 +24,7 @@ SKIPPED = Status.SKIPPED
 class References:
     """Which edits and judgements of a matrix refer to earlier ones, as far as is known."""
 
-    def __init__(self, matrix: State, critiques: Critiques) -> None:
+    def __init__(self, matrix: MatrixState, critiques: Critiques) -> None:
         self._matrix, self._critiques, experiment = matrix, critiques, matrix.experiment
         places = experiment.places
         self._next = {places[told.before]: places[name] for name, told in experiment.told.items() if told.before}

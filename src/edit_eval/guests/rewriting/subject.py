@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Sequence
 
 from edit_eval.experiment import Experiment
 from edit_eval.records import CONTROL
-from edit_eval.store.subjects.contract import Kind, Shown, State, Subject
+from edit_eval.store.subjects.contract import Kind, MatrixState, Shown, Subject
 
 REWRITE = f"{CONTROL}rewrite"
 """What stands for the edit model in records."""
@@ -29,11 +29,11 @@ class Rewritings(Kind):
         for number in experiment.standing_alone if judges else ():
             yield Subject(self.name, number, judges=judges)
 
-    def pictures(self, matrix: State, number: int) -> dict[str, Shown]:
+    def pictures(self, matrix: MatrixState, number: int) -> dict[str, Shown]:
         return matrix.given(number)
 
-    def names(self, matrix: State, number: int) -> tuple[str, str]:
+    def names(self, matrix: MatrixState, number: int) -> tuple[str, str]:
         return REWRITE, ""
 
-    def company(self, matrix: State, number: int, batch_of: Sequence[int]) -> Hashable:
+    def company(self, matrix: MatrixState, number: int, batch_of: Sequence[int]) -> Hashable:
         return batch_of[matrix.sample_of(number).index]

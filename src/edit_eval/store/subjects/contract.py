@@ -61,7 +61,7 @@ class Shown(NamedTuple):
         return f"blank like {self.digest}" if self.blank else self.pixels or self.digest
 
 
-class Numbers(Protocol):
+class CellNumbers(Protocol):
     """The numbers of edits, judgements and cells: what `store.cells.Cells` is to whoever is below it."""
 
     edits: int
@@ -124,7 +124,7 @@ class OpenSteps(Protocol):
     def is_open(self, number: int) -> bool: ...
 
 
-class State(Protocol):
+class MatrixState(Protocol):
     """Every edit, reply and judgement of a run: what `store.matrix.Matrix` is to whoever is below it."""
 
     experiment: Experiment
@@ -136,7 +136,7 @@ class State(Protocol):
     def samples(self) -> Sequence[Sample]: ...
 
     @property
-    def cells(self) -> Numbers: ...
+    def cells(self) -> CellNumbers: ...
 
     @property
     def edits(self) -> list[Edit]: ...
@@ -193,47 +193,49 @@ class Kind:
         """Returns all subjects of this kind that an experiment has, in order."""
         raise NotImplementedError
 
-    def edits(self, cells: Numbers, number: int) -> tuple[int, ...]:
+    def edits(self, cells: CellNumbers, number: int) -> tuple[int, ...]:
         """Returns the edits that it is about, whether they were made or kept."""
         return ()
 
-    def shown(self, matrix: State, number: int) -> tuple[int, ...]:
+    def shown(self, matrix: MatrixState, number: int) -> tuple[int, ...]:
         """Returns the edits whose pictures a question about it can show; in place of a kept one, the edit it is."""
         return tuple(map(matrix.references.edit, self.edits(matrix.cells, number)))
 
-    def waits_for(self, matrix: State, number: int) -> tuple[int, ...]:
+    def waits_for(self, matrix: MatrixState, number: int) -> tuple[int, ...]:
         """Returns the edits that come before it."""
         return self.shown(matrix, number)
 
-    def pictures(self, matrix: State, number: int) -> dict[str, Shown]:
+    def pictures(self, matrix: MatrixState, number: int) -> dict[str, Shown]:
         """Returns all pictures that a question about it can show, by name; no `edit` if that was not made."""
         raise NotImplementedError
 
-    def in_key(self, matrix: State, cell: int, asked: SampleQuestion, pictures: Mapping[str, str]) -> tuple[str, str]:
+    def in_key(
+        self, matrix: MatrixState, cell: int, asked: SampleQuestion, pictures: Mapping[str, str]
+    ) -> tuple[str, str]:
         """Returns its part of the key of a cell: the digest of what is asked, and the pixels it is asked about."""
         about = asked.digest(matrix.cells.cell(cell)[1])
         if asked.varies:
             about = asked_digest(matrix.question(cell), {**pictures, "edit": "edit"})
         return about, pictures.get("edit", "") if asked.shows_edit else ""
 
-    def names(self, matrix: State, number: int) -> tuple[str, str]:
+    def names(self, matrix: MatrixState, number: int) -> tuple[str, str]:
         """Returns the edit model under which it stands, and the other one if it is of two."""
         raise NotImplementedError
 
-    def company(self, matrix: State, number: int, batch_of: Sequence[int]) -> Hashable:
+    def company(self, matrix: MatrixState, number: int, batch_of: Sequence[int]) -> Hashable:
         """Returns what subjects of this kind must share to be asked about in one batch; `batch_of` has the batch of
         each sample's edits, by the sample's index."""
         raise NotImplementedError
 
-    def open(self, matrix: State) -> Sequence[int]:
+    def open(self, matrix: MatrixState) -> Sequence[int]:
         """Returns the numbers of those that are to be judged by now, in order."""
         return matrix.cells.of_kind(self.name)
 
-    def is_open(self, matrix: State, number: int) -> bool:
+    def is_open(self, matrix: MatrixState, number: int) -> bool:
         """True if one is to be judged by now."""
         return True
 
-    def rows(self, matrix: State) -> Iterator[Judgement]:
+    def rows(self, matrix: MatrixState) -> Iterator[Judgement]:
         """Yields every judgement of this kind."""
         for number in self.open(matrix):
             yield from map(matrix.judgement, matrix.cells.judgements_of(number))
