@@ -4,13 +4,18 @@ BIN := .venv/bin
 # A worker is a process, and a test starts hundreds: where nothing compiled is kept, each would compile all it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test quick models apis cluster docs wheel release chaos proof lint texts screenshots bench bench-gpu clean
+.PHONY: demo test linted tested quick models apis cluster docs wheel release chaos proof lint texts screenshots bench bench-gpu clean
 
 demo: .venv/.core  ## a whole evaluation of the embedded benchmark, no weights, no GPU
 	$(BIN)/edit-eval demo
 
 test: .venv/.dev  ## everything that must pass before a commit
-	@$(MAKE) --no-print-directory -j 2 --output-sync=target lint .venv/.judge  # one computes, the other copies files
+	@$(MAKE) --no-print-directory -j 2 linted tested  # tests wait half of their time
+
+linted: .venv/.dev
+	@$(MAKE) --no-print-directory lint > .venv/lint.txt 2>&1 || { cat .venv/lint.txt; exit 1; }
+
+tested: .venv/.judge
 	$(BIN)/pytest -n 5 --dist loadfile --max-worker-restart 0  # one for torch; four, as real processes wait half of their time
 
 quick: .venv/.dev .venv/.judge  ## the tests that a change reaches, nearest first, for a minute or two; `BASE=COMMIT`: since there; `MINUTES=5`

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src"
+LEAVES = (ast.Name, ast.Constant)
+"""Two nodes of three, which have none beneath them."""
 
 
 def statements(node: ast.AST, types: bool = False) -> Iterator[ast.AST]:
@@ -21,13 +23,14 @@ def statements(node: ast.AST, types: bool = False) -> Iterator[ast.AST]:
     left = [node]
     while left:
         at = left.pop()
-        only_for_types = not types and isinstance(at, ast.If) and "TYPE_CHECKING" in ast.unparse(at.test)
+        only_for_types = not types and type(at) is ast.If and "TYPE_CHECKING" in ast.unparse(at.test)
         for name in ("orelse",) if only_for_types else at._fields:
             below = getattr(at, name, None)
-            for child in below if isinstance(below, list) else (below,):
+            for child in below if type(below) is list else (below,):
                 if isinstance(child, ast.AST) and not isinstance(child, ast.expr_context):
                     yield child
-                    left.append(child)
+                    if not isinstance(child, LEAVES):
+                        left.append(child)
 
 
 def file_of(module: str) -> Path | None:

@@ -2,7 +2,8 @@
 
     python .ci/imported.py edit-eval demo
 
-Every interpreter that the command starts says, by an audit hook, what it imports; empty files of packages are left out.
+Every interpreter that the command starts says, by an audit hook, which modules' code it executes; empty files of
+packages are left out.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ import sys
 import tempfile
 from pathlib import Path
 
-from closure import SOURCE, file_of
+from closure import SOURCE
 
 HOOK = """
 import os, sys
 def note(event, given):
-    if event == "import" and given[0].startswith("edit_eval"):
+    if event == "exec" and given[0].co_name == "<module>" and "/edit_eval/" in given[0].co_filename:
         place = os.open({!r}, os.O_WRONLY | os.O_APPEND | os.O_CREAT)  # each time: some processes close all they have
-        os.write(place, (given[0] + "\\n").encode())
+        os.write(place, (given[0].co_filename + "\\n").encode())
         os.close(place)
 sys.addaudithook(note)
 """
@@ -33,10 +34,15 @@ def main() -> None:
         Path(folder, "sitecustomize.py").write_text(HOOK.format(str(said)), "utf-8")
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [folder, os.environ.get("PYTHONPATH")]))
         code = subprocess.run(sys.argv[1:]).returncode
-        files = {path for name in {*said.read_text("utf-8").split()} if (path := file_of(name))}
-    lines = sum(path.read_text("utf-8").count("\n") for path in files)
+        executed = map(Path, {*said.read_text("utf-8").splitlines()})
+        files = {path for path in executed if SOURCE in path.parents and path.name != "__init__.py"}
+    lines, of_core = (
+        sum(path.read_text("utf-8").count("\n") for path in some)
+        for some in (files, [path for path in files if SOURCE / "edit_eval/guests" not in path.parents])
+    )
     guests = {path.relative_to(SOURCE).parts[2] for path in files if "guests" in path.relative_to(SOURCE).parts}
-    print(f"{len(files)} files, {lines:,} lines; of the guests {', '.join(sorted(guests)) or 'none'}")
+    named = ", ".join(sorted(guests)) or "none"
+    print(f"{len(files)} files, {lines:,} lines, {of_core:,} of the core; of the guests {named}")
     sys.exit(code)
 
 

@@ -43,7 +43,6 @@ WHOLE = {"", "src", TESTS, PACKAGE}
 """Folders that a path begins with, so that to name one is not yet to read all that is in it."""
 CODE = re.compile(r"\bedit_eval(?:\.\w+)+|\b[a-z]\w*(?:\.\w+)*(?=:[A-Z]\w)")
 FILE = re.compile(r"[\w./-]*\w\.(?:md|yaml|json|toml|cff|ipynb|po|j2|css|js|py|sh|txt|csv|tsv)\b")
-REGISTERED = re.compile(r"^REGISTERED = (\{.*?\})", re.M | re.S)
 NAMED = re.compile(r"(?:[:,\[{-]|^)\s*[\"']?([\w-]+)[\"']?\s*(?=[,\]}\n#:]|$)", re.M)
 """Words that are whole values in YAML."""
 
@@ -85,9 +84,6 @@ class Tree:
         for name, place in (pair for group in points.values() for pair in group.items()):
             found[name.rpartition(".")[2]] |= self._module(place.partition(":")[0])
         for file in self.files:
-            if file.startswith(PACKAGE) and file.endswith(".py") and (said := REGISTERED.search(self.text(file))):
-                for name in ast.literal_eval(said[1]):
-                    found[name.rpartition(":")[2]].add(file)
             if re.fullmatch(rf"(configs|{PACKAGE}/guests/\w+)/\w+\.yaml", file):
                 found[PurePosixPath(file).stem].add(file)
         return found
@@ -161,6 +157,8 @@ class Tree:
         found, words, asked = set[str](), set[str](), set[str]()
         docstrings = set[int]()
         for node in statements(tree):
+            if isinstance(node, ast.Name):  # every other node, and leads nowhere
+                continue
             if isinstance(node, ast.Import):
                 found |= {one for alias in node.names for one in self._module(alias.name, file)}
             elif isinstance(node, ast.ImportFrom) and node.module:
@@ -253,7 +251,8 @@ def _path(node: ast.AST, constants: Mapping[str, Any]) -> Path | None:
     """Returns the path that an expression of constants is, None for anything else."""
     first = node
     while isinstance(first, ast.BinOp | ast.Attribute | ast.Subscript | ast.Call):
-        called_on = first.args if isinstance(first, ast.Call) and ast.unparse(first.func) == "Path" else ()
+        makes = isinstance(first, ast.Call) and isinstance(first.func, ast.Name) and first.func.id == "Path"
+        called_on = first.args if makes else ()
         inner = {ast.BinOp: "left", ast.Call: "func"}.get(type(first), "value")
         first = called_on[0] if called_on else getattr(first, inner)
     if not isinstance(first, ast.Name) or first.id not in constants:

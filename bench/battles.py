@@ -20,8 +20,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from edit_eval.statistics.people import Vote
-from edit_eval.statistics.preferences import fit_strengths
+from edit_eval.statistics.fitted_strengths import fit_strengths
+from edit_eval.statistics.votes import Vote
 
 MODELS, STEP, OF_SAMPLE, OF_EDIT, ERROR = 6, 0.3, 1.0, 0.8, 0.8
 LEVEL, TIE, SIDE = 1.5, 0.3, 0.3

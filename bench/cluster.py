@@ -29,6 +29,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 sys.path[:0] = [str(Path(__file__).parent.parent / "tests"), str(Path(__file__).parent)]
 
@@ -89,12 +90,9 @@ class Measured:
 
 def engine_cpu_of(replicas: int) -> float:
     """Returns the engine's processor time per task in milliseconds, with replicas that answer at once."""
-    before, evaluation.driver_of = evaluation.driver_of, lambda read: ImaginedCluster(replicas // 8, 8)
-    try:
-        with tempfile.TemporaryDirectory() as name:
-            return Measured(Path(name), "auto", {"load_concurrency": 1024}).again()[0]
-    finally:
-        evaluation.driver_of = before
+    driver = mock.patch.object(evaluation, "driver_of", side_effect=lambda read: ImaginedCluster(replicas // 8, 8))
+    with driver, tempfile.TemporaryDirectory() as name:
+        return Measured(Path(name), "auto", {"load_concurrency": 1024}).again()[0]
 
 
 @contextmanager

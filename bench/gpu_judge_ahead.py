@@ -47,9 +47,10 @@ class SleepingJudge(Qwen3VL):
 
         assert isinstance(self.parameters, SleepingJudge.Parameters)
         self._seconds = self.parameters.seconds
-        location = folders.locate(self.parameters.model_name, None, "config.json", "a transformers model")
+        name = self.parameters.model_name
+        location = folders.locate(name, None, "config.json", "a transformers model")
         self._family = family_of_type(str(location.index["model_type"]))
-        self._processor = judge_processor(location, self._family, self.parameters)
+        self._processor = judge_processor(name, location, self._family, {}, self.parameters.image_settings)
         keep_levels(self._processor)
 
     def judge(self, requests: Sequence[Any], inputs: Any = None) -> list[str]:
@@ -63,7 +64,7 @@ class JudgeInTurn(SleepingJudge):
     """The same judge without making inputs ahead."""
 
     make_inputs_in_turn = Qwen3VL.make_inputs
-    make_inputs = None  # type: ignore[assignment]
+    make_inputs = None
 
     def judge(self, requests: Sequence[Any], inputs: Any = None) -> list[str]:
         """Makes its inputs, then waits."""

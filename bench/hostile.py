@@ -24,15 +24,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 
 from audit_power import AT_90, GOOD, Simulated, trial
 from edit_eval.guests.agreement.calibration import Pairs
 from edit_eval.guests.audit.examiner import Examined, JudgedAnchors
 from edit_eval.guests.audit.findings import findings_of
 from edit_eval.guests.audit.measure import Anchor, Measure, share
-from edit_eval.guests.audit.passports import Examinee, Passport
+from edit_eval.guests.audit.passports import ExaminedScale, Passport
 from edit_eval.guests.audit.ways import better_of
-from edit_eval.guests.audit.words import has_drifted
 from edit_eval.guests.bridge.mapping import translated
 from edit_eval.guests.people.differences import by_votes
 from edit_eval.guests.serve.watch import judge_has_changed, judged_twice
@@ -40,12 +40,13 @@ from edit_eval.records import Edit, Judgement, Picture, Reading, Results, Sample
 from edit_eval.reporting.strengths import battle_sheet
 from edit_eval.reporting.table import Line
 from edit_eval.reporting.verdict import answer_lines
-from edit_eval.statistics.battles import BACKWARD, FORWARD, battles_by_judge, votes_of
+from edit_eval.statistics.battles import battles_by_judge
 from edit_eval.statistics.comparison import columns_to_test
 from edit_eval.statistics.drift import JudgedTwice
-from edit_eval.statistics.people import Vote
-from edit_eval.statistics.preferences import all_differ, preferences
+from edit_eval.statistics.fitted_strengths import all_differ
+from edit_eval.statistics.preferences import preferences
 from edit_eval.statistics.summary import Summary, summarise
+from edit_eval.statistics.votes import BACKWARD, FORWARD, Vote, votes_of
 
 DOCS = Path(__file__).resolve().parents[1] / "docs" / "trust.md"
 SCORE, SECOND = "overall", "restraint"
@@ -280,7 +281,7 @@ CLAIMS = re.compile(r"\bis (clearly )?(better than|preferred to)\b|fails more")
 def someone_is_better(results: Results) -> bool:
     """True if some rank is not 1, some pair has a better one, or a sentence says so."""
     document, lines = printed(results)
-    tables = [
+    tables: list[Any] = [
         of
         for one in document.battles.values()
         for of in (*one.scores.values(), *([one.together] if one.together else []))
@@ -519,14 +520,20 @@ def said_to_have_drifted(noise: str, whole: bool) -> Callable[[Chance], bool]:
     """What a report says of an unchanged judge whose anchors were judged again."""
 
     def wrong(chance: Chance) -> bool:
-        twice = [one._replace(sample=f"anchor {one.sample}") for one in asked_twice(chance, ANCHORS, noise, whole)]
+        twice = [
+            structs.replace(one, sample=f"anchor {one.sample}") for one in asked_twice(chance, ANCHORS, noise, whole)
+        ]
         passport = Passport(
-            subject=Examinee(judge={}, protocol="rubric", parameters={}, wording="", language="en"),
             name="judge",
+            judge={},
+            protocol="rubric",
+            parameters={},
+            wording="",
+            language="en",
             form=("score",),
             pictures=("source", "edit"),
             headline="score",
-            scale={"lowest": None, "highest": None, "higher_is_better": True},
+            scale=ExaminedScale(lowest=None, highest=None, higher_is_better=True),
             date="2026-11-24",
             version="",
             benchmark={},
@@ -540,7 +547,8 @@ def said_to_have_drifted(noise: str, whole: bool) -> Callable[[Chance], bool]:
         )
         judged = JudgedAnchors(date="2026-11-25", scores={one.sample: one.now for one in twice})
         found = Examined(passport=passport, language="en", judged=judged)
-        return has_drifted(found.as_plain())
+        details: Any = found.document.details
+        return bool(details.anchors.has_drifted)
 
     return wrong
 

@@ -168,15 +168,15 @@ def write_run(folder: Path, count: int) -> Path:
                 "at": 0.0,
             }
         )
-    for journal in journals.values():
-        journal.close()
+    for segment in journals.values():
+        segment.close()
     return run
 
 
 def read_run(run: Path) -> None:
     """Reads a run back in this process; prints seconds, processor seconds (user and system), and megabytes."""
     begin, busy = time.perf_counter(), time.process_time()
-    made = Run(run)
+    made: Any = Run(run)
     rows = made.table.rows("edit") if hasattr(made, "table") else made.matrix.judgements()  # an older tree's
     pending = sum(judgement.score is None for judgement in rows)
     seconds, busy = time.perf_counter() - begin, time.process_time() - busy

@@ -17,6 +17,8 @@ from edit_eval.pretrained.processors import load_processor
 class StockQwenImageEdit(QwenImageEdit):
     """Qwen-Image-Edit without what edit-eval does about loading, prompts, attention and pixels."""
 
+    parameters: QwenImageEdit.Parameters
+
     def load(self, devices: Sequence[str], offload: str = "none") -> None:
         """Loads the pipeline in one line. A folder is wanted, as a rehearsal makes one."""
         import diffusers

@@ -16,7 +16,7 @@ from edit_eval.guests.agreement.document import JudgesAgreement
 from edit_eval.records import Results, Scale, Scoring, Status
 from edit_eval.reporting.analyses import RunRecords
 from edit_eval.reporting.table import Sheet
-from edit_eval.statistics.people import Rating
+from edit_eval.statistics.votes import Rating
 
 
 def judges_document(run: Results, *, min_coverage: float = 1.0, score: str | None = None) -> dict[str, Any]:

@@ -159,7 +159,7 @@ class Backwards(pytest.Dir):
 def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     """Every other process begins at the end: whatever pytest compiles for one of them, the other need not."""
     number = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
-    return Backwards.from_parent(parent, path=path) if int(number) % 2 else None  # type: ignore[no-any-return]
+    return Backwards.from_parent(parent, path=path) if int(number) % 2 else None
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:
@@ -169,6 +169,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileSche
     from xdist.scheduler import LoadFileScheduling
 
     class Scheduling(LoadFileScheduling):
+        collection: list[str] | None
+
         def schedule(self) -> None:
             if self.collection is None:
                 self.collection = list(dict.fromkeys(itertools.chain(*self.registered_collections.values())))

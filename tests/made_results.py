@@ -110,5 +110,5 @@ def results(
         edit_models=edit_models,
         judges=judges,
         scoring=scorings,
-        **more,  # type: ignore[arg-type]
+        **more,
     )

@@ -14,7 +14,7 @@ from edit_eval.records import Reply
 
 def quality(picture: Image.Image) -> float:
     """What the editor wrote into the first pixel, 0 to 10."""
-    red, green, _ = picture.convert("RGB").getpixel((0, 0))  # type: ignore[misc]
+    red, green, _ = picture.convert("RGB").getpixel((0, 0))
     return (256 * red + green) / 5000
 
 

@@ -61,7 +61,7 @@ class Asking:
 
     asked: Sequence[Question]
     asks: Callable[[Sample, str], bool] = lambda sample, name: True
-    scores: Mapping[str, Score] | None = None  # type: ignore[assignment]
+    scores: Mapping[str, Score] | None = None
     headline: str = "mean"
 
     def __repr__(self) -> str:

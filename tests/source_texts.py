@@ -19,13 +19,13 @@ from jinja2 import nodes
 import edit_eval
 from edit_eval.benchmarks.contract import CATEGORIES, title
 from edit_eval.cli import app
-from edit_eval.command_line import JUDGE, command_of
 from edit_eval.config.components import PLURALS, built_in, describe, named
 from edit_eval.config.shipped import shipped, summary
 from edit_eval.execution.findings import Level
 from edit_eval.guests.init.verb import EDITS, PICTURES
 from edit_eval.reporting.components import _WORDS, PRESET_FACTS
 from edit_eval.text import CONTEXT
+from edit_eval.verbs.command_line import JUDGE, command_of
 
 SRC = Path(edit_eval.__file__).parent
 VOCABULARIES = (
@@ -113,7 +113,8 @@ def of_options() -> set[str]:
 @cache
 def of_core_help() -> set[str]:
     """What the core's verbs say of themselves, and with it of the flags that all verbs have."""
-    return {one for verb in typer.main.get_command(app).commands.values() for one in of_help(verb)}
+    group: Any = typer.main.get_command(app)
+    return {one for verb in group.commands.values() for one in of_help(verb)}
 
 
 @cache
@@ -133,7 +134,7 @@ def of_python(source: str) -> Iterator[tuple[int, str]]:
             context = [ast.literal_eval(one.value) for one in node.keywords if one.arg == "context"]
             yield node.lineno, CONTEXT.join([*context, first.value])
         elif _called(node) == "counted" and isinstance(last, ast.Constant):
-            yield node.lineno, f"{{}} {last.value}"
+            yield node.lineno, f"{{}} {ast.literal_eval(last)}"
 
 
 def of_jinja(source: str) -> Iterator[tuple[int, str]]:
@@ -213,11 +214,16 @@ LOSING = {"partition", "rpartition", "replace", "format", "split", "rsplit", "sp
 """Methods of a string after which a Text is a plain one."""
 
 
+MAKES_TEXT = re.compile(r"\b(?:Text|counted|joined)\(")
+
+
 def losses(source: str) -> Iterator[int]:
     """Lines where a Text, or a list of them, is put through a method of strings and loses its template.
 
     As far as can be seen without types: a Text that is made there, or in the same function under a name.
     """
+    if not MAKES_TEXT.search(source):
+        return
     tree = ast.parse(source)
     functions = [one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)]
     for scope in (tree, *functions):

@@ -11,14 +11,13 @@ import yaml
 
 from documents import plain
 from edit_eval import evaluate
-from edit_eval.comparing import compare
 from edit_eval.errors import ConfigurationError
-from edit_eval.guests.best_of.worth import instrument
+from edit_eval.guests.best_of.worth import rater
 from edit_eval.preparation import plan as plan_of
 from edit_eval.reporting.page.files import markdown
 from edit_eval.reporting.scores import FRAMES
 from edit_eval.reporting.status import status_document
-from edit_eval.run import Run
+from edit_eval.run import Run, compare
 from edit_eval.store.run_directory import RunDirectory
 from faults.faulty_runs import Ears
 
@@ -136,11 +135,11 @@ def test_comparing_a_run_hears_every_judge_that_its_report_hears(made: Run, tmp_
 
 
 def test_an_edits_share_of_its_battles_is_what_it_can_be_chosen_by(made: Run) -> None:
-    found = instrument(made.results, "colour")
+    found = rater(made.results, "colour")
     assert (found.given, found.scale.span) == ("voted", 1.0)
     shares = {model: [value for item, value in found.values.items() if item.edit_model == model] for model in ORDER}
     assert {model: len(some) for model, some in shares.items()} == dict.fromkeys(ORDER, 12)
     means = [sum(some) / len(some) for some in shares.values()]
     assert means == sorted(means, reverse=True)
     with pytest.raises(ConfigurationError, match="no score 'none'"):
-        instrument(made.results, "colour/none")
+        rater(made.results, "colour/none")

@@ -15,9 +15,9 @@ import yaml
 
 from command_lines import Command, Finished, Outcome, caller, finish, one_error, yaml_file
 from edit_eval import cli, evaluation, experiment, preparation, run
-from edit_eval.command_line import GROUPS, app, command_of
 from edit_eval.errors import RunInterrupted
 from edit_eval.execution.findings import Finding
+from edit_eval.verbs.command_line import GROUPS, app, command_of
 from small_benchmark import sample_id
 
 FILTERS = {"--set", "--limit", "--categories", "--difficulty", "--tags", "--sample-ids", "--devices"}
@@ -132,8 +132,8 @@ def test_help_is_there_for_all_and_loads_nothing_heavy() -> None:
     streams = "edit_eval.reporting.progress.standard_streams"  # it imports nothing of ours
     verbs = {f"edit_eval.verbs.{path.stem}" for path in Path(cli.__file__).with_name("verbs").glob("*.py")}
     words = {"edit_eval.text", "edit_eval.reporting.language"}
-    light = {"edit_eval.cli", "edit_eval.verbs", *verbs, "edit_eval.command_line", "edit_eval.errors", streams}
-    finders = "config config.components config.faults privacy workers workers.failures workers.messages"
+    light = {"edit_eval.cli", "edit_eval.verbs", *verbs, "edit_eval.verbs.command_line", "edit_eval.errors", streams}
+    finders = "config config.components config.faults json_values privacy workers workers.failures workers.messages"
     named = {f"edit_eval.{name}" for name in finders.split()}  # what finds the names of analyses
     guests = {module for module in ours if module.startswith("edit_eval.guests")}
     assert guests <= {f"edit_eval.guests{name}" for name in ("", *TYPED, *(one.rpartition(".")[0] for one in TYPED))}

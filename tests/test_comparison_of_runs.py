@@ -18,13 +18,16 @@ from agreements import people_agreement
 from documents import plain as as_written
 from edit_eval import cli, compare, evaluate
 from edit_eval.errors import ConfigurationError, RunDirectoryError
+from edit_eval.reporting import analyses
 from edit_eval.reporting.analyses import section_of
 from edit_eval.reporting.comparison import gate_lines, print_comparison
 from edit_eval.reporting.table import print_sheet
 from edit_eval.run import Run
 from edit_eval.statistics.comparison import Comparison
-from edit_eval.statistics.people import Vote, read_people_file
+from edit_eval.statistics.people import read_people_file
+from edit_eval.statistics.votes import Vote
 from edit_eval.store.comparable import compare_runs
+from edit_eval.store.journal import Damage
 from edit_eval.store.votes import Votes
 from small_benchmark import sample_id, write_benchmark
 
@@ -350,6 +353,7 @@ def test_what_people_would_say_of_a_run(
     of_run = [Vote(line.split(",")[0], *line.split(",")[1:]) for line in lines[1:]]
     again = Run(whole.path)
     monkeypatch.setattr(Votes, "counted", lambda *_: of_run)
+    monkeypatch.setattr(analyses, "read_votes", lambda *_: Votes(tuple(of_run), 0, Damage()))
     assert as_written(again.summary.analyses["people"]) == [people]
     monkeypatch.undo()
     votes.write_text("sample_id,edit_model,score\nnowhere,50_steps,1\n")

@@ -37,7 +37,7 @@ def test_the_first_reading_of_a_benchmark_is_seen(tmp_path: Path, monkeypatch: p
     size = write_benchmark(tmp_path, 60, size=(200, 200)).stat().st_size
     read = load_configuration(configuration(tmp_path))
     reader = Reader()
-    experiment.load_samples(read, reader)  # type: ignore[arg-type]
+    experiment.load_samples(read, reader)
     *told, over = reader.heard
     assert over == ()
     assert [items for items, _, _ in told] == list(range(1, 61))
@@ -54,7 +54,7 @@ def test_a_reading_that_fails_is_over_too(tmp_path: Path, monkeypatch: pytest.Mo
     path.write_text(path.read_text("utf-8")[:-40], "utf-8")
     reader = Reader()
     with pytest.raises(ConfigurationError, match="was cut off"):
-        experiment.load_samples(load_configuration(configuration(tmp_path)), reader)  # type: ignore[arg-type]
+        experiment.load_samples(load_configuration(configuration(tmp_path)), reader)
     assert reader.heard[-1] == ()
 
 
@@ -103,7 +103,7 @@ def test_a_benchmark_that_does_not_say_how_far_it_is_counts_its_samples(
     monkeypatch.setattr(experiment, "READ_IN_SILENCE", 0.0)
     scenes = {"type": "scenes", "count": 2, "size": 128, "cache_dir": str(tmp_path)}
     reader = Reader()
-    experiment.load_samples(load_configuration(configuration(tmp_path) | {"benchmark": scenes}), reader)  # type: ignore[arg-type]
+    experiment.load_samples(load_configuration(configuration(tmp_path) | {"benchmark": scenes}), reader)
     assert reader.heard == [(1, 0, 0), (2, 0, 0), ()]
 
 

@@ -15,10 +15,10 @@ import pytest
 import yaml
 
 from edit_eval import cli, evaluate, evaluation
+from edit_eval.config.identity import identity
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import BenchmarkError, ConfigurationError, RunDirectoryError, RunInterrupted
 from edit_eval.execution.session import Session
-from edit_eval.experiment import identity
 from edit_eval.records import Reply, Status
 from edit_eval.reporting.status import going_on
 from edit_eval.run import Run
@@ -90,7 +90,7 @@ def write_file(folder: Path, **more: Any) -> None:
 
 def start(**options: Any) -> tuple[Run, list[str]]:
     notes = Notes()
-    return evaluate("mine.yaml", report=False, spectator=notes, **options), notes.heard  # type: ignore[arg-type]
+    return evaluate("mine.yaml", report=False, spectator=notes, **options), notes.heard
 
 
 def interrupted(monkeypatch: pytest.MonkeyPatch, **options: Any) -> Path:
@@ -284,7 +284,7 @@ def test_the_command_that_status_prints_goes_on_from_the_recorded_file(
             assert ours.revision, "its own code is part of its key"
     monkeypatch.setattr(Session, "run", None)
     notes = Notes()
-    evaluate(words[2], run_dir="run", report=False, spectator=notes)  # type: ignore[arg-type]
+    evaluate(words[2], run_dir="run", report=False, spectator=notes)
     assert notes.heard[1] == "Nothing to do: 2 edits and 2 judgements already complete"
     (here / "elsewhere").mkdir()
     monkeypatch.chdir(here / "elsewhere")
@@ -328,7 +328,7 @@ def test_the_revision_is_that_of_the_file_whether_or_not_it_can_be_imported_here
     known = identity(made.edit_models["Editor"], made.folder, "edit_model").revision
     for path in ("my_models.py", "package/inner.py"):
         (here / path).write_text("import a_library_of_its_own_environment\n" + MY_MODELS)
-    raw["diffusion_model"]["params"] = {"python": sys.executable}  # type: ignore[index]
+    raw["diffusion_model"]["params"] = {"python": sys.executable}
     foreign = load_configuration(raw)
     changed = identity(foreign.edit_models["Editor"], foreign.folder, "edit_model").revision
     assert len(known) == len(changed) == 64

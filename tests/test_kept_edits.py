@@ -15,13 +15,12 @@ from PIL import Image
 
 from documents import plain
 from edit_eval import evaluate
-from edit_eval.comparing import compare
 from edit_eval.errors import ConfigurationError, RunDirectoryError
 from edit_eval.guests.gate.gating import gate
 from edit_eval.guests.push.card import card
 from edit_eval.records import Judgement, Status
 from edit_eval.reporting.status import status_document
-from edit_eval.run import Run, analyse
+from edit_eval.run import Run, analyse, compare
 from edit_eval.statistics.battles import fought
 from edit_eval.statistics.summary import summarise
 from edit_eval.store.run_directory import RunDirectory

@@ -199,8 +199,10 @@ def test_what_counts_and_shows_names_no_failure() -> None:
     rooms = [SOURCE / name for name in ("reporting", "statistics", "guests", "store", "scheduling")]
     files = [p for room in rooms for p in room.rglob("*") if p.suffix in (".py", ".js", ".j2")]
     theirs = (SOURCE / "guests/reanalysis/files.py", *(SOURCE / "guests/published").iterdir())
-    # They say which failures the authors' numbers count, and as what; a ledger is written, as an engine's records are.
-    files = [p for p in files if p not in (*theirs, SOURCE / "guests/serve/ledger.py")]
+    # They say which failures the authors' numbers count, and as what; a ledger is written, as an engine's records are;
+    # a protocol says what a reply comes to.
+    ours = (SOURCE / "guests/serve/ledger.py", SOURCE / "guests/rewriting/protocol.py")
+    files = [p for p in files if p not in (*theirs, *ours)]
     assert len(files) > 100
     words = "|".join(status.name for status in Status if status.ending is not Ending.NONE)
     edits = "|".join(NO_EDIT)

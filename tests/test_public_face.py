@@ -26,12 +26,13 @@ HEAVY = {"torch", "pyarrow", "pandas", "matplotlib", "transformers", "diffusers"
 
 
 def test_the_face_is_what_it_was() -> None:
-    assert edit_eval.__all__ == FACE.split() == dir(edit_eval)
+    assert dir(edit_eval) == FACE.split()
+    assert {*dir(edit_eval)} - {*edit_eval.__all__} == {"Scored", "score", "score_table"}, "those of guests"
 
 
 def test_every_name_is_there_and_documented() -> None:
     page = (Path(__file__).parents[1] / "docs" / "python.md").read_text("utf-8")
-    for name in edit_eval.__all__:
+    for name in dir(edit_eval):
         thing = getattr(edit_eval, name)
         assert name == "__version__" or thing.__name__ == name
         assert name in page, name
@@ -49,7 +50,7 @@ import json, sys
 before = set(sys.modules)
 import edit_eval
 light = [name for name in set(sys.modules) - before if name.partition(".")[0] not in sys.stdlib_module_names]
-for name in edit_eval.__all__:
+for name in dir(edit_eval):
     getattr(edit_eval, name)
 print(json.dumps([light, sorted({name.partition(".")[0] for name in sys.modules})]))
 """

@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[1]
 HOUSE = {
     "pyproject.toml": (
         '[project.entry-points."edit_eval.components"]\n"verb.sweep" = "edit_eval.guests.sweep.verb:Sweep"\n'
+        '"judge.careful" = "edit_eval.judges.careful:Careful"\n'
     ),
     "configs/small.yaml": "judges:\n  - type: careful\n",
     "docs/tutorial.md": "# A tutorial\n",
@@ -31,7 +32,7 @@ HOUSE = {
     ),
     "src/edit_eval/records.py": "class Status: ...\n",
     "src/edit_eval/typed.py": "class Only: ...\n",
-    "src/edit_eval/judges/careful.py": '\nREGISTERED = {"careful": "Careful"}\n',
+    "src/edit_eval/judges/careful.py": "class Careful: ...\n",
     "src/edit_eval/reporting/page.py": 'TEMPLATE = "page.html.j2"\n',
     "src/edit_eval/reporting/page.html.j2": "<html>\n",
     "src/edit_eval/guests/sweep/verb.py": "class Sweep: ...\n",
@@ -195,7 +196,7 @@ def quick(monkeypatch: pytest.MonkeyPatch, *words: str) -> Any:
 def test_in_this_house() -> None:
     """What is sure to be so, of arrows that follow a habit of ours and would be lost with it."""
     tree = QUICK.Tree(ROOT)
-    assert {*edit_eval.__all__} - {"__version__"} <= tree.face.keys()
+    assert {*dir(edit_eval)} - {"__version__"} <= tree.face.keys()
     names = {name for kind, of in built_in().items() for name in of if kind != "option"}
     assert names <= tree.components.keys()
     assert tree.components["gc"] == {"src/edit_eval/guests/gc/verb.py"}

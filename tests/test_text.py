@@ -12,10 +12,10 @@ import msgspec
 import pytest
 
 import source_texts
-from edit_eval.command_line import say
 from edit_eval.errors import ConfigurationError
 from edit_eval.reporting.language import catalogue, said
 from edit_eval.text import CONTEXT, EnglishOnly, Text, counted, joined, localized, packed, unpacked
+from edit_eval.verbs.command_line import say
 
 SEPARATORS = {"": "、", "; ": "；"}
 CHINESE = {

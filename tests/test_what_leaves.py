@@ -13,8 +13,8 @@ from urllib.parse import quote, quote_plus
 import pytest
 
 from command_lines import Command, caller, finish, one_error
+from edit_eval.files.new import as_meant, write_rows
 from edit_eval.guests.audit import passports
-from edit_eval.new_files import as_meant, write_rows
 from edit_eval.privacy import Secrets, hide_secrets, secrets_of
 from edit_eval.statistics.people import read_people_scores, read_people_votes
 

@@ -54,7 +54,7 @@ IMPORTED = {
 }
 DEAR = ("edit_eval.guests.serve", "edit_eval.guests.ray.driver", "edit_eval.__main__")
 """Of our own modules, all of which a command has at hand, those that are left to who needs them."""
-MODULES = ("edit_eval", "edit_eval.drawing")
+MODULES = ("edit_eval", "edit_eval.verbs.drawing")
 BESIDE = {"process": 6, "probe": 5}
 """What is started beside a model, a worker or what looks at its environment, and of how many words that is."""
 ORDINARY = (-1, None, True, False)
@@ -72,14 +72,14 @@ class Popen(_cold):  # type: ignore[type-arg]
         given = inspect.signature(_cold._execute_child).bind(self, *arguments).arguments  # type: ignore[attr-defined]
         self._line = _asked(given)
         if self._line is None:
-            return super()._execute_child(*arguments)  # type: ignore[misc, no-any-return]
+            return super()._execute_child(*arguments)
         self.pid = int(self._line.recv(16))
         self._child_created = True
         self._close_pipe_fds(*(given[name] for name in PIPES))  # type: ignore[attr-defined]
 
     def _internal_poll(self, *arguments: Any, **named: Any) -> int | None:
         if self._line is None:
-            return super()._internal_poll(*arguments, **named)  # type: ignore[misc, no-any-return]
+            return super()._internal_poll(*arguments, **named)
         if self.returncode is None and select.select([self._line], [], [], 0)[0]:
             self.returncode = int(self._line.recv(16) or -9)
             self._line.close()
@@ -87,7 +87,7 @@ class Popen(_cold):  # type: ignore[type-arg]
 
     def _wait(self, timeout: float | None) -> int:
         if self._line is None:
-            return super()._wait(timeout)  # type: ignore[misc, no-any-return]
+            return super()._wait(timeout)
         if self.returncode is None:
             select.select([self._line], [], [], timeout)
             if self._internal_poll() is None:
@@ -115,7 +115,7 @@ _beside: set[str] = set()
 
 def install(kind: str = "command") -> None:
     """Has `subprocess` start processes so from now on; `kind`: what this process is or forks."""
-    subprocess.Popen = Popen  # type: ignore[misc]
+    subprocess.Popen = Popen
     if kind == "command":
         _english_made_once()
 
@@ -337,10 +337,10 @@ def _compile_templates() -> None:
 
 def _make_command() -> None:
     """And what the first evaluation of a process makes for all others: both are the same for each."""
-    from edit_eval.command_line import app, command_of
     from edit_eval.config.loading import load_configuration
     from edit_eval.execution.session import _versions
     from edit_eval.experiment import Experiment, load_samples
+    from edit_eval.verbs.command_line import app, command_of
     from small_benchmark import configuration, write_benchmark
 
     command_of(app, ())

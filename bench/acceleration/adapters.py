@@ -57,6 +57,8 @@ class AcceleratedQwenImageEdit(QwenImageEdit):
             check_value("attention", self.attention, (AUTO, *BACKENDS))
             check_value("modulation", self.modulation, MODES)
 
+    parameters: Parameters
+
     def load(self, devices: Sequence[str], offload: str = "none") -> None:
         """Loads as the adapter does, then applies the measures in a compatible order."""
         super().load(devices, offload)
@@ -92,6 +94,8 @@ class AcceleratedQwen3VL(Qwen3VL):
         """Read what the prompts of a batch begin with (the rubric) once; equal up to rounding."""
         fused_norms: bool = False
         """Compute each norm in one kernel; equal up to rounding."""
+
+    parameters: Parameters
 
     def load(self, devices: Sequence[str], offload: str = "none", forms: Sequence[Any] = ()) -> None:
         """Loads as the adapter does, then applies the measures."""

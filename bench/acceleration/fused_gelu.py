@@ -60,7 +60,7 @@ def fused(layer: Any) -> Any:
 def _class() -> Any:
     import torch
 
-    class FusedGELU(torch.nn.Module):  # type: ignore[misc]
+    class FusedGELU(torch.nn.Module):
         """A linear layer with its GELU; its weights keep their names."""
 
         def __init__(self, proj: Any) -> None:

@@ -42,7 +42,7 @@ def use_last_layer_for_noise(transformer: Any) -> None:
 def _class() -> Any:
     import torch
 
-    class LastLayer(torch.nn.Module):  # type: ignore[misc]
+    class LastLayer(torch.nn.Module):
         """Replaces the last layer, and returns only the noise tokens, which come first.
 
         Only the layer inside is compiled: it sees the number of tokens as a shape, which may vary.

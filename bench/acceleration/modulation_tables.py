@@ -110,7 +110,7 @@ class ModulationTables:
 def _row_class() -> Any:
     import torch
 
-    class Row(torch.nn.Module):  # type: ignore[misc]
+    class Row(torch.nn.Module):
         """Returns a layer's modulation at the current step. `current` is set from outside; compiled blocks read it."""
 
         def __init__(self, layer: Any, first_half: bool) -> None:

@@ -18,8 +18,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from edit_eval.benchmarks.contract import Benchmark
-    from edit_eval.comparing import compare
     from edit_eval.edit_models.contract import ControlPicture, EditModel, EditRequest
     from edit_eval.errors import (
         BenchmarkError,
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
         Unscored,
     )
     from edit_eval.execution.spectator import Spectator
-    from edit_eval.guests.serve.scoring import Scored, score, score_table
     from edit_eval.judges.contract import Judge, JudgeRequest
     from edit_eval.protocols.contract import Missing, Protocol, Question, Score, View
     from edit_eval.records import (
@@ -53,12 +53,15 @@ if TYPE_CHECKING:
     )
     from edit_eval.reporting.analyses import Analysis, ChartStyle, RunRecords, SampleGroup, Sources
     from edit_eval.reporting.table import Column, Line, Table
-    from edit_eval.run import Run, analyse, evaluate
+    from edit_eval.run import Run, analyse, compare, evaluate
     from edit_eval.statistics.comparison import Comparison
     from edit_eval.statistics.means import MeanScore
     from edit_eval.text import Text
     from edit_eval.trackers.contract import Tracker
     from edit_eval.verbs.contract import Verb
+
+    # Names that guests bring, for type checkers alone: what is here when it runs, `pyproject.toml` says.
+    from edit_eval.guests.serve.scoring import Scored as Scored, score as score, score_table as score_table  # isort: skip
 
 __version__ = "0.1.0"
 
@@ -66,9 +69,7 @@ __version__ = "0.1.0"
 # `evaluate` needs.
 
 _PLACES = {
-    "run": ("Run", "analyse", "evaluate"),
-    "comparing": ("compare",),
-    "guests.serve.scoring": ("score", "score_table", "Scored"),
+    "run": ("Run", "analyse", "compare", "evaluate"),
     "statistics.means": ("MeanScore",),
     "statistics.comparison": ("Comparison",),
     "reporting.analyses": ("Analysis", "ChartStyle", "RunRecords", "SampleGroup", "Sources"),
@@ -130,7 +131,6 @@ __all__ = [
     "SampleGroup",
     "Scale",
     "Score",
-    "Scored",
     "Scoring",
     "Sources",
     "Spectator",
@@ -146,16 +146,21 @@ __all__ = [
     "analyse",
     "compare",
     "evaluate",
-    "score",
-    "score_table",
 ]
+
+
+def _of_guests() -> dict[str, EntryPoint]:
+    """Returns the names that guests bring: entry points of the group `edit_eval.face`."""
+    return {point.name: point for point in import_module("importlib.metadata").entry_points(group="edit_eval.face")}
 
 
 def __getattr__(name: str) -> object:
     if name in _MODULES:
         return getattr(import_module(f"edit_eval.{_MODULES[name]}"), name)
+    if not name.startswith("_") and name in (brought := _of_guests()):
+        return brought[name].load()
     raise AttributeError(f"module 'edit_eval' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return sorted([*__all__, *_of_guests()])

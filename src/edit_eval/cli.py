@@ -12,7 +12,10 @@ from typing import Annotated, Any
 
 import typer
 
-from edit_eval.command_line import (
+from edit_eval.errors import ConfigurationError, EditEvalError, NotDrawn, RunInterrupted, Stopped
+from edit_eval.reporting.language import said, speak, spoken
+from edit_eval.text import Text
+from edit_eval.verbs.command_line import (
     Config,
     Full,
     Options,
@@ -32,9 +35,6 @@ from edit_eval.command_line import (
     words,
     written_beside,
 )
-from edit_eval.errors import ConfigurationError, EditEvalError, NotDrawn, RunInterrupted, Stopped
-from edit_eval.reporting.language import said, speak, spoken
-from edit_eval.text import Text
 from edit_eval.verbs.looking import components, config, environments, looking
 
 __all__ = ["app", "main"]
@@ -258,10 +258,10 @@ def compare(
     full: Full = False,
 ) -> None:
     """Paired differences with intervals, corrected p-values and ranks with ties, between runs or models of one run."""
-    from edit_eval.comparing import compare as compare_runs
     from edit_eval.reporting.comparison import gate_lines, print_comparison
     from edit_eval.reporting.terminal_text import one_line
     from edit_eval.run import Run
+    from edit_eval.run import compare as compare_runs
 
     if margin is not None and not fail_if_worse:
         raise ConfigurationError(Text("--margin needs --fail-if-worse: give both or neither"))

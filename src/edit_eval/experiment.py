@@ -35,6 +35,7 @@ from edit_eval.json_values import JsonObject
 from edit_eval.judges.contract import PROBABILITIES, AnswerForm
 from edit_eval.protocols.asked import AskedJudge, Light, SampleQuestion, ask, asked_judges, make_protocol, rounds_of
 from edit_eval.protocols.contract import Question, fault, is_earlier
+from edit_eval.protocols.critiques import columns_of, makers, refuse_who_cannot_tell, refuse_wordless
 from edit_eval.records import CONTROL, Sample, Told, no_garbage
 from edit_eval.statistics.controls import steps
 from edit_eval.text import Text, counted, packed, unpacked
@@ -51,8 +52,6 @@ READ_IN_SILENCE = 1.0
 """Seconds of reading a benchmark before progress is shown."""
 UNASKED = "unasked:"
 """Prefix of a sample's tag, before the name of a judge that is not asked about it."""
-NO_WORDS = ("score", "probabilities", "measured")
-"""Forms of answers without words."""
 
 
 class Data(NamedTuple):
@@ -116,10 +115,9 @@ class Experiment:
             refuse = getattr(judge.protocol, "refuse_unknown", None)
             if refuse is not None:
                 refuse(dict.fromkeys(sample.category for sample in samples))
-        columns, told = columns_of(
-            configuration, [identity(model, folder, "edit_model") for model in configuration.edit_models.values()]
-        )
-        _refuse_who_cannot_tell(configuration, judges)
+        models = [identity(model, folder, "edit_model") for model in configuration.edit_models.values()]
+        columns, told = columns_of(models, configuration.columns.values())
+        refuse_who_cannot_tell(told, judges)
         families = shared_families(configuration.judges.values(), configuration.edit_models.values())
         seen = with_clusters([_with_fault(sample, judges) for sample in chosen])
         if section.on_bad_sample == "error":
@@ -128,7 +126,11 @@ class Experiment:
             refuse_nothing(seen)
         if told and (follower := next((sample for sample in seen if sample.follows), None)):
             raise ConfigurationError(
-                Text("sample {} follows another; `rounds` and `rewrite` are for samples that do not", follower.id)
+                Text(
+                    "sample {} follows another; such a sample cannot have {: or }",
+                    follower.id,
+                    [f"`{key}`" for key in configuration.columns],
+                )
             )
         made = cls(
             samples=seen,
@@ -149,7 +151,7 @@ class Experiment:
             made = made.with_as_many_controls_as_show_it()
         for one in configuration.edit_models.values():
             _refuse_what_it_does_not_do(made, one, folder)
-        _refuse_wordless(made)
+        refuse_wordless(told, made.asked)
         for one in configuration.judges.values():
             _refuse_probabilities(made, one, folder)
         for judge in judges:
@@ -387,19 +389,9 @@ class Experiment:
 
     @cached_property
     def makers(self) -> dict[str, str]:
-        """For each column, by its name, a digest of all that makes its edits, whatever it is called: the edit model and
-        its seed, and of one that is told a judge's words also the judge, its questions, and what is done with them.
-        Columns of two runs that have the same one are the same."""
-        judges = {judge.name: judge for judge in self.judges}
-        found: dict[str, str] = {}
-        for model in self.edit_models:
-            told: list[object] = []
-            if model.name in self.told:
-                of = self.told[model.name]
-                before = found[of.before] if of.before else ""
-                told = [before, of.source, of.template, of.stop, _who_is_asked(judges[of.judge])]
-            found[model.name] = digest([model.digest, model.seed, *told])
-        return found
+        """For each column, by its name, a digest of all that makes its edits: columns of two runs with the same one are
+        the same, whatever they are called."""
+        return makers(self.edit_models, self.told, self.judges)
 
     @cached_property
     def critics(self) -> frozenset[str]:
@@ -516,91 +508,6 @@ class Experiment:
 
 
 # -- from a configuration --
-
-
-def columns_of(
-    configuration: Configuration, models: Sequence[Identity]
-) -> tuple[tuple[Identity, ...], dict[str, Told]]:
-    """Returns each edit model, as it is and with its instructions rewritten, and after each its further rounds."""
-    columns: list[Identity] = []
-    told: dict[str, Told] = {}
-    rounds = configuration.rounds
-    for model in models:
-        for rewriter in ("", *configuration.rewrite):
-            first = model if not rewriter else replace(model, name=f"{model.name}+{rewriter}")
-            columns.append(first)
-            if first is not model:
-                told[first.name] = Told(edit_model=model.name, judge=rewriter)
-            before = first
-            for number in range(2, rounds.max + 1) if rounds else ():
-                column = replace(model, name=f"{first.name}@{number}")
-                assert rounds is not None
-                told[column.name] = Told(
-                    edit_model=model.name,
-                    judge=rounds.critic,
-                    before=before.name,
-                    round=number,
-                    source=rounds.source,
-                    template=rounds.template,
-                    stop=rounds.stop,
-                )
-                columns.append(column)
-                before = column
-    return tuple(columns), told
-
-
-def _refuse_who_cannot_tell(configuration: Configuration, judges: Sequence[AskedJudge]) -> None:
-    """Raises `ConfigurationError` for a critic without words, a judge that cannot rewrite or should not, and if no
-    judge is left to score the edits."""
-    rewriters = {*configuration.rewrite}
-    critic = configuration.rounds.critic if configuration.rounds else ""
-    names = [judge.name for judge in judges]
-    for judge in judges:
-        if judge.name == critic and (not judge.of_one or judge.measures):
-            raise ConfigurationError(
-                Text("rounds.critic: {} is not asked about one edit, so it has no critique; name another judge", critic)
-            )
-        if judge.before_edits != (judge.name in rewriters):
-            raise ConfigurationError(
-                Text(
-                    "{}: a judge that rewrites instructions is written under `rewrite`, with a protocol that is asked "
-                    "before there is an edit (`type: rewriting`), and no other judge is",
-                    judge.name,
-                )
-            )
-    for judge in judges:
-        if critic and judge.name != critic and _who_is_asked(judge) == _who_is_asked(judges[names.index(critic)]):
-            raise ConfigurationError(
-                Text("{} is {} under another name, so it cannot say what its critiques are worth", judge.name, critic)
-            )
-    told = rewriters | ({critic} if critic else set())
-    if told and all(judge.name in told for judge in judges):
-        raise ConfigurationError(
-            Text(
-                "{} tells the edit models what to do, and would be the only judge of the result: they do what it "
-                "says, so it would overrate the gain; add another judge",
-                sorted(told),
-            )
-        )
-
-
-def _who_is_asked(judge: AskedJudge) -> tuple[object, ...]:
-    """Returns a judge and its protocol, except for its name."""
-    return judge.model.digest, judge.protocol_name, judge.section.class_path, judge.question_parameters(), judge.texts
-
-
-def _refuse_wordless(experiment: Experiment) -> None:
-    """Raises `ConfigurationError` for a critic that answers in bare numbers only."""
-    for told in experiment.told.values():
-        forms = {one.question.form for asked in experiment.asked[told.judge] for one in asked}
-        if forms and forms <= {*NO_WORDS}:
-            raise ConfigurationError(
-                Text(
-                    "{} gives bare numbers, which tell an edit model nothing; give it a protocol with words "
-                    "(`answer: reason_then_score`)",
-                    told.judge,
-                )
-            )
 
 
 def _refuse_what_it_does_not_do(experiment: Experiment, section: ModelSection, folder: Path) -> None:

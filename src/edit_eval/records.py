@@ -66,8 +66,6 @@ class Status(str, Enum):
 
 CONTROL = "control:"
 """Prefix of `edit_model` in a judgement that is about no edit; the rest says what is judged."""
-REWRITE = "rewrite"
-"""The rest for a judge that was asked for another instruction, before there was an edit."""
 EDIT_LOST = tuple(status for status in Status if status.ending is Ending.NO_EDIT)
 """Statuses of an edit that failed."""
 DECLINED = tuple(status for status in Status if status.ending is Ending.DECLINED)
@@ -192,7 +190,7 @@ class Told:
     edit_model: str
     """The edit model's name in the configuration."""
     judge: str
-    """The judge whose words are used: the critic of a round, or the rewriter of instructions."""
+    """The judge whose words are used."""
     before: str = ""
     """The column whose edit the judge was shown; empty: it was asked before there was one."""
     round: int = 1
@@ -317,13 +315,11 @@ class Judgement:
         return "\n\n".join(one.text for reading in self.readings for one in reading.values() if one.text)
 
     @property
-    def kind(self) -> Literal["edit", "battle", "control", "rewriting"]:
-        """What was judged: an edit, two of them, a control, or a sample before there was an edit."""
+    def kind(self) -> Literal["edit", "battle", "control"]:
+        """What was judged: an edit, two of them, or what no edit model made, a control or a sample without an edit."""
         if self.other:
             return "battle"
-        if not self.edit_model.startswith(CONTROL):
-            return "edit"
-        return "rewriting" if self.edit_model == f"{CONTROL}{REWRITE}" else "control"
+        return "control" if self.edit_model.startswith(CONTROL) else "edit"
 
     @property
     def asked(self) -> int:
@@ -502,6 +498,21 @@ class Spent:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ExaminedJudge:
+    """What is known of a judge beside its scores, as documents have it (docs/records.md, `judges`)."""
+
+    line: str
+    """In English: `audited 2026-11-21: passed`, or `not audited`."""
+    ended: str
+    """How its examination ended: `passed`, `limited` or `failed`; `other_language` if it says nothing of instructions
+    in this one; `not_audited`, and any other word, if there is none."""
+    retest_sd: float | None = None
+    """Its own noise: standard deviation of an edit's scores when it is asked again, in points; None: not known."""
+    details: Any = None
+    """The examiner's own document, which it alone reads."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Results:
     """All records of a run: statistics and reports read nothing else.
 
@@ -537,7 +548,7 @@ class Results:
     """How each of the `edit_models` that gets a judge's words gets them."""
     critiques: tuple[Judgement, ...] = ()
     """Judgements by those judges: left out of every number but the round that they would choose. Those from before
-    there was an edit have `control:rewrite` as their edit model."""
+    there was an edit are of no edit model (`control:`)."""
     rounds: int = 1
     """Number of rounds of battles, if a design is extended."""
     published: Mapping[tuple[str, str], Mapping[str, float | str]] = field(default_factory=dict)
@@ -565,8 +576,8 @@ class Results:
     """Versions, devices and revisions recorded by the last start."""
     about: Mapping[str, str] = field(default_factory=dict)
     """The benchmark's description of itself: `source`, `licence`, and anything else a reader should know."""
-    examined: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """For each judge that can be examined, what is known of it: see docs/records.md (`judges`)."""
+    examined: Mapping[str, ExaminedJudge] = field(default_factory=dict)
+    """For each judge that can be examined, what is known of it."""
     notes: tuple[str, ...] = ()
     """Warnings for the reader: odd samples, damaged lines, changed libraries, mixed GPUs."""
 

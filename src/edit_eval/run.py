@@ -1,4 +1,4 @@
-"""A run, read from its records. As a program it draws the report of the given run."""
+"""A run, read from its records, and runs compared: who is better, by every judge that they have in common."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Unpack
 
 from edit_eval.config.schema import Configuration
-from edit_eval.errors import EditEvalError, RunDirectoryError, Unscored
+from edit_eval.errors import ConfigurationError, EditEvalError, RunDirectoryError, Unscored
 from edit_eval.evaluation import EvaluationOptions, carry_out
 from edit_eval.experiment import Experiment
 from edit_eval.json_values import Unchecked
@@ -20,12 +20,14 @@ from edit_eval.reporting.analyses import RunRecords, computed, summary_of
 from edit_eval.reporting.language import said, spoken
 from edit_eval.reporting.page.drawing_apart import draw_apart, page_of, to_send
 from edit_eval.reporting.scores import frame
-from edit_eval.reporting.verdict import answer_lines
+from edit_eval.reporting.verdict import answer_lines, of_comparison
 from edit_eval.statistics.aggregates import RequiredCoverage
+from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.means import MeanScore, chosen, means, the_mean
 from edit_eval.statistics.summary import Summary
+from edit_eval.store.comparable import compare_runs
 from edit_eval.store.examined import Examination, examined
-from edit_eval.store.joined import joined
+from edit_eval.store.joined import joined, judges_apart
 from edit_eval.store.provenance import mixed_environments
 from edit_eval.store.run_directory import RunDirectory, of_ledger
 from edit_eval.store.run_folders import damaged, recorded
@@ -151,7 +153,7 @@ class Run:
             stored=stored,
             joined=turns,
             told=experiment.told,
-            critiques=(*(one for one in found["critique"] if one.status is not Status.SKIPPED), *found["rewriting"]),
+            critiques=tuple(critique for critique in found["critique"] if critique.status is not Status.SKIPPED),
             rounds=table.rounds,
             published=self._published(judgements),
             certificates={
@@ -170,7 +172,7 @@ class Run:
             resolved={} if self._damaged else directory.resolved(),
             environment=directory.environment(),
             about=experiment.about,
-            examined={judge: one.as_plain() for judge, one in self.examined.items()},
+            examined={judge: one.document for judge, one in self.examined.items()},
             notes=tuple(filter(None, self._notes())),
         )
 
@@ -376,3 +378,41 @@ def analyse(name: str, *sources: Any, **parameters: Any) -> Analysed:
 def run_at(run: str | Path | Run) -> Run:
     """Returns the run in a folder, or the one that is given."""
     return run if isinstance(run, Run) else Run(Path(run))
+
+
+class ShownComparison(Comparison):
+    """A comparison; prints who wins, and is shown with its tables in a notebook."""
+
+    def __repr__(self) -> str:
+        return "\n".join(map(said, answer_lines(of_comparison(self))))
+
+    def _repr_html_(self) -> str:
+        from edit_eval.reporting.page.notebook import comparison_html
+
+        return comparison_html(self)
+
+
+def compare(
+    runs: str | Path | Run | Sequence[str | Path | Run],
+    *,
+    score: str | None = None,
+    detect: float | None = None,
+    margin: float | None = None,
+    allow_unscored: float | None = None,
+) -> Comparison:
+    """Compares runs, or the edit models within one run, by every judge that they have in common.
+
+    By the headline of each judge, or by its score of that name. With `detect` it also says how many samples would show
+    a true difference of that many points. Its `gate` says whether any is worse than the first; with `margin`, whether
+    all are shown to be less than that many points worse. It only passes what would pass for every possible missing
+    score, except for those of a share `allow_unscored` of the samples, which it leaves out. Raises `ConfigurationError`
+    for runs that cannot be compared, with what differs, and `RunDirectoryError` for a folder that is no run."""
+    given = [runs] if isinstance(runs, str | Path | Run) else runs
+    made = [run_at(run) for run in given]
+    try:
+        found = compare_runs(made, score=score, detect=detect, margin=margin, allow_unscored=allow_unscored)
+        return ShownComparison(**vars(found))
+    except ConfigurationError as error:
+        for line in judges_apart(made):
+            error.add_note(Text("{}; `edit-eval agreement {: }` says more", line, (str(run.path) for run in made)))
+        raise

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))  # for the module beside this one: pytest imports by path
-
-from five_dimension_files import Place
+from benchmarks.five_dimension_files import Place
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from five_dimension_files import picture
 
+from benchmarks.five_dimension_files import picture
 from edit_eval.benchmarks import authors_files
 from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.config.loading import load_configuration

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from five_dimension_files import Place, encoded, item, picture
 from PIL import Image
 from pydantic import TypeAdapter, ValidationError
 
+from benchmarks.five_dimension_files import Place, encoded, item, picture
 from edit_eval.benchmarks.five_dimensions import FiveDimensions
 from edit_eval.errors import ConfigurationError
 from edit_eval.pictures import open_picture

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from five_dimension_files import Place, item
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from benchmarks.five_dimension_files import Place, item
 from edit_eval.benchmarks.json_items import BenchmarkItem, ItemReader
 from edit_eval.errors import ConfigurationError, EditEvalError
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from authors_files import Authors
-from five_dimension_files import picture
 
+from benchmarks.authors_files import Authors
+from benchmarks.five_dimension_files import picture
 from edit_eval import evaluate
 from edit_eval.benchmarks.people_choices import MMRB2, EditRewardBench, GenAIBench
 from edit_eval.reporting.analyses import section_of

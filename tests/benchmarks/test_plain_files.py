@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from authors_files import Authors
-from five_dimension_files import picture
 
+from benchmarks.authors_files import Authors
+from benchmarks.five_dimension_files import picture
 from edit_eval.benchmarks.file_tree import FileTree
 from edit_eval.benchmarks.parquet_rows import parquet_files
 from edit_eval.benchmarks.plain_files import PlainFiles

@@ -106,7 +106,7 @@ def test_what_a_chosen_sample_follows_is_chosen_in_the_benchmarks_order() -> Non
         ({"limit": 1}, [0, 1, 4]),
         ({"sample_ids": ["s3"]}, [3]),
     ):
-        assert [one.index for one in select(turns, **filters)] == chosen  # type: ignore[arg-type]
+        assert [one.index for one in select(turns, **filters)] == chosen
 
 
 def test_a_benchmark_without_any_tags_says_so() -> None:

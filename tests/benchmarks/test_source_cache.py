@@ -17,11 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from five_dimension_files import Place, encoded, item, picture
 from PIL import Image
 
+from benchmarks.five_dimension_files import Place, encoded, item, picture
 from edit_eval.benchmarks import json_items, source_cache
 from edit_eval.errors import ConfigurationError, Stopped
+from edit_eval.pictures import checked_picture
 from edit_eval.records import Sample
 
 
@@ -117,11 +118,10 @@ class TestTheCache:
     def decoded(self, monkeypatch: pytest.MonkeyPatch) -> list[int]:
         """How often a picture was decoded: one entry each."""
         calls: list[int] = []
-        real = source_cache.checked_picture
 
         def counted(*args: Any, **options: Any) -> Any:
             calls.append(1)
-            return real(*args, **options)
+            return checked_picture(*args, **options)
 
         monkeypatch.setattr(source_cache, "checked_picture", counted)
         return calls

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from five_dimension_files import picture
 from PIL import Image
 
+from benchmarks.five_dimension_files import picture
 from edit_eval.benchmarks.selection import refuse_bad
 from edit_eval.benchmarks.table import TableBenchmark, ids_of
 from edit_eval.config.loading import load_configuration

@@ -14,6 +14,8 @@ import pytest
 
 pytest.importorskip("ray")
 
+import ray
+
 from edit_eval.guests.ray import gateway as ray_gateway
 from edit_eval.guests.ray.agent import GATEWAY, HEAR_BYTES, HEAR_SECONDS, Frames
 from edit_eval.guests.ray.gateway import (
@@ -49,7 +51,7 @@ class Made(Gateway):
 
 @pytest.fixture
 def gateway(monkeypatch: pytest.MonkeyPatch) -> Iterator[Made]:
-    monkeypatch.setattr(ray_gateway.ray, "kill", lambda agent: None)
+    monkeypatch.setattr(ray, "kill", lambda agent: None)
     made = Made()
     yield made
     made._carriers.shutdown()
@@ -110,7 +112,7 @@ def looking(gateway: Made, monkeypatch: pytest.MonkeyPatch) -> Made:
     """A gateway that can begin agents of which no actor comes."""
     agent = SimpleNamespace(hear=SimpleNamespace(remote=gateway._hears))
     maker = SimpleNamespace(options=lambda **more: SimpleNamespace(remote=lambda *about: agent))
-    monkeypatch.setattr(ray_gateway.ray, "remote", lambda what: maker)
+    monkeypatch.setattr(ray, "remote", lambda what: maker)
     monkeypatch.setattr(ray_gateway, "free_gpus", lambda one: 2)
     monkeypatch.setattr(ray_gateway, "LOOK_EVERY", 0.0)
     gateway._peers.clear()
@@ -165,8 +167,8 @@ def test_a_picture_is_kept_when_it_has_the_size_that_was_said(
     gateway: Made, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, stored: int | None, data: Any, kept: bool
 ) -> None:
     fetched: list[Any] = []
-    monkeypatch.setattr(ray_gateway.ray, "wait", lambda some, **more: (some, []))
-    monkeypatch.setattr(ray_gateway.ray, "get", lambda one, **more: (fetched.append(one), data)[1])
+    monkeypatch.setattr(ray, "wait", lambda some, **more: (some, []))
+    monkeypatch.setattr(ray, "get", lambda one, **more: (fetched.append(one), data)[1])
     monkeypatch.setattr(ray_gateway, "get_object_locations", lambda some: {some[0]: {"object_size": stored}})
     gateway._fetch(1, 5, "picture", 7, str(tmp_path / "edit.png"), 9)
     gateway._to_do.get_nowait()()
@@ -179,8 +181,8 @@ def test_a_picture_is_kept_when_it_has_the_size_that_was_said(
 def test_a_picture_that_comes_when_its_machine_was_lost_is_not_written_over_anothers(
     gateway: Made, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(ray_gateway.ray, "wait", lambda some, **more: (some, []))
-    monkeypatch.setattr(ray_gateway.ray, "get", lambda one, **more: b"p" * 9)
+    monkeypatch.setattr(ray, "wait", lambda some, **more: (some, []))
+    monkeypatch.setattr(ray, "get", lambda one, **more: b"p" * 9)
     monkeypatch.setattr(ray_gateway, "get_object_locations", lambda some: {some[0]: {"object_size": 9}})
     (tmp_path / "edit.png").write_bytes(b"another's")
     del gateway._peers[1]

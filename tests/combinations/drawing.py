@@ -151,12 +151,12 @@ REFUSALS = (
     Refusal(
         {"turns": 1, "rounds": 2},
         "a turn is made from the edit before it, and so is a round: which of the two a critique is about is not said",
-        "`rounds` and `rewrite` are for samples that do not",
+        "such a sample cannot have `rounds`",
     ),
     Refusal(
         {"turns": 1, "rewrite": 1},
         "a rewriter sees a source, and the source of a later turn is an edit",
-        "`rounds` and `rewrite` are for samples that do not",
+        "such a sample cannot have `rewrite`",
     ),
     Refusal(
         {"arena": "all", "models": 1, "scorer": 1}, "one edit has nothing to meet", "compares the edits of two models"

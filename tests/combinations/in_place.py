@@ -23,13 +23,14 @@ from unittest import mock
 
 import typer.main
 
-from edit_eval import cli, command_line, evaluation
+from edit_eval import cli, evaluation
 from edit_eval.endpoints import client
 from edit_eval.execution.contract import Event, Gpu, WorkerSpecification
 from edit_eval.pictures import check_edit, own_copy, write_png
 from edit_eval.reporting.page import drawing_apart, files
 from edit_eval.run import Run
 from edit_eval.statistics import intervals
+from edit_eval.verbs import command_line
 from edit_eval.workers.failures import kind_of, one_line
 from edit_eval.workers.messages import Message
 from edit_eval.workers.model_class import _ExactLoader, find_class, make_parameters
@@ -194,17 +195,18 @@ def without_processes(disturb: Disturb = lambda begun: None, *, page: bool = Fal
     """Within its block runs have workers in this process, and draw their reports there: with the page, which takes
     longer than all else, or without."""
 
-    def draw(path: Path) -> None:
+    def draw(path: Path) -> tuple[int, str]:
         run = Run(path)
         if page:
-            files.draw(run.results, run.summary, run.path, language=run.language)
-        else:
-            (path / "report").mkdir(exist_ok=True)
-            files.write_tables(run.results, run.summary, path / "report", language=run.language)
+            return files.draw(run.results, run.summary, run.path, language=run.language), ""
+        (path / "report").mkdir(exist_ok=True)
+        files.write_tables(run.results, run.summary, path / "report", language=run.language)
+        return 0, ""
 
     with (
         mock.patch.object(evaluation, "driver_of", return_value=InPlace(disturb)),
-        mock.patch.object(drawing_apart, "draw_apart", draw),
+        mock.patch.object(drawing_apart, "_can_be_copied", return_value=True),
+        mock.patch.object(drawing_apart, "_in_a_copy", draw),
         mock.patch.object(_ExactLoader, "source_to_code", COMPILED),
         mock.patch.object(client, "FIRST_PAUSE", 0.001),
     ):

@@ -212,7 +212,7 @@ class Judge:
         if request.edit_model.startswith("control:"):
             return f"{'Score: ' * (own.name == 'critic')}{OF_A_CONTROL:.3f}"
         if len(shown) == 2:
-            said = prefers(own.salt, own.name, *shown, request.repeat, request.reading, own.bad)
+            said = prefers(own.salt, own.name, shown[0], shown[1], request.repeat, request.reading, own.bad)
             fields = json.loads(request.schema)["properties"]
             return (
                 "hm"

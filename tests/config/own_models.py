@@ -204,7 +204,7 @@ class Unannotated(Editor):
     class Parameters:
         __pydantic_config__: ClassVar[dict[str, str]] = FORBID
 
-        size: NoSuchType = None  # noqa: F821
+        size: NoSuchType = None  # type: ignore[name-defined]  # noqa: F821
 
 
 class Checks(Editor):

@@ -1,14 +1,11 @@
 from __future__ import annotations
 
-import re
 import sys
 import sysconfig
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from edit_eval.config import components
 from edit_eval.config.components import (
     KINDS,
     METHODS,
@@ -19,7 +16,6 @@ from edit_eval.config.components import (
     describe,
     import_class,
     known,
-    locate,
     normalise_class_path,
     own_source,
 )
@@ -36,7 +32,9 @@ def test_every_built_in_name_is_a_class_of_its_kind(kind: Kind, name: str) -> No
     cls = import_class(kind, built_in()[kind][name])
     assert all(callable(getattr(cls, method)) for method in METHODS[kind])
     nested = parameters_of(cls)
-    assert kind == "section" or (nested is None) == (kind in ("verb", "driver", "examiner", "lender"))
+    assert kind == "section" or (nested is None) == (
+        kind in ("verb", "driver", "examiner", "lender", "columns", "subject")
+    )
     loose = kind in ("analysis", "section", "option")
     assert nested is None or loose or nested.__pydantic_config__["extra"] == "forbid"
     description = next(one for one in describe(name) if one.kind == kind)
@@ -52,49 +50,6 @@ def test_the_list_imports_nothing() -> None:
     assert entries["testing"].summary.startswith("Tints the source")
     assert entries["testing"].origin == "built in"
     assert "edit_eval.testing.fake_models" not in sys.modules
-
-
-@pytest.fixture
-def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The folder of a package like ours, with nothing in it."""
-    for folder in components.FOLDERS:
-        (tmp_path / "edit_eval" / folder).mkdir(parents=True)
-    monkeypatch.setattr(components, "__file__", str(tmp_path / "edit_eval" / "config" / "components.py"))
-    components._of_files.cache_clear()
-    yield tmp_path / "edit_eval"
-    components._of_files.cache_clear()
-
-
-def test_a_file_registers_what_is_in_it(package: Path) -> None:
-    (package / "benchmarks" / "one.py").write_text(
-        'import no_such_module\n\nREGISTERED = {\n    "one": "One",\n    "protocol:two": "Two",\n}\n'
-    )
-    (package / "testing" / "more").mkdir()
-    (package / "testing" / "more" / "fake.py").write_text('\nREGISTERED = {"judge:one": "Fake"}\n')
-    (package / "judges" / "none.py").write_text("registered = REGISTERED = {}\n")
-    assert {one[:3] for one in components._of_files()} == {
-        ("benchmark", "one", "edit_eval.benchmarks.one:One"),
-        ("judge", "one", "edit_eval.testing.more.fake:Fake"),
-        ("protocol", "two", "edit_eval.benchmarks.one:Two"),
-    }
-
-
-@pytest.mark.parametrize(
-    ("folder", "text"),
-    [("judges", '{"a": B}'), ("testing", '{"a": "B"}'), ("judges", '{"juge:b": "B"}'), ("judges", '{"b"}')],
-)
-def test_what_cannot_be_registered(package: Path, folder: str, text: str) -> None:
-    (package / folder / "y.py").write_text(f"\nREGISTERED = {text}\n")
-    line = f'edit_eval.{folder}.y: REGISTERED must be {{"name": "ClassName"}}, as literals'
-    with pytest.raises(ConfigurationError, match=f"^{re.escape(line)}"):
-        built_in()
-
-
-def test_two_files_of_ours_that_claim_a_name(package: Path) -> None:
-    for name in ("x", "y"):
-        (package / "judges" / f"{name}.py").write_text('\nREGISTERED = {"a": "A"}\n')
-    with pytest.raises(ConfigurationError, match="`a` is a judge of edit-eval and edit-eval"):
-        locate("judge", "a")
 
 
 @pytest.mark.parametrize(

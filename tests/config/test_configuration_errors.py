@@ -103,7 +103,7 @@ def test_a_secret_is_refused_and_never_repeated(folder: Path, key: str) -> None:
         ({"reward_model": {"params": {"base_url": "https://me:sk-CANARY@host/v1"}}}, ()),
     ):
         with pytest.raises(ConfigurationError, match="do not put secrets") as caught:
-            load_configuration(source, overrides=overrides)  # type: ignore[arg-type]
+            load_configuration(source, overrides=overrides)
         assert "CANARY" not in str(caught.value) + "".join(getattr(caught.value, "__notes__", []))
 
 

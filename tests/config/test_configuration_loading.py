@@ -287,9 +287,9 @@ def test_an_option_that_is_none_is_refused(load: Callable[..., Configuration]) -
 def test_it_does_not_change(load: Callable[..., Configuration]) -> None:
     configuration = load()
     with pytest.raises(ValidationError):
-        configuration.evaluation.readings = 3  # type: ignore[misc]
+        configuration.evaluation.readings = 3
     with pytest.raises(ValidationError):
-        configuration.name = "x"  # type: ignore[misc]
+        configuration.name = "x"
 
 
 def test_no_secret_is_written(load: Callable[..., Configuration]) -> None:

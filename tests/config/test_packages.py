@@ -20,10 +20,9 @@ from edit_eval.config.components import KINDS, built_in, describe, known, locate
 from edit_eval.config.identity import Identity, identity
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import BenchmarkError, ConfigurationError
-from edit_eval.experiment import load_samples
+from edit_eval.experiment import CONTROLS, load_samples
 from edit_eval.reporting.analyses import summary_of
 from edit_eval.store.examined import examined, take_examinations
-from edit_eval.store.subjects.controls import CONTROLS
 from reporting.reported_runs import build_run
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "package"
@@ -142,16 +141,15 @@ def test_the_list_imports_nothing(installed: Path) -> None:
     assert "my_benchmark" not in sys.modules
 
 
-def test_our_guests_come_by_the_same_door() -> None:
+def test_ours_come_by_the_same_door() -> None:
     (own,) = [one for one in importlib.metadata.distributions() if one.name == "edit-eval"]
     points = {one.name: one.value for one in own.entry_points if one.group == "edit_eval.components"}
     kinds = {name.partition(".")[0] for name in points}
     assert kinds == {*KINDS} - {"control"}, "each way but one is taken by one of ours"
     for point, value in points.items():
         kind, _, name = point.partition(".")
-        assert built_in()[kind][name] == value  # type: ignore[index]
-        assert value.startswith("edit_eval.guests.")
-        assert {one.name: one.origin for one in known(kind)}[name] == "built in"  # type: ignore[arg-type]
+        assert built_in()[kind][name] == value
+        assert {one.name: one.origin for one in known(kind)}[name] == "built in"
 
 
 def written_to_its_end(diary: Path) -> list[str]:

@@ -14,11 +14,12 @@ from edit_eval.config.base_system import PASSED_OVER, REFUSED, TYPES
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.placement import PLACEMENT_KEYS, Placement
 from edit_eval.config.schema import EvaluationSection, ExecutionSection, Filters, ProtocolSection
-from edit_eval.config.sections import BENCHMARK_KEYS, MODEL_KEYS, PROMPT_KEYS, TOP_KEYS
+from edit_eval.config.sections import BENCHMARK_KEYS, MODEL_KEYS, PROMPT_KEYS, top_keys
 from edit_eval.config.shipped import file_of, shipped, summary
 from edit_eval.config.yaml_text import parse
 from edit_eval.edit_models.diffusers import DiffusersModel
-from edit_eval.edit_models.release_table import RELEASES, Release
+from edit_eval.edit_models.presets import Release
+from edit_eval.edit_models.release_table import RELEASES
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.advice.prediction import durations_of
 from edit_eval.guests.init.models import look_at_model
@@ -180,7 +181,7 @@ def test_every_other_key_is_documented() -> None:
         assert f"| `{name}` |" in PAGE, name
     rubric = parameters.names_of(components.import_class("protocol", components.built_in()["protocol"]["rubric"]))
     assert list(_rows("### The keys of `rubric`")) == list(rubric)
-    for key in (*TOP_KEYS, *PLACEMENT_KEYS, "seed", *TYPES):
+    for key in (*top_keys(), *PLACEMENT_KEYS, "seed", *TYPES):
         assert f"`{key}" in PAGE or f": {key}`" in PAGE, key
     assert set(_rows("### `params`: where and how a model runs")) <= {*PLACEMENT_KEYS, "seed"}
 

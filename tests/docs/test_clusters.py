@@ -99,7 +99,7 @@ def test_the_pods_of_a_job_know_how_many_they_are() -> None:
     variables = {one["name"]: one["value"] for one in container["env"]}
     shard = read_shard("auto", {**variables, "JOB_COMPLETION_INDEX": "3"})
     assert (shard.number, shard.count) == (4, job["completions"])
-    grace = int(re.search(r"--grace ([0-9]+)", container["args"][0])[1])  # type: ignore[index]
+    grace = int(re.search(r"--grace ([0-9]+)", container["args"][0])[1])
     assert grace < job["template"]["spec"]["terminationGracePeriodSeconds"]
 
 

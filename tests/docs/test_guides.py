@@ -14,8 +14,8 @@ import yaml
 
 from documented_blocks import DOCS, Block, blocks, commands, done, follow, hold, number_of_words
 from edit_eval import cli
-from edit_eval.command_line import command_of
 from edit_eval.config.loading import load_configuration
+from edit_eval.verbs.command_line import command_of
 
 ROOT = DOCS.parent
 RUN = ("sh", "python", "yaml")

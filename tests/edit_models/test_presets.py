@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
+from edit_eval.config.identity import identity
 from edit_eval.config.loading import load_configuration
 from edit_eval.edit_models.diffusers import PARTS, DiffusersModel
 from edit_eval.edit_models.preset_table import PIPELINE, PIPELINES
 from edit_eval.edit_models.presets import PROMPTS, settle, size_for
 from edit_eval.edit_models.release_table import RELEASES
 from edit_eval.errors import ConfigurationError
-from edit_eval.experiment import identity
 
 Parameters = DiffusersModel.Parameters
 JOY = "jdopensource/JoyAI-Image-Edit-Diffusers"

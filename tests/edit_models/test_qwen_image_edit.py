@@ -487,7 +487,7 @@ def given_token_types(pipeline: Any) -> None:
     made: list[Any] = []
     processor, encoder = pipeline.processor, pipeline.text_encoder
 
-    class Watched(type(processor)):  # type: ignore[misc]
+    class Watched(type(processor)):
         def __call__(self, *args: Any, **keywords: Any) -> Any:
             inputs = super().__call__(*args, **keywords)
             made.append(inputs["mm_token_type_ids"])

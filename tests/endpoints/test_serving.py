@@ -267,8 +267,8 @@ class TestPort:
 
 
 def line(engine: str, route: str = "chat", *args: Any, devices: int = 1, memory: float | None = None) -> str:
-    serve = Serve(engine, list(args), memory=memory)  # type: ignore[arg-type]
-    one = Server(serve, route, "Org/Model", devices, ServerEnvironment("/envs/e/bin/python"))  # type: ignore[arg-type]
+    serve = Serve(engine, list(args), memory=memory)
+    one = Server(serve, route, "Org/Model", devices, ServerEnvironment("/envs/e/bin/python"))
     one.port = 4567
     python, option, program, entry, *words = one.command()
     assert (python, option, program) == ("/envs/e/bin/python", "-c", RUN)

@@ -348,7 +348,7 @@ def test_a_run_says_what_it_chose_and_keeps_it(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(devices, "free_host_memory", lambda: 3 * GIB)
     ears = Ears()
     source = configuration(tmp_path, execution={"pilot": False})
-    made = evaluate(source, run_dir=tmp_path / "run", report=False, spectator=ears)  # type: ignore[arg-type]
+    made = evaluate(source, run_dir=tmp_path / "run", report=False, spectator=ears)
     said = [note for note in ears.notes if "auto is" in note]
     room = "3.0 GiB of host memory are free, and a load takes up to 1.0 GiB of it (libraries)"
     assert said == [f"load_concurrency: auto is 2 here: {room}"], "that workers on the CPU take turns is no news"

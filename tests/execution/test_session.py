@@ -58,7 +58,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, Clock]:
         patches.setenv("SOME_SETTING", CANARY)
         for limit in (2, 3):
             source["benchmark"]["limit"] = limit
-            made = evaluate(source, run_dir=folder / "run", spectator=clock, report=False)  # type: ignore[arg-type]
+            made = evaluate(source, run_dir=folder / "run", spectator=clock, report=False)
     return made, clock
 
 
@@ -118,7 +118,7 @@ def test_a_driver_brings_the_machine_on_which_everything_runs(tmp_path: Path) ->
     session = Session(loaded, driver)
     session.refuse_what_cannot_load(matrix)
     directory.begin()
-    session.run(matrix, directory, Clock(), data.samples)  # type: ignore[arg-type]
+    session.run(matrix, directory, Clock(), data.samples)
     directory.end()
     assert session.layout.devices == ("cuda:0", "cuda:1", "cuda:2")
     assert {edit.device for edit in matrix.edits} == {*session.layout.devices}

@@ -281,6 +281,8 @@ class ShortOfMemory(Plain):
         short: list[str] = field(default_factory=list)
         """Numbers of GPUs."""
 
+    parameters: Parameters
+
     def load(self, devices: Any) -> None:
         """Each process knows its GPU."""
         self.is_short = os.environ["CUDA_VISIBLE_DEVICES"] in self.parameters.short

@@ -10,12 +10,11 @@ from pathlib import Path
 import pytest
 
 from documents import plain
-from edit_eval.comparing import compare
 from edit_eval.records import Status
 from edit_eval.reporting.results_sheet import print_summary
 from edit_eval.reporting.status import status_document
 from edit_eval.reporting.terminal_text import stdout_console
-from edit_eval.run import Run
+from edit_eval.run import Run, compare
 from edit_eval.store.journal import Damage, read, seal
 from edit_eval.store.run_directory import RunDirectory
 from faults.faulty_runs import TWO_QUESTIONS, Ears, copied, images, lines, report_of, run, verdicts

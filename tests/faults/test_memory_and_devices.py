@@ -67,7 +67,7 @@ def test_after_a_device_side_assert_the_process_is_another(tmp_path: Path, undis
     assert {e.status for e in made.results.edits} == {Status.OK}
     charged = [r for r in lines(made.path, "edits") if r["status"] == "pending"]
     assert [r["sample_id"] for r in charged] == [sample_id(2)], "nobody else pays"
-    assert [v[5:7] for v in verdicts(made)] == [v[5:7] for v in verdicts(undisturbed)]  # type: ignore[arg-type]
+    assert [v[5:7] for v in verdicts(made)] == [v[5:7] for v in verdicts(undisturbed)]
 
 
 def test_a_sample_that_always_breaks_the_device_is_set_aside(tmp_path: Path) -> None:

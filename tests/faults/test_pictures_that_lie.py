@@ -192,7 +192,7 @@ def heard(event, arguments):
 sys.addaudithook(heard)
 sys.argv = ["evaluation", sys.argv[1]]
 try:
-    runpy.run_module("edit_eval.drawing", run_name="__main__")
+    runpy.run_module("edit_eval.verbs.drawing", run_name="__main__")
 except SystemExit as end:
     print("ended", end.code)
 """

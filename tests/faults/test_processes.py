@@ -233,7 +233,7 @@ def test_nobody_waits_for_an_event_that_will_never_come(monkeypatch: pytest.Monk
     monkeypatch.setattr(policy._places, "why_leave", lambda replica: "")
     specifications = {(model.key, place): WorkerSpecification("w", model.key, place, "") for place in model.places}
     driver = SimulatedDriver(load=lambda model, device: 1.0, task=lambda model, message: Fate(1.0))
-    engine = Engine(driver, policy, work, Ears(), Ears(), specifications)  # type: ignore[arg-type]
+    engine = Engine(driver, policy, work, Ears(), Ears(), specifications)
     with pytest.raises(Stopped) as stopped:
         engine.run()
     said = str(stopped.value)

@@ -20,7 +20,7 @@ from edit_eval.execution.drivers.local import last_line
 from edit_eval.judges.chat_endpoint import ChatEndpoint
 from edit_eval.pretrained.loading import load_errors
 from edit_eval.privacy import secrets_of
-from edit_eval.workers.process import one_line
+from edit_eval.workers.failures import one_line
 from faults.faulty_runs import faulty, settings
 from judge_server import Asked, JudgeServer, Reply
 from small_benchmark import sample_id

@@ -6,6 +6,7 @@ import errno
 import os
 import shutil
 import signal
+import subprocess
 import threading
 import time
 from pathlib import Path
@@ -15,7 +16,6 @@ import pytest
 
 from edit_eval import evaluate
 from edit_eval.errors import Stopped
-from edit_eval.execution.drivers import local
 from edit_eval.execution.engine import blame
 from edit_eval.records import Status
 from edit_eval.run import Run
@@ -92,7 +92,7 @@ def plug_in(folder: Path, colour: str) -> Path:
 def test_a_plug_in_that_changes_during_the_run_makes_nothing_under_the_old_key(tmp_path: Path) -> None:
     """The worker that replaces a dead one imports another program: it says so instead of working with it."""
     section = {"class_path": f"{plug_in(tmp_path, 'red')}:Mine", "params": {"folder": str(tmp_path)}}
-    section["params"]["device_ids"] = "cpu:1"  # type: ignore[index]
+    section["params"]["device_ids"] = "cpu:1"
 
     def change() -> None:
         assert wait_until(lambda: len(list(tmp_path.glob("made-*"))) == 4)
@@ -227,7 +227,7 @@ def test_a_machine_that_starts_no_more_processes_ends_the_run_and_says_what_to_d
 ) -> None:
     """The limit spares root, so the refusal is played."""
     write_benchmark(tmp_path)
-    real, started = local.subprocess.Popen, 0
+    real, started = subprocess.Popen, 0
 
     def refuse(*arguments: Any, **named: Any) -> Any:
         nonlocal started
@@ -236,7 +236,7 @@ def test_a_machine_that_starts_no_more_processes_ends_the_run_and_says_what_to_d
             raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
         return real(*arguments, **named)
 
-    monkeypatch.setattr(local.subprocess, "Popen", refuse)
+    monkeypatch.setattr(subprocess, "Popen", refuse)
     with pytest.raises(Stopped, match=r"no more processes can be started; `ulimit -u`") as stopped:
         run(tmp_path, edit={"device_ids": "cpu:2"}, judge={"device_ids": "cpu:2"})
     assert stopped.value.exit_code == 4

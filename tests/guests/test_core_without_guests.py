@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -19,7 +20,8 @@ import edit_eval
 
 SOURCE = Path(edit_eval.__file__).parent
 PROJECT = tomllib.loads((SOURCE.parents[1] / "pyproject.toml").read_text("utf-8"))
-POINTS: dict[str, str] = PROJECT["project"]["entry-points"]["edit_eval.components"]
+DOORS: dict[str, dict[str, str]] = PROJECT["project"]["entry-points"]
+POINTS = DOORS["edit_eval.components"]
 GUESTS = sorted(path.name for path in (SOURCE / "guests").iterdir() if (path / "__init__.py").exists())
 [DECLARED] = [
     contract["ignore_imports"]
@@ -51,13 +53,14 @@ def lacking(gone: set[str], whole: Path, place: Path) -> None:
     for guest in gone:
         shutil.rmtree(place / "edit_eval/guests" / guest)
     theirs = tuple(f"edit_eval.guests.{guest}." for guest in gone)
-    left = {name: of for name, of in POINTS.items() if not of.startswith(theirs)}
+    left = {
+        door: [f"{name} = {of}\n" for name, of in points.items() if not of.startswith(theirs)]
+        for door, points in DOORS.items()
+    }
     info = place / "edit_eval-0.1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: edit-eval\nVersion: 0.1.0\n")
-    (info / "entry_points.txt").write_text(
-        "".join(["[edit_eval.components]\n", *(f"{name} = {of}\n" for name, of in left.items())])
-    )
+    (info / "entry_points.txt").write_text("".join(f"[{door}]\n" + "".join(of) for door, of in left.items()))
 
 
 def write_evaluation(folder: Path) -> Path:
@@ -105,13 +108,42 @@ def evaluated(typed: Typed, folder: Path) -> None:
 def test_an_evaluation_needs_no_guest(whole: Path, tmp_path: Path) -> None:
     place = tmp_path / "place"
     lacking(set(GUESTS), whole, place)
+    environment = {**os.environ, "PYTHONPATH": str(place), "EDIT_EVAL_LANG": "en"}
+    forking = [sys.executable, "-c", ONE_BY_ONE]
+    with subprocess.Popen(
+        forking, cwd=tmp_path, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        words_to, ended_from = process.stdin, process.stdout
 
-    def core(*words: object) -> subprocess.CompletedProcess[str]:
-        environment = {**os.environ, "PYTHONPATH": str(place), "EDIT_EVAL_LANG": "en"}
-        asked = [sys.executable, "-m", "edit_eval", *map(str, words)]
-        return subprocess.run(asked, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=900)
+        def core(*words: object) -> subprocess.CompletedProcess[str]:
+            print(json.dumps([*map(str, words)]), file=words_to, flush=True)
+            code = int(ended_from.readline())
+            out, err = ((tmp_path / name).read_text("utf-8") for name in ("out", "err"))
+            return subprocess.CompletedProcess(words, code, out, err)
 
-    evaluated(core, tmp_path)
+        evaluated(core, tmp_path)
+        refuses_what_a_guest_does(core)
+
+
+ONE_BY_ONE = """
+import json, os, runpy, sys
+import edit_eval.cli, edit_eval.run, edit_eval.verbs.drawing, edit_eval.preparation, scipy.special
+for line in sys.stdin:
+    if child := os.fork():
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+        continue
+    sys.argv = ["edit-eval", *json.loads(line)]
+    for stream, name in ((0, os.devnull), (1, "out"), (2, "err")):
+        os.dup2(os.open(name, os.O_RDWR | os.O_CREAT | os.O_TRUNC * bool(stream)), stream)
+    runpy.run_module("edit_eval", run_name="__main__", alter_sys=True)
+    break
+"""
+"""Commands in copies of one process that has all of ours that it may have: each by itself takes a second."""
+
+
+def refuses_what_a_guest_does(core: Typed) -> None:
     listed = json.loads(core("list", "--json").stdout)
     assert listed["analyses"] == listed["problems"] == []
     assert [one["name"] for one in listed["protocols"]] == [
@@ -119,10 +151,9 @@ def test_an_evaluation_needs_no_guest(whole: Path, tmp_path: Path) -> None:
         "criteria",
         "numbers",
         "pairwise",
-        "rewriting",
         "rubric",
     ]
-    for words in (["best-of", "run"], ["demo"], ["run", "demo"]):
+    for words in (["best-of", "run"], ["demo"], ["run", "demo"], ["run", "eval.yaml", "--set", "rounds.critic=kept"]):
         refused = core(*words)
         assert (refused.returncode, len(refused.stderr.splitlines())) == (2, 1), words
     checked = core("doctor", "eval.yaml", "--json")
@@ -134,7 +165,8 @@ def test_an_evaluation_needs_no_guest(whole: Path, tmp_path: Path) -> None:
 
 REST = """
 import contextlib, io, json, runpy, sys
-from edit_eval.config.components import import_class, known
+import edit_eval
+from edit_eval.config.components import import_class, known, locate
 
 def typed(*words):
     sys.argv, out = ["edit-eval", *words], io.StringIO()
@@ -147,11 +179,14 @@ def typed(*words):
 
 assert "compare" in typed("--help")
 listed = typed("list", "--json")
+for name in {*dir(edit_eval)} - {*edit_eval.__all__}:
+    getattr(edit_eval, name)
+assert hasattr(edit_eval, "score") == bool(locate("verb", "score"))
 for one in known("analysis"):
     assert import_class("analysis", one.class_path)
 print(listed)
 """
-"""Help, list, and each analysis imported: all in one process."""
+"""Help, list, names of Python that guests bring, and each analysis imported: all in one process."""
 IN_TURN = """
 import importlib, os, sys
 rest, *places = sys.argv[1:]
@@ -173,25 +208,61 @@ for place in places:
     assert sys.modules["edit_eval"].__file__.startswith(place)
     break
 """
-"""The same in a copy of a process for each guest: it has others' modules, which take a second, and none of ours."""
+"""The same in a copy of a process for each place: it has others' modules, which take a second, and none of ours."""
 
 
-@pytest.fixture(scope="module")
-def places(whole: Path) -> dict[str, Path]:
-    """Guest -> all of ours without it and those that need it, and what that said."""
-    found = {guest: whole.parent / guest for guest in GUESTS}
-    for guest, place in found.items():
-        lacking(without(guest), whole, place)
-    environment = {**os.environ, "EDIT_EVAL_LANG": "en"}
-    subprocess.run([sys.executable, "-c", IN_TURN, REST, *map(str, found.values())], env=environment, check=True)
+COPIES = 8
+
+
+def codes() -> dict[str, frozenset[int]]:
+    """Guest -> the copies of all of ours that it is deleted from, with those that need it.
+
+    Of any two each is somewhere deleted and the other there, but for one that needs the other: so few copies show as
+    much as one for each guest would.
+    """
+    found = dict[str, frozenset[int]]()
+    for guest in sorted(GUESTS, key=lambda guest: -len(without(guest))):
+        needed = {one for one in found if guest in without(one)}
+        size = 3 if len(without(guest)) > 1 else 4
+        found[guest] = next(
+            code
+            for code in map(frozenset, itertools.combinations(range(COPIES), size))
+            if all(found[one] <= code for one in needed)
+            and not any(code <= of or of <= code for one, of in found.items() if one not in needed)
+        )
     return found
 
 
-@pytest.mark.parametrize("guest", GUESTS)
-def test_each_guest_can_be_deleted(guest: str, places: dict[str, Path]) -> None:
-    said = (places[guest] / "out").read_text("utf-8")
-    assert said, (places[guest] / "err").read_text("utf-8")
+@pytest.fixture(scope="module")
+def places(whole: Path) -> list[Path]:
+    """All of ours without some guests and those that need them, and what each of these said."""
+    found = [whole.parent / str(number) for number in range(COPIES)]
+    for number, place in enumerate(found):
+        lacking({guest for guest, code in codes().items() if number in code}, whole, place)
+    environment = {**os.environ, "EDIT_EVAL_LANG": "en"}
+    subprocess.run([sys.executable, "-c", IN_TURN, REST, *map(str, found)], env=environment, check=True)
+    return found
+
+
+def test_of_any_two_guests_each_is_deleted_where_the_other_is_there() -> None:
+    deleted = codes()
+    assert deleted.keys() == {*GUESTS}
+    for guest, other in itertools.permutations(GUESTS, 2):
+        assert deleted[guest] - deleted[other] or other in without(guest), (guest, other)
+    for guest in GUESTS:
+        assert all(deleted[guest] <= deleted[one] for one in without(guest)), "with those that need it"
+
+
+@pytest.mark.parametrize("number", range(COPIES))
+def test_each_guest_can_be_deleted(number: int, places: list[Path]) -> None:
+    """A traceback here names the module that misses one."""
+    said = (places[number] / "out").read_text("utf-8")
+    assert said, (places[number] / "err").read_text("utf-8")
     listed = json.loads(said)
     assert listed["problems"] == []
-    named = {name.partition(".")[2] for name, of in POINTS.items() if f"guests.{guest}." in of}
+    gone = tuple(f"edit_eval.guests.{guest}." for guest, code in codes().items() if number in code)
+    named = {name.removeprefix("analysis.") for name, of in POINTS.items() if of.startswith(gone)}
     assert not named & {one["name"] for one in listed["analyses"]}
+    assert len({one["name"] for one in listed["analyses"]}) == sum(
+        name.startswith("analysis.") and not of.startswith(gone) for name, of in POINTS.items()
+    )

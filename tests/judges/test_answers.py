@@ -23,7 +23,7 @@ from edit_eval.judges.answers import (
     whole_before_the_cut,
 )
 from edit_eval.records import Reading, Status
-from generated_answers import answer
+from judges.generated_answers import answer
 
 
 def score_of(reading):

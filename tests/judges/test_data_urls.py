@@ -14,7 +14,7 @@ from PIL import Image
 
 from edit_eval.judges import chat_endpoint
 from edit_eval.judges.chat_endpoint import DataUrls
-from edit_eval.pictures import open_picture, write_png
+from edit_eval.pictures import open_picture, pixel_digest, write_png
 
 
 @pytest.fixture
@@ -51,8 +51,7 @@ def test_equal_pictures_are_encoded_once_and_others_are_told_apart(encoded: list
 
 def test_a_read_only_picture_is_known_by_itself_until_somebody_paints_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
     counted: list[Any] = []
-    digest = chat_endpoint.pixel_digest
-    monkeypatch.setattr(chat_endpoint, "pixel_digest", lambda one: counted.append(one) or digest(one))
+    monkeypatch.setattr(chat_endpoint, "pixel_digest", lambda one: counted.append(one) or pixel_digest(one))
     urls, shown = DataUrls(), picture(1)
     shown.readonly = 1
     assert urls.of(shown) is urls.of(shown)

@@ -122,7 +122,7 @@ class TestPictures:
         seen: list[list[tuple[int, int]]] = []
         processor = dense._processor
 
-        class Watched(type(processor)):  # type: ignore[misc]
+        class Watched(type(processor)):
             def __call__(self, *, images: list[Image.Image], **keywords: Any) -> Any:
                 seen.append([one.size for one in images])
                 return super().__call__(images=images, **keywords)
@@ -290,7 +290,7 @@ class TestStopping:
         scripts = [[*tokenizer.encode(text, add_special_tokens=False), tokenizer.eos_token_id] for text in texts]
         assert max(map(len, scripts)) < 96
 
-        class Script(LogitsProcessor):  # type: ignore[misc]
+        class Script(LogitsProcessor):
             start: int | None = None
             length = 0
 

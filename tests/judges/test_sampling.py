@@ -40,7 +40,7 @@ def test_equal_requests_have_equal_seeds_whoever_asks() -> None:
     ids=["seed", "system", "user", "no picture", "pixels", "surrogate"],
 )
 def test_whatever_is_asked_or_shown_makes_another_seed(other: dict[str, object]) -> None:
-    assert seed_of(replace(ASKED, **other)) != seed_of(ASKED)  # type: ignore[arg-type]
+    assert seed_of(replace(ASKED, **other)) != seed_of(ASKED)
 
 
 def test_tokens_are_drawn_as_often_as_they_are_likely() -> None:

@@ -241,7 +241,7 @@ class TestThinking:
     def test_probabilities_are_read_without_a_thought(self, tiny_judges: Path) -> None:
         asked = requests("probabilities", labels=("3", "8"))
         shares = [
-            [one.values for one in any_loaded(tiny_judges / "qwen3.5", thinking=how).judge(asked)]  # type: ignore[union-attr]
+            [one.values for one in any_loaded(tiny_judges / "qwen3.5", thinking=how).judge(asked)]
             for how in ("on", "off")
         ]
         assert shares[0] == shares[1]
@@ -304,7 +304,7 @@ def scripted(judge: TransformersJudge, text: str) -> list[str | Reply]:
     tokens = judge._processor.tokenizer.encode(text, add_special_tokens=False)
     start = judge.make_inputs([request(0)])["input_ids"].shape[1]
 
-    class Script(LogitsProcessor):  # type: ignore[misc]
+    class Script(LogitsProcessor):
         def __call__(self, input_ids: Any, scores: Any) -> Any:
             forced = torch.full_like(scores, -torch.inf)
             forced[:, tokens[min(input_ids.shape[1] - start, len(tokens) - 1)]] = 0
@@ -321,7 +321,7 @@ def led(judge: TransformersJudge, text: str, asked: Sequence[JudgeRequest]) -> A
     tokens = judge._processor.tokenizer.encode(text, add_special_tokens=False)
     start = judge.make_inputs(asked)["input_ids"].shape[1]
 
-    class Led(LogitsProcessor):  # type: ignore[misc]
+    class Led(LogitsProcessor):
         def __call__(self, input_ids: Any, scores: Any) -> Any:
             if (place := input_ids.shape[1] - start) >= len(tokens):
                 return scores
@@ -461,7 +461,7 @@ def test_a_model_that_nobody_has_looked_at_is_judged_with_as_the_library_has_it(
     """A row fewer: no thought marks, no frame, the library's own processor. It needs torchvision, and says so."""
     from edit_eval.judges import judge_table
 
-    monkeypatch.delitem(judge_table._BY_TYPE, "internvl")  # type: ignore[arg-type]
+    monkeypatch.delitem(judge_table._BY_TYPE, "internvl")
     folder = copied("internvl")
     rewrite(folder / "preprocessor_config.json", image_processor_type="GotOcr2ImageProcessorPil")
     with pytest.raises((LoadError, ImportError), match="orchvision"):

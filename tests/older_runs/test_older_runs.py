@@ -14,7 +14,9 @@ from typing import Any
 
 import pytest
 
+from edit_eval.records import Edit, Judgement
 from edit_eval.run import Run, evaluate
+from edit_eval.store.subjects.kinds import kinds
 
 HERE = Path(__file__).parent
 RUNS = ("rounds", "turns")
@@ -76,10 +78,12 @@ def test_a_wording_that_was_mended_asks_again_and_nothing_else_is_done(older: Pa
 
 
 def test_what_came_of_it_is_of_every_kind(older: Path) -> None:
-    rounds, turns = (Run(older / name).results for name in RUNS)
-    kinds = {one.kind for of in (rounds, turns) for one in (*of.judgements, *of.battles, *of.controls, *of.critiques)}
-    assert kinds == {"edit", "battle", "control", "rewriting"}
+    runs = [Run(older / name) for name in RUNS]
+    assert {kind for kind in kinds() for run in runs if next(run.table.rows(kind), None)} == {*kinds()}
+    rounds, turns = (run.results for run in runs)
     assert any(edit.made_in for edit in rounds.edits)
     assert turns.rounds == 2
-    every = (one.status.value for of in (rounds, turns) for one in (*of.edits, *of.judgements, *of.battles))
-    assert {*every} == {"ok", "edit_failed", "unparseable"}
+    every: list[Edit | Judgement] = []
+    for of in (rounds, turns):
+        every += [*of.edits, *of.judgements, *of.battles]
+    assert {one.status.value for one in every} == {"ok", "edit_failed", "unparseable"}

@@ -22,7 +22,7 @@ def test_only_within_and_also_after_an_error() -> None:
     torch = pytest.importorskip("torch")
     seen: list[tuple[bool, bool]] = []
 
-    class Model(torch.nn.Module):  # type: ignore[misc]
+    class Model(torch.nn.Module):  # type: ignore[name-defined]
         def forward(self, numbers: Any, fail: bool = False) -> Any:
             """Computes nothing."""
             seen.append(allowed())

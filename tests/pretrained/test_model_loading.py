@@ -38,7 +38,7 @@ def test_other_errors_become_one_line() -> None:
 
 def test_a_missing_package_passes_as_it_is() -> None:
     with pytest.raises(ModuleNotFoundError, match="nothing_of_this_name"), load_errors("a/model"):
-        import nothing_of_this_name  # noqa: F401
+        import nothing_of_this_name  # type: ignore[import-not-found]  # noqa: F401
 
 
 def test_our_own_errors_pass() -> None:

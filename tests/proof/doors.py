@@ -61,13 +61,13 @@ def draw_here() -> None:
     """Has reports drawn in this process: one of its own takes seconds to begin, and there are dozens."""
     from edit_eval.reporting.page import drawing_apart, files
 
-    def draw(run: Path) -> None:
+    def draw(run: Path) -> tuple[int, str]:
         from edit_eval.run import Run
 
         made = Run(run)
-        assert files.draw(made.results, made.summary, made.path, language=made.language) == 0
+        return files.draw(made.results, made.summary, made.path, language=made.language), ""
 
-    drawing_apart.draw_apart = draw
+    drawing_apart._can_be_copied, drawing_apart._in_a_copy = lambda: True, draw
 
 
 def lines(run: Path, journal: str) -> list[Mapping[str, Any]]:

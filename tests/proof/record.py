@@ -10,6 +10,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
+from secrets import token_hex
 
 TESTS = Path(__file__).resolve().parents[1]
 sys.path[:] = [str(TESTS), *(one for one in sys.path if Path(one or ".").resolve() != Path(__file__).resolve().parent)]
@@ -69,7 +70,8 @@ def main(names: list[str]) -> None:
         sys.exit(f"no such case: {', '.join(unknown)}; there are {', '.join(CASES)}")
 
     def record(name: str) -> None:
-        scratch = Path(tempfile.mkdtemp(prefix=f"proof-{name}-"))
+        scratch = Path(tempfile.gettempdir(), f"proof-{name}-{token_hex(4)}")  # `_` at an end is escaped in Markdown
+        scratch.mkdir()
         try:
             text = came_to(name, scratch)
         except RuntimeError as error:

@@ -3,11 +3,11 @@
 import json
 
 import pytest
-from judged import judged, sample
 
 from edit_eval.protocols.checklist import Checklist
 from edit_eval.protocols.contract import fault, scoring
 from edit_eval.records import Reply, Scale, Status
+from protocols.judged import judged, sample
 
 CHECKS = [
     {"ask": "Is there a hat?"},

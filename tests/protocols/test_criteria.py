@@ -1,12 +1,12 @@
 """`criteria`: questions by a rubric, whole numbers or nothing, the user's own words or the authors'."""
 
 import json
+from typing import Any
 
 import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from judged import judged, sample
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.guests.published.imgedit import ImgEditScores
@@ -16,6 +16,7 @@ from edit_eval.guests.published.unireditbench import UniREditBenchScores
 from edit_eval.protocols.contract import fault, scoring
 from edit_eval.protocols.criteria import Criteria
 from edit_eval.records import Reply, Status
+from protocols.judged import judged, sample
 
 RUBRIC = {
     "lowest": 1,
@@ -177,6 +178,10 @@ def official(tmp_path, text=TEXT):
 
     (tmp_path / "prompts.json").write_text(json.dumps(dict.fromkeys(TYPES, text)))
     return made(ImgEditScores, prompts="official", prompts_path=str(tmp_path))
+
+
+ASKING: Any
+OFFICIAL: Any
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from judged import sample
 
 from edit_eval.protocols.contract import Missing, Question, Score, View, fault, scoring
 from edit_eval.protocols.judging import asked_again, read, rendered, score
 from edit_eval.records import Reading, Reply, Sample, Scale, Status
+from protocols.judged import sample
 
 TEN = Scale(lowest=0, highest=10)
 

@@ -4,12 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
-from judged import sample
 
+from edit_eval.judges.contract import PROBABILITIES
 from edit_eval.protocols.asked import asked_digest
-from edit_eval.protocols.contract import PROBABILITIES, Question, Score, fault
+from edit_eval.protocols.contract import Question, Score, fault
 from edit_eval.protocols.judging import read
 from edit_eval.records import Reading, Reply, Sample, Scale, Status
+from protocols.judged import sample
 
 QUESTION = Question(name="level", gives=("level",), form=PROBABILITIES, labels=("0", "1", "2"))
 

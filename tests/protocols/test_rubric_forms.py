@@ -5,8 +5,6 @@ import json
 import math
 
 import pytest
-from judged import judged, sample
-from test_rubric import protocol, question
 
 from edit_eval.benchmarks.contract import CATEGORIES
 from edit_eval.errors import ConfigurationError
@@ -16,6 +14,8 @@ from edit_eval.protocols.judging import read
 from edit_eval.protocols.rubric import LEVELS, Rubric
 from edit_eval.records import LANGUAGES, Reply, Status
 from edit_eval.rubrics.loading import RUBRICS, STEPS, load_rubrics
+from protocols.judged import judged, sample
+from protocols.test_rubric import protocol, question
 
 V1, V2 = RUBRICS
 CRITERIA = load_rubrics(None, "en")["physical"].criteria

@@ -14,29 +14,27 @@ from pathlib import Path
 
 import msgspec
 
-from edit_eval.records import CONTROL, Judgement, Results, Status
+from edit_eval.records import CONTROL, ExaminedJudge, Judgement, Results, Status
 from edit_eval.reporting.analyses import summary_of
 from edit_eval.statistics.columns import columns_of
 from edit_eval.statistics.comparison import compare
 from edit_eval.statistics.summary import Summary, known
 from reporting.reported_runs import build_run, rescored, unscored
 
-PASSED = {
-    "line": "audited 2026-11-20: passed",
+_PASSPORT = {
+    "date": "2026-11-20",
+    "verdict": "passed",
+    "failed": [],
+    "basis": None,
+    "earlier": [],
     "language": "en",
-    "passport": {
-        "date": "2026-11-20",
-        "verdict": "passed",
-        "failed": [],
-        "basis": None,
-        "earlier": [],
-        "language": "en",
-        "this_language": True,
-        "smallest_difference": None,
-        "retest_sd": None,
-    },
-    "anchors": None,
+    "smallest_difference": None,
 }
+PASSED = ExaminedJudge(
+    line="audited 2026-11-20: passed",
+    ended="passed",
+    details={"language": "en", "passport": _PASSPORT, "anchors": None},
+)
 TWELVE = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron", "iris", "juniper", "kelp", "lotus")
 
 

@@ -93,7 +93,7 @@ def _colour(hue: float, saturation: float, value: float) -> tuple[int, int, int]
         Image.new("HSV", (1, 1), tuple(round(255 * part) for part in (hue % 1, saturation, value)))
         .convert("RGB")
         .getpixel((0, 0))
-    )  # type: ignore[return-value]
+    )
 
 
 def build_run(

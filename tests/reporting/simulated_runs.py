@@ -190,7 +190,7 @@ class SimulatedRun:
         self.directory = RunDirectory(folder)
         self.directory.begin()
         (folder / "config").mkdir(exist_ok=True)  # by which a folder is known as a run
-        self.directory.sync = lambda: None  # type: ignore[method-assign]  # hours pass in a moment, a disk is slow
+        self.directory.sync = lambda: None  # hours pass in a moment, a disk is slow
         self._batches = {name: cut_batches([s.category for s in self.matrix.samples], batch_size) for name in judges}
         self._by_category = by_category
         self._pilot = choose_pilot(self.matrix) if pilot else PilotCells()

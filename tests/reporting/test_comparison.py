@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from documents import plain
-from edit_eval.records import Scale
+from edit_eval.records import ExaminedJudge, Scale
 from edit_eval.reporting.comparison import gate_lines, letter, print_comparison
 from edit_eval.reporting.formats import p_value, signed, signed_span
 from edit_eval.reporting.language import said
@@ -402,7 +402,9 @@ def test_letters_go_on_after_z() -> None:
 def test_notes_are_said_in_both_languages_and_records_as_they_are() -> None:
     values = {"run": "night", "judge": "strict", "pending": 3, "total": 12, "sizes": "x 1, y 2", "line": "not audited"}
     values |= {"first": "day", "mean": "+0.80", "spread": "0.90", "noise": "0.10", "p": "<0.0001"}
-    notes = [Note(kind, **values, passport=None, language="en") for kind in NOTES]
+    details = {"language": "en", "passport": None, "anchors": None}
+    document = ExaminedJudge(line="not audited", ended="not_audited", details=details)
+    notes = [Note(kind, **values, document=document) for kind in NOTES]
     comparison = compare([column("a", drawn(2)), column("b", drawn(3))], notes=[*notes, "x: 2 damaged lines"])
     assert plain(comparison.document())["notes"] == [*map(str, notes), "x: 2 damaged lines"]
     file = io.StringIO()

@@ -50,7 +50,7 @@ def chinese(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def judged(words: str) -> Judgement:
     whose = {"sample_id": "s", "category": "c", "edit_model": "m", "judge": "j", "edit_seed": 0, "repeat": 0}
-    return Judgement(**whose, headline="score", status=Status.OK, reason=words, scores={"score": 7.5})  # type: ignore[arg-type]
+    return Judgement(**whose, headline="score", status=Status.OK, reason=words, scores={"score": 7.5})
 
 
 def printed(*things: object, width: int = 80) -> str:

@@ -269,6 +269,11 @@ def test_of_many_images_only_what_their_categories_cannot_show_is_said() -> None
 KINDS = {"source": 1.0, "blank": 0.0, "shuffled": 0.5}
 
 
+def judges_of(run: Results) -> Any:
+    """What is recorded of a run's judges."""
+    return run.resolved["judges"]
+
+
 def controlled(directory: Path, source: float, **how: object) -> Results:
     """A run with controls; the judges give `source` to the sources themselves, and the rest little."""
     run = build_run(directory, samples=10, size=(24, 16), **how)
@@ -281,7 +286,7 @@ def controlled(directory: Path, source: float, **how: object) -> Results:
         for place, one in enumerate(run.judgements)
         if one.edit_model == run.edit_models[0] and one.repeat == 0
     ]
-    judges = [{**one, "measures": False, "replays": False} for one in run.resolved["judges"]]
+    judges = [{**one, "measures": False, "replays": False} for one in judges_of(run)]
     return replace(
         run,
         controls=tuple(controls),
@@ -352,7 +357,7 @@ def test_switched_off_is_said_where_a_judge_could_have_had_them(tmp_path: Path, 
     run = replace(run, configuration=configuration)
     assert ("No controls were judged (evaluation.controls is 0)" in printed_controls(run)) == off
     assert ("No controls were judged" in html(run, tmp_path)) == off
-    measured = [{**one, "measures": True} for one in run.resolved["judges"]]
+    measured = [{**one, "measures": True} for one in judges_of(run)]
     assert "No controls" not in printed_controls(replace(run, resolved={"judges": measured}))
 
 

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from edit_eval.records import Results, Scale, Scoring, Status
+from edit_eval.records import ExaminedJudge, Results, Scale, Scoring, Status
 from edit_eval.reporting import language as spoken
 from edit_eval.reporting import verdict as verdict_module
 from edit_eval.reporting.analyses import summary_of
@@ -203,9 +203,8 @@ def test_only_a_judge_that_nobody_tested_is_called_so(ended: str, advised: str |
     told = verdict(columns, compare(columns), Known(examined={judge: ended}))
     audits = {"audit", "audit_language", "failed_audit"}
     assert {one.kind for one in told.next} & audits == ({advised} if advised else set())
-    passport = {"verdict": ended, "this_language": False} if ended != "not_audited" else None
-    elsewhere = known(replace(drawn, examined={judge: {"passport": passport}})).examined[judge]
-    assert elsewhere == ("other_language" if ended in ("passed", "limited") else ended)
+    examined = {judge: ExaminedJudge(line="", ended=ended)}
+    assert known(replace(drawn, examined=examined)).examined == {judge: ended}
 
 
 def test_models_that_make_the_same_pictures_are_named(drawn: Results) -> None:

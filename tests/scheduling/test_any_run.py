@@ -304,7 +304,7 @@ class Run:
         if task.model.startswith("edit:"):
             number = task.units[0]
             self.matrix.set_edit(number, replace(self.matrix.edits[number], status=Status.EDIT_FAILED, reason=reason))
-            for ended in self.matrix.fail_followers(number):
+            for ended in self.matrix.origins.fail_behind(number):
                 self._settle_behind(ended)
             return self._settle(number)
         for cell in task.units:

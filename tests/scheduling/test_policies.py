@@ -23,14 +23,14 @@ def models(devices: int, width: int = 1) -> list[Model]:
 
 def run(devices: int = 6, edit: float = 7.5, judge: float = 0.2, load: float = 60.0, **options: object) -> Prediction:
     known = bool(options.pop("known", True))
-    jitter = float(options.pop("jitter", 0.02))  # type: ignore[arg-type]
+    jitter = float(options.pop("jitter", 0.02))
     durations = Durations(
         {"edit:editor": load, "judge:judge": load},
         {"edit:editor": edit, "judge:judge": judge},
         jitter=jitter,
         known=known,
     )
-    return simulated(models(devices), CATEGORIES, durations, batch_size=2, **options)  # type: ignore[arg-type]
+    return simulated(models(devices), CATEGORIES, durations, batch_size=2, **options)
 
 
 @pytest.mark.parametrize("edit", [7.5, 25.0])
@@ -127,7 +127,7 @@ def test_every_combination_of_choices_comes_to_its_end(seed: int) -> None:
         "batch_size": draw.choice([1, 2, 3]),
         "pilot": draw.random() < 0.5,
     }
-    result = simulated(layout, categories, durations, **options)  # type: ignore[arg-type]
+    result = simulated(layout, categories, durations, **options)
     assert result.makespan > 0
 
 

@@ -23,8 +23,8 @@ from edit_eval.statistics.intervals import (
     strict_lower,
     tipping_share,
 )
-from edit_eval.statistics.people import Rating
 from edit_eval.statistics.power import detectable_difference
+from edit_eval.statistics.votes import Rating
 from independently import Seen, of_differences, people_corrected
 from small_columns import column
 

@@ -17,19 +17,16 @@ from hypothesis import strategies as st
 from edit_eval.guests.agreement.beside_votes import beside_votes
 from edit_eval.records import Judgement, Reading, Results, Sample, Scoring, Status
 from edit_eval.statistics.battles import (
-    BACKWARD,
-    FORWARD,
     Fought,
     Outcome,
     fought,
     geditbench_v2,
     genarena,
-    lost_for_want_of_an_edit,
     together,
-    votes_of,
 )
-from edit_eval.statistics.people import Vote
-from edit_eval.statistics.preferences import PENALTY, all_differ, davidson, fit_strengths, preferences
+from edit_eval.statistics.fitted_strengths import PENALTY, all_differ, davidson, fit_strengths
+from edit_eval.statistics.preferences import preferences
+from edit_eval.statistics.votes import BACKWARD, FORWARD, Vote, lost_for_want_of_an_edit, votes_of
 from late_imports import Late
 
 optimize = Late("scipy.optimize")

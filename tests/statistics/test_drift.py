@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from msgspec import structs
 
 import independent_drift as independently
 from edit_eval.statistics.drift import JudgedTwice, chance_of, drift
@@ -63,7 +64,7 @@ def test_it_is_what_an_enumeration_from_the_description_alone_says(step: float |
             [
                 one
                 if step is None
-                else one._replace(before=round(one.before / step) * step, now=round(one.now / step) * step)
+                else structs.replace(one, before=round(one.before / step) * step, now=round(one.now / step) * step)
                 for one in judged(generator, of, noise, shift)
             ]
             for of, noise, shift in (({"a": 2, "b": 1, "c": 1}, 0.8, seed / 4), ({"a": 3, "b": 4}, 0.5, 0.0))

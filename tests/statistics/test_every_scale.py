@@ -20,8 +20,8 @@ from edit_eval.records import Results, Scale, Scoring, Status
 from edit_eval.reporting.documents import encoded
 from edit_eval.statistics.columns import columns_of
 from edit_eval.statistics.comparison import compare
-from edit_eval.statistics.people import Rating
 from edit_eval.statistics.summary import Result, Summary, summarise
+from edit_eval.statistics.votes import Rating
 
 
 @dataclass(frozen=True)

@@ -180,7 +180,8 @@ def test_failures_are_a_family_of_their_own_and_one_test_whatever_the_judges():
 def test_refusals_are_counted_apart_from_failures_and_on_source_images(make_sample, make_results):
     samples = [make_sample(index, cluster=f"image {index // 2}") for index in range(8)]
     failed, refused, left = Status.EDIT_FAILED, Status.EDIT_REFUSED, Status.PENDING
-    rows = {"a": [5, 5, refused, refused, refused, failed, left, 5], "b": [5] * 8, "c": [left] * 8}
+    rows: dict[str, list[int | Status]] = {"a": [], "b": [5] * 8, "c": [left] * 8}
+    rows["a"] = [5, 5, refused, refused, refused, failed, left, 5]
     run = make_results(samples, {(model, "j"): [[one] for one in row] for model, row in rows.items()})
     a, b, c = edits_by_model(run)
     assert (a.edit_model, a.total) == ("a", 7)

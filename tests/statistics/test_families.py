@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edit_eval.statistics.families import Contrast, Correction, FamilyOfTests, ranks
+from edit_eval.statistics.fitted_strengths import Fit, fit_strengths
 from edit_eval.statistics.intervals import estimate, holm, linear_estimate
-from edit_eval.statistics.people import Vote
-from edit_eval.statistics.preferences import Fit, fit_strengths
+from edit_eval.statistics.votes import Vote
 
 NAMES = "abcdef"
 

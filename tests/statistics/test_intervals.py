@@ -89,15 +89,15 @@ def by_matrices(values, clusters, groups):
     hat = design @ bread @ design.T
     residuals, keep = (np.eye(count) - hat) @ values, np.eye(count) - hat
     contrast = np.full(len(kinds), 1 / len(kinds))
-    rows = []
+    by_cluster = []
     for cluster in np.unique(clusters):
         here = np.flatnonzero(clusters == cluster)
         scale, vectors = np.linalg.eigh(np.eye(len(here)) - hat[np.ix_(here, here)])
         root = vectors @ np.diag(scale**-0.5) @ vectors.T
         row = np.zeros(count)
         row[here] = contrast @ bread @ design[here].T @ root
-        rows.append(row)
-    rows = np.array(rows)
+        by_cluster.append(row)
+    rows = np.array(by_cluster)
     p = rows @ keep @ keep.T @ rows.T
     freedom = np.trace(p) ** 2 / np.trace(p @ p)
     alike = (clusters[:, None] == np.unique(clusters)).astype(float)  # each image's scores are all the same

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.statistics.people import Rating, read_people, read_people_file, read_people_scores
+from edit_eval.statistics.people import read_people, read_people_file, read_people_scores
+from edit_eval.statistics.votes import Rating
 
 
 def test_a_file_as_a_spreadsheet_writes_it():

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edit_eval.statistics.people import SHARES, Vote, ratings_of
-from edit_eval.statistics.preferences import PairChoice, fit_strengths, preferences, sample_chances, sample_order
+from edit_eval.statistics.fitted_strengths import fit_strengths
+from edit_eval.statistics.preferences import PairChoice, preferences, sample_chances, sample_order
+from edit_eval.statistics.votes import SHARES, Vote, ratings_of
 
 MODELS = ["a", "b", "c", "d", "e"]
 TRUE = np.array([-1.5, -1.3, 0.0, 0.2, 2.6])
@@ -132,13 +133,13 @@ def test_two_models_have_the_log_odds_of_their_votes() -> None:
     [
         ([], "no_votes"),
         ([Vote("1", "a", "b", "skip")], "no_votes"),
-        ([Vote(str(n), *("ab", "ba")[n % 2], ("left", "right")[n % 2]) for n in range(20)], "unbounded"),
+        ([Vote(str(n), *("ab", "ba")[n % 2], choice=("left", "right")[n % 2]) for n in range(20)], "unbounded"),
         ([Vote("1", "a", "b", "left"), Vote("1", "a", "b", "right")], "no_preference"),
         ([Vote(str(n), "a", "b", "tie") for n in range(40)], "no_preference"),
-        ([Vote(str(n), *pair, "left") for n in range(40) for pair in ("ab", "ba")], "no_preference"),
+        ([Vote(str(n), *pair, choice="left") for n in range(40) for pair in ("ab", "ba")], "no_preference"),
         ([Vote(str(n), "a", "b", "left" if n else "right") for n in range(5)], "few_images"),
         ([Vote(str(n), "a", "b", "left" if n < 5 else "tie") for n in range(40)], "few_preferences"),
-        ([Vote(str(n), *pair, "left") for n in range(40) for pair in ("ab", "cd")], "not_connected"),
+        ([Vote(str(n), *pair, choice="left") for n in range(40) for pair in ("ab", "cd")], "not_connected"),
     ],
 )
 def test_where_nothing_follows_nothing_is_said(votes: list[Vote], doubt: str) -> None:
@@ -162,7 +163,7 @@ def test_sides_and_order_do_not_matter() -> None:
         for v in reversed(votes)
     ]
     one, two = fit_strengths(votes, MODELS), fit_strengths(other, MODELS)
-    assert np.allclose(one.strengths, two.strengths)  # type: ignore[arg-type]
+    assert np.allclose(one.strengths, two.strengths)
     assert [test.p for test in one.family.tests] == pytest.approx([test.p for test in two.family.tests])
 
 
@@ -289,7 +290,7 @@ def test_what_agreement_reads() -> None:
 def test_a_rater_who_takes_one_side_is_counted_only_once_he_is_taken_in() -> None:
     chance = random.Random(2)
     honest = [Vote(str(n), "a", "b", "left" if chance.random() < 0.7 else "right", rater="honest") for n in range(30)]
-    blind = [Vote(str(n), *chance.choice(("ab", "ba")), "left", rater="blind") for n in range(30)]
+    blind = [Vote(str(n), *chance.choice(("ab", "ba")), choice="left", rater="blind") for n in range(30)]
     alone, both = preferences(honest, ["a", "b"]), preferences([*honest, *blind], ["a", "b"])
     assert both.strengths == alone.strengths
     assert [(one.rater, one.set_apart) for one in both.raters] == [("blind", True), ("honest", False)]
@@ -305,7 +306,8 @@ def test_a_rater_who_takes_one_side_is_counted_only_once_he_is_taken_in() -> Non
 )
 def test_a_leaning_that_is_no_habit_costs_nobody_his_votes(left: int, of: int, side: str | None) -> None:
     """58 % of 500 votes are as unlikely by chance as one in a thousand, and still tell of the edits."""
-    votes = [Vote(str(n), *"ab"[:: 1 - 2 * (n % 2)], "left" if n < left else "right", rater="r") for n in range(of)]
+    choices = ["left" if n < left else "right" for n in range(of)]
+    votes = [Vote(str(n), *"ab"[:: 1 - 2 * (n % 2)], choice=one, rater="r") for n, one in enumerate(choices)]
     (rater,) = preferences(votes, ["a", "b"], resamples=1).raters
     assert (rater.side, rater.set_apart) == (side, side is not None)
 

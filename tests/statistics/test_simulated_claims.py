@@ -13,9 +13,9 @@ from clustered_designs import DESIGNS, images_of
 from edit_eval.guests.agreement.rank_agreement import Samples, Within, with_interval
 from edit_eval.statistics.drift import DRIFT_LEVEL, JudgedTwice, chance_of
 from edit_eval.statistics.failures import exchange_p_value, failure_interval
-from edit_eval.statistics.instruments import Item
 from edit_eval.statistics.intervals import estimate, holm
 from edit_eval.statistics.power import ALPHA
+from edit_eval.statistics.raters import Item
 
 Record = Callable[[str, object], None]
 RUNS = 1_000

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from edit_eval.statistics.people import Vote
-from edit_eval.statistics.preferences import davidson, fit_strengths, preferences
+from edit_eval.statistics.fitted_strengths import davidson, fit_strengths
+from edit_eval.statistics.preferences import preferences
+from edit_eval.statistics.votes import Vote
 from independent_strengths import compared, davidsons_side, ranks
 
 MODELS = ["a", "b", "c", "d", "e"]

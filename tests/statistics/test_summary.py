@@ -345,7 +345,7 @@ def test_published_numbers_stand_beside_ours_and_change_nothing(run):
 
 
 def test_controls_stand_for_themselves(run):
-    kinds = {"control:source": [1.0, 2.0, None], "control:blank": [None]}
+    kinds: dict[str, list[float | None]] = {"control:source": [1.0, 2.0, None], "control:blank": [None]}
     controls = tuple(
         replace(
             run.judgements[0],

@@ -37,6 +37,9 @@ def sample(index: int, category: str = "physical", **changed: Any) -> Sample:
     return Sample(**made | changed)
 
 
+TWELVE = tuple(sample(n, ("physical", "social")[n % 2]) for n in range(12))
+
+
 @dataclass(frozen=True)
 class Made:
     """A run: what was asked, and what came of it."""
@@ -58,7 +61,7 @@ def made_run(
     *,
     models: Mapping[str, Mapping[str, Any]] | None = None,
     judges: Sequence[Identity] = (QWEN,),
-    samples: Sequence[Sample] = tuple(sample(n, ("physical", "social")[n % 2]) for n in range(12)),
+    samples: Sequence[Sample] = TWELVE,
     prompts: Mapping[str, Mapping[str, str]] | None = None,
     answer: str = "score",
     language: str = "en",

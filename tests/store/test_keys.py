@@ -42,7 +42,7 @@ def test_what_decides_the_pixels_decides_the_key() -> None:
 def test_names_and_the_order_of_parameters_do_not() -> None:
     key = edit_key(MODEL, ["source"], "make it red", 3)
     assert key == edit_key(replace(MODEL, name="renamed"), ["source"], "make it red", 3)
-    turned = dict(reversed(MODEL.parameters.items()))
+    turned = dict(reversed([*MODEL.parameters.items()]))
     assert key == edit_key(replace(MODEL, parameters=turned), ["source"], "make it red", 3)
 
 
@@ -104,7 +104,7 @@ def test_half_of_a_surrogate_pair_has_a_key() -> None:
 # -- of replies --
 
 
-def keys(*questions: Question, shown: str = "pixels", said: str = "7", matrix: Matrix | None = None, **more: Any):  # type: ignore[no-untyped-def]
+def keys(*questions: Question, shown: str = "pixels", said: str = "7", matrix: Matrix | None = None, **more: Any):
     """The keys of all questions about one edit, by their names; each was answered with `said`."""
     matrix = matrix or small_matrix([small_sample(0)], protocol=Asking(questions), **more)
     matrix.set_edit(0, imagined_edit(matrix, 0, shown))
@@ -209,7 +209,7 @@ def test_a_follower_is_judged_beside_the_edit_that_it_was_made_of() -> None:
 
 def test_a_follower_can_be_held_against_the_source_of_the_first_turn_or_the_edit_of_the_last() -> None:
     def shown(against: str, second: str = "b") -> tuple[str, str]:
-        shows = (earlier(against), View("edit"))  # type: ignore[arg-type]
+        shows = (earlier(against), View("edit"))
         samples = small_samples(3, follows={1: 0, 2: 1})
         matrix = small_matrix(samples, protocol=Asking([ask("kept", user="Rate it.", shows=shows)]))
         for number, pixels in enumerate(("a", second, "c")):

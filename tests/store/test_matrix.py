@@ -284,7 +284,7 @@ def test_an_edit_that_fails_settles_its_judgements_and_nobody_is_told_of_answers
 def test_the_source_of_a_follower_is_the_edit_before() -> None:
     samples = small_samples(3, follows={1: 0, 2: 1})
     matrix = small_matrix(samples, models=("a", "b"))
-    assert [matrix.predecessor(number) for number in range(6)] == [None, 0, 1, None, 3, 4]
+    assert [matrix.origins.predecessor(number) for number in range(6)] == [None, 0, 1, None, 3, 4]
     assert {sample.cluster for sample in samples} == {"digest-0"}
     matrix.set_edit(3, imagined_edit(matrix, 3))
     source = matrix.sources(4)["source"]
@@ -298,11 +298,11 @@ def test_the_source_of_a_follower_is_the_edit_before() -> None:
 def test_what_follows_an_edit_that_is_not_made_is_not_made_and_says_so(status: Status, was: str) -> None:
     matrix = small_matrix(small_samples(4, follows={1: 0, 2: 1, 3: 0}))
     matrix.set_edit(0, replace(failed(matrix, 0), status=status))
-    assert sorted(matrix.fail_followers(0)) == [1, 2, 3]
+    assert sorted(matrix.origins.fail_behind(0)) == [1, 2, 3]
     assert [(j.status, j.reason) for j in matrix.judgements()][1:] == [
         (status, f"the edit that it follows {was}: black")
     ] * 3
-    assert small_matrix(2).fail_followers(0) == []
+    assert small_matrix(2).origins.fail_behind(0) == []
 
 
 def test_a_follower_of_a_sample_with_a_fault_has_one() -> None:

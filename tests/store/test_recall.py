@@ -329,8 +329,8 @@ def test_a_journal_says_the_same_as_its_lines_one_by_one(directory: RunDirectory
     matrix, other = small_matrix(samples, **ALL), small_matrix(samples, **ALL)
     if looked_at:
         assert matrix.edits[3].status is Status.SKIPPED
-    journals = [directory.read(journal) for journal in written]
-    noticed = recall(matrix, *journals, directory.path, lambda status: False)
+    read = [directory.read(journal) for journal in ("edits", "replies")]
+    noticed = recall(matrix, read[0], read[1], directory.path, lambda status: False)
     assert noticed == recalled(other, directory, *written.values())
     assert matrix.edits == other.edits
     assert matrix.replies == other.replies

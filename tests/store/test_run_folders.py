@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from edit_eval.records import Picture, Sample
 from edit_eval.run import evaluate
 from edit_eval.store import run_folders
 from edit_eval.store.matrix import Matrix
+from edit_eval.store.recall import recall_run
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.store.run_folders import Place, find_place, new_folder, recorded, runs_of, was_another
 from small_benchmark import configuration, sample_id
@@ -76,7 +78,7 @@ def test_the_newest_is_that_of_the_latest_second_and_the_highest_number(
 
 def test_a_new_folder_is_one_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(run_folders.time, "strftime", lambda form: "-20260102-030405")
+    monkeypatch.setattr(time, "strftime", lambda form: "-20260102-030405")
     assert new_folder("my config/?") == Path("runs/my-config--20260102-030405")
     for name in ("runs/demo-20260102-030405", "runs/demo-20260102-030405-2"):
         Path(name).mkdir(parents=True)
@@ -87,7 +89,7 @@ def test_two_runs_that_begin_in_the_same_second_have_a_folder_each(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(run_folders.time, "strftime", lambda form: "-20260102-030405")
+    monkeypatch.setattr(time, "strftime", lambda form: "-20260102-030405")
     places = [find_place(None, "demo", made(), ()) for _ in range(2)]
     directories = [place.begin() for place in places]
     assert [str(directory.path) for directory in directories] == [
@@ -218,12 +220,12 @@ def test_a_run_that_goes_on_is_read_once_unless_somebody_has_written_to_it(
     monkeypatch.chdir(tmp_path)
     source = configuration(tmp_path, edit={"fail": [sample_id(4)]})
     first = evaluate(source, report=False)
-    recall, begin = run_folders.recall_run, Place.begin
+    begin = Place.begin
     read: list[Path] = []
 
     def counted(matrix: Matrix, run: RunDirectory, *more: Any, **options: Any) -> list[str]:
         read.append(run.path)
-        return recall(matrix, run, *more, **options)
+        return recall_run(matrix, run, *more, **options)
 
     def begun(place: Place, *shard: Any) -> RunDirectory:
         if written_meanwhile:

@@ -49,7 +49,7 @@ def test_an_answer_is_told_by_sample_question_and_edit_model() -> None:
     ],
 )
 def test_what_it_was_not_told_it_answers_in_the_form_that_is_asked_for(about: dict[str, str], language: str) -> None:
-    parameters = Rubric.Parameters(language=language, **about)  # type: ignore[arg-type]
+    parameters = Rubric.Parameters(language=language, **about)
     asking = Rubric(parameters, Rubric.texts(parameters))
     judge = FakeJudge(FakeJudge.Parameters())
     source = {"source": Picture(path="s.png", digest="0" * 64)}

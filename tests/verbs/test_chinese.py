@@ -12,8 +12,8 @@ from rich.cells import cell_len
 
 from command_lines import Command, Finished, caller, finish
 from edit_eval import cli
-from edit_eval.command_line import command_of
 from edit_eval.reporting.language import VARIABLE, speak
+from edit_eval.verbs.command_line import command_of
 
 PROSE = re.compile(r"(?<![\w-])[a-z]+ [a-z]+ [a-z]{2,}(?![\w-])")
 """Three English words in a row."""

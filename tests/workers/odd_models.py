@@ -13,6 +13,7 @@ from pathlib import Path
 from PIL import Image, ImageDraw
 
 from edit_eval.errors import LoadError, ModelError
+from edit_eval.pictures import open_picture
 from edit_eval.records import Reply, Status
 from edit_eval.workers import requests as opening
 
@@ -221,18 +222,17 @@ class Parent(Painter):
 
 opened = []
 looked = threading.Condition()
-really_open = opening.open_picture
 
 
 def open_and_tell(path, **how):
-    picture = really_open(path, **how)
+    picture = open_picture(path, **how)
     with looked:
         opened.append(os.path.basename(path))
         looked.notify_all()
     return picture
 
 
-opening.open_picture = open_and_tell
+setattr(opening, "open_picture", open_and_tell)  # noqa: B010
 
 
 class Watcher(Painter):

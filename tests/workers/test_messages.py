@@ -130,7 +130,7 @@ def test_the_longest_is_whole_and_a_longer_one_is_cut_off_whatever_it_says_of_it
         assert as_results([reply], 1) == [{"text": "x" * KEPT, "ended": "cut_off", "length": LONGEST_REPLY + 1}]
 
 
-@pytest.mark.parametrize("replies", ["8", None, ["8", "8"], [], [8], [Reply(text=8)]])  # type: ignore[arg-type]
+@pytest.mark.parametrize("replies", ["8", None, ["8", "8"], [], [8], [Reply(text=8)]])
 def test_what_is_no_answer_is_never_taken_for_one(replies: object) -> None:
     with pytest.raises(ModelError):
         as_results(replies, 1)
@@ -140,7 +140,7 @@ def test_numbers_of_other_kinds_are_numbers() -> None:
     import numpy
 
     values = {"a": numpy.float32(0.5), "b": numpy.int64(3), "c": Fraction(1, 4), "d": True + 0}
-    (result,) = as_results([Reply(values=values)], 1)  # type: ignore[arg-type]
+    (result,) = as_results([Reply(values=values)], 1)
     assert result["values"] == {"a": 0.5, "b": 3.0, "c": 0.25, "d": 1.0}
     assert {type(value) for value in result["values"].values()} == {float}
 
@@ -168,4 +168,4 @@ def test_numbers_of_other_kinds_are_numbers() -> None:
 )
 def test_values_that_are_no_finite_numbers_by_name_are_refused(values: object, said: str) -> None:
     with pytest.raises(ModelError, match=said):
-        as_results([Reply(values=values)], 1)  # type: ignore[arg-type]
+        as_results([Reply(values=values)], 1)

@@ -12,7 +12,7 @@ from PIL import Image
 
 from edit_eval.errors import PictureError, UnreadableError
 from edit_eval.judges.contract import JudgeRequest
-from edit_eval.pictures import GREY, pixel_digest
+from edit_eval.pictures import GREY, open_picture, pixel_digest
 from edit_eval.workers import requests
 from edit_eval.workers.messages import Message
 from edit_eval.workers.requests import OpenedPictures, open_edit_request, open_judge_requests, with_own_pictures
@@ -94,11 +94,10 @@ def test_what_several_requests_show_is_opened_once(
     other = written(tmp_path / "other.png", (30, 30), (1, 1, 1))
     monkeypatch.setattr(requests, "_PICTURES", OpenedPictures())  # it has the shared source, from another test
     seen: Counter[str] = Counter()
-    really = requests.open_picture
 
     def counted(path: str, **how: Any) -> Image.Image:
         seen[path] += 1
-        return really(path, **how)
+        return open_picture(path, **how)
 
     monkeypatch.setattr(requests, "open_picture", counted)
     small = [view("source", source, ["longest", 10], digest=""), view("again", source, digest="")]
@@ -109,7 +108,7 @@ def test_what_several_requests_show_is_opened_once(
     assert seen == {str(source): 1, str(edit): 1, str(other): 1}
     assert first["source"].size == (10, 8)
     assert first["again"] is second["source"] is third["source"]
-    own = with_own_pictures(found[1])  # type: ignore[type-var]
+    own = with_own_pictures(found[1])
     own.pictures["source"].paste((0, 0, 0), (0, 0, 40, 30))
     assert third["source"].getpixel((0, 0)) == (10, 120, 60)
 

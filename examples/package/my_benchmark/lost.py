@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 import typer
 
 from edit_eval import Run, Verb
-from edit_eval.command_line import RunFolder, answer
+from edit_eval.verbs.command_line import RunFolder, answer
 
 
 class Lost(Verb):

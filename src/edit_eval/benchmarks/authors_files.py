@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from edit_eval.errors import ConfigurationError, Stopped
+from edit_eval.files.user_cache import cache_folder
 from edit_eval.pictures import write_durably
 from edit_eval.text import Text
-from edit_eval.user_cache import cache_folder
 
 HOST = "https://raw.githubusercontent.com"
 _TIMEOUT = 30.0  # seconds without a byte

@@ -20,8 +20,6 @@ from edit_eval.errors import ConfigurationError, PictureError
 from edit_eval.records import LANGUAGES
 from edit_eval.text import Text, joined
 
-REGISTERED = {"five_dimensions": "FiveDimensions"}
-
 NAMES, GROUP = "(names)", "(group)"
 """Keys in a row for the names of all fields of its item, and the name of the list the item is in."""
 _STEM = "original_image_path"

@@ -20,9 +20,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from edit_eval.benchmarks.source_cache import file_digest
+from edit_eval.files.user_cache import cache_folder
 from edit_eval.pictures import TEMPORARY_PREFIX
 from edit_eval.records import Picture, Sample
-from edit_eval.user_cache import cache_folder
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _SUFFIX = re.compile(r"\.[a-z0-9]{1,8}")

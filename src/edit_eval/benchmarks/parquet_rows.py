@@ -10,7 +10,7 @@ from typing import Any
 
 from edit_eval.benchmarks.plain_files import PlainFiles, given, place_of
 from edit_eval.errors import ConfigurationError
-from edit_eval.hub import local_path
+from edit_eval.files.hub import local_path
 from edit_eval.json_values import Unchecked
 from edit_eval.text import Text
 

@@ -29,8 +29,6 @@ from edit_eval.benchmarks.row_benchmark import (
 )
 from edit_eval.text import Text
 
-REGISTERED = {"mmrb2": "MMRB2", "genai_bench": "GenAIBench", "editreward_bench": "EditRewardBench"}
-
 CHOSEN, RATERS = "chosen", "raters"
 """Keys in a sample's facts for what people chose."""
 A, B, TIE = "A", "B", "tie"

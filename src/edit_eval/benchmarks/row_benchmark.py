@@ -19,7 +19,7 @@ from edit_eval.benchmarks.plain_files import given, shown
 from edit_eval.benchmarks.source_cache import CachedSource, SourceCache, kind_of
 from edit_eval.benchmarks.source_pass import LOOK_AGAIN, MAX_TEXT, CheckedRow, Origin, SourcePass, unique_id
 from edit_eval.errors import ConfigurationError, PictureError
-from edit_eval.hub import local_path
+from edit_eval.files.hub import local_path
 from edit_eval.json_values import Unchecked
 from edit_eval.records import LANGUAGES, Picture, Sample
 from edit_eval.text import Text, joined

@@ -24,8 +24,6 @@ from edit_eval.json_values import Unchecked
 from edit_eval.records import Sample
 from edit_eval.text import Text, counted
 
-REGISTERED = {"table": "TableBenchmark"}
-
 _NAMES = """
 id: id sample_id image_id uid key idx index 编号
 source: source source_image source_img source_path src src_img src_image input input_image input_img input_path image \

@@ -1,9 +1,7 @@
-"""Maps names to classes, for names in our own files, entry points of packages, and dotted paths; the only such place.
+"""Maps names to classes, for entry points of packages, ours among them, and for dotted paths; the only such place.
 
-Nothing is imported before it is used. A component in a folder of its kind is one file with a line
-`REGISTERED = {"name": "ClassName"}`, which is read here; a file in `testing/` also gives the kind (`judge:name`). Other
-components have an entry point `KIND.NAME` in the group `edit_eval.components`: those of installed packages, and of our
-guests, which the rest of our code knows only by name.
+A component with a name is an entry point `KIND.NAME` in the group `edit_eval.components`. Nothing is imported before it
+is used; what a class says of itself is read from its source.
 """
 
 from __future__ import annotations
@@ -14,11 +12,12 @@ import importlib.machinery
 import importlib.metadata
 import importlib.util
 import os
+import re
 import sys
 import sysconfig
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, get_args
 
@@ -45,20 +44,20 @@ Kind = Literal[
     "control",
     "examiner",
     "lender",
+    "columns",
+    "subject",
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-PLURALS: dict[Kind, str] = {kind: f"{kind}s" for kind in KINDS} | {"analysis": "analyses", "verb": "commands"}
+PLURALS: dict[Kind, str] = {kind: f"{kind}s" for kind in KINDS} | {
+    "analysis": "analyses",
+    "verb": "commands",
+    "columns": "columns",
+}
 _STANDARD_LIBRARY = sysconfig.get_paths()["stdlib"]
 
 GROUP = "edit_eval.components"
 HOUSE = "edit-eval"
 """Our own distribution; its entry points count as built in."""
-FOLDERS: dict[str, str] = {PLURALS[kind]: kind for kind in ("benchmark", "edit_model", "judge", "protocol")} | {
-    "execution/drivers": "driver",
-    "testing": "",
-}
-"""Folders of built-in components, and their kind; in the last, each name gives its kind. All of the other kinds are
-guests, or a package's."""
 WORDS: dict[Kind, str] = {
     "benchmark": Text("a benchmark"),
     "edit_model": Text("an edit model"),
@@ -73,6 +72,8 @@ WORDS: dict[Kind, str] = {
     "control": Text("a control"),
     "examiner": Text("an examiner"),
     "lender": Text("a lender"),
+    "columns": Text("a key that adds columns"),
+    "subject": Text("a kind of subject"),
 }
 METHODS: dict[Kind, tuple[str, ...]] = {
     "benchmark": ("samples",),
@@ -88,8 +89,9 @@ METHODS: dict[Kind, tuple[str, ...]] = {
     "control": ("picture",),
     "examiner": ("take", "known", "read", "words"),
     "lender": ("join",),
+    "columns": ("columns",),
+    "subject": ("unfold", "pictures", "names", "company"),
 }
-_REGISTERED = b"\nREGISTERED = "
 
 
 class NotHere(ConfigurationError):
@@ -158,7 +160,7 @@ def built_in() -> dict[Kind, dict[str, str]]:
 
 def registered() -> tuple[Registered, ...]:
     """Returns all names, edit-eval's own first. A name may appear twice; `locate` refuses it."""
-    return _of_files() + _of_packages(_installed())[0]
+    return _of_packages(_installed())[0]
 
 
 def names(kind: Kind) -> list[str]:
@@ -193,27 +195,6 @@ def _has_packages(path: str, changed: int) -> bool:
         return True
 
 
-@cache
-def _of_files() -> tuple[Registered, ...]:
-    """Returns the names registered by files of this package."""
-    package, found = Path(__file__).parents[1], []
-    for top, usual in FOLDERS.items():
-        for file in sorted((package / top).rglob("*.py")):
-            _, line, text = file.read_bytes().partition(_REGISTERED)
-            if not line:
-                continue
-            module = ".".join(file.relative_to(package.parent).with_suffix("").parts)
-            try:
-                for name, class_name in ast.literal_eval(text[: text.index(b"}") + 1].decode()).items():
-                    said, _, name = name.rpartition(":")
-                    kind = next(one for one in KINDS if one == (said or usual))
-                    found.append(Registered(kind, name, f"{module}:{class_name}", ""))
-            except (ValueError, SyntaxError, AttributeError, StopIteration) as error:
-                wanted = Text('{{"name": "ClassName"}}, as literals')
-                raise ConfigurationError(Text("{}: REGISTERED must be {}", module, wanted)) from error
-    return tuple(found)
-
-
 @lru_cache(maxsize=1)
 def _of_packages(path: object) -> tuple[tuple[Registered, ...], tuple[str, ...]]:
     """Returns valid entry points of the packages on Python's `path`, and errors for the others of our group."""
@@ -235,7 +216,7 @@ def _of_packages(path: object) -> tuple[tuple[Registered, ...], tuple[str, ...]]
             wrong.append(text)
         else:
             found.append(Registered(kind, name, f"{point.module}:{point.attr}", "" if own_name == HOUSE else package))
-    return tuple(sorted(found)), tuple(wrong)
+    return tuple(sorted(found, key=lambda one: (one.package != "", one))), tuple(wrong)
 
 
 def known(kind: Kind) -> list[Component]:
@@ -566,7 +547,7 @@ def _said(class_path: str) -> _Said:
 def _said_in(source: Path, name: str, changed: int) -> _Said:
     """As `_said`, of a class in this file; every verb asks, and to parse a file takes milliseconds."""
     try:
-        body: list[ast.stmt] = ast.parse(source.read_bytes()).body
+        body = _body(source.read_bytes(), name)
     except (OSError, SyntaxError, ValueError) as error:
         return _Said(problem=Text("{} cannot be read: {}", source, one_line(error)))
     found: ast.ClassDef | None = None
@@ -586,6 +567,16 @@ def _said_in(source: Path, name: str, changed: int) -> _Said:
                     values[name] = _literal(value)
     certificate = values.get("certificate")
     return _Said(summary, _plain_texts(values.get("about")), certificate if isinstance(certificate, dict) else {})
+
+
+def _body(source: bytes, name: str) -> list[ast.stmt]:
+    """Returns the statements of a file, or of the class alone: up to the next line that begins at its left edge."""
+    start = re.compile(rb"^class %s\b" % re.escape(name.encode()), re.MULTILINE).search(source)
+    if start is not None:
+        end = re.compile(rb"^[^\s#)\]}]", re.MULTILINE).search(source, start.end())
+        with contextlib.suppress(SyntaxError, ValueError):  # a text in it may begin there, too
+            return ast.parse(source[start.start() : end.start() if end else None]).body
+    return ast.parse(source).body
 
 
 def _literal(value: ast.expr) -> Any:

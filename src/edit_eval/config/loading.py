@@ -13,7 +13,7 @@ from edit_eval.config.components import locate
 from edit_eval.config.faults import Faults, Place, did_you_mean, nearest_path, one_line, shown
 from edit_eval.config.placement import Devices, read_devices_flag
 from edit_eval.config.schema import Configuration, are_prompts, is_secret, is_secret_command
-from edit_eval.config.sections import TOP_KEYS, Sections
+from edit_eval.config.sections import Sections, top_keys
 from edit_eval.config.shipped import file_of, shipped
 from edit_eval.config.yaml_text import apply_overrides, filled, read_file
 from edit_eval.errors import ConfigurationError
@@ -86,7 +86,7 @@ def _written(source: str | Path | Mapping[str, Any], options: LoadingOptions) ->
     raw = merged.values
     if not isinstance(raw, dict):
         what = Text("empty") if raw is None else Text("holds {}", shown(raw))
-        raise ConfigurationError(Text("{}: {}; a configuration is a mapping with the keys {}", label, what, TOP_KEYS))
+        raise ConfigurationError(Text("{}: {}; a configuration is a mapping with the keys {}", label, what, top_keys()))
     faults = Faults(label, merged.files)
     for place, value in apply_overrides(raw, options.get("overrides", ()), faults):
         _refuse_secrets(value, place, faults)  # even one that is replaced later, since the command is recorded

@@ -120,8 +120,11 @@ def _adapter(nested: Any) -> TypeAdapter[Any]:
 def describe_parameters(cls: type[Any]) -> tuple[Parameter, ...]:
     """Returns every parameter with its type, default and the docstring below its field (or `metadata["doc"]`).
 
-    A field without a docstring inherits that of the same field in a base class.
+    A field without a docstring inherits that of the same field in a base class. Of a section of the configuration these
+    are its keys.
     """
+    if issubclass(cls, BaseModel):
+        return tuple(_keys_of(cls))
     nested: Any = parameters_of(cls)
     if nested is None:
         return ()
@@ -133,6 +136,24 @@ def describe_parameters(cls: type[Any]) -> tuple[Parameter, ...]:
             doc = str(field.metadata.get("doc", doc))
             described.append(Parameter(field.name, type_text, _default_text(field), " ".join(doc.split())))
     return tuple(described)
+
+
+def _keys_of(section: type[BaseModel]) -> Iterator[Parameter]:
+    written = written_fields(section)
+    for name, field in section.model_fields.items():
+        if not field.exclude:
+            type_text, doc = written[name]
+            default = "" if field.is_required() else repr(field.default)
+            bare = ast.unparse(_WithoutAnnotated().visit(ast.parse(type_text, mode="eval")))
+            yield Parameter(field.alias or name, bare, default, " ".join(doc.split()))
+
+
+class _WithoutAnnotated(ast.NodeTransformer):
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        """Leaves of `Annotated[T, ...]` the T."""
+        if isinstance(node.value, ast.Name) and node.value.id == "Annotated" and isinstance(node.slice, ast.Tuple):
+            return node.slice.elts[0]
+        return node
 
 
 @lru_cache(maxsize=512)

@@ -100,11 +100,20 @@ PLACEMENT_KEYS_BEFORE = ("python_path", "use_batch_inference", "enable_batch_syn
 def without_placement(plain: Mapping[str, Any]) -> JsonObject:
     """Returns a full configuration (as in the YAML) without the keys on where and how it runs."""
     left = {key: value for key, value in plain.items() if key not in ("execution", "trackers")}
-    for section in ("edit_models", "judges", "rewrite"):
-        for name, model in (left.get(section) or {}).items():
-            params = {key: value for key, value in model.get("params", {}).items() if key not in PLACEMENT_KEYS}
-            left[section] = {**left[section], name: {**model, "params": params}}
+    for section, name, model in models_written(left):
+        params = {key: value for key, value in model["params"].items() if key not in PLACEMENT_KEYS}
+        left[section] = {**left[section], name: {**model, "params": params}}
     return left
+
+
+def models_written(plain: Mapping[str, Any]) -> list[tuple[str, str, Mapping[str, Any]]]:
+    """Returns every model of a full configuration (as in the YAML): its section, its name, what is written of it."""
+    return [
+        (section, name, model)
+        for section, models in plain.items()
+        for name, model in (models.items() if isinstance(models, Mapping) else ())
+        if isinstance(model, Mapping) and isinstance(model.get("params"), Mapping)
+    ]
 
 
 def read_placement(written: Mapping[str, Any], place: Place, faults: Faults, notes: list[str]) -> Placement:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os.path
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -15,8 +15,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    ValidationInfo,
-    field_validator,
+    SerializeAsAny,
     model_validator,
 )
 
@@ -26,10 +25,10 @@ from edit_eval.config.faults import did_you_mean, nearest_path, shown
 from edit_eval.config.placement import Placement, PositiveInteger
 from edit_eval.endpoints.engines import Route
 from edit_eval.endpoints.serving import Serve
-from edit_eval.hub import is_address
+from edit_eval.files.hub import is_address
 from edit_eval.json_values import JsonObject, Unchecked
 from edit_eval.privacy import is_secret_name
-from edit_eval.records import Language
+from edit_eval.records import Language, Told
 from edit_eval.text import Text
 from edit_eval.workers.model_class import PlainParameters
 
@@ -268,7 +267,7 @@ class ModelSection(Section):
     parameters: PlainParameters = {}
     """Part of every key."""
     placement: Placement = Placement()
-    names: dict[str, str] = Field({}, exclude=True)
+    names: dict[str, str] = Field(default={}, exclude=True)
     """Names of the keys of `params` for errors: `device_ids` is `diffusion_model.params.device`, or `--devices`."""
     seed: Annotated[int, Field(ge=0, le=2**62)] = 0
     """A sample's seed is this plus its index in the benchmark."""
@@ -314,35 +313,32 @@ class EvaluationSection(Section):
     """Further registered controls, by name, for the same samples."""
 
 
-class RoundsSection(Section):
-    """Rounds of an edit, its critique, and a new edit that is told the critique."""
+class ColumnsSection(Section):
+    """The contract of what stands below a key that a guest adds (`columns.KEY`): it asks for further columns of edits,
+    whose edit models are told a judge's words. The class's docstring says what the key is. Its validators have the
+    run's `language` and the names of all `judges` as context."""
 
-    critic: str
-    """The judge that writes the critiques."""
-    max: Annotated[int, Field(ge=2, le=100)] = 3
-    """Edits per sample, the first included."""
-    source: Annotated[Literal["source", "last"], Field(alias="from")] = "source"
-    """What each edit starts from: the sample's source, or the previous edit."""
-    stop: Annotated[float, Field(allow_inf_nan=False)] | None = None
-    """The critic's headline score that is good enough: the edit is then kept in all later rounds."""
-    template: str = ""
-    """Instruction of later rounds, with `{critique}` and optionally `{instruction}`, the sample's own."""
+    protocol: ClassVar[str] = ""
+    """Not empty if judges stand below the key, by the user's names for them: their protocol, where they name none."""
 
-    @field_validator("critic")
     @classmethod
-    def _is_a_judge(cls, critic: str, info: ValidationInfo) -> str:
-        judges = info.context and info.context["judges"]
-        if judges and critic not in judges:
-            meant = did_you_mean(critic, judges) or Text("; there are: {}", judges)
-            raise ValueError(Text("there is no judge {}{}", shown(critic), meant))
-        return critic
+    def of_judges(cls, names: tuple[str, ...]) -> Self:
+        """Returns the section with these judges below it, if it has a `protocol`."""
+        raise NotImplementedError
 
-    @field_validator("template")
-    @classmethod
-    def _tells_the_critique(cls, template: str) -> str:
-        if template and "{critique}" not in template:
-            raise ValueError(Text("has no {{critique}}, so every round would be told the same"))
-        return template
+    @property
+    def judges(self) -> tuple[str, ...]:
+        """Judges that stand below the key."""
+        return ()
+
+    @property
+    def speakers(self) -> tuple[str, ...]:
+        """Judges whose words edit models are told, by their names: edits wait for them."""
+        raise NotImplementedError
+
+    def columns(self, column: str, edit_model: str) -> Iterable[tuple[str, Told]]:
+        """Yields by name the columns that come behind one of an edit model's, and how each is told what to do."""
+        raise NotImplementedError
 
 
 class ExecutionSection(Section):
@@ -383,9 +379,8 @@ class Configuration(Section):
     edit_models: dict[str, ModelSection]
     judges: dict[str, ModelSection]
     evaluation: EvaluationSection = EvaluationSection()
-    rounds: RoundsSection | None = None
-    rewrite: tuple[str, ...] = ()
-    """Judges that rewrite the instructions before the first edit; each is crossed with the edit models."""
+    columns: dict[str, SerializeAsAny[ColumnsSection]] = {}
+    """What asks for further columns, by its key."""
     execution: ExecutionSection = ExecutionSection()
     trackers: dict[str, PlainParameters] = {}
     """Parameters of the trackers, by name; in no key."""
@@ -397,7 +392,7 @@ class Configuration(Section):
         """All edit models, then all judges, by their names in tasks: `edit:NAME`, `judge:NAME`. Judges that edits wait
         for come first, so that a device loads the others only when nothing else is left."""
         edit_models = {f"edit:{name}": section for name, section in self.edit_models.items()}
-        first = [*self.rewrite, *([self.rounds.critic] if self.rounds else [])]
+        first = {name for section in self.columns.values() for name in section.speakers}
         judges = sorted(self.judges, key=lambda name: name not in first)
         return edit_models | {f"judge:{name}": self.judges[name] for name in judges}
 
@@ -411,6 +406,7 @@ class Configuration(Section):
         models = self.models.values()
         named: list[BenchmarkSection | ModelSection | ProtocolSection] = [b, *models]
         named += [model.protocol for model in models if model.protocol]
+        elsewhere = {name for section in self.columns.values() for name in section.judges}
         plain: Unchecked = {
             **({} if all(one.type for one in named) else {"import_from": str(self.folder)}),
             "benchmark": {
@@ -422,17 +418,18 @@ class Configuration(Section):
             },
             "edit_models": {name: _plain_model(model, b.language) for name, model in self.edit_models.items()},
             "judges": {
-                name: _plain_model(model, b.language) for name, model in self.judges.items() if name not in self.rewrite
+                name: _plain_model(self.judges[name], b.language) for name in self.judges if name not in elsewhere
             },
             "evaluation": {
                 key: value
                 for key, value in self.evaluation.model_dump(mode="json").items()
                 if value or key != "more_controls"
             },
-            **({"rounds": self.rounds.model_dump(mode="json", by_alias=True)} if self.rounds else {}),
-            **(
-                {"rewrite": {n: _plain_model(self.judges[n], b.language) for n in self.rewrite}} if self.rewrite else {}
-            ),
+            **{
+                key: {name: _plain_model(self.judges[name], b.language) for name in section.judges}
+                or section.model_dump(mode="json", by_alias=True)
+                for key, section in self.columns.items()
+            },
             "execution": self.execution.model_dump(mode="json"),
             **({"trackers": [{name: given} for name, given in self.trackers.items()]} if self.trackers else {}),
         }

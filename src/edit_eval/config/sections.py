@@ -8,6 +8,7 @@ import os.path
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,6 +29,7 @@ from edit_eval.config.placement import (
 )
 from edit_eval.config.schema import (
     BenchmarkSection,
+    ColumnsSection,
     Configuration,
     EvaluationSection,
     ExecutionSection,
@@ -37,14 +39,14 @@ from edit_eval.config.schema import (
     OwnClasses,
     PromptsSection,
     ProtocolSection,
-    RoundsSection,
     Section,
     registered,
 )
 from edit_eval.config.yaml_text import filled
 from edit_eval.errors import ConfigurationError
-from edit_eval.hub import is_address
+from edit_eval.files.hub import is_address
 from edit_eval.json_values import Unchecked
+from edit_eval.records import Language
 from edit_eval.text import Text
 from edit_eval.workers.model_class import PlainParameters, make_parameters
 
@@ -57,14 +59,13 @@ TOP_KEYS = {
     "prompts": "By category, what replaces the packaged rubric.",
     "protocol": "What judges are asked about an edit, and which scores their replies make.",
     "evaluation": "How often edits are made and judged, and what counts as complete.",
-    "rounds": "An edit, its critique, and a new edit that is told the critique.",
-    "rewrite": "Judges, by your names for them, that rewrite the instructions before the first edit.",
     "execution": "The order of work, and its spread over devices. Nothing here changes a result.",
     "trackers": "Whom the run's figures are told: names, or names with their parameters.",
     "import_from": "Folder that is searched first for classes of your own; by default that of this file.",
     "extends": "Path of a configuration, or its name, from which everything is taken that is not written here.",
 }
-"""What may stand at a file's top level, and what it is. `extends` is merged before anything else is read."""
+"""What may stand at a file's top level, and what it is; `top_keys` has those of guests, too. `extends` is merged before
+anything else is read."""
 CLASS_KEYS = tuple(NamedClass.model_fields)
 BENCHMARK_KEYS = (*CLASS_KEYS, "language", "on_bad_sample", *Filters.model_fields)
 MODEL_KEYS = (*CLASS_KEYS, "params")
@@ -76,17 +77,16 @@ _NAMED: dict[tuple[str, int], Kind] = {
     ("edit_models", 2): "edit_model",
     ("reward_model", 1): "judge",
     ("judges", 2): "judge",
-    ("rewrite", 2): "judge",
     ("protocol", 1): "protocol",
 }
 """Sections that name a class: their first key and depth."""
 DEFAULT_BENCHMARK = "five_dimensions"
-REWRITING_PROTOCOL = "rewriting"
-TEMPLATES = {
-    "en": "{instruction}\n\nAn earlier attempt was criticised like this; do better: {critique}",
-    "zh": "{instruction}\n\n上一次的结果受到如下批评，请改进：{critique}",
-}
-"""Default instruction of later rounds, by language."""
+
+
+def top_keys() -> dict[str, str]:
+    """Returns what may stand at a file's top level, and what it is, the keys of guests last."""
+    return TOP_KEYS | {one.name: one.summary for one in components.known("columns")}
+
 
 _LETTERS = r"A-Za-z0-9_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 NAME = re.compile(f"[{_LETTERS}][{_LETTERS}.-]*")
@@ -114,18 +114,17 @@ class Sections:
         """Builds the configuration. Raises `ConfigurationError` if anything is wrong."""
         self.base.translate(self.raw, self.faults, self.notes)
         self._take_over_protocol()
-        self._refuse_unknown((), self.raw, tuple(TOP_KEYS))
+        self._refuse_unknown((), self.raw, tuple(top_keys()))
         self.folder = self._import_from()
         benchmark = self._benchmark()
         edit_models = self._models("edit_model", "diffusion_model", "edit_models")
         self._models("judge", "reward_model", "judges")
-        rewrite = self._rewrite()
+        columns = self._columns(benchmark.language)
         prompts = self._prompts()
         given = {"language": benchmark.language, "prompts": {} if self.faults.within(("prompts",)) else prompts}
         common = Layer(self._mapping(("protocol",)), ("protocol",))
         judges = Protocols(self.faults, self._protocol_class, self.protocol, common, given).of(self.asked)
         evaluation = self._validated(EvaluationSection, self._mapping(("evaluation",)), ("evaluation",))
-        rounds = self._rounds(judges, benchmark.language)
         execution = self._validated(ExecutionSection, self._mapping(("execution",)), ("execution",))
         trackers = self._trackers()
         self.faults.raise_if_any()
@@ -136,8 +135,7 @@ class Sections:
             edit_models=edit_models,
             judges=judges,
             evaluation=evaluation,
-            rounds=rounds,
-            rewrite=rewrite,
+            columns=columns,
             execution=execution,
             trackers=trackers,
             notes=(*self.base.notes(self.notes), *notes_on_readings(judges, evaluation.readings)),
@@ -327,11 +325,12 @@ class Sections:
         }
         return {category: prompts.model_dump(exclude_none=True) for category, prompts in read.items()}
 
-    def _rounds(self, judges: Mapping[str, ModelSection], language: str) -> RoundsSection | None:
-        if not (written := self._mapping(("rounds",))):
-            return None
-        rounds = self._validated(RoundsSection, written, ("rounds",), judges=judges)
-        return rounds.model_copy(update={"template": getattr(rounds, "template", "") or TEMPLATES[language]})
+    @cached_property
+    def _further(self) -> dict[str, type[ColumnsSection]]:
+        """The keys of guests that are used, those with judges below them first: another may name these."""
+        used = [name for name in components.names("columns") if self.raw.get(name) is not None]
+        found = {name: components.named("columns", name) for name in used}
+        return dict(sorted(found.items(), key=lambda one: not one[1].protocol))
 
     def _trackers(self) -> dict[str, PlainParameters]:
         """Reads names, each perhaps with its parameters, in a list or a mapping."""
@@ -356,22 +355,31 @@ class Sections:
                 found[name] = {key: checked.get(key, value) for key, value in given.items()}
         return found
 
-    def _rewrite(self) -> tuple[str, ...]:
-        """Reads the judges that rewrite instructions: written like others, with a default protocol of their own."""
-        names = []
-        for name in self._mapping(("rewrite",)):
-            place: Place = ("rewrite", name)
-            if problem := _name_problem(name, {}):
-                self.faults.add(place, problem)
-            elif name in self.asked:
-                self.faults.add(place, Text("a judge is called {}, too; give it another name", name))
-            elif self._model("judge", place, name):
-                names.append(name)
-                draft = self.asked[name]
-                if draft.own.named is None:
-                    own = Layer({**draft.own.keys, "type": REWRITING_PROTOCOL}, draft.own.place)
-                    self.asked[name] = replace(draft, own=own)
-        return tuple(names)
+    def _columns(self, language: Language) -> dict[str, ColumnsSection]:
+        """Reads what guests' keys ask for. Judges below such a key are written like others."""
+        found: dict[str, ColumnsSection] = {}
+        for key, cls in self._further.items():
+            written = self._mapping((key,))
+            if written and cls.protocol:
+                names = tuple(name for name in written if self._further_judge((key, name), name, cls.protocol))
+                found[key] = cls.of_judges(names)
+            elif written:
+                found[key] = self._validated(cls, written, (key,), language=language, judges=self.asked)
+        return found
+
+    def _further_judge(self, place: Place, name: str, protocol: str) -> bool:
+        """Reads a judge that stands below another key than `judges`; True if there is nothing wrong with it."""
+        if problem := _name_problem(name, {}):
+            self.faults.add(place, problem)
+        elif name in self.asked:
+            self.faults.add(place, Text("a judge is called {}, too; give it another name", name))
+        elif self._model("judge", place, name):
+            draft = self.asked[name]
+            if draft.own.named is None:
+                own = Layer({**draft.own.keys, "type": protocol}, draft.own.place)
+                self.asked[name] = replace(draft, own=own)
+            return True
+        return False
 
     # -- values --
 
@@ -419,6 +427,8 @@ class Sections:
     def _as_a_mapping(self, place: Place, value: Any) -> str:
         """Suggests what to write in place of a bare name."""
         kind = _NAMED.get((place[0], len(place)))
+        if len(place) == 2 and place[0] in self._further and self._further[place[0]].protocol:
+            kind = "judge"
         if kind is None or not isinstance(value, str):
             return ""
         if components.locate(kind, value):

@@ -76,7 +76,8 @@ class EditModel(Protocol):
     * static and as light: `prices(parameters) -> EditPrice | None`, if somebody else makes its edits. Such a model has
       `charged() -> Charged`, called in the thread of an edit after it.
     * static and as light: `duration(parameters) -> tuple[float, float, str] | None`, seconds of a load and of an edit
-      as measured by others, and the source; for `plan`.
+      as measured by others on a GPU, and the source; for `plan`. `duration_anywhere` says the same of a model that is
+      as fast without one.
     * a keyword `offload` in `load`, if it can keep weights in host memory (`none`, `model`, `group`).
     * a keyword `server` in `load` (`edit_eval.endpoints.serving.ServerEnvironment`), if its parameter `serve` has a
       server started for it.

@@ -56,8 +56,6 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 
-REGISTERED = {"diffusers": "DiffusersModel"}
-
 PARTS = (
     "transformer",
     "unet",

@@ -10,8 +10,6 @@ from edit_eval.benchmarks.people_choices import MMRB2, EditRewardBench, GenAIBen
 from edit_eval.edit_models.given_edits import GivenEdits
 from edit_eval.records import Sample
 
-REGISTERED = {"edit_of_pair": "EditOfPair"}
-
 _DATA: Mapping[str, Any] = {"mmrb2": MMRB2, "genai_bench": GenAIBench, "editreward_bench": EditRewardBench}
 """Data sets by name: the registry of benchmarks is not available in an environment of its own."""
 

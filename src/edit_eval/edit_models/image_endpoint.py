@@ -59,7 +59,6 @@ from edit_eval.pretrained import folders
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-REGISTERED = {"image_endpoint": "ImageEndpoint"}
 
 TAKEN_BY_CALL = ("model", "prompt", "image", "image[]", "url", "url[]", "n", "size", "seed", "stream")
 LONGEST_PICTURE = 64 * 2**20

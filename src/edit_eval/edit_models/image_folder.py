@@ -21,7 +21,6 @@ from edit_eval.text import Text
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-REGISTERED = {"image_folder": "ImageFolder"}
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".webp")
 
@@ -54,6 +53,11 @@ class ImageFolder:
         self._folder = Path(parameters.folder).expanduser()
         self._by_id: dict[str, list[Path]] = {}
         self._digests: dict[str, str] = {}
+
+    @staticmethod
+    def duration_anywhere(parameters: Parameters) -> tuple[float, float, str]:
+        """Returns what a plan assumes."""
+        return 0.3, 0.05, Text("it only writes a picture")
 
     def load(self, devices: Sequence[str]) -> None:
         """Reads the folder's listing; needs no device. Raises `LoadError` if there is none."""

@@ -10,8 +10,6 @@ from edit_eval.edit_models.diffusers_pipeline import Lora
 from edit_eval.edit_models.preset_lookup import index_of, settings_of
 from edit_eval.json_values import JsonObject
 
-REGISTERED = {"qwen_image_edit": "QwenImageEdit"}
-
 
 class QwenImageEdit(DiffusersModel):
     """Qwen-Image-Edit, and -Plus (2509, 2511), through diffusers' pipelines.

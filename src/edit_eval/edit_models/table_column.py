@@ -12,8 +12,6 @@ from edit_eval.edit_models.given_edits import GivenEdits
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Sample
 
-REGISTERED = {"table_column": "TableColumn"}
-
 
 class _Sources(TableBenchmark):
     """The table as read by the benchmark, but without required instructions."""

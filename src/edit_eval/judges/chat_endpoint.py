@@ -53,8 +53,6 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 
-REGISTERED = {"chat_endpoint": "ChatEndpoint"}
-
 LONGEST_ANSWER = 512
 """Most tokens that `max_tokens: auto` allows."""
 PROBES, PROBE_TOKENS = 8, (1500, 16)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def judge_processor(
-    model_name: str, location: Location, family: Family | None, areas: dict[str, int], settings: dict[str, Any]
+    model_name: str, location: Location, family: Family | None, areas: dict[str, int], settings: Keywords
 ) -> Any:
     """Loads a model's processor for pictures and text. Raises `LoadError`.
 

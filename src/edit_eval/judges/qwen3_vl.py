@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from edit_eval.judges.transformers import LocalParameters, TransformersJudge
-
-REGISTERED = {"qwen3_vl": "Qwen3VL"}
+from edit_eval.pretrained.folders import Keywords
 
 
 class Qwen3VL(TransformersJudge):
@@ -24,7 +23,7 @@ class Qwen3VL(TransformersJudge):
         # The further parameters of `transformers`, at their defaults.
         thinking: ClassVar[str | None] = None
         thinking_tokens: ClassVar[int] = 8192
-        image_settings: ClassVar[dict[str, Any]] = {}
+        image_settings: ClassVar[Keywords] = {}
         enforce_schema: ClassVar[bool] = True
 
     @staticmethod

@@ -30,12 +30,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from edit_eval.errors import ChangedError, ConfigurationError, LoadError, ModelError
-from edit_eval.given_files import UnfitFile, number, read_bytes
+from edit_eval.files.given import UnfitFile, number, read_bytes
 from edit_eval.judges.contract import JudgeRequest
 from edit_eval.records import Reply, Status
 from edit_eval.text import Text
-
-REGISTERED = {"recorded": "Recorded"}
 
 NAMES = ("sample", "edit_model", "question")
 OTHER = "other"

@@ -60,8 +60,6 @@ from edit_eval.pretrained.loading import (
 from edit_eval.pretrained.processors import image_backend
 from edit_eval.records import Reply, Status
 
-REGISTERED = {"transformers": "TransformersJudge"}
-
 TAKEN_BY_LOAD = ("dtype", "torch_dtype", "device_map", "revision", "attn_implementation", "output_loading_info")
 TAKEN_BY_CALL = ("input_ids", "inputs", "attention_mask", "pixel_values", "max_new_tokens", "generation_config")
 TAKEN_BY_TEMPERATURE = ("do_sample", "temperature", "top_k", "top_p", "min_p", "num_beams")

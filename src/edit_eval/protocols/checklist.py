@@ -13,8 +13,6 @@ from edit_eval.protocols.replies import list_schema, one_of, read_list, read_val
 from edit_eval.records import Reading, Reply, Sample, Scale
 from edit_eval.rubrics import loading
 
-REGISTERED = {"checklist": "Checklist"}
-
 _EXPECTED = {"yes": 1.0, "no": 0.0, True: 1.0, False: 0.0}  # YAML reads a bare `yes` as true
 _FORMS = {"one_by_one": "text", "together": "json"}
 _SCALE = Scale(lowest=0, highest=1)

@@ -28,8 +28,6 @@ from edit_eval.rubrics import loading
 from edit_eval.rubrics.loading import authors_texts, own_prompts, read_text
 from edit_eval.text import Text
 
-REGISTERED = {"criteria": "Criteria"}
-
 INSTRUCTION = "edit_instruction"
 """The instruction's name in a prompt; all other texts are the sample's facts of that name."""
 

@@ -16,8 +16,6 @@ from edit_eval.protocols.contract import MEASURED, Against, Question, Score, Vie
 from edit_eval.records import Reading, Reply, Sample, Scale, Status
 from edit_eval.text import Text
 
-REGISTERED = {"numbers": "Numbers"}
-
 FACTS = ("target_caption", "target_text")
 """Facts on what a right edit shows, and the writing in it. A measure may need one, as it may need a picture, and gets
 it as `user`."""

@@ -21,7 +21,7 @@ from edit_eval.protocols.contract import Question, Score, Texts, View
 from edit_eval.protocols.replies import WORDS, Entry, advice_on_limits, object_schema, one_of, read_object, read_values
 from edit_eval.records import Judgement, Reading, Reply, Sample, Scale
 from edit_eval.rubrics import loading
-from edit_eval.statistics.battles import BACKWARD, FORWARD, value_names
+from edit_eval.statistics.votes import BACKWARD, FORWARD, value_names
 from edit_eval.text import Text
 
 # -- shared by protocols about two edits: which edits meet (a design), and a question in both orders --
@@ -220,8 +220,6 @@ def values_in(question: Question, first: float, tie: float) -> dict[str, float]:
     share, tied = question.gives
     return {share: 1 - first if question.name.endswith(f".{BACKWARD}") else first, tied: tie}
 
-
-REGISTERED = {"pairwise": "Pairwise"}
 
 RUBRIC = "pairwise.v1"
 BETTER = "better"

@@ -39,8 +39,6 @@ from edit_eval.records import Judgement, Reading, Reply, Sample, Scale, Status
 from edit_eval.rubrics import loading
 from edit_eval.text import Text
 
-REGISTERED = {"rubric": "Rubric"}
-
 SHORT = 64  # characters; bare scores repeat themselves a hundred thousand times
 _read_short = lru_cache(maxsize=4096)(read_answer)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from rich.console import Console
 
+from edit_eval.records import ExaminedJudge
 from edit_eval.reporting import formats
 from edit_eval.reporting.comparison_tables import (
     categories_table,
@@ -89,8 +90,8 @@ def note_words(note: str) -> str:
     if not isinstance(note, Note):
         return note
     values = note.values
-    if note.kind in ("examined", "examined_in_run"):
-        values = {**values, "line": examined_words(values)}
+    if isinstance(document := values.get("document"), ExaminedJudge):
+        values = {**values, "line": examined_words(document)}
     return NOTES[note.kind](**values)
 
 

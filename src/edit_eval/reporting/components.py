@@ -30,6 +30,8 @@ _WHERE: dict[Kind, str] = {
     "control": "evaluation: more_controls: [NAME]",
     "examiner": "edit-eval run",
     "lender": "protocol: pairs: stored",
+    "columns": "NAME: ...",
+    "subject": "edit-eval run",
 }
 """Where each kind is named."""
 PRESET_FACTS = {

@@ -16,8 +16,12 @@ def encoded(document: Any, *, indent: int = 2) -> str:
 
     Raises `ValueError` for a number that JSON lacks: what is not known is None, with its reason, and never NaN.
     """
-    plain = msgspec.to_builtins(document, enc_hook=_plain_value, str_keys=True)
-    return json.dumps(readable(plain), indent=indent, ensure_ascii=False, allow_nan=False)
+    return json.dumps(plain(document), indent=indent, ensure_ascii=False, allow_nan=False)
+
+
+def plain(document: Any) -> Any:
+    """Returns a document as what JSON has: dictionaries, lists, numbers, texts in English."""
+    return readable(msgspec.to_builtins(document, enc_hook=_plain_value, str_keys=True))
 
 
 def _plain_value(value: Any) -> Any:

@@ -4,26 +4,26 @@ cannot show, how far readings are apart, and how much probability is on well-for
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
+from edit_eval.records import ExaminedJudge
 from edit_eval.reporting import formats
 from edit_eval.reporting.entries import entries, headlines, judges_without_sight
 from edit_eval.reporting.names import name_of
-from edit_eval.statistics.instruments import JudgeReadings
 from edit_eval.statistics.intervals import FEW_RULE_OUT
+from edit_eval.statistics.raters import JudgeReadings
 from edit_eval.statistics.summary import Summary
 from edit_eval.store.examined import examiner
 from edit_eval.text import Text
 
 
-def examined_words(document: Mapping[str, Any]) -> Text:
+def examined_words(document: ExaminedJudge) -> Text:
     """Returns what is known of a judge, by its document in a summary, in one line: `not audited`; empty without an
     examiner."""
     by = examiner()
     return Text("") if by is None else by.words(document)
 
 
-def examined_lines(judges: Mapping[str, Mapping[str, Any]]) -> list[Text]:
+def examined_lines(judges: Mapping[str, ExaminedJudge]) -> list[Text]:
     """Returns what is known of each judge of a summary that can be examined, and what speaks for it."""
     by = examiner()
     if by is None:

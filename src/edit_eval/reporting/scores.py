@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError
-from edit_eval.new_files import write_rows
+from edit_eval.files.new import write_rows
 from edit_eval.records import Judgement, Results, Sample, Status
 from edit_eval.statistics.battles import fought
 from edit_eval.text import Text

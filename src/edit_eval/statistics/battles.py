@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from functools import partial
@@ -19,17 +19,23 @@ from functools import partial
 import msgspec
 import numpy as np
 
-from edit_eval.records import JUDGE_FAILED, NO_EDIT, Judgement, Reading, Results, Sample, Status
+from edit_eval.records import JUDGE_FAILED, Judgement, Reading, Results
 from edit_eval.statistics.aggregates import Coverage, RequiredCoverage
 from edit_eval.statistics.failures import failure_interval
 from edit_eval.statistics.families import Correction
+from edit_eval.statistics.fitted_strengths import ELO, level, newton
 from edit_eval.statistics.intervals import FloatArray, IntArray
-from edit_eval.statistics.people import Vote
-from edit_eval.statistics.preferences import ELO, level, newton, preferences
+from edit_eval.statistics.preferences import preferences
 from edit_eval.statistics.strengths import Davidson, RankedStrength, Strength, StrengthDifference
-
-FORWARD, BACKWARD = "forward", "backward"
-"""Orders in which the first edit, or the second one, is shown first."""
+from edit_eval.statistics.votes import (
+    BACKWARD,
+    FORWARD,
+    lost_for_want_of_an_edit,
+    shares,
+    tables_of,
+    value_names,
+    votes_of,
+)
 
 
 class Fought(StrEnum):
@@ -163,26 +169,6 @@ class RunBattles(JudgeBattles, frozen=True, kw_only=True, omit_defaults=True):
     coverage: RequiredCoverage
 
 
-def value_names(score: str, order: str) -> tuple[str, str]:
-    """Returns the names of a question's values in one order: the first edit's share, and the tie's."""
-    return f"{score}.{order}", f"{score}.{order}.tie"
-
-
-def shares(judgement: Judgement, score: str) -> dict[str, tuple[float, float]] | None:
-    """Returns the first edit's share and the tie's in each order, means over readings; None if one is unanswered."""
-    if score not in judgement.scores:
-        return None
-    found = {}
-    for order in (FORWARD, BACKWARD):
-        names = value_names(score, order)
-        given = [one.values for reading in judgement.readings for one in reading.values() if names[0] in one.values]
-        if len(given) != len(judgement.readings):
-            return None
-        share, tie = (math.fsum(values[name] for values in given) / len(given) for name in names)
-        found[order] = share, tie
-    return found
-
-
 def fought(judgement: Judgement, score: str) -> Fought:
     """Returns the outcome of a battle: the winner got more in one order and no less in the other."""
     given = shares(judgement, score)
@@ -204,54 +190,6 @@ def preferred(judgement: Judgement, question: str, reading: Reading) -> tuple[st
     if share is None or share == 0.5:
         return first, None if share is None else ""
     return first, judgement.edit_model if share > 0.5 else judgement.other
-
-
-def votes_of(battles: Iterable[Judgement], score: str, samples: Iterable[Sample]) -> list[Vote]:
-    """Returns each order of each complete battle as a vote by its judge; the sides are those shown."""
-    clusters = {sample.id: sample.cluster for sample in samples}
-    found = []
-    for battle in battles:
-        for order, (share, tie) in (shares(battle, score) or {}).items():
-            first, second, left = battle.edit_model, battle.other, share
-            if order == BACKWARD:
-                first, second, left = battle.other, battle.edit_model, 1 - share
-            found.append(_vote(battle, first, second, left, tie, clusters))
-    return found
-
-
-def lost_for_want_of_an_edit(
-    battles: Iterable[Judgement], edits: Mapping[tuple[str, str, int], Status], samples: Iterable[Sample]
-) -> list[Vote]:
-    """Returns the battles that one edit model lost by making no edit while the other did, as votes in both orders."""
-    clusters = {sample.id: sample.cluster for sample in samples}
-    found = []
-    for battle in battles:
-        ours, theirs = (edits[battle.sample_id, model, battle.edit_seed] for model in (battle.edit_model, battle.other))
-        if {ours in NO_EDIT, theirs in NO_EDIT} == {True, False} and Status.OK in (ours, theirs):
-            share = float(theirs in NO_EDIT)
-            found.append(_vote(battle, battle.edit_model, battle.other, share, 0.0, clusters))
-            found.append(_vote(battle, battle.other, battle.edit_model, 1 - share, 0.0, clusters))
-    return found
-
-
-def _vote(one: Judgement, first: str, second: str, left: float, tie: float, clusters: Mapping[str, str]) -> Vote:
-    return Vote(
-        sample_id=one.sample_id,
-        left=first,
-        right=second,
-        choice="tie" if left == 0.5 else "left" if left > 0.5 else "right",
-        rater=one.judge,
-        edit_seed=one.edit_seed,
-        cluster=clusters.get(one.sample_id, ""),
-        share=left,
-        tied=tie,
-    )
-
-
-def tables_of(scores: Iterable[Collection[str]]) -> int:
-    """Returns how many tables of strengths stand beside each other: for judges with these scores, one for each, and one
-    for all of a judge's together."""
-    return sum(len(of) + (len(of) > 1) for of in scores)
 
 
 def battles_by_judge(

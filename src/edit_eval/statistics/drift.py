@@ -10,8 +10,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from edit_eval.statistics.intervals import FloatArray
@@ -28,7 +28,7 @@ SAME = 9
 """Decimals to which changes are equal."""
 
 
-class JudgedTwice(NamedTuple):
+class JudgedTwice(msgspec.Struct, frozen=True):
     """One edit, and two scores of it by one judge."""
 
     sample: str
@@ -57,11 +57,8 @@ class Drift:
     found: float | None
     """Share of judges with this noise, and all scores half a point of ten higher, that would be found to have drifted;
     None for an open scale."""
-
-    @property
-    def drifted(self) -> bool:
-        """True if the differences exceed the judge's own noise."""
-        return self.p < DRIFT_LEVEL
+    drifted: bool
+    """True if the differences exceed the judge's own noise."""
 
 
 def drift(anchors: Sequence[JudgedTwice], repeated: Sequence[JudgedTwice], span: float | None = None) -> Drift | None:
@@ -75,15 +72,16 @@ def drift(anchors: Sequence[JudgedTwice], repeated: Sequence[JudgedTwice], span:
     others = [one for one in repeated if one.sample not in known]
     if len(anchors) < 2 or not others:
         return None
-    changes = _changes(anchors)
+    changes, p = _changes(anchors), chance_of(anchors, others)
     return Drift(
         n=len(anchors),
         mean=float(changes.mean()),
         spread=_deviation(changes),
         repeated=len(others),
         retest_sd=_deviation(_changes(others)),
-        p=chance_of(anchors, others),
+        p=p,
         found=None if span is None else power(tuple(anchor.rung for anchor in anchors), tuple(others), span / 20),
+        drifted=p < DRIFT_LEVEL,
     )
 
 

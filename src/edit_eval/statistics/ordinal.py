@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 import msgspec
 import numpy as np
 
-from edit_eval.statistics.instruments import Instrument
 from edit_eval.statistics.intervals import FloatArray, IntArray, bootstrap_interval, cluster_codes
+from edit_eval.statistics.raters import Rater
 
 
 def levels(values: FloatArray) -> IntArray:
@@ -59,7 +59,7 @@ class OrdinalRatings:
 
 
 class Alpha(msgspec.Struct, frozen=True, kw_only=True):
-    """Krippendorff's alpha of two instruments or more."""
+    """Krippendorff's alpha of two raters or more."""
 
     edits: int
     """That two or more have answered about."""
@@ -70,17 +70,17 @@ class Alpha(msgspec.Struct, frozen=True, kw_only=True):
     """Why there is none: `unlike_scales`, `no_scores`, `no_spread`."""
 
 
-def alpha(instruments: Sequence[Instrument], image: Callable[[str], str], resamples: int) -> Alpha:
-    """Computes Krippendorff's alpha of instruments; `image` gives each sample's source image.
+def alpha(raters: Sequence[Rater], image: Callable[[str], str], resamples: int) -> Alpha:
+    """Computes Krippendorff's alpha of raters; `image` gives each sample's source image.
 
     It asks whether they give the same rating, not whether they rank alike, so ratings on `unlike_scales` have none.
     """
-    count = Counter(item for instrument in instruments for item in instrument.answers)
+    count = Counter(item for rater in raters for item in rater.answers)
     shared = sorted(item for item, times in count.items() if times >= 2)
-    if len({instrument.scale for instrument in instruments}) > 1:
+    if len({rater.scale for rater in raters}) > 1:
         return Alpha(edits=len(shared), alpha=None, ci95=None, no_alpha="unlike_scales")
-    rows = [[instrument.values.get(item, math.nan) for instrument in instruments] for item in shared]
-    prepared = OrdinalRatings(np.array(rows, dtype=np.float64).reshape(len(shared), len(instruments)))
+    rows = [[rater.values.get(item, math.nan) for rater in raters] for item in shared]
+    prepared = OrdinalRatings(np.array(rows, dtype=np.float64).reshape(len(shared), len(raters)))
     found = prepared.alpha(np.ones(len(shared)))
     codes = cluster_codes([image(item.sample_id) for item in shared])
     return Alpha(

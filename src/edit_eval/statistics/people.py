@@ -6,76 +6,21 @@ import csv
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.given_files import number, open_text, whole_number
-from edit_eval.new_files import as_meant
+from edit_eval.files.given import number, open_text, whole_number
+from edit_eval.files.new import as_meant
+from edit_eval.files.user_cache import cache_folder
+from edit_eval.statistics.votes import CHOICES, Rating, Vote, ratings_of
 from edit_eval.text import Text
-from edit_eval.user_cache import cache_folder
 
 VIE = "vie"
 VIE_SCORES = ("SC", "PQ", "O")
 """The two scores in a cell of VIEScore's tables, and the third that its authors derive: the root of their product."""
-
-SHARES = {"left": 1.0, "right": 0.0, "tie": 0.5, "both_bad": 0.5}
-"""Share of a vote that the left one gets. A skipped vote says nothing."""
-CHOICES = (*SHARES, "skip")
-
-
-@dataclass(frozen=True)
-class Rating:
-    """One person's rating of one edit, on any scale on which higher is better: only the order matters."""
-
-    sample_id: str
-    edit_model: str
-    score: float
-    rater: str = ""
-    edit_seed: int = 0
-    score_name: str = ""
-    """The judges' score to compare it with; empty: any."""
-    weight: float = 1.0
-    """Inverse of the chance with which its sample was picked, relative to one picked blindly."""
-
-
-@dataclass(frozen=True)
-class Vote:
-    """One person's vote on two edits of one sample, shown beside each other on sides drawn at random."""
-
-    sample_id: str
-    left: str
-    """The edit model."""
-    right: str
-    choice: str
-    """`left`, `right`, `tie`, `both_bad`, `skip`."""
-    rater: str = ""
-    edit_seed: int = 0
-    cluster: str = ""
-    """Source image of the sample. Empty: the sample itself."""
-    weight: float = 1.0
-    """Inverse of the chance with which its sample was drawn, relative to one drawn blindly."""
-    share: float | None = None
-    """Share of the left one, 0 to 1, if a judge's probabilities say more than a choice."""
-    tied: float | None = None
-    """Share of the answer that is a tie, in that case."""
-
-    @property
-    def left_gets(self) -> float:
-        """Share of the left one, 0 to 1; half for a tie, and for two that are both bad."""
-        return SHARES[self.choice] if self.share is None else self.share
-
-    @property
-    def tie(self) -> float:
-        """Share of the vote that is a tie, 0 to 1."""
-        return float(self.choice in ("tie", "both_bad")) if self.tied is None else self.tied
-
-    @property
-    def group(self) -> str:
-        """Cluster of the vote."""
-        return self.cluster or self.sample_id
 
 
 PeoplesAnswers = Sequence[Rating] | Sequence[Vote]
@@ -86,25 +31,6 @@ def read_people(path: Path) -> list[Rating]:
     answers = read_answers(path)
     votes = [answer for answer in answers if isinstance(answer, Vote)]
     return [*(answer for answer in answers if isinstance(answer, Rating)), *ratings_of(votes)]
-
-
-def ratings_of(votes: Iterable[Vote]) -> list[Rating]:
-    """Returns each rater's rating of each edit: its share of its votes, 0 to 1.
-
-    Two that are both bad get nothing; in a tie each gets half.
-    """
-    got: dict[tuple[str, str, int, str], list[float]] = {}
-    for vote in votes:
-        if vote.choice in SHARES:
-            share = vote.left_gets
-            bad = vote.choice == "both_bad"
-            for model, value in ((vote.left, share), (vote.right, 1 - share)):
-                rated = got.setdefault((vote.sample_id, model, vote.edit_seed, vote.rater), [])
-                rated.append(0.0 if bad else value)
-    return [
-        Rating(sample, model, sum(shares) / len(shares), rater, seed)
-        for (sample, model, seed, rater), shares in sorted(got.items())
-    ]
 
 
 def read_answers(path: Path) -> list[Rating] | list[Vote]:

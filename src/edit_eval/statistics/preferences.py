@@ -1,93 +1,38 @@
-"""Strengths of edit models from votes on pairs of edits, and their uncertainty.
+"""What votes on pairs of edits come to: strengths, wins, raters and their agreement; and which pair to ask about next.
 
 The votes are people's, or those of a judge that was shown both edits in both orders (`statistics.battles`).
-
-Bradley and Terry (Biometrika 39, 1952): a is preferred to b with the probability 1 / (1 + exp(s_b - s_a)). A tie, or
-two equally bad edits, counts half for each, so that a strength says what share a model would get. Samples on which
-judges disagree are not like the others, and raters who never tie are not those of Bradley and Terry: the result must
-depend neither on which samples were asked about nor on which pairs. A vote therefore counts with the inverse of the
-chance with which its sample was drawn (Horvitz and Thompson, JASA 47, 1952), and all votes on two models together count
-as much as those on any other two. The strengths are those over all samples, every two models compared equally often.
-
-A model that lost everything, or won everything, against the others has no finite strength. It gets the one that it
-would have with one tie more between every two models that met, and no interval except one that is open on one side
-against those that it met: of G images won by the same model, its share is above .025 ** (1 / G).
-
-A model may *join* others whose strengths are known already. Theirs are estimated by the votes among themselves alone,
-and held for the one that joins: a two-step estimate (Murphy and Topel, JBES 3, 1985). Its error has both parts, what
-its own votes leave open and what theirs did, image by image, as both are about the same source images.
-
-Also computed is Davidson's model (JASA 65, 1970), in which a tie is an outcome of its own, with the advantage of being
-shown on the left. A penalty on strengths with mean 0 keeps it finite, so that no model's name or place plays a part.
 """
 
 from __future__ import annotations
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
 from itertools import combinations
-from types import MappingProxyType
 
 import msgspec
 import numpy as np
 
-from edit_eval.statistics.families import Contrast, FamilyOfTests, ranks
-from edit_eval.statistics.instruments import voters_of
+from edit_eval.statistics.fitted_strengths import ELO, NO_FIT, NOBODY, davidson, fit_strengths, newton, table_of_pairs
 from edit_eval.statistics.intervals import (
-    CONFIDENCE,
-    FEWEST_CLUSTERS,
-    BoolArray,
-    Estimate,
     FloatArray,
     IntArray,
-    cluster_codes,
-    linear_estimate,
     sign_test,
     wilson_interval,
 )
 from edit_eval.statistics.ordinal import alpha
-from edit_eval.statistics.people import SHARES, Vote
+from edit_eval.statistics.raters import voters_of
 from edit_eval.statistics.strengths import (
-    Davidson,
     Preferences,
     RankedStrength,
-    Rater,
     RaterAgreement,
     StrengthDifference,
+    Voter,
 )
+from edit_eval.statistics.votes import SHARES, Vote
 
 SIDE_LEVEL, SIDE_SHARE = 0.001, 0.8
 """A rater counts as always taking one side if his votes for left and right would be that unlikely by chance, and more
 than that share of them are for one side: 58 % of 500 votes are as unlikely, but still say something about the edits."""
-LEAST_KEPT = 0.7
-"""Least share of the variance over images that is kept after adding that of raters: simulated, intervals hold the
-truth in 93 to 97 of 100 with 3, 8 and 20 raters, alike or not; with 0 in 92, with 1 in 98."""
-LARGEST_STRENGTH = 8.0
-"""Strengths beyond are not estimated: 3,000 to 1, which no number of votes by people can show."""
-PENALTY = 0.01
-"""Penalty in Davidson's model: half of it times the sum of squares is subtracted from the log-likelihood, as if
-strengths and the effect of the side were drawn with a standard deviation of 10."""
-UNBOUNDED = "unbounded"
-NO_FIT = ("no_votes", "not_connected")
-"""Doubts with which no model of votes can be fitted."""
-ELO = 400 / math.log(10), 1000.0
-"""Points of Elo's scale per logit, and its origin: another view of the same strengths."""
-
-
-NOBODY: Mapping[str, int] = MappingProxyType({})
-
-
-def all_differ(votes: Sequence[Vote], edit_models: Sequence[str], tables: int, looks: int) -> bool:
-    """True if every two edit models are told apart, corrected for all pairs, tables and looks (`FamilyOfTests`)."""
-    return fit_strengths(votes, edit_models, tables=tables, looks=looks).family.all_differ()
-
-
-def level(looks: int) -> float:
-    """Returns the level at which the intervals of all looks together hold 95 % (Bonferroni; Dunn, JASA 56, 1961)."""
-    return 1 - (1 - CONFIDENCE) / looks
 
 
 def preferences(
@@ -151,468 +96,6 @@ def preferences(
     )
 
 
-@dataclass(frozen=True)
-class Fit:
-    """Strengths, and all that their uncertainty is made of."""
-
-    edit_models: Sequence[str]
-    doubt: str | None
-    """Why there are no strengths, or no interval; None if there are."""
-    strengths: FloatArray | None = None
-    """Strength of each edit model, their mean 0; None if they cannot be estimated."""
-    errors: Errors | None = None
-    above: Mapping[tuple[int, int], int] = field(default_factory=dict)
-    """For `unbounded` strengths: the models of which one got everything against the other, directly or in a chain, and
-    on how many images; 0 if the two never met."""
-    tables: int = 1
-    looks: int = 1
-    turns: tuple[int, ...] = ()
-    """For each edit model 0, or in which turn it joined those before; empty if none did."""
-
-    @property
-    def confidence(self) -> float:
-        """Of every interval: see `level`."""
-        return level(self.looks)
-
-    def strength(self, place: int) -> float | None:
-        """Returns a strength in logits."""
-        return None if self.strengths is None else float(self.strengths[place])
-
-    def difference(self, a: int, b: int) -> float | None:
-        """Returns a - b."""
-        return None if self.strengths is None else float(self.strengths[a] - self.strengths[b])
-
-    def share(self, place: int) -> float | None:
-        """Returns the share of votes that it would get against all others, each met equally often."""
-        if self.strengths is None or len(self.strengths) < 2:
-            return None
-        others = np.delete(self.strengths, place)
-        return float(np.mean(1 / (1 + np.exp(others - self.strengths[place]))))
-
-    def estimate(self, contrast: FloatArray) -> Estimate | None:
-        """Estimates a contrast of strengths; None if there are none, or nothing is known of their errors."""
-        if self.strengths is None or self.errors is None:
-            return None
-        return self.errors.of(float(contrast @ self.strengths), contrast)
-
-    def alone(self, place: int) -> FloatArray:
-        """Returns the contrast that is one strength: its distance from the mean, of those that did not join."""
-        found = _unit(len(self.edit_models), place)
-        if not any(self.turns):
-            return found
-        first = np.array(self.turns) == 0
-        return np.asarray(found - first / first.sum())
-
-    def interval(self, contrast: FloatArray) -> list[float | None] | None:
-        """Returns the interval of a contrast of strengths, at `confidence`; None if there is none."""
-        found = None if self.doubt else self.estimate(contrast)
-        ends = None if found is None else found.interval(confidence=self.confidence)
-        return None if ends is None else [*ends]
-
-    def doubt_of(self, place: int) -> str | None:
-        """Returns why a strength has no interval; None if it has one."""
-        found = self.estimate(self.alone(place))
-        return self.doubt or (None if found is None else found.doubt)
-
-    def between(self, a: int, b: int) -> list[float | None] | None:
-        """Returns the interval of the difference a - b, at `confidence`; None for an open end."""
-        tail = (1 - self.confidence) / 2
-        if (a, b) in self.above:
-            return None if not (images := self.above[a, b]) else [_least(tail, images), None]
-        if (b, a) in self.above:
-            return None if not (images := self.above[b, a]) else [None, -_least(tail, images)]
-        ends = found.interval(confidence=self.confidence) if (found := self._of_two(a, b)) else None
-        return None if ends is None else [*ends]
-
-    def p_value(self, a: int, b: int) -> float | None:
-        """Returns the two-sided p of "both are as strong"; None if it cannot be tested.
-
-        Of two of which one won every image it is the exact sign test's, 2 / 2^G: below .05 where `between` is above 0.
-        """
-        if images := self.above.get((a, b), self.above.get((b, a))):
-            return min(1.0, 2.0 ** (1 - images))
-        return None if images == 0 or (found := self._of_two(a, b)) is None else found.p_value()
-
-    def _error(self, a: int, b: int) -> float | None:
-        found = self._of_two(a, b)
-        return None if found is None or found.doubt else found.standard_error
-
-    def _of_two(self, a: int, b: int) -> Estimate | None:
-        if self.doubt not in (None, UNBOUNDED):
-            return None
-        return self.estimate(_unit(len(self.edit_models), a) - _unit(len(self.edit_models), b))
-
-    @cached_property
-    def family(self) -> FamilyOfTests:
-        """The tests of every two, in the order of `combinations`."""
-        names = self.edit_models
-        return FamilyOfTests(
-            tuple(
-                Contrast(names[a], names[b], None if p is None else self.difference(a, b), self._error(a, b), p)
-                for a, b in combinations(range(len(names)), 2)
-                for p in [self.p_value(a, b)]
-            ),
-            tables=self.tables,
-            looks=self.looks,
-        )
-
-    @cached_property
-    def ranks(self) -> Mapping[str, int | None]:
-        """The rank of each edit model by the whole family; None where nothing is known."""
-        return dict.fromkeys(self.edit_models) | ranks(self.family.tests, self.family.better())
-
-
-@dataclass(frozen=True)
-class Errors:
-    """What images, and raters, add to the errors of strengths."""
-
-    inverse: FloatArray
-    """Of the information: models x models. Where models joined, of the derivatives of what is solved, turned over."""
-    scores: FloatArray
-    """Of each image, the sum of its votes' derivatives: images x models."""
-    information: FloatArray
-    """Of each image about each pair of models: images x pairs, in the order of `combinations`."""
-    raters: int
-    added: FloatArray
-    """Covariance that differences between raters add to that of images; zeros for one rater."""
-    learns: tuple[FloatArray, FloatArray]
-    """For each pair, 1 if its votes say something of the first one, and of the second one: 0 for one that is held."""
-
-    def of(self, value: float, contrast: FloatArray) -> Estimate:
-        """Estimates a contrast: the error by images as that of any mean, and what raters add."""
-        reach = self.inverse @ contrast
-        a, b = np.triu_indices(len(reach), 1)
-        first, second = self.learns
-        known = self.information @ (first * reach[a] - second * reach[b]) ** 2
-        found = linear_estimate(value, self.scores @ reach, known)
-        if self.raters < 2 or found.doubt:
-            return found
-        own = found.standard_error**2
-        square = max(LEAST_KEPT * own, own + float(contrast @ self.added @ contrast))
-        theirs = square - own
-        return replace(
-            found,
-            standard_error=math.sqrt(square),
-            freedom=square**2 / (own**2 / found.freedom + theirs**2 / (self.raters - 1)),
-        )
-
-
-def fit_strengths(
-    votes: Sequence[Vote],
-    edit_models: Sequence[str],
-    *,
-    tables: int = 1,
-    looks: int = 1,
-    joined: Mapping[str, int] = NOBODY,
-) -> Fit:
-    """Fits strengths by maximum likelihood to weighted votes, every two models counting alike.
-
-    With w_i a vote's weight, y_i the left one's share, q_i = 1 / (1 + exp(s_r - s_l)), x_i the vector with 1 for the
-    left model and -1 for the right one, c a contrast, and I = sum_i w_i q_i (1 - q_i) x_i x_i': image g adds to the
-    error of c's, and knows of it, the parts
-
-        u_g = sum_(i in g) w_i (y_i - q_i) x_i' I^+ c
-        a_g = sum_(i in g) w_i q_i (1 - q_i) (x_i' I^+ c)^2 / (c' I^+ c)
-
-    from which follow error, degrees of freedom, interval and p as of a mean (`intervals.linear_estimate`). Votes of
-    several raters are clustered in two crossed ways, by image and by rater (Cameron, Gelbach and Miller, JBES 29,
-    2011): what raters add is the sum over raters less that over cells of both, each times G / (G - 1), and the degrees
-    of freedom are Satterthwaite's. With one rater they are that rater's strengths, and say nothing about other people.
-
-    There is no interval with fewer than `FEWEST_CLUSTERS` images (`few_images`), nor if that many have no vote that
-    says something (`few_preferences`); no strength if none has (`no_preference`): a judge that contradicts itself on
-    every pair is not known to find all alike. Tests are corrected over all pairs, `tables`
-    and `looks` (`FamilyOfTests`).
-
-    `joined` maps models to the turn in which each joined those before it, from 1. A vote then says something only of
-    the later one of its two, and x_i has a 0 for the other; the strengths of a turn are solved with those before it
-    held, every two that met in it counting alike; and I has a row for each model of its own votes,
-
-        I = sum_i w_i q_i (1 - q_i) x_i d_i',  d_i with 1 and -1 for both,
-
-    with (I^+)' in place of I^+. Without `joined` x_i is d_i. What holds of a fit must hold of each of its turns.
-    """
-    models = tuple(edit_models)
-    turns = np.array([joined.get(model, 0) for model in models])
-    found = partial(Fit, models, tables=tables, looks=looks, turns=tuple(turns.tolist()) if turns.any() else ())
-    if not votes:
-        return found("no_votes")
-    place = {model: number for number, model in enumerate(models)}
-    left = np.array([place[vote.left] for vote in votes])
-    right = np.array([place[vote.right] for vote in votes])
-    shares = np.array([vote.left_gets for vote in votes])
-    given = np.array([vote.weight for vote in votes])
-    images = cluster_codes([vote.group for vote in votes])
-    raters = cluster_codes([vote.rater for vote in votes])
-    when = np.maximum(turns[left], turns[right])
-    strengths, weights = np.zeros(len(models)), np.zeros(len(votes))
-    doubts: list[str | None] = []
-    beats, ties, bounded = np.eye(len(models), dtype=bool), np.zeros((len(models), len(models))), False
-    for turn in range(int(turns.max()) + 1):
-        mine = when == turn
-        if not mine.any():
-            if (turns == turn).any():
-                return found("not_connected")
-            continue
-        one = _Turn(turn, turns, left[mine], right[mine], shares[mine], given[mine], images[mine])
-        if doubt := one.nothing:
-            return found(doubt)
-        strengths = one.strengths(strengths)
-        weights[mine] = one.weights
-        upto = when <= turn
-        got = _reached(left[upto], right[upto], shares[upto], len(models))
-        its = np.outer(turns == turn, turns <= turn)
-        beats |= got & (its | its.T)
-        bounded |= one.bounded
-        ties += one.ties
-        doubts.append(one.doubt)
-    expected = 1 / (1 + np.exp(-(strengths[left] - strengths[right])))
-    residuals, known = weights * (shares - expected), weights * expected * (1 - expected)
-    chances = 1 / (1 + np.exp(strengths[None, :] - strengths[:, None]))
-    errors = _errors(left, right, residuals, known, images, raters, turns, ties * chances * (1 - chances))
-    found = partial(found, strengths=strengths, errors=errors)
-    if "few_images" in doubts:
-        return found("few_images")
-    if not bounded:
-        return found(next(filter(None, doubts), None))
-    count = len(models)
-    apart = [(a, b) for a in range(count) for b in range(count) if beats[a, b] and not beats[b, a]]
-    return found(UNBOUNDED, above={(a, b): len(np.unique(images[_met(left, right, a, b)])) for a, b in apart})
-
-
-class _Turn:
-    """The votes on models that joined in one turn, among themselves and with those before; in turn 0 the first ones."""
-
-    def __init__(
-        self,
-        turn: int,
-        turns: IntArray,
-        left: IntArray,
-        right: IntArray,
-        shares: FloatArray,
-        weights: FloatArray,
-        images: IntArray,
-    ) -> None:
-        count = len(turns)
-        self.free = turns == turn
-        self.weights = _alike(left, right, weights, count)
-        # Whoever is held is one that all others can be reached from, as its strength is known.
-        held = np.flatnonzero(turns < turn)
-        one = np.where(turns < turn, held[0] if len(held) else 0, np.arange(count))
-        there = np.flatnonzero(turns <= turn)
-        linked = _reached(one[left], one[right], np.full(len(left), 0.5), count)
-        telling = _telling(left, right, self.weights * (shares - 0.5), images, count)
-        self.nothing: str | None = None
-        """Why there are no strengths."""
-        if not linked[np.ix_(one[there], one[there])].all():
-            self.nothing = "not_connected"
-        elif not telling:
-            self.nothing = "no_preference"
-        few = int(np.unique(images).size) < FEWEST_CLUSTERS
-        self.doubt = "few_images" if few else None if telling >= FEWEST_CLUSTERS else "few_preferences"
-        """Why strengths have no interval."""
-        got = _reached(one[left], one[right], shares, count)[np.ix_(one, one)]
-        self.bounded = not got[np.ix_(there, there)].all()
-        """True if strengths had no bound without a tie more."""
-        self._table = _table(left, right, shares, self.weights, count)
-        self.ties = np.zeros((count, count))
-        """Weight of the ties that keep strengths finite."""
-
-    def strengths(self, held: FloatArray) -> FloatArray:
-        """Returns all strengths so far, those before this turn as they were."""
-        (total, won), free = self._table, np.flatnonzero(self.free)
-        found = held
-        if not self.bounded:
-            found, _ = newton(total, won, held, free)
-            self.bounded = bool(np.abs(found).max() > LARGEST_STRENGTH)
-        if self.bounded:
-            # One tie more between every two models that met keeps the strengths finite.
-            self.ties = np.where(total > 0, float(np.mean(self.weights)), 0.0)
-            found, _ = newton(total + self.ties, won + self.ties / 2, held, free)
-        return found
-
-
-def _telling(left: IntArray, right: IntArray, leanings: FloatArray, images: IntArray, count: int) -> int:
-    """Returns on how many images the votes on some pair of models lean to one of the two."""
-    turned = np.where(left < right, leanings, -leanings)
-    cells = (images * count + np.minimum(left, right)) * count + np.maximum(left, right)
-    sums = np.bincount(cells, turned)
-    size = np.bincount(cells, np.abs(leanings))
-    return len(np.unique(np.flatnonzero(np.abs(sums) > 1e-9 * (size + 1e-300)) // count**2))
-
-
-def _errors(
-    left: IntArray,
-    right: IntArray,
-    residuals: FloatArray,
-    known: FloatArray,
-    images: IntArray,
-    raters: IntArray,
-    turns: IntArray,
-    ties: FloatArray,
-) -> Errors:
-    """Sums by image what votes add to the errors, `residuals`, and what is `known` by them; `ties`: of every two, what
-    is as good as known of them, where strengths would have no bound."""
-    count, groups = len(turns), int(images.max()) + 1
-    of_left, of_right = (turns[left] >= turns[right]).astype(float), (turns[right] >= turns[left]).astype(float)
-    together = ties.copy()
-    np.add.at(together, (left, right), known)
-    np.add.at(together, (right, left), known)
-    together *= turns[:, None] >= turns[None, :]
-    slopes = np.diag(together.sum(axis=1)) - together  # of what is solved, by each strength
-    inverse = np.asarray(np.linalg.pinv(slopes).T, np.float64)
-    scores = np.zeros((groups, count))
-    np.add.at(scores, (images, left), residuals * of_left)
-    np.add.at(scores, (images, right), -residuals * of_right)
-    a, b = np.triu_indices(count, 1)
-    pairs = np.zeros((count, count), dtype=np.int64)
-    pairs[a, b] = pairs[b, a] = np.arange(len(a))
-    cells = np.bincount(images * len(a) + pairs[left, right], known, groups * len(a))
-    information = np.asarray(cells.reshape(groups, len(a)), np.float64)
-    persons, added = int(raters.max()) + 1, np.zeros((count, count))
-    if persons > 1:
-        influence = residuals[:, None] * (of_left[:, None] * inverse[left] - of_right[:, None] * inverse[right])
-        # The cells of image and rater are in both sums.
-        added = _clustered(influence, raters) - _clustered(influence, raters * groups + images)
-    learns = (turns[a] >= turns[b]).astype(float), (turns[b] >= turns[a]).astype(float)
-    return Errors(inverse, scores, information, persons, added, learns)
-
-
-def _met(left: IntArray, right: IntArray, a: int, b: int) -> BoolArray:
-    """Selects the votes between these two."""
-    return np.asarray(((left == a) & (right == b)) | ((left == b) & (right == a)))
-
-
-def _least(tail: float, images: int) -> float:
-    """Returns how much stronger, in logits, the winner on all of so many images is at least."""
-    share = tail ** (1 / images)
-    return math.log(share / (1 - share))
-
-
-def davidson(votes: Sequence[Vote], edit_models: Sequence[str], *, looks: int = 1) -> Davidson:
-    """Fits Davidson's model with an effect of the side (see `preferences`); votes count by their weights.
-
-    The log-odds of left against right are a - b + side; a tie is `ties` times as likely as the geometric mean of the
-    two. Without any tie `ties` is 0, and it is Bradley and Terry's model with an effect of the side. The side has no
-    interval if nothing bounds it, since every vote is for the same one.
-    """
-    count = len(edit_models)
-    place = {model: number for number, model in enumerate(edit_models)}
-    left = np.array([place[vote.left] for vote in votes])
-    right = np.array([place[vote.right] for vote in votes])
-    weights = np.array([vote.weight for vote in votes])
-    tie = np.array([vote.tie for vote in votes])
-    won = np.array([vote.left_gets for vote in votes]) - tie / 2
-    has_ties = bool(tie.any())
-    design = np.zeros((len(votes), count + 1))  # derivatives of the log-odds: strengths, and the side
-    rows = np.arange(len(votes))
-    design[rows, left] += 1
-    design[rows, right] -= 1
-    design[:, count] = 1
-    penalty = np.diag(np.full(count + 1, PENALTY))
-    beta, odds = np.zeros(count + 1), 0.0  # log-odds of a tie
-    for _ in range(100):
-        apart = design @ beta
-        first, second = np.exp(apart / 2), np.exp(-apart / 2)
-        third = np.full(len(votes), math.exp(odds) if has_ties else 0.0)
-        together = first + second + third
-        first, second, third = first / together, second / together, third / together
-        of_difference = ((won - (1 - won - tie)) - (first - second)) / 2
-        of_tie = tie - third
-        scores = np.column_stack([design * (weights * of_difference)[:, None], weights * of_tie])
-        spread = (first + second - (first - second) ** 2) / 4
-        cross = -third * (first - second) / 2
-        information = np.zeros((count + 2, count + 2))
-        information[:-1, :-1] = design.T @ (design * (weights * spread)[:, None]) + penalty
-        information[:-1, -1] = information[-1, :-1] = design.T @ (weights * cross)
-        information[-1, -1] = float(weights @ (third * (1 - third))) if has_ties else 1.0
-        step = np.linalg.solve(information, np.append(scores.sum(axis=0)[:-1] - PENALTY * beta, scores[:, -1].sum()))
-        if not has_ties:
-            step[-1] = 0.0
-        step *= min(1.0, 2.0 / max(1e-12, float(np.abs(step).max())))
-        beta, odds = beta + step[:-1], odds + float(step[-1])
-        if np.abs(step).max() < 1e-10:
-            break
-    side, reach = float(beta[count]), np.linalg.inv(information)[:, count]
-    images, along = cluster_codes([vote.group for vote in votes]), design @ reach[:-1]
-    known = weights * (spread * along**2 + 2 * cross * along * reach[-1] + third * (1 - third) * reach[-1] ** 2)
-    parts, shares = (np.bincount(images, each).astype(np.float64) for each in (scores @ reach, known))
-    found = linear_estimate(side, parts, shares)
-    one_side = not (won > 0).any() or not (won + tie < 1).any()
-    strengths = beta[:count] - beta[:count].mean()
-    return Davidson(
-        ties=math.exp(odds) if has_ties else 0.0,
-        side=side,
-        side_ci95=None if one_side else found.interval(confidence=level(looks)),
-        strengths=[float(strength) for strength in strengths],
-    )
-
-
-def _alike(left: IntArray, right: IntArray, weights: FloatArray, count: int) -> FloatArray:
-    """Scales the weights so that every two models have the same sum; the total stays."""
-    pairs = np.minimum(left, right) * count + np.maximum(left, right)
-    sums = np.bincount(pairs, weights)
-    return np.asarray(weights * (weights.sum() / np.count_nonzero(sums) / sums[pairs]))
-
-
-def _table(
-    left: IntArray, right: IntArray, shares: FloatArray, weights: FloatArray, count: int
-) -> tuple[FloatArray, FloatArray]:
-    """Returns, for each two models in both orders, the weight of their votes and the first one's part of it."""
-    cells = left * count + right
-    total = np.bincount(cells, weights, count * count).reshape(count, count)
-    won = np.bincount(cells, weights * shares, count * count).reshape(count, count)
-    return np.asarray(total + total.T, np.float64), np.asarray(won + (total.T - won.T), np.float64)
-
-
-def newton(
-    total: FloatArray, won: FloatArray, held: FloatArray | None = None, free: IntArray | None = None
-) -> tuple[FloatArray, FloatArray]:
-    """Returns the maximum likelihood strengths of a table, their mean 0, and the information about them.
-
-    With `free` only these are estimated, and all others `held`; if all with votes are free, the mean is 0 over them.
-    """
-    strengths = np.zeros(len(total)) if held is None else held.copy()
-    places = np.arange(len(total)) if free is None else free
-    information = np.zeros_like(total)
-    for _ in range(50):
-        expected = 1 / (1 + np.exp(strengths[None, :] - strengths[:, None]))
-        curvature = total * expected * (1 - expected)
-        information = (np.diag(curvature.sum(axis=1)) - curvature)[np.ix_(places, places)]
-        step = np.linalg.pinv(information) @ (won - total * expected).sum(axis=1)[places]
-        step *= min(1.0, 2.0 / max(1e-12, float(np.abs(step).max())))
-        strengths[places] += step
-        if np.abs(step).max() < 1e-9 or np.abs(strengths).max() > 2 * LARGEST_STRENGTH:
-            break
-    if not np.delete(total[places], places, axis=1).any():  # nothing outside says where they lie
-        strengths[places] -= strengths[places].mean()
-    return strengths, information
-
-
-def _clustered(scores: FloatArray, clusters: IntArray) -> FloatArray:
-    """Returns the sum over clusters of squared sums, times G / (G - 1)."""
-    _, codes = np.unique(clusters, return_inverse=True)
-    groups = int(codes.max()) + 1
-    sums = np.stack([np.bincount(codes, column, groups) for column in scores.T], axis=1)
-    return np.asarray(sums.T @ sums * (groups / max(1, groups - 1)))
-
-
-def _reached(left: IntArray, right: IntArray, shares: FloatArray, count: int) -> BoolArray:
-    """Returns which model got something against which other, directly or in a chain (Ford, AMM 64, 1957)."""
-    beats = np.eye(count, dtype=bool)
-    beats[left[shares > 0], right[shares > 0]] = True
-    beats[right[shares < 1], left[shares < 1]] = True
-    for middle in range(count):
-        beats |= beats[:, [middle]] & beats[[middle], :]
-    return beats
-
-
-def _unit(count: int, place: int) -> FloatArray:
-    found = np.zeros(count)
-    found[place] = 1.0
-    return found
-
-
 def _counts(votes: Sequence[Vote], a: str, b: str) -> dict[str, int]:
     """Counts how often a was preferred, b was, neither was, and both were bad."""
     found = Counter[str]()
@@ -630,19 +113,19 @@ def one_sided(votes: Sequence[Vote]) -> set[str]:
     return {rater.rater for rater in _raters(votes) if rater.side}
 
 
-def _raters(votes: Sequence[Vote]) -> list[Rater]:
+def _raters(votes: Sequence[Vote]) -> list[Voter]:
     of: dict[str, list[Vote]] = defaultdict(list)
     for vote in votes:
         of[vote.rater].append(vote)
     return [_rater(name, of[name]) for name in sorted(of)]
 
 
-def _rater(name: str, votes: Sequence[Vote]) -> Rater:
+def _rater(name: str, votes: Sequence[Vote]) -> Voter:
     of = Counter(vote.choice for vote in votes)
     sides = of["left"] + of["right"]
     most = max(of["left"], of["right"])
     one_sided = most > SIDE_SHARE * sides and sign_test(of["left"], of["right"]) <= SIDE_LEVEL
-    return Rater(
+    return Voter(
         rater=name,
         votes=sum(of[choice] for choice in SHARES),
         skipped=of["skip"],
@@ -710,7 +193,7 @@ class PairChoice:
         left = np.array([place[vote.left] for vote in counted], dtype=np.int64)
         right = np.array([place[vote.right] for vote in counted], dtype=np.int64)
         shares = np.array([SHARES[vote.choice] for vote in counted])
-        total, won = _table(left, right, shares, np.ones(len(counted)), count)
+        total, won = table_of_pairs(left, right, shares, np.ones(len(counted)), count)
         # As if each had won one of two against each other, which keeps every strength finite.
         others = 1 - np.eye(count)
         strengths, _ = newton(total + others, won + 0.5 * others)

@@ -1,4 +1,4 @@
-"""How far the scores of two instruments lie apart, edit by edit, on the edits that both have scored."""
+"""How far the scores of two raters lie apart, edit by edit, on the edits that both have scored."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 import msgspec
 import numpy as np
 
-from edit_eval.statistics.instruments import Instrument, Item
 from edit_eval.statistics.intervals import cluster_codes, estimate
+from edit_eval.statistics.raters import Item, Rater
 from edit_eval.statistics.series import largest_difference
 
 
 class Apart(msgspec.Struct, frozen=True, kw_only=True):
-    """The paired difference of two instruments' scores, `a` less `b`."""
+    """The paired difference of two raters' scores, `a` less `b`."""
 
     n: int
     images: int
@@ -25,9 +25,7 @@ class Apart(msgspec.Struct, frozen=True, kw_only=True):
     """Why there is no interval: `unlike_scales` (then there is no difference either), `no_scores`, `few_images`, ..."""
 
 
-def scores_apart(
-    a: Instrument, b: Instrument, image: Callable[[str], str], items: Sequence[Item] | None = None
-) -> Apart:
+def scores_apart(a: Rater, b: Rater, image: Callable[[str], str], items: Sequence[Item] | None = None) -> Apart:
     """Computes it, with the interval that `compare` gives paired differences (none with fewer than six source images).
 
     Over all items that both have answered about, or those of them that are given; `image` gives each sample's source

@@ -73,7 +73,7 @@ class Davidson(msgspec.Struct, frozen=True, kw_only=True):
     """In logits, in the order of the edit models."""
 
 
-class Rater(msgspec.Struct, frozen=True, kw_only=True):
+class Voter(msgspec.Struct, frozen=True, kw_only=True):
     """How somebody votes."""
 
     rater: str
@@ -116,6 +116,6 @@ class Preferences(msgspec.Struct, frozen=True, kw_only=True):
     """What these are corrected for: all pairs, and tables of the same models beside each other."""
     davidson: Davidson | None
     """None if there are no strengths, or nothing but ties."""
-    raters: list[Rater]
+    raters: list[Voter]
     agreement: RaterAgreement | None
     """None for one rater."""

@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import asdict
 
-from edit_eval.records import DeviceFailures, Judgement, Results, Scale, Status
+from edit_eval.records import DeviceFailures, ExaminedJudge, Judgement, Results, Scale, Status
 from edit_eval.statistics.aggregates import Aggregate, Coverage, MeanInterval, RequiredCoverage
 from edit_eval.statistics.battles import RunBattles, as_others_rate, battles_by_judge, others_may_read, together
 from edit_eval.statistics.comparison import ModelComparison, compare_models, verdict_on_models
@@ -38,8 +38,8 @@ from edit_eval.statistics.controls import (
     wanted,
 )
 from edit_eval.statistics.failures import FailureGroup, ModelEdits, edits_by_model, every_failure
-from edit_eval.statistics.instruments import Item, JudgeReadings, given_by, judges_of, readings_of, spread_of
 from edit_eval.statistics.intervals import FloatArray, IntArray, estimate
+from edit_eval.statistics.raters import Item, JudgeReadings, given_by, judges_of, readings_of, spread_of
 from edit_eval.statistics.series import Sureness, ends, finite, mean, series_of, sureness
 from edit_eval.statistics.timing import RunTiming, timing
 from edit_eval.statistics.verdict import Known, Verdict, known_of
@@ -151,8 +151,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`incomplete` while any judgement is pending."""
     coverage: RequiredCoverage
     """Of the headlines of all judges; `reached` by every entry of `results` and `battles`, not by the total."""
-    judges: dict[str, Mapping[str, Any]]
-    """What is known of each judge that can be examined (`store.examined.Examination.as_plain`)."""
+    judges: dict[str, ExaminedJudge]
+    """What is known of each judge that can be examined."""
     controls: RunControls
     results: list[Result]
     """One for every (edit model, judge), in the configuration's order. There is no number over several of them."""

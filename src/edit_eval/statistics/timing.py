@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from edit_eval.config.placement import models_written
 from edit_eval.records import Activity, MemoryUse, Results, Spent, Utilisation
 from edit_eval.text import Text, counted
 
@@ -197,8 +198,8 @@ def tokens(results: Results) -> list[TokenUse]:
 
 def price_of(configuration: Mapping[str, Any], judge: str) -> Sequence[float] | None:
     """Returns the price of a million tokens read and written, if the configuration has it."""
-    section = {**configuration.get("judges", {}), **configuration.get("rewrite", {})}.get(judge, {})
-    price = (section.get("params") or {}).get("price")
+    written = (of for key, name, of in models_written(configuration) if key != "edit_models" and name == judge)
+    price = next((of["params"].get("price") for of in written), None)
     return price if isinstance(price, list) and len(price) == 2 else None
 
 

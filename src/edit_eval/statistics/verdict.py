@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from edit_eval.records import Results, Scale, Status
+from edit_eval.records import ExaminedJudge, Results, Scale, Status
 from edit_eval.statistics.aggregates import Coverage
 from edit_eval.statistics.battles import Fought, JudgeBattles, ScoreBattles
 from edit_eval.statistics.controls import RunControls
-from edit_eval.statistics.instruments import given_by
 from edit_eval.statistics.intervals import FEWEST_CLUSTERS
 from edit_eval.statistics.power import ALPHA
+from edit_eval.statistics.raters import given_by
 from edit_eval.statistics.series import gain
 
 if TYPE_CHECKING:
@@ -312,7 +312,7 @@ def known_of(
     complete: bool,
     coverage: Coverage,
     controls: RunControls,
-    examined: Mapping[str, Mapping[str, Any]],
+    examined: Mapping[str, ExaminedJudge],
     battles: Mapping[str, JudgeBattles],
 ) -> Known:
     """Returns what is known of runs whose summary has these parts; `examined` are its `judges`."""
@@ -327,22 +327,13 @@ def known_of(
             for judge in judges
             if judge in of_judges or (none and judge in asked)
         },
-        examined={
-            judge: _how_it_ended(one["passport"]) if one["passport"] else "not_audited"
-            for judge, one in examined.items()
-        },
+        examined={judge: one.ended for judge, one in examined.items()},
         complete=complete,
         unscored={status: count for status, count in coverage.by_status.items() if status != Status.OK.value},
         same_pictures=[pair for result in results for pair in same_pictures(result)],
         battles=battles,
         controls=controls.wanted,
     )
-
-
-def _how_it_ended(found: Mapping[str, Any]) -> str:
-    """Returns the verdict on a judge; `other_language` if it says nothing of the language of these instructions."""
-    ended = str(found["verdict"])
-    return "other_language" if ended in ("passed", "limited") and not found.get("this_language", True) else ended
 
 
 def of_several(known: Sequence[Known]) -> Known:

@@ -23,7 +23,7 @@ from edit_eval.experiment import Experiment
 from edit_eval.protocols.asked import SampleQuestion
 from edit_eval.records import Sample
 from edit_eval.store.subjects.contract import Kind, Subject
-from edit_eval.store.subjects.kinds import EDITS, KINDS
+from edit_eval.store.subjects.kinds import EDITS, kinds
 
 NO_EDIT_AS_HIGH = 1 << 40
 """In an experiment that grows, the first number of a cell."""
@@ -47,7 +47,8 @@ class Cells:
         """Number of edits made by edit models; the numbers after them are of other subjects."""
         self._others: list[Subject] = []
         self._of_kind = {EDITS.name: range(self.edits)}
-        for kind in KINDS.values():
+        self._kinds = kinds()
+        for kind in self._kinds.values():
             if kind is not EDITS:
                 begin = self.everything
                 self._others += kind.unfold(experiment)
@@ -68,7 +69,7 @@ class Cells:
         for edit in range(self.edits):
             self._unfold(edit, self.judges_of_one)
         for number, subject in enumerate(self._others, self.edits):
-            self._unfold(number, subject.judges, 0 if KINDS[subject.kind].repeated else 1)
+            self._unfold(number, subject.judges, 0 if self._kinds[subject.kind].repeated else 1)
 
     def _unfold(self, subject: int, judges: Sequence[int], repeats: int = 0) -> None:
         sample, readings = self.sample(subject), self._experiment.readings
@@ -88,7 +89,7 @@ class Cells:
         assert not self._others
         self._samples += 1
         self.edits += 1
-        self._of_kind = {name: range(self.edits, self.edits) for name in KINDS} | {EDITS.name: range(self.edits)}
+        self._of_kind = {name: range(self.edits, self.edits) for name in self._kinds} | {EDITS.name: range(self.edits)}
         self._unfold(self.edits - 1, self.judges_of_one)
 
     def __len__(self) -> int:
@@ -113,7 +114,7 @@ class Cells:
 
     def kind(self, number: int) -> Kind:
         """Returns the kind of a subject."""
-        return EDITS if number < self.edits else KINDS[self._others[number - self.edits].kind]
+        return EDITS if number < self.edits else self._kinds[self._others[number - self.edits].kind]
 
     def subject(self, number: int) -> Subject:
         """Returns the subject with a number."""

@@ -379,12 +379,12 @@ def _examined(runs: Sequence[Made], names: Sequence[str], shared: Sequence[tuple
     notes: list[str] = []
     for judges in shared:
         found = [run.examined.get(judge) for run, judge in zip(runs, judges, strict=True)]
-        said = [one.as_plain() for one in found if one is not None]
-        if all(one["line"] == said[0]["line"] for one in said[1:]):
-            notes += [Note("examined", judge=judges[0], **one) for one in said[:1]]
+        documents = [one.document for one in found if one is not None]
+        if len({document.line for document in documents}) <= 1:
+            notes += [Note("examined", judge=judges[0], document=one, line=one.line) for one in documents[:1]]
         else:
             notes += [
-                Note("examined_in_run", judge=judges[0], run=name, **one.as_plain())
+                Note("examined_in_run", judge=judges[0], run=name, document=one.document, line=one.document.line)
                 for name, one in zip(names, found, strict=True)
                 if one is not None
             ]

@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 from edit_eval.config.components import import_class, the_one
 from edit_eval.errors import ConfigurationError, EditEvalError
 from edit_eval.experiment import Experiment
+from edit_eval.files.user_cache import cache_folder
+from edit_eval.records import ExaminedJudge
 from edit_eval.text import Text
-from edit_eval.user_cache import cache_folder
 
 
 class Moved(NamedTuple):
@@ -33,22 +34,8 @@ class Examination(ABC):
 
     @property
     @abstractmethod
-    def line(self) -> str:
-        """One line in English, for documents: `audited 2026-11-21: passed`, or `not audited`."""
-
-    @property
-    @abstractmethod
-    def passed(self) -> bool:
-        """True if the judge may be relied on, as far as was shown."""
-
-    @abstractmethod
-    def as_plain(self) -> dict[str, Any]:
-        """Returns the document of the judge in a summary's `judges` (docs/records.md).
-
-        Of its `passport` (None for a judge that was never examined) the core reads `verdict` (`passed`, `limited` or
-        `failed`; any other is no examination) and `this_language` (False if the run's instructions are in another
-        language than the examination's).
-        """
+    def document(self) -> ExaminedJudge:
+        """What documents say of the judge."""
 
     @abstractmethod
     def kept(self) -> dict[str, Any]:
@@ -80,14 +67,14 @@ class Examiner(ABC):
         `AttributeError` for anything else."""
 
     @abstractmethod
-    def words(self, document: Mapping[str, Any]) -> Text:
-        """Returns the document of a judge as one line for people: `audited 2026-11-21: passed`."""
+    def words(self, document: ExaminedJudge) -> Text:
+        """Returns what is known of a judge as one line for people: `audited 2026-11-21: passed`."""
 
-    def remarks(self, judge: str, document: Mapping[str, Any]) -> Sequence[Text]:
+    def remarks(self, judge: str, document: ExaminedJudge) -> Sequence[Text]:
         """Returns further lines about the judge, which speak for it or say nothing against it."""
         return ()
 
-    def warnings(self, judge: str, document: Mapping[str, Any]) -> Sequence[Text]:
+    def warnings(self, judge: str, document: ExaminedJudge) -> Sequence[Text]:
         """Returns why the judge's scores are not to be trusted."""
         return ()
 

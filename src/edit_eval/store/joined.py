@@ -17,7 +17,7 @@ from edit_eval.config.identity import digest
 from edit_eval.errors import ConfigurationError, PictureError
 from edit_eval.pictures import open_picture, pixel_digest
 from edit_eval.records import Edit, Judgement, Results, Sample, Scoring
-from edit_eval.statistics.instruments import image_of, judges_of
+from edit_eval.statistics.raters import image_of, judges_of
 from edit_eval.statistics.scores_apart import scores_apart
 from edit_eval.store.comparable import Made, judge_identity, run_names
 from edit_eval.store.recall import is_there

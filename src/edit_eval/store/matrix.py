@@ -21,7 +21,7 @@ from edit_eval.protocols.judging import (
     score,
     unasked,
 )
-from edit_eval.records import DECLINED, EDIT_LOST, Edit, Judgement, Reading, Reply, Sample, Status, no_garbage
+from edit_eval.records import EDIT_LOST, Edit, Judgement, Reading, Reply, Sample, Status, no_garbage
 from edit_eval.store.cells import (
     REPEAT_STRIDE,
     Cells,
@@ -31,12 +31,13 @@ from edit_eval.store.cells import (
     seed_of_edit,
     sources_of,
 )
+from edit_eval.store.critiques import Critiques
+from edit_eval.store.origins import Origins
 from edit_eval.store.references import References
 from edit_eval.store.subjects.battles import Design
 from edit_eval.store.subjects.contract import Shown
 from edit_eval.store.subjects.controls import Steps
-from edit_eval.store.subjects.critiques import Critiques
-from edit_eval.store.subjects.kinds import KINDS
+from edit_eval.store.subjects.kinds import kinds
 from edit_eval.text import Text
 
 SHORT = 64
@@ -63,7 +64,9 @@ class Matrix:
             self.cells = Cells(experiment)
             self.critiques = Critiques(self)
             """Which edits are told what a judge said."""
-            self.edit_keys = self._edit_keys()
+            self.origins = Origins(self, self.critiques)
+            """What each edit is made from: its source, the turn or round before."""
+            self.edit_keys = self.origins.keys()
             self.replies: list[list[Reply]] = [[] for _ in range(len(self.cells))]
         self._readings: list[Reading | None] = [None] * len(self.cells)
         self._settled: list[Judgement | None] = [None] * self.cells.judgements
@@ -76,7 +79,7 @@ class Matrix:
         self._alike: dict[tuple[object, ...], tuple[JudgedScores, ByReading]] = {}
         self.aside: dict[str, dict[tuple[object, ...], list[Reply]]] = {}
         """Replies about pictures that do not exist at the moment, by key and address."""
-        self.references = References(self)
+        self.references = References(self, self.critiques)
         self._alone = not (self.references.possible or experiment.shows_earlier or experiment.predecessors)
         """True if whoever judges an edit sees no other one, whatever has become of them."""
         self.design = Design(self)
@@ -84,40 +87,6 @@ class Matrix:
         """Which battles are asked so far."""
 
     # -- edits --
-
-    def _edit_keys(self) -> list[str]:
-        """Computes the keys of all edits made by an edit model."""
-        before = self.experiment.predecessors
-        keys: list[str] = [""] * self.cells.edits
-        later = []
-        for number in range(self.cells.edits):
-            model, edit_seed, sample = self.edit_parts(number)
-            if model.name in self.experiment.stored:  # of another run, where rounds of one edit model are columns
-                stands = f"stored as {model.name}\n{sample.instruction}"
-                keys[number] = edit_key(model, sources_of(sample), stands, seed_of_edit(model, edit_seed, sample))
-                continue
-            if sample.follows and not sample.fault:
-                later.append(number)
-                continue
-            if told := self.critiques.how(number):
-                keys[number] = self.critiques.key(number, told, keys)
-                continue
-            keys[number] = edit_key(
-                model, sources_of(sample), sample.instruction, seed_of_edit(model, edit_seed, sample)
-            )
-        while later:  # a key contains that of the edit it follows, so those come first
-            left = []
-            for number in later:
-                model, edit_seed, sample = self.edit_parts(number)
-                origin = keys[number - number % len(self.samples) + before[number % len(self.samples)]]
-                if origin:
-                    sources = [origin, *sources_of(sample)]
-                    keys[number] = edit_key(model, sources, sample.instruction, seed_of_edit(model, edit_seed, sample))
-                else:
-                    left.append(number)
-            assert len(left) < len(later), "samples that follow each other in a circle have a fault"
-            later = left
-        return keys
 
     @cached_property
     def edits(self) -> list[Edit]:
@@ -166,17 +135,6 @@ class Matrix:
         """Returns the sample of a subject."""
         return self.samples[self.cells.sample(subject)]
 
-    def predecessor(self, edit: int) -> int | None:
-        """Returns the edit used as this one's source; None if the sample has its own source."""
-        position = edit % len(self.samples)
-        other = self.experiment.predecessors.get(position)
-        return None if other is None else edit - position + other
-
-    def made_from(self, edit: int) -> int | None:
-        """Returns the edit that the edit model starts from; None if it starts from the sample's own source."""
-        told = self.critiques.how(edit) if self.critiques.any else None
-        return self.critiques.before(edit) if told and told.source == "last" else self.predecessor(edit)
-
     def picture(self, number: int) -> Edit:
         """Returns the edit whose picture an edit has: of an earlier round, if it was kept."""
         return self.edits[self.references.edit(number)]
@@ -193,8 +151,8 @@ class Matrix:
     def sources(self, edit: int) -> dict[str, Shown]:
         """Returns the pictures given to the edit model, by name, in order."""
         found = {name: shown for name, shown in self.given(edit).items() if name.startswith("source")}
-        before = self.made_from(edit)
-        if before is not None and before != self.predecessor(edit):
+        before = self.origins.made_from(edit)
+        if before is not None and before != self.origins.predecessor(edit):
             found["source"] = Shown.of(self.picture(before))
         return found
 
@@ -202,23 +160,16 @@ class Matrix:
         """Returns a sample's pictures, the source first; with those of earlier turns and rounds if judges see them."""
         own = {name: Shown(picture.path, picture.digest) for name, picture in self.sample_of(subject).pictures.items()}
         is_edit, sample = subject < self.cells.edits, self.cells.sample(subject)
-        before = self.predecessor(subject) if is_edit else None
+        before = self.origins.predecessor(subject) if is_edit else None
         if before is not None:
             own = {"source": Shown.of(self.edits[before]), **own}
         if not self.experiment.shows_earlier or "source" not in own:
             return own
-        first, last = self.experiment.first_of(sample).pictures["source"], self.last(subject)
+        first, last = self.experiment.first_of(sample).pictures["source"], self.origins.last(subject)
         was = own["source"] if last is None else Shown.of(self.picture(last))
         turns = self.experiment.turns_before(sample) if is_edit else ()
         earlier = {turn_named(turn): Shown.of(self.edits[subject - sample + one]) for turn, one in enumerate(turns, 1)}
         return {**own, **earlier, "first": Shown(first.path, first.digest), "last": was}
-
-    def last(self, subject: int) -> int | None:
-        """Returns the edit of the previous turn or round; None in the first, and for what is no single edit."""
-        if subject >= self.cells.edits:
-            return None
-        before = self.critiques.before(subject)
-        return self.predecessor(subject) if before is None else before
 
     # -- subjects --
 
@@ -380,36 +331,8 @@ class Matrix:
         """Returns all subjects whose questions can show an edit's picture, itself first."""
         found: dict[int, None] = {}
         for one in self.references.with_picture(edit):
-            rounds = self.critiques.behind(one) if self.experiment.shows_earlier else ()
-            also = *self.followers(one), *rounds, *self._others_of.get(one, ())
-            found |= dict.fromkeys((one, *also))
+            found |= dict.fromkeys((one, *self.origins.seen_after(one), *self._others_of.get(one, ())))
         return list(found)
-
-    def followers(self, edit: int) -> list[int]:
-        """Returns the edits that use this one as their source."""
-        position = edit % len(self.samples)
-        return [edit - position + other for other in self._followers.get(position, ())]
-
-    def fail_followers(self, edit: int) -> list[int]:
-        """Fails all edits that depend, directly or not, on one that was not made; returns them."""
-        if self.critiques.any:
-            return [ended for one in self.critiques.behind(edit) for ended in self.critiques.tell(one)]
-        found, status = [edit], self.edits[edit].status
-        for failed in found:
-            for follower in self.followers(failed):
-                if self.edits[follower].status is PENDING:
-                    was = "was refused" if status in DECLINED else "failed"
-                    reason = f"the edit that it follows {was}: {self.edits[edit].reason}"
-                    self.edits[follower] = replace(self.edits[follower], status=status, reason=reason)
-                    found.append(follower)
-        return found[1:]
-
-    @cached_property
-    def _followers(self) -> dict[int, list[int]]:
-        found: dict[int, list[int]] = {}
-        for position, before in self.experiment.predecessors.items():
-            found.setdefault(before, []).append(position)
-        return found
 
     @cached_property
     def _others_of(self) -> dict[int, list[int]]:
@@ -546,7 +469,7 @@ class Matrix:
 
     def rows(self, kind: str) -> Iterator[Judgement]:
         """Yields every judgement of a kind of subject that is to be judged by now."""
-        return KINDS[kind].rows(self)
+        return kinds()[kind].rows(self)
 
     def judgements(self) -> Iterator[Judgement]:
         """Yields every judgement of an edit, by edit model, edit seed, judge, repeat, sample."""

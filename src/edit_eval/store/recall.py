@@ -113,7 +113,7 @@ def recall(
     for number, edit in recalled.items():
         matrix.edits[number] = edit
     for number in (n for n, edit in recalled.items() if edit.status in NO_EDIT):
-        matrix.fail_followers(number)
+        matrix.origins.fail_behind(number)
     _recall_replies(matrix, replies, retry)
     matrix.critiques.tell_all()
     if matrix.references.possible:

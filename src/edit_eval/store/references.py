@@ -12,13 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from edit_eval.protocols.contract import LAST
 from edit_eval.records import Judgement, Status
-
-if TYPE_CHECKING:
-    from edit_eval.store.matrix import Matrix
+from edit_eval.store.critiques import Critiques
+from edit_eval.store.subjects.contract import MatrixState
 
 SKIPPED = Status.SKIPPED
 
@@ -26,8 +24,8 @@ SKIPPED = Status.SKIPPED
 class References:
     """Which edits and judgements of a matrix refer to earlier ones, as far as is known."""
 
-    def __init__(self, matrix: Matrix) -> None:
-        self._matrix, experiment = matrix, matrix.experiment
+    def __init__(self, matrix: MatrixState, critiques: Critiques) -> None:
+        self._matrix, self._critiques, experiment = matrix, critiques, matrix.experiment
         places = experiment.places
         self._next = {places[told.before]: places[name] for name, told in experiment.told.items() if told.before}
         self._battles = matrix.cells.of_kind("battle")  # none in an experiment that grows
@@ -48,7 +46,7 @@ class References:
         """Returns the edit whose picture an edit has: one of an earlier round if it is kept, else the edit itself."""
         matrix = self._matrix
         while self.possible and matrix.edits[number].status is SKIPPED and not matrix.sample_of(number).fault:
-            before = matrix.critiques.before(number)
+            before = self._critiques.before(number)
             if before is None:
                 break
             number = before

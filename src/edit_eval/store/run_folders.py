@@ -23,6 +23,7 @@ from edit_eval.config.components import own_source
 from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError, RunDirectoryError, RunInterrupted, Stopped
 from edit_eval.experiment import Experiment
+from edit_eval.files.user_cache import cache_folder
 from edit_eval.pictures import write_durably
 from edit_eval.records import Edit, Ending, Status
 from edit_eval.store.journal import Damage, Record, segments
@@ -30,7 +31,6 @@ from edit_eval.store.matrix import Matrix
 from edit_eval.store.recall import ReplyLine, edit_record, is_there, recall_run, where_of
 from edit_eval.store.run_directory import RunDirectory, Shard
 from edit_eval.text import Text, counted, joined
-from edit_eval.user_cache import cache_folder
 
 RUNS = Path("runs")
 """Parent folder of runs started without a run directory."""

@@ -16,7 +16,7 @@ import msgspec
 
 from edit_eval.config.identity import digest
 from edit_eval.errors import RunDirectoryError
-from edit_eval.given_files import UnfitFile, read_json
+from edit_eval.files.given import UnfitFile, read_json
 from edit_eval.records import Judgement, Sample, Scoring
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.store.standing import MOST_BYTES, StandingRow, as_judgement, judged

@@ -25,7 +25,7 @@ from edit_eval.store.journal import Tail
 from edit_eval.store.matrix import OK, PENDING, SKIPPED, Matrix
 from edit_eval.store.recall import ReplyLine, is_there, recall, recall_run
 from edit_eval.store.run_directory import RunDirectory
-from edit_eval.store.subjects.kinds import KINDS
+from edit_eval.store.subjects.kinds import EDITS, kinds
 from edit_eval.text import Text, counted
 
 HEAD = 64 << 10
@@ -53,16 +53,19 @@ class JudgementTable:
 
     # -- rows --
 
-    def rows(self, *kinds: str) -> Iterator[Judgement]:
+    def rows(self, *wanted: str) -> Iterator[Judgement]:
         """Yields every row, or those of these kinds (`store/subjects`), kind by kind."""
-        for kind in kinds or KINDS:
+        for kind in wanted or kinds():
             yield from self._matrix.rows(kind)
 
     def by_kind(self) -> dict[str, list[Judgement]]:
-        """Returns the rows by kind; those of edits that do not count, a critic's, as `critique`."""
-        found: dict[str, list[Judgement]] = {"edit": [], "battle": [], "control": [], "rewriting": [], "critique": []}
-        for row in self.rows():
-            found["critique" if row.kind == "edit" and not row.counts else row.kind].append(row)
+        """Returns the rows by kind; what edit models are told, of edits that do not count and before there is one, as
+        `critique`."""
+        found: dict[str, list[Judgement]] = {name: [] for name in (*kinds(), "critique")}
+        for name, kind in kinds().items():
+            for row in self._matrix.rows(name):
+                told = kind.before_edits or (kind is EDITS and not row.counts)
+                found["critique" if told else name].append(row)
         return found
 
     @property
@@ -168,7 +171,7 @@ class LiveTable(JudgementTable):
                 matrix.set_edit(number, own)
                 for told in matrix.critiques.behind(number):
                     matrix.critiques.tell(told)
-                also = matrix.fail_followers(number) if own.status in NO_EDIT else []
+                also = matrix.origins.fail_behind(number) if own.status in NO_EDIT else []
                 yield from (matrix.sample_of(one).id for one in (*matrix.shown_with(number), *also))
 
     def _new_replies(self) -> Iterator[str]:

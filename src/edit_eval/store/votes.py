@@ -21,10 +21,10 @@ from typing import Any
 import msgspec
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.given_files import read_bytes
-from edit_eval.new_files import refuse_existing, write_rows, written_whole
+from edit_eval.files.given import read_bytes
+from edit_eval.files.new import refuse_existing, write_rows, written_whole
 from edit_eval.records import Edit, Sample, Status
-from edit_eval.statistics.people import CHOICES, Vote, ratings_of
+from edit_eval.statistics.votes import CHOICES, Vote, ratings_of
 from edit_eval.store.journal import Damage, Segment, read, segments, unseal
 from edit_eval.text import Text
 

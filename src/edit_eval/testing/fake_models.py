@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from edit_eval.errors import LoadError
 from edit_eval.records import Reply, Status
+from edit_eval.text import Text
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from edit_eval.edit_models.contract import EditRequest, OnStep
     from edit_eval.judges.contract import JudgeRequest
 
-REGISTERED = {"edit_model:testing": "FakeEditModel", "judge:testing": "FakeJudge"}
 
 Said = TypeVar("Said")
 
@@ -86,6 +86,11 @@ class _Fake:
     def __init__(self, parameters: Any) -> None:
         self.parameters = parameters
         self._done = 0
+
+    @staticmethod
+    def duration_anywhere(parameters: InjectedFaults) -> tuple[float, float, str]:
+        """Returns what it is told."""
+        return parameters.load_seconds, parameters.seconds, Text("its own parameters")
 
     def load(self, devices: Sequence[str]) -> None:
         """Takes `load_seconds`."""

@@ -12,8 +12,8 @@ class Verb:
     """The contract. A class's docstring is its help: the first line in `edit-eval --help`, all of it in its own.
 
     Its parameters are typer's: an `Annotated[..., typer.Argument(...)]` or `typer.Option(...)` each. Those that verbs
-    share are in `edit_eval.command_line`: `Config`, `RunFolder`, `RunDir`, `Force`, `Markdown`, and `options: Options`
-    for the flags that filter and replace. It prints through `answer`, so that `--json` has one document.
+    share are in `edit_eval.verbs.command_line`: `Config`, `RunFolder`, `RunDir`, `Force`, `Markdown`, and `options:
+    Options` for the flags that filter and replace. It prints through `answer`, so that `--json` has one document.
     """
 
     about: ClassVar[Mapping[str, str]] = {}

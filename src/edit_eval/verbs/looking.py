@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from edit_eval.command_line import Config, Debug, Force, Group, Options, RunFolder, answer, verb, wants_json
 from edit_eval.reporting.language import said, speak, worded
 from edit_eval.text import Text
+from edit_eval.verbs.command_line import Config, Debug, Force, Group, Options, RunFolder, answer, verb, wants_json
 
 looking = typer.Typer()
 

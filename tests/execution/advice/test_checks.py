@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import shutil
 import sys
 from collections.abc import Callable
 from importlib import metadata
@@ -21,11 +22,11 @@ from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import BenchmarkError, ConfigurationError, Stopped
 from edit_eval.execution.advice import checks, probing
-from edit_eval.execution.advice.checks import Finding, examine, refusal
+from edit_eval.execution.advice.checks import examine, refusal
+from edit_eval.execution.findings import Finding
 from edit_eval.execution.machine import devices
-from edit_eval.execution.machine import memory as machine
 from edit_eval.execution.machine.devices import LocalMachine
-from edit_eval.execution.machine.fitting import GIB
+from edit_eval.execution.machine.weights import GIB
 from fake_nvml import gpu, install
 
 
@@ -150,7 +151,7 @@ class TestModels:
         self, load: Load, monkeypatch: pytest.MonkeyPatch, no_probes: list[probing.EnvironmentProbe]
     ) -> None:
         install(monkeypatch, gpu(0, 139, 140), gpu(1, 139, 140))
-        monkeypatch.setattr(machine.shutil, "disk_usage", lambda path: type("Usage", (), {"free": 10**13}))
+        monkeypatch.setattr(shutil, "disk_usage", lambda path: type("Usage", (), {"free": 10**13}))
         findings = examine(self.big(load))
         assert stoppers(findings) == []
         texts = [finding.sentence for finding in of(findings, "models")]

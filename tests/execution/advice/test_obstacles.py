@@ -163,7 +163,7 @@ def test_only_models_that_have_something_to_do_are_asked_about(tmp_path: Path, m
     raw["reward_model"]["params"]["default_answer"] = "Score: 6.000"
     for options in ({"run_dir": "run"}, {"run_dir": "new", "reuse_from": [first.path]}):
         with pytest.raises(ConfigurationError, match=r"no GPU for .*Score: 6\.000.*; buy one"):
-            evaluate(raw, report=False, **options)  # type: ignore[arg-type]
+            evaluate(raw, report=False, **options)
     assert not Path("new").exists(), "what is refused leaves nothing behind"
 
 

@@ -391,7 +391,7 @@ def test_a_plan_from_a_run_is_what_the_run_took(seen: Run, tmp_path: Path, pilot
         prepare=dict.fromkeys(keys, 8.0),
         unload=dict.fromkeys(keys, 3.0),
     )
-    models = [Model("testing", kind, tuple((f"cpu:{n}",) for n in range(4))) for kind in ("edit", "judge")]  # type: ignore[arg-type]
+    models = [Model("testing", kind, tuple((f"cpu:{n}",) for n in range(4))) for kind in ("edit", "judge")]
     ran = simulated(models, categories, true, batch_size=2, pilot=pilot, keep_activities=True, **more)
     edit = next(edit for edit in seen.results.edits if edit.status is Status.OK)
     judgement = next(one for one in seen.results.judgements if one.status is Status.OK)
@@ -492,7 +492,7 @@ def test_what_is_no_number_of_machines_is_said(tmp_path: Path) -> None:
         {"nodes": 1, "gpus": 8, "price": -1},
     ):
         with pytest.raises(ConfigurationError, match=r"--(nodes|price)"):
-            plan(configuration(tmp_path), samples=5, **arguments)  # type: ignore[arg-type]
+            plan(configuration(tmp_path), samples=5, **arguments)
 
 
 def test_it_says_beforehand_how_many_answers_a_pair_takes_and_what_they_cost(tmp_path: Path) -> None:

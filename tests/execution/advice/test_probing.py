@@ -13,8 +13,8 @@ import pytest
 
 from edit_eval.execution.advice import probing
 from edit_eval.execution.advice.probing import EnvironmentProbe, environment_findings, probe
+from edit_eval.execution.contract import Gpu
 from edit_eval.execution.findings import Finding
-from edit_eval.execution.machine.devices import Gpu
 from edit_eval.workers.probe import needed_modules
 
 MODEL = """

@@ -331,7 +331,7 @@ def test_how_a_worker_died_is_told_after_all_that_it_said(spoken: Spoken, comman
 @pytest.mark.parametrize("at_load", ["pass", NOBODY_IS_LEFT_BEHIND], ids=["watched", "unwatched"])
 def test_a_child_that_keeps_the_pipe_open_neither_hides_a_death_nor_outlives_it(spoken: Spoken, at_load: str) -> None:
     """Also where no second process waits for the worker's end: then it is the driver's affair alone."""
-    spoken.load(**{"at load": [at_load]})  # type: ignore[arg-type]
+    spoken.load(**{"at load": [at_load]})
     note = spoken.folder / "child"
     spoken.edit(
         1,

@@ -10,7 +10,6 @@ from collections.abc import Callable
 
 import pytest
 
-from edit_eval.execution.engine import interruption
 from edit_eval.execution.engine.interruption import GRACE_SECONDS, Interruption
 
 
@@ -24,7 +23,7 @@ def send(number: signal.Signals) -> None:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     """Moves the time that the interruption sees."""
     real, ahead = time.monotonic, [0.0]
-    monkeypatch.setattr(interruption.time, "monotonic", lambda: real() + ahead[0])
+    monkeypatch.setattr(time, "monotonic", lambda: real() + ahead[0])
 
     def advance(seconds: float) -> None:
         ahead[0] += seconds

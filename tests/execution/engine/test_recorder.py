@@ -154,7 +154,7 @@ def test_who_a_task_is_about(desk: Desk) -> None:
 
 def test_an_edit_is_in_the_journal_before_anybody_hears_of_it(desk: Desk) -> None:
     seen: list[tuple[str, int]] = []
-    desk.edit = lambda edit: seen.append((edit.status.value, len(desk.lines("edits"))))  # type: ignore[method-assign]
+    desk.edit = lambda edit: seen.append((edit.status.value, len(desk.lines("edits"))))
     desk.work.on_ready = lambda task: seen.append((task.model, len(desk.lines("edits"))))
     desk.fill()
     desk.ready = [Task(0, "edit:painter", (0,))]
@@ -173,7 +173,7 @@ def test_an_answer_is_in_the_journal_before_anybody_hears_of_it(desk: Desk) -> N
     desk.fill(2)
     desk.make()
     desk.make()
-    desk.judgement = lambda made: seen.append((made.status.value, len(desk.lines("replies"))))  # type: ignore[method-assign]
+    desk.judgement = lambda made: seen.append((made.status.value, len(desk.lines("replies"))))
     desk.work.on_ready = lambda task: seen.append((task.model, len(desk.lines("replies"))))
     desk.answer(GOOD, "no idea")
     assert seen == [("ok", 1), ("judge:critic", 2)]
@@ -453,7 +453,7 @@ def test_controls_that_are_read_again_are_still_controls() -> None:
     found: list[Task] = []
     work.on_ready = found.append
     engine._again, engine._now, engine._work, engine._policy = ReadingAgain(), 0.0, work, Mock()
-    engine._do, engine._watch = Mock(), Mock()  # type: ignore[method-assign]
+    engine._do, engine._watch = Mock(), Mock()
     engine._read_again(Mock(), Task(1, "judge:m", (1,), by_the_way=True), "a.png: gone")
     work.settle(FIRST_TICKET)
     assert [one.by_the_way for one in found] == [True]

@@ -27,7 +27,7 @@ class Listed(Work):
         self.tasks: list[Task] = []
         self.waits: dict[int, list[int]] = {}
 
-    def add(self, model, units, *, after=(), phase=0, **more):  # type: ignore[no-untyped-def]
+    def add(self, model, units, *, after=(), phase=0, **more):
         after = list(after)
         task = super().add(model, units, after=after, phase=phase, **more)
         self.tasks.append(task)
@@ -46,7 +46,7 @@ def batches_of(matrix: Matrix, size: int = 2, samples: int | None = None) -> dic
 
 def filled(matrix: Matrix, batches: Mapping[str, Sequence[int]] | None = None, **more: object) -> Listed:
     work = Listed()
-    fill_work(work, matrix, batches or batches_of(matrix), **more)  # type: ignore[arg-type]
+    fill_work(work, matrix, batches or batches_of(matrix), **more)
     return work
 
 

@@ -69,9 +69,9 @@ class TestLayersZip:
         assert all(re.search(r"/beside/|/__init__\.py$", name) for name in names if name.startswith("guests/"))
         tops = {name.partition("/")[0] for name in names if not name.startswith("guests/")}
         assert tops == {
-            *("workers", "testing", "edit_models", "judges", "benchmarks", "endpoints", "pretrained"),
+            *("workers", "testing", "edit_models", "judges", "benchmarks", "endpoints", "pretrained", "files"),
             *("__init__.py", "errors.py", "privacy.py", "json_values.py", "records.py", "text.py"),
-            *("pictures.py", "user_cache.py", "given_files.py", "hub.py"),
+            "pictures.py",
         }
         for top in tops:
             here = {p.relative_to(ROOT).as_posix() for p in [ROOT / top, *(ROOT / top).rglob("*.py")] if p.is_file()}

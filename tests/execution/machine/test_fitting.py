@@ -8,8 +8,8 @@ import pytest
 
 from edit_eval.config.placement import Placement
 from edit_eval.config.schema import ModelSection, ProtocolSection
+from edit_eval.execution.contract import Gpu
 from edit_eval.execution.findings import Finding
-from edit_eval.execution.machine.devices import Gpu
 from edit_eval.execution.machine.fitting import (
     CONTEXT,
     Wanted,

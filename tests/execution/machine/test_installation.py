@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,9 @@ def test_what_is_needed_is_said_once_in_the_metadata() -> None:
 
 def test_where_the_package_is_not_installed_nothing_is_guessed(monkeypatch: pytest.MonkeyPatch) -> None:
     def absent(name: str) -> Any:
-        raise environments.metadata.PackageNotFoundError(name)
+        raise metadata.PackageNotFoundError(name)
 
-    monkeypatch.setattr(environments.metadata, "requires", absent)
+    monkeypatch.setattr(metadata, "requires", absent)
     with pytest.raises(ConfigurationError, match="not installed as a package"):
         environments.requirements_for("judge")
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,7 +11,6 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))  # for the module beside this one: pytest imports by path
 
 from edit_eval.execution.findings import Finding
-from edit_eval.execution.machine import memory as machine
 from edit_eval.execution.machine.devices import LocalMachine
 from edit_eval.execution.machine.memory import disk_findings, gpu_findings, host_finding
 from fake_nvml import GIB, gpu, install
@@ -93,7 +93,7 @@ class TestDisk:
     def free(self, monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
         """How many bytes are free."""
         room = {"bytes": 100e9}
-        monkeypatch.setattr(machine.shutil, "disk_usage", lambda path: SimpleNamespace(free=room["bytes"]))
+        monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=room["bytes"]))
         return room
 
     def test_room_for_the_images(self, tmp_path: Path, free: dict[str, float]) -> None:

@@ -11,8 +11,8 @@ from agreements import judge_agreement, two_judges
 from documents import plain
 from edit_eval.guests.agreement.judges import apart_by_model
 from edit_eval.records import Scale, Scoring, Status
-from edit_eval.statistics.instruments import judges_of
 from edit_eval.statistics.ordinal import OrdinalRatings
+from edit_eval.statistics.raters import judges_of
 from late_imports import Late
 
 

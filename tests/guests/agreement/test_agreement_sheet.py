@@ -14,7 +14,7 @@ from agreements import judges_document, people_agreement, sheet_of
 from edit_eval.guests.agreement import sheet
 from edit_eval.records import Results, Scale, Scoring
 from edit_eval.reporting.table import Column, print_sheet
-from edit_eval.statistics.people import Rating
+from edit_eval.statistics.votes import Rating
 from edit_eval.text import Text
 from reporting.reported_runs import build_run
 from reporting.reports import report_on

@@ -18,9 +18,9 @@ from edit_eval.guests.agreement.rank_agreement import Samples
 from edit_eval.guests.agreement.two import Agreement
 from edit_eval.guests.bridge.mapping import bridge, translated
 from edit_eval.records import Scale
-from edit_eval.statistics.instruments import Instrument, Item
 from edit_eval.statistics.intervals import bootstrap_interval
 from edit_eval.statistics.ordinal import OrdinalRatings
+from edit_eval.statistics.raters import Item, Rater
 
 Record = Callable[[str, object], None]
 MODELS = 8
@@ -45,7 +45,7 @@ def slack(rate: float, runs: int) -> float:
 @pytest.mark.parametrize("spacing", [0.21, *(pytest.param(far, marks=pytest.mark.chaos) for far in (0.043, 0.8))])
 @pytest.mark.parametrize("images", [50, pytest.param(179, marks=pytest.mark.chaos)])
 def test_the_pairs_of_models_that_are_ordered_alike(images, spacing, turned, runs, record):
-    """Models so far apart, in the same true order for both instruments, or the first few of them turned round."""
+    """Models so far apart, in the same true order for both raters, or the first few of them turned round."""
     g = np.random.default_rng(21)
     order = np.r_[np.arange(MODELS)[:turned][::-1], np.arange(turned, MODELS)]
     truth = 1 - math.comb(turned, 2) / math.comb(MODELS, 2)
@@ -60,8 +60,8 @@ def test_the_pairs_of_models_that_are_ordered_alike(images, spacing, turned, run
             }
             for side, place in enumerate((np.arange(MODELS), order))
         )
-        both = [Instrument(name, "asked", "score", Scale(), of) for name, of in (("a", one), ("b", other))]
-        low, high = Agreement(*both, Samples([one], resamples=0)).pairs_alike().ci95
+        both = [Rater(name, "asked", "score", Scale(), of) for name, of in (("a", one), ("b", other))]
+        low, high = Agreement(both[0], both[1], Samples([one], resamples=0)).pairs_alike().ci95
         held.append(low - 1e-9 <= truth <= high + 1e-9)
         lows.append(high - low)
     record(

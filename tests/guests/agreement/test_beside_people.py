@@ -16,8 +16,9 @@ from edit_eval.guests.agreement.rank_agreement import Samples
 from edit_eval.guests.agreement.two import separated_pairs
 from edit_eval.guests.audit.beside_people import measures_beside_people
 from edit_eval.records import Scale, Scoring, Status
-from edit_eval.statistics.instruments import Item
-from edit_eval.statistics.people import Rating, read_people, read_people_scores
+from edit_eval.statistics.people import read_people, read_people_scores
+from edit_eval.statistics.raters import Item
+from edit_eval.statistics.votes import Rating
 
 
 def people_measures(run, ratings, *, judge=None, score=None, resamples=1_000):

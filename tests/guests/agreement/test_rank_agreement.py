@@ -15,7 +15,7 @@ from edit_eval.guests.agreement.rank_agreement import (
     spearman_bounds,
     with_interval,
 )
-from edit_eval.statistics.instruments import Item
+from edit_eval.statistics.raters import Item
 from late_imports import Late
 
 stats = Late("scipy.stats")

@@ -16,9 +16,9 @@ from documents import plain as as_written
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.experiment import Experiment, load_samples
+from edit_eval.files.hub import local_path
 from edit_eval.guests.leaderboard.board import leaderboard
 from edit_eval.guests.push.sending import push
-from edit_eval.hub import local_path
 from edit_eval.run import Run
 from edit_eval.store.lending import joining
 from edit_eval.store.stored import FILE, FOLDER

@@ -12,11 +12,13 @@ from typing import Any
 
 import pytest
 
+from documents import plain
 from edit_eval.benchmarks.contract import AUDIT
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.experiment import Experiment, load_samples
 from edit_eval.guests.audit import passports
+from edit_eval.guests.audit.examiner import Examined
 from edit_eval.guests.audit.trial import Audit, audit
 from edit_eval.protocols.asked import asked_judges
 from stumbling_blocks import stumbling_blocks
@@ -160,7 +162,7 @@ def test_its_report_is_its_page_again_from_the_records(made: Audit) -> None:
     assert done.returncode == 0, done.stderr
     assert made.page.read_bytes() == page
     assert not (made.run.path / "report" / "index.html").exists()
-    assert json.loads(done.stdout)["measures"] == json.loads(json.dumps(made.as_plain()))["measures"]
+    assert json.loads(done.stdout)["measures"] == plain(made.document)["measures"]
 
 
 def test_the_same_again_asks_nobody_and_keeps_its_date(made: Audit, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,9 +190,9 @@ def test_on_two_workers_and_on_one_killed_and_resumed_it_is_the_same(made: Audit
     assert done.returncode == 3, done.stderr
     said = json.loads(done.stdout)
     assert len(list(replies.iterdir())) == 2, "it was killed before its end, and went on"
-    known = made.as_plain()
+    known = plain(made.document)
     for key in ("verdict", "measures", "categories", "anchors", "judge", "protocol", "wording", "language"):
-        assert said[key] == json.loads(json.dumps(known[key])), key
+        assert said[key] == known[key], key
 
 
 def test_a_constant_judge_fails_however_often_somebody_tries(tmp_path: Path) -> None:
@@ -212,7 +214,7 @@ def test_a_constant_judge_fails_however_often_somebody_tries(tmp_path: Path) -> 
     assert seeds[0] != seeds[1]
     assert second.file == first.file
     assert [one.seed for one in second.passport.tries] == seeds
-    said = passports.line(passports.read_file(second.file), "en")
+    said = Examined(passport=passports.read_file(second.file), language="en").document.line
     assert f"; 1 scenes a category, 128 pixels, seed {seeds[1]}, try 2 after failed;" in said
     again = examine(tmp_path, "first", **more)
     assert again.passport.benchmark["seed"] == seeds[0]

@@ -93,7 +93,7 @@ def test_its_own_scores_are_held_against_people(case: Case) -> None:
         assert made.passport.measures[name].passed, name
     assert made.passport.measures["as_one_person"].n == 60
     assert made.passport.measures["pairs_ordered"].n == 1
-    assert (made.passport.people["judge"], made.passport.people["recorded"]) == ("mine", False)
+    assert (made.passport.people.judge, made.passport.people.recorded) == ("mine", False)
     assert passports.read_file(made.file) == made.passport
     page = made.page.read_text("utf-8")
     assert "its own scores, as mine in judged" in page
@@ -112,7 +112,7 @@ def test_people_who_see_it_the_other_way_round_are_in_its_verdict(case: Case) ->
 def test_recorded_replies_to_the_same_questions_count_and_are_called_so(case: Case) -> None:
     judged = case.recorded("recorded")
     made = case.audit(case.alike, judged.path)
-    assert made.passport.people["recorded"] is True
+    assert made.passport.people.recorded is True
     assert "recorded replies, as theirs in recorded" in made.page.read_text("utf-8")
     own = case.audit(case.alike, case.run.path)
     for name in MEASURES:

@@ -11,8 +11,8 @@ from edit_eval.guests.audit.findings import Findings, findings_of
 from edit_eval.guests.audit.measure import Trial
 from edit_eval.records import Scale
 from edit_eval.statistics.drift import JudgedTwice, drift
-from judges_on_trial import DAMNED, IMPOSTORS, PLANTED, seeing, silent_about_flaws
-from ladder_results import SCALE, Scores, Shown, ladder, results_of, times
+from guests.audit.judges_on_trial import DAMNED, IMPOSTORS, PLANTED, seeing, silent_about_flaws
+from guests.audit.ladder_results import SCALE, Scores, Shown, ladder, results_of, times
 
 
 @pytest.fixture(

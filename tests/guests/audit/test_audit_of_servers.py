@@ -27,6 +27,12 @@ def section(server: JudgeServer) -> dict[str, Any]:
     }
 
 
+def passport_of(run: Run) -> Any:
+    """What is known of the judge, of which the core knows an examiner alone."""
+    examination: Any = run.examined["judge"]
+    return examination.passport
+
+
 def run_of(server: JudgeServer, folder: Path, name: str) -> Run:
     drawn = {"type": "scenes", "count": 2, "size": 128, "cache_dir": str(folder / "cache"), "language": "en"}
     asked = {"benchmark": drawn, **section(server)}
@@ -43,13 +49,13 @@ def test_another_model_behind_the_same_address_is_another_judge(tmp_path: Path) 
 
         server.facts = {"root": "/models/a", "max_model_len": 8192, "owned_by": "sglang"}
         same = run_of(server, tmp_path, "same")
-        assert same.examined["judge"].passport == made.passport, "flags and the time of the request are no model"
+        assert passport_of(same) == made.passport, "flags and the time of the request are no model"
 
         server.facts = {"root": "/models/b"}
         other = run_of(server, tmp_path, "other")
-        assert other.examined["judge"].passport is None
-        assert other.examined["judge"].line == "not audited"
-        assert Run(same.path).examined["judge"].passport == made.passport, "by what was served then"
+        assert passport_of(other) is None
+        assert other.examined["judge"].document.line == "not audited"
+        assert passport_of(Run(same.path)) == made.passport, "by what was served then"
 
         rows = [f"{one.sample_id},mine,{rater},{rater}" for one in same.results.judgements for rater in (3, 5)]
         (people := tmp_path / "people.csv").write_text("\n".join(["sample_id,edit_model,rater,score", *rows]))
@@ -64,7 +70,7 @@ def test_another_model_behind_the_same_address_is_another_judge(tmp_path: Path) 
         assert len(list(folder.glob("*.json"))) == 2
 
         server.models = ()
-        assert run_of(server, tmp_path, "silent").examined["judge"].passport is None
+        assert passport_of(run_of(server, tmp_path, "silent")) is None
 
 
 def test_of_a_server_s_entry_only_what_lasts_is_taken() -> None:

@@ -23,7 +23,7 @@ from edit_eval.guests.scenes.beside.scene import scene_of
 from edit_eval.pictures import open_picture
 from edit_eval.protocols.pairwise import preference
 from edit_eval.records import Judgement, Reading, Results, Sample, Scoring, Status
-from edit_eval.statistics.battles import BACKWARD, FORWARD
+from edit_eval.statistics.votes import BACKWARD, FORWARD
 
 TURNS = 16
 """Every scene counts so often, each time as one of its own: pictures are dear, and floors ask for many scenes."""

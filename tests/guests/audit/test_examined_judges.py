@@ -6,21 +6,22 @@ import io
 import json
 import shutil
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 from PIL import Image
 from rich.console import Console
 
+from documents import plain
 from edit_eval import cli, evaluate
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.guests.audit import passports
 from edit_eval.guests.audit.anchors import judge_anchors
 from edit_eval.guests.audit.measure import Anchor, Measure
-from edit_eval.guests.audit.passports import Examinee, Passport
+from edit_eval.guests.audit.passports import ExaminedScale, Examinee, Passport
 from edit_eval.guests.scenes.beside.ladder import Ladder
 from edit_eval.guests.scenes.beside.rungs import RECIPE_KEY, Recipe, drawn
 from edit_eval.pictures import pixel_digest
@@ -54,12 +55,12 @@ def examined(run: Run, folder: Path, **changes: Any) -> Passport:
     """A passport for the run's judge, written to `folder`."""
     judge = run.experiment.judges[0]
     made = Passport(
-        subject=Examinee.of(judge, changes.pop("language", run.language)),
+        **structs.asdict(Examinee.of(judge, changes.pop("language", run.language))),
         name=judge.name,
         form=("score",),
         pictures=("source", "edit"),
         headline="score",
-        scale={"lowest": 0.0, "highest": 10.0, "higher_is_better": True},
+        scale=ExaminedScale(lowest=0.0, highest=10.0, higher_is_better=True),
         date="2026-11-21",
         version="0",
         benchmark=DRAWN,
@@ -71,7 +72,7 @@ def examined(run: Run, folder: Path, **changes: Any) -> Passport:
         anchors=(),
         repeated=tuple(JudgedTwice(f"r{n}", "", 5.0, 5.0 + (n % 3 - 1) / 5) for n in range(30)),
     )
-    made = replace(made, **changes)
+    made = structs.replace(made, **changes)
     passports.write(made, folder)
     return made
 
@@ -88,8 +89,13 @@ def made(tmp_path: Path) -> Run:
 
 
 def test_a_judge_without_a_passport_is_not_audited(made: Run) -> None:
-    assert made.summary.judges == {
-        "testing": {"line": "not audited", "language": "en", "passport": None, "anchors": None}
+    assert plain(made.summary.judges) == {
+        "testing": {
+            "line": "not audited",
+            "ended": "not_audited",
+            "retest_sd": None,
+            "details": {"language": "en", "passport": None, "anchors": None},
+        }
     }
     assert "Judge testing: not audited\n" in printed(made)
     assert "评审 testing：未经检验\n" in printed(made, "zh")
@@ -103,7 +109,7 @@ def test_a_finished_run_takes_a_passport_that_came_later_and_keeps_it(made: Run,
     shutil.rmtree(tmp_path / "mine")
     line = "audited 2026-11-21: passed (words)"
     for run in (again, Run(again.path)):
-        assert run.summary.judges["testing"]["line"] == line
+        assert run.summary.judges["testing"].line == line
         assert f"Judge testing: {line}\n" in printed(run)
     assert {path: path.stat().st_mtime_ns for path in made.path.glob("[er]*s/*.jsonl")} == before
     assert line in again.page.read_text("utf-8")
@@ -116,10 +122,10 @@ def test_a_finished_run_takes_a_passport_that_came_later_and_keeps_it(made: Run,
 def test_of_another_language_the_line_says_for_which_it_is_missing(made: Run, tmp_path: Path) -> None:
     examined(made, made.path / "passports", language="zh", measures={})
     run = Run(made.path)
-    assert run.summary.judges["testing"]["line"] == "audited 2026-11-21: passed; not audited for English"
+    assert run.summary.judges["testing"].line == "audited 2026-11-21: passed; not audited for English"
     assert "Judge testing: audited 2026-11-21: passed; not audited for English\n" in printed(run)
     assert "评审 testing：2026-11-21 检验：通过；英文未经检验\n" in printed(run, "zh")
-    assert run.summary.judges["testing"]["passport"]["this_language"] is False
+    assert run.summary.judges["testing"].ended == "other_language"
     with pytest.raises(ConfigurationError, match="no judge of this run has a passport in the run's language"):
         judge_anchors(load_configuration(asked(tmp_path)), run)
 
@@ -139,7 +145,7 @@ def test_compare_says_of_each_run_what_it_knows_of_the_judge(made: Run, tmp_path
 def test_what_is_no_passport_is_none(made: Run, tmp_path: Path) -> None:
     found = examined(made, made.path / "passports")
     (made.path / "passports" / f"{found.subject.key}.json").write_text("{}")
-    assert Run(made.path).summary.judges["testing"]["passport"] is None
+    assert Run(made.path).summary.judges["testing"].ended == "not_audited"
 
 
 # -- anchors --
@@ -152,11 +158,17 @@ def anchored(made: Run, tmp_path: Path) -> Run:
     return Run(made.path)
 
 
+def passport_of(run: Run) -> Any:
+    """What is known of the judge, of which the core knows an examiner alone."""
+    examination: Any = run.examined["testing"]
+    return examination.passport
+
+
 def rescored(run: Run, scores: float, **changes: Any) -> None:
     """As if the anchors had been given other scores when the judge was examined."""
-    found = run.examined["testing"].passport
-    anchors = tuple(one._replace(score=scores) for one in found.anchors)
-    passports.write(replace(found, anchors=anchors, **changes), run.path / "passports")
+    found = passport_of(run)
+    anchors = tuple(structs.replace(one, score=scores) for one in found.anchors)
+    passports.write(structs.replace(found, anchors=anchors, **changes), run.path / "passports")
 
 
 def ends(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
@@ -177,12 +189,12 @@ def test_anchors_are_judged_again_in_a_run_of_their_own(
     assert ends(monkeypatch, *command) == 0
     assert "6 of 6 anchor edits, judged again on" in " ".join(capsys.readouterr().out.split())
     run = Run(anchored.path)
-    found = run.summary.judges["testing"]["anchors"]
-    assert (found["total"], found["drift"]["n"], found["drift"]["mean"]) == (6, 6, 0.0)
-    assert not found["drift"]["drifted"]
+    found = run.summary.judges["testing"].details.anchors
+    assert (found.total, found.drift.n, found.drift.mean) == (6, 6, 0.0)
+    assert not found.drift.drifted
     assert run.summary.results == before
     inner = Run(run.path / "anchors" / "0" / "0000")
-    anchors = run.examined["testing"].passport.anchors
+    anchors = passport_of(run).anchors
     assert {one.id for one in inner.results.samples} == {one.sample for one in anchors}
     assert compare_runs([run, Run(run.path)]).notes[-1] == "judge testing: audited 2026-11-21: passed"
 
@@ -199,9 +211,9 @@ def test_a_drift_is_said_and_compare_ends_with_3(
     judge_anchors(asking, Run(anchored.path))
     run = Run(anchored.path)
     assert sorted(path.name for path in (run.path / "anchors" / "0").iterdir()) == ["0000", "0001"], "asked anew"
-    drift = run.summary.judges["testing"]["anchors"]["drift"]
-    assert drift["drifted"]
-    assert drift["mean"] == pytest.approx(-0.6)
+    drift = run.summary.judges["testing"].details.anchors.drift
+    assert drift.drifted
+    assert drift.mean == pytest.approx(-0.6)
     assert "testing has drifted since it was examined" in printed(run)
     assert "testing 自检验以来已漂移" in printed(run, "zh")
 
@@ -225,8 +237,8 @@ def test_two_audits_of_the_same_scenes_tell_a_drift_too(anchored: Run, tmp_path:
 
 
 def test_anchors_that_this_version_draws_otherwise_say_nothing(anchored: Run, tmp_path: Path) -> None:
-    found = anchored.examined["testing"].passport
-    other = replace(found, anchors=tuple(one._replace(pixels="0" * 64) for one in found.anchors))
+    found = passport_of(anchored)
+    other = structs.replace(found, anchors=tuple(structs.replace(one, pixels="0" * 64) for one in found.anchors))
     passports.write(other, anchored.path / "passports")
     with pytest.raises(ConfigurationError, match="draws different pictures from the one that examined the judge"):
         judge_anchors(load_configuration(asked(tmp_path)), Run(anchored.path))
@@ -242,8 +254,8 @@ def test_a_passport_without_repeated_answers_accuses_nobody(
     monkeypatch.setattr(Run, "draw", lambda run: None)  # drawn elsewhere
     judge_anchors(load_configuration(asked(tmp_path)), Run(anchored.path))
     run = Run(anchored.path)
-    anchors = run.summary.judges["testing"]["anchors"]
-    assert (anchors["repeated"], anchors["drift"]) == (0, None)
+    anchors = run.summary.judges["testing"].details.anchors
+    assert (anchors.repeated, anchors.drift) == (0, None)
     assert "not tested" in printed(run)
     assert "audit it again" in printed(run)
     assert ends(monkeypatch, "compare", old.path, run.path) == 0

@@ -7,13 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from edit_eval.config.identity import digest
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.guests.audit import passports
+from edit_eval.guests.audit.examiner import Examined
 from edit_eval.guests.audit.measure import Anchor, Measure
-from edit_eval.guests.audit.passports import Examinee, Passport, Try
+from edit_eval.guests.audit.passports import ExaminedScale, Examinee, Passport, Try
 from edit_eval.protocols.asked import AskedJudge, asked_judges
 
 
@@ -43,12 +45,12 @@ def judged_by(section: dict[str, object], folder: Path) -> AskedJudge:
 
 def passport(asked: AskedJudge, language: str = "en", **changes: object) -> Passport:
     made = Passport(
-        subject=Examinee.of(asked, language),
+        **structs.asdict(Examinee.of(asked, language)),
         name="mine",
         form=("score",),
         pictures=("source", "edit"),
         headline="score",
-        scale={"lowest": 0.0, "highest": 10.0, "higher_is_better": True},
+        scale=ExaminedScale(lowest=0.0, highest=10.0, higher_is_better=True),
         date="2026-11-21",
         version="2",
         benchmark={"type": "ladder", "seed": 3},
@@ -63,7 +65,11 @@ def passport(asked: AskedJudge, language: str = "en", **changes: object) -> Pass
         retest_sd=0.18,
         anchors=(Anchor("causal-03.right", "causal-03", "right", "causal", "ab" * 32, 9.5),),
     )
-    return replace(made, **changes)  # type: ignore[arg-type]
+    return structs.replace(made, **changes)
+
+
+def line(found: Passport | None, language: str) -> str:
+    return Examined(passport=found, language=language).document.line
 
 
 def test_it_comes_back_as_it_was_written(tmp_path: Path) -> None:
@@ -154,15 +160,26 @@ def test_of_another_language_it_says_so(tmp_path: Path) -> None:
     passports.write(english, tmp_path)
     found = passports.read(tmp_path, judge("zh"), "zh")
     assert found == english
-    assert passports.line(found, "zh") == "audited 2026-11-21: passed; not audited for Chinese"
-    assert passports.line(found, "en") == "audited 2026-11-21: passed"
+    assert line(found, "zh") == "audited 2026-11-21: passed; not audited for Chinese"
+    assert line(found, "en") == "audited 2026-11-21: passed"
     passports.write(passport(judge("zh"), "zh"), tmp_path)
     assert passports.read(tmp_path, judge("zh"), "zh") == passport(judge("zh"), "zh")
 
 
 def test_the_line_names_what_it_did_not_pass() -> None:
-    assert passports.line(passport(judge()), "en") == "audited 2026-11-21: limited (words, order (causal))"
-    assert passports.line(None, "en") == "not audited"
+    assert line(passport(judge()), "en") == "audited 2026-11-21: limited (words; Better edits score higher, Causal)"
+    assert line(None, "en") == "not audited"
+
+
+@pytest.mark.parametrize(
+    ("verdict", "ended"),
+    [("passed", "other_language"), ("limited", "other_language"), ("failed", "failed"), ("edited", "edited")],
+)
+def test_what_passed_in_another_language_says_nothing_of_this_one(verdict: str, ended: str) -> None:
+    found = passport(judge(), verdict=verdict)
+    assert Examined(passport=found, language="zh").document.ended == ended
+    assert Examined(passport=found, language="en").document.ended == verdict
+    assert Examined(passport=None, language="en").document.ended == "not_audited"
 
 
 @pytest.mark.parametrize("damage", ["{", "[]", '{"schema": 99}', "null", '{"schema": 1}'])
@@ -220,16 +237,16 @@ def test_one_that_was_changed_by_hand_is_seen(tmp_path: Path) -> None:
     found = passports.read(tmp_path, judge(), "en")
     assert found is not None
     assert (found.verdict, found.measures, found.tries) == ("edited", {}, ())
-    assert passports.line(found, "en") == "not audited: its passport was changed by hand"
+    assert line(found, "en") == "not audited: its passport was changed by hand"
     again = passports.write(found, tmp_path / "copies")
     assert passports.read_file(again) == found
 
 
 def test_its_line_says_what_it_rests_on_and_how_often_it_was_tried() -> None:
     tried = passport(judge(), verdict="passed", measures={}, categories={}, tries=(Try(7, 40, 512, "passed"),))
-    assert passports.line(tried, "en") == "audited 2026-11-21: passed; 40 scenes a category, 512 pixels, seed 7"
-    again = replace(tried, tries=(Try(3, 40, 512, "failed"), *tried.tries))
-    assert passports.line(again, "en").endswith("seed 7, try 2 after failed")
+    assert line(tried, "en") == "audited 2026-11-21: passed; 40 scenes a category, 512 pixels, seed 7"
+    again = structs.replace(tried, tries=(Try(3, 40, 512, "failed"), *tried.tries))
+    assert line(again, "en").endswith("seed 7, try 2 after failed")
 
 
 def test_an_audit_that_has_ended_gives_the_next_one_other_scenes_and_nothing_else_does() -> None:

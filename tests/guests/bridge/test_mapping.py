@@ -15,8 +15,8 @@ from edit_eval.guests.agreement.two import Agreement, samples_of
 from edit_eval.guests.bridge.bridge import over
 from edit_eval.guests.bridge.mapping import beyond, bridge, turned
 from edit_eval.records import Results
-from edit_eval.statistics.instruments import judges_of
 from edit_eval.statistics.intervals import hull_interval
+from edit_eval.statistics.raters import judges_of
 
 
 def bridge_over(run: Results, *, resamples: int) -> Any:

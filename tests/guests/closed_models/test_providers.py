@@ -246,7 +246,8 @@ def test_what_cannot_be_is_refused(parameters: dict[str, Any], words: str) -> No
 
 
 def test_every_row_says_where_its_facts_are_from() -> None:
-    for row in (*PROVIDERS.values(), *CLOSED_MODELS):
+    facts: list[Any] = [*PROVIDERS.values(), *CLOSED_MODELS]
+    for row in facts:
         assert row.source
         assert row.date
     assert set(COSTS) | set(SPENT) == set(PROVIDERS)

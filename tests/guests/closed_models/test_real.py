@@ -45,7 +45,7 @@ def test_an_edit_comes_back_and_is_billed(model: str) -> None:
     provider = PROVIDERS[model.partition("/")[0]]
     if not os.environ.get(provider.key):
         pytest.skip(f"{provider.key} is not set")
-    parameters = Api.Parameters(model=model, **CHEAPEST[model])  # type: ignore[arg-type]
+    parameters = Api.Parameters(model=model, **CHEAPEST[model])
     most = Api.prices(parameters)["most"]
     if most > LEFT["usd"]:
         pytest.skip("a dollar is reserved already")
@@ -69,7 +69,7 @@ def test_an_edit_comes_back_and_is_billed(model: str) -> None:
 def test_a_judge_answers(api: str) -> None:
     if not os.environ.get(MAKERS[api].key):
         pytest.skip(f"{MAKERS[api].key} is not set")
-    judge = ChatEndpoint(ChatEndpoint.Parameters(api=api, model=JUDGES[api]))  # type: ignore[arg-type]
+    judge = ChatEndpoint(ChatEndpoint.Parameters(api=api, model=JUDGES[api]))
     try:
         judge.load(["cpu"])
         pictures = {"source": picture(), "edit": picture()}

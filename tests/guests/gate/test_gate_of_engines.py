@@ -107,7 +107,7 @@ def test_one_that_is_a_tenth_of_a_point_worse_passes_and_one_that_is_half_a_poin
     assert "Passed" in written.splitlines()[0]
     assert "| baseline |" in written
     assert "| candidate |" in written
-    assert Run(folder / "one" / "candidate").results.environment["models"]["edit:close"]["guidance"] == "on"  # type: ignore[index]
+    assert Run(folder / "one" / "candidate").results.environment["models"]["edit:close"]["guidance"] == "on"
     edited = [len(servers[name].edited) for name in ("released", "fast")]
     code, _, err = gate("close", "--margin", "0.4", "--run-dir", "one")
     assert (code, "finished before" in err) == (0, True)

@@ -12,10 +12,10 @@ import pytest
 from command_lines import Command, caller, one_error, yaml_file
 from edit_eval import evaluate
 from edit_eval.benchmarks.source_cache import CachedSource, SourceCache
+from edit_eval.files.user_cache import cache_folder
 from edit_eval.run import Run
 from edit_eval.store.run_directory import RunDirectory, is_written_by_us
 from edit_eval.store.run_folders import known_runs, remember_run
-from edit_eval.user_cache import cache_folder
 from small_benchmark import configuration, write_benchmark
 
 command = pytest.fixture(caller)

@@ -40,6 +40,12 @@ def unexamined(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How many controls the demo has is counted over its scenes, which takes seconds to draw: told elsewhere."""
+    monkeypatch.setattr(preparation, "controls_of", lambda file: "")
+
+
+@pytest.fixture
 def server() -> Iterator[JudgeServer]:
     with JudgeServer(opinion) as running:
         yield running
@@ -202,7 +208,7 @@ def test_a_key_that_stops_the_question_is_no_fault(
 # -- what comes with it --
 
 
-def test_a_shipped_configuration_is_copied(command: Command, here: Path, unexamined: None) -> None:
+def test_a_shipped_configuration_is_copied(command: Command, here: Path, unexamined: None, undrawn: None) -> None:
     assert command("init", "--from", "single_gpu").code == 0
     _, _, written = Path("single_gpu.yaml").read_text("utf-8").partition("\n")  # the first names the schema
     assert written == shipped()["single_gpu"].read_text("utf-8").replace("configs/single_gpu", "single_gpu")

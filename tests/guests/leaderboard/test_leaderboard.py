@@ -1,4 +1,4 @@
-"""Several runs by one instrument: what is ranked together, what is refused, and every way in which it is drawn."""
+"""Several runs by one rater: what is ranked together, what is refused, and every way in which it is drawn."""
 
 from __future__ import annotations
 

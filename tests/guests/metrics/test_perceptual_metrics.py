@@ -40,7 +40,7 @@ def written(folder: Path, network: str) -> PerceptualMetrics.Parameters:
     paths = folder / f"{network}.pth", folder / f"lin_{network}.pth"
     for path, found in zip(paths, weights(network), strict=True):
         torch.save({name: torch.from_numpy(one) for name, one in found.items()}, path)
-    return PerceptualMetrics.Parameters(backbone=str(paths[0]), linear=str(paths[1]), network=network)  # type: ignore[arg-type]
+    return PerceptualMetrics.Parameters(backbone=str(paths[0]), linear=str(paths[1]), network=network)
 
 
 @pytest.fixture(scope="module")

@@ -16,10 +16,10 @@ from edit_eval.guests.pairs.chosen import PreferencePairs, pairs
 from edit_eval.guests.pairs.copies import NEAR, copied, print_of
 from edit_eval.guests.pairs.noise import Noise, expected_wrong
 from edit_eval.guests.pairs.writing import card, write_pairs
-from edit_eval.records import CONTROL, Picture, Results, Status
+from edit_eval.records import CONTROL, ExaminedJudge, Picture, Results, Status
 from edit_eval.reporting.analyses import RunRecords, section_of
 from edit_eval.reporting.table import markdown_sheet
-from edit_eval.statistics.people import Vote
+from edit_eval.statistics.votes import Vote
 
 
 def asked_twice(
@@ -73,7 +73,7 @@ def test_without_repeats_or_passport_nothing_is_told(make_sample, make_results) 
                 judgements=tuple(replace(one, status=Status.UNPARSEABLE, scores={}) for one in results.judgements),
             )
         )
-    examined = {"judge": {"passport": {"verdict": "passed", "retest_sd": 0.4}}}
+    examined = {"judge": ExaminedJudge(line="", ended="passed", retest_sd=0.4)}
     assert pairs(replace(results, examined=examined)).judges[0].noise_from == "passport"
 
 

@@ -189,7 +189,7 @@ def test_the_methods_say_what_was_asked_of_whom(run: Run, paper: Paper) -> None:
         "our_model is stand_ins.py:Careful, revision ",
         "Each makes 1 edit of a sample (seed 0)",
         "protocol rubric (general.v1.1)",
-        run.examined["ruler"].line,
+        run.examined["ruler"].document.line,
         f"Holm over {run.summary.comparison.tests} tests",
         f"edit-eval {run.results.environment['libraries']['edit-eval']}",
     ):

@@ -15,7 +15,8 @@ from edit_eval.guests.people.sheet import explanation
 from edit_eval.records import Scale
 from edit_eval.statistics.comparison import columns_to_test
 from edit_eval.statistics.intervals import holm
-from edit_eval.statistics.people import Rating, Vote, read_answers, read_people
+from edit_eval.statistics.people import read_answers, read_people
+from edit_eval.statistics.votes import Rating, Vote
 from small_columns import column, drawn, failing
 
 SCORES = {"a": drawn(2, 0.5), "b": drawn(3)}

@@ -24,8 +24,8 @@ from edit_eval.reporting.page.files import markdown
 from edit_eval.reporting.page.page import page
 from edit_eval.reporting.table import markdown_sheet
 from edit_eval.statistics.comparison import columns_to_test
-from edit_eval.statistics.people import Vote
 from edit_eval.statistics.preferences import preferences
+from edit_eval.statistics.votes import Vote
 from edit_eval.store.votes import Ballot, VoteLine
 from reporting.reported_runs import build_run
 from reporting.reports import Report, report_on

@@ -9,12 +9,12 @@ import json
 import random
 
 import pytest
-from judged import judged, judgement, sample
 
 from edit_eval.guests.published.gedit import VIEScore
 from edit_eval.guests.published.risebench import RISEBenchScores
 from edit_eval.protocols.contract import Missing
 from edit_eval.records import Status
+from protocols.judged import judged, judgement, sample
 
 SETS = 200
 STOPS = "their script stops"

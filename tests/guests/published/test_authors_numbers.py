@@ -12,7 +12,6 @@ from __future__ import annotations
 import random
 
 import pytest
-from judged import judged, judgement, sample
 
 from edit_eval.guests.published.msebench import MSEScores
 from edit_eval.guests.published.omnicontext import OmniContextScores
@@ -21,6 +20,7 @@ from edit_eval.guests.published.structeditbench import CATEGORIES, StructScore
 from edit_eval.guests.published.wiseedit import ASKS, WiseEditScores
 from edit_eval.protocols.contract import Missing
 from edit_eval.records import Status
+from protocols.judged import judged, judgement, sample
 
 SAID = ("Yes", "no.", '{"answer": "Yes", "explanation": "So."}', "I see no lamp: yes", "Nothing changed", "", "Maybe")
 SAID += ('{"answer": 3}', 'Answer: {"answer": "N", "explanation": ""}', "**No**", '```json\n{"answer": "yes."}\n```')

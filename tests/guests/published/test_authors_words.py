@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from judged import sample
 from PIL import Image
 
 from edit_eval import evaluate
@@ -21,6 +20,7 @@ from edit_eval.protocols.contract import View, fault
 from edit_eval.records import Picture, Reply, Status
 from faults.faulty_runs import Ears
 from late_imports import Late
+from protocols.judged import sample
 
 pyarrow, parquet = Late("pyarrow"), Late("pyarrow.parquet")
 
@@ -97,7 +97,7 @@ def test_wiseedit_has_a_wording_for_one_source_and_one_for_several(several: bool
         instruction="加上。",
     )
     if several:
-        one.pictures["source_2"] = Picture(path="b.png", digest="b")  # type: ignore[index]
+        one.pictures["source_2"] = Picture(path="b.png", digest="b")
     following, preserving, quality, _ = asking.questions(one)
     called = "Input image #1, Input image #2, Edited image" if several else "Input image, Edited image"
     assert following.user == (

@@ -21,7 +21,6 @@ from typing import Any
 
 import pytest
 import yaml
-from judged import judged, judgement, sample
 from PIL import Image
 
 from edit_eval.config.components import import_class, known, registered
@@ -48,6 +47,7 @@ from edit_eval.records import Judgement, Reply, Status
 from edit_eval.reporting.page.rendering import published
 from edit_eval.reporting.results_sheet import published_lines
 from edit_eval.statistics.battles import as_others_rate, others_may_read
+from protocols.judged import judged, judgement, sample
 
 ROWS = Path(__file__).parent / "conformance" / "rows"
 PUBLISHED = [one for one in registered() if ".published." in one.class_path]
@@ -314,7 +314,7 @@ def shown_by(protocol: str, folder: Path, *, words: str) -> Any:
         return MagicBrushScores(Numbers.Parameters(measures=dict.fromkeys([*MAGICBRUSH, "l1"], one)))
     if words == "official":
         return theirs(PAIRS[protocol], folder) if protocol in PAIRS else official(PROTOCOLS[protocol], folder)
-    cls = {**PROTOCOLS, **PAIRS}[protocol]
+    cls: Any = {**PROTOCOLS, **PAIRS}[protocol]
     parameters = cls.Parameters()
     return cls(parameters, json.loads(json.dumps(cls.texts(parameters))))
 

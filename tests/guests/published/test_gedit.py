@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from five_dimension_files import picture
 from hypothesis import given
 from hypothesis import strategies as st
-from judged import judged, judgement, sample
 
+from benchmarks.five_dimension_files import picture
 from edit_eval.benchmarks.parquet_rows import ParquetRows
 from edit_eval.benchmarks.selection import refuse_bad
 from edit_eval.config.loading import load_configuration
@@ -29,6 +28,7 @@ from edit_eval.protocols.contract import Missing, fault, scoring
 from edit_eval.protocols.replies import advice_on_limits
 from edit_eval.records import LANGUAGES, Reply, Sample, Scale, Status
 from late_imports import Late
+from protocols.judged import judged, judgement, sample
 
 pyarrow, parquet = Late("pyarrow"), Late("pyarrow.parquet")
 

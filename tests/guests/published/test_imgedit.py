@@ -12,16 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from authors_files import Authors
-from five_dimension_files import picture
-from judged import judged, judgement, sample
 
+from benchmarks.authors_files import Authors
+from benchmarks.five_dimension_files import picture
 from edit_eval.benchmarks.selection import select
 from edit_eval.errors import ConfigurationError
 from edit_eval.experiment import with_clusters
 from edit_eval.guests.published.imgedit import _LINES, TYPES, ImgEdit, ImgEditScores
 from edit_eval.protocols.contract import Missing
 from edit_eval.records import Reply, Status
+from protocols.judged import judged, judgement, sample
 
 ROWS = {
     "1082": {"id": "animal/1.jpg", "prompt": "Smooth the shell.", "edit_type": "adjust"},

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from authors_files import Authors
-from five_dimension_files import picture
-from judged import judged, judgement, sample
 
+from benchmarks.authors_files import Authors
+from benchmarks.five_dimension_files import picture
 from edit_eval.guests.published.kris import PLACES, Kris, KrisScores
 from edit_eval.guests.published.kris import KrisScores as Protocol
 from edit_eval.protocols.contract import Missing, fault
 from edit_eval.records import Status
+from protocols.judged import judged, judgement, sample
 
 
 @pytest.fixture

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from authors_files import Authors
-from five_dimension_files import picture
-from judged import judged, judgement, sample
 
+from benchmarks.authors_files import Authors
+from benchmarks.five_dimension_files import picture
 from edit_eval.benchmarks.selection import select
 from edit_eval.errors import ConfigurationError
 from edit_eval.guests.metrics.beside.embedding_metrics import EmbeddingMetrics
@@ -23,6 +22,7 @@ from edit_eval.protocols.contract import Missing, fault
 from edit_eval.protocols.numbers import Numbers
 from edit_eval.records import Reply, Status
 from late_imports import Late
+from protocols.judged import judged, judgement, sample
 
 pyarrow, parquet = Late("pyarrow"), Late("pyarrow.parquet")
 

@@ -23,12 +23,12 @@ from typing import Any
 
 import pytest
 import yaml
-from five_dimension_files import picture
 
+from benchmarks.five_dimension_files import picture
 from edit_eval.benchmarks.row_benchmark import RowBenchmark
 from edit_eval.config.components import built_in, import_class
+from edit_eval.files.hub import Repository, is_address
 from edit_eval.guests.published import imgedit
-from edit_eval.hub import Repository, is_address
 from late_imports import Late
 from small_hub import SmallHub
 
@@ -72,8 +72,8 @@ def made(name: str, what: Any) -> bytes:
         cells = [{key: held(one) for key, one in row.items()} for row in rows]
         parquet.write_table(pyarrow.Table.from_pylist(cells, schema=schema), file)
         return file.getvalue()
-    text = "\n".join(json.dumps(row) for row in rows) if form == "lines" else json.dumps(rows, ensure_ascii=False)
-    return text.encode()
+    lines = "\n".join(json.dumps(row) for row in rows) if form == "lines" else json.dumps(rows, ensure_ascii=False)
+    return lines.encode()
 
 
 def held(cell: Any) -> Any:
@@ -121,7 +121,7 @@ def repository_of(cls: type[RowBenchmark]) -> str:
 @pytest.mark.parametrize("name", LISTED)
 def test_what_is_published_is_read(name: str, hub: SmallHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     listed = LISTED[name]
-    cls = benchmark_class(listed.get("benchmark", name))
+    cls: Any = benchmark_class(listed.get("benchmark", name))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
     if "hub" in listed:
         repository = repository_of(cls)

@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from authors_files import Authors
-from five_dimension_files import picture
-from judged import judged, judgement, sample
 
+from benchmarks.authors_files import Authors
+from benchmarks.five_dimension_files import picture
 from edit_eval.guests.published.risebench import RISEBench, RISEBenchScores
 from edit_eval.guests.published.risebench import RISEBenchScores as Protocol
 from edit_eval.guests.published.unireditbench import UniREditBench, UniREditBenchScores
 from edit_eval.protocols.contract import Missing, fault, scoring
 from edit_eval.records import Scale, Status
+from protocols.judged import judged, judgement, sample
 
 
 @pytest.fixture

@@ -287,7 +287,7 @@ def test_doctor_names_a_cluster_that_asks_nobody_for_a_token(tmp_path: Path) -> 
 def test_a_picture_of_a_lost_machine_says_nothing_of_the_one_that_makes_it_anew(tmp_path: Path) -> None:
     """It was under way for a minute; the same task was another machine's by then."""
     driver, orders = RayDriver(), []
-    driver._order = lambda **order: orders.append(order)  # type: ignore[method-assign]
+    driver._order = lambda **order: orders.append(order)
     try:
         for number, worker in ((1, 11), (2, 12)):
             gpu = Gpu(f"cuda:{number}", "", "", None, None)

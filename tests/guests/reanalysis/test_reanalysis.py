@@ -322,7 +322,7 @@ def test_genai_bench(tmp_path: Path) -> None:
 
 def test_viescores_own_answers(tmp_path: Path) -> None:
     folder = tmp_path / "results_gpt_0shot" / "ImagenHub_Text-Guided_IE" / "mine"
-    sides = {
+    sides: dict[str, dict[str, Any]] = {
         "SC": {"sample_1_1.jpg": [4, 9], "sample_2_1.jpg": [3], "sample_3_1.jpg": "no", "sample_4_1.jpg": [9, 9]},
         "PQ": {"sample_1_1.jpg": [9, 16], "sample_2_1.jpg": [3, 3], "sample_3_1.jpg": [9, 9], "sample_4_1.jpg": [16]},
     }
@@ -433,7 +433,7 @@ def judged_row(consistency: int | None, reasoning: int | None, plausibility: int
         **dict(zip(("ApprConsistency", "Reasoning", "VisualPlausibility"), numbers, strict=True)),
         "match_log": "succeed" if read else "failed",
         "judge_cons": "So. Final Score: 5 & <5>",
-        "score": 0.3 * consistency + 0.5 * reasoning + 0.2 * plausibility if read else None,  # type: ignore[operator]
+        "score": 0.3 * consistency + 0.5 * reasoning + 0.2 * plausibility if read else None,
         "complete": int(numbers == (5, 5, 5)),
     }
 

@@ -71,7 +71,7 @@ def rehearsed(source: Path, folder: Path, class_path: str, least: dict[str, int]
         "batch": 3,
     }
     model = Rehearsed(values)
-    model.load(["cpu"])  # type: ignore[attr-defined]
+    model.load(["cpu"])
     [mark] = marks(folder)
     counted = find_weights(str(folder / "made"), None, "bfloat16", os.environ)
     assert counted.faults == ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from edit_eval.config.placement import Placement
 from edit_eval.config.schema import ModelSection
 from edit_eval.errors import RunDirectoryError
 from edit_eval.execution.machine.fitting import Wanted, weights_of
+from edit_eval.files.user_cache import cache_folder
 from edit_eval.guests.rehearse.beside.rehearsed import FAULTS
 from edit_eval.guests.rehearse.beside.stand_in import cut_layers, write_holes
 from edit_eval.guests.rehearse.came_of_it import models_of
@@ -23,7 +25,6 @@ from edit_eval.guests.rehearse.stand_ins import StandIns, stand_ins
 from edit_eval.guests.rehearse.start import RehearsedStart
 from edit_eval.run import Run
 from edit_eval.scheduling.tasks import Model
-from edit_eval.user_cache import cache_folder
 from fake_nvml import gpu, install
 from judge_server import JudgeServer
 from small_benchmark import configuration, write_benchmark
@@ -161,10 +162,9 @@ def test_weights_of_which_nothing_is_known_ask_for_their_small_files(command: Co
 
 def test_what_it_writes_is_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A rehearsal that was killed leaves a folder; nobody can read a score in it, and the next one deletes it."""
-    import edit_eval.guests.rehearse.rehearsal as module
 
     write_benchmark(tmp_path, 2)
-    monkeypatch.setattr(module.shutil, "rmtree", lambda *_, **__: None)  # as if it had been killed
+    monkeypatch.setattr(shutil, "rmtree", lambda *_, **__: None)  # as if it had been killed
     rehearse(configuration(tmp_path))
     monkeypatch.undo()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
@@ -237,8 +237,8 @@ def test_what_offloading_takes_of_the_host_is_printed_beside_its_prediction(
     placement = Placement(offload="model")
     section = ModelSection(name="m", type="t", class_path="a:b", parameters=parameters, placement=placement)
     wanted = Wanted(Model.of("edit:m", (("cuda:0",),)), section, weights_of(section, {"HF_HOME": "/nowhere"}))
-    seen = {"model": "edit:m", "host": int(most * 2**30)}
-    first = RehearsedStart(wanted=[wanted], marks=[{**seen, "what": "loaded", "weights": {"cpu": 53 << 30}}])
+    seen: Any = {"model": "edit:m", "host": int(most * 2**30), "what": "loaded", "weights": {"cpu": 53 << 30}}
+    first = RehearsedStart(wanted=[wanted], marks=[seen])
     made = StandIns(load_configuration("demo"), loads={"edit:m": "stand-in"})
     (model,) = models_of([wanted], made, first)
     found = Rehearsal("night", ("1",), None, 1.0, (model,), (), None, None, (), (), ())

@@ -16,18 +16,18 @@ from typing import Any
 import jsonschema
 import pytest
 
-import language_server
 from combinations import drawing
 from command_lines import Command, caller, one_error
 from documented_blocks import DOCS, blocks
 from edit_eval import preparation
 from edit_eval.config import components
-from edit_eval.config.sections import TOP_KEYS
+from edit_eval.config.sections import top_keys
 from edit_eval.config.shipped import shipped
 from edit_eval.config.yaml_text import parse, parse_ours, read_file
 from edit_eval.errors import ConfigurationError
 from edit_eval.guests.schema.document import OwnClass, configuration_schema
 from edit_eval.guests.schema.files import BESIDE, LINE
+from guests.schema import language_server
 
 TESTS = Path(__file__).parents[2]
 REPOSITORY = TESTS.parent
@@ -114,7 +114,7 @@ def configurations(text: str) -> Iterator[dict[str, Any]]:
         found = [parse(text, "")]
     except ConfigurationError:
         found = [parse_ours(part) for part in re.split(r"\n(?=\w)", text)]
-    yield from (one for one in found if isinstance(one, dict) and one and one.keys() <= TOP_KEYS.keys())
+    yield from (one for one in found if isinstance(one, dict) and one and one.keys() <= top_keys().keys())
 
 
 def test_what_the_guides_show_is_right() -> None:
@@ -136,7 +136,7 @@ def test_what_the_reader_refuses_is_wrong_here() -> None:
     own = []
     for kind, path in named:
         written = components.normalise_class_path(path)
-        own.append(OwnClass(kind, path, components.import_class(kind, written, TESTS / "config")))  # type: ignore[arg-type]
+        own.append(OwnClass(kind, path, components.import_class(kind, written, TESTS / "config")))
     mine = configuration_schema(own)
     assert wrong(complete, mine) == []
     missed = []

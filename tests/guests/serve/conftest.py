@@ -11,7 +11,7 @@ import pytest
 
 from edit_eval.guests.serve.doors import opened
 from edit_eval.guests.serve.service import Service
-from service_at_work import Serve, Served, configured, encoded
+from guests.serve.service_at_work import Serve, Served, configured, encoded
 
 if TYPE_CHECKING:
     from edit_eval.web.server import WebServer

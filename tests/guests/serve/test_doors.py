@@ -20,7 +20,7 @@ from edit_eval.guests.serve.doors import DOORS, PICKLE, BadRequest, Reward, Sent
 from edit_eval.guests.serve.pickles import RefusedPickle, read_pickle
 from edit_eval.guests.serve.pictures import sent
 from edit_eval.guests.serve.submissions import Submission
-from service_at_work import Heard, Serve, Served, encoded, text
+from guests.serve.service_at_work import Heard, Serve, Served, encoded, text
 
 WORDS = "make it red"
 

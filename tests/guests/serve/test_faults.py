@@ -20,14 +20,14 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-import service_process
 from edit_eval.errors import ExitCode, RunDirectoryError
 from edit_eval.guests.serve.service import Service
 from edit_eval.guests.serve.submissions import Submission
 from edit_eval.run import Run
 from edit_eval.web.connections import MOST_PIPELINED, Silence
-from service_at_work import Serve, Served, configured, encoded, pair, text
-from service_process import ready, until
+from guests.serve import service_process
+from guests.serve.service_at_work import Serve, Served, configured, encoded, pair, text
+from guests.serve.service_process import ready, until
 
 STARTED: list[subprocess.Popen[str]] = []
 

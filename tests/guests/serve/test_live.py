@@ -9,8 +9,8 @@ import msgspec
 
 from edit_eval.guests.viewer.runs import Runs
 from edit_eval.text import Text
+from guests.serve.service_at_work import Serve, pair
 from guests.viewer.served import Viewer
-from service_at_work import Serve, pair
 
 
 def test_a_page_shows_what_a_service_does_and_goes_on_showing_it(serve: Serve) -> None:

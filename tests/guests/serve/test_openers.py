@@ -26,7 +26,7 @@ from edit_eval.guests.serve.doors import DOORS, BadRequest, Given
 from edit_eval.guests.serve.openers import Late, NoOpener, Openers
 from edit_eval.guests.serve.opening import LONGEST_PAIR, MOST_PAIRS
 from edit_eval.guests.serve.submissions import Submission
-from service_at_work import Serve, encoded, pair, text
+from guests.serve.service_at_work import Serve, encoded, pair, text
 
 Read = Callable[..., Given]
 
@@ -218,9 +218,9 @@ def test_who_does_not_answer_is_given_up_with_its_client(openers: Openers, read:
     for one in openers._all:
         os.kill(one.process.pid, signal.SIGSTOP)
     stuck = [openers.read(bytearray(native(pair(1))), [], None, time.monotonic() + 0.5) for _ in openers._all]
-    for one in stuck:
+    for late in stuck:
         with pytest.raises(Late):
-            one.result(60)
+            late.result(60)
     assert isinstance(read(native(pair(9))).pairs[0], Submission)
 
 

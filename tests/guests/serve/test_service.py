@@ -17,11 +17,10 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from edit_eval.comparing import compare
 from edit_eval.errors import RunDirectoryError
 from edit_eval.guests.serve.scoring import score_table
-from edit_eval.run import Run
-from service_at_work import Serve, Served, configured, encoded, pair, text
+from edit_eval.run import Run, compare
+from guests.serve.service_at_work import Serve, Served, configured, encoded, pair, text
 
 
 def replies(served: Served) -> list[dict[str, object]]:
@@ -31,7 +30,7 @@ def replies(served: Served) -> list[dict[str, object]]:
 
 def wait_until(true: object, seconds: float = 60) -> None:
     end = time.monotonic() + seconds
-    while not true():  # type: ignore[operator]
+    while not true():
         assert time.monotonic() < end
         time.sleep(0.02)
 
@@ -108,7 +107,7 @@ def test_several_runs_of_a_ledger_are_named(tmp_path: Path) -> None:
         Run(tmp_path)
 
 
-def test_answers_say_which_instrument_gave_them(served: Served) -> None:
+def test_answers_say_which_rater_gave_them(served: Served) -> None:
     heard = served.post("/v1/score", json.dumps({"pairs": [pair(3)]}).encode())
     known = served.get("/v1/identity").document
     assert heard.document["identity"] == known["digest"]

@@ -32,10 +32,10 @@ from edit_eval.guests.serve import application
 from edit_eval.guests.serve.doors import DOORS
 from edit_eval.guests.serve.pictures import sent
 from edit_eval.guests.serve.submissions import Submission
+from guests.serve.service_at_work import Serve, Served, configured, encoded
+from guests.serve.service_process import end, ready, start, until
+from guests.serve.trainers_files import brought
 from late_imports import Late, needs
-from service_at_work import Serve, Served, configured, encoded
-from service_process import end, ready, start, until
-from trainers_files import brought
 
 needs("requests", "aiohttp", "torch", "omegaconf", "pandas")
 torch, omegaconf = Late("torch"), Late("omegaconf")

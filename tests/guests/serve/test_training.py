@@ -8,8 +8,8 @@ from typing import Any
 
 import yaml
 
-from service_at_work import Serve
-from service_process import until
+from guests.serve.service_at_work import Serve
+from guests.serve.service_process import until
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "training_with_rewards.py"
 KEEPER = """

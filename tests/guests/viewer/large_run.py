@@ -83,8 +83,8 @@ def write_large_run(
                     "seconds": 0.2, "device": "cuda:0", "batch": 2, **read, "at": 0.0,
                 }
             )  # fmt: skip
-    for journal in journals.values():
-        journal.close()
+    for segment in journals.values():
+        segment.close()
     return run
 
 

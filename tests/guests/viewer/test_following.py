@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,6 @@ import pytest
 
 from edit_eval.errors import ConfigurationError
 from edit_eval.guests.viewer import following
-from edit_eval.guests.viewer import runs as module
 from edit_eval.guests.viewer.following import Following
 from edit_eval.guests.viewer.runs import Runs, find_runs
 from edit_eval.records import Status
@@ -208,7 +208,7 @@ def test_each_is_said_to_be_what_it_is(folder: Path) -> None:
 
 
 def test_a_run_that_begins_later_is_found(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module.time, "monotonic", lambda clock=module.time.monotonic: 1000 * clock())
+    monkeypatch.setattr(time, "monotonic", lambda clock=time.monotonic: 1000 * clock())
     (tmp_path / "empty").mkdir()
     with Viewer([tmp_path / "empty"]) as viewer:
         assert b'"runs":[]' in viewer.ask("GET", "/").body

@@ -194,7 +194,7 @@ WRONG = [
 @pytest.fixture(scope="module")
 def guarded(finished: Path) -> Viewer:
     with Viewer([finished], token=TOKEN, anywhere=True) as started:
-        yield started  # type: ignore[misc]
+        yield started
 
 
 @pytest.mark.parametrize("headers", WRONG)

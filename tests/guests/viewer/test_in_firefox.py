@@ -17,7 +17,7 @@ CLOSE_LOOK = "[...document.querySelectorAll('#detail[open] #stage img')]"
 
 
 def test_a_report_is_looked_at_and_a_vote_counts_in_firefox(folder: Path, tmp_path: Path) -> None:
-    from firefox import firefox
+    from guests.viewer.firefox import firefox
 
     run = folder / "first"
     report = report_on(Run(run).results)

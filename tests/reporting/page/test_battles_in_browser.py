@@ -10,7 +10,7 @@ import pytest
 
 from edit_eval.protocols.pairwise import preference
 from edit_eval.records import Judgement, Reading, Scoring, Status
-from edit_eval.statistics.battles import BACKWARD, FORWARD
+from edit_eval.statistics.votes import BACKWARD, FORWARD
 from reporting.reported_runs import build_run
 from reporting.reports import Report, ids, report_on
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace as changed
@@ -80,7 +81,7 @@ def results_of(*activities: Activity, wall: tuple[float, ...] = (), devices: tup
     )
 
 
-def rows_of(chart: object) -> list[dict]:
+def rows_of(chart: object) -> list[dict[str, Any]]:
     specification = chart.to_dict()  # type: ignore[attr-defined]
     return max(specification["datasets"].values(), key=len)
 

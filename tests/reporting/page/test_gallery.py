@@ -6,6 +6,7 @@ import os
 import random
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 import pytest
@@ -28,7 +29,7 @@ from reporting.reports import Report
 from reporting.three_scores import IDENTICAL
 
 
-def of(results: Results) -> tuple[dict, PageFiles]:
+def of(results: Results) -> tuple[dict[str, Any], PageFiles]:
     pictures = PageFiles(Path(results.directory) / "report", Path(results.directory))
     return gallery(results, summarise(results), pictures), pictures
 
@@ -300,5 +301,5 @@ def test_a_copy_that_is_not_to_be_trusted_is_made_again(what: str, tmp_path: Pat
     else:
         kept.write_bytes(good[:-9] if what == "cut short" else b"RIFF nothing")
     made = opened(thumbnail(tmp_path / "a.png", SIZE, kept)).convert("RGB")
-    assert made.getpixel((30, 20))[0] > 200  # type: ignore[index]
+    assert made.getpixel((30, 20))[0] > 200
     assert not kept.is_symlink()

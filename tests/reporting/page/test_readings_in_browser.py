@@ -28,10 +28,7 @@ ANSWER = """I looked at both.
 
 
 def read_twice(one: Judgement, mass: float | str) -> Judgement:
-    readings = [
-        {"score": Reading(values={"score": value}, mass=mass, asked=1, text=ANSWER)}  # type: ignore[arg-type]
-        for value in (6.0, 7.0)
-    ]
+    readings = [{"score": Reading(values={"score": value}, mass=mass, asked=1, text=ANSWER)} for value in (6.0, 7.0)]
     scores, spread = {"score": 6.5, "Light": 0.25}, {"score": 0.7071, "Light": 0.0}
     return replace(one, scores=scores, spread=spread, readings=tuple(readings), tokens=(1234, 56))
 

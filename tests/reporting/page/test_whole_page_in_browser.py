@@ -13,10 +13,9 @@ import pytest
 
 from documents import plain
 from edit_eval import evaluate
-from edit_eval.comparing import compare
 from edit_eval.reporting.entries import KEYS
 from edit_eval.reporting.page.files import write_report
-from edit_eval.run import Run
+from edit_eval.run import Run, compare
 from reporting.reports import Report
 from small_benchmark import configuration, sample_id, write_benchmark
 from source_texts import templates
@@ -270,8 +269,9 @@ def test_a_row_a_bar_and_a_picture_are_followed(report: Report, open_page: Calla
 
 def test_in_a_notebook_means_comparison_and_agreement_draw_themselves(run: Run) -> None:
     comparison, agreement = compare(str(run.path)), run.analysis("agreement")
+    drawn: list[Any] = [run.means(), comparison]
     assert repr(comparison).splitlines() == run.verdict.splitlines()
     assert len(run.verdict.splitlines()) == 1, "of all judges together"
-    for made in (run.means()._repr_html_(), comparison._repr_html_()):
-        assert [name for name in (*MODELS, *JUDGES) if f">{name}<" not in made] == []
+    for made in drawn:
+        assert [name for name in (*MODELS, *JUDGES) if f">{name}<" not in made._repr_html_()] == []
     assert [name for name in JUDGES if name not in agreement._repr_html_()] == []

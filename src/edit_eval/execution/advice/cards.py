@@ -16,7 +16,7 @@ from edit_eval.edit_models.release_table import RELEASE
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.machine.fitting import checkpoint_of, weights_of
 from edit_eval.execution.machine.weights import PUBLISHED, Weights
-from edit_eval.hub import Repository, fetch_model, is_address, local_path
+from edit_eval.files.hub import Repository, fetch_model, is_address, local_path
 from edit_eval.json_values import JsonObject
 from edit_eval.pretrained.folders import is_hub_name
 from edit_eval.text import Text, joined

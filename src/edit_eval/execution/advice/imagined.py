@@ -16,9 +16,10 @@ from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.execution.advice.control_questions import ControlQuestions
 from edit_eval.execution.engine.pilot import PilotCells, choose_pilot
 from edit_eval.execution.engine.workload import fill_work, left_to_do
-from edit_eval.experiment import Experiment, columns_of
+from edit_eval.experiment import Experiment
 from edit_eval.protocols.asked import AskedJudge, asked_judges
 from edit_eval.protocols.contract import Protocol, Question, fault
+from edit_eval.protocols.critiques import columns_of
 from edit_eval.records import Picture, Sample, Status, no_garbage
 from edit_eval.scheduling.batches import batches_of
 from edit_eval.scheduling.tasks import RepeatedTasks, TaskList
@@ -69,9 +70,8 @@ def imagined(configuration: Configuration, categories: Sequence[str]) -> Experim
         for number, category in enumerate(categories)
     )
     evaluation, controls = configuration.evaluation, configuration.evaluation.controls
-    columns, told = columns_of(
-        configuration, [_as_written(model, configuration.folder, "") for model in configuration.edit_models.values()]
-    )
+    models = [_as_written(model, configuration.folder, "") for model in configuration.edit_models.values()]
+    columns, told = columns_of(models, configuration.columns.values())
     made = Experiment(
         samples=samples,
         edit_models=columns,

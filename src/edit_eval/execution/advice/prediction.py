@@ -71,9 +71,10 @@ def durations_of(
     for key, section in configuration.models.items():
         times = readings * (questions or {}).get(section.name, 1.0) if key.startswith("judge:") else 1.0
         duration = _seen(key, seen, readings) or _known(section, times)
-        if duration is None and (said := asked(section, configuration.folder, "duration")):
-            load, unit, source = said
-            duration = Duration(load, times * unit, source, published=True)
+        for method in ("duration", "duration_anywhere") if duration is None else ():
+            if said := asked(section, configuration.folder, method):
+                load, unit, source = said
+                duration = Duration(load, times * unit, source, published=method == "duration")
         if duration is None:
             raise ConfigurationError(
                 Text(
@@ -127,10 +128,6 @@ def _seen(key: str, seen: Results | None, readings: int) -> Duration | None:
 
 def _known(section: ModelSection, asked: float) -> Duration | None:
     parameters: Mapping[str, Any] = section.parameters
-    if section.type == "testing":
-        return Duration(
-            float(parameters["load_seconds"]), asked * float(parameters["seconds"]), Text("its own parameters")
-        )
     if section.type in ("qwen3_vl", "transformers") and parameters.get("thinking") != "on":
         judge = published(parameters.get("model_name", ""))
         if judge is None and section.type == "transformers":
@@ -143,11 +140,6 @@ def _known(section: ModelSection, asked: float) -> Duration | None:
         unit = reading + tokens * TOKEN_SECONDS / section.placement.batch_size
         load = billions * 1e9 * BYTES_A_PARAMETER / LOAD_BYTES_A_SECOND
         return Duration(load, asked * unit, Text("estimated for an H100"), published=True)
-    if section.type in ("scene_editor", "scene_judge"):
-        unit = asked * (0.2 + float(parameters.get("seconds", 0.0)))
-        return Duration(0.5, unit, Text("the built-in models on one CPU core"))
-    if section.type in ("copy_source", "blank", "image_folder"):
-        return Duration(0.3, 0.05, Text("it only writes a picture"))
     return None
 
 

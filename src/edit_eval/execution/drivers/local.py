@@ -31,8 +31,6 @@ from edit_eval.execution.machine.space import SHORT_OF
 from edit_eval.privacy import hide_secrets
 from edit_eval.workers.messages import Message, MessageStream, encode
 
-REGISTERED = {"local": "LocalDriver"}
-
 LAST_BYTES = 1 << 16  # size of a log's tail in which its last line is looked for
 CLOSE_SECONDS = 5.0  # how long killed processes may take to end
 SIGNS = {os.strerror(number): what for number, what in SHORT_OF.items()}

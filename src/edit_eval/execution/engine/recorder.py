@@ -133,7 +133,7 @@ class Recorder:
 
     def _sources(self, number: int) -> Mapping[str, Shown]:
         """Returns an edit model's sources. A source being made again is given as it was: the worker waits for it."""
-        before, sources = self._matrix.made_from(number), self._matrix.sources(number)
+        before, sources = self._matrix.origins.made_from(number), self._matrix.sources(number)
         if before in self._damaged and self._matrix.edits[before].status is Status.PENDING:
             was = self._damaged[before]
             return {**sources, "source": Shown(was.image, pixels=was.pixels)}
@@ -234,7 +234,7 @@ class Recorder:
         """
         if is_edit(task):
             (number,) = task.units
-            before = self._matrix.made_from(number)
+            before = self._matrix.origins.made_from(number)
             if before is not None and self._is_altered(before):
                 self._make_again(before, "its picture differs from what was reported", task)
                 if self._matrix.edits[number].status is Status.PENDING:
@@ -280,7 +280,7 @@ class Recorder:
         ):  # earlier answers about it count
             self._tell(told, self._work.phase)
         if edit.status in NO_EDIT:
-            ended += self._matrix.fail_followers(number)
+            ended += self._matrix.origins.fail_behind(number)
             judged = self._judgements_of(ended)
         self._tell_ended(ended, judged)
 
@@ -392,7 +392,7 @@ class Recorder:
         self._directory.append("edits", {**edit_record(empty), "at": time.time()})
         ended = [c for c in self._about(number) if self._matrix.replies[c] or not is_left(self._matrix, c)]
         self._matrix.set_edit(number, empty)
-        before, model = self._matrix.made_from(number), self._matrix.experiment.made_with(edit.edit_model)
+        before, model = self._matrix.origins.made_from(number), self._matrix.experiment.made_with(edit.edit_model)
         self._work.add(f"edit:{model}", [number], after=self._pending([before]), phase=task.phase)
         for cell in ended:  # needed if the new picture differs
             self._ask_later(cell, task.phase)

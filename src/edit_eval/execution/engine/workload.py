@@ -11,7 +11,7 @@ from edit_eval.records import Status
 from edit_eval.scheduling.tasks import PILOT, TaskList, Work
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.subjects.contract import Kind
-from edit_eval.store.subjects.kinds import EDITS, KINDS
+from edit_eval.store.subjects.kinds import EDITS, kinds
 
 
 def settled(matrix: Matrix, cell: int) -> int:
@@ -47,7 +47,7 @@ def fill_work(
     asked, beside = list[list[int]](), list[list[int]]()  # what counts may be part of a pilot, what does not comes last
     for judge in range(len(matrix.judges)):
         asked += _batches(matrix, judge, batches) if opened is None else []
-        for kind in KINDS.values():
+        for kind in kinds().values():
             if kind is not EDITS:
                 (asked if kind.counts else beside).extend(_of_kind(matrix, kind, judge, batches))
     if opened is not None:
@@ -107,7 +107,7 @@ def _phases(matrix: Matrix) -> list[int]:
 def edit_needs(matrix: Matrix, edit: int) -> list[int]:
     """Returns what an edit waits for, in the numbers of `Work`: the edit it is made from, and the answers that
     instruct it."""
-    before, critique = matrix.made_from(edit), matrix.critiques.of(edit)
+    before, critique = matrix.origins.made_from(edit), matrix.critiques.of(edit)
     cells = matrix.cells.cells_of(critique) if critique is not None else ()
     return [*([] if before is None else [before]), *(settled(matrix, cell) for cell in cells)]
 
@@ -168,10 +168,10 @@ def about(matrix: Matrix, cell: int) -> int:
 
 def _origins(matrix: Matrix, edit: int) -> Iterator[int]:
     """Yields the pending edits of the samples that this edit's sample follows."""
-    before = matrix.predecessor(edit)
+    before = matrix.origins.predecessor(edit)
     while before is not None and _is_pending(matrix, before):
         yield before
-        before = matrix.predecessor(before)
+        before = matrix.origins.predecessor(before)
 
 
 def _is_pending(matrix: Matrix, edit: int) -> bool:

@@ -31,13 +31,13 @@ from edit_eval.config.faults import did_you_mean
 from edit_eval.config.schema import ModelSection
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.contract import WorkerSpecification
+from edit_eval.files.user_cache import cache_folder
 from edit_eval.pictures import write_durably
 from edit_eval.privacy import hide_secrets
 from edit_eval.text import Text, joined
-from edit_eval.user_cache import cache_folder
 from edit_eval.workers.messages import Message
 
-LAYERS = ("workers", "testing", "edit_models", "judges", "benchmarks", "endpoints", "pretrained")
+LAYERS = ("workers", "testing", "edit_models", "judges", "benchmarks", "endpoints", "pretrained", "files")
 BESIDE = "beside"
 """Folder of a guest that runs beside a model, too."""
 FILES = (
@@ -48,9 +48,6 @@ FILES = (
     "text.py",
     "records.py",
     "pictures.py",
-    "user_cache.py",
-    "given_files.py",
-    "hub.py",
 )
 START = """import sys
 sys.path[:] = [sys.argv.pop(1)] + [p for p in sys.path if p]

@@ -10,8 +10,9 @@ import msgspec
 import numpy as np
 
 from edit_eval.records import Results
-from edit_eval.statistics.instruments import (
-    Instrument,
+from edit_eval.statistics.intervals import cluster_codes, estimate
+from edit_eval.statistics.raters import (
+    Rater,
     as_one,
     as_voter,
     comparers_of,
@@ -19,8 +20,7 @@ from edit_eval.statistics.instruments import (
     judges_of,
     voters_of,
 )
-from edit_eval.statistics.intervals import cluster_codes, estimate
-from edit_eval.statistics.people import SHARES, Vote
+from edit_eval.statistics.votes import SHARES, Vote
 
 _Image = Callable[[str], str]
 
@@ -54,7 +54,7 @@ class BesideVotes(msgspec.Struct, frozen=True, kw_only=True):
     """The agreement of always calling both equal."""
 
 
-def choices(one: Instrument, other: Instrument, image: _Image) -> Agreed:
+def choices(one: Rater, other: Rater, image: _Image) -> Agreed:
     """Returns how often `one` and a rater of `other` agree; `image` gives each sample's source image."""
     items = [item for item in one.answers if item in other.answers]
     found = [
@@ -99,7 +99,7 @@ def _agreed(found: Sequence[tuple[str, float]], pairs: int) -> Agreed:
     return Agreed(pairs=pairs, images=len({*images}), agrees=mean.value, ci95=interval)
 
 
-def _among_voters(raters: Sequence[Instrument], image: _Image) -> Agreed | None:
+def _among_voters(raters: Sequence[Rater], image: _Image) -> Agreed | None:
     """Compares every two of them, on what both have voted on."""
     found = []
     items = set()

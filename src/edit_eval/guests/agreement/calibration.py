@@ -1,4 +1,4 @@
-"""Maps one instrument's scores to another's: the best map that never falls, and its error on unseen data.
+"""Maps one rater's scores to another's: the best map that never falls, and its error on unseen data.
 
 Isotonic regression (Barlow and Brunk, JASA 67, 1972), since scores of judges are ordinal: that a 9 is better than an 8
 is known, but not that it is as much better as an 8 than a 7.
@@ -49,7 +49,7 @@ def isotonic(scores: FloatArray, targets: FloatArray, weights: FloatArray | None
 
 @dataclass(frozen=True)
 class Pairs:
-    """Scores of the same edits by two instruments, with the source image and the edit model of each."""
+    """Scores of the same edits by two raters, with the source image and the edit model of each."""
 
     scores: FloatArray
     targets: FloatArray

@@ -11,7 +11,7 @@ from edit_eval.reporting import formats
 from edit_eval.reporting.language import said
 from edit_eval.reporting.page.drawings import AnyChart, Axis, axis_of, chart_title, series_colour, series_mark
 from edit_eval.reporting.terminal_text import one_line
-from edit_eval.statistics.instruments import Instrument, judges_of
+from edit_eval.statistics.raters import Rater, judges_of
 from edit_eval.text import Text
 
 MOST_PAIRS_OF_JUDGES = 6
@@ -27,7 +27,7 @@ def agreement_charts(results: Results, language: str) -> list[AnyChart]:
     return [_two_judges(a, b, models, language) for a, b in pairs if a.answers.keys() & b.answers.keys()]
 
 
-def _two_judges(a: Instrument, b: Instrument, models: list[str], language: str) -> AnyChart:
+def _two_judges(a: Rater, b: Rater, models: list[str], language: str) -> AnyChart:
     digits = [formats.decimals(of.scale, max(map(abs, of.values.values()), default=0.0)) for of in (a, b)]
     axes = [axis_of(of.scale, list(of.values.values())) for of in (a, b)]
     rows = [

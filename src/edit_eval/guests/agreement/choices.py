@@ -9,8 +9,8 @@ import msgspec
 from edit_eval.guests.agreement.beside_votes import beside_votes, choices
 from edit_eval.guests.agreement.document import BesideChoices, JudgeBesideChoices
 from edit_eval.records import Results
-from edit_eval.statistics.instruments import as_voter, comparers_of, image_of, judges_of, voters_of
-from edit_eval.statistics.people import Vote
+from edit_eval.statistics.raters import as_voter, comparers_of, image_of, judges_of, voters_of
+from edit_eval.statistics.votes import Vote
 
 CHOICES_OF_DATA = {"A": "left", "B": "right", "tie": "tie"}
 """Choice in a sample's facts -> a vote's choice, with A on the left."""

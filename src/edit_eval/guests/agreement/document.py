@@ -7,8 +7,8 @@ from typing import Self
 import msgspec
 
 from edit_eval.guests.agreement.beside_votes import Agreed, JudgeBesideVotes
-from edit_eval.statistics.instruments import Retest
 from edit_eval.statistics.ordinal import Alpha
+from edit_eval.statistics.raters import Retest
 from edit_eval.statistics.scores_apart import Apart
 from edit_eval.statistics.summary import Result
 
@@ -92,7 +92,7 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OfModels(msgspec.Struct, frozen=True, kw_only=True):
-    """The order of edit models by two instruments."""
+    """The order of edit models by two raters."""
 
     models: int
     spearman: float | None
@@ -101,7 +101,7 @@ class OfModels(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PairsOrdered(msgspec.Struct, frozen=True, kw_only=True):
-    """Pairs of edit models that one instrument separates, and the share of them that the other orders alike."""
+    """Pairs of edit models that one rater separates, and the share of them that the other orders alike."""
 
     separated: int
     pairs_ordered: Share
@@ -136,7 +136,7 @@ class Knot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Calibration(msgspec.Struct, frozen=True, kw_only=True):
-    """A map from one instrument's scores to another's, and its error on source images that it has not seen."""
+    """A map from one rater's scores to another's, and its error on source images that it has not seen."""
 
     n: int
     clusters: int

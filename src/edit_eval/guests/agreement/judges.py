@@ -11,9 +11,9 @@ import msgspec
 from edit_eval.guests.agreement.document import ApartByModel, BetweenJudges, Frequency, JudgeCard, TwoJudges
 from edit_eval.guests.agreement.rank_agreement import by_model
 from edit_eval.records import JUDGE_FAILED, Judgement, Results, Status
-from edit_eval.statistics.instruments import Instrument, image_of, judges_of, retest
 from edit_eval.statistics.intervals import wilson_interval
 from edit_eval.statistics.ordinal import alpha
+from edit_eval.statistics.raters import Rater, image_of, judges_of, retest
 from edit_eval.statistics.scores_apart import scores_apart
 
 
@@ -28,7 +28,7 @@ def cards_of(results: Results, score: str | None = None) -> dict[str, JudgeCard]
     return {name: judge_card(judgements[name], judge) for name, judge in judges.items()}
 
 
-def judge_card(judgements: Sequence[Judgement], judge: Instrument) -> JudgeCard:
+def judge_card(judgements: Sequence[Judgement], judge: Rater) -> JudgeCard:
     """Counts how often a judge gave no score, and the ends of its scale."""
     outcomes = [outcome for judgement in judgements if (outcome := judgement.outcome(judge.score)) is not None]
     counts = Counter(status for status, _ in outcomes)
@@ -56,7 +56,7 @@ def _rate(count: int, total: int) -> Frequency:
 def between_judges(results: Results, score: str | None = None, *, resamples: int = 1_000) -> BetweenJudges | None:
     """Compares a run's judges with each other; None with one."""
     results = results.once
-    judges: Mapping[str, Instrument] = judges_of(results, score)
+    judges: Mapping[str, Rater] = judges_of(results, score)
     if len(judges) < 2:
         return None
     image = image_of(results)
@@ -68,7 +68,7 @@ def between_judges(results: Results, score: str | None = None, *, resamples: int
     return BetweenJudges(judges=list(judges), **every, pairs=pairs)
 
 
-def apart_by_model(a: Instrument, b: Instrument, results: Results) -> ApartByModel:
+def apart_by_model(a: Rater, b: Rater, results: Results) -> ApartByModel:
     """Returns how far their scores lie apart, on all edits that both have scored, and on those of each edit model."""
     image = image_of(results)
     models = {

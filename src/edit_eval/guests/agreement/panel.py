@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from edit_eval.records import Edit, Judgement, Results, Scoring, Status
-from edit_eval.statistics.instruments import Instrument, Item, judges_of
+from edit_eval.statistics.raters import Item, Rater, judges_of
 from edit_eval.statistics.series import ends, series_of
 
 MEDIAN = "median"
@@ -24,7 +24,7 @@ class Panel:
 
     A median, because a judge that is far off, or harsher than the others, moves a mean but not it. Two judges have
     none: it would be their mean. Nor have judges on unlike scales. An edit without a score by any of the judges has no
-    median: over fewer judges it would be another instrument, used just for edits that are hard to judge.
+    median: over fewer judges it would be another rater, used just for edits that are hard to judge.
     """
 
     results: Results
@@ -34,8 +34,8 @@ class Panel:
     infinite if an open end decides."""
 
     @cached_property
-    def judge(self) -> Instrument:
-        """The median as an instrument."""
+    def judge(self) -> Rater:
+        """The median as a rater."""
         return replace(judges_of(self.results)[MEDIAN], given="together")
 
 
@@ -82,11 +82,11 @@ def panel(results: Results, score: str | None = None) -> Panel | None:
     return Panel(one_judge, bounds)
 
 
-_JudgedByEach = Sequence[tuple[Instrument, Sequence[Judgement]]]
+_JudgedByEach = Sequence[tuple[Rater, Sequence[Judgement]]]
 """Judgements of one edit by each judge, one for each repeat."""
 
 
-def _mean(judge: Instrument, repeats: Sequence[Judgement], missing: float) -> float:
+def _mean(judge: Rater, repeats: Sequence[Judgement], missing: float) -> float:
     """Returns the mean of its scores, with `missing` in place of each missing one."""
     scores = [repeat.scores.get(judge.score, missing) for repeat in repeats] or [missing]
     return math.fsum(scores) / len(scores)

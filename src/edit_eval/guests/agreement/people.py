@@ -23,28 +23,28 @@ from edit_eval.guests.agreement.panel import panel
 from edit_eval.guests.agreement.rank_agreement import Between, MeanAgreement, Samples, Within, with_interval
 from edit_eval.guests.agreement.two import Agreement, among, samples_of
 from edit_eval.records import Results
-from edit_eval.statistics.instruments import Instrument, Item, judges_of, people_of
 from edit_eval.statistics.intervals import none_for_nan, percentiles
-from edit_eval.statistics.people import Rating
+from edit_eval.statistics.raters import Item, Rater, judges_of, people_of
+from edit_eval.statistics.votes import Rating
 from edit_eval.text import Text
 
 
 class _Matched(NamedTuple):
     """The judges of a run beside people who rated its edits."""
 
-    judges: dict[str, Instrument]
-    people: dict[str, Instrument]
+    judges: dict[str, Rater]
+    people: dict[str, Rater]
     """People's answers for each score that a judge is compared by."""
     samples: Samples
     ratings: Sequence[Rating]
     """Ratings that are about an edit and a score of the run."""
 
-    def beside(self, judge: Instrument) -> Agreement:
+    def beside(self, judge: Rater) -> Agreement:
         """Returns a judge and the people who rated the same score, or else the first judge's score."""
         return Agreement(judge, self.people.get(judge.score) or self.first, self.samples)
 
     @property
-    def first(self) -> Instrument:
+    def first(self) -> Rater:
         return self.people[next(iter(self.judges.values())).score]
 
 
@@ -133,7 +133,7 @@ def _beside_people(both: Agreement) -> BesidePeople:
     )
 
 
-def _two_beside_people(a: Instrument, b: Instrument, found: _Matched) -> TwoBesidePeople:
+def _two_beside_people(a: Rater, b: Rater, found: _Matched) -> TwoBesidePeople:
     """Computes how much better a agrees with people than b, on the edits that both have scored."""
     of_a, of_b = found.beside(a.only(b.answers)), found.beside(b.only(a.answers))
 
@@ -158,7 +158,7 @@ def _two_beside_people(a: Instrument, b: Instrument, found: _Matched) -> TwoBesi
     )
 
 
-def _raters(people: Instrument, samples: Samples) -> Raters | None:
+def _raters(people: Rater, samples: Samples) -> Raters | None:
     """Compares people with each other; None if no two of them have a correlation."""
     found = with_interval(among(people, samples), samples)
     if found.spearman is None:

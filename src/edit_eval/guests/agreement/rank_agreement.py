@@ -1,6 +1,6 @@
-"""Measures whether two instruments rank edits, or edit models, alike.
+"""Measures whether two raters rank edits, or edit models, alike.
 
-Within an edit model: does it see which edits are good? Between edit models: does it see which models are? An instrument
+Within an edit model: does it see which edits are good? Between edit models: does it see which models are? A rater
 may do one and not the other, and a leaderboard rests on the second. All of it is computed for many weightings of the
 samples at once, a row each, so that one set of draws gives intervals for every number, and for their differences.
 """
@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from edit_eval.guests.agreement.document import Correlation, ModelCorrelation
-from edit_eval.statistics.instruments import ByItem, Item
 from edit_eval.statistics.intervals import (
     FloatArray,
     IntArray,
@@ -26,6 +25,7 @@ from edit_eval.statistics.intervals import (
     percentiles,
 )
 from edit_eval.statistics.ordinal import levels, midranks
+from edit_eval.statistics.raters import ByItem, Item
 
 FEWEST_RANKED = 4
 """Edits of a model below which its correlation says nothing: Fisher's z has the variance 1 / (n - 3). Also models."""
@@ -88,7 +88,7 @@ def by_model(items: Iterable[Item]) -> dict[str, list[Item]]:
 
 
 class Within:
-    """Spearman's correlation of two instruments within each edit model, the mean over models through Fisher's z.
+    """Spearman's correlation of two raters within each edit model, the mean over models through Fisher's z.
 
     tanh(mean(atanh(r))) (Fisher, Metron 1, 1921; as VIEScore does, arXiv 2312.14867). Within a model, so that a judge
     gets no credit for knowing which models are good on the whole. A model with fewer than four shared edits, or one

@@ -14,8 +14,8 @@ from edit_eval.reporting.entries import entries
 from edit_eval.reporting.formats import signed, signed_span
 from edit_eval.reporting.result_tables import EDIT_MODEL, results_table
 from edit_eval.reporting.table import Column, Line, Sheet, Table, Words
-from edit_eval.statistics.instruments import Retest
 from edit_eval.statistics.ordinal import Alpha
+from edit_eval.statistics.raters import Retest
 from edit_eval.statistics.scores_apart import Apart
 from edit_eval.text import Text
 

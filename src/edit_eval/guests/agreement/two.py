@@ -1,4 +1,4 @@
-"""Agreement of two instruments about the edits that both have answered: do they rank alike, and one from the other.
+"""Agreement of two raters about the edits that both have answered: do they rank alike, and one from the other.
 
 Like is compared with like: a judge against one person beside one person against another. Against the mean of people,
 which is less noisy, a judge looks better than that, and so does a person.
@@ -25,7 +25,6 @@ from edit_eval.guests.agreement.rank_agreement import (
     interval_of_models,
 )
 from edit_eval.records import Results
-from edit_eval.statistics.instruments import ByItem, Instrument, Item
 from edit_eval.statistics.intervals import (
     FloatArray,
     IntArray,
@@ -37,21 +36,22 @@ from edit_eval.statistics.intervals import (
     percentiles,
 )
 from edit_eval.statistics.power import ALPHA
+from edit_eval.statistics.raters import ByItem, Item, Rater
 from edit_eval.statistics.series import gain
 
 
-def samples_of(results: Results, instruments: Iterable[Instrument], *, resamples: int = 1_000) -> Samples:
+def samples_of(results: Results, raters: Iterable[Rater], *, resamples: int = 1_000) -> Samples:
     """Returns the samples that these have answered about, with the run's source images."""
     sources = {sample.id: sample.cluster for sample in results.samples}
-    return Samples([instrument.answers for instrument in instruments], sources, resamples=resamples)
+    return Samples([rater.answers for rater in raters], sources, resamples=resamples)
 
 
 @dataclass(frozen=True, eq=False)
 class Agreement:
-    """Two instruments and their agreement; each number is computed when asked for."""
+    """Two raters and their agreement; each number is computed when asked for."""
 
-    one: Instrument
-    other: Instrument
+    one: Rater
+    other: Rater
     samples: Samples
     """At least those that both have answered about."""
 
@@ -88,7 +88,7 @@ class Agreement:
         No resampling can give a rank correlation over the same models an interval: if models are close the draws
         shuffle them regardless of their true order, and if both orders are equal the truth is the very end of what can
         be drawn. The order of two models can be proven or left open, so the interval goes from the share of pairs that
-        both instruments prove to be alike to 1 less the share that both prove to be unlike. Each proves its pairs at
+        both raters prove to be alike to 1 less the share that both prove to be unlike. Each proves its pairs at
         .025 (Holm), so all of it is right with probability .95 at least (Bonferroni). None with fewer than two models.
         """
         means = self.between.means(self.samples.once)
@@ -150,7 +150,7 @@ class Agreement:
         """Returns the same with all of them but one."""
         return self._mean(self.other.others)
 
-    def _mean(self, raters: Iterable[Instrument]) -> MeanAgreement:
+    def _mean(self, raters: Iterable[Rater]) -> MeanAgreement:
         return MeanAgreement([Within(self.one.upward, of.upward, self.samples) for of in raters])
 
     def as_one_rater(self) -> Share:
@@ -192,8 +192,8 @@ class Agreement:
         )
 
 
-def among(several: Instrument, samples: Samples) -> MeanAgreement:
-    """Returns the mean agreement of every two of an instrument's raters."""
+def among(several: Rater, samples: Samples) -> MeanAgreement:
+    """Returns the mean agreement of every two of a rater's raters."""
     both = combinations(several.raters, 2)
     return MeanAgreement([Within(one.upward, other.upward, samples) for one, other in both])
 
@@ -201,7 +201,7 @@ def among(several: Instrument, samples: Samples) -> MeanAgreement:
 def separated_pairs(
     values: ByItem, samples: Samples, models: Collection[str], *, level: float = ALPHA
 ) -> list[tuple[str, str]]:
-    """Returns the pairs of edit models (worse, better) that an instrument separates: paired t on common edits, Holm's p
+    """Returns the pairs of edit models (worse, better) that a rater separates: paired t on common edits, Holm's p
     at most `level` over all pairs. As `compare` would, on the scale that was used. The probability that any pair is the
     wrong way round is at most `level`.
     """

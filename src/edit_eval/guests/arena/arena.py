@@ -18,15 +18,15 @@ from edit_eval.benchmarks.parquet_rows import ParquetRows, parquet_files
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError, PictureError
 from edit_eval.experiment import Experiment
+from edit_eval.files.hub import local_path
 from edit_eval.guests.arena.effort import Effort, steps
-from edit_eval.hub import local_path
 from edit_eval.pictures import read_picture, write_png
 from edit_eval.protocols.asked import AskedJudge, make_protocol
 from edit_eval.protocols.pairwise import Stored
 from edit_eval.records import NO_EDIT, Edit, Judgement, Results, Status
 from edit_eval.run import Run
-from edit_eval.statistics.battles import votes_of
 from edit_eval.statistics.columns import differences
+from edit_eval.statistics.votes import votes_of
 from edit_eval.store.comparable import Made, asked_alike, look
 from edit_eval.store.lending import Lender, Loan
 from edit_eval.store.matrix import Matrix

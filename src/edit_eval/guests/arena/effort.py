@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from edit_eval.statistics.fitted_strengths import ELO, NOBODY, fit_strengths
 from edit_eval.statistics.intervals import CONFIDENCE
-from edit_eval.statistics.people import Vote
-from edit_eval.statistics.preferences import ELO, NOBODY, fit_strengths
+from edit_eval.statistics.votes import Vote
 
 
 class Effort(NamedTuple):

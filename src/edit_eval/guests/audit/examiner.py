@@ -13,13 +13,20 @@ from typing import Any, Literal
 import msgspec
 
 from edit_eval.experiment import Experiment
-from edit_eval.given_files import UnfitFile, read_json
+from edit_eval.files.given import UnfitFile, read_json
 from edit_eval.guests.audit import passports
 from edit_eval.guests.audit.passports import Passport
-from edit_eval.guests.audit.words import anchors_line, has_drifted, passport_line
+from edit_eval.guests.audit.words import (
+    AnchorsInBrief,
+    Details,
+    PassportInBrief,
+    anchors_line,
+    passport_line,
+)
 from edit_eval.pictures import write_durably
 from edit_eval.protocols.asked import AskedJudge
-from edit_eval.records import Scale
+from edit_eval.records import ExaminedJudge, Scale
+from edit_eval.reporting.language import said
 from edit_eval.statistics.drift import Drift, JudgedTwice, drift
 from edit_eval.store.examined import Examination, Examiner, Moved
 from edit_eval.store.run_directory import RunDirectory
@@ -49,11 +56,6 @@ class Examined(Examination):
     judged: JudgedAnchors | None = None
 
     @property
-    def line(self) -> str:
-        """`audited 2026-11-21: passed`, or `not audited`."""
-        return passports.line(self.passport, self.language)
-
-    @property
     def anchors(self) -> Mapping[str, float]:
         """The anchors' scores for the run: as judged again for it, else those of the passport."""
         if self.judged is not None:
@@ -67,18 +69,13 @@ class Examined(Examination):
             return None
         before = {anchor.sample: anchor.score for anchor in self.passport.anchors}
         anchors = _judged_twice(self.passport, before, self.judged.scores)
-        return drift(anchors, self.passport.repeated, self.passport.span)
-
-    @property
-    def passed(self) -> bool:
-        """True if the passport says so."""
-        return self.passport is not None and self.passport.verdict == "passed"
+        return drift(anchors, self.passport.repeated, self.passport.scale.span)
 
     def kept(self) -> dict[str, Any]:
         """The passport as a whole, and the anchors as judged again."""
         return {
             "language": self.language,
-            "passport": self.passport and self.passport.as_plain(),
+            "passport": self.passport and passports.signed(self.passport),
             "anchors": self.judged and asdict(self.judged),
         }
 
@@ -111,33 +108,45 @@ class Examined(Examination):
             shown=True,
         )
 
-    def as_plain(self) -> dict[str, Any]:
-        """Plain data for the summary."""
+    @property
+    def document(self) -> ExaminedJudge:
+        """Its line in English, how its audit ended, its noise, and the rest as `Details`."""
+        found, details = self.passport, self._details
+        if found is None:
+            return ExaminedJudge(line=said(passport_line(details), "en"), ended="not_audited", details=details)
+        other_language = found.language != self.language and found.verdict in ("passed", "limited")
+        return ExaminedJudge(
+            line=said(passport_line(details), "en"),
+            ended="other_language" if other_language else found.verdict,
+            retest_sd=found.retest_sd,
+            details=details,
+        )
+
+    @property
+    def _details(self) -> Details:
         if self.passport is None:
-            return {"line": self.line, "language": self.language, "passport": None, "anchors": None}
+            return Details(language=self.language, passport=None, anchors=None)
         found = self.passport
-        return {
-            "line": self.line,
-            "language": self.language,
-            "passport": {
-                "date": found.date,
-                "verdict": found.verdict,
-                "failed": list(found.failed),
-                "basis": found.tries[-1]._asdict() if found.tries else None,
-                "earlier": [one.verdict for one in found.tries[:-1]],
-                "language": found.subject.language,
-                "this_language": found.subject.language == self.language,
-                "smallest_difference": found.smallest_difference,
-                "retest_sd": found.retest_sd,
-            },
-            "anchors": self.judged
-            and {
-                "date": self.judged.date,
-                "total": len(found.anchors),
-                "repeated": len(found.repeated),
-                "drift": self.drift and {**asdict(self.drift), "drifted": self.drift.drifted},
-            },
-        }
+        passport = PassportInBrief(
+            date=found.date,
+            verdict=found.verdict,
+            failed=found.failed,
+            basis=found.tries[-1] if found.tries else None,
+            earlier=[one.verdict for one in found.tries[:-1]],
+            language=found.language,
+            smallest_difference=found.smallest_difference,
+        )
+        anchors = (
+            None
+            if self.judged is None
+            else AnchorsInBrief(
+                date=self.judged.date,
+                total=len(found.anchors),
+                repeated=len(found.repeated),
+                drift=self.drift,
+            )
+        )
+        return Details(language=self.language, passport=passport, anchors=anchors)
 
 
 class PassportExaminer(Examiner):
@@ -172,21 +181,22 @@ class PassportExaminer(Examiner):
         plain = msgspec.convert(dict(kept), _Kept)
         if plain.anchors is not None and not all(map(Scale().holds, plain.anchors.scores.values())):
             raise ValueError("the scores of its anchors")
-        passport = None if plain.passport is None else Passport.of_plain(plain.passport)
+        passport = None if plain.passport is None else passports.read_signed(plain.passport)
         return Examined(passport=passport, language=plain.language, judged=plain.anchors)
 
-    def words(self, document: Mapping[str, Any]) -> Text:
+    def words(self, document: ExaminedJudge) -> Text:
         """Returns `audited 2026-11-21: passed; not audited for Chinese`, or `not audited`."""
-        return passport_line(document)
+        return passport_line(msgspec.convert(document.details, Details))
 
-    def remarks(self, judge: str, document: Mapping[str, Any]) -> list[Text]:
+    def remarks(self, judge: str, document: ExaminedJudge) -> list[Text]:
         """Says that the anchors show no drift, if they were judged again."""
-        anchors = document["anchors"]
-        return [anchors_line(judge, anchors)] if anchors and not has_drifted(document) else []
+        anchors = msgspec.convert(document.details, Details).anchors
+        return [anchors_line(judge, anchors)] if anchors and not anchors.has_drifted else []
 
-    def warnings(self, judge: str, document: Mapping[str, Any]) -> list[Text]:
+    def warnings(self, judge: str, document: ExaminedJudge) -> list[Text]:
         """Says that the judge is no longer the one examined, if its anchors show it."""
-        return [anchors_line(judge, document["anchors"])] if has_drifted(document) else []
+        anchors = msgspec.convert(document.details, Details).anchors
+        return [anchors_line(judge, anchors)] if anchors and anchors.has_drifted else []
 
 
 class _Kept(msgspec.Struct):
@@ -249,4 +259,4 @@ def drift_between(one: Examined, other: Examined) -> Drift | Literal["untested"]
     repeated = list(dict.fromkeys([*one.passport.repeated, *other.passport.repeated]))
     if anchors and not repeated and one.anchors != other.anchors:
         return "untested"
-    return drift(anchors, repeated, one.passport.span)
+    return drift(anchors, repeated, one.passport.scale.span)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Literal
 
+import msgspec
 import numpy as np
+from msgspec import structs
 
 from edit_eval.benchmarks.contract import AUDIT
-from edit_eval.given_files import finite
-from edit_eval.json_values import JsonObject
-from edit_eval.records import NO_EDIT, Results, Scale, Status
+from edit_eval.records import LARGEST, NO_EDIT, Results, Scale, Status
 from edit_eval.statistics.intervals import (
     Estimate,
     cluster_codes,
@@ -32,15 +32,17 @@ NEARLY = 0.45
 of the range more, and far enough from chance that a few ties falling the wrong way accuse no judge."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Measure:
+Finite = Annotated[float, msgspec.Meta(ge=-LARGEST, le=LARGEST)]
+
+
+class Measure(msgspec.Struct, frozen=True, kw_only=True):
     """One number about a judge."""
 
-    value: float | None
+    value: Finite | None
     """None if it could not be computed; `reason` says why."""
-    ci95: tuple[float, float] | None = None
+    ci95: tuple[Finite, Finite] | None = None
     """Its 95 % interval, clustered on the scene; None if there is none."""
-    floor: float | None = None
+    floor: Finite | None = None
     """Limit for the bound of the interval, as `bound` says; None for a number that is only shown."""
     bound: Bound = "at_least"
     """`at_least`: the lower bound must reach the floor. `at_most`: the upper one must not exceed it."""
@@ -80,53 +82,14 @@ class Measure:
         """Returns a copy that passes if its interval is on the right side of the floor; without an interval it does
         not."""
         if floor is None:
-            return replace(self, floor=None, bound=bound, passed=None)
+            return structs.replace(self, floor=None, bound=bound, passed=None)
         passed = False
         if self.ci95 is not None:
             passed = self.ci95[0] >= floor if bound == "at_least" else self.ci95[1] <= floor
-        return replace(self, floor=floor, bound=bound, passed=passed)
-
-    def as_plain(self) -> JsonObject:
-        """Returns plain data for a passport's file."""
-        return {
-            "value": self.value,
-            "ci95": None if self.ci95 is None else list(self.ci95),
-            "floor": self.floor,
-            "bound": self.bound,
-            "passed": self.passed,
-            "n": self.n,
-            "scenes": self.scenes,
-            "reason": self.reason,
-        }
-
-    @classmethod
-    def read(cls, plain: Mapping[str, Any]) -> Measure:
-        """Reads the output of `as_plain`. Raises `KeyError`, `TypeError` or `ValueError` for anything else."""
-        ci95, bound = plain["ci95"], plain["bound"]
-        if bound not in ("at_least", "at_most"):
-            raise ValueError(Text("no bound: {!r}", bound))
-        return cls(
-            value=_number(plain["value"]),
-            ci95=None if ci95 is None else _interval(ci95),
-            floor=_number(plain["floor"]),
-            bound=bound,
-            passed=None if plain["passed"] is None else bool(plain["passed"]),
-            n=int(plain["n"]),
-            scenes=int(plain["scenes"]),
-            reason=str(plain["reason"]),
-        )
+        return structs.replace(self, floor=floor, bound=bound, passed=passed)
 
 
-def _number(plain: Any) -> float | None:
-    return None if plain is None else finite(plain)
-
-
-def _interval(plain: Sequence[Any]) -> tuple[float, float]:
-    low, high = plain
-    return finite(low), finite(high)
-
-
-class Anchor(NamedTuple):
+class Anchor(msgspec.Struct, frozen=True):
     """One edit of the audit, to be judged again when checking whether the judge is still the same."""
 
     sample: str

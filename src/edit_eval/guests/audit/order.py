@@ -6,10 +6,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import structs
 
 from edit_eval.guests.audit.measure import CHANCE, DOSE, Measure, ShownEdit, Trial, above_chance, average, share
 from edit_eval.records import Status
@@ -106,7 +106,7 @@ def kinds(trial: Trial, error: float, leave_out: Container[str] = ()) -> dict[st
     holds = True
     for place, name in enumerate(sorted(chances, key=chances.__getitem__)):
         holds = holds and chances[name] <= error / (len(chances) - place)
-        found[name] = replace(found[name], floor=CHANCE, passed=holds)
+        found[name] = structs.replace(found[name], floor=CHANCE, passed=holds)
     return found
 
 
@@ -117,9 +117,9 @@ def subtle(trial: Trial, floor: float) -> dict[str, Measure]:
     for pair in SUBTLE:
         name, one = "_over_".join(pair), order(trial, None, [pair])
         if not _has(trial, pair):
-            found[name] = replace(one, reason="no scene has both")
+            found[name] = structs.replace(one, reason="no scene has both")
         else:
-            found[name] = replace(one, floor=floor, passed=one.value is not None and one.value >= floor)
+            found[name] = structs.replace(one, floor=floor, passed=one.value is not None and one.value >= floor)
     return found
 
 
@@ -139,7 +139,7 @@ def preferred_wrongly(
         rows = comparisons(trial, [pair], scenes)
         one, chance = above_chance([1 - row.outcome for row in rows], [row.scene for row in rows])
         if chance <= error and one.value is not None and one.ci95 is not None:
-            found["_over_".join(pair)] = replace(
+            found["_over_".join(pair)] = structs.replace(
                 one, value=1 - one.value, ci95=(1 - one.ci95[1], 1 - one.ci95[0]), floor=CHANCE, passed=False
             )
     return found
@@ -155,7 +155,7 @@ def tied(trial: Trial, error: float, scenes: Sequence[str]) -> dict[str, Measure
         _, chance = above_chance([float(row.outcome == CHANCE) for row in rows], [row.scene for row in rows])
         if chance <= error:
             one = order(trial, None, [("right", worse)], scenes)
-            found[f"right_over_{worse}"] = replace(one, floor=NOTICED, passed=False)
+            found[f"right_over_{worse}"] = structs.replace(one, floor=NOTICED, passed=False)
     return found
 
 
@@ -166,7 +166,7 @@ def less_over_more(trial: Trial, scenes: Sequence[str]) -> dict[str, Measure]:
     for pair in (pair for pair in IN_PART if pair not in SUBTLE):
         one = order(trial, None, [pair], scenes)
         if one.value is not None and one.scenes >= ENOUGH and (one.value < CHANCE or one.ci95 == (CHANCE, CHANCE)):
-            found["_over_".join(pair)] = replace(one, floor=CHANCE, passed=False)
+            found["_over_".join(pair)] = structs.replace(one, floor=CHANCE, passed=False)
     return found
 
 
@@ -211,7 +211,7 @@ def dose_response(trial: Trial, scenes: Sequence[str], floor: float) -> Measure:
     dose, one honest judge in three would not reach it with the bound of an interval."""
     found = average([spearman(parts_of(trial, scene)) for scene in scenes], list(scenes), floor=None, lowest=-1.0)
     passed = len(scenes) >= FEWEST_SCENES and found.value is not None and found.value >= floor
-    return replace(found, floor=floor, passed=passed)
+    return structs.replace(found, floor=floor, passed=passed)
 
 
 def spearman(pairs: Sequence[tuple[float, float]]) -> float:
@@ -289,7 +289,7 @@ def scatter(trial: Trial, view: str, ceiling: float | None) -> Measure:
     if found.value is None:
         return found.held_against(ceiling, "at_most")
     interval = found.ci95 and (math.sqrt(max(0.0, found.ci95[0])), math.sqrt(max(0.0, found.ci95[1])))
-    return replace(found, value=math.sqrt(found.value), ci95=interval).held_against(ceiling, "at_most")
+    return structs.replace(found, value=math.sqrt(found.value), ci95=interval).held_against(ceiling, "at_most")
 
 
 def smallest_difference(retest: float) -> float:
@@ -360,4 +360,4 @@ def unscored_gap(trial: Trial, error: float, ceiling: float) -> Measure:
     p = one.p_value()
     shown = one.doubt == "no_spread" or (p is not None and p <= 2 * error)
     passed = not (found.value > ceiling and shown)
-    return replace(found, floor=ceiling, bound="at_most", passed=passed)
+    return structs.replace(found, floor=ceiling, bound="at_most", passed=passed)

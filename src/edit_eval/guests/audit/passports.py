@@ -7,31 +7,30 @@ them. The file's schema is in docs/records.md.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
+
+import msgspec
+from msgspec import structs
 
 from edit_eval.config.identity import digest
 from edit_eval.errors import ConfigurationError
-from edit_eval.given_files import UnfitFile, finite, read_json
-from edit_eval.guests.audit.measure import Anchor, Measure
+from edit_eval.files.given import UnfitFile, read_json
+from edit_eval.guests.audit.measure import Anchor, Finite, Measure
 from edit_eval.json_values import JsonObject, Unchecked
 from edit_eval.pictures import write_durably
 from edit_eval.protocols.asked import AskedJudge
 from edit_eval.records import Scale
+from edit_eval.reporting.documents import encoded, plain
 from edit_eval.statistics.drift import JudgedTwice
 from edit_eval.text import Text
+from edit_eval.workers.model_class import PlainParameters
 
-SCHEMA = 1
 EDITED: Literal["edited"] = "edited"
 """Verdict of a passport that was changed by hand: it says nothing about the judge."""
-ENDS = ("lowest", "highest")
-VERDICTS = ("passed", "limited", "failed", EDITED)
 PassportVerdict = Literal["passed", "limited", "failed", "edited"]
-_LANGUAGES = {"en": "English", "zh": "Chinese"}
 SAYS = "model"
 """Key in a subject's `judge` for its server's description of the model."""
 IN_LANGUAGE = ("language", "prompts", "measures")
@@ -39,16 +38,15 @@ IN_LANGUAGE = ("language", "prompts", "measures")
 measures belong to the judge."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Examinee:
+class Examinee(msgspec.Struct, frozen=True, kw_only=True):
     """The judge that was examined, and how it was asked: the subject of a passport."""
 
-    judge: Mapping[str, Any]
+    judge: Unchecked
     """`type`, `revision` and `parameters`, as in the keys of its replies; for a server also its address (`serves`) and
     its description of the model, if it gives one (`model`)."""
     protocol: str
     """Registered name, or the user's own class."""
-    parameters: Mapping[str, Any]
+    parameters: PlainParameters
     """Parameters of the protocol except the language; form and pictures are among them if it has such options."""
     wording: str
     """SHA-256 of the protocol's texts."""
@@ -72,11 +70,11 @@ class Examinee:
     @property
     def key(self) -> str:
         """SHA-256 over all fields, by which a passport is found."""
-        return digest(self.as_plain())
+        return digest(structs.asdict(self))
 
     def is_but_for_its_server_s_model(self, other: Examinee) -> bool:
         """True if it is the same judge as far as is known before its server is asked."""
-        mine, theirs = ({**one.as_plain(), "judge": {**one.judge, SAYS: ""}} for one in (self, other))
+        mine, theirs = (structs.replace(one, judge={**one.judge, SAYS: ""}) for one in (self, other))
         return mine == theirs
 
     def is_but_for_language(self, other: Examinee) -> bool:
@@ -84,17 +82,8 @@ class Examinee:
         mine, theirs = (digest([one.judge, one.protocol, one.parameters]) for one in (self, other))
         return mine == theirs and self.language != other.language
 
-    def as_plain(self) -> JsonObject:
-        return {
-            "judge": dict(self.judge),
-            "protocol": self.protocol,
-            "parameters": dict(self.parameters),
-            "wording": self.wording,
-            "language": self.language,
-        }
 
-
-class Try(NamedTuple):
+class Try(msgspec.Struct, frozen=True):
     """One audit."""
 
     seed: int
@@ -105,45 +94,89 @@ class Try(NamedTuple):
     verdict: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Passport:
-    """Findings of an audit."""
+class ExaminedScale(msgspec.Struct, frozen=True, kw_only=True):
+    """The scale of the score that was examined."""
 
-    subject: Examinee
+    lowest: int | float | None
+    """None: open."""
+    highest: int | float | None
+    higher_is_better: bool
+
+    @property
+    def span(self) -> float | None:
+        """Points from end to end; None if it is open."""
+        return None if self.lowest is None or self.highest is None else float(self.highest - self.lowest)
+
+
+class ComparedWithPeople(msgspec.Struct, frozen=True, kw_only=True):
+    """Data behind the measures of agreement with people."""
+
+    scores: str
+    """SHA-256 of their scores."""
+    run: str
+    """The run in which the judge scored what they scored."""
+    judge: str
+    """Its name there."""
+    recorded: bool
+    """True if its replies were recorded elsewhere."""
+
+
+class Passport(msgspec.Struct, frozen=True, kw_only=True):
+    """Findings of an audit: the file (docs/records.md), all numbers of which are finite."""
+
+    schema: Literal[1] = 1
+    verdict: PassportVerdict
+    date: str
+    """Day on which the audit ended: `2026-11-21`, in UTC."""
+    version: str
+    """Version of edit-eval."""
     name: str
     """The judge's name in the configuration."""
+    judge: Unchecked
+    """This and the next four: the `subject`, see `Examinee`."""
+    protocol: str
+    parameters: PlainParameters
+    wording: str
+    language: str
     form: tuple[str, ...]
     """Forms of its answers (`protocols.contract.Question.form`)."""
     pictures: tuple[str, ...]
     """Pictures shown to it, in this order."""
     headline: str
     """The score that was examined."""
-    scale: Mapping[str, Any]
-    """Its `lowest`, `highest` and `higher_is_better`."""
-    date: str
-    """Day on which the audit ended: `2026-11-21`, in UTC."""
-    version: str
-    """Version of edit-eval."""
-    benchmark: Mapping[str, Any]
-    """The `benchmark:` section that draws the audit's edits again."""
-    verdict: PassportVerdict
-    measures: Mapping[str, Measure]
+    scale: ExaminedScale
+    measures: dict[str, Measure]
     """By name, in the order in which they are shown."""
-    categories: Mapping[str, Mapping[str, Measure]]
+    categories: dict[str, dict[str, Measure]]
     """Measures of each category."""
-    smallest_difference: float | None
+    smallest_difference: Finite | None
     """The smallest difference between two single scores that exceeds the judge's own noise, in points:
     1.96 sqrt(2) times its retest standard deviation; None if unknown."""
-    retest_sd: float | None
+    retest_sd: Finite | None
     """Standard deviation of an edit's scores when the judge is asked again, in points."""
+    benchmark: Unchecked
+    """The `benchmark:` section that draws the audit's edits again."""
     anchors: tuple[Anchor, ...]
     repeated: tuple[JudgedTwice, ...] = ()
     """Edits that were asked about twice, with both scores in points: the noise that anchors are held against. Empty in
     a passport of an earlier version."""
     tries: tuple[Try, ...] = ()
     """All finished audits of this judge, this one last."""
-    people: Mapping[str, Any] = field(default_factory=dict)
-    """Data behind the measures of agreement with people (docs/records.md); empty if there are none."""
+    people: ComparedWithPeople | None = None
+
+    def __post_init__(self) -> None:
+        scale = Scale(lowest=self.scale.lowest, highest=self.scale.highest)
+        if not scale.is_a_range:
+            raise ValueError(f"a scale from {scale.lowest} to {scale.highest}")
+        scores = [anchor.score for anchor in self.anchors]
+        scores += [score for edit in self.repeated for score in (edit.before, edit.now)]
+        if outside := [score for score in scores if not scale.holds(score)]:
+            raise ValueError(f"{outside[0]:g} is outside of the scale")
+
+    @property
+    def subject(self) -> Examinee:
+        """The judge that was examined."""
+        return Examinee(**{name: getattr(self, name) for name in Examinee.__struct_fields__})
 
     @property
     def failed(self) -> tuple[str, ...]:
@@ -157,12 +190,6 @@ class Passport:
         )
 
     @property
-    def span(self) -> float | None:
-        """Points from end to end of the scale; None if it is open."""
-        lowest, highest = self.scale["lowest"], self.scale["highest"]
-        return None if lowest is None or highest is None else float(highest - lowest)
-
-    @property
     def compares(self) -> bool:
         """True if it was shown two edits at a time."""
         return bool(self.benchmark.get("battles"))
@@ -172,101 +199,27 @@ class Passport:
         """Its basis in words: `40 scenes a category, 512 pixels, seed 7`, and how earlier tries ended, if any."""
         if not self.tries:
             return ""
-        seed, scenes, size, _ = self.tries[-1]
-        said = Text("{} scenes a category, {} pixels, seed {}", scenes, size, seed)
+        last = self.tries[-1]
+        said = Text("{} scenes a category, {} pixels, seed {}", last.scenes, last.size, last.seed)
         if earlier := self.tries[:-1]:
             said += Text(", try {} after {}", len(self.tries), (one.verdict for one in earlier))
         return said
 
-    def as_plain(self) -> JsonObject:
-        """Returns the file's content: everything, and a digest that reveals changes made by hand."""
-        content = self._content()
-        return {**content, "digest": digest(content)}
 
-    def _content(self) -> JsonObject:
-        return {
-            "schema": SCHEMA,
-            "verdict": self.verdict,
-            "date": self.date,
-            "version": self.version,
-            "name": self.name,
-            **self.subject.as_plain(),
-            "form": list(self.form),
-            "pictures": list(self.pictures),
-            "headline": self.headline,
-            "scale": dict(self.scale),
-            "measures": {name: one.as_plain() for name, one in self.measures.items()},
-            "categories": {
-                category: {name: one.as_plain() for name, one in measures.items()}
-                for category, measures in self.categories.items()
-            },
-            "smallest_difference": self.smallest_difference,
-            "retest_sd": self.retest_sd,
-            "benchmark": dict(self.benchmark),
-            "anchors": [anchor._asdict() for anchor in self.anchors],
-            "repeated": [one._asdict() for one in self.repeated],
-            "tries": [one._asdict() for one in self.tries],
-            "people": dict(self.people),
-        }
+def signed(passport: Passport) -> JsonObject:
+    """Returns what is in the file: the passport, and a digest that reveals changes made by hand."""
+    content = plain(passport)
+    return {**content, "digest": digest(content)}
 
-    @classmethod
-    def of_plain(cls, plain: Mapping[str, Any]) -> Passport:
-        """Reads the output of `as_plain`. Raises `KeyError`, `TypeError`, `ValueError` or `AttributeError` for anything
-        else."""
-        if plain["schema"] != SCHEMA:
-            raise ValueError(f"schema {plain['schema']!r}")
-        if plain["verdict"] not in VERDICTS:
-            raise ValueError(Text("no verdict: {!r}", plain["verdict"]))
 
-        def number(key: str) -> float | None:
-            return None if plain[key] is None else finite(plain[key])
-
-        lowest, highest = (None if plain["scale"][end] is None else finite(plain["scale"][end]) for end in ENDS)
-        scale = Scale(lowest=lowest, highest=highest)
-
-        def points(given: Any) -> float:
-            if not scale.holds(score := finite(given)):
-                raise ValueError(f"{score:g} is outside of the scale")
-            return score
-
-        if not scale.is_a_range:
-            raise ValueError(f"a scale from {scale.lowest} to {scale.highest}")
-        found = cls(
-            subject=Examinee(
-                judge=dict(plain["judge"]),
-                protocol=str(plain["protocol"]),
-                parameters=dict(plain["parameters"]),
-                wording=str(plain["wording"]),
-                language=str(plain["language"]),
-            ),
-            form=tuple(map(str, plain["form"])),
-            pictures=tuple(map(str, plain["pictures"])),
-            scale=dict(plain["scale"]),
-            benchmark=dict(plain["benchmark"]),
-            verdict=plain["verdict"],
-            measures={name: Measure.read(one) for name, one in plain["measures"].items()},
-            categories={
-                category: {name: Measure.read(one) for name, one in measures.items()}
-                for category, measures in plain["categories"].items()
-            },
-            anchors=tuple(Anchor(**{**one, "score": points(one["score"])}) for one in plain["anchors"]),
-            repeated=tuple(
-                JudgedTwice(str(one["sample"]), str(one["rung"]), points(one["before"]), points(one["now"]))
-                for one in plain.get("repeated", ())
-            ),
-            name=str(plain["name"]),
-            headline=str(plain["headline"]),
-            date=str(plain["date"]),
-            version=str(plain["version"]),
-            tries=tuple(Try(**one) for one in plain["tries"]),
-            people=dict(plain.get("people", {})),
-            smallest_difference=number("smallest_difference"),
-            retest_sd=number("retest_sd"),
-        )
-        if plain["digest"] != digest({key: one for key, one in plain.items() if key != "digest"}):
-            found = replace(found, verdict=EDITED, measures={}, categories={}, tries=())
-            return replace(found, retest_sd=None, anchors=(), repeated=())
-        return found
+def read_signed(content: Mapping[str, Any]) -> Passport:
+    """Reads a passport, and whether it was changed by hand. Raises `ValueError` or `msgspec.ValidationError`."""
+    passport, whose = msgspec.convert(content, Passport), {key: content[key] for key in content if key != "digest"}
+    if content.get("digest") == digest(whose):
+        return passport
+    return structs.replace(
+        passport, verdict=EDITED, retest_sd=None, measures={}, categories={}, tries=(), anchors=(), repeated=()
+    )
 
 
 def next_seed(subject: Examinee, tries: Sequence[Try]) -> int:
@@ -310,9 +263,8 @@ def write(passport: Passport, folder: Path) -> Path:
 
 def write_to(passport: Passport, path: Path) -> None:
     """Writes the passport to a file of another name: a run's own copy."""
-    text = json.dumps(passport.as_plain(), ensure_ascii=False, indent=1, allow_nan=False)
     try:
-        write_durably(text.encode("utf-8"), path)
+        write_durably(encoded(signed(passport), indent=1).encode(), path)
     except OSError as error:
         raise ConfigurationError(
             Text(
@@ -325,8 +277,8 @@ def write_to(passport: Passport, path: Path) -> None:
 
 def read_file(path: Path) -> Passport | None:
     """Reads the passport in a file; returns None if there is none that this version can read."""
-    with suppress(UnfitFile, ValueError, KeyError, TypeError, AttributeError):
-        return Passport.of_plain(read_json(path, Unchecked))
+    with suppress(UnfitFile, ValueError, msgspec.ValidationError):
+        return read_signed(read_json(path, Unchecked))
     return None
 
 
@@ -334,7 +286,7 @@ def read(folder: Path, asked: AskedJudge, language: str, says: str = "") -> Pass
     """Reads the passport of a judge as a run asks it (`says`: see `Examinee.of`), or else the newest one of the same
     judge in another language.
 
-    Returns None if it was never examined. `line` says which of these it is.
+    Returns None if it was never examined.
     """
     subject = Examinee.of(asked, language, says)
     found = read_file(folder / f"{subject.key}.json")
@@ -349,22 +301,3 @@ def _all(folder: Path) -> Iterator[Passport]:
         found = read_file(path)
         if found is not None:
             yield found
-
-
-def line(passport: Passport | None, language: str) -> str:
-    """Returns a line for readers about a judge that is asked about instructions in that language.
-
-    `audited 2026-11-21: passed; not audited for Chinese`, or `not audited`.
-    """
-    if passport is None:
-        return "not audited"
-    if passport.verdict == EDITED:
-        return Text("not audited: its passport was changed by hand")
-    said = Text("audited {}: {}", passport.date, passport.verdict)
-    if passport.failed:
-        said += Text(" ({})", [name.replace("_", " ") for name in passport.failed])
-    if passport.basis:
-        said += Text("; {}", passport.basis)
-    if passport.subject.language != language:
-        said += Text("; not audited for {}", _LANGUAGES.get(language, language))
-    return said

@@ -282,11 +282,12 @@ def _strip(row: MeasureRow) -> Strip | None:
 
 def beside_people(passport: Passport) -> str:
     """Says whose scores were compared with people's; empty if none were."""
-    if not passport.people:
+    by = passport.people
+    if by is None:
         return ""
-    judge, run = (passport.people.get(key, "") for key in ("judge", "run"))
-    own, recorded = Text("its own scores, as {} in {}", judge, run), Text("recorded replies, as {} in {}", judge, run)
-    return recorded if passport.people.get("recorded") else own
+    if by.recorded:
+        return Text("recorded replies, as {} in {}", by.judge, by.run)
+    return Text("its own scores, as {} in {}", by.judge, by.run)
 
 
 def measures_table(passport: Passport) -> Table[MeasureRow]:

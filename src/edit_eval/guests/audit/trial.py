@@ -18,6 +18,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, Unpack
 
+import msgspec
+from msgspec import structs
+
 from edit_eval import __version__
 from edit_eval.benchmarks.contract import AUDIT
 from edit_eval.benchmarks.known_sources import remember_sources, with_known_sources
@@ -32,8 +35,14 @@ from edit_eval.guests.audit.beside_people import FLOORS, measures_beside_people
 from edit_eval.guests.audit.examiner import what_servers_said
 from edit_eval.guests.audit.findings import Findings, findings
 from edit_eval.guests.audit.measure import Measure
-from edit_eval.guests.audit.passports import Examinee, Passport, Try
-from edit_eval.json_values import JsonObject
+from edit_eval.guests.audit.passports import (
+    ComparedWithPeople,
+    ExaminedScale,
+    Examinee,
+    Passport,
+    PassportVerdict,
+    Try,
+)
 from edit_eval.protocols.asked import AskedJudge, asked_judges
 from edit_eval.protocols.contract import Question, fault
 from edit_eval.records import Sample
@@ -50,6 +59,25 @@ MOST_DRAWING = 4
 """Limit of workers that draw."""
 NOT_TAKEN = ("categories", "difficulty", "tags", "sample_ids", "limit")
 """Options that an audit does not take, since it draws its own samples."""
+
+
+class TriedWay(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of a judge that was asked in one of several ways."""
+
+    protocol: str
+    battles: bool
+    """True if it was shown two edits at a time."""
+    verdict: PassportVerdict
+    right_first: Measure
+
+
+class AuditDocument(Passport, frozen=True, kw_only=True):
+    """The passport, where it and the run are, and how else the judge was asked."""
+
+    run: str
+    passport: str
+    """Path of its file."""
+    ways: list[TriedWay]
 
 
 @dataclass(frozen=True)
@@ -69,18 +97,20 @@ class Audit:
         """The page, for people to read."""
         return self.run.path / "report" / "audit.html"
 
-    def as_plain(self) -> JsonObject:
-        """Returns the output of `--json`: the passport, the paths, and how else the judge was asked."""
-        ways: list[JsonObject] = [
-            {
-                "protocol": way.subject.protocol,
-                "battles": way.compares,
-                "verdict": way.verdict,
-                "right_first": way.measures["right_first"].as_plain(),
-            }
+    @property
+    def document(self) -> AuditDocument:
+        """What `--json` prints."""
+        ways = [
+            TriedWay(
+                protocol=way.protocol,
+                battles=way.compares,
+                verdict=way.verdict,
+                right_first=way.measures["right_first"],
+            )
             for way in self.ways
         ]
-        return {**self.passport.as_plain(), "run": str(self.run.path), "passport": str(self.file), "ways": ways}
+        found = structs.asdict(self.passport)
+        return AuditDocument(**found, run=str(self.run.path), passport=str(self.file), ways=ways)
 
 
 def audit(
@@ -140,7 +170,8 @@ def audit(
     subject = Examinee.of(examined, configuration.benchmark.language, says)
     tries = passports.known_tries(folder, subject)
     passport = _passport(subject, run, examined, found, questions, trial, beside.made_of)
-    passport = replace(passport, tries=(*(one for one in tries if one[:3] != made_here[:3]), made_here))
+    others = [one for one in tries if (one.seed, one.scenes, one.size) != (seed, scenes, size)]
+    passport = structs.replace(passport, tries=(*others, made_here))
     passport = _as_before(passport, _copy_in(run))
     file = passports.write(passport, folder)
     passports.write_to(passport, _copy_in(run))
@@ -172,7 +203,7 @@ def drawn_again(run: Run) -> Audit | None:
     pictures = max(len(question.shows) for question in judge.protocol.questions(run.results.samples[0]))
     people = {name: one for name, one in known.measures.items() if name in FLOORS}
     found = findings(run.results, judge.name, pictures=pictures, people=people)
-    passport = replace(known, verdict=found.verdict, measures=found.measures, categories=found.categories)
+    passport = structs.replace(known, verdict=found.verdict, measures=found.measures, categories=found.categories)
     made = Audit(run, found, passport, _copy_in(run))
     _draw(made, samples)
     return made
@@ -263,7 +294,7 @@ class _BesidePeople(NamedTuple):
     """Results of the comparison with people."""
 
     measures: Mapping[str, Measure] = MappingProxyType({})
-    made_of: Mapping[str, Any] = MappingProxyType({})
+    made_of: ComparedWithPeople | None = None
     """Data behind the measures, as in the passport."""
     says: str | None = None
     """The server's description of the judge's model then; None if the scores are not its own."""
@@ -292,19 +323,20 @@ def _beside_people(people: Path | None, judged: Path | None, examined: AskedJudg
     run, subject = Run(judged), Examinee.of(examined, language)
     subjects = [(judge, Examinee.of(judge, run.language)) for judge in run.experiment.judges]
     same = [one for one, of in subjects if of.key == subject.key]
-    recorded = [one for one, of in subjects if one.replays and replace(of, judge=subject.judge).key == subject.key]
+    replayed = [(one, structs.replace(of, judge=subject.judge)) for one, of in subjects if one.replays]
+    recorded = [one for one, as_here in replayed if as_here.key == subject.key]
     if not same and len(recorded) != 1:
         raise ConfigurationError(_no_such_judge(judged, examined.name, subject, subjects, recorded))
     one, scores = (same or recorded)[0], read_people(people)
     beside = analyse("agreement", run, people=people).people.judges[one.name]
     return _BesidePeople(
         measures_beside_people(run.results, beside),
-        {
-            "scores": digest([asdict(score) for score in scores]),
-            "run": judged.resolve().name,
-            "judge": one.name,
-            "recorded": not same,
-        },
+        ComparedWithPeople(
+            scores=digest([asdict(score) for score in scores]),
+            run=judged.resolve().name,
+            judge=one.name,
+            recorded=not same,
+        ),
         what_servers_said(run.path).get(one.name, "") if same else None,
     )
 
@@ -319,9 +351,9 @@ def _no_such_judge(
     if recorded:
         names = ", ".join(one.name for one in recorded)
         return Text("--judged {}: {} are all recorded replies; give a run with those of {} alone", run, names, name)
-    mine, differs = subject.as_plain(), []
+    mine, differs = structs.asdict(subject), []
     for one, other in there:
-        theirs = other.as_plain()
+        theirs = structs.asdict(other)
         differs.append(Text("{} has another {}", one.name, (key for key in mine if mine[key] != theirs[key])))
     return Text(
         "--judged {}: none of its judges is {}, asked as it is here ({:; }); judge those edits with "
@@ -342,27 +374,27 @@ def _passport(
     found: Findings,
     questions: Sequence[Question],
     trial: Configuration,
-    people: Mapping[str, Any],
+    people: ComparedWithPeople | None,
 ) -> Passport:
     scale, pixels = found.trial.scale, {edit.sample_id: edit.pixels for edit in run.results.edits}
     language = trial.benchmark.language
     drawn = {key: value for key, value in trial.benchmark.parameters.items() if key != "cache_dir"}
     return Passport(
-        subject=subject,
+        **structs.asdict(subject),
         name=judge.name,
         form=tuple(dict.fromkeys(question.form for question in questions)),
         pictures=tuple(dict.fromkeys(view.name for question in questions for view in question.shows)),
         headline=judge.protocol.headline,
-        scale={"lowest": scale.lowest, "highest": scale.highest, "higher_is_better": scale.higher_is_better},
+        scale=ExaminedScale(lowest=scale.lowest, highest=scale.highest, higher_is_better=scale.higher_is_better),
         date=datetime.now(UTC).date().isoformat(),
         version=__version__,
         benchmark={"type": "ladder", **drawn, "language": language},
         verdict=found.verdict,
-        measures=found.measures,
-        categories=found.categories,
+        measures=dict(found.measures),
+        categories={category: dict(of) for category, of in found.categories.items()},
         smallest_difference=found.smallest_difference,
         retest_sd=found.retest_sd,
-        anchors=tuple(anchor._replace(pixels=pixels.get(anchor.sample, "")) for anchor in found.anchors()),
+        anchors=tuple(structs.replace(anchor, pixels=pixels.get(anchor.sample, "")) for anchor in found.anchors()),
         repeated=tuple(found.repeated()),
         people=people,
     )
@@ -376,7 +408,7 @@ def _copy_in(run: Run) -> Path:
 def _as_before(passport: Passport, earlier: Path) -> Passport:
     """Returns the passport, with the day of the earlier copy if nothing else has changed since."""
     known = passports.read_file(earlier)
-    if known is not None and replace(passport, date=known.date) == known:
+    if known is not None and structs.replace(passport, date=known.date) == known:
         return known
     return passport
 

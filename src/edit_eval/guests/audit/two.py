@@ -7,12 +7,15 @@ mean the same: the share of pairs in their order, ties and contradictions counti
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec import structs
 
 from edit_eval.benchmarks.contract import AUDIT
 from edit_eval.guests.audit.measure import CHANCE, NEARLY, Measure, above_chance, average, share
 from edit_eval.records import NO_EDIT, Results, Scale, Status
-from edit_eval.statistics.battles import BACKWARD, FORWARD, Fought, fought, shares
+from edit_eval.statistics.battles import Fought, fought
+from edit_eval.statistics.votes import BACKWARD, FORWARD, shares
 from edit_eval.text import Text
 
 CONTRADICTIONS = 0.25
@@ -177,14 +180,14 @@ def _kinds(trial: PairTrial, error: float) -> dict[str, Measure]:
             continue
         if worse == "dose_75":
             one = in_order(some, None)
-            found[name] = replace(one, floor=NEARLY, passed=one.value is not None and one.value >= NEARLY)
+            found[name] = structs.replace(one, floor=NEARLY, passed=one.value is not None and one.value >= NEARLY)
             continue
         outcomes = [one.share or 0.0 for one in some]
         found[name], chances[name] = above_chance(outcomes, [one.scene for one in some])
     holds = True
     for place, name in enumerate(sorted(chances, key=chances.__getitem__)):
         holds = holds and chances[name] <= error / (len(chances) - place)
-        found[name] = replace(found[name], floor=CHANCE, passed=holds)
+        found[name] = structs.replace(found[name], floor=CHANCE, passed=holds)
     return found
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
-from edit_eval.command_line import Config, RunDir, answer, end_if_short
+from edit_eval.verbs.command_line import Config, RunDir, answer, end_if_short
 from edit_eval.verbs.contract import Verb
 
 if TYPE_CHECKING:
@@ -84,4 +84,4 @@ def answer_audited(made: Audit) -> None:
     from edit_eval.reporting.table import print_sheet
 
     sheet = [*audit_sheet(made.passport, made.ways), *places_of(made.run.path, made.page, made.file)]
-    answer(made.as_plain, lambda: print_sheet(sheet, language=spoken(made.run.language)))
+    answer(lambda: made.document, lambda: print_sheet(sheet, language=spoken(made.run.language)))

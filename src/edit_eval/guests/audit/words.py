@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from edit_eval.guests.audit.passports import EDITED
+import msgspec
+
+from edit_eval.guests.audit.passports import EDITED, PassportVerdict, Try
 from edit_eval.guests.audit.sheet import failed_words
 from edit_eval.reporting import formats
 from edit_eval.reporting.comparison import note_words
 from edit_eval.reporting.formats import p_value, signed
 from edit_eval.reporting.names import name_of
 from edit_eval.statistics.comparison import Comparison
+from edit_eval.statistics.drift import Drift
 from edit_eval.store.comparable import Note
 from edit_eval.text import Text, joined
 
@@ -19,30 +21,70 @@ NAMED = 4
 """Number of failed measures named in a judge's line."""
 
 
-def passport_line(examined: Mapping[str, Any]) -> Text:
+class PassportInBrief(msgspec.Struct, frozen=True, kw_only=True):
+    """What a summary has of a passport."""
+
+    date: str
+    """Day on which the audit ended, in UTC."""
+    verdict: PassportVerdict
+    failed: tuple[str, ...]
+    """Measures not passed, as in `Passport.failed`."""
+    basis: Try | None
+    """The last audit; None if the file was changed by hand."""
+    earlier: list[str]
+    """Verdicts of earlier ones."""
+    language: str
+    """In which the judge was examined."""
+    smallest_difference: float | None
+    """As in a passport, in points."""
+
+
+class AnchorsInBrief(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of the anchors, judged again for a run."""
+
+    date: str
+    """In UTC."""
+    total: int
+    repeated: int
+    """Repeated answers in the passport: nothing is tested without."""
+    drift: Drift | None
+    """None if it cannot be tested."""
+
+    @property
+    def has_drifted(self) -> bool:
+        """True if they show that the judge is no longer the one examined."""
+        return self.drift is not None and self.drift.drifted
+
+
+class Details(msgspec.Struct, frozen=True, kw_only=True):
+    """What audits add to what is known of a judge (`records.ExaminedJudge.details`)."""
+
+    language: str
+    """Of the run's instructions."""
+    passport: PassportInBrief | None
+    """None if it was never examined."""
+    anchors: AnchorsInBrief | None
+    """None if they were not judged again for the run."""
+
+
+def passport_line(details: Details) -> Text:
     """Returns `audited 2026-11-21: passed; not audited for Chinese`, or `not audited`, for one of the judges."""
-    found = examined["passport"]
+    found = details.passport
     if found is None:
         return Text("not audited")
-    if found["verdict"] == EDITED:
+    if found.verdict == EDITED:
         return Text("not audited: its passport was changed by hand")
-    verdict = name_of("verdict", found["verdict"])
-    line = Text("audited {}: {}", found["date"], verdict)
-    if found["failed"]:
-        line += Text(" ({})", _named(found["failed"]))
-    if found["basis"]:
-        line += Text(
-            "; {} scenes a category, {} pixels, seed {}",
-            found["basis"]["scenes"],
-            found["basis"]["size"],
-            found["basis"]["seed"],
-        )
-    if found["earlier"]:
-        earlier = [name_of("verdict", one) for one in found["earlier"]]
+    line = Text("audited {}: {}", found.date, name_of("verdict", found.verdict))
+    if found.failed:
+        line += Text(" ({})", _named(found.failed))
+    if found.basis:
+        basis = found.basis
+        line += Text("; {} scenes a category, {} pixels, seed {}", basis.scenes, basis.size, basis.seed)
+    if found.earlier:
+        earlier = [name_of("verdict", one) for one in found.earlier]
         line += Text(", try {} after {}", len(earlier) + 1, earlier)
-    if not found["this_language"]:
-        name = name_of("language", examined["language"])
-        line += Text("; not audited for {}", name)
+    if found.language != details.language:
+        line += Text("; not audited for {}", name_of("language", details.language))
     return line
 
 
@@ -53,15 +95,10 @@ def _named(failed: Sequence[str]) -> str:
     return joined([*named, *more], "; ")
 
 
-def has_drifted(examined: Mapping[str, Any]) -> bool:
-    """True if the anchors, judged again, show that the judge is no longer the one examined."""
-    return bool(examined["anchors"] and examined["anchors"]["drift"] and examined["anchors"]["drift"]["drifted"])
-
-
-def anchors_line(judge: str, anchors: Mapping[str, Any]) -> Text:
+def anchors_line(judge: str, anchors: AnchorsInBrief) -> Text:
     """Says what the anchors, judged again, came to."""
-    found = anchors["drift"]
-    if not anchors["repeated"]:
+    found = anchors.drift
+    if not anchors.repeated:
         return Text(
             "{}: whether it has drifted is not tested: its passport has no repeated answers to hold the anchor edits "
             "against; audit it again",
@@ -71,19 +108,19 @@ def anchors_line(judge: str, anchors: Mapping[str, Any]) -> Text:
         return Text(
             "{}: the {} anchor edits, judged again on {}, cannot tell whether it has drifted",
             judge,
-            anchors["total"],
-            anchors["date"],
+            anchors.total,
+            anchors.date,
         )
-    moved = formats.score(found["spread"]), formats.score(found["retest_sd"]), p_value(found["p"])
-    counted = found["n"], anchors["total"], anchors["date"]
-    if found["drifted"]:
+    moved = formats.score(found.spread), formats.score(found.retest_sd), p_value(found.p)
+    counted = found.n, anchors.total, anchors.date
+    if found.drifted:
         return Text(
             "{} has drifted since it was examined: {} of {} anchor edits, judged again on {}, score "
             "{} on average and scatter by {}, more than its own noise of {} (p {}). Scores from "
             "before are not comparable.",
             judge,
             *counted,
-            signed(found["mean"]),
+            signed(found.mean),
             *moved,
         )
     line = Text(
@@ -91,11 +128,11 @@ def anchors_line(judge: str, anchors: Mapping[str, Any]) -> Text:
         "(its own noise is {}, p {})",
         judge,
         *counted,
-        signed(found["mean"]),
+        signed(found.mean),
         *moved,
     )
-    if found["found"] is not None:
-        line += Text("; a shift of a twentieth of the scale would be found in {} of 100", round(100 * found["found"]))
+    if found.found is not None:
+        line += Text("; a shift of a twentieth of the scale would be found in {} of 100", round(100 * found.found))
     return line
 
 

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from edit_eval.guests.best_of.sheet import best_of_rows, best_of_sheet, title_of
-from edit_eval.guests.best_of.worth import Worth, best_of, instrument, with_critics
+from edit_eval.guests.best_of.worth import Worth, best_of, rater, with_critics
 from edit_eval.reporting.analyses import Analysis, ChartStyle, RunRecords
 from edit_eval.reporting.table import Sheet
-from edit_eval.statistics.people import ratings_of, read_people
+from edit_eval.statistics.people import read_people
+from edit_eval.statistics.votes import ratings_of
 from edit_eval.text import Text
 
 
@@ -50,8 +51,8 @@ class BestOf(Analysis[Worth]):
         people, votes = parameters.people, records.votes.counted(records.results.samples)
         ratings = ratings_of(votes) if people is None else read_people(Path(people))
         heard = with_critics(records.results)  # critics may choose, but never report
-        chooses = instrument(heard, parameters.select, ratings)
-        return best_of(heard, chooses, instrument(records.results, parameters.report, ratings), parameters.sizes)
+        chooses = rater(heard, parameters.select, ratings)
+        return best_of(heard, chooses, rater(records.results, parameters.report, ratings), parameters.sizes)
 
     def heading(self, document: Worth) -> Text:
         return title_of(document)

@@ -8,7 +8,7 @@ from typing import Any
 from edit_eval.judges.judge_table import lineage_of_name
 from edit_eval.records import Results
 from edit_eval.reporting.analyses import RunRecords
-from edit_eval.statistics.instruments import recorded_judges
+from edit_eval.statistics.raters import recorded_judges
 
 _MOST_SELECTORS = 6
 """Limit of selecting judges in a report."""

@@ -40,7 +40,7 @@ def title_of(document: Worth) -> Text:
 
 
 def name_of(who: Chooser) -> Words:
-    """Returns the name of an instrument of the document."""
+    """Returns the name of a rater of the document."""
     return Text("people") if who.name == PEOPLE else who.name
 
 
@@ -96,7 +96,7 @@ def best_of_table(document: Worth) -> Table[_Row]:
 
 
 def _digits(of: Chooser, values: Sequence[float | None]) -> int:
-    """Returns the digits after the point on an instrument's scale."""
+    """Returns the digits after the point on a rater's scale."""
     return formats.decimals(of.scale, max((abs(value) for value in values if value is not None), default=0))
 
 

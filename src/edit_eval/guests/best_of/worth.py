@@ -1,4 +1,4 @@
-"""Best of N: one instrument chooses among several edits of a sample, another says what that was worth.
+"""Best of N: one rater chooses among several edits of a sample, another says what that was worth.
 
 Everything is computed from records: with n edits of a sample (`evaluation.edit_seeds`), the best of N of them is
 worth the mean over all subsets of N, ties broken at random. The share of the subsets in which an edit is chosen has a
@@ -24,12 +24,11 @@ from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError
 from edit_eval.guests.best_of.section import edits_each, same_judge, shared_family
 from edit_eval.records import EDIT_LOST, NO_EDIT, Edit, Judgement, Results, Sample, Scale, Status
-from edit_eval.statistics.battles import votes_of
-from edit_eval.statistics.instruments import Instrument, Item, judges_of, people_of
 from edit_eval.statistics.intervals import Estimate, IntArray, cluster_codes, estimate
-from edit_eval.statistics.people import Rating, ratings_of
+from edit_eval.statistics.raters import Item, Rater, judges_of, people_of
 from edit_eval.statistics.series import ends, finite, gain, groups_of, largest_difference, mean, sureness
 from edit_eval.statistics.timing import cost_of, price_of
+from edit_eval.statistics.votes import Rating, ratings_of, votes_of
 from edit_eval.text import Text
 
 PEOPLE = "people"
@@ -164,7 +163,7 @@ class Worth(msgspec.Struct, frozen=True, kw_only=True):
 # -- chooser and reporter --
 
 
-def instrument(results: Results, name: str, ratings: Iterable[Rating] = ()) -> Instrument:
+def rater(results: Results, name: str, ratings: Iterable[Rating] = ()) -> Rater:
     """Returns a judge by its headline; `JUDGE/SCORE`: by that score; `people`: those who gave these ratings.
 
     For a judge that compares two edits, the value of an edit is its share of its battles: against the same sample's
@@ -213,7 +212,7 @@ class _Candidates:
 
     sample: Sample
     upward: tuple[float | None, ...]
-    """The selecting instrument's value of each, higher being better; None without a value or without an edit."""
+    """The selecting rater's value of each, higher being better; None without a value or without an edit."""
     own: tuple[float | None, ...]
     """The same values on its own scale."""
     reported: tuple[float | None, ...]
@@ -231,7 +230,7 @@ class _Choice(NamedTuple):
 
     @classmethod
     def among(cls, of: _Candidates, size: int) -> _Choice:
-        """Chooses the best of `size`, by the selecting instrument."""
+        """Chooses the best of `size`, by the selecting rater."""
         share = chances(of.upward, size)
         return cls(share, _weighted(share, of.reported), _weighted(share, of.own))
 
@@ -256,18 +255,18 @@ def sizes_of(edits: int) -> list[int]:
     return sorted({*powers, edits})
 
 
-def best_of(results: Results, select: Instrument, report: Instrument, sizes: Sequence[int] | None = None) -> Worth:
-    """Computes what the best of N edits by one instrument is worth by another.
+def best_of(results: Results, select: Rater, report: Rater, sizes: Sequence[int] | None = None) -> Worth:
+    """Computes what the best of N edits by one rater is worth by another.
 
     For every edit model, and for every N of `sizes` (by default those of `sizes_of`; 1 is always included): the mean
     over samples with its interval, the gain over N = 1, paired on samples, and the cost. Raises `ConfigurationError` if
-    both are one instrument, if samples have one edit only, and for a size beyond that.
+    both are one rater, if samples have one edit only, and for a size beyond that.
     """
     if same_judge(results, select.name, report.name):
         raise ConfigurationError(
             Text(
-                "{} cannot both choose and report: it chooses by its own errors, so it would overrate the gain; "
-                "name another judge to report",
+                "{} cannot both choose and report: what it gets wrong is what it chooses by, so it would see more gain "
+                "than there is; name another rater to report",
                 select.name,
             )
         )
@@ -294,7 +293,7 @@ def best_of(results: Results, select: Instrument, report: Instrument, sizes: Seq
     )
 
 
-def _chooser(of: Instrument) -> Chooser:
+def _chooser(of: Rater) -> Chooser:
     return Chooser(name=of.name, given=of.given, score=of.score, scale=of.scale)
 
 
@@ -303,8 +302,8 @@ class _Curve:
     """What the best of N is worth, for one edit model."""
 
     results: Results
-    select: Instrument
-    report: Instrument
+    select: Rater
+    report: Rater
     edit_model: str
     sizes: tuple[int, ...]
 
@@ -336,7 +335,7 @@ class _Curve:
 
     @cached_property
     def _applies(self) -> set[str]:
-        """Samples that a judge's score applies to; for other instruments, those that they have answered about."""
+        """Samples that a judge's score applies to; for other raters, those that they have answered about."""
         answered = {item.sample_id for item in self.report.answers if item.edit_model == self.edit_model}
         return answered | {
             judgement.sample_id
@@ -408,18 +407,18 @@ class _Curve:
         ]  # not tried so often: could be anything
         return finite(_mean([*bounds, *([end] * len(absent))], self._groups(self.report, [*having, *absent])))
 
-    def _gains(self, of: Instrument, best: Sequence[float | None], one: Sequence[float | None]) -> list[float | None]:
+    def _gains(self, of: Rater, best: Sequence[float | None], one: Sequence[float | None]) -> list[float | None]:
         """Returns each sample's gain over one edit; above 0 is better on every scale."""
         return [
             None if more is None or single is None else gain(of.scale) * (more - single)
             for more, single in zip(best, one, strict=True)
         ]
 
-    def _groups(self, of: Instrument, having: Sequence[_Candidates]) -> IntArray | None:
+    def _groups(self, of: Rater, having: Sequence[_Candidates]) -> IntArray | None:
         return groups_of(of.scale, [one.sample.category for one in having])
 
     def _estimate(self, having: Sequence[_Candidates], values: Sequence[float | None]) -> Estimate | None:
-        """Estimates the mean on the reporting instrument's scale; None if there is no mean."""
+        """Estimates the mean on the reporting rater's scale; None if there is no mean."""
         groups = self._groups(self.report, having)
         if _mean(values, groups) is None:
             return None
@@ -430,7 +429,7 @@ class _Curve:
             None if groups is None else groups[known],
         )
 
-    # -- the selecting instrument's repeatability --
+    # -- the selecting rater's repeatability --
 
     def _reliability(self) -> _Reliability:
         """Returns it from repeated answers about one edit.
@@ -481,7 +480,7 @@ class _Curve:
 
     @cached_property
     def _cost_of_one(self) -> _Cost:
-        """Cost of one edit: answers of the selecting instrument, seconds of editing and of its answers, its price."""
+        """Cost of one edit: answers of the selecting rater, seconds of editing and of its answers, its price."""
         tried = [edit for edits in self.edits.values() for edit in edits]
         asked = self._asked
         count = max(1, len(tried))

@@ -15,7 +15,7 @@ from msgspec.structs import asdict, replace
 
 from edit_eval.config.identity import canonical_json, digest_of_text
 from edit_eval.errors import ConfigurationError
-from edit_eval.given_files import UnfitFile, of_json, read_bytes
+from edit_eval.files.given import UnfitFile, of_json, read_bytes
 from edit_eval.guests.agreement.calibration import FEWEST_MAPPED, Pairs
 from edit_eval.guests.agreement.document import Span
 from edit_eval.guests.agreement.rank_agreement import by_model, with_interval
@@ -25,8 +25,8 @@ from edit_eval.guests.bridge.mapping import bridge, translated, turned
 from edit_eval.records import Scale
 from edit_eval.run import Run
 from edit_eval.statistics.columns import differences
-from edit_eval.statistics.instruments import Item, judges_of
 from edit_eval.statistics.intervals import cluster_codes
+from edit_eval.statistics.raters import Item, judges_of
 from edit_eval.statistics.series import gain
 from edit_eval.store.comparable import judge_identity
 from edit_eval.store.joined import joined
@@ -76,7 +76,7 @@ def bridge_between(runs: Sequence[Run], old: str, new: str, *, score: str | None
 
 
 def over(both: Agreement) -> Map | None:
-    """Returns the map between two instruments (`mapping.bridge`), with the second's own means beside the bridged ones.
+    """Returns the map between two raters (`mapping.bridge`), with the second's own means beside the bridged ones.
 
     None if they have too little in common for a map.
     """

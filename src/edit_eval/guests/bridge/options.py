@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from edit_eval.command_line import answer_with
 from edit_eval.errors import ConfigurationError
 from edit_eval.reporting.language import spoken
 from edit_eval.text import Text
+from edit_eval.verbs.command_line import answer_with
 from edit_eval.verbs.contract import VerbOption
 
 

@@ -15,7 +15,6 @@ from typing import Any, Unpack
 
 from msgspec import structs
 
-from edit_eval.comparing import compare
 from edit_eval.config.loading import LoadingOptions, load_configuration
 from edit_eval.config.placement import PLACEMENT_KEYS
 from edit_eval.config.schema import Configuration
@@ -25,7 +24,7 @@ from edit_eval.preparation import margin_sizes
 from edit_eval.reporting.comparison import note_words
 from edit_eval.reporting.progress.live import progress_of
 from edit_eval.reporting.verdict import of_comparison
-from edit_eval.run import Run, evaluate
+from edit_eval.run import Run, compare, evaluate
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.verdict import Verdict
 from edit_eval.store.comparable import Note

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 
 import typer
 
-from edit_eval.command_line import Full, Markdown, Options, answer_with, end_if_short, say
+from edit_eval.verbs.command_line import Full, Markdown, Options, answer_with, end_if_short, say
 from edit_eval.verbs.contract import Verb
 
 

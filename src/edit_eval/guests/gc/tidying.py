@@ -26,6 +26,7 @@ from edit_eval.benchmarks.known_sources import may_be_known
 from edit_eval.benchmarks.source_cache import SHELF
 from edit_eval.errors import ConfigurationError, RunDirectoryError
 from edit_eval.execution.machine.environments import uv_folder
+from edit_eval.files.user_cache import cache_folder
 from edit_eval.json_values import JsonObject
 from edit_eval.pictures import TEMPORARY
 from edit_eval.store.run_directory import (
@@ -40,7 +41,6 @@ from edit_eval.store.run_directory import (
 )
 from edit_eval.store.run_folders import KnownRun, known_runs
 from edit_eval.text import Text
-from edit_eval.user_cache import cache_folder
 
 DAYS = 30.0
 """Default age in days: what was used in the cache more recently than that stays."""

@@ -10,10 +10,10 @@ from typing import Annotated, ClassVar
 
 import typer
 
-from edit_eval.command_line import answer, wants_json
 from edit_eval.errors import ConfigurationError
 from edit_eval.reporting.language import said
 from edit_eval.text import Text
+from edit_eval.verbs.command_line import answer, wants_json
 from edit_eval.verbs.contract import Verb
 
 

@@ -18,9 +18,9 @@ from edit_eval.benchmarks.tables import PICTURES, TEXT_TABLES, CsvTable, JsonTab
 from edit_eval.config import components
 from edit_eval.config.faults import did_you_mean, nearest_path
 from edit_eval.errors import ConfigurationError
-from edit_eval.hub import is_address
+from edit_eval.files.hub import is_address
+from edit_eval.files.new import harmless
 from edit_eval.json_values import Unchecked
-from edit_eval.new_files import harmless
 from edit_eval.text import Text, counted
 
 TEMPLATE = "instructions.csv"

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, TypeVar
 
 import typer
 
-from edit_eval.command_line import JUDGE, Force, answer, end_if_short, say, wants_json, written_beside
 from edit_eval.errors import ConfigurationError, EditEvalError
 from edit_eval.json_values import JsonObject
 from edit_eval.reporting.language import said
 from edit_eval.text import Text, counted
+from edit_eval.verbs.command_line import JUDGE, Force, answer, end_if_short, say, wants_json, written_beside
 from edit_eval.verbs.contract import Verb
 
 if TYPE_CHECKING:

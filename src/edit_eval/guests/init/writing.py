@@ -13,10 +13,10 @@ from edit_eval.config.shipped import shipped
 from edit_eval.config.shorthand import ModelDraft, on_devices
 from edit_eval.config.yaml_text import parse, write_yaml
 from edit_eval.errors import ConfigurationError
+from edit_eval.files.new import refuse_existing
 from edit_eval.guests.init.models import apart
 from edit_eval.guests.init.pictures import Pictures
 from edit_eval.json_values import Unchecked
-from edit_eval.new_files import refuse_existing
 from edit_eval.reporting.language import said, said_own, spoken
 from edit_eval.text import Text
 

@@ -13,14 +13,14 @@ from dataclasses import replace
 import msgspec
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.json_values import JsonObject
-from edit_eval.records import Edit, Judgement, Results
-from edit_eval.statistics.battles import JudgeBattles, battles_by_judge, tables_of
+from edit_eval.records import Edit, ExaminedJudge, Judgement, Results
+from edit_eval.statistics.battles import JudgeBattles, battles_by_judge
 from edit_eval.statistics.columns import ScoreColumn, differences
 from edit_eval.statistics.compared import ColumnSummary
 from edit_eval.statistics.comparison import compare
 from edit_eval.statistics.families import Correction
 from edit_eval.statistics.summary import coverage_of
+from edit_eval.statistics.votes import tables_of
 from edit_eval.store.comparable import (
     Made,
     Note,
@@ -45,7 +45,7 @@ class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
     """What those ranks are corrected for; None without columns."""
     battles: dict[str, JudgeBattles]
     """From judges that compare: as `battles` in a run's summary, over all runs."""
-    passports: dict[str, JsonObject]
+    passports: dict[str, ExaminedJudge]
     """Each judge's passport, as in a summary's `judges`; per run, if they differ."""
     notes: list[str]
 
@@ -216,13 +216,14 @@ def _joined(runs: Sequence[Made], called: Sequence[Mapping[str, str]]) -> dict[s
     return {name: turn for name, turn in turns.items() if turn}
 
 
-def _passports(runs: Sequence[Made], names: Sequence[str], judges: Sequence[str]) -> dict[str, JsonObject]:
+def _passports(runs: Sequence[Made], names: Sequence[str], judges: Sequence[str]) -> dict[str, ExaminedJudge]:
     """Returns each judge's passport, once if it is the same in all runs, otherwise per run."""
-    found: dict[str, JsonObject] = {}
+    found: dict[str, ExaminedJudge] = {}
     for judge in judges:
-        of = {name: run.examined[judge] for name, run in zip(names, runs, strict=True) if judge in run.examined}
+        known = [(name, run.examined[judge]) for name, run in zip(names, runs, strict=True) if judge in run.examined]
+        of = {name: examination.document for name, examination in known}
         if len({one.line for one in of.values()}) == 1:
-            found[judge] = next(iter(of.values())).as_plain()
+            found[judge] = next(iter(of.values()))
         else:
-            found |= {f"{judge} ({name})": one.as_plain() for name, one in of.items()}
+            found |= {f"{judge} ({name})": one for name, one in of.items()}
     return found

@@ -21,11 +21,11 @@ from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError
 from edit_eval.guests.pairs.noise import Noise, expected_wrong
 from edit_eval.records import Edit, Results, Sample, Status
-from edit_eval.statistics.instruments import judges_of, recorded_judges, retest
 from edit_eval.statistics.intervals import cluster_codes
-from edit_eval.statistics.people import Vote
+from edit_eval.statistics.raters import judges_of, recorded_judges, retest
 from edit_eval.statistics.series import gain, series_of
 from edit_eval.statistics.summary import known
+from edit_eval.statistics.votes import Vote
 from edit_eval.text import Text
 
 PEOPLE = "people"
@@ -253,9 +253,9 @@ def _noise(results: Results, judge: str) -> Noise | None:
     found = retest(list(judges_of(results.once)[judge].answers.values()))
     if found is not None and found.answers > found.edits:
         return Noise(found.sd, float(found.answers - found.edits), "repeats")
-    passport = (results.examined.get(judge) or {}).get("passport") or {}
-    spread = passport.get("retest_sd")
-    return Noise(float(spread), math.inf, "passport") if isinstance(spread, int | float) else None
+    examined = results.examined.get(judge)
+    spread = examined.retest_sd if examined else None
+    return None if spread is None else Noise(spread, math.inf, "passport")
 
 
 def _pair(a: Edit, b: Edit) -> frozenset[tuple[str, str, int]]:

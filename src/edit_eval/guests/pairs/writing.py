@@ -17,8 +17,8 @@ from pathlib import Path
 import msgspec
 
 from edit_eval.errors import ConfigurationError
+from edit_eval.files.new import written_whole
 from edit_eval.guests.pairs.chosen import PreferencePairs
-from edit_eval.new_files import written_whole
 from edit_eval.pictures import slug
 from edit_eval.reporting.formats import share
 from edit_eval.text import Text

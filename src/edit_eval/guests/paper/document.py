@@ -13,16 +13,15 @@ from typing import Any, Literal
 import msgspec
 
 from edit_eval.benchmarks.contract import canonical
-from edit_eval.comparing import compare
 from edit_eval.config.identity import Identity
 from edit_eval.config.schema import SECRET_SHOWN, without_secrets
 from edit_eval.errors import ConfigurationError
-from edit_eval.json_values import JsonObject
+from edit_eval.json_values import Unchecked
 from edit_eval.protocols.asked import AskedJudge
 from edit_eval.records import Scale
 from edit_eval.reporting.remarks import examined_words
 from edit_eval.reporting.verdict import digits, of_comparison
-from edit_eval.run import Run
+from edit_eval.run import Run, compare
 from edit_eval.statistics.columns import ScoreColumn
 from edit_eval.statistics.families import Correction
 from edit_eval.statistics.verdict import Contest, Opinion, Placing, Verdict
@@ -76,7 +75,7 @@ class NamedModel(msgspec.Struct, frozen=True):
     weights: str
     """Its weights, its folder of edits, or its class."""
     revision: str
-    parameters: JsonObject
+    parameters: Unchecked
     """As far as they are set, without those above."""
     seed: int
 
@@ -295,7 +294,7 @@ def _judge(judge: AskedJudge, run: Run) -> NamedJudge:
         model=_named(judge.model, judge.name),
         protocol=judge.protocol_name,
         wording=", ".join(_rubrics(judge, run)) or whose,
-        passport=examined_words(examined.as_plain()) if examined else "",
+        passport=examined_words(examined.document) if examined else "",
     )
 
 

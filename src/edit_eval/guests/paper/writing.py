@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval import __version__
+from edit_eval.files.new import write_rows, written_whole
 from edit_eval.guests.paper.document import Paper
 from edit_eval.guests.paper.figure import figure_pdf, figure_svg
 from edit_eval.guests.paper.latex import escaped, is_latin, wrapped
@@ -15,7 +16,6 @@ from edit_eval.guests.paper.references import bibtex
 from edit_eval.guests.paper.table import table_tex
 from edit_eval.guests.paper.words import figure_caption, methods, paragraph_of, results, things
 from edit_eval.json_values import JsonObject
-from edit_eval.new_files import write_rows, written_whole
 from edit_eval.reporting.language import said
 from edit_eval.reporting.terminal_text import one_line
 from edit_eval.text import Text

@@ -38,9 +38,10 @@ from edit_eval.statistics.intervals import (
     student_quantile,
     worth,
 )
-from edit_eval.statistics.people import SHARES, PeoplesAnswers, Rating, Vote
+from edit_eval.statistics.people import PeoplesAnswers
 from edit_eval.statistics.preferences import one_sided
 from edit_eval.statistics.series import gain, mean
+from edit_eval.statistics.votes import SHARES, Rating, Vote
 from edit_eval.text import Text
 
 NEXT = 10

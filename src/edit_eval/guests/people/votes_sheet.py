@@ -13,7 +13,7 @@ from edit_eval.guests.people.votes import PeoplesVotes
 from edit_eval.reporting import formats
 from edit_eval.reporting.strengths import doubt_lines, ranks_lines, strengths_table
 from edit_eval.reporting.table import Column, Line, Sheet, Table
-from edit_eval.statistics.strengths import Rater
+from edit_eval.statistics.strengths import Voter
 from edit_eval.text import Text
 
 _ONE_SIDED: Mapping[str, Callable[..., Text]] = {
@@ -90,7 +90,7 @@ def _lines(document: PeoplesVotes) -> Iterator[Line | Table[Any]]:
     yield Line(several if raters > 1 else alone, "quiet")
 
 
-def raters_table(raters: Sequence[Rater]) -> Table[Rater]:
+def raters_table(raters: Sequence[Voter]) -> Table[Voter]:
     """Returns a row for each rater: how often each choice was made."""
     counts = {"votes": Text("Votes"), "ties": Text("Ties"), "both_bad": Text("Both bad"), "skipped": Text("Skipped")}
     return Table(

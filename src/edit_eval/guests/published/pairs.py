@@ -19,7 +19,7 @@ import yaml
 
 from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.errors import ConfigurationError
-from edit_eval.hub import local_path
+from edit_eval.files.hub import local_path
 from edit_eval.judges.answers import NoAnswer, excerpt, json_decoder, json_objects
 from edit_eval.protocols.certificates import Certificate
 from edit_eval.protocols.contract import Question, Texts

@@ -56,7 +56,7 @@ def card(repository: str, results: Results, summary: Summary, *, licence: str, i
         *(f"\n{card_table(one)}" for _, columns, pairs in compared(summary) for one in _comparison(columns, pairs)),
         markdown_sheet(battle_sheet(summary.battles, results.edit_models), "en"),
         "",
-        *(f"- Judge {inline(name)}: {inline(about['line'])}" for name, about in summary.judges.items()),
+        *(f"- Judge {inline(name)}: {inline(about.line)}" for name, about in summary.judges.items()),
         "",
         "## Source",
         "",

@@ -7,9 +7,9 @@ from typing import Annotated, ClassVar
 
 import typer
 
-from edit_eval.command_line import RunFolder, answer, say
 from edit_eval.reporting.language import said
 from edit_eval.text import Text
+from edit_eval.verbs.command_line import RunFolder, answer, say
 from edit_eval.verbs.contract import Verb
 
 

@@ -23,14 +23,14 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from edit_eval.given_files import read_text
+from edit_eval.files.given import read_text
 from edit_eval.guests.reanalysis.rows import MOST, begins_like, number_of
 from edit_eval.json_values import Unchecked
-from edit_eval.statistics.battles import Outcome, geditbench_v2, genarena, tables_of
+from edit_eval.statistics.battles import Outcome, geditbench_v2, genarena
 from edit_eval.statistics.families import Correction
-from edit_eval.statistics.people import Vote
 from edit_eval.statistics.preferences import preferences
 from edit_eval.statistics.strengths import Davidson, RankedStrength, StrengthDifference
+from edit_eval.statistics.votes import Vote, tables_of
 from edit_eval.text import Text
 
 COMPARED = ("GEdit-Bench v2", "GenArena")

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.given_files import read_text
+from edit_eval.files.given import read_text
 from edit_eval.json_values import Unchecked
 from edit_eval.records import Scale
 from edit_eval.text import Text

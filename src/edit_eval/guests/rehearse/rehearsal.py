@@ -24,6 +24,7 @@ from edit_eval.execution.advice.planning import Plan
 from edit_eval.execution.engine.interruption import announced_before_it_runs
 from edit_eval.execution.session import driver_of
 from edit_eval.experiment import Experiment, load_samples
+from edit_eval.files.user_cache import cache_folder
 from edit_eval.guests.rehearse.beside.rehearsed import FAULTS
 from edit_eval.guests.rehearse.came_of_it import digests_of, failures_of, made_of_faults, models_of
 from edit_eval.guests.rehearse.found import Digest, FaultRehearsed, ModelRehearsed, Rehearsal
@@ -33,7 +34,6 @@ from edit_eval.preparation import plan
 from edit_eval.records import Judgement, Sample
 from edit_eval.reporting.language import speak
 from edit_eval.text import Text, counted
-from edit_eval.user_cache import cache_folder
 
 FEWEST = 2
 """Samples, or one a device where there are more."""
@@ -195,7 +195,7 @@ def _on_each_device(configuration: Configuration, first: RehearsedStart, chosen:
             placement = section.placement.model_copy(update={"device_ids": place})
             new = f"{name} on {'+'.join(place)}"
             edits[new] = section.model_copy(update={"name": new, "placement": placement})
-    told = {*configuration.rewrite, *([configuration.rounds.critic] if configuration.rounds else [])}
+    told = {name for section in configuration.columns.values() for name in section.speakers}
     judges = {}
     for name, judge in configuration.judges.items():
         if name in told and told != {*configuration.judges}:  # the first edit is all that is made again
@@ -206,7 +206,7 @@ def _on_each_device(configuration: Configuration, first: RehearsedStart, chosen:
     benchmark = configuration.benchmark.model_copy(update={"filters": filters})
     execution = configuration.execution.model_copy(update={"pilot": False})
     more = {"edit_models": edits, "judges": judges, "benchmark": benchmark, "execution": execution}
-    return configuration.model_copy(update={**more, "rounds": None, "rewrite": ()})
+    return configuration.model_copy(update={**more, "columns": {}})
 
 
 def _impatient(configuration: Configuration, first: RehearsedStart) -> Configuration:

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 
 import typer
 
-from edit_eval.command_line import Config, Force, Options, answer, end_if_short
+from edit_eval.verbs.command_line import Config, Force, Options, answer, end_if_short
 from edit_eval.verbs.contract import Verb
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from edit_eval.command_line import RunDir, say
 from edit_eval.text import Text
+from edit_eval.verbs.command_line import RunDir, say
 from edit_eval.verbs.contract import Verb
 
 

@@ -36,7 +36,6 @@ from edit_eval.config.schema import (
     NamedClass,
     PromptsSection,
     ProtocolSection,
-    RoundsSection,
 )
 from edit_eval.config.sections import (
     CLASS_KEYS,
@@ -44,8 +43,8 @@ from edit_eval.config.sections import (
     LONGEST_NAME,
     NAME,
     PARAMS,
-    TOP_KEYS,
     default_layer,
+    top_keys,
 )
 from edit_eval.errors import ConfigurationError
 
@@ -162,14 +161,15 @@ class _Writer:
             "prompts": _ref("prompts"),
             "protocol": _ref("protocol"),
             "evaluation": self._evaluation(),
-            "rounds": _of(RoundsSection),
-            "rewrite": _named(_ref("judge")),
             "execution": self._execution(),
             "trackers": self._trackers(),
             "import_from": {"type": "string"},
             "extends": {"type": "string"},
         }
-        shown = {key: {**_or_null(sections[key]), "description": TOP_KEYS[key]} for key in TOP_KEYS}
+        for key in components.names("columns"):
+            further = components.named("columns", key)
+            sections[key] = _named(_ref("judge")) if further.protocol else _of(further)
+        shown = {key: {**_or_null(sections[key]), "description": about} for key, about in top_keys().items()}
         before = [key for key in base_system.PASSED_OVER if "." not in key]
         return {
             "$schema": "http://json-schema.org/draft-07/schema#",

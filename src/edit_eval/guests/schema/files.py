@@ -11,8 +11,8 @@ from edit_eval.config import components
 from edit_eval.config.components import Kind
 from edit_eval.config.loading import as_written
 from edit_eval.errors import ConfigurationError
+from edit_eval.files.new import refuse_existing, written_whole
 from edit_eval.guests.schema.document import MARK, OwnClass, Schema, configuration_schema
-from edit_eval.new_files import refuse_existing, written_whole
 
 BESIDE = ".edit-eval.schema.json"
 """Name of the schema beside a configuration: it goes where the folder goes, and no listing of pictures finds it."""
@@ -24,7 +24,6 @@ _NAMED: tuple[tuple[str, bool, Kind], ...] = (
     ("edit_models", True, "edit_model"),
     ("reward_model", False, "judge"),
     ("judges", True, "judge"),
-    ("rewrite", True, "judge"),
     ("protocol", False, "protocol"),
 )
 """Sections that name a class: key, whether they are several by name, and the kind."""
@@ -44,7 +43,8 @@ def own_classes(configs: Iterable[str | Path]) -> list[OwnClass]:
 def _add_classes(config: str | Path, found: dict[tuple[Kind, str], OwnClass]) -> None:
     values, _ = as_written(config)
     folder = Path(str(values.get("import_from") or Path(config).resolve().parent))
-    for key, several, kind in _NAMED:
+    further = [key for key in components.names("columns") if components.named("columns", key).protocol]
+    for key, several, kind in (*_NAMED, *((key, True, "judge") for key in further)):
         section = values.get(key)
         sections = list(section.values()) if several and isinstance(section, dict) else [section]
         judges = [section.get("protocol") for section in sections if kind == "judge" and isinstance(section, dict)]

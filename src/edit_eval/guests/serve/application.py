@@ -25,8 +25,8 @@ from edit_eval.guests.serve.opening import NATIVE
 from edit_eval.guests.serve.service import Closing, QueuedPair, Service
 from edit_eval.guests.serve.submissions import Submission
 from edit_eval.guests.serve.watch import WINDOW, Watch
-from edit_eval.json_values import JsonObject
-from edit_eval.records import Judgement, Scale, Status
+from edit_eval.records import ExaminedJudge, Judgement, Scale, Status
+from edit_eval.reporting.documents import plain
 from edit_eval.text import Text
 from edit_eval.web.bodies import CLIENT_GONE, RequestRefused, read_body
 from edit_eval.web.guard import Guard, Refusal, Scope, answer
@@ -92,7 +92,9 @@ class Answer(BaseModel):
     """The results, in the order of the request."""
 
     results: list[JudgedPair]
-    identity: str = Field(description="The digest of `/v1/identity`: two answers with the same are of one instrument.")
+    identity: str = Field(
+        description="The digest of `/v1/identity`: two answers with the same are of one judge, asked in one way."
+    )
     passports: dict[str, str]
 
 
@@ -291,7 +293,7 @@ class Desk:
             readings=readings,
             language=language,
             digest=digest({"judges": judges, "readings": readings, "language": language}),
-            passports={name: one.as_plain() for name, one in known.items()},
+            passports={name: one.document for name, one in known.items()},
             edit_eval=__version__,
             ledger=str(service.ledger.directory.path),
         )
@@ -305,7 +307,7 @@ class ServiceIdentity(NamedTuple):
     language: str
     digest: str
     """Of all before it."""
-    passports: dict[str, JsonObject]
+    passports: dict[str, ExaminedJudge]
     edit_eval: str
     ledger: str
     """The folder that is written to."""
@@ -421,7 +423,7 @@ def make_app(
     @app.get("/v1/identity")
     async def get_identity() -> Response:
         """Returns which judges answer, how they are asked, and what an audit found."""
-        return JSONResponse({**(await known())._asdict(), "ledger": str(service.ledger.directory.path)})
+        return JSONResponse(plain({**(await known())._asdict(), "ledger": str(service.ledger.directory.path)}))
 
     @app.get("/health")
     async def health() -> Response:
@@ -467,7 +469,7 @@ def make_app(
 
             def written() -> str:
                 results = [desk.result(*three) for three in zip(given.meta, given.pairs, found, strict=True)]
-                lines = {name: str(one["line"]) for name, one in examined.passports.items()}
+                lines = {name: one.line for name, one in examined.passports.items()}
                 return Answer(results=results, identity=examined.digest, passports=lines).model_dump_json()
 
             return Response(await asyncio.to_thread(written), media_type="application/json")

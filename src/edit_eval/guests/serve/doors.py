@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from edit_eval.errors import ConfigurationError, PictureError
-from edit_eval.given_files import UnfitFile, read_bytes
+from edit_eval.files.given import UnfitFile, read_bytes
 from edit_eval.guests.serve.pickles import Array, RawPicture, RefusedPickle, read_pickle
 from edit_eval.guests.serve.pictures import MOST_BYTES, Sent, decoded_text, sent
 from edit_eval.guests.serve.submissions import Submission

@@ -26,6 +26,7 @@ from edit_eval.config.schema import Configuration
 from edit_eval.config.shipped import shipped
 from edit_eval.config.shorthand import look_at_judge, on_devices
 from edit_eval.errors import ConfigurationError
+from edit_eval.files.user_cache import cache_folder
 from edit_eval.json_values import JsonObject
 from edit_eval.pictures import write_durably
 from edit_eval.protocols.asked import asked_judges
@@ -33,7 +34,6 @@ from edit_eval.records import Judgement, Scale, Status
 from edit_eval.run import Run, evaluate
 from edit_eval.store.run_directory import of_ledger
 from edit_eval.text import Text
-from edit_eval.user_cache import cache_folder
 
 EDITS = "edits"
 """Name given to the unknown model whose edits are scored."""
@@ -81,7 +81,7 @@ class Scored:
             scores=judgement.scores,
             missing={name: status.value for name, (status, _) in judgement.missing.items()},
             scale=run.results.scoring[judgement.judge].scales[judgement.headline],
-            passport="" if known is None else known.line,
+            passport="" if known is None else known.document.line,
             run=str(run.path),
         )
 

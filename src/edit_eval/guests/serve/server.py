@@ -100,11 +100,12 @@ def serve(
             share=share,
         )
         for name, one in service.examined().items():
-            if examined and not one.passed:
+            known = one.document
+            if examined and known.ended != "passed":
                 raise ConfigurationError(
-                    Text("judge {}: {}; `edit-eval audit` examines it, or leave out --examined", name, one.line)
+                    Text("judge {}: {}; `edit-eval audit` examines it, or leave out --examined", name, known.line)
                 )
-            tell(Text("judge {}: {}", name, one.line))
+            tell(Text("judge {}: {}", name, known.line))
         app = make_app(
             service,
             doors=chosen,

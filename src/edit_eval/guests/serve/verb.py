@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from edit_eval.command_line import JUDGE, RunDir, added, answer, end_if_short, say, words
 from edit_eval.errors import ConfigurationError
 from edit_eval.text import Text
+from edit_eval.verbs.command_line import JUDGE, RunDir, added, answer, end_if_short, say, words
 from edit_eval.verbs.contract import Verb
 
 if TYPE_CHECKING:

@@ -27,8 +27,8 @@ from edit_eval.guests.best_of.section import edits_each, shared_family
 from edit_eval.guests.best_of.worth import best_of, chances, with_critics
 from edit_eval.guests.steps.chains import chains_of, turns_of
 from edit_eval.records import Judgement, Results, Scale, Status
-from edit_eval.statistics.instruments import judges_of
 from edit_eval.statistics.intervals import cluster_codes, estimate
+from edit_eval.statistics.raters import judges_of
 from edit_eval.statistics.series import Series, gain, largest_difference, series_of, sureness
 
 

@@ -19,12 +19,12 @@ from markupsafe import Markup
 from edit_eval import __version__
 from edit_eval.benchmarks.known_sources import with_known_sources
 from edit_eval.errors import ConfigurationError, RunDirectoryError
+from edit_eval.files.new import refuse_existing, written_whole
 from edit_eval.guests.viewer.following import Following
 from edit_eval.guests.viewer.pictures import ServedPictures
 from edit_eval.guests.viewer.runs import WatchedRun
 from edit_eval.guests.viewer.voting import PairDraw, SidedPair, asked_pair, disputed, item_of
 from edit_eval.json_values import JsonObject
-from edit_eval.new_files import refuse_existing, written_whole
 from edit_eval.pictures import CopyLimits
 from edit_eval.records import Edit, Sample
 from edit_eval.reporting.analyses import summary_of

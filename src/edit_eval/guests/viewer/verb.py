@@ -8,9 +8,9 @@ from typing import Annotated, ClassVar
 
 import typer
 
-from edit_eval.command_line import Force, RunFolder, answer
 from edit_eval.reporting.language import said
 from edit_eval.text import Text
+from edit_eval.verbs.command_line import Force, RunFolder, answer
 from edit_eval.verbs.contract import Verb
 
 

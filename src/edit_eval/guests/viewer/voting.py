@@ -16,10 +16,11 @@ import numpy as np
 from edit_eval.guests.viewer.following import Following
 from edit_eval.guests.viewer.runs import WatchedRun
 from edit_eval.records import Edit, Status
-from edit_eval.statistics.instruments import Item
-from edit_eval.statistics.people import CHOICES, SHARES, Vote
-from edit_eval.statistics.preferences import SHARED, PairChoice, fit_strengths, one_sided, sample_chances, sample_order
+from edit_eval.statistics.fitted_strengths import fit_strengths
+from edit_eval.statistics.preferences import SHARED, PairChoice, one_sided, sample_chances, sample_order
+from edit_eval.statistics.raters import Item
 from edit_eval.statistics.series import gain
+from edit_eval.statistics.votes import CHOICES, SHARES, Vote
 from edit_eval.store.votes import AskedPair, Ballot, VoteLine, is_rater_name, now, read_asked, read_votes
 from edit_eval.text import Text
 

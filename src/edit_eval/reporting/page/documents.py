@@ -11,7 +11,7 @@ import yaml
 from markupsafe import Markup
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.new_files import refuse_existing, write_rows, written_whole
+from edit_eval.files.new import refuse_existing, write_rows, written_whole
 from edit_eval.reporting.analyses import Analysis, AnalysisSection, ChartStyle, section_of
 from edit_eval.reporting.documents import encoded
 from edit_eval.reporting.language import said

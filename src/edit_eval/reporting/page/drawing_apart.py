@@ -35,7 +35,7 @@ def to_send(run: Path) -> tuple[Path, ...]:
 
 
 def draw_apart(run: Path) -> None:
-    """Draws the report of the run in `run` with the program `edit_eval.drawing`.
+    """Draws the report of the run in `run` with the program `edit_eval.verbs.drawing`.
 
     Raises `NotDrawn` if it cannot be written; the run's records stay as they were.
     """
@@ -54,7 +54,7 @@ def draw_apart(run: Path) -> None:
 def _in_another_interpreter(run: Path) -> tuple[int, str]:
     """Returns its exit code, negative if a signal ended it, and what it printed as errors."""
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "edit_eval.drawing", str(run)],
+        [sys.executable, "-P", "-m", "edit_eval.verbs.drawing", str(run)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -103,10 +103,10 @@ def _draw_and_end(run: Path, errors: int) -> NoReturn:
         os.closerange(3, os.sysconf("SC_OPEN_MAX"))  # the run's lock above all: it is the other process's
         sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w", errors="backslashreplace")  # noqa: SIM115
         gc.set_threshold(_COLLECTED_EVERY)
-        sys.argv = ["edit_eval.drawing", str(run)]
+        sys.argv = ["edit_eval.verbs.drawing", str(run)]
         if sys.path[:1] in ([""], [os.getcwd()]):  # as with -P
             del sys.path[0]
-        runpy.run_module("edit_eval.drawing", run_name="__main__", alter_sys=True)
+        runpy.run_module("edit_eval.verbs.drawing", run_name="__main__", alter_sys=True)
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 1
         sys.stderr.flush()

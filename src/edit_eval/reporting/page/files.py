@@ -22,7 +22,7 @@ from typing import TextIO
 from edit_eval.benchmarks.known_sources import with_known_sources
 from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError, ExitCode
-from edit_eval.new_files import as_meant, refuse_existing, written_whole
+from edit_eval.files.new import as_meant, refuse_existing, written_whole
 from edit_eval.pictures import CopyLimits
 from edit_eval.records import LANGUAGES, Results
 from edit_eval.reporting import formats

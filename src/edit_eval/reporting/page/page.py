@@ -31,6 +31,7 @@ import yaml
 from markupsafe import Markup
 
 from edit_eval import __version__
+from edit_eval.files.user_cache import cache_folder
 from edit_eval.json_values import JsonObject
 from edit_eval.pictures import CopyLimits, size_of_run, write_durably
 from edit_eval.records import Results, Status
@@ -47,7 +48,6 @@ from edit_eval.reporting.page.verdict import verdict_content
 from edit_eval.reporting.table import both
 from edit_eval.statistics.summary import Summary
 from edit_eval.text import Text, joined
-from edit_eval.user_cache import cache_folder
 
 _STYLES = ("page.css", "results.css", "gallery.css", "detail.css", "print.css")
 _EARLY = "early.js"

@@ -13,6 +13,7 @@ from typing import Any
 import jinja2
 from jinja2.bccache import Bucket
 
+from edit_eval.files.user_cache import cache_folder
 from edit_eval.records import Results
 from edit_eval.reporting import formats
 from edit_eval.reporting.analyses import AnalysisSection, sections
@@ -49,7 +50,6 @@ from edit_eval.reporting.table import Sheet, Table
 from edit_eval.statistics.failures import FailureGroup, failures, missing_scores
 from edit_eval.statistics.summary import PublishedNumber, Summary
 from edit_eval.text import Text
-from edit_eval.user_cache import cache_folder
 
 FAILURES_SHOWN = 20
 """Reasons listed in the Markdown."""

@@ -6,18 +6,13 @@ from bisect import bisect_right
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING
 
+from edit_eval.experiment import Experiment
 from edit_eval.protocols.asked import AskedJudge, SampleQuestion, asked_digest, rounds_of
 from edit_eval.records import Judgement, Status
-from edit_eval.statistics.battles import tables_of, votes_of
-from edit_eval.statistics.preferences import all_differ
-from edit_eval.store.subjects.contract import Kind, Shown, Subject
-
-if TYPE_CHECKING:
-    from edit_eval.experiment import Experiment
-    from edit_eval.store.cells import Cells
-    from edit_eval.store.matrix import Matrix
+from edit_eval.statistics.fitted_strengths import all_differ
+from edit_eval.statistics.votes import tables_of, votes_of
+from edit_eval.store.subjects.contract import CellNumbers, Kind, MatrixState, Shown, Subject
 
 
 class Battles(Kind):
@@ -39,35 +34,37 @@ class Battles(Kind):
         for (turn, number, edit_seed, column, other), judges in sorted(found.items()):
             yield Subject(self.name, number, column, other, edit_seed, turn, judges=tuple(judges))
 
-    def edits(self, cells: Cells, number: int) -> tuple[int, ...]:
+    def edits(self, cells: CellNumbers, number: int) -> tuple[int, ...]:
         of = cells.subject(number)
         assert of.other is not None
         return cells.edit(of.column, of.seed, of.sample), cells.edit(of.other, of.seed, of.sample)
 
-    def pictures(self, matrix: Matrix, number: int) -> dict[str, Shown]:
+    def pictures(self, matrix: MatrixState, number: int) -> dict[str, Shown]:
         both = zip(("edit", "other"), map(matrix.picture, self.edits(matrix.cells, number)), strict=True)
         return {**matrix.given(number), **{name: Shown.of(one) for name, one in both if one.status is Status.OK}}
 
-    def in_key(self, matrix: Matrix, cell: int, asked: SampleQuestion, pictures: Mapping[str, str]) -> tuple[str, str]:
+    def in_key(
+        self, matrix: MatrixState, cell: int, asked: SampleQuestion, pictures: Mapping[str, str]
+    ) -> tuple[str, str]:
         """The pixels of both are in what is asked, in the order shown: which of the two comes first is in no key."""
         return asked_digest(matrix.question(cell), pictures), ""
 
-    def names(self, matrix: Matrix, number: int) -> tuple[str, str]:
+    def names(self, matrix: MatrixState, number: int) -> tuple[str, str]:
         of = matrix.cells.subject(number)
         assert of.other is not None
         return matrix.edit_models[of.column].name, matrix.edit_models[of.other].name
 
-    def company(self, matrix: Matrix, number: int, batch_of: Sequence[int]) -> Hashable:
+    def company(self, matrix: MatrixState, number: int, batch_of: Sequence[int]) -> Hashable:
         of = matrix.cells.subject(number)
         return of.round, batch_of[matrix.sample_of(number).index], of.seed
 
-    def open(self, matrix: Matrix) -> range:
+    def open(self, matrix: MatrixState) -> range:
         return matrix.design.open
 
-    def is_open(self, matrix: Matrix, number: int) -> bool:
+    def is_open(self, matrix: MatrixState, number: int) -> bool:
         return number < matrix.design.open.stop
 
-    def rows(self, matrix: Matrix) -> Iterator[Judgement]:
+    def rows(self, matrix: MatrixState) -> Iterator[Judgement]:
         for number in filter(matrix.references.is_battle, self.open(matrix)):
             yield from map(matrix.judgement, matrix.cells.judgements_of(number))
 
@@ -75,7 +72,7 @@ class Battles(Kind):
 class Design:
     """How many rounds of battles are asked. Those of later rounds have numbers, and are ignored otherwise."""
 
-    def __init__(self, matrix: Matrix) -> None:
+    def __init__(self, matrix: MatrixState) -> None:
         self._matrix = matrix
         self.most = max((judge.scoring.looks for judge in matrix.judges if judge.of_two), default=1)
         """The most rounds that any judge may be asked."""
@@ -84,7 +81,7 @@ class Design:
 
     @property
     def open(self) -> range:
-        """Numbers of the battles of the rounds so far."""
+        """CellNumbers of the battles of the rounds so far."""
         every, subject = self._matrix.cells.of_kind(Battles.name), self._matrix.cells.subject
         if self.most == 1:
             return every

@@ -1,4 +1,4 @@
-"""What can be judged: subjects, each of a kind. A kind is one file beside this one, and a line in `kinds.py`.
+"""What can be judged: subjects, each of a kind. A kind is a file that `kinds.py` lists, or a guest's (`subject.NAME`).
 
 A kind says which subjects an experiment has of it, who judges them, what they show, what they wait for, their part of a
 key, whether coverage counts them, and what they are called. Nothing else in the store or the engine asks for one.
@@ -7,15 +7,13 @@ key, whether coverage counts them, and what they are called. Nothing else in the
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
-from edit_eval.protocols.asked import SampleQuestion, asked_digest
-from edit_eval.records import Edit, Judgement
-
-if TYPE_CHECKING:
-    from edit_eval.experiment import Experiment
-    from edit_eval.store.cells import Cells
-    from edit_eval.store.matrix import Matrix
+from edit_eval.config.identity import Identity
+from edit_eval.experiment import Experiment
+from edit_eval.protocols.asked import AskedJudge, SampleQuestion, asked_digest
+from edit_eval.protocols.contract import Question
+from edit_eval.records import Edit, Judgement, Reply, Sample
 
 
 class Subject(NamedTuple):
@@ -63,6 +61,121 @@ class Shown(NamedTuple):
         return f"blank like {self.digest}" if self.blank else self.pixels or self.digest
 
 
+class CellNumbers(Protocol):
+    """The numbers of edits, judgements and cells: what `store.cells.Cells` is to whoever is below it."""
+
+    edits: int
+    judges_of_one: list[int]
+    repeats: list[int]
+
+    def of_kind(self, name: str) -> range: ...
+
+    def subject(self, number: int) -> Subject: ...
+
+    def sample(self, number: int) -> int: ...
+
+    def edit_seed(self, number: int) -> int: ...
+
+    def edits_of(self, number: int) -> tuple[int, ...]: ...
+
+    def edit(self, model: int, edit_seed: int, sample: int) -> int: ...
+
+    def edit_parts(self, edit: int) -> tuple[int, int, int]: ...
+
+    def judgements_of(self, subject: int) -> range: ...
+
+    def judgement(self, edit: int, judge: int, repeat: int) -> int: ...
+
+    def parts(self, judgement: int) -> tuple[int, int, int]: ...
+
+    def cells_of(self, judgement: int) -> range: ...
+
+    def cell(self, number: int) -> tuple[int, int, int]: ...
+
+
+class Earlier(Protocol):
+    """The edits before an edit (`store.origins.Origins`)."""
+
+    def predecessor(self, edit: int) -> int | None: ...
+
+    def last(self, subject: int) -> int | None: ...
+
+
+class Kept(Protocol):
+    """Which edits and battles refer to others (`store.references.References`)."""
+
+    def edit(self, number: int) -> int: ...
+
+    def is_battle(self, battle: int) -> bool: ...
+
+
+class OpenRounds(Protocol):
+    """The battles asked so far."""
+
+    @property
+    def open(self) -> range: ...
+
+
+class OpenSteps(Protocol):
+    """The controls asked about so far."""
+
+    open: Sequence[int]
+
+    def is_open(self, number: int) -> bool: ...
+
+
+class MatrixState(Protocol):
+    """Every edit, reply and judgement of a run: what `store.matrix.Matrix` is to whoever is below it."""
+
+    experiment: Experiment
+    edit_models: tuple[Identity, ...]
+    judges: tuple[AskedJudge, ...]
+    replies: list[list[Reply]]
+
+    @property
+    def samples(self) -> Sequence[Sample]: ...
+
+    @property
+    def cells(self) -> CellNumbers: ...
+
+    @property
+    def edits(self) -> list[Edit]: ...
+
+    @property
+    def origins(self) -> Earlier: ...
+
+    @property
+    def references(self) -> Kept: ...
+
+    @property
+    def design(self) -> OpenRounds: ...
+
+    @property
+    def control_steps(self) -> OpenSteps: ...
+
+    def edit_parts(self, number: int) -> tuple[Identity, int, Sample]: ...
+
+    def sample_of(self, subject: int) -> Sample: ...
+
+    def picture(self, number: int) -> Edit: ...
+
+    def given(self, subject: int) -> dict[str, Shown]: ...
+
+    def names_of(self, subject: int) -> tuple[str, str]: ...
+
+    def question(self, cell: int) -> Question: ...
+
+    def judgement(self, number: int) -> Judgement: ...
+
+    def rows(self, kind: str) -> Iterator[Judgement]: ...
+
+    def is_open(self, subject: int) -> bool: ...
+
+    def new_edit(self, number: int) -> Edit: ...
+
+    def set_edit(self, number: int, edit: Edit) -> list[Judgement]: ...
+
+
 class Kind:
     """A kind of subject. Its methods take the number of one."""
 
@@ -73,52 +186,56 @@ class Kind:
     """True if no device loads a judge for its sake alone."""
     repeated = True
     """Whether judges are asked as often as `evaluation.repeats` says; else once."""
+    before_edits = False
+    """True for a sample before there is an edit: edits that are told what is said of it wait for that."""
 
     def unfold(self, experiment: Experiment) -> Iterable[Subject]:
         """Returns all subjects of this kind that an experiment has, in order."""
         raise NotImplementedError
 
-    def edits(self, cells: Cells, number: int) -> tuple[int, ...]:
+    def edits(self, cells: CellNumbers, number: int) -> tuple[int, ...]:
         """Returns the edits that it is about, whether they were made or kept."""
         return ()
 
-    def shown(self, matrix: Matrix, number: int) -> tuple[int, ...]:
+    def shown(self, matrix: MatrixState, number: int) -> tuple[int, ...]:
         """Returns the edits whose pictures a question about it can show; in place of a kept one, the edit it is."""
         return tuple(map(matrix.references.edit, self.edits(matrix.cells, number)))
 
-    def waits_for(self, matrix: Matrix, number: int) -> tuple[int, ...]:
+    def waits_for(self, matrix: MatrixState, number: int) -> tuple[int, ...]:
         """Returns the edits that come before it."""
         return self.shown(matrix, number)
 
-    def pictures(self, matrix: Matrix, number: int) -> dict[str, Shown]:
+    def pictures(self, matrix: MatrixState, number: int) -> dict[str, Shown]:
         """Returns all pictures that a question about it can show, by name; no `edit` if that was not made."""
         raise NotImplementedError
 
-    def in_key(self, matrix: Matrix, cell: int, asked: SampleQuestion, pictures: Mapping[str, str]) -> tuple[str, str]:
+    def in_key(
+        self, matrix: MatrixState, cell: int, asked: SampleQuestion, pictures: Mapping[str, str]
+    ) -> tuple[str, str]:
         """Returns its part of the key of a cell: the digest of what is asked, and the pixels it is asked about."""
         about = asked.digest(matrix.cells.cell(cell)[1])
         if asked.varies:
             about = asked_digest(matrix.question(cell), {**pictures, "edit": "edit"})
         return about, pictures.get("edit", "") if asked.shows_edit else ""
 
-    def names(self, matrix: Matrix, number: int) -> tuple[str, str]:
+    def names(self, matrix: MatrixState, number: int) -> tuple[str, str]:
         """Returns the edit model under which it stands, and the other one if it is of two."""
         raise NotImplementedError
 
-    def company(self, matrix: Matrix, number: int, batch_of: Sequence[int]) -> Hashable:
+    def company(self, matrix: MatrixState, number: int, batch_of: Sequence[int]) -> Hashable:
         """Returns what subjects of this kind must share to be asked about in one batch; `batch_of` has the batch of
         each sample's edits, by the sample's index."""
         raise NotImplementedError
 
-    def open(self, matrix: Matrix) -> Sequence[int]:
+    def open(self, matrix: MatrixState) -> Sequence[int]:
         """Returns the numbers of those that are to be judged by now, in order."""
         return matrix.cells.of_kind(self.name)
 
-    def is_open(self, matrix: Matrix, number: int) -> bool:
+    def is_open(self, matrix: MatrixState, number: int) -> bool:
         """True if one is to be judged by now."""
         return True
 
-    def rows(self, matrix: Matrix) -> Iterator[Judgement]:
+    def rows(self, matrix: MatrixState) -> Iterator[Judgement]:
         """Yields every judgement of this kind."""
         for number in self.open(matrix):
             yield from map(matrix.judgement, matrix.cells.judgements_of(number))

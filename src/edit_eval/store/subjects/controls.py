@@ -6,19 +6,13 @@ from bisect import bisect_right
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
-from edit_eval.experiment import CONTROLS
+from edit_eval.experiment import CONTROLS, Experiment
 from edit_eval.records import CONTROL, Judgement, Status
 from edit_eval.scheduling.batches import spread
 from edit_eval.statistics.controls import ControlTest, is_final, means_by_model
 from edit_eval.statistics.series import Series
-from edit_eval.store.subjects.contract import Kind, Shown, Subject
-
-if TYPE_CHECKING:
-    from edit_eval.experiment import Experiment
-    from edit_eval.store.cells import Cells
-    from edit_eval.store.matrix import Matrix
+from edit_eval.store.subjects.contract import CellNumbers, Kind, MatrixState, Shown, Subject
 
 CONTROL_OF = "control_of"
 """In an experiment that grows, the fact of a control sample that names the sample it controls."""
@@ -46,14 +40,14 @@ class Controls(Kind):
                     for asked in [judges] if experiment.control_steps is None else [(judge,) for judge in judges]:
                         yield Subject(self.name, number, other=of, round=turn, shows=shows, judges=asked)
 
-    def edits(self, cells: Cells, number: int) -> tuple[int, ...]:
+    def edits(self, cells: CellNumbers, number: int) -> tuple[int, ...]:
         other = cells.subject(number).other
         return () if other is None else (cells.edit(0, 0, other),)
 
-    def waits_for(self, matrix: Matrix, number: int) -> tuple[int, ...]:
+    def waits_for(self, matrix: MatrixState, number: int) -> tuple[int, ...]:
         return *self.shown(matrix, number), matrix.cells.edit(0, 0, matrix.cells.sample(number))
 
-    def pictures(self, matrix: Matrix, number: int) -> dict[str, Shown]:
+    def pictures(self, matrix: MatrixState, number: int) -> dict[str, Shown]:
         shown, shows = matrix.given(number), matrix.cells.subject(number).shows
         if shows != "shuffled":
             maker, known = matrix.experiment.more_controls.get(shows, ("", ""))
@@ -61,20 +55,20 @@ class Controls(Kind):
         made = matrix.picture(self.edits(matrix.cells, number)[0])
         return {**shown, "edit": Shown.of(made)} if made.status is Status.OK else shown
 
-    def names(self, matrix: Matrix, number: int) -> tuple[str, str]:
+    def names(self, matrix: MatrixState, number: int) -> tuple[str, str]:
         return f"{CONTROL}{matrix.cells.subject(number).shows}", ""
 
-    def company(self, matrix: Matrix, number: int, batch_of: Sequence[int]) -> Hashable:
+    def company(self, matrix: MatrixState, number: int, batch_of: Sequence[int]) -> Hashable:
         of = matrix.cells.subject(number)
         return of.round, of.shows, matrix.sample_of(number).category
 
-    def open(self, matrix: Matrix) -> Sequence[int]:
+    def open(self, matrix: MatrixState) -> Sequence[int]:
         return matrix.control_steps.open
 
-    def is_open(self, matrix: Matrix, number: int) -> bool:
+    def is_open(self, matrix: MatrixState, number: int) -> bool:
         return matrix.control_steps.is_open(number)
 
-    def rows(self, matrix: Matrix) -> Iterator[Judgement]:
+    def rows(self, matrix: MatrixState) -> Iterator[Judgement]:
         """Yields every judgement of a control; in an experiment that grows, under the sample that it controls."""
         yield from super().rows(matrix)
         there = {sample.id for sample in matrix.samples} if matrix.experiment.grows else set[str]()
@@ -113,12 +107,12 @@ class Steps:
     below edits. This depends on replies alone, and on those of samples with controls, which are in one shard.
     """
 
-    def __init__(self, matrix: Matrix) -> None:
+    def __init__(self, matrix: MatrixState) -> None:
         self._matrix = matrix
         self._steps: dict[tuple[int, str], int] = {}
         """For each judge's kind of control, the steps that are open."""
         self.open: Sequence[int] = ()
-        """Numbers of the controls that are to be judged by now."""
+        """CellNumbers of the controls that are to be judged by now."""
         self._open = frozenset[int]()
         self._begin()
 

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
+from edit_eval.experiment import Experiment
 from edit_eval.records import CONTROL, Judgement, Status
-from edit_eval.store.subjects.contract import Kind, Shown, Subject
-
-if TYPE_CHECKING:
-    from edit_eval.experiment import Experiment
-    from edit_eval.store.cells import Cells
-    from edit_eval.store.matrix import Matrix
+from edit_eval.store.subjects.contract import CellNumbers, Kind, MatrixState, Shown, Subject
 
 
 class Edits(Kind):
@@ -22,27 +17,27 @@ class Edits(Kind):
     def unfold(self, experiment: Experiment) -> Iterable[Subject]:
         return ()
 
-    def edits(self, cells: Cells, number: int) -> tuple[int, ...]:
+    def edits(self, cells: CellNumbers, number: int) -> tuple[int, ...]:
         return (number,)
 
-    def shown(self, matrix: Matrix, number: int) -> tuple[int, ...]:
-        before = matrix.last(number) if matrix.experiment.shows_earlier else matrix.predecessor(number)
+    def shown(self, matrix: MatrixState, number: int) -> tuple[int, ...]:
+        before = matrix.origins.last(number) if matrix.experiment.shows_earlier else matrix.origins.predecessor(number)
         made = matrix.references.edit(number)
         return (made,) if before is None else (matrix.references.edit(before), made)
 
-    def pictures(self, matrix: Matrix, number: int) -> dict[str, Shown]:
+    def pictures(self, matrix: MatrixState, number: int) -> dict[str, Shown]:
         shown, made = matrix.given(number), matrix.picture(number)
         return {**shown, "edit": Shown.of(made)} if made.status is Status.OK else shown
 
-    def names(self, matrix: Matrix, number: int) -> tuple[str, str]:
+    def names(self, matrix: MatrixState, number: int) -> tuple[str, str]:
         if matrix.experiment.grows and (which := matrix.experiment.control_kind(matrix.sample_of(number))):
             return f"{CONTROL}{which}", ""
         return matrix.edit_models[matrix.cells.edit_parts(number)[0]].name, ""
 
-    def company(self, matrix: Matrix, number: int, batch_of: Sequence[int]) -> Hashable:
+    def company(self, matrix: MatrixState, number: int, batch_of: Sequence[int]) -> Hashable:
         return batch_of[matrix.sample_of(number).index]
 
-    def rows(self, matrix: Matrix) -> Iterator[Judgement]:
+    def rows(self, matrix: MatrixState) -> Iterator[Judgement]:
         """Yields by edit model, edit seed, judge, repeat, sample; none of controls, and none beside the filters."""
         experiment, cells = matrix.experiment, matrix.cells
         own = [

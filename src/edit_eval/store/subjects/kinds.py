@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from functools import cache
+
+from edit_eval.config.components import named, names
 from edit_eval.store.subjects.battles import Battles
 from edit_eval.store.subjects.contract import Kind
 from edit_eval.store.subjects.controls import Controls
 from edit_eval.store.subjects.edits import Edits
-from edit_eval.store.subjects.rewritings import Rewritings
 
 EDITS = Edits()
-KINDS: dict[str, Kind] = {kind.name: kind for kind in (EDITS, Controls(), Rewritings(), Battles())}
+
+
+@cache
+def kinds() -> dict[str, Kind]:
+    """Returns all kinds by name, those of guests before battles."""
+    guests: list[Kind] = [named("subject", name)() for name in names("subject")]
+    return {kind.name: kind for kind in (EDITS, Controls(), *guests, Battles())}

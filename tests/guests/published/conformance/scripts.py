@@ -29,9 +29,9 @@ from typing import Any
 
 from PIL import Image
 
-sys.path.insert(0, str(Path(__file__).parent))
-from replies import RISE, SETS, Edit, Set, sizes_of_pictures
-from stand_ins import (
+sys.path.insert(0, str(Path(__file__).parents[3]))
+from guests.published.conformance.replies import RISE, SETS, Edit, Set, sizes_of_pictures
+from guests.published.conformance.stand_ins import (
     STOPS,
     Anything,
     Counted,
@@ -46,6 +46,12 @@ from stand_ins import (
 
 VARIABLE = "EDIT_EVAL_AUTHORS"
 ROWS = Path(__file__).parent / "rows"
+
+
+def module_of(name: str) -> Any:
+    """A module of theirs, of which no type checker knows what it has."""
+    return importlib.import_module(name)
+
 
 REPOSITORIES: Mapping[str, tuple[str, str]] = {
     "viescore": ("stepfun-ai/Step1X-Edit", "570eba6ebda0c45c013983a483afbf2fd12bfcbc"),
@@ -78,6 +84,8 @@ def viescore(one: Set) -> Numbers:
     counted = Counted()
 
     class Model:
+        about: str
+
         def __init__(self, *values: Any, **named: Any) -> None:
             self.use_encode = False
 
@@ -97,8 +105,8 @@ def viescore(one: Set) -> Numbers:
         with theirs(path, **stubs), guesses(guess), tempfile.TemporaryDirectory() as results:
             os.chdir(path)
             sys.path.insert(0, str(path / "viescore"))
-            judge, means = importlib.import_module("test_gedit_score"), importlib.import_module("calculate_statistics")
-            vie = importlib.import_module("viescore").VIEScore(backbone="gpt4o", task="tie")
+            judge, means = module_of("test_gedit_score"), module_of("calculate_statistics")
+            vie = module_of("viescore").VIEScore(backbone="gpt4o", task="tie")
             judge.save_path, judge.megfile = results, types.SimpleNamespace(smart_open=lambda *_: None)
             judge.Image = types.SimpleNamespace(open=lambda *_: PICTURE)
             means.GROUPS = groups
@@ -125,7 +133,7 @@ def viescore(one: Set) -> Numbers:
 def imgedit(one: Set) -> Numbers:
     def run() -> Mapping[str, Any]:
         with theirs(folder_of("imgedit") / "Benchmark/Basic"):
-            first, second = importlib.import_module("step1_get_avgscore"), importlib.import_module("step2_typescore")
+            first, second = module_of("step1_get_avgscore"), module_of("step2_typescore")
             replies = {}
             for edit in one["edits"]:
                 reply = next(iter(edit["said"].values())) if edit["said"] is not None else None
@@ -192,14 +200,14 @@ def kris(one: Set) -> Numbers:
             argv = ("--results_dir", str(results), "--models", "m", "--max_workers", "1")
             with theirs(path, argv=argv, openai=stub("openai"), prompts=prompts):
                 for script in ("common", "knowledge", "temporal_prediction", "multi_element", "view_change"):
-                    module = importlib.import_module(f"metrics_{script}")
+                    module = module_of(f"metrics_{script}")
                     module.BENCH_DIR, module.encode_image_to_base64 = str(bench), lambda path: str(path)
                     for name in [
                         name for name in vars(module) if name.startswith("evaluate_") and name.endswith("with_gpt")
                     ]:
                         setattr(module, name, judge)
                     next(run for name, run in vars(module).items() if name.startswith("run_"))()
-                summary = importlib.import_module("summarize")
+                summary = module_of("summarize")
                 _, _, levels, overall = summary.summarize_benchmark_scores_with_normalization(str(results / "m"))
             found = {name.partition(" ")[0].lower(): of["AVG"] for name, of in levels.items()}
             return found | {"Overall": overall.get("AVG")}
@@ -227,12 +235,12 @@ def risebench(one: Set) -> Numbers:
 
     def run() -> Mapping[str, Any]:
         with tempfile.TemporaryDirectory() as place, theirs(folder_of("risebench")):
-            return _rise(importlib.import_module("gpt_eval"), Path(place), rows, judged, [])
+            return _rise(module_of("gpt_eval"), Path(place), rows, judged, [])
 
     return numbers_of(["Accuracy", "Score"], run)
 
 
-def _rise(module: types.ModuleType, place: Path, rows: Any, judged: Any, more: list[str]) -> Mapping[str, Any]:
+def _rise(module: Any, place: Path, rows: Any, judged: Any, more: list[str]) -> Mapping[str, Any]:
     os.chdir(place)
     (place / "out").mkdir()
     (place / "data.json").write_text(json.dumps(rows))
@@ -259,7 +267,7 @@ def unireditbench(one: Set) -> Numbers:
     def run() -> Mapping[str, Any]:
         path = folder_of("unireditbench") / "eval"
         with tempfile.TemporaryDirectory() as place, theirs(path, openai=stub("openai")):
-            return _rise(importlib.import_module("gpt_eval_uniredit"), Path(place), rows, judged, ["--input", "in"])
+            return _rise(module_of("gpt_eval_uniredit"), Path(place), rows, judged, ["--input", "in"])
 
     return numbers_of(["Accuracy", "Score"], run)
 
@@ -303,7 +311,7 @@ def magicbrush(one: Set) -> Numbers:
                     for name in names:
                         picture(*edit["edit"]).save(made / session / name)
                 picture(*edit["reference"]).save(right / session / f"{session}-output{turn}.png")
-            module = importlib.import_module("image_eval")
+            module = module_of("image_eval")
             args = types.SimpleNamespace(generated_path=str(made), gt_path=str(right))
             _, final = module.load_data(args)
             return {"L1": module.eval_distance(final, "l1"), "L2": module.eval_distance(final, "l2")}
@@ -351,7 +359,7 @@ def wiseedit(one: Set) -> Numbers:
                     for language in ("en", "cn"):
                         (results / "m" / subset / language).mkdir(parents=True, exist_ok=True)
                         (results / "m" / subset / language / f"{idx}.png").write_bytes(b"-")
-            runner, reader = importlib.import_module("run_eval"), importlib.import_module("Evaluation.evaluation_utils")
+            runner, reader = module_of("run_eval"), module_of("Evaluation.evaluation_utils")
             reader.encode_image_to_base64, reader.init_client = lambda path: path, lambda *_: Client()
             reader.get_metric_prompt = lambda metric, several=False: metric
             for subset, rows in found.items():
@@ -364,7 +372,7 @@ def wiseedit(one: Set) -> Numbers:
                     str(file), 1, "judge", "", "", "m", str(results / "m"), str(scores / "m"), str(data)
                 )
             (scores / "m").mkdir(parents=True, exist_ok=True)
-            means = importlib.import_module("statistic")
+            means = module_of("statistic")
             subsets = means.list_base_subsets_by_category(str(data))
             summary = means.summarize_one_model_by_category("m", subsets, str(data), str(scores))
             of_task = {
@@ -383,8 +391,7 @@ def omnicontext(one: Set) -> Numbers:
         stubs = {"datasets": stub("datasets"), "megfile": stub("megfile"), "omnicontext__openai_util": util}
         with theirs(folder_of("omnicontext"), **stubs), guesses(guess):
             module, scorer = (
-                importlib.import_module(f"omnicontext.{name}")
-                for name in ("test_omnicontext_score", "omnicontext_score")
+                module_of(f"omnicontext.{name}") for name in ("test_omnicontext_score", "omnicontext_score")
             )
             module.Image = types.SimpleNamespace(open=lambda path: PICTURE)
             lines: dict[str, list[Any]] = {}
@@ -416,7 +423,7 @@ def omnicontext(one: Set) -> Numbers:
                 }
                 item |= {"output_image_path": "x", "task_type": edit["category"]}
                 lines.setdefault(edit["category"], []).append(module.process_single_item(item, judge))
-            means = importlib.import_module("omnicontext.calculate_statistics")
+            means = module_of("omnicontext.calculate_statistics")
             import numpy
 
             found = means.analyze_scores(lines, "en")
@@ -553,7 +560,7 @@ def msebench(one: Set) -> Numbers:
             with theirs(path, argv=argv, **stubs):
                 os.chdir(place)
                 os.environ.setdefault("OPENAI_API_KEY", "none")
-                module = importlib.import_module("compute_score")
+                module = module_of("compute_score")
                 module.multiprocessing = types.SimpleNamespace(Pool=Pool)
                 module.main()
             with open(f"{place}/tmp_data/csv/r.json.csv") as file:
@@ -592,7 +599,7 @@ def picabench(one: Set) -> Numbers:
                 return types.SimpleNamespace(output_text=reply)
 
         with theirs(folder_of("picabench"), openai=stub("openai", OpenAI=Client)):
-            module = importlib.import_module("PicaEval_gpt")
+            module = module_of("PicaEval_gpt")
             module.create_visualization_and_question = lambda path, pair, *_: (pair["question"], "")
             module.load_image_base64 = lambda *_: ""
             args = types.SimpleNamespace(
@@ -613,13 +620,13 @@ def genarena(one: Set) -> Numbers:
 
     def run() -> Mapping[str, Any]:
         package = stub("genarena")
-        package.__path__ = [str(path / "genarena")]  # type: ignore[attr-defined]
+        package.__path__ = [str(path / "genarena")]
         stubs = {"genarena": package, "genarena__data": stub("genarena.data"), "genarena__vlm": stub("genarena.vlm")}
         with theirs(path, **stubs):
-            battle = importlib.import_module("genarena.battle")
-            prompts = importlib.import_module("genarena.prompts.mmrb2")
+            battle = module_of("genarena.battle")
+            prompts = module_of("genarena.prompts.mmrb2")
             prompts.build_prompt = lambda **shown: shown
-            rating = importlib.import_module("genarena.bt_elo")
+            rating = module_of("genarena.bt_elo")
             fought = []
             for edit in one["edits"]:
                 if edit["said"] is None:
@@ -651,7 +658,7 @@ def geditbench_v2(one: Set) -> Numbers:
 
     def run() -> Mapping[str, Any]:
         pipes = stub("pipes", BasePipe=object, PIPE_REGISTRY=Registry())
-        pipes.__path__ = [str(path / "autopipeline/components/modules")]  # type: ignore[attr-defined]
+        pipes.__path__ = [str(path / "autopipeline/components/modules")]
         log = stub("common_utils.logging_util", get_logger=lambda: Anything())
         stubs = {
             "autopipeline": stub("autopipeline"),
@@ -663,11 +670,11 @@ def geditbench_v2(one: Set) -> Numbers:
             "common_utils__logging_util": log,
         }
         with theirs(path, **stubs):
-            judging = importlib.import_module("autopipeline.components.modules.judge")
-            schemas = importlib.import_module("schemas.pipeline_io")
-            reading = importlib.import_module("common_utils.json_util")
-            pairing = importlib.import_module("common_utils.pairwise")
-            rating = importlib.import_module("common_utils.elo_score")
+            judging = module_of("autopipeline.components.modules.judge")
+            schemas = module_of("schemas.pipeline_io")
+            reading = module_of("common_utils.json_util")
+            pairing = module_of("common_utils.pairwise")
+            rating = module_of("common_utils.elo_score")
             data: list[list[Any]] = []
             for question in questions:
                 data.append([])

@@ -28,12 +28,12 @@ class Guessed(BaseException):
     """A script draws a random number."""
 
 
-def stub(name: str, **members: Any) -> types.ModuleType:
+def stub(name: str, **members: Any) -> Any:
     """Returns a module of which every name exists."""
     module = types.ModuleType(name)
     module.__dict__.update(members)
-    module.__path__ = []  # type: ignore[attr-defined]
-    module.__getattr__ = lambda member: Anything if not member.startswith("__") else raising(AttributeError(member))  # type: ignore[method-assign]
+    module.__path__ = []
+    module.__getattr__ = lambda member: Anything if not member.startswith("__") else raising(AttributeError(member))
     return module
 
 
@@ -82,7 +82,7 @@ def _is_theirs(module: Any, path: Path) -> bool:
 def guesses(number: int | None) -> Iterator[None]:
     """Makes their guesses this number; None raises `Guessed`."""
     real = random.randint
-    random.randint = lambda low, high: raising(Guessed()) if number is None else number  # type: ignore[assignment]
+    random.randint = lambda low, high: raising(Guessed()) if number is None else number
     try:
         yield
     finally:

@@ -23,7 +23,7 @@ Metrics that benchmarks report, each a judge of its own:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -205,10 +205,10 @@ def _middle(picture: Image, short: int, side: int) -> Image:
     return picture.resize((width, height), Images.Resampling.BICUBIC).crop((left, top, left + side, top + side))
 
 
-def _needed(report: Any, model: Any) -> dict[str, Any]:
-    """Returns missing weights without the unused pooler, which DINO's files lack."""
+def _needed(report: Mapping[str, Any], model: Any) -> Mapping[str, Any]:
+    """Returns what loading reports; of missing weights all but the unused pooler, which DINO's files lack."""
     if hasattr(model, "get_image_features"):
-        return dict(report)
+        return report
     missing = [key for key in report.get("missing_keys") or () if not key.startswith("pooler.")]
     return {**report, "missing_keys": missing}
 

@@ -20,6 +20,8 @@ from functools import wraps
 from itertools import chain, pairwise
 from typing import Any, TypedDict
 
+from edit_eval.json_values import Unchecked
+
 FAULTS = ("neighbour", "killed", "memory", "silent")
 """What may be planted: another process takes the card's memory while an edit is made; the worker is killed; memory runs
 out in a judge's batch; the card stops answering."""
@@ -74,7 +76,7 @@ class Mark(TypedDict, total=False):
 class Rehearsed:
     """The model, as its worker sees it."""
 
-    def __init__(self, values: dict[str, Any]) -> None:
+    def __init__(self, values: Unchecked) -> None:
         """Takes `class_path`, `path` and `parameters` of the model, `model` (its key), `fill`, `marks` (the file), and
         `faults` (a folder for those that are done, and the names of those to plant)."""
         from edit_eval.workers.model_class import find_class, make_parameters

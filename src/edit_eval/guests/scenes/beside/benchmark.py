@@ -15,6 +15,7 @@ from PIL import Image, PngImagePlugin
 
 from edit_eval.benchmarks.source_cache import FULL
 from edit_eval.errors import ConfigurationError, PictureError, Stopped
+from edit_eval.files.user_cache import cache_folder
 from edit_eval.guests.scenes.beside.drawing import draw
 from edit_eval.guests.scenes.beside.edits import apply
 from edit_eval.guests.scenes.beside.language import LANGUAGES, describe, rationale, write
@@ -22,7 +23,6 @@ from edit_eval.guests.scenes.beside.scenarios import category_of, plan
 from edit_eval.guests.scenes.beside.scene import TEXT_KEY, Scene
 from edit_eval.pictures import read_picture, write_durably
 from edit_eval.records import Picture, Sample
-from edit_eval.user_cache import cache_folder
 
 EXAMPLE = (512, 384)
 """Pixels of the scene that a judge is tried with before a run."""

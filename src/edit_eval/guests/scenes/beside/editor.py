@@ -32,6 +32,7 @@ from edit_eval.guests.scenes.beside.edits import Edit, Reference, apply
 from edit_eval.guests.scenes.beside.language import read
 from edit_eval.guests.scenes.beside.pen import COLOURS, Camera, beyond_horizon, light_of, minus, mix, union
 from edit_eval.guests.scenes.beside.scene import Scene, Thing, scene_of
+from edit_eval.text import Text
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -75,6 +76,11 @@ class SceneEditor:
 
     def __init__(self, parameters: Parameters) -> None:
         self._parameters = parameters
+
+    @staticmethod
+    def duration_anywhere(parameters: Parameters) -> tuple[float, float, str]:
+        """Returns what a plan assumes."""
+        return 0.5, 0.2 + parameters.seconds, Text("the built-in models on one CPU core")
 
     def load(self, devices: Sequence[str]) -> None:
         """Nothing to load; any device will do."""

@@ -32,6 +32,7 @@ from edit_eval.guests.scenes.beside.pen import beyond_horizon, binary, minus, un
 from edit_eval.guests.scenes.beside.scene import Scene, scene_of
 from edit_eval.judges.contract import JudgeRequest
 from edit_eval.records import Reply
+from edit_eval.text import Text
 
 NAME = "scene_judge"
 TWO = ("A", "B")
@@ -147,6 +148,11 @@ class SceneJudge:
 
     def __init__(self, parameters: Parameters) -> None:
         self._parameters = parameters
+
+    @staticmethod
+    def duration_anywhere(parameters: Parameters) -> tuple[float, float, str]:
+        """Returns what a plan assumes."""
+        return 0.5, 0.2 + parameters.seconds, Text("the built-in models on one CPU core")
 
     def load(self, devices: Sequence[str]) -> None:
         """Nothing to load; any device will do."""

@@ -10,11 +10,12 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from edit_eval.benchmarks.contract import AUDIT, CATEGORIES
 from edit_eval.benchmarks.source_cache import FULL
 from edit_eval.errors import ConfigurationError, Stopped
+from edit_eval.files.user_cache import cache_folder
 from edit_eval.guests.scenes.beside import scenarios
 from edit_eval.guests.scenes.beside.benchmark import drawing_digest, lay_down
 from edit_eval.guests.scenes.beside.edits import Edit, apply
@@ -31,10 +32,8 @@ from edit_eval.guests.scenes.beside.rungs import (
     recipe_png,
 )
 from edit_eval.guests.scenes.beside.scenarios import SCENARIOS, PlannedScene, Scenario, Stage
-from edit_eval.json_values import JsonObject
 from edit_eval.pictures import write_durably
 from edit_eval.records import Picture, Sample
-from edit_eval.user_cache import cache_folder
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -287,14 +286,8 @@ class _Shower(NamedTuple):
     def says(self, edit: Edit, language: str) -> str:
         return write(edit, language, self.number)
 
-    def fact(self, rung: Rung, view: str, against: Rung | None) -> JsonObject:
-        fact: JsonObject = {
-            "scene": self.name,
-            "rung": rung.name,
-            "axis": rung.axis,
-            "view": view,
-            "disputed": rung.disputed,
-        }
+    def fact(self, rung: Rung, view: str, against: Rung | None) -> dict[str, Any]:
+        fact = {"scene": self.name, "rung": rung.name, "axis": rung.axis, "view": view, "disputed": rung.disputed}
         if against is not None:
             fact |= {"other": against.name, "axis": rung.axis or against.axis}
             fact["disputed"] = rung.disputed or against.disputed

@@ -13,7 +13,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from PIL import Image, ImageChops, ImageDraw, ImageFont, ImageStat, PngImagePlugin
 
@@ -22,7 +22,6 @@ from edit_eval.guests.scenes.beside.drawing import draw
 from edit_eval.guests.scenes.beside.edits import Edit, Reference, alike, apply, refer, resolve, twins
 from edit_eval.guests.scenes.beside.language import read, write
 from edit_eval.guests.scenes.beside.scene import WORDS, Scene, Thing
-from edit_eval.json_values import Unchecked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -68,7 +67,7 @@ class Recipe:
     def from_json(cls, text: str) -> Recipe:
         """Raises `ValueError` for a text that is no recipe."""
         try:
-            plain: Unchecked = json.loads(text)
+            plain: dict[str, Any] = json.loads(text)
             scenes = {
                 name: None if plain[name] is None else Scene.from_json(json.dumps(plain[name]))
                 for name in ("scene", "over", "shadows_of")

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from edit_eval.errors import ModelError
-from edit_eval.json_values import Unchecked
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -171,7 +170,7 @@ class Scene:
     def from_json(text: str) -> Scene:
         """Raises `ValueError` for a text that is no scene."""
         try:
-            data: Unchecked = json.loads(text)
+            data: dict[str, Any] = json.loads(text)
             things = tuple(Thing(**{**thing, "features": tuple(thing["features"])}) for thing in data.pop("things"))
             scene = Scene(**data, things=things)
             unknown = [thing.kind for thing in things if thing.kind not in FORMS]

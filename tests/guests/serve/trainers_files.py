@@ -1,6 +1,6 @@
 """Trainers' own files, at one commit each: the clients that a service's doors are for. None is part of this project.
 
-    python tests/trainers_files.py [FOLDER]
+    python tests/guests/serve/trainers_files.py [FOLDER]
 
 puts them into the user's cache, from GitHub or from the git repositories in FOLDER (each as OWNER+NAME, its git
 directory in it or itself). `EDIT_EVAL_AUTHORS=FOLDER` does so while tests run. A file is taken by its digest only.

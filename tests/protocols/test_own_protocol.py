@@ -13,14 +13,13 @@ import pytest
 import yaml
 
 from edit_eval import evaluate
-from edit_eval.comparing import compare
 from edit_eval.errors import RunDirectoryError
 from edit_eval.judges.answers import LEAST_MASS
 from edit_eval.records import Status
-from edit_eval.run import Run
+from edit_eval.run import Run, compare
 from faults.faulty_runs import Ears, lines
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def configuration(folder: Path, protocol: Path | None = None, **more: Any) -> dict[str, Any]:
@@ -99,8 +98,8 @@ def test_controls_are_judged_and_counted_apart(made: Run) -> None:
     assert {one.status for one in made.results.controls} == {Status.OK}
     judges = made.summary.controls.judges
     assert len(judges) == 1
-    kinds = next(iter(judges.values())).kinds
-    assert {kind: block.n for kind, block in kinds.items()} == {"source": 4, "blank": 4, "shuffled": 4}
+    blocks = next(iter(judges.values())).kinds
+    assert {kind: block.n for kind, block in blocks.items()} == {"source": 4, "blank": 4, "shuffled": 4}
     assert made.summary.coverage.total == 16
 
 
@@ -109,7 +108,7 @@ import os, sys, json
 from pathlib import Path
 sys.path.insert(0, sys.argv[3])
 import edit_eval.execution.engine.recorder as recorder
-from test_own_protocol import configuration
+from protocols.test_own_protocol import configuration
 from edit_eval import evaluate
 from faults.faulty_runs import Ears
 kept, left = recorder.Recorder._answered, [int(sys.argv[2])]
@@ -127,7 +126,7 @@ evaluate(configuration(folder), run_dir=folder / "run", report=False, spectator=
 def test_killed_and_resumed_it_is_what_it_was(made: Run, tmp_path: Path) -> None:
     replies = 70
     path = os.pathsep.join([str(EXAMPLES.parent / "src"), *filter(None, [os.environ.get("PYTHONPATH")])])
-    command = [sys.executable, "-c", KILLED, str(tmp_path), str(replies), str(Path(__file__).parent)]
+    command = [sys.executable, "-c", KILLED, str(tmp_path), str(replies), str(Path(__file__).parents[1])]
     killed = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, timeout=240)
     assert killed.returncode == -9, killed.stderr.decode()
     before = len(lines(tmp_path / "run", "replies"))

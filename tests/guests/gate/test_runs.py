@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from edit_eval import cli, evaluate
-from edit_eval.comparing import compare
-from edit_eval.run import Run
+from edit_eval.run import Run, compare
 from small_benchmark import sample_id, write_benchmark
 
 COUNT, FAILED = 60, 23

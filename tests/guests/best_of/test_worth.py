@@ -26,15 +26,15 @@ from edit_eval.guests.best_of.worth import (
     best_of,
     by_lot,
     chances,
-    instrument,
+    rater,
     sizes_of,
 )
 from edit_eval.records import Edit, Judgement, Picture, Reading, Results, Sample, Scale, Scoring, Status
 from edit_eval.reporting.analyses import ChartStyle
 from edit_eval.reporting.page.documents import write_document
 from edit_eval.reporting.table import Line, markdown_sheet
-from edit_eval.statistics.instruments import Instrument, Item, as_one
-from edit_eval.statistics.people import Rating
+from edit_eval.statistics.raters import Item, Rater, as_one
+from edit_eval.statistics.votes import Rating
 from late_imports import Late
 
 integrate, stats = Late("scipy.integrate"), Late("scipy.stats")
@@ -111,15 +111,15 @@ def run_of(failed: Mapping[str, Sequence[bool]], *, images: Sequence[int] | None
     )
 
 
-def said(name: str, scores: Mapping[str, Sequence[Sequence[float]]], scale: Scale = OPEN) -> Instrument:
-    """What an instrument says of each sample's edits: a list of repeats for each, empty where it says nothing."""
+def said(name: str, scores: Mapping[str, Sequence[Sequence[float]]], scale: Scale = OPEN) -> Rater:
+    """What a rater says of each sample's edits: a list of repeats for each, empty where it says nothing."""
     answers = {
         Item("painter", sample, seed): some
         for sample, of_sample in scores.items()
         for seed, some in enumerate(of_sample)
         if some
     }
-    return Instrument(name, "asked", "score", scale, answers)
+    return Rater(name, "asked", "score", scale, answers)
 
 
 def test_failed_unscored_and_unreported_edits_are_what_they_are() -> None:
@@ -211,7 +211,7 @@ def judged(**judges: Mapping[str, Any]) -> Results:
 
 def test_the_same_judge_is_refused_and_one_of_its_family_named() -> None:
     run = judged(small=JUDGE, again=JUDGE, large=LARGER, gemma=OTHER)
-    by = {name: instrument(run, name) for name in run.judges}
+    by = {name: rater(run, name) for name in run.judges}
     for other in ("small", "again"):
         with pytest.raises(ConfigurationError, match="cannot both choose and report"):
             best_of(run, by["small"], by[other])
@@ -231,7 +231,7 @@ def test_the_same_judge_is_refused_and_one_of_its_family_named() -> None:
 
 def test_choosing_costs_answers_seconds_and_tokens() -> None:
     run = judged(small=JUDGE, gemma=OTHER)
-    _, two = best_of(run, instrument(run, "small"), instrument(run, "gemma")).models[0].sizes
+    _, two = best_of(run, rater(run, "small"), rater(run, "gemma")).models[0].sizes
     assert (two.edits, two.readings, two.seconds) == (2, 4.0, 4.0)
     assert two.price == pytest.approx(2 * (1000 * 1 + 100 * 10) / 1e6)
 
@@ -239,7 +239,7 @@ def test_choosing_costs_answers_seconds_and_tokens() -> None:
 def test_people_choose_and_who_is_not_there_is_named() -> None:
     run = judged(small=JUDGE)
     ratings = [Rating(f"s{place}", "painter", place + seed, "anna", seed) for place in range(8) for seed in (0, 1)]
-    found = best_of(run, instrument(run, "people", ratings), instrument(run, "small"))
+    found = best_of(run, rater(run, "people", ratings), rater(run, "small"))
     assert found.models[0].sizes[1].own_gain == pytest.approx(0.5)
     for name, message in (
         ("people", "there are no votes"),
@@ -247,17 +247,17 @@ def test_people_choose_and_who_is_not_there_is_named() -> None:
         ("small/x", "no score 'x'"),
     ):
         with pytest.raises(ConfigurationError, match=message):
-            instrument(run, name)
+            rater(run, name)
     with pytest.raises(ConfigurationError, match="from 1 to 2"):
-        best_of(run, instrument(run, "people", ratings), instrument(run, "small"), [1, 4])
+        best_of(run, rater(run, "people", ratings), rater(run, "small"), [1, 4])
     alone = replace(run, edits=tuple(edit for edit in run.edits if edit.edit_seed == 0))
     with pytest.raises(ConfigurationError, match="one edit of each sample"):
-        best_of(alone, instrument(run, "people", ratings), instrument(run, "small"))
+        best_of(alone, rater(run, "people", ratings), rater(run, "small"))
 
 
 def test_what_is_drawn_is_what_was_found(tmp_path: Path) -> None:
     run = judged(small=JUDGE, gemma=OTHER)
-    found = best_of(run, instrument(run, "small"), instrument(run, "gemma"))
+    found = best_of(run, rater(run, "small"), rater(run, "gemma"))
     gained = found.models[0].sizes[1].gain
     assert f"{gained:+.2f}" in markdown_sheet(best_of_sheet(found), "en")
     written = {}
@@ -308,7 +308,7 @@ def there_of(size: int) -> dict[int, float]:
     }
 
 
-def drawn(chance: np.random.Generator, noise: float, images: int = 40) -> tuple[Results, Instrument, Instrument]:
+def drawn(chance: np.random.Generator, noise: float, images: int = 40) -> tuple[Results, Rater, Rater]:
     """Two samples of each picture with `EDITS` edits each; who chooses and who reports err independently, twice."""
     names = [f"s{place}" for place in range(2 * images)]
     places = [place // 2 for place in range(2 * images)]
@@ -369,7 +369,7 @@ def test_a_judge_whose_reliability_is_a_half_sees_twice_the_gain(samples: int) -
         )
         for name in ("chooses", "reports")
     ]
-    (model,) = best_of(run, *seen, [16]).models
+    (model,) = best_of(run, seen[0], seen[1], [16]).models
     best = model.sizes[-1]
     near = 6 / math.sqrt(samples)
     assert best.gain == pytest.approx(1.249, abs=near)

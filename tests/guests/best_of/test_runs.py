@@ -15,7 +15,7 @@ from edit_eval.reporting.page.page import page
 from edit_eval.run import Run
 from faults.faulty_runs import Ears
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ from PIL import Image
 
 from documents import plain
 from edit_eval import evaluate
+from edit_eval.config.components import describe
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Status
 from edit_eval.reporting.page.files import markdown
@@ -24,7 +25,7 @@ from edit_eval.store.run_directory import RunDirectory
 from faults.faulty_runs import Ears
 from small_matrix import matrix_of
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 ROUNDING = 0.03
 """A disc's colour has whole numbers."""
 
@@ -217,3 +218,13 @@ def test_what_cannot_be_is_refused(tmp_path: Path, change: dict[str, Any], messa
     configuration |= change
     with pytest.raises(ConfigurationError, match=message.replace("{", r"\{")):
         evaluate(configuration, run_dir=tmp_path / "run", report=False, spectator=Ears())
+
+
+def test_its_keys_are_described_and_its_judges_are_none_of_them() -> None:
+    described = {(one.kind, one.name): one for name in ("rounds", "rewrite") for one in describe(name)}
+    keys = {one.name: one for one in described["columns", "rounds"].parameters}
+    assert [*keys] == ["critic", "max", "from", "stop", "template"]
+    assert keys["critic"].required
+    assert (keys["stop"].type, keys["stop"].default) == ("float | None", "None")
+    assert all(one.doc for one in keys.values())
+    assert described["columns", "rewrite"].parameters == (), "below it stand judges, by the user's names"

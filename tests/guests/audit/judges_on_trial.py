@@ -14,7 +14,7 @@ from edit_eval.guests.scenes.beside.judge import assess, score
 from edit_eval.guests.scenes.beside.language import read
 from edit_eval.guests.scenes.beside.rungs import Recipe, drawn
 from edit_eval.guests.scenes.beside.scene import scene_of
-from ladder_results import Scores, Shown
+from guests.audit.ladder_results import Scores, Shown
 
 
 def changed(one: Shown) -> float:

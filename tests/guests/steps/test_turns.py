@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from edit_eval.guests.steps.changes import Turns, rounds, turns, turns_of
+from edit_eval.guests.steps.chains import turns_of
+from edit_eval.guests.steps.changes import Turns, rounds, turns
 from edit_eval.guests.steps.sheet import turns_sheet
 from edit_eval.records import Judgement, Results, Scale, Scoring, Status, Told
 from edit_eval.reporting.analyses import summary_of

@@ -58,7 +58,7 @@ BOX = {"x": 900.0, "y": 600.0, "width": 200.0, "height": 200.0}
 """Reaches outside of the canvas, 1024 x 683 pixels of a picture of 24 x 16."""
 PICA_ROW = {"physics_category": "Optics", "superficial_prompt": "Do it.", "edit_operation": "add"}
 ROW = {"instruction": "Do it.", "image": "1.png", "reference": "Done.", "subtask": "s"}
-CASES = {
+CASES: dict[str, tuple[Any, Any, Any, Any]] = {
     "imgedit": (
         {
             "basic_edit.json": {

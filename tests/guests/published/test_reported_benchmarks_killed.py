@@ -20,8 +20,8 @@ from PIL import Image
 from edit_eval import evaluate
 from edit_eval.records import Status
 from faults.faulty_runs import Ears, lines
+from guests.published.test_reported_benchmarks import CASES, ROW, write
 from late_imports import Late
-from test_reported_benchmarks import CASES, ROW, write
 
 pyarrow, parquet = Late("pyarrow"), Late("pyarrow.parquet")
 

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from service_at_work import Served
+from guests.serve.service_at_work import Served
 
 
 class Process(NamedTuple):
@@ -41,13 +41,13 @@ def ready(process: subprocess.Popen[str], token: str = "") -> Process:
     """Waits until all judges are loaded."""
     assert process.stderr is not None
     port = next(int(found[1]) for line in process.stderr if (found := re.search(r":(\d+)/\S*v1/score", line)))
-    served = Served(None, port)  # type: ignore[arg-type]
+    served = Served(None, port)
     until(lambda: served.get(f"/{token}/health".replace("//", "/")).status == 200)
     return Process(process, served)
 
 
 def until(true: object) -> None:
     end = time.monotonic() + 120
-    while not true():  # type: ignore[operator]
+    while not true():
         assert time.monotonic() < end
         time.sleep(0.02)

@@ -1,6 +1,6 @@
-"""Instruments: anything that answers questions about edits, a judge, a measure, recorded replies, or people.
+"""Raters: anything that answers questions about edits, a judge, a measure, recorded replies, or people.
 
-An instrument is its answers. This module describes one instrument: its answers, and whether the same question gets the
+A rater is its answers. This module describes one rater: its answers, and whether the same question gets the
 same answer again. Others compare two: `scores_apart`, `beside_votes`, `ordinal.alpha`, and the guest `agreement`.
 """
 
@@ -20,12 +20,12 @@ import numpy as np
 from edit_eval.judges.answers import LEAST_MASS
 from edit_eval.records import Edit, Judgement, Results, Scale, Status
 from edit_eval.statistics.intervals import FloatArray
-from edit_eval.statistics.people import Rating, Vote
 from edit_eval.statistics.series import gain, series_of
+from edit_eval.statistics.votes import Rating, Vote
 
 Given = Literal["asked", "measured", "recorded", "rated", "voted", "together"]
 """How answers were given: by a judge that was asked, one that measures, or one recorded elsewhere, by people who rate
-or vote; or by several instruments together."""
+or vote; or by several raters together."""
 _SHARE = Scale(lowest=0, highest=1)
 """Scale of answers about two edits: the first one's share."""
 _ENOUGH = 10
@@ -57,7 +57,7 @@ ByItem = Mapping[Item, float]
 
 
 @dataclass(frozen=True, eq=False)
-class Instrument:
+class Rater:
     """One judge or person, and all answers to one question."""
 
     name: str
@@ -67,9 +67,9 @@ class Instrument:
     """Name of the score; empty for people who did not name one."""
     scale: Scale
     answers: Mapping[Item, Sequence[float]]
-    """Answers on its scale: a judge's repeats, or the values of several instruments."""
-    raters: tuple[Instrument, ...] = ()
-    """The instruments combined in this one, if several."""
+    """Answers on its scale: a judge's repeats, or the values of several raters."""
+    raters: tuple[Rater, ...] = ()
+    """The raters combined in this one, if several."""
 
     @cached_property
     def values(self) -> dict[Item, float]:
@@ -78,16 +78,16 @@ class Instrument:
 
     @cached_property
     def upward(self) -> dict[Item, float]:
-        """The values, negated if lower is better: higher is better for all instruments."""
+        """The values, negated if lower is better: higher is better for all raters."""
         return {item: gain(self.scale) * value for item, value in self.values.items()}
 
     @cached_property
-    def others(self) -> tuple[Instrument, ...]:
+    def others(self) -> tuple[Rater, ...]:
         """For each of the raters, all others together."""
         every = self.raters
         return tuple(as_one(self.name, [one for one in every if one is not left]) for left in every)
 
-    def only(self, items: Container[Item]) -> Instrument:
+    def only(self, items: Container[Item]) -> Rater:
         """Returns its answers about these items."""
         return replace(self, answers={item: some for item, some in self.answers.items() if item in items})
 
@@ -101,7 +101,7 @@ def image_of(results: Results) -> Callable[[str], str]:
 # -- sources --
 
 
-def judges_of(results: Results, score: str | None = None) -> dict[str, Instrument]:
+def judges_of(results: Results, score: str | None = None) -> dict[str, Rater]:
     """Returns the judges of a run by their headlines, or those that give `score`; in the order of its edit models.
 
     Judges that are asked, that measure, and that replay recorded answers are all treated alike.
@@ -114,7 +114,7 @@ def judges_of(results: Results, score: str | None = None) -> dict[str, Instrumen
         if judgement.judge in series and (name := series[judgement.judge].score) in judgement.scores:
             answers[judgement.judge].setdefault(Item.of(judgement), []).append(judgement.scores[name])
     return {
-        judge: Instrument(
+        judge: Rater(
             judge,
             given.get(judge, "asked"),
             *series[judge],
@@ -142,27 +142,27 @@ def given_by(results: Results) -> dict[str, Given]:
     }
 
 
-def people_of(ratings: Iterable[Rating], score: str = "") -> Instrument:
+def people_of(ratings: Iterable[Rating], score: str = "") -> Rater:
     """Returns people who rated edits, together: the ratings that name this score, and those that name none."""
     by_rater: dict[str, dict[Item, list[float]]] = {}
     for rating in ratings:
         if rating.score_name in ("", score):
             by_rater.setdefault(rating.rater, {}).setdefault(Item.of(rating), []).append(rating.score)
-    raters = [Instrument(rater, "rated", score, Scale(), by_rater[rater]) for rater in sorted(by_rater)]
+    raters = [Rater(rater, "rated", score, Scale(), by_rater[rater]) for rater in sorted(by_rater)]
     return as_one("people", raters)
 
 
-def voters_of(votes: Iterable[Vote]) -> list[Instrument]:
+def voters_of(votes: Iterable[Vote]) -> list[Rater]:
     """Returns people who voted, one each: for two edits, the share that the first one gets, 0 to 1."""
     by_rater: dict[str, dict[Item, list[float]]] = {}
     for vote in votes:
         item = Item.of_two(vote.left, vote.right, vote.sample_id, vote.edit_seed)
         share = vote.left_gets if vote.left == item.edit_model else 1 - vote.left_gets
         by_rater.setdefault(vote.rater, {}).setdefault(item, []).append(share)
-    return [Instrument(rater, "voted", "", _SHARE, by_rater[rater]) for rater in sorted(by_rater)]
+    return [Rater(rater, "voted", "", _SHARE, by_rater[rater]) for rater in sorted(by_rater)]
 
 
-def comparers_of(results: Results) -> list[Instrument]:
+def comparers_of(results: Results) -> list[Rater]:
     """Returns the judges of a run that compare edits, by their headlines: as voters, over both orders."""
     found: dict[str, dict[Item, list[float]]] = {judge: {} for judge in results.battle_judges}
     for battle in results.battles:
@@ -170,10 +170,10 @@ def comparers_of(results: Results) -> list[Instrument]:
             item = Item.of_two(battle.edit_model, battle.other, battle.sample_id, battle.edit_seed)
             share = battle.score if battle.edit_model == item.edit_model else 1 - battle.score
             found[battle.judge].setdefault(item, []).append(share)
-    return [Instrument(judge, "asked", "", _SHARE, answers) for judge, answers in found.items()]
+    return [Rater(judge, "asked", "", _SHARE, answers) for judge, answers in found.items()]
 
 
-def as_voter(judge: Instrument) -> Instrument:
+def as_voter(judge: Rater) -> Rater:
     """Returns a judge of single edits as if it had voted on every two edits of a sample, for the one scored higher."""
     of_samples: dict[tuple[str, int], list[tuple[str, float]]] = {}
     for (model, sample, seed, _), value in judge.upward.items():
@@ -185,14 +185,14 @@ def as_voter(judge: Instrument) -> Instrument:
     return replace(judge, scale=_SHARE, answers=answers)
 
 
-def as_one(name: str, raters: Sequence[Instrument]) -> Instrument:
+def as_one(name: str, raters: Sequence[Rater]) -> Rater:
     """Combines several into one: its values are the means of theirs, each over those that have answered."""
     answers: dict[Item, list[float]] = {}
     for rater in raters:
         for item, value in rater.values.items():
             answers.setdefault(item, []).append(value)
     first = raters[0] if raters else None
-    return Instrument(
+    return Rater(
         name, "together", first.score if first else "", first.scale if first else Scale(), answers, tuple(raters)
     )
 

@@ -10,15 +10,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from edit_eval.config.identity import Identity, canonical_json
 from edit_eval.judges.answers import quoted
 from edit_eval.records import DECLINED, EDIT_LOST, NO_EDIT, Judgement, Sample, Scale, Status, Told
 from edit_eval.store.cells import edit_key, seed_of_edit, sources_of
-
-if TYPE_CHECKING:
-    from edit_eval.store.matrix import Matrix
+from edit_eval.store.subjects.contract import MatrixState
+from edit_eval.store.subjects.kinds import kinds
 
 OK, PENDING = Status.OK, Status.PENDING
 
@@ -26,7 +24,7 @@ OK, PENDING = Status.OK, Status.PENDING
 class Critiques:
     """Which edits of a matrix are told which judgement, and what becomes of them."""
 
-    def __init__(self, matrix: Matrix) -> None:
+    def __init__(self, matrix: MatrixState) -> None:
         self._matrix = matrix
         self.any = bool(matrix.experiment.told)
         """False if no edit is told anything."""
@@ -61,14 +59,15 @@ class Critiques:
             return None
         judge = next(place for place, judge in enumerate(self._matrix.judges) if judge.name == told.judge)
         before = self.before(edit)
-        about = self._rewritings[self._matrix.cells.sample(edit)] if before is None else before
+        about = self._without_edit[self._matrix.cells.sample(edit), judge] if before is None else before
         return next(n for n in self._matrix.cells.judgements_of(about) if self._matrix.cells.parts(n)[1:] == (judge, 0))
 
     @cached_property
-    def _rewritings(self) -> dict[int, int]:
-        """What stands for a sample before its edit is made, by the sample's position."""
-        cells = self._matrix.cells
-        return {cells.sample(number): number for number in cells.of_kind("rewriting")}
+    def _without_edit(self) -> dict[tuple[int, int], int]:
+        """What a judge is asked about before there is an edit, by the positions of sample and judge."""
+        cells, early = self._matrix.cells, [name for name, kind in kinds().items() if kind.before_edits]
+        every = (number for name in early for number in cells.of_kind(name))
+        return {(cells.sample(number), judge): number for number in every for judge in cells.subject(number).judges}
 
     @cached_property
     def _told_of(self) -> dict[int, list[int]]:

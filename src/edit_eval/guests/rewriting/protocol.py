@@ -9,8 +9,6 @@ from edit_eval.judges.answers import quoted
 from edit_eval.protocols.contract import Question, Score, View
 from edit_eval.records import Language, Reading, Reply, Sample, Scale, Status
 
-REGISTERED = {"rewriting": "Rewriting"}
-
 PROMPTS = {
     "en": (
         "You write instructions for a model that edits pictures. Rewrite the instruction below so that the model "

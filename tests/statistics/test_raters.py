@@ -11,9 +11,9 @@ from documents import plain
 from edit_eval.records import Reading, Scale, Status
 from edit_eval.reporting.documents import encoded
 from edit_eval.reporting.remarks import footnotes
-from edit_eval.statistics.instruments import (
-    Instrument,
+from edit_eval.statistics.raters import (
     Item,
+    Rater,
     Retest,
     judges_of,
     people_of,
@@ -22,8 +22,8 @@ from edit_eval.statistics.instruments import (
     spread_of,
     voters_of,
 )
-from edit_eval.statistics.people import Rating, Vote
 from edit_eval.statistics.summary import summarise
+from edit_eval.statistics.votes import Rating, Vote
 
 
 def run_of(make_sample, make_results, rows_of_judges, categories=None):
@@ -72,7 +72,7 @@ def test_retest_at_its_edges():
     assert retest([[5.0, 5.0], [6.0, 6.0]]).icc == 1.0
 
 
-# -- where instruments come from --
+# -- where raters come from --
 
 
 def test_a_run_has_judges_that_are_asked_that_measure_and_that_replay(make_sample, make_results):
@@ -112,7 +112,7 @@ def test_votes_are_about_two_edits_whatever_their_sides():
 
 def test_a_loss_is_turned_so_that_more_is_better():
     of_loss = Scale(lowest=0, higher_is_better=False)
-    judge = Instrument("j", "measured", "loss", of_loss, {Item("m", "s", 0): [1.0, 2.0]})
+    judge = Rater("j", "measured", "loss", of_loss, {Item("m", "s", 0): [1.0, 2.0]})
     assert (judge.values, judge.upward) == ({Item("m", "s", 0): 1.5}, {Item("m", "s", 0): -1.5})
     assert judge.only([]).answers == {}
 

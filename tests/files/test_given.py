@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from edit_eval.given_files import (
+from edit_eval.files.given import (
     DEEPEST,
     UnfitFile,
     number,

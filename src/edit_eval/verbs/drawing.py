@@ -1,4 +1,7 @@
-"""The program that draws a run's report: `python -m edit_eval.drawing RUN`, which `Run.draw` has run beside itself."""
+"""The program that draws a run's report: `python -m edit_eval.verbs.drawing RUN`.
+
+`Run.draw` has it run beside itself.
+"""
 
 import sys
 from pathlib import Path

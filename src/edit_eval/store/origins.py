@@ -1,0 +1,106 @@
+"""What each edit is made from, its sample's own source or the turn or round before; and what is made from it in turn.
+
+A turn is made from the edit of the sample that its own follows (`Experiment.predecessors`), a round from its source or
+the edit before, told what a judge says of that (`critiques.py`). No experiment has both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+
+from edit_eval.records import DECLINED, Status
+from edit_eval.store.cells import edit_key, seed_of_edit, sources_of
+from edit_eval.store.critiques import Critiques
+from edit_eval.store.subjects.contract import MatrixState
+
+PENDING = Status.PENDING
+
+
+class Origins:
+    """The edits before and behind each edit of a matrix."""
+
+    def __init__(self, matrix: MatrixState, critiques: Critiques) -> None:
+        self._matrix, self._critiques = matrix, critiques
+        self._before = matrix.experiment.predecessors
+
+    def predecessor(self, edit: int) -> int | None:
+        """Returns the edit of the turn before, which is this one's source; None if the sample has its own source."""
+        position = edit % len(self._matrix.samples)
+        other = self._before.get(position)
+        return None if other is None else edit - position + other
+
+    def made_from(self, edit: int) -> int | None:
+        """Returns the edit that the edit model starts from; None if it starts from the sample's own source."""
+        told = self._critiques.how(edit) if self._critiques.any else None
+        return self._critiques.before(edit) if told and told.source == "last" else self.predecessor(edit)
+
+    def last(self, subject: int) -> int | None:
+        """Returns the edit of the previous turn or round; None in the first, and for what is no single edit."""
+        if subject >= self._matrix.cells.edits:
+            return None
+        before = self._critiques.before(subject)
+        return self.predecessor(subject) if before is None else before
+
+    def followers(self, edit: int) -> list[int]:
+        """Returns the edits that use this one as their source."""
+        position = edit % len(self._matrix.samples)
+        return [edit - position + other for other in self._followers.get(position, ())]
+
+    @cached_property
+    def _followers(self) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = {}
+        for position, before in self._before.items():
+            found.setdefault(before, []).append(position)
+        return found
+
+    def seen_after(self, edit: int) -> list[int]:
+        """Returns the edits whose judges can see this one as that of the turn or round before."""
+        rounds = self._critiques.behind(edit) if self._matrix.experiment.shows_earlier else ()
+        return [*self.followers(edit), *rounds]
+
+    def fail_behind(self, edit: int) -> list[int]:
+        """Fails all edits that depend, directly or not, on one that was not made; returns them."""
+        if self._critiques.any:
+            return [ended for one in self._critiques.behind(edit) for ended in self._critiques.tell(one)]
+        edits = self._matrix.edits
+        found, status = [edit], edits[edit].status
+        for failed in found:
+            for follower in self.followers(failed):
+                if edits[follower].status is PENDING:
+                    was = "was refused" if status in DECLINED else "failed"
+                    reason = f"the edit that it follows {was}: {edits[edit].reason}"
+                    edits[follower] = replace(edits[follower], status=status, reason=reason)
+                    found.append(follower)
+        return found[1:]
+
+    def keys(self) -> list[str]:
+        """Computes the keys of all edits made by an edit model."""
+        matrix, samples = self._matrix, len(self._matrix.samples)
+        keys: list[str] = [""] * matrix.cells.edits
+        later = []
+        for number in range(matrix.cells.edits):
+            model, edit_seed, sample = matrix.edit_parts(number)
+            seed = seed_of_edit(model, edit_seed, sample)
+            if model.name in matrix.experiment.stored:  # of another run, where rounds of one edit model are columns
+                stands = f"stored as {model.name}\n{sample.instruction}"
+                keys[number] = edit_key(model, sources_of(sample), stands, seed)
+            elif sample.follows and not sample.fault:
+                later.append(number)
+            elif told := self._critiques.how(number):
+                keys[number] = self._critiques.key(number, told, keys)
+            else:
+                keys[number] = edit_key(model, sources_of(sample), sample.instruction, seed)
+        while later:  # a key contains that of the edit it follows, so those come first
+            left = []
+            for number in later:
+                model, edit_seed, sample = matrix.edit_parts(number)
+                origin = keys[number - number % samples + self._before[number % samples]]
+                if origin:
+                    sources = [origin, *sources_of(sample)]
+                    keys[number] = edit_key(model, sources, sample.instruction, seed_of_edit(model, edit_seed, sample))
+                else:
+                    left.append(number)
+            assert len(left) < len(later), "samples that follow each other in a circle have a fault"
+            later = left
+        return keys

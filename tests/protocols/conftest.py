@@ -1,8 +1,0 @@
-"""What the tests of protocols share."""
-
-from __future__ import annotations
-
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent))  # for the module beside this one: pytest imports by path
