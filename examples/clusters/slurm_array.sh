@@ -13,10 +13,10 @@
 #SBATCH --signal=B:USR1@300
 
 # Five minutes before its time limit the job gets USR1: it finishes the work under way, and is queued again.
+trap '[ -z "$!" ] || kill -USR1 "$!"' USR1 # before there is an engine to tell: else it would end this script alone
+trap '[ -z "$!" ] || kill -TERM "$!"' TERM
 edit-eval run "$1" --run-dir "${RUN:?the run directory that all jobs share}" --shard auto --grace 240 &
 engine=$!
-trap 'kill -USR1 "$engine"' USR1
-trap 'kill -TERM "$engine"' TERM
 wait "$engine"
 code=$?
 while kill -0 "$engine" 2>/dev/null; do  # a signal ended `wait`, not the engine
