@@ -316,7 +316,7 @@ def _beside_people(people: Path | None, judged: Path | None, examined: AskedJudg
     if judged is None:
         raise ConfigurationError(
             Text(
-                "--people: people have not scored an audit's scenes; name a run in which this judge "
+                "--people: nobody has scored an audit's scenes; name a run in which this judge "
                 "scored the same edits: --judged RUN"
             )
         )
