@@ -161,7 +161,7 @@ def test_the_design_says_how_many_battles_an_interval_takes(arena: Path, tmp_pat
     assert there is not None
     first, short, asks = there.notes
     assert first == f"{arena}: 3 edit models and 27 battles are taken over, and not asked again"
-    assert short.startswith("an interval of ±1 Elo points takes more samples than there are: all 27 battles come to")
+    assert short.startswith("an interval of ±1 Elo points takes more samples than there are: all 27 battles give about")
     assert asks.startswith("arena: each new edit meets 3 of 3, 27 battles for each new edit model, for an interval of")
 
 
