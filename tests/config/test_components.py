@@ -32,7 +32,7 @@ def test_every_built_in_name_is_a_class_of_its_kind(kind: Kind, name: str) -> No
     cls = import_class(kind, built_in()[kind][name])
     assert all(callable(getattr(cls, method)) for method in METHODS[kind])
     nested = parameters_of(cls)
-    assert kind == "section" or (nested is None) == (
+    assert kind in ("section", "control") or (nested is None) == (
         kind in ("verb", "driver", "examiner", "lender", "columns", "subject")
     )
     loose = kind in ("analysis", "section", "option")

@@ -302,6 +302,10 @@ def misnamed(kind: Kind, name: str) -> str:
 
 def unknown_type(kind: Kind, name: str) -> str:
     """Returns the error for a name that is not registered."""
+    if not locate("protocol", "rubric"):
+        return Text(
+            "`{}`: the installed edit-eval is older than its source; install it again (`pip install -e .`)", name
+        )
     for other in KINDS:
         if other != kind and locate(other, name):
             return Text("`{}` is {}, not {}", name, WORDS[other], WORDS[kind])
@@ -571,8 +575,9 @@ def _said_in(source: Path, name: str, changed: int) -> _Said:
 
 def _body(source: bytes, name: str) -> list[ast.stmt]:
     """Returns the statements of a file, or of the class alone: up to the next line that begins at its left edge."""
-    start = re.compile(rb"^class %s\b" % re.escape(name.encode()), re.MULTILINE).search(source)
-    if start is not None:
+    starts = list(re.compile(rb"^class %s\b" % re.escape(name.encode()), re.MULTILINE).finditer(source))
+    if len(starts) == 1:  # of two, one may be in a text
+        (start,) = starts
         end = re.compile(rb"^[^\s#)\]}]", re.MULTILINE).search(source, start.end())
         with contextlib.suppress(SyntaxError, ValueError):  # a text in it may begin there, too
             return ast.parse(source[start.start() : end.start() if end else None]).body

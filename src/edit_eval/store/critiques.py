@@ -12,11 +12,13 @@ from dataclasses import replace
 from functools import cached_property
 
 from edit_eval.config.identity import Identity, canonical_json
+from edit_eval.errors import RunDirectoryError
 from edit_eval.judges.answers import quoted
 from edit_eval.records import DECLINED, EDIT_LOST, NO_EDIT, Judgement, Sample, Scale, Status, Told
 from edit_eval.store.cells import edit_key, seed_of_edit, sources_of
 from edit_eval.store.subjects.contract import MatrixState
 from edit_eval.store.subjects.kinds import kinds
+from edit_eval.text import Text
 
 OK, PENDING = Status.OK, Status.PENDING
 
@@ -59,7 +61,14 @@ class Critiques:
             return None
         judge = next(place for place, judge in enumerate(self._matrix.judges) if judge.name == told.judge)
         before = self.before(edit)
-        about = self._without_edit[self._matrix.cells.sample(edit), judge] if before is None else before
+        about = self._without_edit.get((self._matrix.cells.sample(edit), judge)) if before is None else before
+        if about is None:
+            text = Text(
+                "{} rewrites instructions; what it was asked cannot be read without the package that adds such "
+                "questions",
+                told.judge,
+            )
+            raise RunDirectoryError(text)
         return next(n for n in self._matrix.cells.judgements_of(about) if self._matrix.cells.parts(n)[1:] == (judge, 0))
 
     @cached_property

@@ -224,6 +224,15 @@ def test_one_whose_numbers_are_none_or_beyond_its_scale_is_none(tmp_path: Path, 
     assert passports.read_file(path) is None
 
 
+def test_one_of_an_earlier_version_is_read(tmp_path: Path) -> None:
+    """Where no people were asked it had an empty object."""
+    path = passports.write(passport(judge()), tmp_path)
+    plain = {**json.loads(path.read_text("utf-8")), "people": {}}
+    plain["digest"] = digest({key: one for key, one in plain.items() if key != "digest"})
+    path.write_text(json.dumps(plain), "utf-8")
+    assert passports.read_file(path) == passport(judge())
+
+
 def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigurationError, match="give `--passports DIR`"):

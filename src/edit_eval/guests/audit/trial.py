@@ -74,6 +74,8 @@ class TriedWay(msgspec.Struct, frozen=True, kw_only=True):
 class AuditDocument(Passport, frozen=True, kw_only=True):
     """The passport, where it and the run are, and how else the judge was asked."""
 
+    digest: str
+    """As in the passport's file."""
     run: str
     passport: str
     """Path of its file."""
@@ -110,7 +112,13 @@ class Audit:
             for way in self.ways
         ]
         found = structs.asdict(self.passport)
-        return AuditDocument(**found, run=str(self.run.path), passport=str(self.file), ways=ways)
+        return AuditDocument(
+            **found,
+            digest=str(passports.signed(self.passport)["digest"]),
+            run=str(self.run.path),
+            passport=str(self.file),
+            ways=ways,
+        )
 
 
 def audit(

@@ -81,7 +81,7 @@ class Design:
 
     @property
     def open(self) -> range:
-        """CellNumbers of the battles of the rounds so far."""
+        """Numbers of the battles of the rounds so far."""
         every, subject = self._matrix.cells.of_kind(Battles.name), self._matrix.cells.subject
         if self.most == 1:
             return every

@@ -112,7 +112,7 @@ class Steps:
         self._steps: dict[tuple[int, str], int] = {}
         """For each judge's kind of control, the steps that are open."""
         self.open: Sequence[int] = ()
-        """CellNumbers of the controls that are to be judged by now."""
+        """Numbers of the controls that are to be judged by now."""
         self._open = frozenset[int]()
         self._begin()
 
