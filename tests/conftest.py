@@ -264,3 +264,11 @@ def judge_agreement_data() -> Path:
     if not directory.is_dir():
         pytest.skip("the shared data is not here")
     return directory
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Any:
+    """`command("run", path, "--json")`: a command line, in this process (`command_lines.Command`)."""
+    from command_lines import caller
+
+    return caller(monkeypatch, capfd)

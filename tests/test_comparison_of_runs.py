@@ -6,17 +6,16 @@ import io
 import json
 import random
 import statistics
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from rich.console import Console
 
 from agreements import people_agreement
+from command_lines import Command
 from documents import plain as as_written
-from edit_eval import cli, compare, evaluate
+from edit_eval import compare, evaluate
 from edit_eval.errors import ConfigurationError, RunDirectoryError
 from edit_eval.reporting import analyses
 from edit_eval.reporting.analyses import section_of
@@ -307,31 +306,8 @@ def test_agreement_with_people(whole: Run, tmp_path: Path) -> None:
 # -- the verbs --
 
 
-class Ended(NamedTuple):
-    """What became of a command."""
-
-    code: int
-    out: str
-    err: str
-
-
-@pytest.fixture
-def edit_eval(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
-    """The command line, as its own process would run it, in this one."""
-    monkeypatch.delenv("COLUMNS", raising=False)
-
-    def run_it(*arguments: object) -> Ended:
-        monkeypatch.setattr(sys, "argv", ["edit-eval", *map(str, arguments)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        return Ended(int(ended.value.code or 0), *capsys.readouterr())
-
-    return run_it
-
-
 def test_what_people_would_say_of_a_run(
-    whole: Run, folder: Path, edit_eval: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
+    whole: Run, folder: Path, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Votes of two people on 16 of 24 pictures, as a file and as the run's own."""
     lines = ["sample_id,left,right,choice,rater"]
@@ -340,7 +316,7 @@ def test_what_people_would_say_of_a_run(
         lines += [f"{sample_id(3 * picture)},15_steps,50_steps,{choice},{rater}" for rater in ("Ann", "Bo")]
     votes = folder / "votes.csv"
     votes.write_text("\n".join(lines) + "\n", "utf-8")
-    ended = edit_eval("people", whole.path, "--people", votes, "--json")
+    ended = command("people", whole.path, "--people", votes, "--json")
     assert ended.code == 0, ended.err
     people = json.loads(ended.out)
     (pair,) = people["pairs"]
@@ -349,7 +325,7 @@ def test_what_people_would_say_of_a_run(
     assert (pair["images"], pair["total_images"]) == (16, 24)
     assert 0 < pair["people_alone"]["difference"] < 1
     assert pair["corrected"]["ci95"][0] < pair["corrected"]["difference"] <= pair["corrected"]["ci95"][1] <= 1
-    assert "People would prefer 50_steps to 15_steps" in edit_eval("people", whole.path, "--people", votes).out
+    assert "People would prefer 50_steps to 15_steps" in command("people", whole.path, "--people", votes).out
     of_run = [Vote(line.split(",")[0], *line.split(",")[1:]) for line in lines[1:]]
     again = Run(whole.path)
     monkeypatch.setattr(Votes, "counted", lambda *_: of_run)
@@ -357,7 +333,7 @@ def test_what_people_would_say_of_a_run(
     assert as_written(again.summary.analyses["people"]) == [people]
     monkeypatch.undo()
     votes.write_text("sample_id,edit_model,score\nnowhere,50_steps,1\n")
-    refused = edit_eval("people", whole.path, "--people", votes)
+    refused = command("people", whole.path, "--people", votes)
     assert refused.code == 2
     assert "none of the 1 answers by people is about two edits" in refused.err
 
@@ -372,53 +348,53 @@ def test_compare_in_python(apart: tuple[Run, Run]) -> None:
         compare([apart[0].path, "nowhere"])
 
 
-def test_the_verb_compare(apart: tuple[Run, Run], edit_eval: Callable[..., Ended]) -> None:
+def test_the_verb_compare(apart: tuple[Run, Run], command: Command) -> None:
     a, b = (one.path for one in apart)
-    plain = edit_eval("compare", a, b, "--detect", "0.3")
+    plain = command("compare", a, b, "--detect", "0.3")
     assert (plain.code, plain.err) == (0, "")
     assert [line.rstrip() for line in plain.out.splitlines()] == shown(compared(*apart, detect=0.3)).splitlines()
-    found = json.loads(edit_eval("compare", a, b, "--json").out)
+    found = json.loads(command("compare", a, b, "--json").out)
     assert found["pairs"][0]["difference"] == compared(*apart).pairs[0].difference
     (candidate,) = found["gate"]["candidates"]
     assert (found["gate"]["passed"], candidate["name"], candidate["passed"]) == (False, "b/night", False)
     assert [reason["kind"] for reason in candidate["reasons"]] == ["worse"]
-    worse = edit_eval("compare", a, b, "--fail-if-worse", "--json")
+    worse = command("compare", a, b, "--fail-if-worse", "--json")
     assert worse.code == 3
     assert worse.err.startswith("b/night scores worse than a/night by judge judge: -")
     assert json.loads(worse.out) == found
-    assert edit_eval("compare", b, a, "--fail-if-worse").code == 0
+    assert command("compare", b, a, "--fail-if-worse").code == 0
     margins = ((a, b, "--margin", "0.5"), (a, b, "--fail-if-worse", "--margin", "nan"))
     for wrong in ((a,), (a, a.parent), (a, b, "--detect", "0"), *margins):
-        refused = edit_eval("compare", *wrong)
+        refused = command("compare", *wrong)
         assert (refused.code, refused.out) == (2, "")
         assert refused.err.count("\n") == 1
 
 
-def test_the_verb_agreement(whole: Run, tmp_path: Path, edit_eval: Callable[..., Ended]) -> None:
+def test_the_verb_agreement(whole: Run, tmp_path: Path, command: Command) -> None:
     people = write_people(tmp_path / "people.csv")
-    plain = edit_eval("agreement", whole.path, "--people", people)
+    plain = command("agreement", whole.path, "--people", people)
     assert plain.code == 0, plain.err
     assert "Against people: 432 scores by 2 people" in plain.out
-    found = json.loads(edit_eval("agreement", whole.path, "--people", people, "--json").out)
+    found = json.loads(command("agreement", whole.path, "--people", people, "--json").out)
     assert found["people"]["judges"]["judge"]["edit_models"]["15_steps"]["n"] == 71
-    assert json.loads(edit_eval("agreement", whole.path, "--json").out)["people"] is None
-    refused = edit_eval("agreement", whole.path, "--people", tmp_path / "nowhere.csv")
+    assert json.loads(command("agreement", whole.path, "--json").out)["people"] is None
+    refused = command("agreement", whole.path, "--people", tmp_path / "nowhere.csv")
     assert refused.code == 2
     assert "nowhere.csv: cannot be read" in refused.err
 
 
-def test_the_verbs_speak_the_runs_language(folder: Path, whole: Run, edit_eval: Callable[..., Ended]) -> None:
+def test_the_verbs_speak_the_runs_language(folder: Path, whole: Run, command: Command) -> None:
     three = {"strict": judge(0.6), "kind": judge(0.4), "third": judge(0.5)}
     asked = {"judges": three, "evaluation": {"answer": "score"}}
     chinese = run(folder, "zh", "50_steps", "distilled", benchmark={"language": "zh", "limit": 1}, **asked)
-    compared_in_it = edit_eval("compare", chinese.path).out
+    compared_in_it = command("compare", chinese.path).out
     assert compared_in_it.startswith("没有结论：")
     assert "B 与 A 不同  steps" in compared_in_it
-    agreement = edit_eval("agreement", chinese.path).out.strip()
+    agreement = command("agreement", chinese.path).out.strip()
     assert agreement.startswith("评审模型\n")
     assert "3 位评审的中位数" in agreement
-    assert agreement in edit_eval("report", chinese.path).out, "and where they are part of the results"
-    refused = edit_eval("compare", whole.path, chinese.path).err.splitlines()
+    assert agreement in command("report", chinese.path).out, "and where they are part of the results"
+    refused = command("compare", whole.path, chinese.path).err.splitlines()
     assert refused[0].endswith("they differ in protocol.answer: 'reason_then_score' and 'score' (and 1 more)")
     assert refused[1:] == ["  protocol.language: 'en' and 'zh'"], "a line for each difference"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from command_lines import Command, caller
+from command_lines import Command
 from documents import plain
 from edit_eval import evaluate
 from edit_eval.reporting.page.files import markdown
@@ -29,11 +29,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Run:
     written["evaluation"] |= {"edit_seeds": 4}
     written["execution"] = {"pilot": False, "progress": "none"}
     return evaluate(written, run_dir=folder / "run", report=False, spectator=Ears())
-
-
-@pytest.fixture
-def command(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Command:
-    return caller(monkeypatch, capfd)
 
 
 def test_a_report_has_what_choosing_is_worth_by_each_judge(made: Run, tmp_path: Path) -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import random
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
-from edit_eval import cli, evaluate
+from command_lines import Command
+from edit_eval import evaluate
 from edit_eval.run import Run, compare
 from small_benchmark import sample_id, write_benchmark
 
@@ -53,36 +52,13 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return evaluate(settings(folder), run_dir=folder / "night", report=False)
 
 
-class Ended(NamedTuple):
-    """What became of a command."""
-
-    code: int
-    out: str
-    err: str
-
-
-@pytest.fixture
-def edit_eval(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
-    """The command line, as its own process would run it, in this one."""
-    monkeypatch.delenv("COLUMNS", raising=False)
-
-    def run_it(*arguments: object) -> Ended:
-        monkeypatch.setattr(sys, "argv", ["edit-eval", *map(str, arguments)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        return Ended(int(ended.value.code or 0), *capsys.readouterr())
-
-    return run_it
-
-
-def test_a_candidate_does_not_pass_by_failing_what_is_hard(run: Run, edit_eval: Callable[..., Ended]) -> None:
-    ended = edit_eval("compare", run.path, "--fail-if-worse")
+def test_a_candidate_does_not_pass_by_failing_what_is_hard(run: Run, command: Command) -> None:
+    ended = command("compare", run.path, "--fail-if-worse")
     said = " ".join(ended.out.split())
     assert ended.code == 3, ended.out
     assert "23/60" in said
     assert "B fails more edits: 23 of 60 against 0 (p adj. <0.0001). A is better." in said
-    found = json.loads(edit_eval("compare", run.path, "--json").out)
+    found = json.loads(command("compare", run.path, "--json").out)
     assert [column["rank"] for column in found["columns"]] == [1, 2]
     means = [column["mean"] for column in found["columns"]]
     assert means[1] > means[0] + 0.5, "what it did not fail looks better"
@@ -91,19 +67,19 @@ def test_a_candidate_does_not_pass_by_failing_what_is_hard(run: Run, edit_eval: 
     assert (outcome["kind"], outcome["better"]) == ("fails_more", "released")
 
 
-def test_a_margin_through_the_command_line_and_in_python(run: Run, edit_eval: Callable[..., Ended]) -> None:
-    ended = edit_eval("compare", run.path, "--fail-if-worse", "--margin", "2.0", "--json")
+def test_a_margin_through_the_command_line_and_in_python(run: Run, command: Command) -> None:
+    ended = command("compare", run.path, "--fail-if-worse", "--margin", "2.0", "--json")
     assert ended.code == 3
     assert "candidate fails more edits than released: 23 of 60 against 0" in ended.err
     gate = json.loads(ended.out)["gate"]
     assert (gate["passed"], gate["margin"]) == (False, 2.0)
     assert [reason["kind"] for reason in gate["candidates"][0]["reasons"]] == ["fails_more"]
-    same = edit_eval("compare", run.path, run.path, "--fail-if-worse", "--margin", "0.5")
+    same = command("compare", run.path, run.path, "--fail-if-worse", "--margin", "0.5")
     assert same.code == 3, "the candidate is in both"
     comparison = compare([run], margin=0.5)
     assert [reason.kind for reason in comparison.gate.candidates[0].reasons] == ["fails_more"]
     assert comparison.gate.candidates[0].lower < -1.5, "what it failed could have been anything"
     assert "compared with itself" in " ".join(same.out.split())
-    refused = edit_eval("compare", run.path, "--margin", "0.5")
+    refused = command("compare", run.path, "--margin", "0.5")
     assert (refused.code, refused.out) == (2, "")
     assert refused.err == "error: --margin needs --fail-if-worse: give both or neither\n"

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from command_lines import Command, caller
+from command_lines import Command
 from documents import plain
 from edit_eval.errors import ConfigurationError
 from edit_eval.guests.reanalysis.files import reanalyse
@@ -164,11 +164,6 @@ def points(document: Mapping[str, Any]) -> dict[str, float]:
 
 def dropped(document: Mapping[str, Any], question: str) -> dict[str, int]:
     return {row["reason"]: row["count"] for row in document["dropped"] if row["question"] == question}
-
-
-@pytest.fixture
-def command(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Command:
-    return caller(monkeypatch, capfd)
 
 
 @pytest.mark.parametrize("ties", [False, True])

@@ -20,7 +20,7 @@ from xml.sax.saxutils import escape
 import pyarrow
 import pytest
 
-from command_lines import Command, caller
+from command_lines import Command
 from documents import plain
 from edit_eval.errors import ConfigurationError
 from edit_eval.guests.published.kris import PLACES, questions_of
@@ -155,11 +155,6 @@ def written(name: str, folder: Path) -> Path:
     place.mkdir(parents=True)
     WRITERS[name](place)
     return place
-
-
-@pytest.fixture
-def command(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Command:
-    return caller(monkeypatch, capfd)
 
 
 def published(document: Mapping[str, Any]) -> dict[str, float]:
