@@ -218,6 +218,21 @@ def test_a_package_brings_verbs_a_tracker_a_control_a_section_and_a_notebooks_di
     assert "lost" in help_[help_.index("To evaluate") : help_.index("To compare")]
 
 
+def test_a_verb_that_fails_is_no_fault_of_the_house(place: Path, tmp_path: Path) -> None:
+    text = (
+        "from edit_eval import Verb\n"
+        "class Broken(Verb):\n"
+        "    'Divides.'\n"
+        "    about = {'group': 'To evaluate'}\n"
+        "    @staticmethod\n"
+        "    def call(): raise ZeroDivisionError('nothing to divide')\n"
+    )
+    named_by(place, "broken-verb", "verb.broken = broken_verb:Broken", broken_verb=text)
+    done = typed(place, tmp_path, "broken")
+    assert done.returncode == 1, done
+    assert "in broken-verb 1.0, not in edit-eval" in done.stderr
+
+
 def test_an_analysis_that_fails_loses_no_report(place: Path, tmp_path: Path) -> None:
     text = (
         "from edit_eval import Analysis\n"

@@ -424,6 +424,16 @@ def main() -> None:
         _fail(error, ExitCode.BUG)
 
 
+def _at_fault(error: BaseException) -> str:
+    """Returns the installed package that raised an error, or called what raised it; empty if edit-eval did."""
+    from edit_eval.config.components import registered  # not before it is needed
+
+    packages = {one.class_path.partition(".")[0].partition(":")[0]: one.package for one in registered()}
+    modules = [str(frame.f_globals.get("__name__")) for frame, _ in traceback.walk_tb(error.__traceback__)]
+    roots = (module.partition(".")[0] for module in reversed(modules))
+    return next((packages[root] for root in roots if root in packages), "")
+
+
 def _is_for_want_of_memory(error: BaseException) -> bool:
     """True if memory ran out, as reported by libraries when they are loaded, or by a thread when it begins."""
     said = re.search("failed to map segment|cannot allocate memory|can't start new thread", str(error), re.IGNORECASE)
@@ -439,7 +449,10 @@ def _fail(error: Exception, code: int) -> None:
     for fault in faults[:20] if len(faults) > 1 else ():  # the first is in the error's own line
         say(Text("  {}", fault))
     if not isinstance(error, EditEvalError):
-        text = Text("{} (this is a bug in edit-eval; `--debug` shows the traceback)", text)
+        if package := _at_fault(error):
+            text = Text("{} (in {}, not in edit-eval; `--debug` shows the traceback)", text, package)
+        else:
+            text = Text("{} (this is a bug in edit-eval; `--debug` shows the traceback)", text)
     say(Text("error: {}", text))
     for note in getattr(error, "__notes__", ()):
         say(Text("  {}", note))
