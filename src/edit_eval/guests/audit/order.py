@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from msgspec import structs
 
-from edit_eval.guests.audit.measure import CHANCE, DOSE, Measure, ShownEdit, Trial, above_chance, average, share
+from edit_eval.guests.audit.measure import CHANCE, DOSE, Measure, Trial, above_chance, average, share
 from edit_eval.records import Status
 from edit_eval.statistics.intervals import FloatArray, bootstrap_interval, cluster_codes, estimate
 from edit_eval.text import Text
@@ -265,11 +265,6 @@ def noticeable(trial: Trial, scenes: Sequence[str], *, resamples: int = 300) -> 
         scenes=len(scenes),
         reason="" if value is not None else Text("not even the source itself is told from the right edit"),
     )
-
-
-def of_rung(trial: Trial, rung: str) -> Iterator[ShownEdit]:
-    """Yields the edits of a rung, as they are."""
-    return (one for one in trial.shown if one.rung == rung and not one.view)
 
 
 # -- attention: does it look at what it is asked and shown? --

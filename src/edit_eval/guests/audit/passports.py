@@ -194,17 +194,6 @@ class Passport(msgspec.Struct, frozen=True, kw_only=True):
         """True if it was shown two edits at a time."""
         return bool(self.benchmark.get("battles"))
 
-    @property
-    def basis(self) -> str:
-        """Its basis in words: `40 scenes a category, 512 pixels, seed 7`, and how earlier tries ended, if any."""
-        if not self.tries:
-            return ""
-        last = self.tries[-1]
-        said = Text("{} scenes a category, {} pixels, seed {}", last.scenes, last.size, last.seed)
-        if earlier := self.tries[:-1]:
-            said += Text(", try {} after {}", len(self.tries), (one.verdict for one in earlier))
-        return said
-
 
 def signed(passport: Passport) -> JsonObject:
     """Returns what is in the file: the passport, and a digest that reveals changes made by hand."""
