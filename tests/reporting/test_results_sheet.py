@@ -15,6 +15,7 @@ from rich.console import Console
 
 from documents import plain
 from edit_eval.records import CONTROL, JUDGE_FAILED, Results, Scale, Status
+from edit_eval.reporting.analyses import summary_of
 from edit_eval.reporting.comparison import print_comparison
 from edit_eval.reporting.documents import encoded
 from edit_eval.reporting.language import said
@@ -22,7 +23,7 @@ from edit_eval.reporting.page.charts import charts
 from edit_eval.reporting.page.files import markdown
 from edit_eval.reporting.page.notebook import notebook_html
 from edit_eval.reporting.page.page import page
-from edit_eval.reporting.remarks import few_images, footnotes
+from edit_eval.reporting.remarks import few_images, footnotes, unshown_lines
 from edit_eval.reporting.results_sheet import coverage_words, print_summary
 from edit_eval.reporting.status import status_document
 from edit_eval.statistics.comparison import compare_models
@@ -31,6 +32,7 @@ from edit_eval.statistics.means import means
 from edit_eval.statistics.summary import Summary, summarise
 from edit_eval.statistics.timing import DeviceMemory
 from edit_eval.statistics.verdict import Advice, Verdict
+from reporting.readings import drawn
 from reporting.reported_runs import HOSTILE, build_run, rescored
 from reporting.reports import Report, headline, report_on
 
@@ -430,3 +432,14 @@ def test_equal_reasons_that_name_their_sample_are_one(incomplete: Report) -> Non
     )
     [found] = failures(replace(incomplete.results, edits=edits, judgements=()))
     assert (found.reason, found.count, found.set_aside) == ("… is gone", 7, True)
+
+
+def test_a_control_that_nobody_could_score_is_no_fault_of_the_judge(tmp_path: Path) -> None:
+    made = drawn(tmp_path, gains={"j": {"a": 6.0, "b": 7.0}}, samples=12, noise=0.3)
+    silent = f"{CONTROL}blank"
+    controls = tuple(
+        replace(one, status=Status.JUDGE_ERROR, reason="it raised", scores={}) if one.edit_model == silent else one
+        for one in made.controls
+    )
+    [line] = unshown_lines(summary_of(replace(made, controls=controls)))
+    assert line == "Judge j: not shown fit (it gave no score to a grey picture; `edit-eval status` says why)"

@@ -89,6 +89,11 @@ def why_unshown(summary: Summary, judge: str) -> Text:
     asked = max((block.coverage.total for block in kinds.values()), default=0)
     if not asked:
         return Text("no controls: they would be more than a third of the few questions about edits")
+    silent = [kind for kind, block in kinds.items() if block.coverage.total and not block.coverage.scored]
+    if silent and "pending" not in {status for kind in silent for status in kinds[kind].coverage.by_status}:
+        return Text(
+            "it gave no score to {}; `edit-eval status` says why", [_CONTROLS.get(kind, kind) for kind in silent]
+        )
     if asked < controls.fewest:
         return Text(
             "{} control of each kind shows nothing yet, {} or more can",
