@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from edit_eval.records import ExaminedJudge
+from edit_eval.records import JUDGE_FAILED, ExaminedJudge, Status
 from edit_eval.reporting import formats
 from edit_eval.reporting.entries import entries, headlines, judges_without_sight
 from edit_eval.reporting.names import name_of
@@ -89,10 +89,16 @@ def why_unshown(summary: Summary, judge: str) -> Text:
     asked = max((block.coverage.total for block in kinds.values()), default=0)
     if not asked:
         return Text("no controls: they would be more than a third of the few questions about edits")
-    silent = [kind for kind, block in kinds.items() if block.coverage.total and not block.coverage.scored]
-    if silent and "pending" not in {status for kind in silent for status in kinds[kind].coverage.by_status}:
+    silent = {
+        kind: block.coverage for kind, block in kinds.items() if block.coverage.total and not block.coverage.scored
+    }
+    statuses = list(dict.fromkeys(status for coverage in silent.values() for status in coverage.by_status))
+    if silent and all(Status(status) in JUDGE_FAILED for status in statuses):
         return Text(
-            "it gave no score to {}; `edit-eval status` says why", [_CONTROLS.get(kind, kind) for kind in silent]
+            "it gave no score to {}: {}; `run --retry {}` asks again",
+            [_CONTROLS.get(kind, kind) for kind in silent],
+            [name_of("status", status) for status in statuses],
+            ",".join(statuses),
         )
     if asked < controls.fewest:
         return Text(
