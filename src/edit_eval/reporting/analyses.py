@@ -171,8 +171,8 @@ class ReportSection(Protocol):
 
 def analysis(name: str) -> Analysis[Any]:
     """Returns the analysis of that name. Raises `ConfigurationError` if none is registered."""
-    found: Analysis[Any] = named("analysis", name)()
-    return found
+    instance: Analysis[Any] = named("analysis", name)()
+    return instance
 
 
 def computed(
@@ -219,14 +219,14 @@ def summary_of(results: Results, *, min_coverage: float = 1.0) -> Summary:
     An analysis with nothing to say is left out, and not imported. One that a package brings and that fails, or whose
     document cannot be written and read back, is left out with a note: a report is never lost to it.
     """
-    records, found, notes = RunRecords(results, min_coverage=min_coverage), {}, []
+    records, analyses, notes = RunRecords(results, min_coverage=min_coverage), {}, []
     for name in sorted(names("section")):
         package = package_of("section", locate("section", name) or "")
         try:
             section: ReportSection = named("section", name)()
             documents = [_document(name, records, parameters) for parameters in section.wanted(records)]
-            for one in documents if package else ():
-                msgspec.json.decode(encoded(one), type=analysis(name).document)
+            for document in documents if package else ():
+                msgspec.json.decode(encoded(document), type=analysis(name).document)
         except Exception as error:
             if not package:
                 raise
@@ -234,9 +234,9 @@ def summary_of(results: Results, *, min_coverage: float = 1.0) -> Summary:
             notes.append(Text("the analysis `{}` of {} failed ({})", name, package, why))
             continue
         if documents:
-            found[name] = documents
+            analyses[name] = documents
     summary = summarise(results, min_coverage=min_coverage)
-    return msgspec.structs.replace(summary, analyses=found, notes=[*summary.notes, *notes])
+    return msgspec.structs.replace(summary, analyses=analyses, notes=[*summary.notes, *notes])
 
 
 def _document(name: str, records: RunRecords, parameters: Mapping[str, Any]) -> Any:
@@ -295,12 +295,12 @@ def sections(summary: Summary) -> list[AnalysisSection]:
 
     Documents of an analysis that is no longer there are left out.
     """
-    found = []
+    sections = []
     for name, documents in summary.analyses.items():
         if locate("analysis", name):
             of = analysis(name)
-            found.append(AnalysisSection(name, of, documents))
-    return sorted(found, key=lambda one: one.appendix)
+            sections.append(AnalysisSection(name, of, documents))
+    return sorted(sections, key=lambda section: section.appendix)
 
 
 def section_of(name: str, document: Any) -> AnalysisSection:

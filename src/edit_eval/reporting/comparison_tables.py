@@ -127,7 +127,7 @@ class Compared:
     digits: int
     several: bool = False
     """True if a sample has several edits of a model."""
-    found: Any = None
+    estimate: Any = None
     """In a row about a category or another mean, the result there."""
     title: Words = ""
 
@@ -163,25 +163,25 @@ def verdict(pair: Pair, names: Mapping[str, str]) -> Text:
     or `too uneven` if the source images do not suffice for a test; `no test` without any sample. A dagger marks a pair
     where one may fail more and is not behind in score: `comparison.failure_remarks` has the sentence.
     """
-    found = pair.outcome
-    return Text("{}{}{}", outcome(pair, names), "*" * (found.holds is False), "†" * (found.failures == "perhaps"))
+    decision = pair.outcome
+    return Text("{}{}{}", outcome(pair, names), "*" * (decision.holds is False), "†" * (decision.failures == "perhaps"))
 
 
 def outcome(pair: Pair, names: Mapping[str, str]) -> Text:
     """Returns the same without star and dagger."""
-    found = pair.outcome
-    if found.kind == "better":
-        return Text("{} better", names[found.better or ""])
-    if found.kind == "fails_more":
+    decision = pair.outcome
+    if decision.kind == "better":
+        return Text("{} better", names[decision.better or ""])
+    if decision.kind == "fails_more":
         return Text("{} fails more", names[pair.fails_more or ""])
-    if found.kind == "equal":
-        return Text("equal ±{}", f"{found.margin:g}")
-    if found.why == "identical":
+    if decision.kind == "equal":
+        return Text("equal ±{}", f"{decision.margin:g}")
+    if decision.why == "identical":
         return Text("same on {}", pair.n)
-    if found.why == "few_images":
+    if decision.why == "few_images":
         return Text("too few: {}", pair.clusters)
     known = {"trade": Text("trade"), "not_comparable": Text("no test"), "too_uneven": Text("too uneven")}
-    return known.get(found.why or found.kind, Text("tie"))
+    return known.get(decision.why or decision.kind, Text("tie"))
 
 
 _PAIR: Column[Compared] = Column(Text("Pair"), lambda row: row.name, "name", to=Compared.to_largest)
@@ -258,8 +258,8 @@ def failures_table(pairs: Sequence[Pair], names: Mapping[str, str]) -> Table[Com
     """Returns a row for each pair: how many edits tried by both failed for each, `3 : 0`, and a test of that."""
 
     def difference(row: Compared) -> str | None:
-        found = row.pair.failures.difference
-        return None if found is None else f"{100 * found:+.1f}%"
+        share = row.pair.failures.difference
+        return None if share is None else f"{100 * share:+.1f}%"
 
     every: tuple[Column[Compared], ...] = (
         Column(Text("Failed edits"), lambda row: row.name, "word"),
@@ -280,15 +280,15 @@ def failures_table(pairs: Sequence[Pair], names: Mapping[str, str]) -> Table[Com
 _BY_CATEGORY: Sequence[Column[Compared]] = (
     Column(Text("Category"), lambda row: row.title, "name"),
     _SHORT_PAIR,
-    Column("n", lambda row: str(getattr(row.found, "n", row.pair.n))),
-    Column(Text("Images"), lambda row: str(getattr(row.found, "clusters", row.pair.clusters))),
-    Column(Text("Diff."), lambda row: signed(row.found.difference, row.digits)),
-    Column(Text("95% interval"), lambda row: signed_span(row.found.ci95, row.digits)),
-    Column(Text("p"), lambda row: p_value(row.found.p) if hasattr(row.found, "p") else ""),
+    Column("n", lambda row: str(getattr(row.estimate, "n", row.pair.n))),
+    Column(Text("Images"), lambda row: str(getattr(row.estimate, "clusters", row.pair.clusters))),
+    Column(Text("Diff."), lambda row: signed(row.estimate.difference, row.digits)),
+    Column(Text("95% interval"), lambda row: signed_span(row.estimate.ci95, row.digits)),
+    Column(Text("p"), lambda row: p_value(row.estimate.p) if hasattr(row.estimate, "p") else ""),
     Column(
         Text("p adj."),
-        lambda row: p_value(row.found.p_adjusted) if hasattr(row.found, "p_adjusted") else "",
-        look=lambda row: "strong" if getattr(row.found, "shown", False) else "",
+        lambda row: p_value(row.estimate.p_adjusted) if hasattr(row.estimate, "p_adjusted") else "",
+        look=lambda row: "strong" if getattr(row.estimate, "shown", False) else "",
     ),
 )
 
@@ -296,18 +296,18 @@ _BY_CATEGORY: Sequence[Column[Compared]] = (
 def categories_table(pairs: Sequence[Pair], categories: Sequence[str], names: Mapping[str, str]) -> Table[Compared]:
     """Returns a row for each category of each pair, and for the other mean (of categories or samples) than its own."""
     other = "sample_mean" if pairs[0].scale.mean_over == "categories" else "category_mean"
-    found: list[tuple[Words, list[tuple[Pair, Any]]]] = [
+    groups: list[tuple[Words, list[tuple[Pair, Any]]]] = [
         (
             short_category(name),
             [(pair, pair.categories[name]) for pair in pairs if name in pair.categories],
         )
         for name in categories
     ]
-    found.append((NAMES["mean"][other], [(pair, getattr(pair, other)) for pair in pairs]))
+    groups.append((NAMES["mean"][other], [(pair, getattr(pair, other)) for pair in pairs]))
     digits = _rows(pairs, names)[0].digits
     rows = [
-        Compared(pair, names, digits, found=one, title="" if number else title)
-        for title, of in found
-        for number, (pair, one) in enumerate(of)
+        Compared(pair, names, digits, estimate=estimate, title="" if number else title)
+        for title, of in groups
+        for number, (pair, estimate) in enumerate(of)
     ]
     return Table(every=_BY_CATEGORY, rows=rows)

@@ -107,8 +107,8 @@ def print_components(console: Console | None = None) -> None:
 
 def _as_plain(entry: Component | Description) -> JsonObject:
     plain = {name: value for name, value in asdict(entry).items() if name != "certificate"}
-    if one := _certificate(entry):
-        plain["certificate"] = {**asdict(one), "words": one.in_full}
+    if certificate := _certificate(entry):
+        plain["certificate"] = {**asdict(certificate), "words": certificate.in_full}
     return plain
 
 
@@ -139,8 +139,8 @@ def print_description(type_: str, console: Console | None = None) -> None:
 
 def _plain(description: Description) -> JsonObject:
     parameters = [
-        asdict(one) | {"required": one.required} | ({"default": None} if one.required else {})
-        for one in description.parameters
+        asdict(parameter) | {"required": parameter.required} | ({"default": None} if parameter.required else {})
+        for parameter in description.parameters
     ]
     return {**_as_plain(description), "parameters": parameters}
 

@@ -126,9 +126,9 @@ def memory_table(memory: Mapping[str, DeviceMemory], starts: int) -> Table[_Stag
     """Returns the memory before, loaded, at the peak and after each stage of each device."""
     total: Column[_Stage] = Column(Text("Of the device"), lambda row: formats.memory(row.total))
     rows = [
-        _Stage(name, total=found.total, several_starts=starts > 1, **msgspec.structs.asdict(stage))
-        for name, found in memory.items()
-        for stage in found.stages
+        _Stage(name, total=device.total, several_starts=starts > 1, **msgspec.structs.asdict(stage))
+        for name, device in memory.items()
+        for stage in device.stages
     ]
     return Table(
         every=(_START, _STAGE, _MODEL, *map(_memory, _MOMENTS), total),
@@ -141,7 +141,7 @@ def memory_table(memory: Mapping[str, DeviceMemory], starts: int) -> Table[_Stag
 def highest_memory_table(memory: Mapping[str, DeviceMemory]) -> Table[_Stage]:
     """Returns the same with a row per model: the highest figures of its devices."""
     highest: dict[tuple[str, str], dict[str, int | None]] = {}
-    for stage in (stage for found in memory.values() for stage in found.stages):
+    for stage in (stage for device in memory.values() for stage in device.stages):
         row = highest.setdefault((stage.kind, stage.model), dict.fromkeys(_MOMENTS))
         for moment in _MOMENTS:
             known = [value for value in (row[moment], getattr(stage, moment)) if value is not None]
@@ -200,8 +200,8 @@ def device_failures_table(failures: Sequence[DeviceFailures]) -> Table[DeviceFai
 
 def loads(results: Results) -> list[Activity]:
     """Returns every load of a model onto a device, in the order of their beginning."""
-    found = [activity for activity in results.activities if activity.kind == "loading"]
-    return sorted(found, key=lambda one: (one.start_number, one.begin, one.device))
+    loadings = [activity for activity in results.activities if activity.kind == "loading"]
+    return sorted(loadings, key=lambda load: (load.start_number, load.begin, load.device))
 
 
 class Times(NamedTuple):
@@ -228,7 +228,7 @@ def times(results: Results, summary: Summary) -> Times:
     """Adds up the summary's timing and the records' seconds."""
     devices = summary.timing.devices
     edit_seconds = [edit.seconds for edit in results.edits if edit.status is Status.OK and edit.seconds > 0]
-    answer_seconds = [one.seconds for one in results.counted if one.seconds > 0]
+    answer_seconds = [judgement.seconds for judgement in results.counted if judgement.seconds > 0]
     return Times(
         wall_seconds=summary.timing.wall_seconds,
         starts=max(

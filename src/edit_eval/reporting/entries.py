@@ -106,7 +106,7 @@ def entries(results: Sequence[Result], *, parts: bool = False) -> list[Entry]:
         if parts == block.part and (not parts or block.n)
     ]
     order = {key: place for place, key in enumerate(digits)}
-    return sorted(made, key=lambda one: (judges.index(one.judge), not one.leads, order[one.judge, one.score]))
+    return sorted(made, key=lambda part: (judges.index(part.judge), not part.leads, order[part.judge, part.score]))
 
 
 def headlines(parts: Sequence[Entry]) -> list[Entry]:
@@ -118,8 +118,10 @@ def choices(parts: Sequence[Entry]) -> list[ScoreChoice]:
     """Returns the headlines, then every score that is not a headline everywhere, with the judges that have it."""
     leading = headlines(parts)
     others = dict.fromkeys(part.score for part in parts if not part.leads)
-    found = [ScoreChoice("", tuple(dict.fromkeys(part.score for part in leading)), tuple(leading))]
-    return found + [ScoreChoice(name, (name,), tuple(part for part in parts if part.score == name)) for name in others]
+    of_headlines = [ScoreChoice("", tuple(dict.fromkeys(part.score for part in leading)), tuple(leading))]
+    return of_headlines + [
+        ScoreChoice(name, (name,), tuple(part for part in parts if part.score == name)) for name in others
+    ]
 
 
 def category_names(parts: Sequence[Entry]) -> list[str]:
@@ -200,12 +202,14 @@ def controls_of(summary: Summary, judge: str) -> list[ControlRow]:
 
 def judges_without_sight(summary: Summary) -> list[tuple[str, list[tuple[str, BesideEdits]]]]:
     """Returns the judges not shown to put all controls below edits, each with those kinds and their numbers."""
-    found = []
-    for judge, one in summary.controls.judges.items():
-        kinds = [(kind, block.beside_edits) for kind, block in one.kinds.items() if block.beside_edits.below is False]
+    judges = []
+    for judge, controls in summary.controls.judges.items():
+        kinds = [
+            (kind, block.beside_edits) for kind, block in controls.kinds.items() if block.beside_edits.below is False
+        ]
         if kinds:
-            found.append((judge, kinds))
-    return found
+            judges.append((judge, kinds))
+    return judges
 
 
 # -- links to samples: the fragment of the page's address, read and written by its scripts (`templates/address.js`) --

@@ -85,8 +85,8 @@ def said_own(words: str, language: str = "") -> str:
     if (language or spoken()) != "zh":
         return words
     bare = words.removesuffix(".") if not words.endswith("..") else words
-    found = catalogue().get(bare, bare)
-    return words if found == bare else found + "。" * (bare != words)
+    chinese = catalogue().get(bare, bare)
+    return words if chinese == bare else chinese + "。" * (bare != words)
 
 
 def worded(code: str) -> Text:
@@ -102,9 +102,9 @@ def catalogue() -> dict[str, str]:
     """Returns the Chinese of each English template, which is prefixed with its context if it has one (`Text.key`)."""
     own = files("edit_eval.reporting").joinpath("zh.po")
     guests = (guest.joinpath("zh.po") for guest in files("edit_eval").joinpath("guests").iterdir())
-    text = "\n".join(one.read_text(encoding="utf-8") for one in (own, *guests) if one.is_file()).replace('"\n"', "")
+    text = "\n".join(file.read_text(encoding="utf-8") for file in (own, *guests) if file.is_file()).replace('"\n"', "")
     kinds, quoted = zip(*_ENTRY.findall(text), strict=True)
-    found: dict[str, str] = {}
+    chinese: dict[str, str] = {}
     english = context = ""
     for kind, words in zip(kinds, json.loads(f"[{','.join(quoted)}]"), strict=True):
         if kind == "msgctxt":
@@ -112,5 +112,5 @@ def catalogue() -> dict[str, str]:
         elif kind == "msgid":
             english, context = context + words, ""
         elif english and words:
-            found[english] = words
-    return found
+            chinese[english] = words
+    return chinese

@@ -60,8 +60,8 @@ def ways_table(plan: Plan) -> Table[Combination]:
     """Returns a row for each combination, the best one marked."""
 
     def bound(way: Combination) -> str:
-        found = way.prediction
-        return f"{found.makespan / found.lower_bound:.2f} x" if found.lower_bound else ""
+        prediction = way.prediction
+        return f"{prediction.makespan / prediction.lower_bound:.2f} x" if prediction.lower_bound else ""
 
     return Table(
         every=(
@@ -88,7 +88,7 @@ def sizes_table(plan: Plan) -> Table[ClusterSize]:
         return [word for word, k in known if k == number]
 
     def marked(size: ClusterSize) -> Words:
-        return Text("<- {}", found) if (found := marks(size)) else ""
+        return Text("<- {}", words) if (words := marks(size)) else ""
 
     return Table(
         every=(

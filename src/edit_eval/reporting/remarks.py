@@ -120,7 +120,7 @@ def footnotes(summary: Summary) -> list[Text]:
     of_all = [(part.overall.ruled_out_share, part.overall.images) for part in parts]
     few = few_images(of_all, [(of.ruled_out_share, of.images) for part in parts for of in part.categories.values()])
     of_judges = summary.readings.items()
-    return [*few, *(line for judge, found in of_judges for line in _lines(judge, found))]
+    return [*few, *(line for judge, readings in of_judges for line in _lines(judge, readings))]
 
 
 def no_interval(reasons: Iterable[str | None]) -> Text | None:
@@ -174,24 +174,24 @@ def few_images(
     ]
 
 
-def _lines(judge: str, found: JudgeReadings) -> Iterator[Text]:
-    if found.readings > 1:
-        spread = formats.score(found.spread)
+def _lines(judge: str, readings: JudgeReadings) -> Iterator[Text]:
+    if readings.readings > 1:
+        spread = formats.score(readings.spread)
         yield Text(
             "{}: each score is the mean of {} readings, with a standard deviation of {} between them.",
             judge,
-            found.readings,
+            readings.readings,
             spread,
         )
-    if found.identical:
+    if readings.identical:
         yield Text(
             "{0}: the {1} readings of each edit are identical, so nothing is sampled (does the "
             "server ignore the temperature or cache its answers?); leave `evaluation.readings` out, "
             "which costs {1} times as much.",
             judge,
-            found.readings,
+            readings.readings,
         )
-    mass = found.mass
+    mass = readings.mass
     if mass and mass.median is not None:
         known, floor = mass.readings - mass.unknown, f"{mass.floor:g}"
         median, below = f"{mass.median:.3f}", mass.below

@@ -83,12 +83,12 @@ class Figures:
 
 def _other_mean(kind: str) -> Column[Figures]:
     def shows(row: Figures) -> str:
-        found = row.other_mean(kind)
-        return row.part.number(found.mean) if found else ""
+        mean = row.other_mean(kind)
+        return row.part.number(mean.mean) if mean else ""
 
     def aside(row: Figures) -> str:
-        found = row.other_mean(kind)
-        return row.part.span(found.ci95) if found and found.ci95 else ""
+        mean = row.other_mean(kind)
+        return row.part.span(mean.ci95) if mean and mean.ci95 else ""
 
     return Column(NAMES["mean"][kind], shows, aside=aside, when=lambda row: row.other_mean(kind), roomy=True)
 
@@ -208,18 +208,18 @@ def _category_mean(name: str) -> Column[Entry]:
         return Figures(part, part.categories[name], category=name) if name in part.categories else None
 
     def interval(part: Entry) -> Words:
-        if (found := row(part)) is None:
+        if (figures := row(part)) is None:
             return ""
-        known = part.span(found.block.ci95) if found.block.ci95 else ""
-        scored = "" if found.complete else Text("{} scored", formats.coverage(found.coverage))
+        known = part.span(figures.block.ci95) if figures.block.ci95 else ""
+        scored = "" if figures.complete else Text("{} scored", formats.coverage(figures.coverage))
         return joined(filter(None, (known, scored))) if known or scored else ""
 
     def to(part: Entry) -> str:
-        return found.to(**{} if found.complete else {"status": "unscored"}) if (found := row(part)) else ""
+        return figures.to(**{} if figures.complete else {"status": "unscored"}) if (figures := row(part)) else ""
 
     return Column(
         short_category(name),
-        lambda part: found.number("mean") if (found := row(part)) else None,
+        lambda part: figures.number("mean") if (figures := row(part)) else None,
         look="strong",
         aside=interval,
         to=to,
@@ -229,17 +229,17 @@ def _category_mean(name: str) -> Column[Entry]:
 def failures_table(failed: Sequence[FailureGroup]) -> Table[FailureGroup]:
     """Returns a row for each reason for a missing score."""
 
-    def status(one: FailureGroup) -> Words:
-        name = NAMES["status"][one.status.value]
-        return Text("{}: {}", one.score, name) if one.score else name
+    def status(failure: FailureGroup) -> Words:
+        name = NAMES["status"][failure.status.value]
+        return Text("{}: {}", failure.score, name) if failure.score else name
 
     return Table(
         every=(
-            Column(Text("Count"), lambda one: str(one.count)),
-            Column(Text("Edit model"), lambda one: one.edit_model or None, "name"),
-            Column(Text("Judge"), lambda one: one.judge or None, "name"),
+            Column(Text("Count"), lambda failure: str(failure.count)),
+            Column(Text("Edit model"), lambda failure: failure.edit_model or None, "name"),
+            Column(Text("Judge"), lambda failure: failure.judge or None, "name"),
             Column(Text("Status"), status, "word"),
-            Column(Text("Reason"), lambda one: one.reason, "name"),
+            Column(Text("Reason"), lambda failure: failure.reason, "name"),
         ),
         rows=failed,
         label=Text("Failures by reason"),

@@ -56,7 +56,7 @@ def _results(summary: Summary, *, full: bool) -> Iterator[Line | Table[Any]]:
     if timing.devices:
         yield Line()
         yield device_times_table(timing)
-    if any(one.on_gpu for one in timing.memory.values()):
+    if any(device.on_gpu for device in timing.memory.values()):
         yield Line()
         yield highest_memory_table(timing.memory)
         if len(timing.memory) > 1:
@@ -117,18 +117,18 @@ def published_lines(summary: Summary) -> list[Text]:
     """Returns the numbers as defined by a benchmark's authors, a line each."""
     lines = []
     for result in summary.results:
-        for name, found in result.published.items():
-            words = Text("{} {}", name, formats.published(found.value))
-            if found.value is None:
-                words = Text("{}: none ({})", name, found.reason)
+        for name, number in result.published.items():
+            words = Text("{} {}", name, formats.published(number.value))
+            if number.value is None:
+                words = Text("{}: none ({})", name, number.reason)
             lines.append(Text("{}: {}, {}: {}", whose(result, name), result.edit_model, result.judge, words))
     return [*lines, *certificate_lines(summary)]
 
 
 def certificate_lines(summary: Summary) -> list[Text]:
     """Returns for each judge whether the authors' numbers from its replies are certified, and on what."""
-    found = {result.judge: result.certificate for result in summary.results if result.certificate}
-    return [Text("The authors' numbers ({}): {}.", judge, said(of)) for judge, of in found.items()]
+    certificates = {result.judge: result.certificate for result in summary.results if result.certificate}
+    return [Text("The authors' numbers ({}): {}.", judge, said(of)) for judge, of in certificates.items()]
 
 
 AS_THEIRS, BY_FORMULA = Text("As the authors define it"), Text("By the authors' formula")

@@ -54,11 +54,18 @@ def write_scores(results: Results, file: TextIO) -> None:
 
 
 def _rows(results: Results) -> Iterator[tuple[str | int, ...]]:
-    for one, seed, name, status, reason in score_rows(results):
-        found = one.scores.get(name), one.spread.get(name)
-        numbers = ["" if number is None else repr(float(number)) for number in found]
-        whose = (one.sample_id, one.category, one.edit_model, one.judge, one.edit_seed, "" if seed is None else seed)
-        yield (*whose, one.repeat, name, status.value, *numbers, reason)
+    for judgement, seed, name, status, reason in score_rows(results):
+        score_and_spread = judgement.scores.get(name), judgement.spread.get(name)
+        numbers = ["" if number is None else repr(float(number)) for number in score_and_spread]
+        whose = (
+            judgement.sample_id,
+            judgement.category,
+            judgement.edit_model,
+            judgement.judge,
+            judgement.edit_seed,
+            "" if seed is None else seed,
+        )
+        yield (*whose, judgement.repeat, name, status.value, *numbers, reason)
 
 
 def write_replies(results: Results, file: TextIO) -> None:
@@ -66,18 +73,18 @@ def write_replies(results: Results, file: TextIO) -> None:
 
     The journal has more: replies to earlier questions, replies of earlier judges, and unreadable ones.
     """
-    for one in (*results.once.counted, *results.controls):
-        for number, reading in enumerate(one.readings):
+    for judgement in (*results.once.counted, *results.controls):
+        for number, reading in enumerate(judgement.readings):
             for question, read in reading.items():
                 if not read.applies:
                     continue
                 line = {
-                    "sample": one.sample_id,
-                    "edit_model": one.edit_model,
-                    **({"other": one.other} if one.other else {}),
-                    "edit_seed": one.edit_seed,
-                    "judge": one.judge,
-                    "repeat": one.repeat,
+                    "sample": judgement.sample_id,
+                    "edit_model": judgement.edit_model,
+                    **({"other": judgement.other} if judgement.other else {}),
+                    "edit_seed": judgement.edit_seed,
+                    "judge": judgement.judge,
+                    "repeat": judgement.repeat,
                     "question": question,
                     "reading": number,
                     "status": read.status.value,
@@ -212,19 +219,37 @@ def _of_sample(results: Results) -> Callable[[str], tuple[str, str, str, str]]:
 
 def _scores(results: Results) -> Rows:
     sample = _of_sample(results)
-    for one, seed, name, status, reason in score_rows(results):
-        leads = name == results.scoring[one.judge].headline
-        about = (one.edit_model, one.judge, one.edit_seed, seed, one.repeat, name, leads)
-        yield *sample(one.sample_id), *about, status.value, one.scores.get(name), one.spread.get(name), reason
+    for judgement, seed, name, status, reason in score_rows(results):
+        leads = name == results.scoring[judgement.judge].headline
+        about = (judgement.edit_model, judgement.judge, judgement.edit_seed, seed, judgement.repeat, name, leads)
+        yield (
+            *sample(judgement.sample_id),
+            *about,
+            status.value,
+            judgement.scores.get(name),
+            judgement.spread.get(name),
+            reason,
+        )
 
 
 def _judgements(results: Results, which: Sequence[Judgement]) -> Rows:
     sample = _of_sample(results)
-    for one in which:
+    for judgement in which:
         yield (
-            *sample(one.sample_id),
-            *(one.edit_model, one.judge, one.edit_seed, one.repeat, one.headline, one.status.value, one.score),
-            *(one.reason, one.answer, one.answers, one.seconds, one.device, one.made_in),
+            *sample(judgement.sample_id),
+            judgement.edit_model,
+            judgement.judge,
+            judgement.edit_seed,
+            judgement.repeat,
+            judgement.headline,
+            judgement.status.value,
+            judgement.score,
+            judgement.reason,
+            judgement.answer,
+            judgement.answers,
+            judgement.seconds,
+            judgement.device,
+            judgement.made_in,
         )
 
 

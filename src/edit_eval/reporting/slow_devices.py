@@ -97,16 +97,16 @@ class DeviceTimes:
     def has_become_slow(self, kind: str, model: str, device: str, seconds: float) -> SlowDevice | None:
         """Adds a result; returns, once, a device that was slow after each of its last `SEEN_ENOUGH` results."""
         self.add(kind, model, device, seconds)
-        key, found = (kind, model, device), self.slow(kind, model, device)
+        key, slow = (kind, model, device), self.slow(kind, model, device)
         noted = self._slow_for[key] >= SEEN_ENOUGH
         if not noted:
-            self._slow_for[key] = 0 if found is None else self._slow_for[key] + 1
-        return found if not noted and self._slow_for[key] == SEEN_ENOUGH else None
+            self._slow_for[key] = 0 if slow is None else self._slow_for[key] + 1
+        return slow if not noted and self._slow_for[key] == SEEN_ENOUGH else None
 
     def all_slow(self) -> list[SlowDevice]:
         """Returns every slow device, in the order of kinds, models and devices."""
         known = [(kind, model, device) for (kind, model), devices in self._seen.items() for device in devices]
-        return [found for one in sorted(known) if (found := self.slow(*one)) is not None]
+        return [slow for key in sorted(known) if (slow := self.slow(*key)) is not None]
 
 
 def slow_devices(results: Results) -> list[SlowDevice]:

@@ -236,7 +236,7 @@ def print_status(results: Results, console: Console | None = None) -> None:
     if document.skipped:
         console.print()
         console.print(Styled(Text("skipped samples"), style="bold yellow"))
-        print_facts(console, ((one_line(one.sample, 30), one_line(one.reason)) for one in document.skipped))
+        print_facts(console, ((one_line(skipped.sample, 30), one_line(skipped.reason)) for skipped in document.skipped))
     for note in document.notes:
         console.print()
         print_beside(console, Styled(Text("note: ")), Styled(one_line(note)))
@@ -369,13 +369,13 @@ def _sum(counts: Mapping[str, Any], statuses: Iterable[Status]) -> int:
     return sum(counts.get(status.value, 0) for status in statuses)
 
 
-def _failed_there(found: DeviceFailures) -> tuple[str, str]:
+def _failed_there(failures: DeviceFailures) -> tuple[str, str]:
     """Returns the device, and the failures of a model there."""
-    model = model_title(found.model)
-    words = [Text("{}, of which {} ran out of memory", counted(found.attempts, "attempt"), found.out_of_memory)]
-    if found.retired:
-        words.append(Text("not used any more: {}", one_line(found.retired)))
-    return one_line(found.device), Text("{}: {:; }", one_line(model), words)
+    model = model_title(failures.model)
+    words = [Text("{}, of which {} ran out of memory", counted(failures.attempts, "attempt"), failures.out_of_memory)]
+    if failures.retired:
+        words.append(Text("not used any more: {}", one_line(failures.retired)))
+    return one_line(failures.device), Text("{}: {:; }", one_line(model), words)
 
 
 def _print_failure(console: Console, failure: FailureGroup) -> None:
@@ -393,17 +393,17 @@ def _print_failure(console: Console, failure: FailureGroup) -> None:
 
 def _advice(document: RunStatus) -> list[tuple[str, str]]:
     """Returns possible next steps, each with its command; none while the run is at work."""
-    found: list[tuple[str, str]] = []
+    steps: list[tuple[str, str]] = []
     if RunDirectory(Path(document.directory)).is_held() or document.command.startswith("edit-eval serve"):
-        return found  # clients do not send their edits again
+        return steps  # clients do not send their edits again
     again = one_line(going_on(Path(document.directory)))
     if document.status == "incomplete":
-        found.append((Text("to resume:"), again))
+        steps.append((Text("to resume:"), again))
     failed = dict.fromkeys(failure.status.value for failure in document.failures)
     statuses = ",".join(status for status in failed if status in FAILED)
     if statuses:
-        found.append((Text("to retry what failed:"), f"{again} --retry {statuses}"))
-    return found
+        steps.append((Text("to retry what failed:"), f"{again} --retry {statuses}"))
+    return steps
 
 
 def _ways_out(results: Results) -> list[str]:
@@ -412,15 +412,15 @@ def _ways_out(results: Results) -> list[str]:
         judges = Experiment.recorded(results.resolved, results.samples).judges
     except (LookupError, TypeError, ValueError, ConfigurationError):  # recorded by a version with another format
         return []
-    found = []
+    sentences = []
     for judge in judges:
         answered = [
             judgement for judgement in results.judgements if judgement.judge == judge.name and judgement.answers
         ]
-        failed = [one for one in answered if one.status in JUDGE_FAILED]
+        failed = [judgement for judgement in answered if judgement.status in JUDGE_FAILED]
         if 10 * len(failed) >= len(answered):  # fewer are due to the samples
-            found.append(judge.advice(failed))
-    return [one_line(sentence) for sentence in found if sentence]
+            sentences.append(judge.advice(failed))
+    return [one_line(sentence) for sentence in sentences if sentence]
 
 
 def going_on(run: Path) -> str:
@@ -498,10 +498,14 @@ def print_sample(results: Results, sample_id: str, console: Console | None = Non
         _print_part(
             console, 0, Text("edit by {}{}", one_line(edit.edit_model), seed), edit.status, _edit_facts(results, edit)
         )
-        for one in _judgements(results, edit):
-            repeat = Text(", repeat {}", one.repeat) if several_repeats else ""
+        for judgement in _judgements(results, edit):
+            repeat = Text(", repeat {}", judgement.repeat) if several_repeats else ""
             _print_part(
-                console, 2, Text("score by {}{}", one_line(one.judge), repeat), one.status, _judgement_facts(one)
+                console,
+                2,
+                Text("score by {}{}", one_line(judgement.judge), repeat),
+                judgement.status,
+                _judgement_facts(judgement),
             )
 
 

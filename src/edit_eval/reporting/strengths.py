@@ -47,24 +47,24 @@ def strengths_table(
 
     `rated`: Elo points that other arenas would give, by title and edit model. `places`: colour and mark of each model.
     """
-    lost = {one.edit_model: one.strength for one in with_failures or ()}
+    lost = {strength.edit_model: strength.strength for strength in with_failures or ()}
 
     def points(arena: Mapping[str, float]) -> Any:
-        return lambda one: None if (found := arena.get(one.edit_model)) is None else f"{found:.0f}"
+        return lambda row: None if (elo := arena.get(row.edit_model)) is None else f"{elo:.0f}"
 
     columns: list[Column[RankedStrength]] = [
-        Column(Text("Rank"), lambda one: formats.rank(one.rank), kind="word", look="quiet"),
+        Column(Text("Rank"), lambda row: formats.rank(row.rank), kind="word", look="quiet"),
         Column(
             Text("Edit model"),
-            lambda one: one.edit_model,
+            lambda row: row.edit_model,
             kind="name",
-            mark=(lambda one: places[one.edit_model]) if places else None,
+            mark=(lambda row: places[row.edit_model]) if places else None,
         ),
-        Column(Text("Strength"), lambda one: signed(one.strength), look="strong"),
-        Column(Text("95% interval"), lambda one: ends(one.ci95)),
-        Column(Text("With failures"), lambda one: signed(lost.get(one.edit_model)), when=lambda one: bool(lost)),
-        Column(Text("Share of votes"), lambda one: None if one.share is None else formats.share(one.share, 1)),
-        Column(Text("Elo"), lambda one: None if one.elo is None else f"{one.elo:.0f}", roomy=True),
+        Column(Text("Strength"), lambda row: signed(row.strength), look="strong"),
+        Column(Text("95% interval"), lambda row: ends(row.ci95)),
+        Column(Text("With failures"), lambda row: signed(lost.get(row.edit_model)), when=lambda row: bool(lost)),
+        Column(Text("Share of votes"), lambda row: None if row.share is None else formats.share(row.share, 1)),
+        Column(Text("Elo"), lambda row: None if row.elo is None else f"{row.elo:.0f}", roomy=True),
         *(Column(title, points(arena), look="quiet", roomy=True) for title, arena in (rated or {}).items()),
     ]
     return Table(columns, by_strength(strengths), label=Text("Strengths"), style="ranks")
@@ -83,11 +83,11 @@ def ends(interval: Sequence[float | None] | None) -> str:
     return f"[{f'-{_INFINITE}' if low is None else signed(low)}, {_INFINITE if high is None else signed(high)}]"
 
 
-def wins_table(found: ScoreBattles, order: Sequence[str], places: Mapping[str, int]) -> Table[str]:
+def wins_table(battles: ScoreBattles, order: Sequence[str], places: Mapping[str, int]) -> Table[str]:
     """Returns a row for each edit model: the battles it won and lost against each other one."""
-    won = {(pair.a, pair.b): (pair.first, pair.second) for pair in found.pairs}
+    won = {(pair.a, pair.b): (pair.first, pair.second) for pair in battles.pairs}
     won |= {(b, a): (lost, its) for (a, b), (its, lost) in won.items()}
-    surely = {(better, other) for difference in found.differences for better, other in _shown(difference)}
+    surely = {(better, other) for difference in battles.differences for better, other in _shown(difference)}
 
     def against(other: str, model: str) -> str | None:
         return "{} : {}".format(*won[model, other]) if (model, other) in won else None
@@ -119,10 +119,10 @@ def _shown(difference: StrengthDifference) -> list[tuple[str, str]]:
     return [both if difference.better == both[0] else both[::-1]] if difference.better else []
 
 
-def nothing_known(found: ScoreBattles) -> Text | None:
+def nothing_known(battles: ScoreBattles) -> Text | None:
     """Says what a judge does that prefers nobody, or too seldom; None if something is known of its preferences."""
-    doubt, contradictions = found.strengths[0].no_ci95, found.contradictions
-    return doubt_words(doubt, found.decided, found.outcomes[Fought.TIE], contradictions.count, contradictions.first)
+    doubt, contradictions = battles.strengths[0].no_ci95, battles.contradictions
+    return doubt_words(doubt, battles.decided, battles.outcomes[Fought.TIE], contradictions.count, contradictions.first)
 
 
 def doubt_words(doubt: str | None, decided: int, ties: int, count: int, first: int) -> Text | None:
@@ -165,14 +165,14 @@ def battle_sheet(battles: Mapping[str, JudgeBattles], edit_models: Sequence[str]
         certificates = {
             arena: certificate_of_points(arena, of.protocol, of.certificate) for arena in OTHERS if arena in found_there
         }
-        rated = {_called(arena, one): found_there[arena] for arena, one in certificates.items()} or None
-        for score, found in of.scores.items():
+        rated = {_called(arena, certificate): found_there[arena] for arena, certificate in certificates.items()} or None
+        for score, of_score in of.scores.items():
             title = title_of(judge, score if len(of.scores) > 1 else "")
-            parts += [Line(), Line(title, "strong"), *_of_score(found, rated, places)]
+            parts += [Line(), Line(title, "strong"), *_of_score(of_score, rated, places)]
             rated = None  # Elo points are of the headline alone
         parts += [
-            Line(Text("{}: {}.", _called(arena, one), certified_words(one)), "quiet")
-            for arena, one in certificates.items()
+            Line(Text("{}: {}.", _called(arena, certificate), certified_words(certificate)), "quiet")
+            for arena, certificate in certificates.items()
         ]
         if unread := of.others_may_read:
             parts.append(
@@ -198,17 +198,17 @@ def ranks_lines(correction: Correction) -> Iterator[Line]:
         yield Line(correction.words(), "quiet")
 
 
-def _of_score(found: ScoreBattles, rated: Any, places: Mapping[str, int]) -> Iterator[Line | Table[Any]]:
-    table = strengths_table(found.strengths, found.with_failures, rated, places)
+def _of_score(battles: ScoreBattles, rated: Any, places: Mapping[str, int]) -> Iterator[Line | Table[Any]]:
+    table = strengths_table(battles.strengths, battles.with_failures, rated, places)
     yield table
-    if says := nothing_known(found):
+    if says := nothing_known(battles):
         yield Line(Text("{:. }.", [says]), "problem")
-    yield from doubt_lines(found.strengths, "problem")
+    yield from doubt_lines(battles.strengths, "problem")
     yield Line()
-    yield wins_table(found, [row.edit_model for row in table.rows], places)
+    yield wins_table(battles, [row.edit_model for row in table.rows], places)
     yield Line()
-    yield from map(Line, _lines(found))
-    yield from ranks_lines(found.family)
+    yield from map(Line, _lines(battles))
+    yield from ranks_lines(battles.family)
 
 
 def doubt_lines(strengths: Sequence[Strength], look: Look) -> Iterator[Line]:
@@ -217,25 +217,25 @@ def doubt_lines(strengths: Sequence[Strength], look: Look) -> Iterator[Line]:
         yield Line(DOUBTS[doubt] if doubt in DOUBTS else Text("No interval: {}.", NAMES["no_ci95"][doubt]), look)
 
 
-def _lines(found: ScoreBattles) -> Iterator[Text]:
-    outcomes, contradictions = found.outcomes, found.contradictions
-    decided = found.decided
+def _lines(battles: ScoreBattles) -> Iterator[Text]:
+    outcomes, contradictions = battles.outcomes, battles.contradictions
+    decided = battles.decided
     yield Text(
         "{} of {} battles have an answer in both orders: {}, {} ({} of them).",
         decided,
-        found.battles,
+        battles.battles,
         counted(outcomes[Fought.TIE], "tie"),
         counted(contradictions.count, "contradiction"),
         formats.rate(contradictions.count, decided, contradictions.ci95),
     )
-    if stored := found.stored:
+    if stored := battles.stored:
         yield Text(
             "{} of {} are taken over: the strengths of its edit models are as there, with the mean 0, and are held for "
             "those that join.",
             counted(stored.battles, "battle"),
             stored.run,
         )
-    if looks := found.looks:
+    if looks := battles.looks:
         yield Text(
             "{} of at most {} rounds are asked: after each the strengths are looked at, so every interval is at "
             "{:.2%}, and those of all looks together hold 95%.",
@@ -243,12 +243,12 @@ def _lines(found: ScoreBattles) -> Iterator[Text]:
             looks.of,
             looks.level,
         )
-    if found.missing:
+    if battles.missing:
         yield Text(
             "Without an outcome: {}.",
-            [Text("{} × {}", count, NAMES["status"][status]) for status, count in found.missing.items()],
+            [Text("{} × {}", count, NAMES["status"][status]) for status, count in battles.missing.items()],
         )
-    if (fit := found.davidson) is not None and fit.side_ci95:
+    if (fit := battles.davidson) is not None and fit.side_ci95:
         yield Text(
             "To be shown first is worth {} {} in logits; both orders are asked, so no edit model gains by it.",
             signed(fit.side),

@@ -85,13 +85,13 @@ class Column(Generic[Row]):
         """Returns the same column over other rows: `find` gives the row to show for each, None if there is none."""
 
         def shows(row: Any) -> Words | None:
-            return None if (found := find(row)) is None else self.shows(found)
+            return None if (own_row := find(row)) is None else self.shows(own_row)
 
         def to(row: Any) -> str:
-            return "" if (found := find(row)) is None else self.to(found)
+            return "" if (own_row := find(row)) is None else self.to(own_row)
 
         def look(row: Any) -> Look:
-            return "" if (found := find(row)) is None else self.look_of(found)
+            return "" if (own_row := find(row)) is None else self.look_of(own_row)
 
         return replace(self, **{"shows": shows, "to": to, "look": look, "aside": lambda _: "", **changed})
 
@@ -156,7 +156,7 @@ def in_language(words: Words, language: str = "") -> str:
 
 def both(words_in: Callable[[str], Said]) -> dict[str, Said]:
     """Returns the result of `words_in` for each language."""
-    return {one: words_in(one) for one in LANGUAGES}
+    return {language: words_in(language) for language in LANGUAGES}
 
 
 # -- tables as Markdown: in the report, and on the card of a data set --
@@ -196,7 +196,7 @@ def inline(words: object) -> str:
 
 
 def _markdown_cell(column: Column[Row], row: Row, language: str) -> str:
-    words, aside = (in_language(one, language) for one in (column.cell(row), column.aside(row)))
+    words, aside = (in_language(text, language) for text in (column.cell(row), column.aside(row)))
     words = words if column.kind == "number" else inline(words)
     between = "（{}）" if language == "zh" else " ({})"
     return words + between.format(inline(aside)) if aside else words

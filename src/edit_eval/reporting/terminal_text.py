@@ -218,7 +218,9 @@ class Spoken(Console):
     def print(self, *objects: Any, **named: Any) -> None:
         """Prints like rich's method."""
         wrap = spoken() == "zh" and not named.get("soft_wrap")
-        super().print(*(self._in_lines(drawn(one)) if wrap else drawn(one) for one in objects), **named)
+        super().print(
+            *(self._in_lines(drawn(renderable)) if wrap else drawn(renderable) for renderable in objects), **named
+        )
 
     def _in_lines(self, thing: Any) -> Any:
         """Breaks Chinese lines between characters; rich breaks at spaces only."""

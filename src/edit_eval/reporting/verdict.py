@@ -49,10 +49,10 @@ def verdict_sheet(verdict: Verdict, *, full: bool = False, drawn: bool = True) -
 
 def answer_lines(verdict: Verdict) -> list[Text]:
     """Returns the answer, of a gate the gate's first: a sentence each."""
-    found = [Text("{:. }.", [answer(verdict)])]
+    lines = [Text("{:. }.", [answer(verdict)])]
     if verdict.gate is None or verdict.gate.margin is None:
-        return found
-    return [_gated(verdict.gate, verdict.gate.margin), *found]
+        return lines
+    return [_gated(verdict.gate, verdict.gate.margin), *lines]
 
 
 def _gated(gate: Replacement, margin: float) -> Text:
@@ -122,7 +122,7 @@ def doubt_lines(verdict: Verdict) -> list[Text]:
 
 def next_lines(verdict: Verdict) -> list[Text]:
     """Says what to do next, the most useful first: a sentence each."""
-    return [_ADVICE[one.kind](one) for one in verdict.next]
+    return [_ADVICE[advice.kind](advice) for advice in verdict.next]
 
 
 # -- the answer --
@@ -133,16 +133,16 @@ def _agreeing(verdict: Verdict) -> Text:
     counted = verdict.counted
     if not counted:
         return Text("No answer: nothing has been judged")
-    leading = next((one for one in counted if one.kind == verdict.kind), counted[0])
+    leading = next((opinion for opinion in counted if opinion.kind == verdict.kind), counted[0])
     words = _OF_JUDGE[verdict.kind](leading, verdict)
     if len(counted) == 1:
         return words
-    if all(one.silent for one in counted):
-        return Text("No answer: there is no score by {: or }", [one.judge for one in counted])
+    if all(opinion.silent for opinion in counted):
+        return Text("No answer: there is no score by {: or }", [opinion.judge for opinion in counted])
     every = Text("both judges") if len(counted) == 2 else Text("all {} judges", len(counted))
-    others = [_short(one) for one in counted[1:]]
+    others = [_short(opinion) for opinion in counted[1:]]
     if verdict.kind == "alone" or not all(others):
-        return joined(_OF_JUDGE[one.kind](one, verdict) for one in counted)
+        return joined(_OF_JUDGE[opinion.kind](opinion, verdict) for opinion in counted)
     return Text("{}; {} agree", words, every)
 
 
@@ -191,7 +191,7 @@ def _ahead(opinion: Opinion, verdict: Verdict) -> Text:
     first, nearest = opinion.first, opinion.contests[0]
     unsure = [contest for contest in opinion.contests if contest.kind not in WON]
     beaten = [contest.other for contest in opinion.contests if contest.kind in WON]
-    few = all(one.no_ci95 in ("few_images", "too_uneven", "one_image") for one in unsure)
+    few = all(contest.no_ci95 in ("few_images", "too_uneven", "one_image") for contest in unsure)
     if len(opinion.contests) == 1:
         lead = Text("No winner: {} is ahead of {} by {}", first, nearest.other, _by(opinion, nearest))
         if nearest.no_ci95 == "no_spread":
@@ -206,7 +206,7 @@ def _ahead(opinion: Opinion, verdict: Verdict) -> Text:
         if nearest.shown_alone:
             return Text("{}, which may be chance, with {} comparisons made at once", lead, verdict.tests)
         return Text("{}, which may be chance", lead)
-    names = _listed([one.other for one in unsure])
+    names = _listed([contest.other for contest in unsure])
     if len(unsure) == len(opinion.contests) > _MOST_NAMES and not few:
         return Text(
             "No winner: {} is ahead, by {} over {}, but is not shown to be better than any of the {} others",
@@ -256,36 +256,36 @@ def _fails_more(opinion: Opinion, verdict: Verdict) -> Text:
 
 
 def _trade(opinion: Opinion, verdict: Verdict) -> Text:
-    one = next(contest for contest in opinion.contests if contest.kind == "trade")
-    better, worse = (opinion.first, one.other) if one.scores_better else (one.other, opinion.first)
-    most, fewest = max(one.failed[:2]), min(one.failed[:2])
+    trade = next(contest for contest in opinion.contests if contest.kind == "trade")
+    better, worse = (opinion.first, trade.other) if trade.scores_better else (trade.other, opinion.first)
+    most, fewest = max(trade.failed[:2]), min(trade.failed[:2])
     return Text(
         "No winner: {0} scores better than {1}, by {2}, but fails more: {3} of {5} edits against {4}",
         better,
         worse,
-        _by(opinion, one) if one.scores_better else _by(opinion, one, turned=True),
+        _by(opinion, trade) if trade.scores_better else _by(opinion, trade, turned=True),
         most,
         fewest,
-        one.failed[2],
+        trade.failed[2],
     )
 
 
 def _alone(opinion: Opinion, verdict: Verdict) -> Text:
-    [one] = opinion.standings
+    [standing] = opinion.standings
     places, scale = digits(opinion), scale_words(opinion.scale)
-    mean = formats.score(one.mean, places)
-    if one.ci95 is None or None in one.ci95:
+    mean = formats.score(standing.mean, places)
+    if standing.ci95 is None or None in standing.ci95:
         return Text(
             "{} scores {} ({}) with {}; there is no other model to compare it with",
-            one.name,
+            standing.name,
             mean,
             scale,
             opinion.judge,
         )
-    low, high = (formats.score(end, places) for end in one.ci95)
+    low, high = (formats.score(end, places) for end in standing.ci95)
     return Text(
         "{} scores {} ({}; 95% interval {} to {}) with {}; there is no other model to compare it with",
-        one.name,
+        standing.name,
         mean,
         scale,
         low,
@@ -301,8 +301,8 @@ def _not_comparable(opinion: Opinion, verdict: Verdict) -> Text:
 
 def _no_answer(opinion: Opinion, verdict: Verdict) -> Text:
     if opinion.fights and opinion.fights.doubt:
-        found = opinion.fights
-        words = doubt_words(found.doubt, found.battles, found.ties, found.contradictions, found.chose_first)
+        fights = opinion.fights
+        words = doubt_words(fights.doubt, fights.battles, fights.ties, fights.contradictions, fights.chose_first)
         if words:
             return words
     if all(standing.mean is None for standing in opinion.standings):
@@ -330,7 +330,7 @@ _OF_JUDGE: Mapping[str, Callable[[Opinion, Verdict], Text]] = {
 
 
 def _disagreeing(verdict: Verdict) -> Text:
-    return Text("The judges disagree: {:; }", [_of_one(one, verdict) for one in verdict.counted])
+    return Text("The judges disagree: {:; }", [_of_one(opinion, verdict) for opinion in verdict.counted])
 
 
 def _of_one(opinion: Opinion, verdict: Verdict) -> Text:
@@ -355,14 +355,14 @@ def _of_one(opinion: Opinion, verdict: Verdict) -> Text:
 def _mixed(verdict: Verdict) -> Text:
     """Words a lead that all judges see, and some show."""
     counted = verdict.counted
-    if verdict.agreed or all(one.silent for one in counted):
+    if verdict.agreed or all(opinion.silent for opinion in counted):
         return _agreeing(verdict)
-    shown = [one.judge for one in counted if one.kind in WON]
-    unsure = [one.judge for one in counted if one.kind not in WON]
-    each = [_of_one(one, verdict) for one in counted]
+    shown = [opinion.judge for opinion in counted if opinion.kind in WON]
+    unsure = [opinion.judge for opinion in counted if opinion.kind not in WON]
+    each = [_of_one(opinion, verdict) for opinion in counted]
     if not shown:
         return Text("No winner: {:; }", each)
-    if any(one.kind not in (*WON, "ahead") for one in counted):
+    if any(opinion.kind not in (*WON, "ahead") for opinion in counted):
         return Text("Not settled: {:; }", each)
     return Text(
         "Not settled: {} is better with {}; with {} that may be chance", verdict.first, _listed(shown), _listed(unsure)
@@ -388,26 +388,26 @@ _JOINT: Mapping[str, Callable[[Verdict], Text]] = {
 }
 
 
-def _by(opinion: Opinion, one: Contest, *, turned: bool = False) -> Text:
+def _by(opinion: Opinion, contest: Contest, *, turned: bool = False) -> Text:
     """Returns `0.80 (out of 10; 95% interval 0.40 to 1.20)`."""
-    if one.ci95 is None or one.difference is None:
-        return _plain(opinion, one)
+    if contest.ci95 is None or contest.difference is None:
+        return _plain(opinion, contest)
     places, sign = digits(opinion), -1.0 if turned else 1.0
-    low, high = (formats.score(end, places) for end in formats.turned(one.ci95, sign) or ())
+    low, high = (formats.score(end, places) for end in formats.turned(contest.ci95, sign) or ())
     words = Text(
         "{} ({}; 95% interval {} to {})",
-        formats.score(sign * one.difference, places),
+        formats.score(sign * contest.difference, places),
         scale_words(opinion.scale),
         low,
         high,
     )
-    return Text("{}, though missing scores could reverse this", words) if one.holds is False else words
+    return Text("{}, though missing scores could reverse this", words) if contest.holds is False else words
 
 
-def _plain(opinion: Opinion, one: Contest) -> Text:
+def _plain(opinion: Opinion, contest: Contest) -> Text:
     """Returns `0.80 (out of 10)`; never 0."""
     places = digits(opinion)
-    by = formats.score(abs(one.difference or 0.0), places)
+    by = formats.score(abs(contest.difference or 0.0), places)
     if not float(by):
         by = Text("less than {}", f"{10**-places:.{places}f}")
     return Text("{} ({})", by, scale_words(opinion.scale))
@@ -429,50 +429,50 @@ def _more(advice: Advice) -> Text:
 
 
 _ADVICE: Mapping[str, Callable[[Advice], Text]] = {
-    "finish": lambda one: Text("The run is not finished: repeat the edit-eval run command."),
-    "other_judge": lambda one: Text(
+    "finish": lambda advice: Text("The run is not finished: repeat the edit-eval run command."),
+    "other_judge": lambda advice: Text(
         "Do not use these scores. Look at some edits and at what {} answers, and take another judge if the edits are "
         "good.",
-        _listed(one.names),
+        _listed(advice.names),
     ),
-    "failed_audit": lambda one: Text("{} failed its audit: take another judge.", _listed(one.names)),
-    "retry": lambda one: Text(
+    "failed_audit": lambda advice: Text("{} failed its audit: take another judge.", _listed(advice.names)),
+    "retry": lambda advice: Text(
         "{} score is missing ({}): to try again, repeat edit-eval run with --retry {}.",
-        one.count,
-        [NAMES["status"][status] for status in one.names],
-        ",".join(one.names),
+        advice.count,
+        [NAMES["status"][status] for status in advice.names],
+        ",".join(advice.names),
         plural="{} scores are missing ({}): to try again, repeat edit-eval run with --retry {}.",
     ),
     "more": _more,
-    "enough": lambda one: Text(
-        "Add pictures: with fewer than {} nothing can be tested, and 20 or more are better.", one.count
+    "enough": lambda advice: Text(
+        "Add pictures: with fewer than {} nothing can be tested, and 20 or more are better.", advice.count
     ),
-    "look": lambda one: Text(
+    "look": lambda advice: Text(
         "Look at the pictures on which the judges differ most, and mark which judge is right (edit-eval view)."
     ),
-    "weigh": lambda one: Text("Decide what a failed edit costs you; that settles it, more pictures do not."),
-    "choose": lambda one: Text("More pictures will hardly change this: choose by speed, price or licence."),
-    "compare": lambda one: Text("Add a second edit model to the configuration, and the two are compared."),
-    "same_samples": lambda one: Text("Have both models edit the same samples, and judge the edits."),
-    "audit": lambda one: Text(
-        "Nobody has tested the judge {} yet: edit-eval audit shows how far to trust it.", _listed(one.names)
+    "weigh": lambda advice: Text("Decide what a failed edit costs you; that settles it, more pictures do not."),
+    "choose": lambda advice: Text("More pictures will hardly change this: choose by speed, price or licence."),
+    "compare": lambda advice: Text("Add a second edit model to the configuration, and the two are compared."),
+    "same_samples": lambda advice: Text("Have both models edit the same samples, and judge the edits."),
+    "audit": lambda advice: Text(
+        "Nobody has tested the judge {} yet: edit-eval audit shows how far to trust it.", _listed(advice.names)
     ),
-    "audit_language": lambda one: Text(
+    "audit_language": lambda advice: Text(
         "{} is audited for instructions in another language only: edit-eval audit of this configuration shows how far "
         "to trust it here.",
-        _listed(one.names),
+        _listed(advice.names),
     ),
-    "controls": lambda one: (
+    "controls": lambda advice: (
         Text(
             "Set evaluation.controls to {} and repeat the edit-eval run command: that may show that {} tells edits "
             "from pictures that are none.",
-            one.count,
-            _listed(one.names),
+            advice.count,
+            _listed(advice.names),
         )
-        if one.count
-        else Text("Add pictures: with these few, controls cannot show that {} sees edits.", _listed(one.names))
+        if advice.count
+        else Text("Add pictures: with these few, controls cannot show that {} sees edits.", _listed(advice.names))
     ),
-    "nothing": lambda one: Text("Nothing, this is settled."),
+    "nothing": lambda advice: Text("Nothing, this is settled."),
 }
 
 
@@ -491,27 +491,27 @@ def paragraph(verdict: Verdict) -> list[Text]:
 
 
 def _rests(opinion: Opinion, verdict: Verdict) -> Iterator[Text]:
-    one, places = opinion.next, digits(opinion)
-    if one is None or opinion.fights or one.difference is None:
+    contest, places = opinion.next, digits(opinion)
+    if contest is None or opinion.fights or contest.difference is None:
         return
-    pair = opinion.standings[0].name, one.other
-    by = formats.signed(one.difference, places)
-    if one.ci95 is None:
-        yield Text("{} less {}: mean difference {} on {} pictures, without an interval", *pair, by, one.images)
+    pair = opinion.standings[0].name, contest.other
+    by = formats.signed(contest.difference, places)
+    if contest.ci95 is None:
+        yield Text("{} less {}: mean difference {} on {} pictures, without an interval", *pair, by, contest.images)
     else:
         yield Text(
             "{} less {}: mean difference {} {} on {} pictures, 95% interval clustered on the source image, p {}, "
             "adjusted {} ({})",
             *pair,
             by,
-            formats.signed_span(one.ci95, places),
-            one.images,
-            formats.p_value(one.p),
-            formats.p_value(one.p_adjusted),
+            formats.signed_span(contest.ci95, places),
+            contest.images,
+            formats.p_value(contest.p),
+            formats.p_value(contest.p_adjusted),
             Correction(verdict.tests).of_tests(),
         )
-    counts = one.wins, one.images, one.losses
-    if one.sign_p is None:
+    counts = contest.wins, contest.images, contest.losses
+    if contest.sign_p is None:
         yield Text("{} does better on {} of {} pictures and worse on {}", pair[0], *counts)
     else:
         yield Text(
@@ -519,18 +519,18 @@ def _rests(opinion: Opinion, verdict: Verdict) -> Iterator[Text]:
             "(sign test), which shows less than the mean and decides nothing here",
             pair[0],
             *counts,
-            formats.p_value(one.sign_p),
+            formats.p_value(contest.sign_p),
         )
-    if one.scores_better and one.tipping_share is not None and one.ruled_out_share is not None:
-        tipping, seen = formats.share(one.tipping_share, 1), formats.share(one.ruled_out_share, 1)
+    if contest.scores_better and contest.tipping_share is not None and contest.ruled_out_share is not None:
+        tipping, seen = formats.share(contest.tipping_share, 1), formats.share(contest.ruled_out_share, 1)
         yield Text(
             "The lead would be gone if {0} of all pictures were of a kind that is not among these and {1} failed them "
             "all; {2} pictures can miss a kind that makes up to {3} of all",
             tipping,
             pair[0],
-            one.images,
+            contest.images,
             seen,
         )
-    own, other, total = one.failed
+    own, other, total = contest.failed
     if own or other:
         yield Text("Of {} edits that both tried {} failed for {} and {} for {}", total, own, pair[0], other, pair[1])

@@ -74,9 +74,9 @@ def differences_axis(opinions: Sequence[Opinion]) -> Ruler:
     """Returns the axis of paired differences: zero, all dots, intervals and margins are on it."""
     ends = [0.0]
     for opinion in opinions:
-        one = opinion.next
-        ends += [*(one.ci95 or ())] if one else []
-        ends += [sign * one.margin for sign in (-1, 1)] if one and one.margin is not None else []
+        contest = opinion.next
+        ends += [*(contest.ci95 or ())] if contest else []
+        ends += [sign * contest.margin for sign in (-1, 1)] if contest and contest.margin is not None else []
         ends += [dot.difference for dot in opinion.dots]
     return Ruler.of(ends)
 
@@ -105,7 +105,7 @@ def drawing(
 
 
 def _on_one_axis(opinion: Opinion, beside: Sequence[Opinion]) -> list[Opinion]:
-    return [opinion, *(one for one in beside if one.of_two and one.scale == opinion.scale)]
+    return [opinion, *(other for other in beside if other.of_two and other.scale == opinion.scale)]
 
 
 def _paired(
@@ -214,14 +214,14 @@ def strips(
     parts: list[Markup] = []
     bottom = 8 + _ROW * len(known)
     parts += [_rule(x(tick), 4, bottom, dashed=True) for tick in axis.ticks()]
-    for number, one in enumerate(known):
+    for number, standing in enumerate(known):
         y = 8 + _ROW * number + _ROW / 2
-        shown = one.name if places else _cut(one.name, _LONGEST_BESIDE)
+        shown = standing.name if places else _cut(standing.name, _LONGEST_BESIDE)
         parts.append(_label((Markup(""), shown), "start", round(y + 4), left - 1, places, ""))
-        colour = _series(places, one.name)
-        if one.ci95 is not None:
+        colour = _series(places, standing.name)
+        if standing.ci95 is not None:
             low, high = (
-                edge if end is None else end for end, edge in zip(one.ci95, (axis.low, axis.high), strict=True)
+                edge if end is None else end for end, edge in zip(standing.ci95, (axis.low, axis.high), strict=True)
             )
             parts.append(
                 Markup(
@@ -230,7 +230,7 @@ def strips(
             )
         parts.append(
             Markup('<circle{} cx="{}" cy="{:.1f}" r="5" fill="currentColor"><title>{}</title></circle>').format(
-                colour, x(one.mean or 0.0), y, f"{one.name}: {formats.score(one.mean, digits)}"
+                colour, x(standing.mean or 0.0), y, f"{standing.name}: {formats.score(standing.mean, digits)}"
             )
         )
     for tick in axis.ticks():
@@ -273,9 +273,9 @@ def _series(places: Callable[[str], int] | None, name: str) -> Markup:
 
 def _in_words(opinion: Opinion, digits: int) -> Text:
     """Returns what the drawing shows, for who cannot see it."""
-    one = opinion.next
-    if one is not None and opinion.of_two:
-        fields = opinion.standings[0].name, one.other, one.wins, one.images, one.losses
+    contest = opinion.next
+    if contest is not None and opinion.of_two:
+        fields = opinion.standings[0].name, contest.other, contest.wins, contest.images, contest.losses
         return Text("{} against {}: better on {} of {} pictures, worse on {}", *fields)
     return joined(f"{standing.name} {formats.score(standing.mean, digits)}" for standing in opinion.standings)
 
@@ -334,10 +334,10 @@ def characters(verdict: Verdict, digits: Callable[[Opinion], int]) -> list[Line]
     more a line each. By the first judge that has a say, and by all of them where they disagree."""
     shown = verdict.drawn if verdict.kind == "judges_disagree" else verdict.drawn[:1]
     lines: list[Line] = []
-    for one in shown:
-        drawn = [*_two(one, digits(one), shown)] if one.of_two else [*_several(one, digits(one))]
+    for opinion in shown:
+        drawn = [*_two(opinion, digits(opinion), shown)] if opinion.of_two else [*_several(opinion, digits(opinion))]
         if drawn and len(shown) > 1:
-            lines.append(Line(Text("judged by {}", one.judge), "quiet"))
+            lines.append(Line(Text("judged by {}", opinion.judge), "quiet"))
         lines += drawn
     return lines
 
@@ -366,16 +366,16 @@ def _several(opinion: Opinion, digits: int) -> Iterator[Line]:
     if len(known) < 2:
         return
     axis = strips_axis(known)
-    widest = max(cell_len(one.name) for one in known)
+    widest = max(cell_len(standing.name) for standing in known)
     beside = widest <= _LONGEST
-    for one in known:
-        ends = one.ci95
+    for standing in known:
+        ends = standing.ci95
         whole = None if ends is None or None in ends else (ends[0] or 0.0, ends[1] or 0.0)
         if not beside:
-            yield Line(one.name)
-        head = one.name + "\N{NO-BREAK SPACE}" * (widest - cell_len(one.name)) if beside else ""
-        bar = "".join(_interval(axis, whole, one.mean))
-        yield Line(f"{bar} {formats.score(one.mean, digits)}", head=head + "\N{NO-BREAK SPACE}" * 2)
+            yield Line(standing.name)
+        head = standing.name + "\N{NO-BREAK SPACE}" * (widest - cell_len(standing.name)) if beside else ""
+        bar = "".join(_interval(axis, whole, standing.mean))
+        yield Line(f"{bar} {formats.score(standing.mean, digits)}", head=head + "\N{NO-BREAK SPACE}" * 2)
     low, high = formats.score(axis.low, digits), formats.score(axis.high, digits)
     yield Line(Text("from {} to {}", low, high), "quiet")
 

@@ -102,8 +102,10 @@ def charts(results: Results, summary: Summary, language: str) -> dict[str, list[
         drawn = {name: [chart.to_dict(validate=False) for chart in of_name] for name, of_name in made.items()}
         for choice in of_choices:
             for name, of_name in _charts_of_scores(choice, scores, language).items():
-                found = [{**chart.to_dict(validate=False), "usermeta": {"score": choice.score}} for chart in of_name]
-                drawn.setdefault(name, []).extend(found)
+                specifications = [
+                    {**chart.to_dict(validate=False), "usermeta": {"score": choice.score}} for chart in of_name
+                ]
+                drawn.setdefault(name, []).extend(specifications)
     return drawn
 
 
@@ -125,11 +127,11 @@ def _charts_of_scores(choice: ScoreChoice, scores: _Scores, language: str) -> di
 
 
 def _scores(results: Results) -> _Scores:
-    found: _Scores = defaultdict(list)
+    scores: _Scores = defaultdict(list)
     for judgement in results.judgements:
         for name, score in judgement.scores.items():
-            found[judgement.edit_model, judgement.judge, name].append(score)
-    return found
+            scores[judgement.edit_model, judgement.judge, name].append(score)
+    return scores
 
 
 def _panels(choice: ScoreChoice, scores: _Scores, language: str) -> list[_Panel]:

@@ -187,16 +187,16 @@ def _unit(last: float) -> tuple[Text, float]:
     return Text("Time since the start, in hours"), 3600.0
 
 
-def _activity_row(one: Activity, start: float, unit_seconds: float, language: str) -> JsonObject:
+def _activity_row(activity: Activity, start: float, unit_seconds: float, language: str) -> JsonObject:
     return {
-        "device": one_line(one.device),
-        "kind": said(name_of("kind", one_line(one.kind)), language),
-        "model": one_line(one.model),
-        "what": one_line(one.what, 80),
+        "device": one_line(activity.device),
+        "kind": said(name_of("kind", one_line(activity.kind)), language),
+        "model": one_line(activity.model),
+        "what": one_line(activity.what, 80),
         # Enough digits for a screen; the records keep the rest.
-        "begin": round((start + one.begin) / unit_seconds, 5),
-        "end": round((start + one.end) / unit_seconds, 5),
-        "seconds": round(one.end - one.begin, 2),
+        "begin": round((start + activity.begin) / unit_seconds, 5),
+        "end": round((start + activity.end) / unit_seconds, 5),
+        "seconds": round(activity.end - activity.begin, 2),
     }
 
 

@@ -109,8 +109,8 @@ def draw(results: Results, summary: Summary, run: Path, *, language: str) -> int
 
 def verdict_drawing(summary: Summary, language: str) -> str:
     """Returns the verdict's drawing as a file of SVG, by the first judge that has a say; empty with nothing to draw."""
-    found = summary.verdict.drawn
-    return str(drawing(found[0], digits(found[0]), language, standalone=True)) if found else ""
+    opinions = summary.verdict.drawn
+    return str(drawing(opinions[0], digits(opinions[0]), language, standalone=True)) if opinions else ""
 
 
 def markdown(results: Results, summary: Summary, language: str) -> str:
@@ -274,10 +274,10 @@ def selected(results: Results, ids: Collection[str]) -> Results:
     run, or for no ids.
     """
     known = {sample.id for sample in results.samples}
-    for one in ids:
-        if one not in known:
+    for sample_id in ids:
+        if sample_id not in known:
             raise ConfigurationError(
-                Text("`{}` is not a sample of {}{}", one, results.directory, did_you_mean(one, known))
+                Text("`{}` is not a sample of {}{}", sample_id, results.directory, did_you_mean(sample_id, known))
             )
     if not ids:
         raise ConfigurationError(Text("no sample was named"))
@@ -318,8 +318,8 @@ def ids_in(file: Path) -> list[str]:
                         COLUMN,
                     )
                 )
-            found = dict.fromkeys(row[COLUMN] for row in rows if row[COLUMN])
+            ids = dict.fromkeys(row[COLUMN] for row in rows if row[COLUMN])
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         why = getattr(error, "strerror", None) or error
         raise ConfigurationError(Text("--samples {}: cannot be read ({})", file, why)) from error
-    return [as_meant(one) for one in found]
+    return [as_meant(sample_id) for sample_id in ids]

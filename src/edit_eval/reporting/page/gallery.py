@@ -317,7 +317,7 @@ def sample_entry(
         for name in sample.pictures
         if name != "source"
     }
-    found: SampleEntry = {
+    document: SampleEntry = {
         "id": sample.id,
         "index": sample.index,
         "category": sample.category,
@@ -336,8 +336,8 @@ def sample_entry(
         ],
     }
     if others:
-        found["others"] = others
-    return found
+        document["others"] = others
+    return document
 
 
 def _scoring(results: Results, summary: Summary) -> dict[str, JudgeEntry]:
@@ -346,7 +346,7 @@ def _scoring(results: Results, summary: Summary) -> dict[str, JudgeEntry]:
     digits = {(part.judge, part.score): part.digits for part in every}
     return {
         judge: {
-            "headline": found.headline,
+            "headline": scoring.headline,
             "scores": {
                 name: {
                     "lowest": scale.lowest,
@@ -355,11 +355,11 @@ def _scoring(results: Results, summary: Summary) -> dict[str, JudgeEntry]:
                     "digits": digits[judge, name],
                     "title": both(partial(said, named_score(name, scale))),
                 }
-                for name, scale in found.scales.items()
+                for name, scale in scoring.scales.items()
                 if (judge, name) in digits
             },
         }
-        for judge, found in results.scoring.items()
+        for judge, scoring in results.scoring.items()
     }
 
 
@@ -392,7 +392,7 @@ def _edit(
     pictures: PictureAddresses,
 ) -> EditEntry:
     picture = pictures.of_edit(edit) or NoPicture(missing="edit_missing") if edit.image else None
-    found: EditEntry = {
+    document: EditEntry = {
         "model": edit.edit_model,
         "edit_seed": edit.edit_seed,
         "seed": edit.seed,
@@ -409,16 +409,16 @@ def _edit(
         "judgements": list(map(_judgement, judgements)),
     }
     if any(edit.own_size):
-        found["own_size"] = list(edit.own_size)
+        document["own_size"] = list(edit.own_size)
     if edit.instruction:
-        found["instruction"] = edit.instruction
+        document["instruction"] = edit.instruction
     if critique:
-        found["critique"] = critique
-    return found
+        document["critique"] = critique
+    return document
 
 
 def _judgement(judgement: Judgement) -> JudgementEntry:
-    found: JudgementEntry = {
+    document: JudgementEntry = {
         "judge": judgement.judge,
         "repeat": judgement.repeat,
         "status": judgement.status,
@@ -426,14 +426,14 @@ def _judgement(judgement: Judgement) -> JudgementEntry:
         "scores": dict(judgement.scores),
         "missing": {name: [status.value, reason] for name, (status, reason) in judgement.missing.items()},
         "readings": [
-            {question: _reading(found) for question, found in reading.items()} for reading in judgement.readings
+            {question: _reading(answer) for question, answer in reading.items()} for reading in judgement.readings
         ],
     }
     if judgement.spread:
-        found["spread"] = dict(judgement.spread)
+        document["spread"] = dict(judgement.spread)
     if any(judgement.tokens):
-        found["tokens"] = list(judgement.tokens)
-    return found
+        document["tokens"] = list(judgement.tokens)
+    return document
 
 
 def _critique(critique: Judgement) -> CritiqueEntry:
@@ -457,24 +457,24 @@ def _battle(battle: Judgement) -> BattleEntry:
         "models": [battle.edit_model, battle.other],
         "outcomes": {name: fought(battle, name) for name in names},
         "answers": [
-            _answer(battle, name, number, found)
+            _answer(battle, name, number, answer)
             for number, reading in enumerate(battle.readings)
-            for name, found in reading.items()
+            for name, answer in reading.items()
         ],
     }
 
 
 def _won(edit: Edit, battles: Iterable[BattleEntry]) -> dict[str, list[int]]:
     """Counts the battles that the edit won and lost by the headline of each judge that compares."""
-    found: dict[str, list[int]] = {}
+    won: dict[str, list[int]] = {}
     for battle in battles:
         if edit.edit_model in battle["models"] and edit.edit_seed == battle["edit_seed"]:
             came = next(iter(battle["outcomes"].values()))
             ours = Fought.SECOND if battle["models"].index(edit.edit_model) else Fought.FIRST
-            counts = found.setdefault(battle["judge"], [0, 0])
+            counts = won.setdefault(battle["judge"], [0, 0])
             if came in (Fought.FIRST, Fought.SECOND):
                 counts[came is not ours] += 1
-    return found
+    return won
 
 
 def _answer(battle: Judgement, question: str, number: int, reading: Reading) -> BattleAnswer:
@@ -491,7 +491,7 @@ def _answer(battle: Judgement, question: str, number: int, reading: Reading) -> 
 
 
 def _reading(reading: Reading) -> ReadingEntry:
-    found: ReadingEntry = {
+    document: ReadingEntry = {
         "status": reading.status,
         "reason": reading.reason,
         "text": reading.text,
@@ -499,10 +499,10 @@ def _reading(reading: Reading) -> ReadingEntry:
         "values": dict(reading.values),
     }
     if reading.mass is not None:
-        found["mass"] = reading.mass
+        document["mass"] = reading.mass
     if not reading.applies:
-        found["applies"] = False
-    return found
+        document["applies"] = False
+    return document
 
 
 # -- thumbnails --
@@ -536,8 +536,8 @@ def thumbnail(path: Path, size: CopyLimits, kept: Path | None = None) -> bytes |
 
 def _taken(path: Path, size: CopyLimits, kept: Path) -> bytes | None:
     """Returns a thumbnail made from the copy at `kept`; None if no copy there will do."""
-    found = kept.lstat()
-    if not stat.S_ISREG(found.st_mode) or found.st_mtime < path.stat().st_mtime:
+    file_status = kept.lstat()
+    if not stat.S_ISREG(file_status.st_mode) or file_status.st_mtime < path.stat().st_mtime:
         return None
     data = kept.read_bytes()
     with Image.open(io.BytesIO(data), formats=["WEBP"]) as copy:  # reads no pixels

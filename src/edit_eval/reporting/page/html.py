@@ -129,7 +129,7 @@ def _spanning(table: Table[Row], rows: list[Row], number: int, language: str) ->
     if table.look(rows[0]) == "quiet":
         return Markup("<td></td>")
     span, look = len(rows), table.group.look_of(rows[0])
-    words = _words(table.group, rows[0], lambda one: followed(one, language), linked=True)
+    words = _words(table.group, rows[0], lambda text: followed(text, language), linked=True)
     return Markup('<th scope="rowgroup" rowspan="{}"{}>{}</th>\n').format(span, _attributes(look), words)
 
 
@@ -138,7 +138,7 @@ def _cells(table: Table[Row], row: Row, language: str) -> Markup:
     first = next((column for column in columns if column.kind == "name"), None)
     cells = []
     for column in columns:
-        words = _words(column, row, lambda one: followed(one, language), linked=True)
+        words = _words(column, row, lambda text: followed(text, language), linked=True)
         kind = "number" if column.kind == "number" else "", "drawn" if column.strip else ""
         classes = _attributes(*kind, column.look_of(row))
         head = Markup('<th scope="row" class="inner">{}</th>').format(words)

@@ -71,12 +71,12 @@ class _Shown:
 
 def notebook_html(results: Results, summary: Summary, page: Path, *, language: str) -> str:
     """Returns the run as HTML. `page` is its report, named if it exists."""
-    found = entries(summary.results)
+    parts = entries(summary.results)
     samples = with_known_sources(_spread(results.samples))
     models = results.edit_models[:MODELS]
     run = Path(os.path.abspath(results.directory))
     pictures = PageFiles(run / "report", run)
-    rows = [(sample, _row(results, sample, models, found, pictures, language)) for sample in samples]
+    rows = [(sample, _row(results, sample, models, parts, pictures, language)) for sample in samples]
     kept = {path: copy for path, copy in pictures.kept.items() if copy.is_file()}  # looking at a run writes nothing
     template = _templates(language).get_template("notebook.html.j2")
     return template.render(
@@ -93,11 +93,11 @@ def notebook_html(results: Results, summary: Summary, page: Path, *, language: s
             *footnotes(summary),
         ],
         results_table=results_table(
-            found[:ROWS],
+            parts[:ROWS],
             [row for judge in results.judges for row in controls_of(summary, judge)],
-            group=SCORE if len({part.score for part in found}) > 1 else None,
+            group=SCORE if len({part.score for part in parts}) > 1 else None,
         ),
-        more_rows=max(0, len(found) - ROWS),
+        more_rows=max(0, len(parts) - ROWS),
         battles=notebook_sheet(battle_sheet(summary.battles, results.edit_models), language, _short),
         comparisons=list(_comparisons(summary)),
         models=models,
@@ -110,12 +110,12 @@ def notebook_html(results: Results, summary: Summary, page: Path, *, language: s
 
 def _verdict(verdict: Verdict, language: str) -> Markup:
     """Returns the answer, the drawing by the first judge that has a say, and what to do next."""
-    found = verdict.drawn
-    drawn = drawing(found[0], digits(found[0]), language) if found else Markup("")
+    opinions = verdict.drawn
+    drawn = drawing(opinions[0], digits(opinions[0]), language) if opinions else Markup("")
     sheet = notebook_sheet(verdict_sheet(verdict, drawn=False), language, _short)
     rests = notebook_sheet([Line(line) for line in paragraph(verdict)], language, one_line)
     words = said(Text("On what this rests"), language)
-    folded = Markup("<details><summary>{}</summary>{}</details>").format(words, rests) if found else Markup("")
+    folded = Markup("<details><summary>{}</summary>{}</details>").format(words, rests) if opinions else Markup("")
     return Markup("<div>{}{}{}</div>").format(sheet, drawn, folded)
 
 
@@ -144,16 +144,18 @@ def means_html(means: Sequence[MeanScore]) -> str:
     language = spoken()
     digits = {(mean.judge, mean.score): formats.decimals(mean.scale, abs(mean.value or 0.0)) for mean in means}
 
-    def number(one: MeanScore, value: float | None) -> str:
-        return formats.score(value, digits[one.judge, one.score])
+    def number(mean: MeanScore, value: float | None) -> str:
+        return formats.score(value, digits[mean.judge, mean.score])
 
     columns: list[Column[MeanScore]] = [
-        Column(Text("Edit model"), lambda one: one.edit_model, "name"),
-        Column(Text("Judge"), lambda one: one.judge, "name"),
-        Column(Text("Score"), lambda one: one.score, "name"),
-        Column(Text("Mean"), lambda one: number(one, one.value), look="strong"),
-        Column(Text("95% interval"), lambda one: one.ci95 and formats.span(one.ci95, digits[one.judge, one.score])),
-        Column(Text("Scored"), lambda one: f"{one.scored}/{one.total}"),
+        Column(Text("Edit model"), lambda mean: mean.edit_model, "name"),
+        Column(Text("Judge"), lambda mean: mean.judge, "name"),
+        Column(Text("Score"), lambda mean: mean.score, "name"),
+        Column(Text("Mean"), lambda mean: number(mean, mean.value), look="strong"),
+        Column(
+            Text("95% interval"), lambda mean: mean.ci95 and formats.span(mean.ci95, digits[mean.judge, mean.score])
+        ),
+        Column(Text("Scored"), lambda mean: f"{mean.scored}/{mean.total}"),
     ]
     return str(notebook_table(Table(columns, list(means)), language, _short))
 
@@ -186,10 +188,10 @@ def _spread(samples: Sequence[Sample]) -> list[Sample]:
 
 
 def _row(
-    results: Results, sample: Sample, models: Sequence[str], found: Sequence[Entry], pictures: PageFiles, language: str
+    results: Results, sample: Sample, models: Sequence[str], parts: Sequence[Entry], pictures: PageFiles, language: str
 ) -> list[_Shown]:
     """Returns the source, then each model's first edit with the first judgement of each judge."""
-    digits = {(part.judge, part.score): part.digits for part in found}
+    digits = {(part.judge, part.score): part.digits for part in parts}
     edits = {edit.edit_model: edit for edit in results.edits if (edit.sample_id, edit.edit_seed) == (sample.id, 0)}
     judgements = [
         judgement
@@ -220,11 +222,13 @@ def _edit(edit: Edit | None, pictures: PageFiles, language: str) -> _Shown:
     )
 
 
-def _said(one: Judgement, digits: Mapping[tuple[str, str], int], language: str) -> _Said:
-    if one.score is None:
-        return _Said(one.judge, said(NAMES["status"][one.status.value], language), False, _short(one.reason))
-    number = formats.score(one.score, digits.get((one.judge, one.headline), 2))
-    return _Said(one.judge, number, True, _short(one.reason))
+def _said(judgement: Judgement, digits: Mapping[tuple[str, str], int], language: str) -> _Said:
+    if judgement.score is None:
+        return _Said(
+            judgement.judge, said(NAMES["status"][judgement.status.value], language), False, _short(judgement.reason)
+        )
+    number = formats.score(judgement.score, digits.get((judgement.judge, judgement.headline), 2))
+    return _Said(judgement.judge, number, True, _short(judgement.reason))
 
 
 def _short(words: str) -> str:

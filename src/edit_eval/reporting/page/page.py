@@ -159,8 +159,10 @@ def _groups(summary: Summary) -> JsonObject:
 def _reasons(results: Results) -> dict[str, str]:
     """Maps the recorded English reasons of failed edits and judgements to Chinese; a judge's own words are left out."""
     judged = results.answers
-    given = {edit.reason for edit in results.edits} | {one.reason for one in judged if one.status is not Status.OK}
-    given |= {reason for one in judged for _, reason in one.missing.values()}
+    given = {edit.reason for edit in results.edits} | {
+        judgement.reason for judgement in judged if judgement.status is not Status.OK
+    }
+    given |= {reason for judgement in judged for _, reason in judgement.missing.values()}
     chinese_of = {reason: said_own(reason, "zh") for reason in given}
     return {reason: chinese for reason, chinese in chinese_of.items() if chinese != reason}
 
@@ -221,7 +223,10 @@ def _document(
             title=title,
             **vars(verdict_content(results, content.summary, language)),
             made=_made(drawn),
-            chart_titles={**TITLES, **{one.name: one.of.chart_title or one.title for one in content.sections}},
+            chart_titles={
+                **TITLES,
+                **{section.name: section.of.chart_title or section.title for section in content.sections},
+            },
             histogram_hint=histogram_hint,
             language=language,
             only=parts[0] if len(parts) == 1 else None,
@@ -237,16 +242,16 @@ def _document(
 
 def title(name: str, parts: Sequence[Entry], language: str) -> str:
     """Returns the title of the browser's tab: the run and its means."""
-    found = [f"{part.series} {part.number(part.overall.mean)}" for part in parts[:_TITLE_NAMES]]
-    found += ["…"] if len(parts) > _TITLE_NAMES else []
+    means = [f"{part.series} {part.number(part.overall.mean)}" for part in parts[:_TITLE_NAMES]]
+    means += ["…"] if len(parts) > _TITLE_NAMES else []
     if len(parts) == 1:
-        found.append(said(Text("{} scored", formats.coverage(parts[0].coverage)), language))
-    return f"{name}: {said(joined(found, ''), language)}" if found else name
+        means.append(said(Text("{} scored", formats.coverage(parts[0].coverage)), language))
+    return f"{name}: {said(joined(means, ''), language)}" if means else name
 
 
 def _made(drawn: Mapping[str, list[Any]]) -> dict[str, Counter[str | None]]:
     """Counts charts by name and choice of scores; None groups charts that belong to no choice."""
-    return {name: Counter(one.get("usermeta", {}).get("score") for one in some) for name, some in drawn.items()}
+    return {name: Counter(chart.get("usermeta", {}).get("score") for chart in some) for name, some in drawn.items()}
 
 
 def policy(style: str, scripts: tuple[str, ...], *, served: bool = False) -> str:
@@ -290,7 +295,9 @@ def page_templates(language: str) -> jinja2.Environment:
 
     def sentence(words: str, *fields: Any, context: str = "") -> dict[str, str]:
         """Returns a sentence in each language, its fields translated, too, if they have words of their own."""
-        return both(lambda one: say_in(one, words, *(_in(one, field) for field in fields), context=context))
+        return both(
+            lambda language: say_in(language, words, *(_in(language, field) for field in fields), context=context)
+        )
 
     def option(value: str, words: str) -> Markup:
         said = sentence(words)
@@ -301,7 +308,7 @@ def page_templates(language: str) -> jinja2.Environment:
         return Markup(' {}="{}" data-words-{}="{}"').format(name, said[language], mark, json.dumps(said))
 
     def durations(seconds: float | None) -> dict[str, str]:
-        return both(lambda one: formats.duration(seconds, one))
+        return both(lambda language: formats.duration(seconds, language))
 
     environment.globals.update(
         table=lambda table: page_table(table, language),

@@ -163,7 +163,7 @@ def content_of(results: Results, summary: Summary) -> RunContent:
     rows = entries(summary.results)
     parts = headlines(rows)
     controls = [row for judge in results.judges for row in controls_of(summary, judge)]
-    failed = sorted([*failures(results), *missing_scores(results)], key=lambda one: -one.count)
+    failed = sorted([*failures(results), *missing_scores(results)], key=lambda failure: -failure.count)
     return RunContent(
         results=results,
         summary=summary,
@@ -230,8 +230,8 @@ _FUNCTIONS: Mapping[str, Callable[..., object]] = {
 def published(summary: Summary) -> dict[Text, list[tuple[str, str, str, PublishedNumber]]]:
     """Returns title -> (edit model, judge, name, number) of the numbers of a benchmark's authors: those
     that are certified and those by their formula apart."""
-    found: dict[Text, list[tuple[str, str, str, PublishedNumber]]] = {}
+    numbers: dict[Text, list[tuple[str, str, str, PublishedNumber]]] = {}
     for result in summary.results:
         for name, number in result.published.items():
-            found.setdefault(whose(result, name), []).append((result.edit_model, result.judge, name, number))
-    return found
+            numbers.setdefault(whose(result, name), []).append((result.edit_model, result.judge, name, number))
+    return numbers

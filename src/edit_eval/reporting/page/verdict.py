@@ -106,32 +106,37 @@ class _Ranked:
 
     def not_scored(self, judge: str) -> int:
         """Counts the edits to which the judge gave no score."""
-        found = self.parts[judge].coverage.by_status if judge in self.parts else {}
-        return sum(found.get(status.value, 0) for status in JUDGE_FAILED)
+        counts = self.parts[judge].coverage.by_status if judge in self.parts else {}
+        return sum(counts.get(status.value, 0) for status in JUDGE_FAILED)
 
 
-def standings_table(found: Sequence[_Judged], summary: Summary, edit_models: Sequence[str]) -> Table[_Ranked]:
+def standings_table(statements: Sequence[_Judged], summary: Summary, edit_models: Sequence[str]) -> Table[_Ranked]:
     """Returns a table with a row for each edit model, in the order of the first judge that has a say: for each judge
     rank, mean, interval and coverage; for one that compares, rank, strength and interval."""
     edits = {edit.edit_model: edit for edit in summary.edits}
     battles = {judge: _by_model(of) for judge, of in summary.battles.items()}
-    ranked = {one.judge: [column.name for column in one.columns] for one in found}
+    ranked = {statement.judge: [column.name for column in statement.columns] for statement in statements}
     ranked |= {judge: list(of) for judge, of in battles.items()}
-    heard = [one.judge for one in summary.verdict.counted]
+    heard = [opinion.judge for opinion in summary.verdict.counted]
     order = next((ranked[judge] for judge in [*heard, *ranked] if judge in ranked), [])
     rows = [
         _Ranked(
             name,
             edit_models.index(name),
-            {part.judge: part for one in found for part in one.parts if part.edit_model == name},
+            {part.judge: part for statement in statements for part in statement.parts if part.edit_model == name},
             {judge: of[name] for judge, of in battles.items() if name in of},
-            {one.judge: column.rank for one in found for column in one.columns if column.name == name},
+            {
+                statement.judge: column.rank
+                for statement in statements
+                for column in statement.columns
+                if column.name == name
+            },
             edits.get(name),
         )
         for name in (*order, *(name for name in edit_models if name not in order))
     ]
-    several = len(found) + len(battles) > 1
-    shown = [_ranked(one, rows, over=several) for one in found]
+    several = len(statements) + len(battles) > 1
+    shown = [_ranked(statement, rows, over=several) for statement in statements]
     shown += [_of_battles(judge, rows, over=several) for judge in battles]
     name: Column[_Ranked] = Column(
         Text("Edit model"),
@@ -145,7 +150,7 @@ def standings_table(found: Sequence[_Judged], summary: Summary, edit_models: Seq
         every = [name, edits_failed, *(column for some in shown for column in some)]
     else:
         [[rank, *rest]] = shown
-        judges = [one.judge for one in found]
+        judges = [statement.judge for statement in statements]
         judge_failed = _failed_at_all(Text("No score"), lambda row: sum(map(row.not_scored, judges)), JUDGE_FAILED)
         every = [rank, name, *rest, edits_failed, judge_failed]
     return Table(every=every, rows=rows, label=Text("Rank"), style=f"standings{' of-judges' if several else ''}")
@@ -153,7 +158,7 @@ def standings_table(found: Sequence[_Judged], summary: Summary, edit_models: Seq
 
 def _by_model(of: JudgeBattles) -> dict[str, RankedStrength]:
     """Returns a judge's strengths by its headline, the strongest first."""
-    return {one.edit_model: one for one in by_strength(of.headline.strengths)}
+    return {strength.edit_model: strength for strength in by_strength(of.headline.strengths)}
 
 
 def _failed_at_all(title: Text, count: Callable[[_Ranked], int], statuses: Sequence[Status]) -> Column[_Ranked]:
@@ -173,14 +178,14 @@ def _failed_at_all(title: Text, count: Callable[[_Ranked], int], statuses: Seque
     )
 
 
-def _ranked(one: _Judged, rows: Sequence[_Ranked], *, over: bool) -> list[Column[_Ranked]]:
-    judge, head = one.judge, one.judge if over else ""
+def _ranked(statement: _Judged, rows: Sequence[_Ranked], *, over: bool) -> list[Column[_Ranked]]:
+    judge, head = statement.judge, statement.judge if over else ""
 
     def of(row: _Ranked) -> Figures | None:
         return Figures(row.parts[judge], row.parts[judge].overall) if judge in row.parts else None
 
     def incomplete(row: _Ranked) -> bool:
-        return (found := of(row)) is not None and not found.complete
+        return (figures := of(row)) is not None and not figures.complete
 
     rank: Column[_Ranked] = Column(
         Text("Rank"), lambda row: formats.rank(row.ranks[judge]) if judge in row.ranks else "", "word", look="quiet"
@@ -200,18 +205,18 @@ def _of_battles(judge: str, rows: Sequence[_Ranked], *, over: bool) -> list[Colu
         return row.strengths.get(judge)
 
     def rank(row: _Ranked) -> str:
-        one = of(row)
-        return "" if one is None else formats.rank(one.rank)
+        estimate = of(row)
+        return "" if estimate is None else formats.rank(estimate.rank)
 
     def strength(row: _Ranked) -> str | None:
-        return signed(one.strength) if (one := of(row)) else None
+        return signed(estimate.strength) if (estimate := of(row)) else None
 
     def share(row: _Ranked) -> str | None:
-        one = of(row)
-        return None if one is None or one.share is None else formats.share(one.share, 1)
+        estimate = of(row)
+        return None if estimate is None or estimate.share is None else formats.share(estimate.share, 1)
 
     def interval(row: _Ranked) -> str:
-        return bounds(one.ci95) if (one := of(row)) else ""
+        return bounds(estimate.ci95) if (estimate := of(row)) else ""
 
     return [
         Column(Text("Rank"), rank, "word", look="quiet", over=head),
@@ -221,33 +226,39 @@ def _of_battles(judge: str, rows: Sequence[_Ranked], *, over: bool) -> list[Colu
     ]
 
 
-def matrix_table(one: _Judged, places: Mapping[str, int], *, several: bool) -> Table[str]:
+def matrix_table(statement: _Judged, places: Mapping[str, int], *, several: bool) -> Table[str]:
     """Returns how far each edit model is ahead of each other one by one judge: the row minus the column."""
-    by_names = {(pair.a, pair.b): pair for pair in one.pairs} | {(pair.b, pair.a): pair for pair in one.pairs}
-    digits = digits_of(one.columns[0].scale, [column.mean for column in one.columns])
-    names = [column.name for column in one.columns]
+    by_names = {(pair.a, pair.b): pair for pair in statement.pairs} | {
+        (pair.b, pair.a): pair for pair in statement.pairs
+    }
+    digits = digits_of(statement.columns[0].scale, [column.mean for column in statement.columns])
+    names = [column.name for column in statement.columns]
 
     def against(other: str) -> Column[str]:
         def pair(name: str) -> Pair | None:
             return by_names.get((name, other))
 
         def shows(name: str) -> str:
-            found = pair(name)
-            if found is None:
+            comparison = pair(name)
+            if comparison is None:
                 return ""
-            turned = found.difference if found.a == name or found.difference is None else -found.difference
+            turned = (
+                comparison.difference
+                if comparison.a == name or comparison.difference is None
+                else -comparison.difference
+            )
             return signed(turned, digits)
 
         def to(name: str) -> str:
             sides = {side: edit_side(of, 0, several=several) for side, of in (("left", name), ("right", other))}
-            found = pair(name)
-            if found is None or not found.largest:
+            comparison = pair(name)
+            if comparison is None or not comparison.largest:
                 return ""
-            return link(judge=one.judge, sort="models", sample=found.largest[0].sample_id, **sides)
+            return link(judge=statement.judge, sort="models", sample=comparison.largest[0].sample_id, **sides)
 
         def look(name: str) -> Any:
-            found = pair(name)
-            return "strong" if found and found.better else "quiet"
+            comparison = pair(name)
+            return "strong" if comparison and comparison.better else "quiet"
 
         return Column(other, shows, look=look, to=to, head_mark=places[other])
 
@@ -255,7 +266,7 @@ def matrix_table(one: _Judged, places: Mapping[str, int], *, several: bool) -> T
     return Table(
         every=[head, *map(against, names)],
         rows=names,
-        label=Text("Differences by {}", one.judge),
+        label=Text("Differences by {}", statement.judge),
         style="matrix-of-pairs",
     )
 
@@ -336,8 +347,8 @@ class _Pictures:
         return Side(edit_side(edit_model, edit_seed, several=self.several), edit_model, numbers)
 
     def look(self, title: Text, every: str, sample: str, sides: tuple[Side, ...], judge: str = "", **more: Any) -> Look:
-        found = self.samples[sample]
-        words = both(lambda one: found.instructions.get(one) or found.instruction or found.id)
+        record = self.samples[sample]
+        words = both(lambda language: record.instructions.get(language) or record.instruction or record.id)
         left, right = sides[0].side, sides[-1].side
         href = link(judge=judge, sample=sample, left=left, right=right)
         return Look(title, every, judge if self.judges > 1 else "", sample, words, sides, href, **more)
@@ -391,7 +402,7 @@ def verdict_content(results: Results, summary: Summary, language: str = "en") ->
         any(edit.edit_seed for edit in results.edits),
         len(results.every_judge),
     )
-    found, verdict = _judged(summary), summary.verdict
+    statements, verdict = _judged(summary), summary.verdict
     comparison = summary.comparison
     several = len(verdict.opinions) > 1
     places = {name: place for place, name in enumerate(results.edit_models)}
@@ -403,13 +414,15 @@ def verdict_content(results: Results, summary: Summary, language: str = "en") ->
         doubts=doubt_lines(verdict),
         next=next_lines(verdict),
         rests=paragraph(verdict),
-        drawings=[_drawing(one, drawn, places, pictures, language) for one in drawn if len(one.standings) > 1],
-        verdicts=[_of_judge(one, several, pictures, places) for one in found],
-        standings=standings_table(found, summary, results.edit_models)
+        drawings=[
+            _drawing(opinion, drawn, places, pictures, language) for opinion in drawn if len(opinion.standings) > 1
+        ],
+        verdicts=[_of_judge(statement, several, pictures, places) for statement in statements],
+        standings=standings_table(statements, summary, results.edit_models)
         if verdict.opinions and len(results.edit_models) > 1
         else None,
-        pairs=sum(len(one.pairs) for one in found),
-        triage=_triage(found, results, summary, pictures),
+        pairs=sum(len(statement.pairs) for statement in statements),
+        triage=_triage(statements, results, summary, pictures),
         wrong=wrong_lines(summary),
         tests=comparison.tests if comparison else 0,
         corrected=comparison.family.of_tests() if comparison else None,
@@ -436,28 +449,31 @@ def _families(summary: Summary) -> list[Correction]:
     return [of for of in (*of_scores, *(of.headline.family for of in summary.battles.values())) if of.tests]
 
 
-def _of_judge(one: _Judged, several: bool, pictures: _Pictures, places: Mapping[str, int]) -> JudgeVerdict:
-    names = {column.name: column.name for column in one.columns}
+def _of_judge(statement: _Judged, several: bool, pictures: _Pictures, places: Mapping[str, int]) -> JudgeVerdict:
+    names = {column.name: column.name for column in statement.columns}
     return JudgeVerdict(
-        judge=one.judge,
-        controls=one.controls,
-        sees=one.sees,
-        passport=one.passport,
-        matrix=matrix_table(one, places, several=pictures.several) if len(one.columns) > 2 else None,
+        judge=statement.judge,
+        controls=statement.controls,
+        sees=statement.sees,
+        passport=statement.passport,
+        matrix=matrix_table(statement, places, several=pictures.several) if len(statement.columns) > 2 else None,
         pairs=[
-            replace(columns_table(one.columns), label=Text("Rank by {}", one.judge)),
-            replace(pairs_table(one.pairs, several=pictures.several), label=Text("Pairs by {}", one.judge)),
+            replace(columns_table(statement.columns), label=Text("Rank by {}", statement.judge)),
+            replace(pairs_table(statement.pairs, several=pictures.several), label=Text("Pairs by {}", statement.judge)),
         ]
-        if one.pairs
+        if statement.pairs
         else [],
-        remarks=failure_remarks(one.pairs, names),
+        remarks=failure_remarks(statement.pairs, names),
     )
 
 
-def _triage(found: Sequence[_Judged], results: Results, summary: Summary, pictures: _Pictures) -> list[Look]:
+def _triage(statements: Sequence[_Judged], results: Results, summary: Summary, pictures: _Pictures) -> list[Look]:
     """Returns samples to look at first: the most telling one of each kind, then the next, each sample once."""
-    digits = {one.judge: one.parts[0].digits for one in found}
-    of_judges = [_worst(one, summary, pictures) for one in found], [_disputed(one, pictures) for one in found]
+    digits = {statement.judge: statement.parts[0].digits for statement in statements}
+    of_judges = (
+        [_worst(statement, summary, pictures) for statement in statements],
+        [_disputed(statement, pictures) for statement in statements],
+    )
     kinds = [[look for some in zip_longest(*of) for look in some if look] for of in of_judges]
     kinds += [
         list(_apart(summary, pictures, digits)),
@@ -468,39 +484,39 @@ def _triage(found: Sequence[_Judged], results: Results, summary: Summary, pictur
     left = [list(some) for some in kinds]
     while any(left) and len(shown) < _LOOKS:
         for some in left:
-            look = next((one for one in some if one.sample not in shown), None)
-            some[:] = [one for one in some if one is not look and one.sample not in shown]
+            look = next((candidate for candidate in some if candidate.sample not in shown), None)
+            some[:] = [candidate for candidate in some if candidate is not look and candidate.sample not in shown]
             if look:
                 shown[look.sample] = look
     order = list(dict.fromkeys(look.title for some in kinds for look in some))
     return sorted(list(shown.values())[:_LOOKS], key=lambda look: order.index(look.title))
 
 
-def _worst(one: _Judged, summary: Summary, pictures: _Pictures) -> Iterator[Look]:
-    every = link(judge=one.judge, sort="worst")
-    for found in summary.extremes.worst.get(one.judge, ()):
-        score = "", formats.score(found.score, one.parts[0].digits)
-        edit = pictures.edit(found.edit_model, found.edit_seed, (score,))
-        yield pictures.look(Text("Lowest score"), every, found.sample_id, (_SOURCE, edit), one.judge)
+def _worst(statement: _Judged, summary: Summary, pictures: _Pictures) -> Iterator[Look]:
+    every = link(judge=statement.judge, sort="worst")
+    for worst in summary.extremes.worst.get(statement.judge, ()):
+        score = "", formats.score(worst.score, statement.parts[0].digits)
+        edit = pictures.edit(worst.edit_model, worst.edit_seed, (score,))
+        yield pictures.look(Text("Lowest score"), every, worst.sample_id, (_SOURCE, edit), statement.judge)
 
 
-def _disputed(one: _Judged, pictures: _Pictures) -> Iterator[Look]:
+def _disputed(statement: _Judged, pictures: _Pictures) -> Iterator[Look]:
     """Yields the samples on which two models are furthest apart."""
-    digits, every = one.parts[0].digits, link(judge=one.judge, sort="models")
-    largest = [(pair, sample) for pair in one.pairs for sample in pair.largest]
+    digits, every = statement.parts[0].digits, link(judge=statement.judge, sort="models")
+    largest = [(pair, sample) for pair in statement.pairs for sample in pair.largest]
     for pair, sample in sorted(largest, key=lambda both: -abs(both[1].difference))[:_LOOKS]:
         sides = tuple(
             pictures.edit(name, 0, (("", formats.score(score, digits)),))
             for name, score in ((pair.a, sample.a), (pair.b, sample.b))
         )
-        yield pictures.look(Text("Models differ most"), every, sample.sample_id, sides, one.judge)
+        yield pictures.look(Text("Models differ most"), every, sample.sample_id, sides, statement.judge)
 
 
 def _apart(summary: Summary, pictures: _Pictures, digits: Mapping[str, int]) -> Iterator[Look]:
-    for found in summary.extremes.judges_apart:
-        numbers = tuple((judge, formats.score(score, digits[judge])) for judge, score in found.scores.items())
-        edit = pictures.edit(found.edit_model, found.edit_seed, numbers)
-        yield pictures.look(Text("Judges differ most"), link(sort="answers"), found.sample_id, (_SOURCE, edit))
+    for disputed in summary.extremes.judges_apart:
+        numbers = tuple((judge, formats.score(score, digits[judge])) for judge, score in disputed.scores.items())
+        edit = pictures.edit(disputed.edit_model, disputed.edit_seed, numbers)
+        yield pictures.look(Text("Judges differ most"), link(sort="answers"), disputed.sample_id, (_SOURCE, edit))
 
 
 def _contradicted(results: Results, pictures: _Pictures) -> Iterator[Look]:
@@ -512,11 +528,11 @@ def _contradicted(results: Results, pictures: _Pictures) -> Iterator[Look]:
             for battle in results.battles
             if battle.judge == judge and fought(battle, headline) is Fought.CONTRADICTION
         )
-        for one in islice(mine, _LOOKS):
-            sides = tuple(pictures.edit(name, one.edit_seed) for name in (one.edit_model, one.other))
+        for battle in islice(mine, _LOOKS):
+            sides = tuple(pictures.edit(name, battle.edit_seed) for name in (battle.edit_model, battle.other))
             every = link(outcome=Fought.CONTRADICTION.value)
             yield replace(
-                pictures.look(Text("Contradictions"), every, one.sample_id, sides),
+                pictures.look(Text("Contradictions"), every, battle.sample_id, sides),
                 judge=judge if pictures.judges > 1 else "",
             )
 

@@ -335,8 +335,8 @@ def sentences(line: Line, *, scores: bool = False) -> Iterator[str]:
             yield Text("category {}: {}", line.label, category_sentence(line))
         case Said():
             yield joined(filter(None, (line.tag and worded(line.tag), line.about, line.words)), ": ")
-        case Judged(judgement=one) if scores:
-            yield joined(filter(None, (Text("score"), line.about, f"{one.score:.3f}", words_of(one))), ": ")
+        case Judged(judgement=judgement) if scores:
+            yield joined(filter(None, (Text("score"), line.about, f"{judgement.score:.3f}", words_of(judgement))), ": ")
 
 
 # -- in a notebook --

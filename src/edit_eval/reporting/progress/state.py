@@ -244,8 +244,8 @@ class Tally:
             for (_, edit_model, judge), group in self._groups.items():
                 sums.setdefault((edit_model, judge), []).append((len(group.scores), group.sum))
             self._means = tuple(
-                mean_so_far(edit_model, judge, self._scoring[judge], found)
-                for (edit_model, judge), found in sums.items()
+                mean_so_far(edit_model, judge, self._scoring[judge], categories)
+                for (edit_model, judge), categories in sums.items()
                 if judge not in self._critics
             )
         return self._means
@@ -436,11 +436,12 @@ class ProgressState:
 
     def judgement(self, judgement: Judgement) -> None:
         """A judgement has finished: its last question is answered, or there is no edit to ask about."""
-        one, category = judgement, self.tally.judgement(judgement, self._clock())
-        if one.status not in (*NO_EDIT, Status.SKIPPED) and not is_control(one):
-            label = self.tally.label(address_of(one))
-            self._say(Judged(one, label) if one.status is Status.OK else Said("failed", failed(one), label))
-        self._timed(one)
+        category = self.tally.judgement(judgement, self._clock())
+        if judgement.status not in (*NO_EDIT, Status.SKIPPED) and not is_control(judgement):
+            label = self.tally.label(address_of(judgement))
+            scored = judgement.status is Status.OK
+            self._say(Judged(judgement, label) if scored else Said("failed", failed(judgement), label))
+        self._timed(judgement)
         if category is not None:
             self._say(category)
 
@@ -450,8 +451,8 @@ class ProgressState:
         slow = self._times.has_become_slow(*time) if time else None
         if slow is None:
             return
-        one = Text("an edit") if slow.kind == "editing" else Text("a score")
-        times = Text("{:.3g} s {} instead of {:.3g} s", slow.seconds, one, slow.others)
+        unit = Text("an edit") if slow.kind == "editing" else Text("a score")
+        times = Text("{:.3g} s {} instead of {:.3g} s", slow.seconds, unit, slow.others)
         who, percent, doing = slow.device, round(100 * slow.slower_by), worded(slow.kind)
         words = Text("{} is {} % slower than the others at {} with {}: {}", who, percent, doing, slow.model, times)
         self._say(Said("note", words))
@@ -465,7 +466,7 @@ class ProgressState:
         left = self._time_left(now)
         loaded = Counter(view.replica.model.key for view in self._replicas.values() if view.state == "loaded")
         return Snapshot(
-            devices=tuple(self._device(one, now, loaded) for one in self._on_device if self._is_there(one)),
+            devices=tuple(self._device(device, now, loaded) for device in self._on_device if self._is_there(device)),
             edits=edits,
             judgements=judgements,
             controls=controls,
@@ -542,8 +543,10 @@ def plan(table: JudgementTable, rows: Iterable[Judgement], policy: Policy, work:
     lines = []
     own = table.shard
 
-    def is_open(one: Judgement) -> bool:
-        return one.status is Status.PENDING and not one.made_in and (own is None or one.sample_id in own)
+    def is_open(judgement: Judgement) -> bool:
+        return (
+            judgement.status is Status.PENDING and not judgement.made_in and (own is None or judgement.sample_id in own)
+        )
 
     pending, controls = Counter[str](), Counter[str]()
     for row in filter(is_open, rows):

@@ -271,13 +271,13 @@ def means_so_far(judgements: Iterable[Judgement], scoring: Mapping[str, Scoring]
     """Returns the mean of the headline for each edit model and judge, in the order of the judgements."""
     scores: dict[tuple[str, str], dict[str, list[float]]] = {}
     for judgement in judgements:
-        found = scores.setdefault((judgement.edit_model, judgement.judge), {}).setdefault(judgement.category, [])
+        headlines = scores.setdefault((judgement.edit_model, judgement.judge), {}).setdefault(judgement.category, [])
         score = judgement.scores.get(scoring[judgement.judge].headline)
         if score is not None:
-            found.append(score)
+            headlines.append(score)
     made = []
     for (edit_model, judge), by_category in scores.items():
-        sums = [(len(found), math.fsum(found)) for found in by_category.values()]
+        sums = [(len(values), math.fsum(values)) for values in by_category.values()]
         made.append(mean_so_far(edit_model, judge, scoring[judge], sums))
     return tuple(made)
 
