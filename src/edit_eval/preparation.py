@@ -139,12 +139,12 @@ class MarginSize(NamedTuple):
 
 def margin_sizes(experiment: Experiment, margin: float) -> list[MarginSize]:
     """Returns the sizes for each judge of single edits. Raises `ConfigurationError` for a margin not above 0."""
-    images, found = len({sample.cluster for sample in experiment.samples if not sample.fault}), list[MarginSize]()
+    images, sizes = len({sample.cluster for sample in experiment.samples if not sample.fault}), list[MarginSize]()
     for judge in experiment.judges_of_one:
         scale = judge.scoring.scale
         fewest = fewest_images(margin, scale)
         wide = scale.span or 10.0
         of = {share * wide: images_to_show(margin, scale, share * wide) for share in (0.05, 0.1, 0.2)}
         enough = {deviation: count for deviation, count in of.items() if count is not None}
-        found.append(MarginSize(judge.name, images, fewest, enough))
-    return found
+        sizes.append(MarginSize(judge.name, images, fewest, enough))
+    return sizes

@@ -312,7 +312,7 @@ class Judgement:
     @property
     def answer(self) -> str:
         """The raw replies that decided, of all questions and readings."""
-        return "\n\n".join(one.text for reading in self.readings for one in reading.values() if one.text)
+        return "\n\n".join(answer.text for reading in self.readings for answer in reading.values() if answer.text)
 
     @property
     def kind(self) -> Literal["edit", "battle", "control"]:
@@ -324,14 +324,14 @@ class Judgement:
     @property
     def asked(self) -> int:
         """Number of times the judge was asked anything for it; 0 if it refers to an earlier judgement."""
-        return 0 if self.made_in else sum(one.asked for reading in self.readings for one in reading.values())
+        return 0 if self.made_in else sum(answer.asked for reading in self.readings for answer in reading.values())
 
     @property
     def answers(self) -> int:
         """Number of times the most-asked question was asked; 0 if it refers to an earlier judgement."""
         if self.made_in:
             return 0
-        return max((one.asked for reading in self.readings for one in reading.values()), default=0)
+        return max((answer.asked for reading in self.readings for answer in reading.values()), default=0)
 
     def outcome(self, score: str) -> tuple[Status, str] | None:
         """Returns status and reason of a score; None if it does not apply."""

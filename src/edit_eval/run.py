@@ -114,14 +114,14 @@ class Run:
     @cached_property
     def experiment(self) -> Experiment:
         """The experiment of the run. Raises `RunDirectoryError` for a folder that is no run."""
-        found = recorded(self._directory)
-        if found is None:
+        experiment = recorded(self._directory)
+        if experiment is None:
             raise RunDirectoryError(Text("{} has no configuration; `edit-eval run CONFIG` writes it", self.path))
         try:
-            _ = found.asked  # recorded parameters and texts may be anything
+            _ = experiment.asked  # recorded parameters and texts may be anything
         except Exception as error:
             raise damaged(self._directory, error) from error
-        return found
+        return experiment
 
     @cached_property
     def table(self) -> JudgementTable:
@@ -133,8 +133,8 @@ class Run:
         """All records, for statistics and reports."""
         directory, table, experiment = self._directory, self.table, self.experiment
         timeline = directory.timeline()
-        found = table.by_kind()
-        judgements = tuple(found["edit"])
+        by_kind = table.by_kind()
+        judgements = tuple(by_kind["edit"])
         scoring = {judge.name: judge.scoring for judge in experiment.judges}
         stored, turns = read_stored(self.path, table.samples, scoring) if experiment.stored else ((), {})
         return Results(
@@ -147,13 +147,13 @@ class Run:
             edit_models=tuple(model.name for model in experiment.edit_models),
             judges=tuple(judge.name for judge in experiment.judges_of_one),
             scoring=scoring,
-            controls=tuple(found["control"]),
-            battles=tuple(found["battle"]),
+            controls=tuple(by_kind["control"]),
+            battles=tuple(by_kind["battle"]),
             battle_judges=tuple(judge.name for judge in experiment.judges if judge.of_two),
             stored=stored,
             joined=turns,
             told=experiment.told,
-            critiques=tuple(critique for critique in found["critique"] if critique.status is not Status.SKIPPED),
+            critiques=tuple(critique for critique in by_kind["critique"] if critique.status is not Status.SKIPPED),
             rounds=table.rounds,
             published=self._published(judgements),
             certificates={
@@ -172,7 +172,7 @@ class Run:
             resolved={} if self._damaged else directory.resolved(),
             environment=directory.environment(),
             about=experiment.about,
-            examined={judge: one.document for judge, one in self.examined.items()},
+            examined={judge: examination.document for judge, examination in self.examined.items()},
             notes=tuple(filter(None, self._notes())),
         )
 
@@ -182,7 +182,7 @@ class Run:
 
     def _published(self, judgements: Collection[Judgement]) -> Mapping[tuple[str, str], Mapping[str, float | str]]:
         """Returns the numbers as a benchmark's authors define them."""
-        found: dict[tuple[str, str], dict[str, float | str]] = {}
+        numbers: dict[tuple[str, str], dict[str, float | str]] = {}
         for judge in (judge for judge in self.experiment.judges if judge.name not in self.experiment.critics):
             for model in self.experiment.edit_models:
                 rows = [
@@ -197,8 +197,8 @@ class Run:
                         value = missing.reason
                     except Exception as error:  # a protocol of the user's own
                         value = Text("{}: {}", type(error).__name__, error)
-                    found.setdefault((model.name, judge.name), {})[name] = value
-        return found
+                    numbers.setdefault((model.name, judge.name), {})[name] = value
+        return numbers
 
     @cached_property
     def summary(self) -> Summary:
@@ -410,8 +410,8 @@ def compare(
     given = [runs] if isinstance(runs, str | Path | Run) else runs
     made = [run_at(run) for run in given]
     try:
-        found = compare_runs(made, score=score, detect=detect, margin=margin, allow_unscored=allow_unscored)
-        return ShownComparison(**vars(found))
+        comparison = compare_runs(made, score=score, detect=detect, margin=margin, allow_unscored=allow_unscored)
+        return ShownComparison(**vars(comparison))
     except ConfigurationError as error:
         for line in judges_apart(made):
             error.add_note(Text("{}; `edit-eval agreement {: }` says more", line, (str(run.path) for run in made)))

@@ -103,14 +103,14 @@ def packed(value: Any) -> Any:
             **{name: words for name, words in more.items() if words},
         }
     if isinstance(value, Items | list | tuple):
-        return [packed(one) for one in value]
+        return [packed(member) for member in value]
     return _plain(value) if value is None or isinstance(value, str | Number) else str(value)
 
 
 def unpacked(value: Any) -> Any:
     """Inverts `packed`; what fits no template becomes its English."""
     if isinstance(value, list):
-        return [unpacked(one) for one in value]
+        return [unpacked(member) for member in value]
     if not isinstance(value, Mapping):
         return value
     try:
@@ -126,7 +126,7 @@ def changed(value: Any, change: Callable[[str], str]) -> Any:
         fields = (changed(field, change) for field in value.fields)
         return Text(value.template, *fields, plural=value.plural, context=value.context)
     if isinstance(value, Items):
-        return Items(changed(one, change) for one in value)
+        return Items(changed(member, change) for member in value)
     return change(value) if isinstance(value, str) else value
 
 

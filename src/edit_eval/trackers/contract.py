@@ -47,8 +47,8 @@ class Tracker:
     @classmethod
     def is_here(cls) -> bool:
         """True if its package is installed. A data folder such as `wandb` does not count as a package."""
-        found = importlib.util.find_spec(cls.package)
-        return found is not None and found.origin is not None
+        spec = importlib.util.find_spec(cls.package)
+        return spec is not None and spec.origin is not None
 
     def begin(self, start: Start) -> str:
         """Begins or resumes the run; returns its id from now on."""

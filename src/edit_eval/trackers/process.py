@@ -34,41 +34,44 @@ LONGEST = 300
 
 def values_so_far(live: Mapping[str, Any]) -> tuple[dict[str, float], int]:
     """Returns the numbers in `live.json` by name, and how many edits and judgements are settled."""
-    found: dict[str, float] = {"progress/seconds": float(live["seconds"])}
+    values: dict[str, float] = {"progress/seconds": float(live["seconds"])}
     for name in ("edits", "judgements", "controls"):
         count = live[name]
         if count["total"]:
-            found |= {f"progress/{name}": count["settled"] / count["total"], f"progress/{name}_failed": count["failed"]}
+            values |= {
+                f"progress/{name}": count["settled"] / count["total"],
+                f"progress/{name}_failed": count["failed"],
+            }
     if live["judgements"]["total"]:
-        found["coverage"] = live["judgements"]["ok"] / live["judgements"]["total"]
-    for one in live["means"]:
-        if one["mean"] is not None:
-            found[f"{one['edit_model']}/{one['judge']}/{one['score']}"] = one["mean"]
-    return found, int(live["edits"]["settled"] + live["judgements"]["settled"])
+        values["coverage"] = live["judgements"]["ok"] / live["judgements"]["total"]
+    for mean in live["means"]:
+        if mean["mean"] is not None:
+            values[f"{mean['edit_model']}/{mean['judge']}/{mean['score']}"] = mean["mean"]
+    return values, int(live["edits"]["settled"] + live["judgements"]["settled"])
 
 
 def values_at_last(summary: Mapping[str, Any]) -> dict[str, float]:
     """Returns the numbers in `summary.json` by name: every score and strength, its interval, and the coverage of each
     pair, and of each judge's battles."""
-    found: dict[str, float] = {"coverage": _share(summary["coverage"])}
+    values: dict[str, float] = {"coverage": _share(summary["coverage"])}
     for pair in summary["results"]:
         who = f"{pair['edit_model']}/{pair['judge']}"
-        found[f"{who}/coverage"] = _share(pair["coverage"])
+        values[f"{who}/coverage"] = _share(pair["coverage"])
         for name, score in pair["scores"].items():
             if score["mean"] is not None:
-                found[f"{who}/{name}"] = score["mean"]
+                values[f"{who}/{name}"] = score["mean"]
             for end, value in zip(("low", "high"), score["ci95"] or (), strict=False):
-                found[f"{who}/{name}_{end}"] = value
+                values[f"{who}/{name}_{end}"] = value
     for judge, battles in summary.get("battles", {}).items():
-        found[f"{judge}/coverage"] = _share(battles["coverage"])
+        values[f"{judge}/coverage"] = _share(battles["coverage"])
         for name, score in battles["scores"].items():
-            for one in score["strengths"]:
-                who = f"{one['edit_model']}/{judge}/{name}"
-                if one["strength"] is not None:
-                    found[f"{who}_strength"] = one["strength"]
-                for end, value in zip(("low", "high"), one["ci95"] or (), strict=False):
-                    found[f"{who}_strength_{end}"] = value
-    return found
+            for strength in score["strengths"]:
+                who = f"{strength['edit_model']}/{judge}/{name}"
+                if strength["strength"] is not None:
+                    values[f"{who}_strength"] = strength["strength"]
+                for end, value in zip(("low", "high"), strength["ci95"] or (), strict=False):
+                    values[f"{who}_strength_{end}"] = value
+    return values
 
 
 def _share(coverage: Mapping[str, Any]) -> float:

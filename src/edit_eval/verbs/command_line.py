@@ -65,12 +65,16 @@ class Verbs(Group):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Writes a section for each group."""
-        found = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
-        lines = {name: one.get_short_help_str(_SHORT) for name, one in found.items() if one and not one.hidden}
+        commands = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
+        lines = {
+            name: command.get_short_help_str(_SHORT)
+            for name, command in commands.items()
+            if command and not command.hidden
+        }
         core = {name for _, names in GROUPS for name in names}
         groups = {str(title): [name for name in names if name in lines] for title, names in GROUPS}
         for name in sorted(lines.keys() - core):
-            group = groups.setdefault(getattr(found[name], "rich_help_panel", None) or ANALYSES, [])
+            group = groups.setdefault(getattr(commands[name], "rich_help_panel", None) or ANALYSES, [])
             behind = self.before.get(name)
             group.insert(group.index(behind) if behind in group else len(group), name)
         width = max(map(len, lines))
@@ -184,21 +188,22 @@ def command_of(app: typer.Typer, words: Collection[str] | None = None) -> Any:
     command: Any = copy(typer.main.get_command(app))  # typer keeps its own
     guests, taken, before = typer.Typer(rich_markup_mode=None), {*command.commands}, {}
     for kind, make in _TYPED.items():
-        for one in known(kind):
-            if one.name in taken:
+        for component in known(kind):
+            if component.name in taken:
                 continue
-            taken.add(one.name)
-            before[one.name] = one.about.get("before", "")
-            shown: Any = {"rich_help_panel": one.about.get("group", ANALYSES), "short_help": one.summary}
-            if words is None or one.name in words:
-                make(guests, one.name, named(kind, one.name), shown)
+            taken.add(component.name)
+            before[component.name] = component.about.get("before", "")
+            shown: Any = {"rich_help_panel": component.about.get("group", ANALYSES), "short_help": component.summary}
+            if words is None or component.name in words:
+                make(guests, component.name, named(kind, component.name), shown)
             else:
-                guests.command(one.name, **shown)(lambda: None)
+                guests.command(component.name, **shown)(lambda: None)
     guests.callback()(lambda: None)  # one command alone would be no group
     every = {**command.commands, **typer.main.get_group(guests).commands}
     command.before = before
     command.commands = {
-        name: _with_options(name, one) if words is None or name in words else one for name, one in every.items()
+        name: _with_options(name, subcommand) if words is None or name in words else subcommand
+        for name, subcommand in every.items()
     }
     return command
 
@@ -259,10 +264,10 @@ def _flags(cls: Any) -> tuple[list[inspect.Parameter], Callable[[Mapping[str, An
     several = [key for key in flags if types[key] in (tuple[int, ...], tuple[int, ...] | None)]
 
     def flag(key: str) -> inspect.Parameter:
-        one = flags[key]
-        metavar = one.metadata.get("metavar", "1,2,4" if key in several else None)
+        field = flags[key]
+        metavar = field.metadata.get("metavar", "1,2,4" if key in several else None)
         option = typer.Option(f"--{key.strip('_').replace('_', '-')}", metavar=metavar, help=docs[key])
-        default = inspect.Parameter.empty if one.default is MISSING else one.default
+        default = inspect.Parameter.empty if field.default is MISSING else field.default
         kind = str | None if key in several else types[key]
         return _keyword(key, Annotated[kind, option], default)
 
@@ -295,10 +300,10 @@ def _with_options(name: str, command: Any) -> Any:
     from edit_eval.config.components import known, named
 
     made, readers = copy(command), []
-    for one in known("option"):
-        if one.name.partition(".")[0] != name:
+    for component in known("option"):
+        if component.name.partition(".")[0] != name:
             continue
-        cls, alone = named("option", one.name), typer.Typer(rich_markup_mode=None)
+        cls, alone = named("option", component.name), typer.Typer(rich_markup_mode=None)
         flags, read = _flags(cls)
 
         def values(read: Any = read, **given: Any) -> dict[str, object]:
@@ -308,7 +313,7 @@ def _with_options(name: str, command: Any) -> Any:
         alone.command()(values)
         adds = typer.main.get_command(alone)
         own = [parameter for parameter in adds.params if parameter.name in {flag.name for flag in flags}]
-        place = next(n for n, one in enumerate(made.params) if one.name == "as_json")  # of the flags that all have
+        place = next(n for n, flag in enumerate(made.params) if flag.name == "as_json")  # of the flags that all have
         made.params = [*made.params[:place], *own, *made.params[place:]]
         readers.append((cls, adds, [parameter.name for parameter in own]))
 
@@ -340,7 +345,7 @@ def reasons(name: str, **given: Any) -> list[str]:
 
 def written_beside(name: str, **given: Any) -> list[Path]:
     """Returns the files that the options added to this verb have written beside its own; `given` is what it wrote."""
-    return [one for option, parameters in _added.get(name, ()) for one in option.wrote(parameters, **given)]
+    return [path for option, parameters in _added.get(name, ()) for path in option.wrote(parameters, **given)]
 
 
 _TYPED: dict[Literal["verb", "analysis"], Callable[..., None]] = {"verb": _verb, "analysis": _analysis_verb}
@@ -428,7 +433,10 @@ def _at_fault(error: BaseException) -> str:
     """Returns the installed package that raised an error, or called what raised it; empty if edit-eval did."""
     from edit_eval.config.components import registered  # not before it is needed
 
-    packages = {one.class_path.partition(".")[0].partition(":")[0]: one.package for one in registered()}
+    packages = {
+        registration.class_path.partition(".")[0].partition(":")[0]: registration.package
+        for registration in registered()
+    }
     modules = [str(frame.f_globals.get("__name__")) for frame, _ in traceback.walk_tb(error.__traceback__)]
     roots = (module.partition(".")[0] for module in reversed(modules))
     return next((packages[root] for root in roots if root in packages), "")
@@ -437,8 +445,8 @@ def _at_fault(error: BaseException) -> str:
 def _is_for_want_of_memory(error: BaseException) -> bool:
     """True if memory ran out, as reported by libraries when they are loaded, or by a thread when it begins."""
     said = re.search("failed to map segment|cannot allocate memory|can't start new thread", str(error), re.IGNORECASE)
-    found = isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM or said is not None
-    return found or (error.__cause__ is not None and _is_for_want_of_memory(error.__cause__))
+    out_of_memory = isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM or said is not None
+    return out_of_memory or (error.__cause__ is not None and _is_for_want_of_memory(error.__cause__))
 
 
 def _fail(error: Exception, code: int) -> None:
@@ -649,11 +657,11 @@ class ChineseHelp:
 
 def _meaning(text: str) -> str:
     """Translates a text and the part that typer appends: `[default: 1024; required]`."""
-    found = re.fullmatch(r"(.*?)\s*\[((?:default|required|env var|\d|x).*)\]", text, re.DOTALL)
-    if found is None:
+    match = re.fullmatch(r"(.*?)\s*\[((?:default|required|env var|\d|x).*)\]", text, re.DOTALL)
+    if match is None:
         return _sentences(" ".join(text.split()))
-    extras = "；".join(_extra(one) for one in found[2].split("; "))
-    return f"{_sentences(' '.join(found[1].split()))} [{extras}]".strip()
+    extras = "；".join(_extra(extra) for extra in match[2].split("; "))
+    return f"{_sentences(' '.join(match[1].split()))} [{extras}]".strip()
 
 
 def _extra(text: str) -> str:

@@ -88,12 +88,12 @@ def fetch(config: Config, *, options: Options) -> None:
     from edit_eval.execution.advice import cards
     from edit_eval.reporting.formats import memory
 
-    found = []
+    downloads = []
     for each in cards.fetch(load_configuration(config, **options)):
-        found.append(each)
+        downloads.append(each)
         if not wants_json():
             print(said(Text("{}: {}: {}, in {}", worded(each.what), each.name, memory(each.bytes), each.path)))
-    answer(lambda: [each.as_plain() for each in found], lambda: None)
+    answer(lambda: [each.as_plain() for each in downloads], lambda: None)
 
 
 # -- what a configuration amounts to --
@@ -122,8 +122,8 @@ def config_show(
     values, origin = as_written(config, **options)
 
     def whence(place: tuple[str, ...]) -> str:
-        found = origin(place)
-        return Text("from {}", names.get(found, found)) if found else ""
+        source = origin(place)
+        return Text("from {}", names.get(source, source)) if source else ""
 
     answer(lambda: values, lambda: print(write_yaml(values, whence), end=""))
 

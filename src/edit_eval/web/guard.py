@@ -78,12 +78,12 @@ class Guard:
             headers.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
         if any(len(headers.get(name, ())) > 1 for name in ("host", "origin", "content-length", "content-type")):
             return Refusal(400, Text("a header is given twice"))
-        one = {name: values[0] for name, values in headers.items()}
+        value_by_name = {name: values[0] for name, values in headers.items()}
         return (
-            self._of_host(one)
-            or self.of_browser(scope, one)
-            or self.of_request(scope, one)
-            or self._of_token(scope, one)
+            self._of_host(value_by_name)
+            or self.of_browser(scope, value_by_name)
+            or self.of_request(scope, value_by_name)
+            or self._of_token(scope, value_by_name)
         )
 
     def of_browser(self, scope: Scope, headers: Mapping[str, str]) -> Refusal | None:

@@ -46,12 +46,12 @@ class WebServer(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Starts to accept connections."""
         await super().startup(sockets=[])
-        self._accepting = [asyncio.create_task(self._accept(one)) for one in sockets or []]
+        self._accepting = [asyncio.create_task(self._accept(listener)) for listener in sockets or []]
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Accepts no more, and ends as uvicorn does."""
-        for one in self._accepting:
-            one.cancel()
+        for task in self._accepting:
+            task.cancel()
         await asyncio.gather(*self._accepting, return_exceptions=True)
         await super().shutdown(sockets)
 
