@@ -203,11 +203,11 @@ def battles_by_judge(
     scored = [results.scoring[judge].scales for judge in results.battle_judges]
     tables = tables_of(scored) if tables is None else tables
     by_judge: dict[str, list[Judgement]] = defaultdict(list)
-    for one in results.battles:
-        by_judge[one.judge].append(one)
+    for battle in results.battles:
+        by_judge[battle.judge].append(battle)
     stored: dict[str, list[Judgement]] = defaultdict(list)
-    for one in results.stored:
-        stored[one.judge].append(one)
+    for battle in results.stored:
+        stored[battle.judge].append(battle)
     return {
         judge: (
             by_judge[judge],
@@ -229,13 +229,13 @@ def together(results: Results, battles: Sequence[Judgement], scores: Sequence[st
     """
     votes = []
     judges = {battle.judge for battle in battles}
-    every = [*battles, *(one for one in results.stored if one.judge in judges)]
+    every = [*battles, *(battle for battle in results.stored if battle.judge in judges)]
     for score in scores:
         its = votes_of(every, score, results.samples)
-        votes += [replace(one, weight=1 / len(its)) for one in its]
+        votes += [replace(vote, weight=1 / len(its)) for vote in its]
     looks = max((results.scoring[battle.judge].looks for battle in battles[:1]), default=1)
     tables = tables_of(results.scoring[judge].scales for judge in results.battle_judges)
-    found = preferences(
+    ranking = preferences(
         votes,
         results.edit_models,
         taken_in={vote.rater for vote in votes},
@@ -243,7 +243,7 @@ def together(results: Results, battles: Sequence[Judgement], scores: Sequence[st
         looks=looks,
         joined=results.joined,
     )
-    return JointStrengths(strengths=found.strengths, differences=found.differences, family=found.family)
+    return JointStrengths(strengths=ranking.strengths, differences=ranking.differences, family=ranking.family)
 
 
 def _come_to(
@@ -267,31 +267,31 @@ def _come_to(
     contradicted: dict[str, list[bool]] = defaultdict(list)
     clusters = {sample.id: sample.cluster or sample.id for sample in results.samples}
     took_first = 0
-    for one in battles:
-        came = fought(one, score)
+    for battle in battles:
+        came = fought(battle, score)
         if came is not Fought.MISSING:
-            contradicted[clusters[one.sample_id]].append(came is Fought.CONTRADICTION)
+            contradicted[clusters[battle.sample_id]].append(came is Fought.CONTRADICTION)
         if came is Fought.CONTRADICTION:
-            took_first += (shares(one, score) or {})[FORWARD][0] > 0.5
+            took_first += (shares(battle, score) or {})[FORWARD][0] > 0.5
         outcomes[came] += 1
-        pairs[one.edit_model, one.other][came] += 1
+        pairs[battle.edit_model, battle.other][came] += 1
         if came is Fought.MISSING:
-            status, _ = one.outcome(score) or (one.status, "")
+            status, _ = battle.outcome(score) or (battle.status, "")
             missing[status.value] += 1
-    for one in stored:
-        pairs[one.edit_model, one.other][fought(one, score)] += 1
+    for battle in stored:
+        pairs[battle.edit_model, battle.other][fought(battle, score)] += 1
     decided = sum(outcomes.values()) - outcomes[Fought.MISSING]
     rated = partial(preferences, edit_models=results.edit_models, looks=looks, joined=results.joined)
-    found = rated(votes, taken_in={vote.rater for vote in votes}, tables=tables)
+    ranking = rated(votes, taken_in={vote.rater for vote in votes}, tables=tables)
     return ScoreBattles(
-        strengths=found.strengths,
-        differences=found.differences,
-        family=found.family,
-        davidson=found.davidson,
-        answers=found.votes,
+        strengths=ranking.strengths,
+        differences=ranking.differences,
+        family=ranking.family,
+        davidson=ranking.davidson,
+        answers=ranking.votes,
         battles=len(battles),
-        samples=found.samples,
-        outcomes={one: outcomes[one] for one in Fought},
+        samples=ranking.samples,
+        outcomes={outcome: outcomes[outcome] for outcome in Fought},
         missing=dict(sorted(missing.items())),
         contradictions=Contradictions(
             count=outcomes[Fought.CONTRADICTION],
@@ -305,10 +305,10 @@ def _come_to(
             else None,
         ),
         pairs=[
-            PairBattles(a=a, b=b, **{one.value: pairs[a, b][one] for one in Fought})
-            for a, b in sorted(pairs, key=lambda two: [results.edit_models.index(one) for one in two])
+            PairBattles(a=a, b=b, **{outcome.value: pairs[a, b][outcome] for outcome in Fought})
+            for a, b in sorted(pairs, key=lambda two: [results.edit_models.index(model) for model in two])
         ],
-        with_failures=[row.unranked for row in rated([*votes, *lost], taken_in={one.rater for one in lost}).strengths]
+        with_failures=[row.unranked for row in rated([*votes, *lost], taken_in={vote.rater for vote in lost}).strengths]
         if lost
         else None,
         stored=BattlesTakenOver(run=stored[0].made_in, battles=len(stored)) if stored else None,
@@ -343,22 +343,22 @@ def as_others_rate(battles: Sequence[Judgement], scores: Sequence[str]) -> dict[
     """
     if others_may_read(battles):
         return {}
-    found: dict[str, Callable[[], Mapping[str, float]]] = {
+    definitions: dict[str, Callable[[], Mapping[str, float]]] = {
         "geditbench_v2": lambda: geditbench_v2([_by_name(battles, score) for score in scores]),
         "genarena": lambda: genarena(_agreed(battles, scores[0])),
     }
-    return {name: dict(points) for name, of in found.items() if (points := of())}
+    return {name: dict(points) for name, of in definitions.items() if (points := of())}
 
 
 def others_may_read(battles: Sequence[Judgement]) -> int:
     """Returns the number of replies that cannot be read here but hold braces: others mend such JSON, and take a letter
     out of a word or another word for a label.
     """
-    read = (one for battle in battles for reading in battle.readings for one in reading.values())
+    read = (reply for battle in battles for reading in battle.readings for reply in reading.values())
     unseen = sum(
         bool(battle.made_in) and battle.status in JUDGE_FAILED for battle in battles
     )  # stored without its words
-    return unseen + sum(not one.values and "{" in one.text for one in read)
+    return unseen + sum(not reply.values and "{" in reply.text for reply in read)
 
 
 Outcome = tuple[str, str, float]
@@ -367,15 +367,15 @@ Outcome = tuple[str, str, float]
 
 def _by_name(battles: Sequence[Judgement], score: str) -> list[Outcome]:
     """Returns the answers in the order that showed the model first by name first; the other order may lack one."""
-    found = []
+    outcomes = []
     for battle in battles:
         first, second = sorted((battle.edit_model, battle.other), key=_by_parts)
         name, _ = value_names(score, FORWARD if first == battle.edit_model else BACKWARD)
         given = [of.values[name] for reading in battle.readings for of in reading.values() if name in of.values]
         if given:
             share = math.fsum(given) / len(given)
-            found.append((first, second, _whole(share if first == battle.edit_model else 1 - share)))
-    return found
+            outcomes.append((first, second, _whole(share if first == battle.edit_model else 1 - share)))
+    return outcomes
 
 
 def _by_parts(name: str) -> tuple[list[tuple[bool, int, str]], str]:
@@ -386,14 +386,14 @@ def _by_parts(name: str) -> tuple[list[tuple[bool, int, str]], str]:
 
 def _agreed(battles: Sequence[Judgement], score: str) -> list[Outcome]:
     """Returns the answer of both orders; a tie if they differ, or an order was not answered."""
-    found = []
+    outcomes = []
     for battle in battles:
         given = shares(battle, score)
         if given is None and (battle.outcome(score) or (battle.status, ""))[0] not in JUDGE_FAILED:
             continue
         got = {_whole(share) for share, _ in given.values()} if given else {0.5}
-        found.append((battle.edit_model, battle.other, got.pop() if len(got) == 1 else 0.5))
-    return found
+        outcomes.append((battle.edit_model, battle.other, got.pop() if len(got) == 1 else 0.5))
+    return outcomes
 
 
 def _whole(share: float) -> float:
@@ -426,7 +426,7 @@ def geditbench_v2(questions: Sequence[Sequence[Outcome]], *, penalty: float = PE
     free = np.array([*range(count - 1), *(count + k for k, tied in enumerate(ties) if 0 < tied < len(asked[k]))])
     _climb(beta, free, np.array(rows), np.array(said, dtype=np.float64), np.array(weights), penalty, count)
     strengths = beta[:count] - beta[:count].mean()
-    return {name: BEGIN + POINTS * float(one) for name, one in zip(names, strengths, strict=True)}
+    return {name: BEGIN + POINTS * float(strength) for name, strength in zip(names, strengths, strict=True)}
 
 
 def _climb(
@@ -472,4 +472,7 @@ def genarena(battles: Sequence[Outcome]) -> dict[str, float]:
         return {}
     strengths, _ = newton(won + won.T, won)
     mean = float(np.exp(strengths).mean())
-    return {name: BEGIN + POINTS * (float(one) - math.log(mean)) for name, one in zip(names, strengths, strict=True)}
+    return {
+        name: BEGIN + POINTS * (float(strength) - math.log(mean))
+        for name, strength in zip(names, strengths, strict=True)
+    }

@@ -116,12 +116,12 @@ def columns_of(
     pictures = {
         sample.id: {name: picture.digest for name, picture in sample.pictures.items()} for sample in results.samples
     }
-    found: dict[tuple[str, str], dict[str, list[Judgement]]] = {
+    judgements: dict[tuple[str, str], dict[str, list[Judgement]]] = {
         (edit_model, judge): {} for judge in series for edit_model in results.edit_models
     }
     for judgement in results.judgements:
         if judgement.judge in series and judgement.outcome(series[judgement.judge].score) is not None:
-            found[judgement.edit_model, judgement.judge].setdefault(judgement.sample_id, []).append(judgement)
+            judgements[judgement.edit_model, judgement.judge].setdefault(judgement.sample_id, []).append(judgement)
     failed: dict[str, dict[str, dict[int, bool]]] = {edit_model: {} for edit_model in results.edit_models}
     for edit in results.once.edits:
         if edit.status not in _NOT_TRIED:
@@ -136,9 +136,12 @@ def columns_of(
             made[edit.edit_model].setdefault(edit.sample_id, []).append(edit.edit_seed)
     several = len(results.edit_models) > 1
     columns = []
-    for (edit_model, judge), of_samples in found.items():
+    for (edit_model, judge), of_samples in judgements.items():
         name, scale = series[judge]
-        known = {sample: [one.scores[name] for one in of if name in one.scores] for sample, of in of_samples.items()}
+        known = {
+            sample: [judgement.scores[name] for judgement in of if name in judgement.scores]
+            for sample, of in of_samples.items()
+        }
         columns.append(
             ScoreColumn(
                 name=f"{results.name}/{edit_model}" if several else results.name,
@@ -177,7 +180,7 @@ def _of_seed(judgements: Sequence[Judgement], score: str, seed: int) -> float | 
 def _words(judgements: Mapping[str, Sequence[Judgement]]) -> dict[str, str]:
     """Returns for each sample the judge's first words beside a headline."""
     words = {
-        sample: next((one.reason for one in of if one.status is Status.OK and one.reason), "")
+        sample: next((judgement.reason for judgement in of if judgement.status is Status.OK and judgement.reason), "")
         for sample, of in judgements.items()
     }
     return {sample: text for sample, text in words.items() if text}
@@ -185,10 +188,10 @@ def _words(judgements: Mapping[str, Sequence[Judgement]]) -> dict[str, str]:
 
 def by_judge(columns: Sequence[ScoreColumn]) -> dict[str, list[ScoreColumn]]:
     """Groups the columns by judge, in order: scores of different judges are never compared."""
-    found: dict[str, list[ScoreColumn]] = {}
+    groups: dict[str, list[ScoreColumn]] = {}
     for column in columns:
-        found.setdefault(column.judge, []).append(column)
-    return found
+        groups.setdefault(column.judge, []).append(column)
+    return groups
 
 
 def differences(a: Mapping[str, object], b: Mapping[str, object]) -> list[Difference]:
@@ -202,11 +205,11 @@ def differences(a: Mapping[str, object], b: Mapping[str, object]) -> list[Differ
 
 def _differences(a: Mapping[str, object], b: Mapping[str, object], above: str) -> Iterator[Difference]:
     for key in dict.fromkeys([*a, *b]):
-        one, other = a.get(key, _ABSENT), b.get(key, _ABSENT)
-        if isinstance(one, Mapping) and isinstance(other, Mapping):
-            yield from _differences(one, other, f"{above}{key}.")
-        elif _plain(one) != _plain(other):
-            yield Difference(f"{above}{key}", *_shown(_text(one), _text(other)))
+        of_a, of_b = a.get(key, _ABSENT), b.get(key, _ABSENT)
+        if isinstance(of_a, Mapping) and isinstance(of_b, Mapping):
+            yield from _differences(of_a, of_b, f"{above}{key}.")
+        elif _plain(of_a) != _plain(of_b):
+            yield Difference(f"{above}{key}", *_shown(_text(of_a), _text(of_b)))
 
 
 def _plain(value: object) -> object:
@@ -278,12 +281,12 @@ def _another_picture(a: ScoreColumn, b: ScoreColumn, sample: str) -> str | None:
 
 
 def _asked_differently(a: ScoreColumn, b: ScoreColumn, common: Sequence[str]) -> list[str]:
-    found: dict[str, list[tuple[str, Difference]]] = {}
+    by_key: dict[str, list[tuple[str, Difference]]] = {}
     for sample in common:
-        one, other = a.asked.get(sample, {}), b.asked.get(sample, {})
-        if one is not other and one != other:
-            for difference in differences(one, other):
-                found.setdefault(difference.key, []).append((sample, difference))
+        of_a, of_b = a.asked.get(sample, {}), b.asked.get(sample, {})
+        if of_a is not of_b and of_a != of_b:
+            for difference in differences(of_a, of_b):
+                by_key.setdefault(difference.key, []).append((sample, difference))
     return [
         Text(
             "the {} of {} of {} common samples (the first, {!r}: {} and {})",
@@ -294,7 +297,7 @@ def _asked_differently(a: ScoreColumn, b: ScoreColumn, common: Sequence[str]) ->
             those[0][1].a,
             those[0][1].b,
         )
-        for key, those in found.items()
+        for key, those in by_key.items()
     ]
 
 

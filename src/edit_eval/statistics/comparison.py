@@ -106,15 +106,15 @@ class Comparison(PairedTests):
     @property
     def of_models(self) -> ModelComparison:
         """Its numbers as a run's summary has them: without the run's name, and without what judges said."""
-        found = self.document()
+        document = self.document()
         return ModelComparison(
-            alpha=found.alpha,
-            power=found.power,
-            tests=found.tests,
-            family=found.family,
-            columns=tuple(msgspec.structs.replace(column, run="", differs=()) for column in found.columns),
+            alpha=document.alpha,
+            power=document.power,
+            tests=document.tests,
+            family=document.family,
+            columns=tuple(msgspec.structs.replace(column, run="", differs=()) for column in document.columns),
             pairs=tuple(
-                replace(pair, largest=tuple(sample.without_words for sample in pair.largest)) for pair in found.pairs
+                replace(pair, largest=tuple(sample.without_words for sample in pair.largest)) for pair in document.pairs
             ),
         )
 
@@ -166,22 +166,24 @@ def compare(
         refuse_incomparable(of_judge)
     both = [(a, b) for of_judge in of_judges.values() for a, b in combinations(of_judge, 2)]
     held = [_Both(a, b) for a, b in both]
-    tests = sum(one.found is not None and not one.found.doubt for one in held)
-    pairs = _judged([_pair(one, tests, detect) for one in held], paired_failures(both), margin)
+    tests = sum(pair.mean_difference is not None and not pair.mean_difference.doubt for pair in held)
+    pairs = _judged([_pair(pair, tests, detect) for pair in held], paired_failures(both), margin)
     ranked = {
         (judge, name): rank
         for judge in of_judges
         if known is None or known.sees.get(judge) != "not_last"  # it ranks nobody
         for name, rank in _ranks([pair for pair in pairs if pair.judge == judge]).items()
     }
-    found = PairedTests(
+    paired_tests = PairedTests(
         columns=tuple(_column_summary(column, ranked.get((column.judge, column.name))) for column in columns),
         pairs=tuple(pairs),
         gate=hold_against_first(both, pairs, margin=margin, allow_unscored=allow_unscored),
         notes=tuple(notes),
     )
-    concluded = verdict(columns, found, known, held=margin is not None)
-    return Comparison(found.columns, found.pairs, found.gate, found.notes, verdict=concluded)
+    concluded = verdict(columns, paired_tests, known, held=margin is not None)
+    return Comparison(
+        paired_tests.columns, paired_tests.pairs, paired_tests.gate, paired_tests.notes, verdict=concluded
+    )
 
 
 def compare_models(results: Results, known: Known | None = None) -> Comparison | None:
@@ -202,7 +204,8 @@ def columns_to_test(results: Results, score: str | None = None) -> list[ScoreCol
     columns = _columns(results, score)
     testable = {
         judge: all(
-            one.scores and all(one.clusters[s] for s, score in one.scores.items() if score is not None) for one in of
+            column.scores and all(column.clusters[s] for s, score in column.scores.items() if score is not None)
+            for column in of
         )
         for judge, of in by_judge(columns).items()
     }
@@ -214,14 +217,14 @@ def verdict_on_models(results: Results, comparison: Comparison | None, known: Kn
     columns = _columns(results)
     tested = {column.judge for column in comparison.columns} if comparison else set()
     others = tuple(_column_summary(column, None) for column in columns if column.judge not in tested)
-    found = comparison or PairedTests((), (), Gate(passed=True, margin=None, allow_unscored=None, candidates=[]))
-    return verdict(columns, PairedTests((*found.columns, *others), found.pairs, found.gate), known)
+    paired_tests = comparison or PairedTests((), (), Gate(passed=True, margin=None, allow_unscored=None, candidates=[]))
+    return verdict(columns, PairedTests((*paired_tests.columns, *others), paired_tests.pairs, paired_tests.gate), known)
 
 
 def _columns(results: Results, score: str | None = None) -> list[ScoreColumn]:
     """Returns a column for every (edit model, judge), named after the edit model."""
-    found = columns_of(results, {judge: {} for judge in results.judges}, score=score)
-    return [replace(one, name=one.edit_model) for one in found]
+    columns = columns_of(results, {judge: {} for judge in results.judges}, score=score)
+    return [replace(column, name=column.edit_model) for column in columns]
 
 
 class _Both:
@@ -244,7 +247,7 @@ class _Both:
 
         self.over_samples = self._estimate(None)
         self.over_categories = self._estimate(cluster_codes([a.categories[sample] for sample in self.shared]))
-        self.found = self.over_samples if self.groups is None else self.over_categories
+        self.mean_difference = self.over_samples if self.groups is None else self.over_categories
 
     def mean(self, values: FloatArray) -> float | None:
         """Returns the mean over samples scored in both, over samples or categories as the scale says."""
@@ -266,7 +269,7 @@ def _pair(both: _Both, tests: int, detect: float | None) -> Pair:
     a, b, common, differences = both.a, both.b, both.common, both.differences[both.held]
     span, alpha = largest_difference(both.scale), ALPHA / max(1, tests)
     worst, best = ends(both.scale)
-    over_samples, over_categories, found = both.over_samples, both.over_categories, both.found
+    over_samples, over_categories, mean_difference = both.over_samples, both.over_categories, both.mean_difference
     sample_mean = replace(_mean_difference(over_samples, span), difference=mean(differences))  # the exact sum
     category_mean = _mean_difference(over_categories, span)
     gains = gain(both.scale) * differences
@@ -282,14 +285,14 @@ def _pair(both: _Both, tests: int, detect: float | None) -> Pair:
         mean_a=both.mean(both.of_a),
         mean_b=both.mean(both.of_b),
         **asdict(sample_mean if both.groups is None else category_mean),
-        few_losses=_few_losses(both, differences, found),
+        few_losses=_few_losses(both, differences, mean_difference),
         sample_mean=sample_mean,
         category_mean=category_mean,
-        p=found.p_value() if found else None,
+        p=mean_difference.p_value() if mean_difference else None,
         p_adjusted=None,
         outcome=Outcome("cannot_be_told"),  # replaced by `_judged`, which knows all pairs
         identical=bool(common) and not differences.any(),
-        detectable=detectable_difference(found, span, alpha=alpha) if found else None,
+        detectable=detectable_difference(mean_difference, span, alpha=alpha) if mean_difference else None,
         worst_case_difference=both.bound(worst, best),
         best_case_difference=both.bound(best, worst),
         wins=int((gains > 0).sum()),
@@ -297,51 +300,53 @@ def _pair(both: _Both, tests: int, detect: float | None) -> Pair:
         losses=int((gains < 0).sum()),
         categories=_categories(both, span),
         largest=_largest(both),
-        needed=_needed(found, alpha, detect, span, len(common)),
+        needed=_needed(mean_difference, alpha, detect, span, len(common)),
         by_image=image_wins(gains, both.clusters, fewest=FEWEST_CLUSTERS) if common else ImageWins(),
-        tipping_share=tipping_share(found.value, span) if found else None,
-        ruled_out_share=ruled_out_share(found.worth) if found else None,
-        equal_within=equal_within(found, span, alpha) if found else None,
-        standard_error=found.standard_error if found and not found.doubt else None,
-        settled_by=clusters_needed(found, abs(found.value), span, alpha=alpha) if found and found.value else None,
+        tipping_share=tipping_share(mean_difference.value, span) if mean_difference else None,
+        ruled_out_share=ruled_out_share(mean_difference.worth) if mean_difference else None,
+        equal_within=equal_within(mean_difference, span, alpha) if mean_difference else None,
+        standard_error=mean_difference.standard_error if mean_difference and not mean_difference.doubt else None,
+        settled_by=clusters_needed(mean_difference, abs(mean_difference.value), span, alpha=alpha)
+        if mean_difference and mean_difference.value
+        else None,
     )
 
 
 def _needed(
-    found: Estimate | None, alpha: float, detect: float | None, span: float, samples: int
+    mean_difference: Estimate | None, alpha: float, detect: float | None, span: float, samples: int
 ) -> dict[str, float | int] | None:
-    if detect is None or found is None:
+    if detect is None or mean_difference is None:
         return None
-    needed = clusters_needed(found, detect, span, alpha=alpha)
+    needed = clusters_needed(mean_difference, detect, span, alpha=alpha)
     if needed is None:
         return None
-    return {"difference": detect, "samples": math.ceil(needed * samples / found.clusters), "clusters": needed}
+    return {"difference": detect, "samples": math.ceil(needed * samples / mean_difference.clusters), "clusters": needed}
 
 
-def _few_losses(both: _Both, differences: FloatArray, found: Estimate | None) -> FewLosses | None:
-    if found is None or not found.lopsided:
+def _few_losses(both: _Both, differences: FloatArray, mean_difference: Estimate | None) -> FewLosses | None:
+    if mean_difference is None or not mean_difference.lopsided:
         return None
-    order = np.argsort(differences if found.asymmetry < 0 else -differences, kind="stable")[:MOST_NAMED]
-    a_loses = gain(both.scale) * found.asymmetry < 0
+    order = np.argsort(differences if mean_difference.asymmetry < 0 else -differences, kind="stable")[:MOST_NAMED]
+    a_loses = gain(both.scale) * mean_difference.asymmetry < 0
     return FewLosses((both.a if a_loses else both.b).name, [both.common[place] for place in order.tolist()])
 
 
-def _mean_difference(found: Estimate | None, span: float) -> MeanDifference:
-    if found is None:
+def _mean_difference(difference: Estimate | None, span: float) -> MeanDifference:
+    if difference is None:
         return MeanDifference(None, None, "no_scores")
-    return MeanDifference(found.value, found.interval(lowest=-span, highest=span), found.doubt)
+    return MeanDifference(difference.value, difference.interval(lowest=-span, highest=span), difference.doubt)
 
 
 def _categories(both: _Both, span: float) -> dict[str, CategoryDifference]:
     of_samples = np.array([both.a.categories[sample] for sample in both.common], dtype=object)
     differences = both.differences[both.held]
-    found = {}
+    categories = {}
     for name in dict.fromkeys(both.a.categories.values()):
         inside = of_samples == name
         if not inside.any():
             continue
         of_category = estimate(differences[inside], both.clusters[inside])
-        found[name] = CategoryDifference(
+        categories[name] = CategoryDifference(
             n=int(inside.sum()),
             clusters=of_category.clusters,
             difference=of_category.value,
@@ -349,7 +354,7 @@ def _categories(both: _Both, span: float) -> dict[str, CategoryDifference]:
             no_ci95=of_category.doubt,
             p=of_category.p_value(),
         )
-    return found
+    return categories
 
 
 def _largest(both: _Both) -> list[SampleDifference]:
@@ -380,7 +385,7 @@ def _judged(
     cells = [(place, name) for place, pair in enumerate(pairs) for name in pair.categories]
     adjusted_cells = benjamini_hochberg([pairs[place].categories[name].p for place, name in cells])
     by_cell = dict(zip(cells, adjusted_cells, strict=True))
-    found = []
+    judged = []
     for place, (pair, p, better) in enumerate(zip(pairs, family.adjusted(), family.better(), strict=True)):
         failed = failures[pair.a, pair.b]
         tested = replace(
@@ -392,8 +397,8 @@ def _judged(
             failures=failed,
             by_image=replace(pair.by_image, p_adjusted=by_image[place]),
         )
-        found.append(replace(tested, outcome=outcome(tested, margin)))
-    return found
+        judged.append(replace(tested, outcome=outcome(tested, margin)))
+    return judged
 
 
 def _ranks(pairs: Sequence[Pair]) -> dict[str, int | None]:

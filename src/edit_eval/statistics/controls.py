@@ -119,10 +119,10 @@ def steps(images: int, edits: int, kinds: int, edit_models: int) -> tuple[int, .
     first = fewest(edit_models, 0.5)
     if room <= first:
         return (room,) if room else ()
-    found = [first]
-    while found[-1] < room:
-        found.append(room if 3 * found[-1] > room else 2 * found[-1])
-    return tuple(found)
+    counts = [first]
+    while counts[-1] < room:
+        counts.append(room if 3 * counts[-1] > room else 2 * counts[-1])
+    return tuple(counts)
 
 
 def shares(looks: int) -> tuple[float, ...]:
@@ -152,17 +152,17 @@ def least_p(differences: Sequence[float] | FloatArray) -> float:
         signs = np.random.default_rng(0).integers(0, 2, (DRAWN, len(seen)), dtype=np.int8) * 2 - 1
         return float(1 + (signs @ size >= at_least).sum()) / (1 + DRAWN)
     half = len(size) // 2
-    one, other = _sums(size[:half]), np.sort(_sums(size[half:]))
-    as_large = len(other) - np.searchsorted(other, at_least - one, side="left")
+    first_half, second_half = _sums(size[:half]), np.sort(_sums(size[half:]))
+    as_large = len(second_half) - np.searchsorted(second_half, at_least - first_half, side="left")
     return float(as_large.sum()) / 2.0 ** len(size)
 
 
 def _sums(sizes: FloatArray) -> FloatArray:
     """Returns the sums of all ways to give these their signs."""
-    found = np.zeros(1)
+    sums = np.zeros(1)
     for size in sizes:
-        found = np.concatenate([found - size, found + size])
-    return found
+        sums = np.concatenate([sums - size, sums + size])
+    return sums
 
 
 class ControlTest:
@@ -192,15 +192,15 @@ class ControlTest:
         if not both:
             return BesideEdits(edit_model=model, n=0, images=0, edits=None, control=None)
         count = len({images[sample] for sample in both})
-        one = estimate(
+        mean_difference = estimate(
             np.array([edits[sample] - control[sample] for sample in both], dtype=np.float64),
             cluster_codes([images[sample] for sample in both]),
         )
-        interval = one.interval()
-        beyond = one.value if interval is None else min(interval, key=lambda end: sign * end)
+        interval = mean_difference.interval()
+        beyond = mean_difference.value if interval is None else min(interval, key=lambda end: sign * end)
         p = self._p(edits, control, asked, models)
         by_chance = least_p(self._differences(edits, control, asked))
-        enough = count >= FEWEST_WITH_CONTROLS and one.doubt in (None, "no_spread")
+        enough = count >= FEWEST_WITH_CONTROLS and mean_difference.doubt in (None, "no_spread")
         unlikely = enough and sign * beyond <= 0 and by_chance > CHANCE
         return BesideEdits(
             edit_model=model,
@@ -208,7 +208,7 @@ class ControlTest:
             images=count,
             edits=math.fsum(edits[sample] for sample in both) / len(both),
             control=math.fsum(control[sample] for sample in both) / len(both),
-            difference=one.value,
+            difference=mean_difference.value,
             ci95=interval,
             p=p,
             below=True if p <= ALPHA else False if unlikely else None,
@@ -222,8 +222,8 @@ class ControlTest:
     def _asked(self, controls: Iterable[Judgement]) -> tuple[list[str], dict[str, float]]:
         """Returns the samples in the order in which they were asked about, and the scores of their controls."""
         of, score = list(controls), self._series.score
-        return list(dict.fromkeys(one.sample_id for one in of)), _means(
-            (one for one in of if one.headline == score), score
+        return list(dict.fromkeys(control.sample_id for control in of)), _means(
+            (control for control in of if control.headline == score), score
         )
 
     def _p(self, edits: Mapping[str, float], control: Mapping[str, float], asked: Sequence[str], models: int) -> float:
@@ -250,10 +250,10 @@ class ControlTest:
         """Returns the edit model most clearly above a kind: one that is shown to be, then one that may be, then by
         difference."""
 
-        def place(found: BesideEdits) -> tuple[int, float]:
-            many = found.images >= FEWEST_WITH_CONTROLS
-            shown = 3 if found.below else 1 if found.below is False else 2 if many else 0
-            difference = found.difference
+        def place(of_model: BesideEdits) -> tuple[int, float]:
+            many = of_model.images >= FEWEST_WITH_CONTROLS
+            shown = 3 if of_model.below else 1 if of_model.below is False else 2 if many else 0
+            difference = of_model.difference
             return shown, -math.inf if difference is None else gain(self._series.scale) * difference
 
         return max(beside.values(), key=place)
@@ -292,8 +292,8 @@ def controls_of(results: Results, judge: str, score: str) -> list[Judgement]:
 
 def steps_of(results: Results) -> tuple[int, ...] | None:
     """Returns the steps in which a run's controls are judged; None if all are at once."""
-    found = results.resolved.get("control_steps")
-    return tuple(map(int, found)) if isinstance(found, list | tuple) else None
+    setting = results.resolved.get("control_steps")
+    return tuple(map(int, setting)) if isinstance(setting, list | tuple) else None
 
 
 def beside_edits(results: Results, judge: str, series: Series) -> dict[str, BesideEdits]:
@@ -303,15 +303,15 @@ def beside_edits(results: Results, judge: str, series: Series) -> dict[str, Besi
     for each one the interval of eight source images or more reaches beyond 0, and one in five judges that cannot tell
     would come to as much; else None.
     """
-    found = {}
+    by_kind = {}
     test = ControlTest(results.samples, series, steps=steps_of(results) or ())
     edits = means_by_model(
         (judgement for judgement in results.judgements if judgement.judge == judge), series.score, results.edit_models
     )
     of_judge = [control for control in results.controls if control.judge == judge]
     for kind in dict.fromkeys(map(kind_of, controls_of(results, judge, series.score))):
-        found[kind] = test.best(test.against((one for one in of_judge if kind_of(one) == kind), edits))
-    return found
+        by_kind[kind] = test.best(test.against((control for control in of_judge if kind_of(control) == kind), edits))
+    return by_kind
 
 
 def wanted(results: Results, asked: int) -> int:
@@ -325,7 +325,7 @@ def wanted(results: Results, asked: int) -> int:
 
 def put_last(beside: Mapping[str, BesideEdits]) -> bool | None:
     """True if all kinds are put below edits, False if one is not; None if that is not shown for one."""
-    states = [one.below for one in beside.values()]
+    states = [of_kind.below for of_kind in beside.values()]
     return False if False in states else None if None in states or not states else True
 
 

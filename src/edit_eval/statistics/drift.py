@@ -69,7 +69,7 @@ def drift(anchors: Sequence[JudgedTwice], repeated: Sequence[JudgedTwice], span:
     See `chance_of`.
     """
     known = {anchor.sample for anchor in anchors}
-    others = [one for one in repeated if one.sample not in known]
+    others = [edit for edit in repeated if edit.sample not in known]
     if len(anchors) < 2 or not others:
         return None
     changes, p = _changes(anchors), chance_of(anchors, others)
@@ -100,7 +100,7 @@ def chance_of(anchors: Sequence[JudgedTwice], repeated: Sequence[JudgedTwice], a
     seen = np.zeros(2)
     drawn = np.zeros((2, arrangements))
     for place, rung in enumerate(dict.fromkeys(anchor.rung for anchor in anchors)):
-        own, theirs = (_changes(one for one in some if one.rung == rung) for some in (anchors, repeated))
+        own, theirs = (_changes(edit for edit in some if edit.rung == rung) for some in (anchors, repeated))
         changes = np.round(np.concatenate([own, theirs]), SAME)
         weights = _half_normal(np.abs(changes))
         signed, squared = np.sign(changes) * weights, weights**2
@@ -118,9 +118,9 @@ def power(rungs: tuple[str, ...], repeated: tuple[JudgedTwice, ...], shift: floa
     Simulated: anchors of these rungs change as repeated edits of their rung did, either way. Where all scores are whole
     numbers, so many in a hundred are a point higher that their mean is.
     """
-    generator, found = np.random.default_rng(0), 0
-    changes = {rung: _changes(one for one in repeated if one.rung == rung) for rung in dict.fromkeys(rungs)}
-    whole = all(float(score).is_integer() for one in repeated for score in (one.before, one.now))
+    generator, drifted = np.random.default_rng(0), 0
+    changes = {rung: _changes(edit for edit in repeated if edit.rung == rung) for rung in dict.fromkeys(rungs)}
+    whole = all(float(score).is_integer() for edit in repeated for score in (edit.before, edit.now))
     for _ in range(SIMULATED):
         anchors = []
         for rung in rungs:
@@ -128,12 +128,12 @@ def power(rungs: tuple[str, ...], repeated: tuple[JudgedTwice, ...], shift: floa
             noise = float(generator.choice(some)) * int(generator.choice([-1, 1])) if len(some) else 0.0
             moved = float(math.floor(shift) + (generator.random() < shift % 1)) if whole else shift
             anchors.append(JudgedTwice("", rung, 0.0, noise + moved))
-        found += chance_of(anchors, repeated, arrangements=999) < DRIFT_LEVEL
-    return found / SIMULATED
+        drifted += chance_of(anchors, repeated, arrangements=999) < DRIFT_LEVEL
+    return drifted / SIMULATED
 
 
 def _changes(some: Iterable[JudgedTwice]) -> FloatArray:
-    return np.array([one.now - one.before for one in some], dtype=np.float64)
+    return np.array([edit.now - edit.before for edit in some], dtype=np.float64)
 
 
 def _deviation(changes: FloatArray) -> float:

@@ -50,30 +50,38 @@ class FailureGroup:
 
 def failures(results: Results) -> list[FailureGroup]:
     """Returns failures in groups: skipped samples, then edits, then judgements; the most frequent first within each."""
-    return sorted(_grouped(_each(results)), key=lambda one: (bool(one.edit_model), bool(one.judge), -one.count))
+    return sorted(_grouped(_each(results)), key=lambda group: (bool(group.edit_model), bool(group.judge), -group.count))
 
 
 def missing_scores(results: Results) -> list[FailureGroup]:
     """Returns why scores are missing beside a headline, most frequent first: these are no failed judgements."""
-    return sorted(_grouped(_beside_the_headline(results)), key=lambda one: -one.count)
+    return sorted(_grouped(_beside_the_headline(results)), key=lambda group: -group.count)
 
 
 def every_failure(results: Results) -> list[FailureGroup]:
     """Returns both, most frequent first; each group's samples once, in the benchmark's order."""
     place = {sample.id: sample.index for sample in results.samples}
-    found = [
-        replace(one, samples=sorted(set(one.samples), key=lambda sample: (place.get(sample, -1), sample)))
-        for one in (*failures(results), *missing_scores(results))
+    groups = [
+        replace(group, samples=sorted(set(group.samples), key=lambda sample: (place.get(sample, -1), sample)))
+        for group in (*failures(results), *missing_scores(results))
     ]
     return sorted(
-        found,
-        key=lambda one: (-one.count, one.score, one.status, one.reason, one.edit_model, one.judge, one.set_aside),
+        groups,
+        key=lambda group: (
+            -group.count,
+            group.score,
+            group.status,
+            group.reason,
+            group.edit_model,
+            group.judge,
+            group.set_aside,
+        ),
     )
 
 
-def _grouped(found: Iterable[_Found]) -> list[FailureGroup]:
+def _grouped(rows: Iterable[_Found]) -> list[FailureGroup]:
     groups: dict[tuple[Status, str, str, str, bool, str], FailureGroup] = {}
-    for status, reason, sample, edit_model, judge, score in found:
+    for status, reason, sample, edit_model, judge, score in rows:
         text, repeated = _SET_ASIDE.subn("", " ".join(reason[:_LONGEST].split()), count=1)
         # Whole words only: the id `1` is no part of `12 GiB`.
         whole = rf"(?<!\w)(['\"]?){re.escape(' '.join(sample.split()))}\1(?!\w)"
@@ -95,10 +103,10 @@ def _each(results: Results) -> Iterator[_Found]:
     for edit in results.edits:
         if edit.status in NO_EDIT:
             yield edit.status, edit.reason, edit.sample_id, edit.edit_model, "", ""
-    for one in results.counted:
-        if one.status in JUDGE_FAILED:
-            about = f"{one.edit_model} : {one.other}" if one.other else one.edit_model
-            yield one.status, one.reason, one.sample_id, about, one.judge, ""
+    for judgement in results.counted:
+        if judgement.status in JUDGE_FAILED:
+            about = f"{judgement.edit_model} : {judgement.other}" if judgement.other else judgement.edit_model
+            yield judgement.status, judgement.reason, judgement.sample_id, about, judgement.judge, ""
 
 
 def _beside_the_headline(results: Results) -> Iterator[_Found]:
@@ -211,8 +219,8 @@ def paired_failures(columns: Sequence[tuple[ScoreColumn, ScoreColumn]]) -> dict[
 
     Several judges of the same two columns look at the same edits: these are one test, not several.
     """
-    found = {(a.name, b.name): _paired(a, b) for a, b in columns}
-    return dict(zip(found, with_adjusted_p(list(found.values())), strict=True))
+    by_names = {(a.name, b.name): _paired(a, b) for a, b in columns}
+    return dict(zip(by_names, with_adjusted_p(list(by_names.values())), strict=True))
 
 
 def with_adjusted_p(family: Sequence[PairedFailures]) -> list[PairedFailures]:

@@ -86,8 +86,8 @@ class FamilyOfTests:
     def better(self) -> list[str | None]:
         """Returns of each test the one shown to be better; None if neither is."""
         return [
-            None if p is None or p > ALPHA or not one.difference else one.a if one.difference > 0 else one.b
-            for one, p in zip(self.tests, self.adjusted(), strict=True)
+            None if p is None or p > ALPHA or not test.difference else test.a if test.difference > 0 else test.b
+            for test, p in zip(self.tests, self.adjusted(), strict=True)
         ]
 
     def all_differ(self) -> bool:
@@ -114,14 +114,16 @@ def ranks(contrasts: Sequence[Contrast], better: Sequence[str | None]) -> dict[s
     above: dict[str, set[str]] = {name: set() for name in names}
     leads: dict[str, set[str]] = {name: set() for name in names}
     errors: dict[tuple[str, str], float | None] = {}
-    for one, best in zip(contrasts, better, strict=True):
-        errors[one.a, one.b] = errors[one.b, one.a] = one.error if one.p is not None else None
+    for contrast, best in zip(contrasts, better, strict=True):
+        errors[contrast.a, contrast.b] = errors[contrast.b, contrast.a] = (
+            contrast.error if contrast.p is not None else None
+        )
         if best is not None:
-            above[one.b if best == one.a else one.a].add(best)
-        ahead = [] if one.difference is None else [one.a] if one.difference > 0 else [one.b]
-        for x in [one.a, one.b] if one.difference == 0 else ahead:
+            above[contrast.b if best == contrast.a else contrast.a].add(best)
+        ahead = [] if contrast.difference is None else [contrast.a] if contrast.difference > 0 else [contrast.b]
+        for x in [contrast.a, contrast.b] if contrast.difference == 0 else ahead:
             if best in (None, x):  # one that leads may fail more
-                leads[x].add(one.b if x == one.a else one.a)
+                leads[x].add(contrast.b if x == contrast.a else contrast.a)
     for middle in names:
         for x in names:
             if middle in leads[x]:
@@ -131,7 +133,8 @@ def ranks(contrasts: Sequence[Contrast], better: Sequence[str | None]) -> dict[s
         """True if y has fewer above it than x, which leads it, for want of knowledge alone."""
         lost = above[x] - above[y] - {y}
         return len(above[y]) < len(above[x]) and all(
-            (error := errors.get((one, y))) is None or error > HALF_KNOWN * (errors[one, x] or math.inf) for one in lost
+            (error := errors.get((name, y))) is None or error > HALF_KNOWN * (errors[name, x] or math.inf)
+            for name in lost
         )
 
     ranked = [name for name in names if name in known]

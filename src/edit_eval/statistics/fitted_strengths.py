@@ -122,22 +122,22 @@ class Fit:
 
     def alone(self, place: int) -> FloatArray:
         """Returns the contrast that is one strength: its distance from the mean, of those that did not join."""
-        found = _unit(len(self.edit_models), place)
+        contrast = _unit(len(self.edit_models), place)
         if not any(self.turns):
-            return found
+            return contrast
         first = np.array(self.turns) == 0
-        return np.asarray(found - first / first.sum())
+        return np.asarray(contrast - first / first.sum())
 
     def interval(self, contrast: FloatArray) -> list[float | None] | None:
         """Returns the interval of a contrast of strengths, at `confidence`; None if there is none."""
-        found = None if self.doubt else self.estimate(contrast)
-        ends = None if found is None else found.interval(confidence=self.confidence)
+        estimate = None if self.doubt else self.estimate(contrast)
+        ends = None if estimate is None else estimate.interval(confidence=self.confidence)
         return None if ends is None else [*ends]
 
     def doubt_of(self, place: int) -> str | None:
         """Returns why a strength has no interval; None if it has one."""
-        found = self.estimate(self.alone(place))
-        return self.doubt or (None if found is None else found.doubt)
+        estimate = self.estimate(self.alone(place))
+        return self.doubt or (None if estimate is None else estimate.doubt)
 
     def between(self, a: int, b: int) -> list[float | None] | None:
         """Returns the interval of the difference a - b, at `confidence`; None for an open end."""
@@ -146,7 +146,7 @@ class Fit:
             return None if not (images := self.above[a, b]) else [_least(tail, images), None]
         if (b, a) in self.above:
             return None if not (images := self.above[b, a]) else [None, -_least(tail, images)]
-        ends = found.interval(confidence=self.confidence) if (found := self._of_two(a, b)) else None
+        ends = estimate.interval(confidence=self.confidence) if (estimate := self._of_two(a, b)) else None
         return None if ends is None else [*ends]
 
     def p_value(self, a: int, b: int) -> float | None:
@@ -156,11 +156,11 @@ class Fit:
         """
         if images := self.above.get((a, b), self.above.get((b, a))):
             return min(1.0, 2.0 ** (1 - images))
-        return None if images == 0 or (found := self._of_two(a, b)) is None else found.p_value()
+        return None if images == 0 or (estimate := self._of_two(a, b)) is None else estimate.p_value()
 
     def _error(self, a: int, b: int) -> float | None:
-        found = self._of_two(a, b)
-        return None if found is None or found.doubt else found.standard_error
+        estimate = self._of_two(a, b)
+        return None if estimate is None or estimate.doubt else estimate.standard_error
 
     def _of_two(self, a: int, b: int) -> Estimate | None:
         if self.doubt not in (None, UNBOUNDED):
@@ -209,16 +209,16 @@ class Errors:
         a, b = np.triu_indices(len(reach), 1)
         first, second = self.learns
         known = self.information @ (first * reach[a] - second * reach[b]) ** 2
-        found = linear_estimate(value, self.scores @ reach, known)
-        if self.raters < 2 or found.doubt:
-            return found
-        own = found.standard_error**2
+        estimate = linear_estimate(value, self.scores @ reach, known)
+        if self.raters < 2 or estimate.doubt:
+            return estimate
+        own = estimate.standard_error**2
         square = max(LEAST_KEPT * own, own + float(contrast @ self.added @ contrast))
         theirs = square - own
         return replace(
-            found,
+            estimate,
             standard_error=math.sqrt(square),
-            freedom=square**2 / (own**2 / found.freedom + theirs**2 / (self.raters - 1)),
+            freedom=square**2 / (own**2 / estimate.freedom + theirs**2 / (self.raters - 1)),
         )
 
 
@@ -259,9 +259,9 @@ def fit_strengths(
     """
     models = tuple(edit_models)
     turns = np.array([joined.get(model, 0) for model in models])
-    found = partial(Fit, models, tables=tables, looks=looks, turns=tuple(turns.tolist()) if turns.any() else ())
+    fit = partial(Fit, models, tables=tables, looks=looks, turns=tuple(turns.tolist()) if turns.any() else ())
     if not votes:
-        return found("no_votes")
+        return fit("no_votes")
     place = {model: number for number, model in enumerate(models)}
     left = np.array([place[vote.left] for vote in votes])
     right = np.array([place[vote.right] for vote in votes])
@@ -277,32 +277,32 @@ def fit_strengths(
         mine = when == turn
         if not mine.any():
             if (turns == turn).any():
-                return found("not_connected")
+                return fit("not_connected")
             continue
-        one = _Turn(turn, turns, left[mine], right[mine], shares[mine], given[mine], images[mine])
-        if doubt := one.nothing:
-            return found(doubt)
-        strengths = one.strengths(strengths)
-        weights[mine] = one.weights
+        this_turn = _Turn(turn, turns, left[mine], right[mine], shares[mine], given[mine], images[mine])
+        if doubt := this_turn.nothing:
+            return fit(doubt)
+        strengths = this_turn.strengths(strengths)
+        weights[mine] = this_turn.weights
         upto = when <= turn
         got = _reached(left[upto], right[upto], shares[upto], len(models))
         its = np.outer(turns == turn, turns <= turn)
         beats |= got & (its | its.T)
-        bounded |= one.bounded
-        ties += one.ties
-        doubts.append(one.doubt)
+        bounded |= this_turn.bounded
+        ties += this_turn.ties
+        doubts.append(this_turn.doubt)
     expected = 1 / (1 + np.exp(-(strengths[left] - strengths[right])))
     residuals, known = weights * (shares - expected), weights * expected * (1 - expected)
     chances = 1 / (1 + np.exp(strengths[None, :] - strengths[:, None]))
     errors = _errors(left, right, residuals, known, images, raters, turns, ties * chances * (1 - chances))
-    found = partial(found, strengths=strengths, errors=errors)
+    fit = partial(fit, strengths=strengths, errors=errors)
     if "few_images" in doubts:
-        return found("few_images")
+        return fit("few_images")
     if not bounded:
-        return found(next(filter(None, doubts), None))
+        return fit(next(filter(None, doubts), None))
     count = len(models)
     apart = [(a, b) for a in range(count) for b in range(count) if beats[a, b] and not beats[b, a]]
-    return found(UNBOUNDED, above={(a, b): len(np.unique(images[_met(left, right, a, b)])) for a, b in apart})
+    return fit(UNBOUNDED, above={(a, b): len(np.unique(images[_met(left, right, a, b)])) for a, b in apart})
 
 
 class _Turn:
@@ -323,20 +323,20 @@ class _Turn:
         self.weights = _alike(left, right, weights, count)
         # Whoever is held is one that all others can be reached from, as its strength is known.
         held = np.flatnonzero(turns < turn)
-        one = np.where(turns < turn, held[0] if len(held) else 0, np.arange(count))
+        nodes = np.where(turns < turn, held[0] if len(held) else 0, np.arange(count))
         there = np.flatnonzero(turns <= turn)
-        linked = _reached(one[left], one[right], np.full(len(left), 0.5), count)
+        linked = _reached(nodes[left], nodes[right], np.full(len(left), 0.5), count)
         telling = _telling(left, right, self.weights * (shares - 0.5), images, count)
         self.nothing: str | None = None
         """Why there are no strengths."""
-        if not linked[np.ix_(one[there], one[there])].all():
+        if not linked[np.ix_(nodes[there], nodes[there])].all():
             self.nothing = "not_connected"
         elif not telling:
             self.nothing = "no_preference"
         few = int(np.unique(images).size) < FEWEST_CLUSTERS
         self.doubt = "few_images" if few else None if telling >= FEWEST_CLUSTERS else "few_preferences"
         """Why strengths have no interval."""
-        got = _reached(one[left], one[right], shares, count)[np.ix_(one, one)]
+        got = _reached(nodes[left], nodes[right], shares, count)[np.ix_(nodes, nodes)]
         self.bounded = not got[np.ix_(there, there)].all()
         """True if strengths had no bound without a tie more."""
         self.table_of_pairs = table_of_pairs(left, right, shares, self.weights, count)
@@ -346,15 +346,15 @@ class _Turn:
     def strengths(self, held: FloatArray) -> FloatArray:
         """Returns all strengths so far, those before this turn as they were."""
         (total, won), free = self.table_of_pairs, np.flatnonzero(self.free)
-        found = held
+        strengths = held
         if not self.bounded:
-            found, _ = newton(total, won, held, free)
-            self.bounded = bool(np.abs(found).max() > LARGEST_STRENGTH)
+            strengths, _ = newton(total, won, held, free)
+            self.bounded = bool(np.abs(strengths).max() > LARGEST_STRENGTH)
         if self.bounded:
             # One tie more between every two models that met keeps the strengths finite.
             self.ties = np.where(total > 0, float(np.mean(self.weights)), 0.0)
-            found, _ = newton(total + self.ties, won + self.ties / 2, held, free)
-        return found
+            strengths, _ = newton(total + self.ties, won + self.ties / 2, held, free)
+        return strengths
 
 
 def _telling(left: IntArray, right: IntArray, leanings: FloatArray, images: IntArray, count: int) -> int:
@@ -462,13 +462,13 @@ def davidson(votes: Sequence[Vote], edit_models: Sequence[str], *, looks: int = 
     images, along = cluster_codes([vote.group for vote in votes]), design @ reach[:-1]
     known = weights * (spread * along**2 + 2 * cross * along * reach[-1] + third * (1 - third) * reach[-1] ** 2)
     parts, shares = (np.bincount(images, each).astype(np.float64) for each in (scores @ reach, known))
-    found = linear_estimate(side, parts, shares)
+    estimate = linear_estimate(side, parts, shares)
     one_side = not (won > 0).any() or not (won + tie < 1).any()
     strengths = beta[:count] - beta[:count].mean()
     return Davidson(
         ties=math.exp(odds) if has_ties else 0.0,
         side=side,
-        side_ci95=None if one_side else found.interval(confidence=level(looks)),
+        side_ci95=None if one_side else estimate.interval(confidence=level(looks)),
         strengths=[float(strength) for strength in strengths],
     )
 
@@ -533,6 +533,6 @@ def _reached(left: IntArray, right: IntArray, shares: FloatArray, count: int) ->
 
 
 def _unit(count: int, place: int) -> FloatArray:
-    found = np.zeros(count)
-    found[place] = 1.0
-    return found
+    unit = np.zeros(count)
+    unit[place] = 1.0
+    return unit

@@ -57,7 +57,7 @@ def hold_against_first(
     most a share `allow_unscored` of the samples lacks a score, these are left out instead, except for failed edits.
     """
     candidates: list[Candidate] = []
-    for _, of_judge in groupby(zip(columns, pairs, strict=True), key=lambda one: one[1].judge):
+    for _, of_judge in groupby(zip(columns, pairs, strict=True), key=lambda row: row[1].judge):
         every = list(of_judge)
         held = [(other, pair) for (first, other), pair in every if first is every[0][0][0]]
         first, tests = every[0][0][0], len(held)
@@ -126,8 +126,8 @@ class _Union:
         self.known = self.high - self.low <= 1e-12
         self.missing = int((~self.known).sum()) + self.left_out
         of = [first if row[0] in first.scores else other for row in rows]
-        self._images = cluster_codes([one.image(row[0]) for one, row in zip(of, rows, strict=True)])
-        self._groups = groups_of(self.scale, [one.categories[row[0]] for one, row in zip(of, rows, strict=True)])
+        self._images = cluster_codes([column.image(row[0]) for column, row in zip(of, rows, strict=True)])
+        self._groups = groups_of(self.scale, [column.categories[row[0]] for column, row in zip(of, rows, strict=True)])
 
     def open(self) -> Reason:
         """Returns the reason that missing scores could decide."""
@@ -142,8 +142,8 @@ class _Union:
         if np.isinf(self.low).any():
             return True
         return any(
-            found.value < 0 and ((p := found.p_value()) is None or p <= ALPHA)
-            for found in map(self._with, self._tried())
+            mean_difference.value < 0 and ((p := mean_difference.p_value()) is None or p <= ALPHA)
+            for mean_difference in map(self._with, self._tried())
         )
 
     def lower(self, alpha: float) -> float | None:
@@ -196,8 +196,8 @@ def images_to_show(margin: float, scale: Scale, deviation: float) -> int | None:
     Both bounds of `strict_lower` have to be above the margin, even with the loss that chance brings once in five.
     """
     drawn = deviation * np.array([normal_quantile((place + 0.5) / 400) for place in range(400)])
-    found = estimate(drawn, np.arange(len(drawn)), None)
-    needed = clusters_needed(found, margin, largest_difference(scale), alpha=2 * ALPHA)
+    mean_difference = estimate(drawn, np.arange(len(drawn)), None)
+    needed = clusters_needed(mean_difference, margin, largest_difference(scale), alpha=2 * ALPHA)
     if needed is None:
         return None
     span, images = largest_difference(scale), max(needed, fewest_images(margin, scale))
@@ -251,10 +251,10 @@ def _times(share: float, end: float) -> float:
     return share * end if share > 1e-12 else 0.0
 
 
-def _lower_end(found: Estimate, scale: Scale, alpha: float) -> float | None:
-    if found.doubt == "no_spread" and found.value == 0.0:  # nothing differs, so there is nothing to judge
+def _lower_end(difference: Estimate, scale: Scale, alpha: float) -> float | None:
+    if difference.doubt == "no_spread" and difference.value == 0.0:  # nothing differs, so there is nothing to judge
         return 0.0
-    return strict_lower(found, largest_difference(scale), alpha=alpha)
+    return strict_lower(difference, largest_difference(scale), alpha=alpha)
 
 
 def _gain(pair: Pair) -> float | None:
@@ -290,22 +290,22 @@ def _of_margin(union: _Union, lower: float | None, margin: float, tests: int) ->
     if seen is None:
         yield union.open()
         return
-    found, samples = seen
-    end = _lower_end(found, union.scale, alpha)
-    values: dict[str, float | int | None] = {"difference": found.value, "lower": lower, "margin": margin}
+    mean_difference, samples = seen
+    end = _lower_end(mean_difference, union.scale, alpha)
+    values: dict[str, float | int | None] = {"difference": mean_difference.value, "lower": lower, "margin": margin}
     if end is not None and end > -margin:
         yield union.open()
     elif end is None:
         yield Reason("no_interval", values)
     else:
-        effect = margin + min(0.0, found.value)
-        images = clusters_needed(found, effect, span, alpha=2 * alpha) if effect > 0.0 else None
+        effect = margin + min(0.0, mean_difference.value)
+        images = clusters_needed(mean_difference, effect, span, alpha=2 * alpha) if effect > 0.0 else None
         values |= {"lower": end if lower is None else lower}
         if images is None:
-            yield Reason("beyond_margin" if found.value <= -margin else "cannot_say", values)
+            yield Reason("beyond_margin" if mean_difference.value <= -margin else "cannot_say", values)
             return
         if margin < span < math.inf:  # as many as the strict end requires
-            strict = math.log(alpha) / math.log((span - margin) / (span + min(0.0, found.value)))
-            images = max(images, math.floor(strict * found.clusters / found.worth) + 1)
-        needed = {"samples": math.ceil(images * samples / found.clusters), "images": images}
-        yield Reason("margin", {**values, "assumed": min(0.0, found.value), **needed})
+            strict = math.log(alpha) / math.log((span - margin) / (span + min(0.0, mean_difference.value)))
+            images = max(images, math.floor(strict * mean_difference.clusters / mean_difference.worth) + 1)
+        needed = {"samples": math.ceil(images * samples / mean_difference.clusters), "images": images}
+        yield Reason("margin", {**values, "assumed": min(0.0, mean_difference.value), **needed})

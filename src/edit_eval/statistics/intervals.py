@@ -66,7 +66,7 @@ def hull_interval(
     where h is the inverse of Hall's transformation (see `hull_p_value`), and h(z) = z for a = 0.
     """
     reach = student_quantile(0.5 + confidence / 2, freedom)
-    ends = [value - one * standard_error for z in (reach, -reach) for one in (z, skewed(z, asymmetry))]
+    ends = [value - quantile * standard_error for z in (reach, -reach) for quantile in (z, skewed(z, asymmetry))]
     return min(ends), max(ends)
 
 
@@ -227,9 +227,9 @@ def estimate(values: FloatArray, clusters: IntArray, groups: IntArray | None = N
     weights = 1 / (shape[1] * sizes)  # of one value in the mean of the groups' means
     shares = (weights * counts).sum(axis=1)
     square = float((shares**2).sum())
-    found = Estimate(float(means.mean()), 0.0, 0.0, 0.0, shape[0], 1 / square, 0.0, 0.0, "one_image")
+    point_estimate = Estimate(float(means.mean()), 0.0, 0.0, 0.0, shape[0], 1 / square, 0.0, 0.0, "one_image")
     if (counts == sizes).any():
-        return found
+        return point_estimate
     held = counts / sizes
     # CR2: residuals of a cluster are too small by the share that it holds of each group's mean.
     adjusted = weights / np.sqrt(1 - held)
@@ -247,7 +247,7 @@ def estimate(values: FloatArray, clusters: IntArray, groups: IntArray | None = N
     alike = float((whole**2 - 2 * whole * (scaled * held).sum(axis=1)).sum())
     alike += float(((scaled.T @ scaled) * (held.T @ held)).sum())
     return replace(
-        found,
+        point_estimate,
         standard_error=error * math.sqrt(max(1.0, square / alike)) if spread else 0.0,
         freedom=min(freedom, _freedom_seen(counts, adjusted, sums, sizes)) if spread else freedom,
         freedom_between=square**2 / float((shares**4).sum()) - 1,
@@ -274,9 +274,9 @@ def linear_estimate(value: float, parts: FloatArray, shares: FloatArray) -> Esti
     if not len(parts):
         return Estimate(value, 0.0, 0.0, 0.0, 0, 0.0, 0.0, 0.0, "no_spread")
     square = float((shares**2).sum())
-    found = Estimate(value, 0.0, 0.0, 0.0, len(parts), 1 / square, 0.0, 0.0, "one_image")
+    point_estimate = Estimate(value, 0.0, 0.0, 0.0, len(parts), 1 / square, 0.0, 0.0, "one_image")
     if (shares > 1 - 1e-9).any():
-        return found
+        return point_estimate
     error = math.sqrt(math.fsum((parts**2 / (1 - shares)).tolist()))
     own, squares = shares / (1 - shares), shares**2 / (1 - shares)
     trace_of_square = float((own**2 - 2 * own * squares).sum() + squares.sum() ** 2)
@@ -284,7 +284,7 @@ def linear_estimate(value: float, parts: FloatArray, shares: FloatArray) -> Esti
     alike = float((squares - 2 * squares * shares).sum() + squares.sum() * square)
     spread = error > 1e-9 * max(1.0, abs(value))
     return replace(
-        found,
+        point_estimate,
         standard_error=error * math.sqrt(max(1.0, square / alike)) if spread else 0.0,
         freedom=freedom,
         freedom_between=square**2 / float((shares**4).sum()) - 1,
@@ -502,7 +502,7 @@ FEW_IMAGES = 50
 FEW_RULE_OUT = ruled_out_share(FEW_IMAGES)
 
 
-def strict_lower(found: Estimate, span: float, *, alpha: float) -> float | None:
+def strict_lower(mean_difference: Estimate, span: float, *, alpha: float) -> float | None:
     """Returns the lower end of the one-sided interval at 1 - `alpha` that also allows for unseen images.
 
     The lower of two: the interval's own, and (R + d) alpha^(1/n) - R, n being the `worth`. The second is the m below
@@ -510,13 +510,13 @@ def strict_lower(found: Estimate, span: float, *, alpha: float) -> float | None:
     s R = m, so 1 - s = (R + m) / (R + d). With an open end of the scale there is no R, and it is the interval's own.
     None without an interval.
     """
-    ends = found.interval(confidence=1 - 2 * alpha, lowest=-span, highest=span)
+    ends = mean_difference.interval(confidence=1 - 2 * alpha, lowest=-span, highest=span)
     if ends is None:
         return None
     return (
         ends[0]
         if math.isinf(span)
-        else max(-span, min(ends[0], (span + found.value) * alpha ** (1 / found.worth) - span))
+        else max(-span, min(ends[0], (span + mean_difference.value) * alpha ** (1 / mean_difference.worth) - span))
     )
 
 

@@ -87,15 +87,15 @@ def chosen(
     every: Sequence[MeanScore], edit_model: str | None, judge: str | None, score: str | None
 ) -> tuple[MeanScore, ...]:
     """Returns the rows with the given names. Raises `ConfigurationError` for an unknown name."""
-    found = tuple(every)
+    rows = tuple(every)
     for kind, name in (("edit_model", edit_model), ("judge", judge), ("score", score)):
         if name is not None:
-            there = dict.fromkeys(getattr(one, kind) for one in found)
+            there = dict.fromkeys(getattr(row, kind) for row in rows)
             if name not in there:
                 meant = did_you_mean(name, there) or Text("; there are: {}", there)
                 raise ConfigurationError(Text("{}={!r}: the run has none of that name{}", kind, name, meant))
-            found = tuple(one for one in found if getattr(one, kind) == name)
-    return found
+            rows = tuple(row for row in rows if getattr(row, kind) == name)
+    return rows
 
 
 def the_mean(every: Sequence[MeanScore], edit_model: str | None, judge: str | None, score: str | None) -> float:
@@ -103,10 +103,10 @@ def the_mean(every: Sequence[MeanScore], edit_model: str | None, judge: str | No
 
     Raises `ConfigurationError` if there are several, saying what to name, and `Unscored` if nothing is scored.
     """
-    found = [one for one in chosen(every, edit_model, judge, score) if score is not None or one.headline]
-    if len(found) > 1:
-        several = next(kind for kind in ("edit_model", "judge") if len({getattr(one, kind) for one in found}) > 1)
-        there = list(dict.fromkeys(getattr(one, several) for one in found))
+    rows = [row for row in chosen(every, edit_model, judge, score) if score is not None or row.headline]
+    if len(rows) > 1:
+        several = next(kind for kind in ("edit_model", "judge") if len({getattr(row, kind) for row in rows}) > 1)
+        there = list(dict.fromkeys(getattr(row, several) for row in rows))
         raise ConfigurationError(
             Text(
                 "the run has {} {}s: {}; name one, `run.mean({}={!r})`, or take all: `run.means()`",
@@ -117,16 +117,16 @@ def the_mean(every: Sequence[MeanScore], edit_model: str | None, judge: str | No
                 there[0],
             )
         )
-    (one,) = found
-    if one.value is None:
-        why = ", ".join(f"{count} {status}" for status, count in one.by_status.items() if count)
+    (row,) = rows
+    if row.value is None:
+        why = ", ".join(f"{count} {status}" for status, count in row.by_status.items() if count)
         raise Unscored(
             Text(
                 "{}, judged by {}: none of {} is scored ({}), so there is no mean",
-                one.edit_model,
-                one.judge,
-                one.total,
+                row.edit_model,
+                row.judge,
+                row.total,
                 why,
             )
         )
-    return one.value
+    return row.value

@@ -81,11 +81,11 @@ def alpha(raters: Sequence[Rater], image: Callable[[str], str], resamples: int) 
         return Alpha(edits=len(shared), alpha=None, ci95=None, no_alpha="unlike_scales")
     rows = [[rater.values.get(item, math.nan) for rater in raters] for item in shared]
     prepared = OrdinalRatings(np.array(rows, dtype=np.float64).reshape(len(shared), len(raters)))
-    found = prepared.alpha(np.ones(len(shared)))
+    coefficient = prepared.alpha(np.ones(len(shared)))
     codes = cluster_codes([image(item.sample_id) for item in shared])
     return Alpha(
         edits=len(shared),
-        alpha=found,
+        alpha=coefficient,
         ci95=bootstrap_interval(prepared.alpha, codes, resamples=resamples),
-        no_alpha=None if found is not None else "no_spread" if shared else "no_scores",
+        no_alpha=None if coefficient is not None else "no_spread" if shared else "no_scores",
     )

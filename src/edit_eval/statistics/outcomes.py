@@ -52,11 +52,11 @@ def _failures(pair: Pair) -> Literal["trade", "tie", "lower", "perhaps"] | None:
     return None if ahead == (pair.b if pair.failures.a > pair.failures.b else pair.a) else "perhaps"
 
 
-def equal_within(found: Estimate, span: float, alpha: float) -> float | None:
+def equal_within(estimate: Estimate, span: float, alpha: float) -> float | None:
     """Returns the margin that both one-sided intervals at 1 - `alpha` stay within, the gate's strict ones
     (`strict_lower`): two one-sided tests (Schuirmann, J. Pharmacokinetics and Biopharmaceutics 15, 1987). None without
     an interval."""
-    turned = replace(found, value=-found.value, asymmetry=-found.asymmetry)
-    ends = strict_lower(found, span, alpha=alpha), strict_lower(turned, span, alpha=alpha)
+    turned = replace(estimate, value=-estimate.value, asymmetry=-estimate.asymmetry)
+    ends = strict_lower(estimate, span, alpha=alpha), strict_lower(turned, span, alpha=alpha)
     known = [-end for end in ends if end is not None]
     return max(known) if len(known) == 2 else None

@@ -75,7 +75,7 @@ def read_people_scores(lines: Iterable[str], where: str = Text("the people's sco
     rater.
     """
     reader = _rows(lines, where, "sample_id", "edit_model", "score")
-    found: dict[Rating, Rating] = {}
+    ratings: dict[Rating, Rating] = {}
     for row in reader:
         place = Text("{}, line {}", where, reader.line_num)
         try:
@@ -94,7 +94,7 @@ def read_people_scores(lines: Iterable[str], where: str = Text("the people's sco
             weight=_weight(row, place),
         )
         key = replace(entry, score=0.0, weight=1.0)
-        if key in found:
+        if key in ratings:
             kind = Text("score {!r}", entry.score_name) if entry.score_name else Text("score")
             raise ConfigurationError(
                 Text(
@@ -106,8 +106,8 @@ def read_people_scores(lines: Iterable[str], where: str = Text("the people's sco
                     entry.rater or "the same person",
                 )
             )
-        found[key] = entry
-    return list(found.values())
+        ratings[key] = entry
+    return list(ratings.values())
 
 
 def read_people_votes(lines: Iterable[str], where: str = Text("the people's votes")) -> list[Vote]:
@@ -117,7 +117,7 @@ def read_people_votes(lines: Iterable[str], where: str = Text("the people's vote
     weight that is not above 0, and a model against itself.
     """
     reader = _rows(lines, where, "sample_id", "left", "right", "choice")
-    found = []
+    votes = []
     for row in reader:
         place = Text("{}, line {}", where, reader.line_num)
         choice, left, right = (row[name] or "" for name in ("choice", "left", "right"))
@@ -126,10 +126,10 @@ def read_people_votes(lines: Iterable[str], where: str = Text("the people's vote
         if left == right:
             raise ConfigurationError(Text("{}: `left` and `right` are both {!r}; name two edit models", place, left))
         edit_seed, weight = _edit_seed(row, place), _weight(row, place)
-        found.append(
+        votes.append(
             Vote(row["sample_id"] or "", left, right, choice, row.get("rater") or "", edit_seed, weight=weight)
         )
-    return found
+    return votes
 
 
 class _Rows(csv.DictReader):  # type: ignore[type-arg]

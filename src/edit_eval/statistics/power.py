@@ -26,7 +26,9 @@ FEWEST_FREEDOM_PLANNED = 4.0
 _QUANTILES = (np.arange(32) + 0.5) / 32
 
 
-def detectable_difference(found: Estimate, span: float, *, alpha: float = ALPHA, power: float = POWER) -> float | None:
+def detectable_difference(
+    estimate: Estimate, span: float, *, alpha: float = ALPHA, power: float = POWER
+) -> float | None:
     """Returns the true difference that a test at `alpha` of as many samples would find with probability `power`.
 
     d = c * SE, with c such that a second run, whose own error and skewness are as uncertain as those seen, has a
@@ -37,10 +39,10 @@ def detectable_difference(found: Estimate, span: float, *, alpha: float = ALPHA,
     None if the samples do not tell: no interval, a few large losses that decide (`lopsided`), fewer than
     `FEWEST_FREEDOM_PLANNED` degrees of freedom, or no difference within the scale is large enough.
     """
-    if not _says(found):
+    if not _says(estimate):
         return None
-    difference = _multiple(found.freedom, found.freedom_between, found.asymmetry_by_chance, alpha, power)
-    difference *= found.standard_error
+    difference = _multiple(estimate.freedom, estimate.freedom_between, estimate.asymmetry_by_chance, alpha, power)
+    difference *= estimate.standard_error
     return difference if difference <= span else None
 
 
@@ -58,7 +60,7 @@ def _multiple(freedom: float, freedom_between: float, asymmetry: float, alpha: f
 
 
 def clusters_needed(
-    found: Estimate,
+    estimate: Estimate,
     difference: float,
     span: float,
     *,
@@ -72,18 +74,20 @@ def clusters_needed(
     """
     if not (difference > 0 and math.isfinite(difference)):
         raise ValueError(Text("a difference to detect is a number above 0, not {}", difference))
-    if not _says(found) or difference > span:
+    if not _says(estimate) or difference > span:
         return None
 
     def enough(clusters: int) -> bool:
-        share = clusters / found.clusters
-        skewness = skewness_by_chance(clusters) / skewness_by_chance(found.clusters)
-        freedom_between = (found.freedom_between + 1) * share - 1
+        share = clusters / estimate.clusters
+        skewness = skewness_by_chance(clusters) / skewness_by_chance(estimate.clusters)
+        freedom_between = (estimate.freedom_between + 1) * share - 1
         if freedom_between < 1:
             return False
-        asymmetry = found.asymmetry_by_chance * skewness / math.sqrt(share)
-        powers = _powers((found.freedom + 1) * share - 1, freedom_between, asymmetry, alpha, found.freedom_between)
-        return powers(difference / found.standard_error * math.sqrt(share) * (1 + 1e-6)) >= power
+        asymmetry = estimate.asymmetry_by_chance * skewness / math.sqrt(share)
+        powers = _powers(
+            (estimate.freedom + 1) * share - 1, freedom_between, asymmetry, alpha, estimate.freedom_between
+        )
+        return powers(difference / estimate.standard_error * math.sqrt(share) * (1 + 1e-6)) >= power
 
     low, high = FEWEST_CLUSTERS - 1, FEWEST_CLUSTERS
     while not enough(high):
@@ -94,8 +98,10 @@ def clusters_needed(
     return high
 
 
-def _says(found: Estimate) -> bool:
-    return found.doubt is None and not found.lopsided and found.freedom_between >= FEWEST_FREEDOM_PLANNED - 1e-9
+def _says(estimate: Estimate) -> bool:
+    return (
+        estimate.doubt is None and not estimate.lopsided and estimate.freedom_between >= FEWEST_FREEDOM_PLANNED - 1e-9
+    )
 
 
 def _powers(
@@ -112,7 +118,7 @@ def _powers(
     from scipy.special import ndtr
 
     student = student_quantile(1 - alpha / 2, freedom)
-    rejects = [max(student, skewed(student, one * asymmetry)) for one in _asymmetries()]
+    rejects = [max(student, skewed(student, quantile * asymmetry)) for quantile in _asymmetries()]
     own = _errors(freedom_between)
     known = (own if seen is None else _errors(seen))[:, None, None]
     bounds = own[:, None] * np.array(rejects)

@@ -98,14 +98,14 @@ def preferences(
 
 def _counts(votes: Sequence[Vote], a: str, b: str) -> dict[str, int]:
     """Counts how often a was preferred, b was, neither was, and both were bad."""
-    found = Counter[str]()
+    counts = Counter[str]()
     for vote in votes:
         if {vote.left, vote.right} == {a, b}:
             side = {"left": vote.left, "right": vote.right}.get(vote.choice)
-            found[
+            counts[
                 "tie" if vote.choice == "tie" else "both_bad" if side is None else "wins" if side == a else "losses"
             ] += 1
-    return {name: found[name] for name in ("wins", "tie", "both_bad", "losses")}
+    return {name: counts[name] for name in ("wins", "tie", "both_bad", "losses")}
 
 
 def one_sided(votes: Sequence[Vote]) -> set[str]:
@@ -143,18 +143,18 @@ def _agreement(votes: Sequence[Vote], resamples: int) -> RaterAgreement | None:
     if len(raters) < 2:
         return None
     images = {vote.sample_id: vote.group for vote in votes}
-    found = alpha(raters, images.__getitem__, resamples)
+    agreement = alpha(raters, images.__getitem__, resamples)
     same = [
-        one.values[pair] == other.values[pair]
-        for one, other in combinations(raters, 2)
-        for pair in one.answers.keys() & other.answers.keys()
+        first.values[pair] == second.values[pair]
+        for first, second in combinations(raters, 2)
+        for pair in first.answers.keys() & second.answers.keys()
     ]
     return RaterAgreement(
         raters=len(raters),
-        pairs=found.edits,
+        pairs=agreement.edits,
         identical=sum(same) / len(same) if same else None,
-        alpha=found.alpha,
-        ci95=found.ci95,
+        alpha=agreement.alpha,
+        ci95=agreement.ci95,
     )
 
 
@@ -210,8 +210,8 @@ class PairChoice:
 
     def plan(self, a: str, b: str) -> None:
         """Counts a vote on these two that is still to come."""
-        one, other = sorted((self._models.index(a), self._models.index(b)))
-        self._votes[(self._a == one) & (self._b == other)] += 1
+        first, second = sorted((self._models.index(a), self._models.index(b)))
+        self._votes[(self._a == first) & (self._b == second)] += 1
 
     def order(self) -> list[tuple[str, str]]:
         """Returns every two edit models, those first about which another vote tells most."""

@@ -42,14 +42,14 @@ class Item(NamedTuple):
     """The second edit model, if there are two."""
 
     @classmethod
-    def of(cls, one: Edit | Judgement | Rating) -> Item:
+    def of(cls, record: Edit | Judgement | Rating) -> Item:
         """Returns the item that it is about."""
-        return cls(one.edit_model, one.sample_id, one.edit_seed)
+        return cls(record.edit_model, record.sample_id, record.edit_seed)
 
     @classmethod
-    def of_two(cls, one: str, other: str, sample_id: str, edit_seed: int) -> Item:
+    def of_two(cls, a: str, b: str, sample_id: str, edit_seed: int) -> Item:
         """Returns the item of a pair, the same in either order."""
-        first, second = sorted((one, other))
+        first, second = sorted((a, b))
         return cls(first, sample_id, edit_seed, second)
 
 
@@ -85,7 +85,7 @@ class Rater:
     def others(self) -> tuple[Rater, ...]:
         """For each of the raters, all others together."""
         every = self.raters
-        return tuple(as_one(self.name, [one for one in every if one is not left]) for left in every)
+        return tuple(as_one(self.name, [rater for rater in every if rater is not left]) for left in every)
 
     def only(self, items: Container[Item]) -> Rater:
         """Returns its answers about these items."""
@@ -128,17 +128,17 @@ def recorded_judges(results: Results) -> dict[str, Mapping[str, Any]]:
     """Returns the run's records of each judge, by its name; damaged ones are left out."""
     judges = results.resolved.get("judges")
     return {
-        one["name"]: one
-        for one in (judges if isinstance(judges, list) else ())
-        if isinstance(one, dict) and isinstance(one.get("name"), str)
+        record["name"]: record
+        for record in (judges if isinstance(judges, list) else ())
+        if isinstance(record, dict) and isinstance(record.get("name"), str)
     }
 
 
 def given_by(results: Results) -> dict[str, Given]:
     """Returns how each judge's replies were given, according to the run's records."""
     return {
-        name: "measured" if one.get("measures") else "recorded" if one.get("replays") else "asked"
-        for name, one in recorded_judges(results).items()
+        name: "measured" if record.get("measures") else "recorded" if record.get("replays") else "asked"
+        for name, record in recorded_judges(results).items()
     }
 
 
@@ -164,13 +164,13 @@ def voters_of(votes: Iterable[Vote]) -> list[Rater]:
 
 def comparers_of(results: Results) -> list[Rater]:
     """Returns the judges of a run that compare edits, by their headlines: as voters, over both orders."""
-    found: dict[str, dict[Item, list[float]]] = {judge: {} for judge in results.battle_judges}
+    by_judge: dict[str, dict[Item, list[float]]] = {judge: {} for judge in results.battle_judges}
     for battle in results.battles:
         if battle.score is not None:
             item = Item.of_two(battle.edit_model, battle.other, battle.sample_id, battle.edit_seed)
             share = battle.score if battle.edit_model == item.edit_model else 1 - battle.score
-            found[battle.judge].setdefault(item, []).append(share)
-    return [Rater(judge, "asked", "", _SHARE, answers) for judge, answers in found.items()]
+            by_judge[battle.judge].setdefault(item, []).append(share)
+    return [Rater(judge, "asked", "", _SHARE, answers) for judge, answers in by_judge.items()]
 
 
 def as_voter(judge: Rater) -> Rater:
@@ -180,8 +180,8 @@ def as_voter(judge: Rater) -> Rater:
         of_samples.setdefault((sample, seed), []).append((model, value))
     answers = {}
     for (sample, seed), scored in of_samples.items():
-        for (first, one), (second, other) in combinations(sorted(scored), 2):
-            answers[Item(first, sample, seed, second)] = [0.5 + 0.5 * float(np.sign(one - other))]
+        for (first, of_first), (second, of_second) in combinations(sorted(scored), 2):
+            answers[Item(first, sample, seed, second)] = [0.5 + 0.5 * float(np.sign(of_first - of_second))]
     return replace(judge, scale=_SHARE, answers=answers)
 
 
@@ -277,17 +277,17 @@ class JudgeReadings(msgspec.Struct, frozen=True, kw_only=True):
 
 def readings_of(results: Results) -> dict[str, JudgeReadings]:
     """Returns the readings of each judge that was asked."""
-    found = {}
+    readings = {}
     for judge in results.judges:
         judged = [judgement for judgement in results.once.judgements if judgement.judge == judge and judgement.readings]
         if judged:
-            found[judge] = JudgeReadings(
-                readings=max(len(one.readings) for one in judged),
+            readings[judge] = JudgeReadings(
+                readings=max(len(judgement.readings) for judgement in judged),
                 spread=spread_of(judged, judged[0].headline),
                 identical=_identical(judged),
                 mass=_mass(judged),
             )
-    return found
+    return readings
 
 
 def spread_of(judgements: Iterable[Judgement], score: str) -> float | None:
@@ -303,15 +303,15 @@ def _identical(judgements: Sequence[Judgement]) -> bool:
     several = [judgement for judgement in judgements if len(judgement.readings) > 1 and judgement.status is Status.OK]
     alike = (
         {question: reading.text for question, reading in read.items()}
-        == {k: r.text for k, r in one.readings[0].items()}
-        for one in several
-        for read in one.readings[1:]
+        == {k: r.text for k, r in judgement.readings[0].items()}
+        for judgement in several
+        for read in judgement.readings[1:]
     )
     return len(several) >= _ENOUGH and all(alike)
 
 
 def _mass(judgements: Sequence[Judgement]) -> ReadingMass | None:
-    every = [one.mass for judged in judgements for reading in judged.readings for one in reading.values()]
+    every = [reply.mass for judged in judgements for reading in judged.readings for reply in reading.values()]
     masses = [mass for mass in every if mass is not None]
     known = [float(mass) for mass in masses if mass != "unknown"]
     if not masses:

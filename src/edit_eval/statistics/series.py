@@ -31,13 +31,13 @@ def series_of(results: Results, score: str | None = None) -> dict[str, Series]:
     Raises `ConfigurationError` for a name that no judge knows.
     """
     scoring = [(judge, results.scoring[judge]) for judge in results.judges]
-    found = {
+    series = {
         judge: Series(name, of.scales[name]) for judge, of in scoring if (name := score or of.headline) in of.scales
     }
-    if score is not None and not found:
+    if score is not None and not series:
         known = ", ".join(dict.fromkeys(name for _, of in scoring for name in of.scales))
         raise ConfigurationError(Text("no judge of {} gives a score {!r}; there are: {}", results.name, score, known))
-    return found
+    return series
 
 
 def ends(scale: Scale) -> tuple[float, float]:
@@ -74,12 +74,12 @@ class Sureness(NamedTuple):
     cover rarer ones. None without interval."""
 
 
-def sureness(found: Estimate, scale: Scale) -> Sureness:
+def sureness(estimate: Estimate, scale: Scale) -> Sureness:
     """Returns the uncertainty of a mean of scores on this scale."""
     low = -math.inf if scale.lowest is None else scale.lowest
     high = math.inf if scale.highest is None else scale.highest
-    ends = found.interval(lowest=low, highest=high)
-    return Sureness(ends, found.doubt, None if ends is None else ruled_out_share(found.worth))
+    ends = estimate.interval(lowest=low, highest=high)
+    return Sureness(ends, estimate.doubt, None if ends is None else ruled_out_share(estimate.worth))
 
 
 def groups_of(scale: Scale, categories: Sequence[str]) -> IntArray | None:

@@ -227,7 +227,7 @@ def summarise(results: Results, *, min_coverage: float = 1.0) -> Summary:
 
 
 def _complete(results: Results) -> bool:
-    return all(one.status is not Status.PENDING for one in results.counted)
+    return all(judgement.status is not Status.PENDING for judgement in results.counted)
 
 
 def _battles(results: Results, min_coverage: float) -> dict[str, RunBattles]:
@@ -242,7 +242,7 @@ def _battles(results: Results, min_coverage: float) -> dict[str, RunBattles]:
             others_may_read=others_may_read(every_battle),
         )
         for judge, (of, scores) in battles_by_judge(results).items()
-        for every_battle in [[*of, *(one for one in results.stored if one.judge == judge)]]
+        for every_battle in [[*of, *(battle for battle in results.stored if battle.judge == judge)]]
     }
 
 
@@ -265,8 +265,8 @@ def _asked_again(judgement: Judgement) -> bool:
 
 def _counts(judgements: Iterable[Judgement]) -> list[int]:
     """Counts headlines by status."""
-    found = Counter(judgement.status for judgement in judgements)
-    return [found[status] for status in _STATUSES]
+    counts = Counter(judgement.status for judgement in judgements)
+    return [counts[status] for status in _STATUSES]
 
 
 def _coverage(counts: Sequence[int], asked_again: int) -> Coverage:
@@ -329,7 +329,7 @@ def entries_of(results: Results, min_coverage: float, bounds: Bounds | None = No
     for judgement in results.judgements:
         judgements[judgement.edit_model, judgement.judge].append(judgement)
     benchmark = _benchmark(results)
-    return [_entry(results, pair, found, benchmark, min_coverage, bounds) for pair, found in judgements.items()]
+    return [_entry(results, pair, of_pair, benchmark, min_coverage, bounds) for pair, of_pair in judgements.items()]
 
 
 def _entry(
@@ -369,17 +369,17 @@ def _controls(results: Results) -> RunControls:
     """Returns each judge's scores of controls, by its headline: rows of their own, outside every other number."""
     evaluation = results.configuration.get("evaluation")
     benchmark = _benchmark(results)
-    found = {}
+    judges = {}
     for judge, series in series_of(results).items():
         beside = beside_edits(results, judge, series)
         if beside:
             scale = replace(series.scale, mean_over="samples")  # controls are few, and not of every category
             kinds = {}
             for kind in beside:
-                of_kind = [one for one in controls_of(results, judge, series.score) if kind_of(one) == kind]
+                of_kind = [control for control in controls_of(results, judge, series.score) if kind_of(control) == kind]
                 table = _table(of_kind, series.score, scale, benchmark, None)
                 kinds[kind] = ControlNumbers(**asdict(_numbers(table, _every(table))), beside_edits=beside[kind])
-            found[judge] = JudgeControls(score=series.score, last=put_last(beside), kinds=kinds)
+            judges[judge] = JudgeControls(score=series.score, last=put_last(beside), kinds=kinds)
     samples = results.resolved.get(
         "control_samples", evaluation.get("controls") if isinstance(evaluation, Mapping) else None
     )
@@ -392,7 +392,7 @@ def _controls(results: Results) -> RunControls:
         steps=None if steps is None or not asked else list(steps),
         fewest=fewest(len(results.edit_models)),
         wanted=wanted(results, len({control.sample_id for control in results.controls})),
-        judges=found,
+        judges=judges,
     )
 
 
@@ -426,21 +426,23 @@ def _table(
 ) -> _Table:
     places = {category: place for place, category in enumerate(benchmark.groups["categories"])}
     outcomes = [(judgement, outcome[0]) for judgement in judgements if (outcome := judgement.outcome(name)) is not None]
-    scores = np.array([one.scores.get(name, math.nan) for one, _ in outcomes], dtype=np.float64)
+    scores = np.array([judgement.scores.get(name, math.nan) for judgement, _ in outcomes], dtype=np.float64)
     worst, best = (np.where(np.isnan(scores), end, scores) for end in ends(scale))
     if bounds is not None:
-        of_edits = [bounds[Item.of(one)] for one, _ in outcomes]
+        of_edits = [bounds[Item.of(judgement)] for judgement, _ in outcomes]
         worst, best = np.array(of_edits, dtype=np.float64).reshape(-1, 2).T
     return _Table(
         scale=scale,
-        samples=[one.sample_id for one, _ in outcomes],
+        samples=[judgement.sample_id for judgement, _ in outcomes],
         statuses=np.array([_PLACES[status] for _, status in outcomes], dtype=np.int64),
         scores=scores,
         worst=worst,
         best=best,
-        again=np.array([name in one.again for one, _ in outcomes], dtype=np.int64),
-        clusters=np.array([benchmark.clusters.get(one.sample_id, -1) for one, _ in outcomes], dtype=np.int64),
-        categories=np.array([places[one.category] for one, _ in outcomes], dtype=np.int64),
+        again=np.array([name in judgement.again for judgement, _ in outcomes], dtype=np.int64),
+        clusters=np.array(
+            [benchmark.clusters.get(judgement.sample_id, -1) for judgement, _ in outcomes], dtype=np.int64
+        ),
+        categories=np.array([places[judgement.category] for judgement, _ in outcomes], dtype=np.int64),
     )
 
 
@@ -573,7 +575,7 @@ def extremes(results: Results) -> Extremes:
                 scores={name: values[item] for name, values in alike.items() if item in values},
                 difference=difference,
             )
-            for difference, item, alike in sorted(apart, key=lambda one: -one[0])[:SHOWN]
+            for difference, item, alike in sorted(apart, key=lambda dispute: -dispute[0])[:SHOWN]
         ],
     )
 

@@ -130,12 +130,13 @@ def _in_order(devices: Collection[str], results: Results) -> list[str]:
 def _gpu_utilisation(seen: Sequence[Utilisation]) -> dict[str, dict[str, float]]:
     """Returns means by device and kind, every sample counting the same."""
     of_device: dict[str, dict[str, list[Utilisation]]] = defaultdict(lambda: defaultdict(list))
-    for one in seen:
-        of_device[one.device]["mean"].append(one)
-        of_device[one.device][one.kind].append(one)
+    for utilisation in seen:
+        of_device[utilisation.device]["mean"].append(utilisation)
+        of_device[utilisation.device][utilisation.kind].append(utilisation)
     return {
         device: {
-            kind: math.fsum(one.samples * one.busy for one in some) / sum(one.samples for one in some)
+            kind: math.fsum(utilisation.samples * utilisation.busy for utilisation in some)
+            / sum(utilisation.samples for utilisation in some)
             for kind, some in kinds.items()
         }
         for device, kinds in of_device.items()
@@ -185,15 +186,15 @@ class TokenUse:
 
 def tokens(results: Results) -> list[TokenUse]:
     """Adds up the tokens of each judge whose server counts them."""
-    found = []
+    uses = []
     every = results.answers
-    for judge in dict.fromkeys((*results.every_judge, *(one.judge for one in every))):
-        counted = [one.tokens for one in every if one.judge == judge and any(one.tokens)]
+    for judge in dict.fromkeys((*results.every_judge, *(answer.judge for answer in every))):
+        counted = [answer.tokens for answer in every if answer.judge == judge and any(answer.tokens)]
         read, written = (sum(some) for some in zip(*counted, strict=True)) if counted else (0, 0)
         if counted:
             cost = cost_of(price_of(results.configuration, judge), read, written)
-            found.append(TokenUse(judge, len(counted), read, written, cost))
-    return found
+            uses.append(TokenUse(judge, len(counted), read, written, cost))
+    return uses
 
 
 def price_of(configuration: Mapping[str, Any], judge: str) -> Sequence[float] | None:
@@ -217,10 +218,10 @@ def token_words(judge: str, read: float, written: float, cost: float | None) -> 
 def spent_words(spent: Sequence[Spent]) -> Iterator[str]:
     """Yields what a run has spent, in all and by model: `nano: 1.34 USD for 10 requests, computed`."""
     if len(spent) > 1:
-        yield Text("{:,.2f} USD in all", sum(one.usd for one in spent))
-    for one in spent:
-        how = Text("as told by its provider") if one.told else Text("computed from its price")
-        more = Text("; at most {:,.2f} more were under way when a start was killed", one.feared) if one.feared else ""
-        name = one.model.partition(":")[2]
-        requests = counted(one.attempts, "request")
-        yield Text("{}: {:,.4f} USD for {}, {}{}", name, one.usd, requests, how, more)
+        yield Text("{:,.2f} USD in all", sum(cost.usd for cost in spent))
+    for cost in spent:
+        how = Text("as told by its provider") if cost.told else Text("computed from its price")
+        more = Text("; at most {:,.2f} more were under way when a start was killed", cost.feared) if cost.feared else ""
+        name = cost.model.partition(":")[2]
+        requests = counted(cost.attempts, "request")
+        yield Text("{}: {:,.4f} USD for {}, {}{}", name, cost.usd, requests, how, more)

@@ -281,13 +281,15 @@ class Verdict(msgspec.Struct, frozen=True):
     def drawn(self) -> tuple[Opinion, ...]:
         """Those that are worth a drawing, none if no judge has a say; of two the same one is on the right in all."""
         shown = () if self.kind == "judge_unfit" else self.counted
-        right = next((one.standings[0].name for one in shown if one.of_two), "")
-        return tuple(one.turned() if one.of_two and one.standings[0].name != right else one for one in shown)
+        right = next((opinion.standings[0].name for opinion in shown if opinion.of_two), "")
+        return tuple(
+            opinion.turned() if opinion.of_two and opinion.standings[0].name != right else opinion for opinion in shown
+        )
 
     @property
     def agreed(self) -> bool:
         """True if all that have a say come to the same."""
-        return len({one.comes_to for one in self.counted}) <= 1
+        return len({opinion.comes_to for opinion in self.counted}) <= 1
 
 
 @dataclass(frozen=True)
@@ -327,7 +329,7 @@ def known_of(
             for judge in judges
             if judge in of_judges or (none and judge in asked)
         },
-        examined={judge: one.ended for judge, one in examined.items()},
+        examined={judge: examination.ended for judge, examination in examined.items()},
         complete=complete,
         unscored={status: count for status, count in coverage.by_status.items() if status != Status.OK.value},
         same_pictures=[pair for result in results for pair in same_pictures(result)],
@@ -339,21 +341,21 @@ def known_of(
 def of_several(known: Sequence[Known]) -> Known:
     """Returns what is known of several runs: of a judge the worst, of failures the sum."""
     gravest: Sequence[Sees] = ("not_last", "off", "unknown", "last")
-    judges = dict.fromkeys(judge for one in known for judge in one.sees)
+    judges = dict.fromkeys(judge for run in known for judge in run.sees)
     unscored: dict[str, int] = {}
     examined: dict[str, str] = {}
-    for one in known:
-        for status, count in one.unscored.items():
+    for run in known:
+        for status, count in run.unscored.items():
             unscored[status] = unscored.get(status, 0) + count
-        for judge, ended in one.examined.items():
+        for judge, ended in run.examined.items():
             examined[judge] = min(examined.get(judge, ended), ended, key=_gravity)
     return Known(
-        sees={of: min((one.sees[of] for one in known if of in one.sees), key=gravest.index) for of in judges},
+        sees={of: min((run.sees[of] for run in known if of in run.sees), key=gravest.index) for of in judges},
         examined=examined,
-        complete=all(one.complete for one in known),
+        complete=all(run.complete for run in known),
         unscored=unscored,
-        same_pictures=[pair for one in known for pair in one.same_pictures],
-        controls=max((one.controls for one in known), default=0),
+        same_pictures=[pair for run in known for pair in run.same_pictures],
+        controls=max((run.controls for run in known), default=0),
     )
 
 
@@ -369,14 +371,14 @@ def same_pictures(results: Results) -> list[SamePictures]:
     for edit in results.edits:
         if edit.status is Status.OK and edit.pixels:
             pixels[edit.edit_model][edit.sample_id, edit.edit_seed] = edit.pixels
-    found = []
+    pairs = []
     for place, a in enumerate(results.edit_models):
         for b in results.edit_models[place + 1 :]:
             both = pixels[a].keys() & pixels[b].keys()
-            count = sum(pixels[a][one] == pixels[b][one] for one in both)
+            count = sum(pixels[a][edit] == pixels[b][edit] for edit in both)
             if 2 * count > len(both):
-                found.append(SamePictures(a, b, count, len(both)))
-    return found
+                pairs.append(SamePictures(a, b, count, len(both)))
+    return pairs
 
 
 def verdict(
@@ -436,7 +438,7 @@ def _opinion(
     of_judge = ranked([column for column in comparison.columns if column.judge == judge])
     best = of_judge[0]
     by_names = {frozenset((pair.a, pair.b)): pair for pair in comparison.pairs if pair.judge == judge}
-    pairs = [(one.name, by_names.get(frozenset((best.name, one.name)))) for one in of_judge[1:]]
+    pairs = [(column.name, by_names.get(frozenset((best.name, column.name)))) for column in of_judge[1:]]
     contests = tuple(_contest(best.name, name, pair) for name, pair in pairs if pair is not None)
     kind = _kind(best, contests, alone=len(of_judge) == 1)
     own = {column.name: column for column in columns if column.judge == judge}
@@ -447,7 +449,8 @@ def _opinion(
         scale=best.scale,
         contests=contests,
         standings=tuple(
-            Placing(one.name, one.mean, _two(one.ci95), one.rank, one.scored, one.total) for one in of_judge
+            Placing(column.name, column.mean, _two(column.ci95), column.rank, column.scored, column.total)
+            for column in of_judge
         ),
         dots=_dots(own[best.name], own[contests[0].other]) if contests else (),
         sees=known.sees.get(judge),
@@ -467,9 +470,9 @@ def _contest(best: str, other: str, pair: Pair) -> Contest:
     sign = gain(pair.scale) * (1.0 if forward else -1.0)
     ends = None if pair.ci95 is None else sorted(sign * end for end in pair.ci95)
     difference = None if pair.difference is None else sign * pair.difference
-    found, images, failures = pair.outcome, pair.by_image, pair.failures
-    kind: Any = found.kind
-    if kind == "cannot_be_told" or found.better not in (None, best):  # each of three may be worse than another
+    outcome, images, failures = pair.outcome, pair.by_image, pair.failures
+    kind: Any = outcome.kind
+    if kind == "cannot_be_told" or outcome.better not in (None, best):  # each of three may be worse than another
         kind = "ahead" if (difference or 0.0) > 0 else "level"
     needed = None if pair.scores_better or pair.settled_by is None else pair.settled_by - pair.clusters
     return Contest(
@@ -481,10 +484,10 @@ def _contest(best: str, other: str, pair: Pair) -> Contest:
         p=pair.p,
         p_adjusted=pair.p_adjusted,
         shown_alone=pair.p is not None and pair.p <= ALPHA and (difference or 0.0) > 0,
-        margin=found.margin,
+        margin=outcome.margin,
         scores_better=pair.scores_better == best,
         scores_worse=pair.scores_better == other,
-        holds=found.holds,
+        holds=outcome.holds,
         failed=((failures.a, failures.b) if forward else (failures.b, failures.a)) + (failures.total,),
         fails_more=pair.fails_more or "",
         images=pair.clusters,
@@ -515,16 +518,16 @@ def _kind(best: ColumnSummary, contests: Sequence[Contest], *, alone: bool) -> K
 
 def _dots(a: ScoreColumn, b: ScoreColumn) -> tuple[Dot, ...]:
     """Returns a's gain over b on each sample that is scored in both, the largest first."""
-    found = []
+    dots = []
     for sample, score in a.scores.items():
         other = b.scores.get(sample)
         if score is not None and other is not None:
             by = gain(a.scale) * (score - other)
-            found.append(Dot(sample, by, a.name if by > 0 else b.name if by < 0 else ""))
-    found.sort(key=lambda one: (-one.difference, one.sample))
-    if len(found) <= MOST_DOTS:
-        return tuple(found)
-    return tuple(found[place * (len(found) - 1) // (MOST_DOTS - 1)] for place in range(MOST_DOTS))
+            dots.append(Dot(sample, by, a.name if by > 0 else b.name if by < 0 else ""))
+    dots.sort(key=lambda dot: (-dot.difference, dot.sample))
+    if len(dots) <= MOST_DOTS:
+        return tuple(dots)
+    return tuple(dots[place * (len(dots) - 1) // (MOST_DOTS - 1)] for place in range(MOST_DOTS))
 
 
 def _copies(columns: Sequence[ScoreColumn]) -> dict[str, tuple[str, float]]:
@@ -534,19 +537,19 @@ def _copies(columns: Sequence[ScoreColumn]) -> dict[str, tuple[str, float]]:
         known = {(column.name, sample): score for sample, score in column.scores.items() if score is not None}
         scores.setdefault(column.judge, {}).update(known)
     scales = {column.judge: column.scale for column in columns}
-    found: dict[str, tuple[str, float]] = {}
+    copies: dict[str, tuple[str, float]] = {}
     for place, judge in enumerate(scores):
         mine = scores[judge]
-        for other in [score for score in list(scores)[:place] if score not in found]:
+        for other in [score for score in list(scores)[:place] if score not in copies]:
             both = [edit for edit in mine if edit in scores[other]]
             alike = scales[judge] == scales[other] and len({edit[1] for edit in both}) >= FEWEST_CLUSTERS
             if not alike or not _telling([mine[edit] for edit in both]):
                 continue
             shift = mine[both[0]] - scores[other][both[0]]
             if all(abs(mine[edit] - scores[other][edit] - shift) < 1e-9 for edit in both):
-                found[judge] = other, round(shift, 9)
+                copies[judge] = other, round(shift, 9)
                 break
-    return found
+    return copies
 
 
 def _telling(scores: Sequence[float]) -> bool:
@@ -599,18 +602,18 @@ def _open(ends: Sequence[float | None] | None) -> tuple[float | None, float | No
 
 
 def _of_battles(first: str, other: str, shown: bool, scored: ScoreBattles) -> Contest:
-    [found] = [difference for difference in scored.differences if {difference.a, difference.b} == {first, other}]
-    sign = 1.0 if found.a == first else -1.0
-    ends = [sign * end for end in found.ci95 or () if end is not None]
+    [pair] = [difference for difference in scored.differences if {difference.a, difference.b} == {first, other}]
+    sign = 1.0 if pair.a == first else -1.0
+    ends = [sign * end for end in pair.ci95 or () if end is not None]
     return Contest(
         other=other,
         kind="better" if shown else "ahead",
-        difference=None if found.difference is None else sign * found.difference,
+        difference=None if pair.difference is None else sign * pair.difference,
         ci95=_two(sorted(ends)) if len(ends) == 2 else None,
         no_ci95=None,
-        p=found.p,
-        p_adjusted=found.p_adjusted,
-        shown_alone=found.p is not None and found.p <= ALPHA and sign * (found.difference or 0.0) > 0,
+        p=pair.p,
+        p_adjusted=pair.p_adjusted,
+        shown_alone=pair.p is not None and pair.p <= ALPHA and sign * (pair.difference or 0.0) > 0,
         margin=None,
         scores_better=shown,
         scores_worse=False,
@@ -635,9 +638,9 @@ def _joint(opinions: Sequence[Opinion]) -> tuple[Kind, str]:
     counted = [opinion for opinion in opinions if opinion.counts]
     if not counted:
         return ("no_answer" if all(opinion.silent for opinion in opinions) else "judge_unfit"), ""
-    kinds, firsts = {one.kind for one in counted}, {one.first for one in counted if one.first}
+    kinds, firsts = {opinion.kind for opinion in counted}, {opinion.first for opinion in counted if opinion.first}
     if kinds == {"equal"}:
-        alike = len({one.comes_to for one in counted}) == 1
+        alike = len({opinion.comes_to for opinion in counted}) == 1
         return "equal" if alike else "judges_disagree", next(iter(firsts)) if len(firsts) == 1 and alike else ""
     if len(firsts) > 1:
         return "judges_disagree", ""
@@ -677,7 +680,7 @@ def _for_the_answer(kind: Kind, opinions: Sequence[Opinion], names: Sequence[str
     if kind == "alone":
         yield Advice("compare")
     elif kind == "judges_disagree":
-        yield Advice("look", names=tuple(one.judge for one in counted))
+        yield Advice("look", names=tuple(opinion.judge for opinion in counted))
     elif kind == "trade":
         yield Advice("weigh")
     elif kind == "equal":
@@ -689,10 +692,10 @@ def _for_the_answer(kind: Kind, opinions: Sequence[Opinion], names: Sequence[str
 def _more(counted: Sequence[Opinion]) -> Iterable[Advice]:
     """Says how many more pictures would help: for the nearest lead that is not shown, the most that a judge needs."""
     unsure = [next((contest for contest in of.contests if contest.kind not in WON), None) for of in counted]
-    open_ = [one for one in unsure if one is not None]
-    if any(one.images < FEWEST_CLUSTERS and one.no_ci95 != "no_spread" for one in open_ if one.images):
+    open_ = [contest for contest in unsure if contest is not None]
+    if any(contest.images < FEWEST_CLUSTERS and contest.no_ci95 != "no_spread" for contest in open_ if contest.images):
         yield Advice("enough", FEWEST_CLUSTERS)
-    elif needed := [one.more for one in open_ if one.more is not None]:
+    elif needed := [contest.more for contest in open_ if contest.more is not None]:
         yield Advice("more", max(needed))
     elif open_:
         yield Advice("choose")

@@ -97,28 +97,30 @@ def shares(judgement: Judgement, score: str) -> dict[str, tuple[float, float]] |
     """Returns the first edit's share and the tie's in each order, means over readings; None if one is unanswered."""
     if score not in judgement.scores:
         return None
-    found = {}
+    by_order = {}
     for order in (FORWARD, BACKWARD):
         names = value_names(score, order)
-        given = [one.values for reading in judgement.readings for one in reading.values() if names[0] in one.values]
+        given = [
+            reply.values for reading in judgement.readings for reply in reading.values() if names[0] in reply.values
+        ]
         if len(given) != len(judgement.readings):
             return None
         share, tie = (math.fsum(values[name] for values in given) / len(given) for name in names)
-        found[order] = share, tie
-    return found
+        by_order[order] = share, tie
+    return by_order
 
 
 def votes_of(battles: Iterable[Judgement], score: str, samples: Iterable[Sample]) -> list[Vote]:
     """Returns each order of each complete battle as a vote by its judge; the sides are those shown."""
     clusters = {sample.id: sample.cluster for sample in samples}
-    found = []
+    votes = []
     for battle in battles:
         for order, (share, tie) in (shares(battle, score) or {}).items():
             first, second, left = battle.edit_model, battle.other, share
             if order == BACKWARD:
                 first, second, left = battle.other, battle.edit_model, 1 - share
-            found.append(_vote(battle, first, second, left, tie, clusters))
-    return found
+            votes.append(_vote(battle, first, second, left, tie, clusters))
+    return votes
 
 
 def lost_for_want_of_an_edit(
@@ -126,25 +128,25 @@ def lost_for_want_of_an_edit(
 ) -> list[Vote]:
     """Returns the battles that one edit model lost by making no edit while the other did, as votes in both orders."""
     clusters = {sample.id: sample.cluster for sample in samples}
-    found = []
+    votes = []
     for battle in battles:
         ours, theirs = (edits[battle.sample_id, model, battle.edit_seed] for model in (battle.edit_model, battle.other))
         if {ours in NO_EDIT, theirs in NO_EDIT} == {True, False} and Status.OK in (ours, theirs):
             share = float(theirs in NO_EDIT)
-            found.append(_vote(battle, battle.edit_model, battle.other, share, 0.0, clusters))
-            found.append(_vote(battle, battle.other, battle.edit_model, 1 - share, 0.0, clusters))
-    return found
+            votes.append(_vote(battle, battle.edit_model, battle.other, share, 0.0, clusters))
+            votes.append(_vote(battle, battle.other, battle.edit_model, 1 - share, 0.0, clusters))
+    return votes
 
 
-def _vote(one: Judgement, first: str, second: str, left: float, tie: float, clusters: Mapping[str, str]) -> Vote:
+def _vote(battle: Judgement, first: str, second: str, left: float, tie: float, clusters: Mapping[str, str]) -> Vote:
     return Vote(
-        sample_id=one.sample_id,
+        sample_id=battle.sample_id,
         left=first,
         right=second,
         choice="tie" if left == 0.5 else "left" if left > 0.5 else "right",
-        rater=one.judge,
-        edit_seed=one.edit_seed,
-        cluster=clusters.get(one.sample_id, ""),
+        rater=battle.judge,
+        edit_seed=battle.edit_seed,
+        cluster=clusters.get(battle.sample_id, ""),
         share=left,
         tied=tie,
     )
