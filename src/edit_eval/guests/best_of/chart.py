@@ -25,8 +25,10 @@ def best_of_charts(documents: Sequence[Worth], style: ChartStyle) -> list[AnyCha
     """Draws a chart for each document, except where nothing has a mean."""
     made = [(document, _chart(document, style)) for document in documents]
     return [
-        chart.properties(title=chart_title(in_language(title_of(one), style.language))) if len(documents) > 1 else chart
-        for one, chart in made
+        chart.properties(title=chart_title(in_language(title_of(document), style.language)))
+        if len(documents) > 1
+        else chart
+        for document, chart in made
         if chart is not None
     ]
 

@@ -29,13 +29,13 @@ def pairs_of(results: Results) -> list[tuple[str, str]]:
     """
     if edits_each(results) < 2 or len(results.judges) < 2:
         return []
-    found = []
+    pairs = []
     for select in results.judges[:_MOST_SELECTORS]:
         others = [other for other in results.judges if not same_judge(results, select, other)]
         strangers = [other for other in others if not shared_family(results, select, other)]
         if report := next(iter([*strangers, *others]), ""):
-            found.append((select, report))
-    return found
+            pairs.append((select, report))
+    return pairs
 
 
 def edits_each(results: Results) -> int:
@@ -43,16 +43,16 @@ def edits_each(results: Results) -> int:
     return 1 + max((edit.edit_seed for edit in results.edits), default=0)
 
 
-def same_judge(results: Results, one: str, other: str) -> bool:
+def same_judge(results: Results, judge: str, other: str) -> bool:
     """True if two names are one judge: the same class, weights and parameters, asked the same way."""
-    a, b = (_known(results, name) for name in (one, other))
-    return one == other or (a is not None and b is not None and a == b)
+    a, b = (_known(results, name) for name in (judge, other))
+    return judge == other or (a is not None and b is not None and a == b)
 
 
-def shared_family(results: Results, one: str, other: str) -> str:
+def shared_family(results: Results, judge: str, other: str) -> str:
     """Returns what two judges have in common, so that they may err alike: their weights, or those that theirs derive
     from; empty if nothing shared is known."""
-    families = [_family(_known(results, name)) for name in (one, other)]
+    families = [_family(_known(results, name)) for name in (judge, other)]
     return families[0] if families[0] == families[1] else ""
 
 

@@ -61,11 +61,11 @@ def chances(scores: Sequence[float | None], size: int) -> list[float]:
 def by_lot(scores: Sequence[float | None], size: int) -> float:
     """Returns the chance that the best of `size` is tied, so that chance decides."""
     every = math.comb(len(scores), size)
-    below, found = scores.count(None), 0
+    below, ties = scores.count(None), 0
     for _, tied in _alike(scores):
-        found += math.comb(below + tied, size) - math.comb(below, size) - tied * math.comb(below, size - 1)
+        ties += math.comb(below + tied, size) - math.comb(below, size) - tied * math.comb(below, size - 1)
         below += tied
-    return found / every
+    return ties / every
 
 
 def _alike(scores: Sequence[float | None]) -> list[tuple[float, int]]:
@@ -172,15 +172,15 @@ def rater(results: Results, name: str, ratings: Iterable[Rating] = ()) -> Rater:
     """
     judge, _, score = name.partition("/")
     if name == PEOPLE and PEOPLE not in results.every_judge:
-        found = people_of(ratings)
-        if not found.answers:
+        people = people_of(ratings)
+        if not people.answers:
             raise ConfigurationError(
                 Text(
                     "people: there are no votes on edits of {}; --people FILE names people's scores or votes",
                     results.name,
                 )
             )
-        return found
+        return people
     known = list(results.every_judge)
     if judge not in known:
         meant = did_you_mean(judge, known) or Text("; there are: {}", known)
@@ -199,7 +199,7 @@ def rater(results: Results, name: str, ratings: Iterable[Rating] = ()) -> Rater:
 def with_critics(results: Results) -> Results:
     """Returns the results with critics as judges like any other, to choose by their scores."""
     heard = tuple(critique for critique in results.critiques if critique.kind == "edit")
-    critics = dict.fromkeys(one.judge for one in heard)
+    critics = dict.fromkeys(critique.judge for critique in heard)
     return replace(results, judges=(*results.judges, *critics), judgements=(*results.judgements, *heard))
 
 
@@ -310,11 +310,11 @@ class _Curve:
     @cached_property
     def edits(self) -> dict[str, list[Edit]]:
         """For each sample, the edits that were tried, by seed."""
-        found: dict[str, list[Edit]] = defaultdict(list)
+        by_sample: dict[str, list[Edit]] = defaultdict(list)
         for edit in self.results.edits:
             if edit.edit_model == self.edit_model and edit.status not in _NOT_TRIED:
-                found[edit.sample_id].append(edit)
-        return {sample: sorted(some, key=lambda edit: edit.edit_seed) for sample, some in found.items()}
+                by_sample[edit.sample_id].append(edit)
+        return {sample: sorted(some, key=lambda edit: edit.edit_seed) for sample, some in by_sample.items()}
 
     @cached_property
     def candidates(self) -> list[_Candidates]:
@@ -363,7 +363,7 @@ class _Curve:
 
     def _size(self, size: int) -> Size:
         having = [candidate for candidate in self.candidates if len(candidate.upward) >= size]
-        of_one, chosen = ([_Choice.among(one, number) for one in having] for number in (1, size))
+        of_one, chosen = ([_Choice.among(candidate, number) for candidate in having] for number in (1, size))
         values = [choice.reported for choice in chosen]
         made = self._estimate(having, values)
         sure = sureness(made, self.report.scale) if made else None
@@ -379,7 +379,9 @@ class _Curve:
             size=size,
             samples=sum(value is not None for value in values),
             of=len(self.candidates),
-            images=len({_image(one.sample) for one, value in zip(having, values, strict=True) if value is not None}),
+            images=len(
+                {_image(candidate.sample) for candidate, value in zip(having, values, strict=True) if value is not None}
+            ),
             mean=made.value if made else None,
             ci95=sure.ci95 if sure else None,
             no_ci95=sure.no_ci95 if sure else "no_scores",
@@ -390,8 +392,8 @@ class _Curve:
             no_gain_ci95=gained.doubt if gained else "no_scores" if size > 1 else None,
             own_mean=_mean(own, of_own),
             own_gain=_mean(own_gains, of_own) if size > 1 else None,
-            by_lot=_mean([by_lot(one.upward, size) for one in having]),
-            all_fail=_mean([all_fail(one.failed, len(one.upward), size) for one in having]),
+            by_lot=_mean([by_lot(candidate.upward, size) for candidate in having]),
+            all_fail=_mean([all_fail(candidate.failed, len(candidate.upward), size) for candidate in having]),
             none_chosen=_mean([max(0.0, 1 - math.fsum(choice.chances)) for choice in chosen]),
             edits=size,
             readings=size * each.readings,
@@ -401,21 +403,21 @@ class _Curve:
 
     def _bound(self, size: int, having: Sequence[_Candidates], chosen: Sequence[_Choice], end: float) -> float | None:
         """Returns the mean if everything missing had got `end`."""
-        bounds = [_bound(one, choice.chances, end) for one, choice in zip(having, chosen, strict=True)]
+        bounds = [_bound(candidate, choice.chances, end) for candidate, choice in zip(having, chosen, strict=True)]
         absent = [
             candidate for candidate in self.candidates if len(candidate.upward) < size
         ]  # not tried so often: could be anything
         return finite(_mean([*bounds, *([end] * len(absent))], self._groups(self.report, [*having, *absent])))
 
-    def _gains(self, of: Rater, best: Sequence[float | None], one: Sequence[float | None]) -> list[float | None]:
+    def _gains(self, of: Rater, best: Sequence[float | None], singles: Sequence[float | None]) -> list[float | None]:
         """Returns each sample's gain over one edit; above 0 is better on every scale."""
         return [
             None if more is None or single is None else gain(of.scale) * (more - single)
-            for more, single in zip(best, one, strict=True)
+            for more, single in zip(best, singles, strict=True)
         ]
 
     def _groups(self, of: Rater, having: Sequence[_Candidates]) -> IntArray | None:
-        return groups_of(of.scale, [one.sample.category for one in having])
+        return groups_of(of.scale, [candidate.sample.category for candidate in having])
 
     def _estimate(self, having: Sequence[_Candidates], values: Sequence[float | None]) -> Estimate | None:
         """Estimates the mean on the reporting rater's scale; None if there is no mean."""
@@ -425,7 +427,7 @@ class _Curve:
         known = np.array([value is not None for value in values])
         return estimate(
             np.array([value for value in values if value is not None], dtype=np.float64),
-            cluster_codes([_image(one.sample) for one in having])[known],
+            cluster_codes([_image(candidate.sample) for candidate in having])[known],
             None if groups is None else groups[known],
         )
 
@@ -473,8 +475,8 @@ class _Curve:
             if (judgement.judge, judgement.edit_model) == (self.select.name, self.edit_model)
             and self.select.score in judgement.spread
         ]
-        squares = [one.spread[self.select.score] ** 2 / len(one.readings) for one in read]
-        return math.fsum(squares) / max(1, len(read)), sum(len(one.readings) - 1 for one in read)
+        squares = [judgement.spread[self.select.score] ** 2 / len(judgement.readings) for judgement in read]
+        return math.fsum(squares) / max(1, len(read)), sum(len(judgement.readings) - 1 for judgement in read)
 
     # -- cost --
 
@@ -488,10 +490,12 @@ class _Curve:
             map(len, (some for item, some in self.select.answers.items() if item.edit_model == self.edit_model))
         )
         if asked:
-            answers = sum(one.asked for one in asked)
+            answers = sum(judgement.asked for judgement in asked)
         halves = 2 if self.select.given == "voted" else 1  # a question about two edits is shared by both
-        seconds = math.fsum(edit.seconds for edit in tried) + math.fsum(one.seconds for one in asked) / halves
-        read, written = (sum(one.tokens[place] for one in asked) for place in (0, 1))
+        seconds = (
+            math.fsum(edit.seconds for edit in tried) + math.fsum(judgement.seconds for judgement in asked) / halves
+        )
+        read, written = (sum(judgement.tokens[place] for judgement in asked) for place in (0, 1))
         price = price_of(self.results.configuration, self.select.name)
         cost = cost_of(price, read / halves, written / halves) if read or written else None
         return _Cost(
@@ -504,9 +508,9 @@ class _Curve:
     def _asked(self) -> list[Judgement]:
         """Judgements of these edits by the selecting judge."""
         return [
-            one
-            for one in self.results.counted
-            if one.judge == self.select.name and self.edit_model in (one.edit_model, one.other)
+            judgement
+            for judgement in self.results.counted
+            if judgement.judge == self.select.name and self.edit_model in (judgement.edit_model, judgement.other)
         ]
 
 

@@ -117,11 +117,11 @@ class _Rater:
 
     def margin(self, a: Edit, b: Edit) -> tuple[float, float] | None:
         """Returns by how much a is better than b, and the standard error of that by its noise."""
-        one, other = self.mean(a), self.mean(b)
-        if one is None or other is None or self.noise is None:
+        mean_a, mean_b = self.mean(a), self.mean(b)
+        if mean_a is None or mean_b is None or self.noise is None:
             return None
         counts = len(self.values[_address(a)]), len(self.values[_address(b)])
-        return self.sign * (one - other), self.noise.sd * math.sqrt(sum(1 / count for count in counts))
+        return self.sign * (mean_a - mean_b), self.noise.sd * math.sqrt(sum(1 / count for count in counts))
 
 
 def _address(edit: Edit) -> tuple[str, str, int]:
@@ -162,9 +162,9 @@ def pairs(
                 unfit,
             )
         )
-    if not said and not any(one.values for one in heard):
+    if not said and not any(rater.values for rater in heard):
         raise ConfigurationError(Text("{}: nothing is scored or voted on, so there is no preference", results.name))
-    if not said and not any(one.noise for one in heard):
+    if not said and not any(rater.noise for rater in heard):
         raise ConfigurationError(
             Text(
                 "{}: no judge's noise is known, so no preference can be told from it; run it with "
@@ -172,7 +172,7 @@ def pairs(
                 results.name,
             )
         )
-    families = len({one.family for one in heard if one.noise})
+    families = len({rater.family for rater in heard if rater.noise})
     if agree > max(1, families):
         raise ConfigurationError(
             Text("--agree {}: there are {} families of judges whose noise is known", agree, families)
@@ -180,7 +180,7 @@ def pairs(
     without = set(left_out)
     samples = [sample for sample in results.samples if sample.id not in without]
     every = _Every(samples, results.once.edits, heard, said)
-    found, opposed = [], 0
+    pairs, opposed = [], 0
     for sample in samples:
         of_sample: list[PreferencePair] = []
         for a, b in every.of[sample.id]:
@@ -189,19 +189,19 @@ def pairs(
                 of_sample.append(preferred)
             else:
                 opposed += preferred == "opposed"
-        of_sample.sort(key=lambda one: (PEOPLE not in one.by, -one.agree, -one.margin))
-        found += of_sample[:per_sample]
+        of_sample.sort(key=lambda pair: (PEOPLE not in pair.by, -pair.agree, -pair.margin))
+        pairs += of_sample[:per_sample]
     return PreferencePairs(
-        pairs=tuple(found),
+        pairs=tuple(pairs),
         compared=sum(map(len, every.of.values())),
-        samples=len({one.sample for one in found}),
+        samples=len({pair.sample for pair in pairs}),
         of=len(samples),
         agree=agree,
         per_sample=per_sample,
         left_out=len(results.samples) - len(samples),
         opposed=opposed,
-        judges=tuple(_judged(one, every, found, results) for one in heard),
-        people=sum(PEOPLE in one.by for one in found),
+        judges=tuple(_judged(rater, every, pairs, results) for rater in heard),
+        people=sum(PEOPLE in pair.by for pair in pairs),
         unfit=unfit,
         licence=str(results.about.get("licence", "")),
     )
@@ -228,7 +228,7 @@ class _Every:
                 (a, b)
                 for a, b in combinations(made[sample.id], 2)
                 if (not a.pixels or a.pixels != b.pixels)
-                and (_pair(a, b) in said or any(one.margin(a, b) is not None for one in heard))
+                and (_pair(a, b) in said or any(rater.margin(a, b) is not None for rater in heard))
             ]
             for sample in samples
         }
@@ -250,9 +250,9 @@ def _rater(results: Results, judge: str) -> _Rater:
 
 def _noise(results: Results, judge: str) -> Noise | None:
     """Returns a judge's noise: from answers about the same edit in this run, else from the retest of its passport."""
-    found = retest(list(judges_of(results.once)[judge].answers.values()))
-    if found is not None and found.answers > found.edits:
-        return Noise(found.sd, float(found.answers - found.edits), "repeats")
+    repeats = retest(list(judges_of(results.once)[judge].answers.values()))
+    if repeats is not None and repeats.answers > repeats.edits:
+        return Noise(repeats.sd, float(repeats.answers - repeats.edits), "repeats")
     examined = results.examined.get(judge)
     spread = examined.retest_sd if examined else None
     return None if spread is None else Noise(spread, math.inf, "passport")
@@ -286,27 +286,27 @@ def _preferred(
 ) -> PreferencePair | Literal["opposed", "open"]:
     """Returns the pair; `opposed` if those who judged it contradict each other, `open` if nobody prefers either."""
     sides: dict[bool, list[tuple[_Rater, float]]] = {True: [], False: []}
-    for one in heard:
-        lead = one.margin(a, b)
-        if lead is None or one.noise is None:
+    for rater in heard:
+        lead = rater.margin(a, b)
+        if lead is None or rater.noise is None:
             continue
         size, error = lead
-        if abs(size) > max(float(one.noise.reach(np.array([error]))[0]), 1e-9) and abs(size) >= least:
-            sides[size > 0].append((one, abs(size)))
+        if abs(size) > max(float(rater.noise.reach(np.array([error]))[0]), 1e-9) and abs(size) >= least:
+            sides[size > 0].append((rater, abs(size)))
     if voted is not None:  # people count above judges
         share = voted[_address(a)]
         if share == 0.5:
             return "opposed" if any(sides.values()) else "open"
         first, by = share > 0.5, [*sides[share > 0.5]]
-        margin, names = max(share, 1 - share), (PEOPLE, *(one.judge for one, _ in by))
+        margin, names = max(share, 1 - share), (PEOPLE, *(rater.judge for rater, _ in by))
     else:
         if sides[True] and sides[False]:
             return "opposed"
         first = bool(sides[True])
         by = sides[first]
-        if not by or len({one.family for one, _ in by}) < agree:
+        if not by or len({rater.family for rater, _ in by}) < agree:
             return "open"
-        margin, names = by[0][1], tuple(one.judge for one, _ in by)
+        margin, names = by[0][1], tuple(rater.judge for rater, _ in by)
     better, worse = (a, b) if first else (b, a)
     return PreferencePair(
         sample=sample.id,
@@ -316,38 +316,38 @@ def _preferred(
         rejected=_edit(worse, heard),
         by=names,
         margin=margin,
-        agree=len({one.family for one, _ in by}),
+        agree=len({rater.family for rater, _ in by}),
     )
 
 
 def _edit(edit: Edit, heard: Sequence[_Rater]) -> EditOf:
-    scores = {one.judge: mean for one in heard if (mean := one.mean(edit)) is not None}
+    scores = {rater.judge: mean for rater in heard if (mean := rater.mean(edit)) is not None}
     return EditOf(edit_model=edit.edit_model, edit_seed=edit.edit_seed, image=edit.image, scores=scores)
 
 
-def _judged(one: _Rater, every: _Every, found: Sequence[PreferencePair], results: Results) -> JudgeOfPairs:
+def _judged(rater: _Rater, every: _Every, pairs: Sequence[PreferencePair], results: Results) -> JudgeOfPairs:
     """Returns how many pairs a judge prefers, and how many of them its noise is expected to have turned."""
     mine = {
         frozenset([(pair.sample, of.edit_model, of.edit_seed) for of in (pair.chosen, pair.rejected)])
-        for pair in found
-        if one.judge in pair.by
+        for pair in pairs
+        if rater.judge in pair.by
     }
     wrong = None
-    if mine and one.noise is not None and one.noise.sd > 0:
-        every_margin = [(a, b, size) for of in every.of.values() for a, b in of if (size := one.margin(a, b))]
+    if mine and rater.noise is not None and rater.noise.sd > 0:
+        every_margin = [(a, b, size) for of in every.of.values() for a, b in of if (size := rater.margin(a, b))]
         wrong = expected_wrong(
             np.array([size for _, _, (size, _) in every_margin]),
             np.array([error for _, _, (_, error) in every_margin]),
             cluster_codes([every.clusters[a.sample_id] for a, _, _ in every_margin]),
             [place for place, (a, b, _) in enumerate(every_margin) if _pair(a, b) in mine],
-            one.noise,
-            seed=int.from_bytes(hashlib.sha256(f"{results.name}\n{one.judge}".encode()).digest()[:8]),
+            rater.noise,
+            seed=int.from_bytes(hashlib.sha256(f"{results.name}\n{rater.judge}".encode()).digest()[:8]),
         )
     return JudgeOfPairs(
-        judge=one.judge,
-        score=one.score,
-        noise_sd=None if one.noise is None else one.noise.sd,
-        noise_from="" if one.noise is None else one.noise.source,
+        judge=rater.judge,
+        score=rater.score,
+        noise_sd=None if rater.noise is None else rater.noise.sd,
+        noise_from="" if rater.noise is None else rater.noise.source,
         pairs=len(mine),
         wrong=None if wrong is None else wrong.share,
         wrong_ci95=None if wrong is None else wrong.ci95,

@@ -34,10 +34,10 @@ def print_of(path: Path) -> np.ndarray:
 def pictures_of(place: Path) -> list[Path]:
     """Returns the pictures of another set: the files of a folder. Raises `ConfigurationError` if there are none."""
     formats()
-    found = sorted(path for path in place.rglob("*") if path.suffix.lower() in _ENDINGS and path.is_file())
-    if not found:
+    pictures = sorted(path for path in place.rglob("*") if path.suffix.lower() in _ENDINGS and path.is_file())
+    if not pictures:
         raise ConfigurationError(Text("--leave-out {}: has no pictures; name a run or a folder of pictures", place))
-    return found
+    return pictures
 
 
 def copied(samples: Iterable[Sample], others: Iterable[Path]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from edit_eval.text import Text
 
 def pairs_sheet(document: PreferencePairs) -> Sheet:
     """Returns the count, a row for each judge, and what was left out."""
-    found = Text(
+    count = Text(
         "{} pairs of {} that could be compared, on {} of {} samples.",
         len(document.pairs),
         document.compared,
@@ -28,7 +28,7 @@ def pairs_sheet(document: PreferencePairs) -> Sheet:
         Column(Text("95% interval"), lambda row: _shares(row.wrong_ci95)),
     ]
     table = Table(columns, document.judges, label=Text("Preference pairs"))
-    return [Line(found, "strong"), table, *(Line(line, "quiet") for line in _lines(document))]
+    return [Line(count, "strong"), table, *(Line(line, "quiet") for line in _lines(document))]
 
 
 def _source(row: JudgeOfPairs) -> Text:

@@ -144,9 +144,9 @@ def _dpo(row: _Row, folder: Path) -> dict[str, object]:
     """Returns a row of the other kind; the better one is first in every second row, so that a place says nothing."""
     first = int(row.id) % 2 == 0
     sides = (row.chosen, row.rejected) if first else (row.rejected, row.chosen)
-    one, other = ((folder / side).read_bytes() for side in sides)
+    jpg_0, jpg_1 = ((folder / side).read_bytes() for side in sides)
     source = (folder / row.source).read_bytes() if row.source else None
-    return {"caption": row.prompt, "jpg_0": one, "jpg_1": other, "label_0": float(first), "source": source}
+    return {"caption": row.prompt, "jpg_0": jpg_0, "jpg_1": jpg_1, "label_0": float(first), "source": source}
 
 
 def _write_parquet(folder: Path, name: str, rows: Sequence[_Row], made: _Maker, kinds: dict[str, str]) -> None:

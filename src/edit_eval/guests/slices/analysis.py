@@ -54,12 +54,12 @@ class SlicesAnalysis(Analysis[Slices]):
 
     def wanted(self, records: RunRecords) -> Sequence[Mapping[str, Any]]:
         """One section for each judge, without opening a picture; the verb looks at pictures, too."""
-        found = []
+        sections = []
         for judge in records.results.judges:
             chosen = self._chosen(records, self.Parameters(judge=judge, labels_only=True))
             if enough_images(records.results, judge):
-                found.append(vars(chosen))
-        return found
+                sections.append(vars(chosen))
+        return sections
 
     def compute(self, records: RunRecords, parameters: Parameters) -> Slices:
         """Raises `ConfigurationError` for names that are not in the run, and for too few source images."""
@@ -84,8 +84,8 @@ class SlicesAnalysis(Analysis[Slices]):
             raise ConfigurationError(Text("--least {}: must be at least {}", parameters.least, FEWEST_CLUSTERS))
         judge = parameters.judge or _heard(results)
         order = self._best_first(records, judge, parameters.score)
-        model = parameters.edit_model or next((one for one in order if one != parameters.against), "")
-        other = parameters.against or next((one for one in order if one != model), None)
+        model = parameters.edit_model or next((name for name in order if name != parameters.against), "")
+        other = parameters.against or next((name for name in order if name != model), None)
         return self.Parameters(
             model, other, judge, parameters.score, parameters.combined, parameters.labels_only, parameters.least
         )
@@ -114,26 +114,27 @@ class SlicesAnalysis(Analysis[Slices]):
 
     def groups(self, document: Slices) -> Sequence[SampleGroup]:
         return [
-            SampleGroup(group_key(document, one), slice_name(one), one.ids) for one in (*document.worst, *document.best)
+            SampleGroup(group_key(document, slice_), slice_name(slice_), slice_.ids)
+            for slice_ in (*document.worst, *document.best)
         ]
 
     def rows(self, document: Slices) -> Sequence[JsonObject]:
         return [
             {
-                "slice": " and ".join(f"{part.attribute}: {part.value}" for part in one.conditions),
-                "samples": one.samples,
-                "of": one.of,
-                "images": one.images,
-                "mean": one.mean,
-                "elsewhere": one.elsewhere,
-                "difference": one.difference,
-                "low": one.ci95[0] if one.ci95 else None,
-                "high": one.ci95[1] if one.ci95 else None,
-                "p_adjusted": one.p_adjusted,
-                "shown": one.shown or "",
-                "examples": " ".join(one.examples),
+                "slice": " and ".join(f"{part.attribute}: {part.value}" for part in slice_.conditions),
+                "samples": slice_.samples,
+                "of": slice_.of,
+                "images": slice_.images,
+                "mean": slice_.mean,
+                "elsewhere": slice_.elsewhere,
+                "difference": slice_.difference,
+                "low": slice_.ci95[0] if slice_.ci95 else None,
+                "high": slice_.ci95[1] if slice_.ci95 else None,
+                "p_adjusted": slice_.p_adjusted,
+                "shown": slice_.shown or "",
+                "examples": " ".join(slice_.examples),
             }
-            for one in (*document.worst, *document.best)
+            for slice_ in (*document.worst, *document.best)
         ]
 
 

@@ -101,21 +101,21 @@ def changed_share(source: Path, edit: Path) -> float:
     """
     before, after = open_picture(source), open_picture(edit)
     before.thumbnail((SIDE, SIDE))
-    first, second = (np.asarray(one, dtype=np.int16) for one in (before, after.resize(before.size)))
+    first, second = (np.asarray(picture, dtype=np.int16) for picture in (before, after.resize(before.size)))
     return float((np.abs(first - second).max(-1) > CHANGED).mean())
 
 
 def _words(sample: Sample, beside: Mapping[str, Sample]) -> set[tuple[str, str]]:
     """Returns attributes with words: labels, instruction, sources, turn."""
-    found = {("category", sample.category), ("difficulty", sample.difficulty)}
-    found |= {("tag", tag) for tag in sample.tags}
-    found.add(("language", script(sample.instruction)))
-    found |= set(asked_for(sample.instruction))
+    words = {("category", sample.category), ("difficulty", sample.difficulty)}
+    words |= {("tag", tag) for tag in sample.tags}
+    words.add(("language", script(sample.instruction)))
+    words |= set(asked_for(sample.instruction))
     if sum(name == "source" or name.startswith("source_") for name in sample.pictures) > 1:
-        found.add(("sources", "several"))
+        words.add(("sources", "several"))
     if sample.follows in beside:
-        found.add(("turn", "later"))
-    return {(attribute, value) for attribute, value in found if value}
+        words.add(("turn", "later"))
+    return {(attribute, value) for attribute, value in words if value}
 
 
 def _length(instruction: str) -> float:
@@ -135,8 +135,8 @@ class Attributes:
 
     def members(self) -> dict[tuple[str, str], BoolArray]:
         """Returns of each attribute and value which samples have it."""
-        every = sorted({one for of_sample in self.words for one in of_sample})
-        found = {one: np.array([one in of_sample for of_sample in self.words], dtype=bool) for one in every}
+        every = sorted({word for of_sample in self.words for word in of_sample})
+        members = {word: np.array([word in of_sample for of_sample in self.words], dtype=bool) for word in every}
         for name, values in self.quantities.items():
             known = np.array([math.nan if value is None else value for value in values], dtype=np.float64)
             there = known[~np.isnan(known)]
@@ -145,8 +145,8 @@ class Attributes:
             for share, (_, quantile) in SHARES.items():
                 bound = float(np.quantile(there, quantile))
                 with np.errstate(invalid="ignore"):
-                    found[name, share] = known <= bound if quantile < 0.5 else known >= bound
-        return found
+                    members[name, share] = known <= bound if quantile < 0.5 else known >= bound
+        return members
 
 
 def attributes_of(
@@ -168,10 +168,10 @@ def attributes_of(
     unread = 0
     if pictures:
         looks, unread = _looks(results, samples, edits)
-        for one, of_sample in zip(looks, words, strict=True):
-            if "ratio" in one:
+        for look, of_sample in zip(looks, words, strict=True):
+            if "ratio" in look:
                 of_sample.add(
-                    ("shape", "upright" if one["ratio"] < 0.9 else "wide" if one["ratio"] > 1.1 else "square")
+                    ("shape", "upright" if look["ratio"] < 0.9 else "wide" if look["ratio"] > 1.1 else "square")
                 )
         for name in (name for name in QUANTITIES if name != "length"):
             quantities[name] = [look.get(name) for look in looks]
@@ -191,7 +191,7 @@ def _looks(
 ) -> tuple[list[dict[str, float]], int]:
     """Returns the measures of each sample's source, with `changed`, and of how many a picture could not be opened."""
     seen: dict[str, dict[str, float]] = {}
-    found, unread = [], 0
+    looks, unread = [], 0
     for sample in samples:
         of_sample: dict[str, float] = {}
         try:
@@ -206,8 +206,8 @@ def _looks(
                     of_sample["changed"] = math.fsum(shares) / len(shares)
         except PictureError:
             unread += 1
-        found.append(of_sample)
-    return found, unread
+        looks.append(of_sample)
+    return looks, unread
 
 
 def _measured(

@@ -23,28 +23,30 @@ _LINE = 22
 def slices_charts(documents: Sequence[Slices], style: ChartStyle) -> list[AnyChart]:
     """Draws a chart for each document that has slices: the worst above, the best below."""
     drawn = [document for document in documents if document.best or document.worst]
-    charts = [_chart(one, style.language) for one in drawn]
-    titles = [chart_title(said(Text("judged by {}", one.judge), style.language)) for one in drawn]
-    return [one.properties(title=title) if len(drawn) > 1 else one for one, title in zip(charts, titles, strict=True)]
+    charts = [_chart(document, style.language) for document in drawn]
+    titles = [chart_title(said(Text("judged by {}", document.judge), style.language)) for document in drawn]
+    return [
+        chart.properties(title=title) if len(drawn) > 1 else chart for chart, title in zip(charts, titles, strict=True)
+    ]
 
 
 def _chart(document: Slices, language: str) -> AnyChart:
     every = [*document.worst, *reversed(document.best)]
-    digits = formats.decimals(document.scale, max(abs(one.mean) for one in every))
+    digits = formats.decimals(document.scale, max(abs(slice_.mean) for slice_ in every))
     rows: list[JsonObject] = [
         {
-            "slice": one_line(said(slice_name(one), language)),
-            "difference": one.difference,
-            "low": one.ci95[0] if one.ci95 else None,
-            "high": one.ci95[1] if one.ci95 else None,
-            "label": signed(one.difference, digits),
-            "span": signed_span(one.ci95, digits),
-            "samples": one.samples,
-            "shown": one.shown is not None,
+            "slice": one_line(said(slice_name(slice_), language)),
+            "difference": slice_.difference,
+            "low": slice_.ci95[0] if slice_.ci95 else None,
+            "high": slice_.ci95[1] if slice_.ci95 else None,
+            "label": signed(slice_.difference, digits),
+            "span": signed_span(slice_.ci95, digits),
+            "samples": slice_.samples,
+            "shown": slice_.shown is not None,
         }
-        for one in every
+        for slice_ in every
     ]
-    names = [one_line(said(slice_name(one), language)) for one in every]
+    names = [one_line(said(slice_name(slice_), language)) for slice_ in every]
     base = chart_of_rows(rows, "slice", names, _LINE).encode(
         opacity=alt.condition("datum.shown", alt.value(1), alt.value(0.45)),
         tooltip=[

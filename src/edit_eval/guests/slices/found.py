@@ -118,9 +118,9 @@ def slices(
         if against == edit_model:
             raise ConfigurationError(Text("--against {}: is the same edit model; leave it out", against))
     columns = {
-        one.edit_model: one
-        for one in columns_of(results, {name: {} for name in results.judges}, score=score)
-        if one.judge == judge
+        column.edit_model: column
+        for column in columns_of(results, {name: {} for name in results.judges}, score=score)
+        if column.judge == judge
     }
     if not columns:
         raise ConfigurationError(Text("--judge {}: gives no score {!r}", judge, score))
@@ -167,8 +167,8 @@ def slices(
         correction=tested.correction,
         best=tuple(best[:LISTED]),
         worst=tuple(worst[:LISTED]),
-        best_shown=sum(one.shown == "better" for one in every),
-        worst_shown=sum(one.shown == "worse" for one in every),
+        best_shown=sum(slice_.shown == "better" for slice_ in every),
+        worst_shown=sum(slice_.shown == "worse" for slice_ in every),
     )
 
 
@@ -212,7 +212,7 @@ Groups = dict[tuple[Condition, ...], BoolArray]
 def _groups(attributes: Attributes, there: BoolArray, clusters: IntArray, least: int, combined: bool) -> Groups:
     """Returns the slices that are large enough, by their conditions: of equal ones, or of two that are each other's
     rest, the first. With `combined` what two of them share, too, where that is a part of both."""
-    found: Groups = {}
+    groups: Groups = {}
     seen: set[bytes] = set()
 
     def take(conditions: tuple[Condition, ...], group: BoolArray) -> None:
@@ -221,17 +221,17 @@ def _groups(attributes: Attributes, there: BoolArray, clusters: IntArray, least:
             return
         if large_enough(inside[:, None], clusters, least)[0]:
             seen.add(inside.tobytes())
-            found[conditions] = group
+            groups[conditions] = group
 
     single = {(Condition(*name),): group for name, group in attributes.members().items()}
     # Of two that are each other's rest the smaller one is named: "in Chinese", not "in Latin letters".
     for conditions, group in sorted(single.items(), key=lambda item: int(item[1].sum())):
         take(conditions, group)
     if combined:
-        for (first, one), (second, other) in combinations(list(found.items()), 2):
+        for (first, of_first), (second, of_second) in combinations(list(groups.items()), 2):
             if first[0].attribute != second[0].attribute or first[0].attribute in ("tag", "operation", "object"):
-                take((*first, *second), one & other)
-    return found
+                take((*first, *second), of_first & of_second)
+    return groups
 
 
 def _slice(
@@ -265,16 +265,16 @@ def _slice(
 
 def _listed(every: Sequence[Slice], side: int) -> list[Slice]:
     """Returns the slices of one side, the surest first; a combination only where it is surer than each of its parts."""
-    of_side = [one for one in every if one.difference * side > 0]
-    alone = {one.conditions[0]: _sureness(one) for one in every if len(one.conditions) == 1}
+    of_side = [slice_ for slice_ in every if slice_.difference * side > 0]
+    alone = {slice_.conditions[0]: _sureness(slice_) for slice_ in every if len(slice_.conditions) == 1}
     conclusions = [
-        one
-        for one in of_side
-        if len(one.conditions) == 1 or _sureness(one) > max(alone.get(part, 0.0) for part in one.conditions)
+        slice_
+        for slice_ in of_side
+        if len(slice_.conditions) == 1 or _sureness(slice_) > max(alone.get(part, 0.0) for part in slice_.conditions)
     ]
     return sorted(conclusions, key=lambda conclusion: (-_sureness(conclusion), conclusion.conditions))
 
 
-def _sureness(one: Slice) -> float:
+def _sureness(slice_: Slice) -> float:
     """Returns the difference in units of its interval: larger is surer."""
-    return 0.0 if one.ci95 is None else abs(one.difference) / (one.ci95[1] - one.ci95[0])
+    return 0.0 if slice_.ci95 is None else abs(slice_.difference) / (slice_.ci95[1] - slice_.ci95[0])

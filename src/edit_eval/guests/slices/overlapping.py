@@ -161,7 +161,7 @@ def _largest(
     for of_image in np.split(order, np.flatnonzero(np.diff(clusters[order])) + 1):
         images[len(of_image)].append(of_image)
     blocks = [np.array(of_size) for _, of_size in sorted(images.items())]
-    found = []
+    largest = []
     for begin in range(0, draws, _AT_ONCE):
         several = min(_AT_ONCE, draws - begin)
         dealt = np.empty((several, len(centred)))
@@ -171,5 +171,5 @@ def _largest(
             if block.shape[1] > 1:
                 drawn = random.permuted(drawn, axis=2)  # and the samples within each
             dealt[:, block.ravel()] = drawn.reshape(several, -1)
-        found.append(np.abs(dealt @ weights).max(1))
-    return np.concatenate(found)
+        largest.append(np.abs(dealt @ weights).max(1))
+    return np.concatenate(largest)

@@ -35,34 +35,34 @@ def title_of(document: Slices) -> Text:
     return Text("{}, judged by {}", document.edit_model, document.judge)
 
 
-def slice_name(one: Slice) -> Text:
+def slice_name(slice_: Slice) -> Text:
     """Returns what the samples of a slice have in common."""
-    return joined([condition_name(part) for part in one.conditions], " + ")
+    return joined([condition_name(part) for part in slice_.conditions], " + ")
 
 
-def condition_name(one: Condition) -> Text:
+def condition_name(condition: Condition) -> Text:
     """Returns one condition in words."""
-    known = VALUES.get((one.attribute, one.value))
+    known = VALUES.get((condition.attribute, condition.value))
     if known is not None:
         return known
-    if one.value in SHARES:
-        share, quantile = SHARES[one.value]
-        quantity = QUANTITIES.get(one.attribute)
+    if condition.value in SHARES:
+        share, quantile = SHARES[condition.value]
+        quantity = QUANTITIES.get(condition.attribute)
         if quantity is None:
-            return Text("{}: {}", one.attribute, share)
+            return Text("{}: {}", condition.attribute, share)
         return Text("{}, {}", quantity.low if quantile < 0.5 else quantity.high, share)
-    return GIVEN[one.attribute](one.value)
+    return GIVEN[condition.attribute](condition.value)
 
 
-def group_key(document: Slices, one: Slice) -> str:
+def group_key(document: Slices, slice_: Slice) -> str:
     """Returns the name of a slice in the page's address: short, and the same for the same slice."""
-    said = "\n".join([document.judge, *(f"{part.attribute}:{part.value}" for part in one.conditions)])
+    said = "\n".join([document.judge, *(f"{part.attribute}:{part.value}" for part in slice_.conditions)])
     return f"slice-{zlib.crc32(said.encode('utf-8', 'surrogatepass')):08x}"
 
 
 def slices_sheet(document: Slices) -> Sheet:
     """Returns the line that says what was found, the table, and how to read it."""
-    rows = [_Row(document, one) for one in (*document.worst, *reversed(document.best))]
+    rows = [_Row(document, slice_) for slice_ in (*document.worst, *reversed(document.best))]
     return [
         Line(score_line(document.score, document.scale), "quiet"),
         Line(_found(document), "strong" if document.best_shown or document.worst_shown else ""),

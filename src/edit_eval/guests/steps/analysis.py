@@ -27,10 +27,10 @@ class RoundsAnalysis(Analysis[Rounds]):
 
     def compute(self, records: RunRecords, parameters: Any) -> Rounds:
         """Raises `ConfigurationError` if the run has no rounds."""
-        found = rounds(records.results)
-        if not found:
+        of_models = rounds(records.results)
+        if not of_models:
             raise ConfigurationError(Text("{} has no rounds; `rounds` in its YAML makes some", records.results.name))
-        return Rounds(results=tuple(found))
+        return Rounds(results=tuple(of_models))
 
     def sheet(self, document: Rounds) -> Sheet:
         return rounds_sheet(document.results)
@@ -54,10 +54,10 @@ class TurnsAnalysis(Analysis[Turns]):
 
     def compute(self, records: RunRecords, parameters: Any) -> Turns:
         """Raises `ConfigurationError` if no sample follows another."""
-        found = turns(records.results)
-        if not found:
+        of_models = turns(records.results)
+        if not of_models:
             raise ConfigurationError(Text("{} has no samples of several turns", records.results.name))
-        return Turns(results=tuple(found))
+        return Turns(results=tuple(of_models))
 
     def sheet(self, document: Turns) -> Sheet:
         return turns_sheet(document.results)

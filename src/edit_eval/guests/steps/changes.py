@@ -125,7 +125,7 @@ class RoundsOf(Measured, frozen=True, kw_only=True):
     @property
     def steps(self) -> list[tuple[int, StepNumbers]]:
         """Each round with its number."""
-        return [(one.round, one) for one in self.rounds]
+        return [(step.round, step) for step in self.rounds]
 
 
 class Turns(msgspec.Struct, frozen=True, kw_only=True):
@@ -149,12 +149,12 @@ def turns(results: Results) -> list[TurnsOf]:
     place = turns_of((*results.samples, *results.beside))
     if max((turn for turn, _ in place.values()), default=1) < 2:
         return []
-    found = []
+    of_models = []
     for judge, series in series_of(results).items():
         for model in results.edit_models:
             by_turn: dict[int, list[Judgement]] = defaultdict(list)
-            for one in _asked(results, judge, model, series):
-                by_turn[place[one.sample_id][0]].append(one)
+            for judgement in _asked(results, judge, model, series):
+                by_turn[place[judgement.sample_id][0]].append(judgement)
             if len(by_turn) > 1:
                 first = _by_chain(results, place, by_turn.get(1, []), series)  # a filter may leave it out
                 steps = tuple(
@@ -167,8 +167,8 @@ def turns(results: Results) -> list[TurnsOf]:
                     for turn, some in sorted(by_turn.items())
                 )
                 scale = replace(series.scale, mean_over="samples")
-                found.append(TurnsOf(edit_model=model, judge=judge, score=series.score, scale=scale, turns=steps))
-    return found
+                of_models.append(TurnsOf(edit_model=model, judge=judge, score=series.score, scale=scale, turns=steps))
+    return of_models
 
 
 Chain = dict[tuple[str, int], tuple[float, str]]
@@ -270,12 +270,12 @@ def rounds(results: Results) -> list[RoundsOf]:
     The change of a round is from the first, paired on samples and edit seeds; beside them the best of a sample's rounds
     by the critic (ties at random), and the best of as many edits without critique, chosen by the critic.
     """
-    found = []
+    of_models = []
     for column, chain in chains_of(results).items():
         critic = results.told[chain[1]].judge
         for judge, series in series_of(results).items():
-            found.append(_RoundsOf(results, column, chain, critic, judge, series).document())
-    return found
+            of_models.append(_RoundsOf(results, column, chain, critic, judge, series).document())
+    return of_models
 
 
 class _RoundsOf:

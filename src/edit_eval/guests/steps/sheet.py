@@ -26,7 +26,7 @@ class _Row(NamedTuple):
 
 def turns_sheet(every: Sequence[TurnsOf]) -> Sheet:
     """Returns the table of turns."""
-    places = {model: place for place, model in enumerate(dict.fromkeys(one.edit_model for one in every))}
+    places = {model: place for place, model in enumerate(dict.fromkeys(measured.edit_model for measured in every))}
     columns = (
         Column[_Row](Text("Turn"), lambda row: row.which, kind="name"),
         *_numbers(Text("Against the first turn")),
@@ -37,7 +37,7 @@ def turns_sheet(every: Sequence[TurnsOf]) -> Sheet:
         "ask for other things, so a lower score is not by itself a decline: compare edit models at the same turn."
     )
     group = _whose(every, mark=lambda row: places[row.of.edit_model])
-    rows = [_Row(one, Text("turn {}", number), step) for one in every for number, step in one.steps]
+    rows = [_Row(measured, Text("turn {}", number), step) for measured in every for number, step in measured.steps]
     table = Table(columns, rows, label=Text("From turn to turn"), group=group, style="ranks")
     return _around(every, table, [Line(explained, "quiet")])
 
@@ -71,7 +71,7 @@ def rounds_sheet(every: Sequence[RoundsOf]) -> Sheet:
             first.critic,
         )
     ]
-    if any(one.best_of for one in every):
+    if any(measured.best_of for measured in every):
         explained.append(
             Text("A critique is worth something where its rounds beat the best of as many edits that are told nothing.")
         )
@@ -83,12 +83,14 @@ def rounds_sheet(every: Sequence[RoundsOf]) -> Sheet:
                 len(first.rounds),
             )
         )
-    alike = {(one.critic, one.judge, one.family): None for one in every if one.family}
+    alike = {(measured.critic, measured.judge, measured.family): None for measured in every if measured.family}
     warned = [
         Text("{} and {} are both {}: what both like, {} overrates.", critic, judge, family, judge)
         for critic, judge, family in alike
     ]
-    table = Table(columns, [row for one in every for row in _rows(one)], Text("From round to round"), _whose(every))
+    table = Table(
+        columns, [row for measured in every for row in _rows(measured)], Text("From round to round"), _whose(every)
+    )
     return _around(
         every, table, [Line(line, "quiet") for line in explained], [Line(line, "problem") for line in warned]
     )
@@ -109,13 +111,13 @@ def _numbers(against: Text) -> list[Column[_Row]]:
     ]
 
 
-def digits_of(one: TurnsOf | RoundsOf) -> int:
+def digits_of(measured: TurnsOf | RoundsOf) -> int:
     """Returns the digits after the point on its scale."""
-    return formats.decimals(one.scale, max((abs(step.mean or 0.0) for _, step in one.steps), default=0.0))
+    return formats.decimals(measured.scale, max((abs(step.mean or 0.0) for _, step in measured.steps), default=0.0))
 
 
 def _whose(every: Sequence[Measured], **more: Any) -> Column[_Row]:
-    several = len({one.judge for one in every}) > 1
+    several = len({measured.judge for measured in every}) > 1
 
     def whose(row: _Row) -> str:
         return Text("{}, judged by {}", row.of.edit_model, row.of.judge) if several else row.of.edit_model
@@ -127,17 +129,17 @@ def _around(every: Sequence[Measured], table: Table[_Row], explained: Sheet, war
     """Puts a table between the scales of its scores, above, and warnings and explanations, below."""
     doubts = {doubt for row in table.rows for doubt in (row.at.no_ci95, row.at.no_change_ci95)}
     reasons = [words for doubt, words in NAMES["no_ci95"].items() if doubt in doubts]
-    scored = {score_line(one.score, one.scale): None for one in every}
+    scored = {score_line(measured.score, measured.scale): None for measured in every}
     none = [Line(Text("No interval: {}.", reasons), "quiet")] if reasons else []
     return [*(Line(line, "quiet") for line in scored), table, *warned, *none, *explained]
 
 
-def _rows(one: RoundsOf) -> Iterator[_Row]:
+def _rows(measured: RoundsOf) -> Iterator[_Row]:
     """Yields each round, the best of them, and the best of as many edits without a critique."""
-    yield from (_Row(one, Text("round {}", number), step) for number, step in one.steps)
-    yield _Row(one, Text("the best by {}", one.critic), one.best_by_critic)
-    if one.best_of:
-        yield _Row(one, Text("best of {}, told nothing", one.best_of.size), one.best_of)
+    yield from (_Row(measured, Text("round {}", number), step) for number, step in measured.steps)
+    yield _Row(measured, Text("the best by {}", measured.critic), measured.best_by_critic)
+    if measured.best_of:
+        yield _Row(measured, Text("best of {}, told nothing", measured.best_of.size), measured.best_of)
 
 
 def _edits(at: Shown) -> int | None:
