@@ -56,7 +56,7 @@ def _model(
         host_peak = _most(mark["host"] for mark in marks if mark["host"])
     peak = _most(mark["peak"] // width for mark in works if "peak" in mark)
     seen = [
-        one for one in first.memory if one.model == name and one.kind == ("editing" if kind == "edit" else "judging")
+        use for use in first.memory if use.model == name and use.kind == ("editing" if kind == "edit" else "judging")
     ]
     loads = [a.end - a.begin for a in first.activities if a.kind == "loading" and a.model == name and not a.what]
     timed = [mark for mark in works if mark.get("nth") != 1] or works  # the first is slower: kernels are chosen
@@ -67,11 +67,11 @@ def _model(
     unit = _middle([mark["seconds"] / mark.get("batch", 1) for mark in timed])
     step = _middle([step for mark in timed if (step := mark.get("step")) is not None])
     steps = max((mark["steps"] for mark in timed if "steps" in mark), default=None)
-    one = None
+    one_step = None
     if unit is not None and step is not None and steps:
-        one = unit - (steps - 1) * step
+        one_step = unit - (steps - 1) * step
     elif steps == 1:
-        one = unit
+        one_step = unit
     said_load, said_unit, _ = asked(wanted.section, made.configuration.folder, "duration") or (None, None, "")
     misses = []
     whole = not offloaded and made.loads.get(key) in ("stand-in", "weights on disk")
@@ -93,15 +93,15 @@ def _model(
         measured=measured or None,
         predicted_peak=need.total if need else None,
         peak=peak,
-        seen_loaded=_most(one.loaded for one in seen if one.loaded is not None),
-        seen_peak=_most(one.peak for one in seen if one.peak is not None),
+        seen_loaded=_most(use.loaded for use in seen if use.loaded is not None),
+        seen_peak=_most(use.peak for use in seen if use.peak is not None),
         predicted_host=host,
         host_peak=host_peak,
         said_load=said_load,
         said_unit=said_unit,
         load=_middle(loads),
         unit=unit,
-        one_step=one,
+        one_step=one_step,
         steps=steps or None,
         batch=batch,
         too_large=max((mark["batch"] for mark in marks if mark["what"] == "too large"), default=None),
@@ -142,14 +142,14 @@ def _middle(values: Sequence[float]) -> float | None:
 
 def digests_of(first: RehearsedStart, again: RehearsedStart) -> list[Digest]:
     """Compares the edits on each device with the first start's, and the answers about them."""
-    found = []
+    digests = []
     before = {(edit.edit_model, edit.sample_id): edit for edit in first.edits if edit.status is Status.OK}
     for edit in again.edits:
         name, _, place = edit.edit_model.rpartition(" on ")
         if edit.status is Status.OK and (name, edit.sample_id) in before:
             there = before[name, edit.sample_id]
             where = Text("{}, a fresh process", place)
-            found.append(Digest(f"edit:{name}", edit.sample_id, where, edit.pixels, edit.pixels == there.pixels))
+            digests.append(Digest(f"edit:{name}", edit.sample_id, where, edit.pixels, edit.pixels == there.pixels))
     said, alone = _answers(first), _answers(again)
     for (key, about), answer in alone.items():
         sample, column, question = json.loads(about)
@@ -157,36 +157,36 @@ def digests_of(first: RehearsedStart, again: RehearsedStart) -> list[Digest]:
         earlier = said.get((key, json.dumps([sample, name, question])))
         if earlier is not None:
             where = Text("alone in its batch, about the edit of {}", place)
-            found.append(Digest(key, sample, where, answer, answer == earlier))
-    return found
+            digests.append(Digest(key, sample, where, answer, answer == earlier))
+    return digests
 
 
 def _answers(start: RehearsedStart) -> dict[tuple[str, str], str]:
     """Returns the digest of each answer, by the judge's key and what it is about."""
     marks = [mark for mark in start.marks if mark["what"] == "judge"]
-    return {(mark["model"], about): one for mark in marks for about, one in mark["answers"].items()}
+    return {(mark["model"], about): digest for mark in marks for about, digest in mark["answers"].items()}
 
 
 def failures_of(first: RehearsedStart) -> Iterator[str]:
     """Yields why edits and judgements have failed, each reason once."""
     seen = set()
     ended: list[Edit | Judgement] = [*first.edits, *first.judgements]
-    for one in ended:
-        if one.status in (Status.OK, Status.PENDING, Status.SKIPPED) or not one.reason:
+    for record in ended:
+        if record.status in (Status.OK, Status.PENDING, Status.SKIPPED) or not record.reason:
             continue
-        reason = " ".join(one.reason.split())
+        reason = " ".join(record.reason.split())
         if reason not in seen:
             seen.add(reason)
-            yield Text("{}: {}", one.sample_id, reason)
+            yield Text("{}: {}", record.sample_id, reason)
 
 
 def made_of_faults(last: RehearsedStart) -> list[FaultRehearsed]:
     """Returns what the run has made of each planted fault."""
-    found = []
+    faults = []
     planted = {mark["fault"]: mark for mark in last.marks if mark["what"] == "planted"}
     for fault in FAULTS:
         if fault not in planted:
-            found.append(FaultRehearsed(fault, "", "", "not planted", "", ()))
+            faults.append(FaultRehearsed(fault, "", "", "not planted", "", ()))
             continue
         mark = planted[fault]
         kind, _, name = mark["model"].partition(":")
@@ -194,16 +194,16 @@ def made_of_faults(last: RehearsedStart) -> list[FaultRehearsed]:
         hit: list[Edit | Judgement] = [e for e in last.edits if (e.sample_id, e.edit_model) == (sample, name)]
         if kind != "edit":
             hit = [j for j in last.judgements if (j.sample_id, j.judge) == (sample, name)]
-        done = bool(hit) and {one.status for one in hit} == {Status.OK}
-        ends = sorted({f"{one.status}: {' '.join(one.reason.split())}" for one in hit})
+        done = bool(hit) and {record.status for record in hit} == {Status.OK}
+        ends = sorted({f"{record.status}: {' '.join(record.reason.split())}" for record in hit})
         outcome = "made" if done else "; ".join(ends) or "missing"
-        made_on = ", ".join(dict.fromkeys(one.device for one in hit)) if done else ""
+        made_on = ", ".join(dict.fromkeys(record.device for record in hit)) if done else ""
         told = list(dict.fromkeys(n for n in last.notes if mark["device"] in n or sample in n))
         notes = tuple(n for n in told if not any(more != n and more.startswith(n) for more in told))
         if fault == "memory" and (parts := _parts_of_batch(mark, last)):
             notes += (Text("its batch of {} was answered in parts of {}", mark["batch"], parts),)
-        found.append(FaultRehearsed(fault, sample, mark["device"], outcome, made_on, notes))
-    return found
+        faults.append(FaultRehearsed(fault, sample, mark["device"], outcome, made_on, notes))
+    return faults
 
 
 def _parts_of_batch(planted: Mark, last: RehearsedStart) -> list[int]:

@@ -117,21 +117,21 @@ class Rehearsal:
     @property
     def reasons(self) -> list[str]:
         """Why the night should not begin like this, a line each; empty if nothing speaks against it."""
-        found: list[str] = [Text("{}: {}", model.model, miss) for model in self.models for miss in model.misses]
-        found += [
+        reasons: list[str] = [Text("{}: {}", model.model, miss) for model in self.models for miss in model.misses]
+        reasons += [
             Text("{}: {} pairs at once do not fit; give it `batch_size: {}`", model.model, model.too_large, model.batch)
             for model in self.models
             if model.too_large
         ]
         if not self.layers:  # cut, it is about how things go, not about whether they fit
-            found += [finding["text"] for finding in self.findings if finding["stops"]]
-        found += list(self.failures)
-        found += [
-            Text("{}: {}", FAULTS[one.fault], OUTCOMES.get(one.outcome, one.outcome))
-            for one in self.faults or ()
-            if one.outcome not in ("made", "not planted")
+            reasons += [finding["text"] for finding in self.findings if finding["stops"]]
+        reasons += list(self.failures)
+        reasons += [
+            Text("{}: {}", FAULTS[fault.fault], OUTCOMES.get(fault.outcome, fault.outcome))
+            for fault in self.faults or ()
+            if fault.outcome not in ("made", "not planted")
         ]
-        return found + [self.stopped] * bool(self.stopped)
+        return reasons + [self.stopped] * bool(self.stopped)
 
     def as_plain(self) -> JsonObject:
         """Returns the document of `--json`."""

@@ -73,7 +73,9 @@ def rehearse(
         everything = load_samples(configuration)
         experiment = Experiment.of(configuration, everything)
         context = Context(configuration, machine)
-        findings = [one for one in look(context, [check for check in CHECKS if check.room]) if one.level != "ok"]
+        findings = [
+            finding for finding in look(context, [check for check in CHECKS if check.room]) if finding.level != "ok"
+        ]
         texts = [sample.instruction for sample in everything.samples[:200]] + _prompts(configuration)
         made = stand_ins(configuration, folder / "models", layers, texts)
         count = samples or max(FEWEST, len({d for w in context.wanted if w.model.kind == "edit" for d in w.places}))
@@ -162,17 +164,17 @@ def _of_one_category(samples: Sequence[Sample]) -> list[Sample]:
 
 def _prompts(configuration: Configuration) -> list[str]:
     """Returns the texts that judges are shown: a tokenizer that knows their words counts them as a real one does."""
-    found: list[str] = []
+    texts: list[str] = []
     waiting: list[Any] = [judge.protocol.parameters for judge in configuration.judges.values() if judge.protocol]
     while waiting:
-        one = waiting.pop()
-        if isinstance(one, str):
-            found.append(one)
-        elif isinstance(one, Mapping):
-            waiting += one.values()
-        elif isinstance(one, list | tuple):
-            waiting += one
-    return found
+        value = waiting.pop()
+        if isinstance(value, str):
+            texts.append(value)
+        elif isinstance(value, Mapping):
+            waiting += value.values()
+        elif isinstance(value, list | tuple):
+            waiting += value
+    return texts
 
 
 def _rehearsed(configuration: Configuration, chosen: Sequence[str]) -> Configuration:

@@ -23,42 +23,42 @@ LOADS: Mapping[str, Text] = {
 }
 
 
-def print_rehearsal(found: Rehearsal) -> None:
+def print_rehearsal(rehearsal: Rehearsal) -> None:
     """Prints what was found, the verdict last."""
-    print_sheet(sheet(found))
+    print_sheet(sheet(rehearsal))
 
 
-def write_rehearsal(found: Rehearsal, target: Path, *, force: bool) -> None:
+def write_rehearsal(rehearsal: Rehearsal, target: Path, *, force: bool) -> None:
     """Writes the same as a page (`.html`), as Markdown (`.md`), or as the document of `--json` (`.json`)."""
-    title = Text("Rehearsal of {}", found.configuration)
-    write_sheet(title, sheet(found), found.as_plain(), target, language=spoken(), force=force)
+    title = Text("Rehearsal of {}", rehearsal.configuration)
+    write_sheet(title, sheet(rehearsal), rehearsal.as_plain(), target, language=spoken(), force=force)
 
 
-def sheet(found: Rehearsal) -> Sheet:
+def sheet(rehearsal: Rehearsal) -> Sheet:
     """Returns memory, times, digests, faults, what `plan` makes of the times, and whether the night may begin."""
     return [
         Line(
             Text(
                 "{}: rehearsed with {} in {}. Its scores mean nothing, and none is kept.",
-                found.configuration,
-                counted(len(found.samples), "sample"),
-                duration(found.seconds),
+                rehearsal.configuration,
+                counted(len(rehearsal.samples), "sample"),
+                duration(rehearsal.seconds),
             ),
             "quiet",
         ),
-        *(Line(note, "quiet") for note in found.notes),
-        *([Line(_of_cut(found.layers), "quiet")] if found.layers else []),
-        *(Line(_loaded(model), "quiet") for model in found.models),
+        *(Line(note, "quiet") for note in rehearsal.notes),
+        *([Line(_of_cut(rehearsal.layers), "quiet")] if rehearsal.layers else []),
+        *(Line(_loaded(model), "quiet") for model in rehearsal.models),
         Line(),
-        _memory(found),
+        _memory(rehearsal),
         Line(),
-        _times(found),
-        *_same(found.digests),
-        *_disturbed(found.faults),
+        _times(rehearsal),
+        *_same(rehearsal.digests),
+        *_disturbed(rehearsal.faults),
         Line(),
-        *_whole_run(found),
-        *(Line(_line(finding)) for finding in found.findings),
-        *_verdict(found),
+        *_whole_run(rehearsal),
+        *(Line(_line(finding)) for finding in rehearsal.findings),
+        *_verdict(rehearsal),
     ]
 
 
@@ -80,71 +80,84 @@ class _Stage(NamedTuple):
     far: bool = False
 
 
-def _loaded(one: ModelRehearsed) -> Text:
-    return Text("{}: {}, on {}", one.model, LOADS[one.loads], ", ".join(one.devices))
+def _loaded(model: ModelRehearsed) -> Text:
+    return Text("{}: {}, on {}", model.model, LOADS[model.loads], ", ".join(model.devices))
 
 
-def _stages(one: ModelRehearsed) -> Iterator[_Stage]:
+def _stages(model: ModelRehearsed) -> Iterator[_Stage]:
     """Yields what is known of weights, of work, and of the host."""
 
     def off(measured: int | None, predicted: int | None, *, both: bool) -> tuple[float | None, bool]:
         if measured is None or predicted is None:
             return None, False
-        found = off_by(measured, predicted)
-        return found, is_far(found, both=both)
+        share = off_by(measured, predicted)
+        return share, is_far(share, both=both)
 
-    if (one.doctor, one.predicted, one.measured) != (None, None, None):
-        how = off(one.measured, one.predicted, both=True)
-        seen = one.seen_loaded
-        yield _Stage(one.model, Text("its weights"), one.doctor, one.predicted, one.measured, seen, *how)
-    if (one.peak, one.seen_peak) != (None, None):
-        how = off(None if one.peak is None else one.peak + CONTEXT, one.predicted_peak, both=False)
-        yield _Stage(one.model, Text("at work"), None, one.predicted_peak, one.peak, one.seen_peak, *how)
-    if one.host_peak is not None:
-        share, _ = off(one.host_peak, one.predicted_host, both=False)
-        far = one.predicted_host is not None and is_far_on_host(one.host_peak, one.predicted_host)
-        yield _Stage(one.model, Text("on the host"), None, one.predicted_host, one.host_peak, None, share, far)
+    if (model.doctor, model.predicted, model.measured) != (None, None, None):
+        how = off(model.measured, model.predicted, both=True)
+        seen = model.seen_loaded
+        yield _Stage(model.model, Text("its weights"), model.doctor, model.predicted, model.measured, seen, *how)
+    if (model.peak, model.seen_peak) != (None, None):
+        how = off(None if model.peak is None else model.peak + CONTEXT, model.predicted_peak, both=False)
+        yield _Stage(model.model, Text("at work"), None, model.predicted_peak, model.peak, model.seen_peak, *how)
+    if model.host_peak is not None:
+        share, _ = off(model.host_peak, model.predicted_host, both=False)
+        far = model.predicted_host is not None and is_far_on_host(model.host_peak, model.predicted_host)
+        yield _Stage(model.model, Text("on the host"), None, model.predicted_host, model.host_peak, None, share, far)
 
 
-def _memory(found: Rehearsal) -> Table[_Stage]:
+def _memory(rehearsal: Rehearsal) -> Table[_Stage]:
     return Table(
         every=(
-            Column(Text("Memory"), lambda one: one.model, "name"),
-            Column(Text("Stage"), lambda one: one.what, "word"),
-            Column(Text("Doctor"), lambda one: memory(one.doctor), when=lambda one: one.doctor is not None, spare=True),
-            Column(Text("Predicted"), lambda one: memory(one.predicted), when=lambda one: one.predicted is not None),
-            Column(Text("Measured"), lambda one: memory(one.measured), when=lambda one: one.measured is not None),
+            Column(Text("Memory"), lambda stage: stage.model, "name"),
+            Column(Text("Stage"), lambda stage: stage.what, "word"),
+            Column(
+                Text("Doctor"),
+                lambda stage: memory(stage.doctor),
+                when=lambda stage: stage.doctor is not None,
+                spare=True,
+            ),
+            Column(
+                Text("Predicted"),
+                lambda stage: memory(stage.predicted),
+                when=lambda stage: stage.predicted is not None,
+            ),
+            Column(
+                Text("Measured"),
+                lambda stage: memory(stage.measured),
+                when=lambda stage: stage.measured is not None,
+            ),
             Column(
                 Text("Off by"),
-                lambda one: "" if one.off is None else f"{one.off:+.0%}",
-                look=lambda one: "problem" if one.far else "",
-                when=lambda one: one.off is not None,
+                lambda stage: "" if stage.off is None else f"{stage.off:+.0%}",
+                look=lambda stage: "problem" if stage.far else "",
+                when=lambda stage: stage.off is not None,
             ),
-            Column(Text("All processes"), lambda one: memory(one.seen), when=lambda one: one.seen is not None),
+            Column(Text("All processes"), lambda stage: memory(stage.seen), when=lambda stage: stage.seen is not None),
         ),
-        rows=tuple(stage for model in found.models for stage in _stages(model)),
+        rows=tuple(stage for model in rehearsal.models for stage in _stages(model)),
     )
 
 
-def _times(found: Rehearsal) -> Table[ModelRehearsed]:
+def _times(rehearsal: Rehearsal) -> Table[ModelRehearsed]:
     def seconds(value: float | None) -> str:
         return NOTHING if value is None else short_duration(value) if value >= 60 else f"{value:.2f} s"
 
     return Table(
         every=(
-            Column(Text("Time"), lambda one: one.model, "name"),
-            Column(Text("Load"), lambda one: seconds(one.load)),
-            Column(Text("Edit or answer"), lambda one: seconds(one.unit)),
+            Column(Text("Time"), lambda model: model.model, "name"),
+            Column(Text("Load"), lambda model: seconds(model.load)),
+            Column(Text("Edit or answer"), lambda model: seconds(model.unit)),
             Column(
                 Text("Said to take"),
-                lambda one: "" if one.said_unit is None else seconds(one.said_unit),
-                when=lambda one: one.said_unit is not None,
+                lambda model: "" if model.said_unit is None else seconds(model.said_unit),
+                when=lambda model: model.said_unit is not None,
             ),
-            Column(Text("Steps"), lambda one: str(one.steps) if one.steps else ""),
-            Column(Text("One step"), lambda one: seconds(one.one_step) if one.steps else ""),
-            Column(Text("Batch"), lambda one: str(one.batch) if one.batch else ""),
+            Column(Text("Steps"), lambda model: str(model.steps) if model.steps else ""),
+            Column(Text("One step"), lambda model: seconds(model.one_step) if model.steps else ""),
+            Column(Text("Batch"), lambda model: str(model.batch) if model.batch else ""),
         ),
-        rows=found.models,
+        rows=rehearsal.models,
     )
 
 
@@ -153,14 +166,14 @@ def _same(digests: tuple[Digest, ...]) -> Iterator[Line | Table[Digest]]:
         yield Line()
         yield Table(
             every=(
-                Column(Text("Made again"), lambda one: one.model, "name"),
-                Column(Text("Where"), lambda one: one.where, "name"),
-                Column(Text("Digest"), lambda one: one.digest[:12], "word"),
+                Column(Text("Made again"), lambda digest: digest.model, "name"),
+                Column(Text("Where"), lambda digest: digest.where, "name"),
+                Column(Text("Digest"), lambda digest: digest.digest[:12], "word"),
                 Column(
                     "",
-                    lambda one: Text("the same") if one.equal else Text("different"),
+                    lambda digest: Text("the same") if digest.equal else Text("different"),
                     "word",
-                    look=lambda one: "" if one.equal else "problem",
+                    look=lambda digest: "" if digest.equal else "problem",
                 ),
             ),
             rows=digests,
@@ -173,9 +186,9 @@ def _disturbed(faults: tuple[FaultRehearsed, ...] | None) -> Iterator[Line | Tab
     yield Line()
     yield Table(
         every=(
-            Column(Text("Fault"), lambda one: FAULTS[one.fault], "name"),
-            Column(Text("Device"), lambda one: one.device, "word"),
-            Column(Text("Sample"), lambda one: one.sample, "name"),
+            Column(Text("Fault"), lambda fault: FAULTS[fault.fault], "name"),
+            Column(Text("Device"), lambda fault: fault.device, "word"),
+            Column(Text("Sample"), lambda fault: fault.sample, "name"),
             Column(Text("Outcome"), _became, "name"),
         ),
         rows=faults,
@@ -184,27 +197,27 @@ def _disturbed(faults: tuple[FaultRehearsed, ...] | None) -> Iterator[Line | Tab
         yield Line(note, "quiet")
 
 
-def _became(one: FaultRehearsed) -> str:
-    if one.outcome == "made":
-        return Text("done anyway, on {}", one.made_on)
-    return OUTCOMES.get(one.outcome, one.outcome)
+def _became(fault: FaultRehearsed) -> str:
+    if fault.outcome == "made":
+        return Text("done anyway, on {}", fault.made_on)
+    return OUTCOMES.get(fault.outcome, fault.outcome)
 
 
-def _whole_run(found: Rehearsal) -> Iterator[Line]:
-    if found.plan is None:
+def _whole_run(rehearsal: Rehearsal) -> Iterator[Line]:
+    if rehearsal.plan is None:
         return
-    own = found.plan.combinations[found.plan.chosen]
+    own = rehearsal.plan.combinations[rehearsal.plan.chosen]
     yield Line(
         Text(
             "At this rate the whole run ({} on {}) takes {}.",
-            counted(found.plan.samples, "sample"),
-            counted(found.plan.devices, "device"),
+            counted(rehearsal.plan.samples, "sample"),
+            counted(rehearsal.plan.devices, "device"),
             duration(own.prediction.makespan),
         )
     )
-    best = found.plan.best
-    if best is not None and best != found.plan.chosen:
-        way = found.plan.combinations[best]
+    best = rehearsal.plan.best
+    if best is not None and best != rehearsal.plan.chosen:
+        way = rehearsal.plan.combinations[best]
         if way.prediction.makespan < 0.98 * own.prediction.makespan:
             yield Line(
                 Text(
@@ -222,8 +235,8 @@ def _line(finding: Mapping[str, object]) -> str:
     return Text("{}; {}", text, advice) if advice else str(text)
 
 
-def _verdict(found: Rehearsal) -> Iterator[Line]:
-    reasons = found.reasons
+def _verdict(rehearsal: Rehearsal) -> Iterator[Line]:
+    reasons = rehearsal.reasons
     if not reasons:
         yield Line(Text("All clear: ready to run."), "strong")
         return

@@ -129,7 +129,7 @@ def _class_of(configuration: Configuration, section: ModelSection) -> Any:
 
 def _loads_by_name(own: Any, section: ModelSection) -> bool:
     """True for our classes that load the weights that `model_name` names, and for a user's that is made of one."""
-    modules = {f"{one.__module__}:" for one in getattr(own, "__mro__", ())}
+    modules = {f"{base.__module__}:" for base in getattr(own, "__mro__", ())}
     return section.class_path.startswith(LOADERS) or any(module in LOADERS for module in modules)
 
 
@@ -138,7 +138,7 @@ def _asks_a_server(own: Any) -> bool:
 
     One of the user's own with an `examine` of its own may have its model anywhere: it is loaded as it is.
     """
-    said = next((one for one in getattr(own, "__mro__", ()) if "examine" in vars(one)), None)
+    said = next((base for base in getattr(own, "__mro__", ()) if "examine" in vars(base)), None)
     return said is not None and said.__module__.startswith("edit_eval.")
 
 
@@ -198,10 +198,10 @@ def _made(who: str, python: str, order: Mapping[str, Any]) -> StandInMade:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ConfigurationError(Text("{}: a stand-in cannot be made: {}", who, error)) from error
     try:
-        found: StandInMade = json.loads(done.stdout)
+        stand_in: StandInMade = json.loads(done.stdout)
     except ValueError:
         last = next((line for line in reversed(done.stderr.splitlines()) if line.strip()), "")
-        found = {"error": hide_secrets(last)[:600]}
-    if "error" in found:
-        raise ConfigurationError(Text("{}: a stand-in cannot be made: {}", who, found["error"]))
-    return found
+        stand_in = {"error": hide_secrets(last)[:600]}
+    if "error" in stand_in:
+        raise ConfigurationError(Text("{}: a stand-in cannot be made: {}", who, stand_in["error"]))
+    return stand_in

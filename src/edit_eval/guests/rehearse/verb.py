@@ -55,8 +55,8 @@ class Rehearse(Verb):
 
         if to is not None:
             refuse_target(to, force=force)
-        found = rehearse(config, minutes=minutes, layers=layers, samples=samples, faults=faults, **options)
+        rehearsal = rehearse(config, minutes=minutes, layers=layers, samples=samples, faults=faults, **options)
         if to is not None:
-            write_rehearsal(found, to, force=force)
-        answer(found.as_plain, lambda: print_rehearsal(found))
-        end_if_short(bool(found.reasons))
+            write_rehearsal(rehearsal, to, force=force)
+        answer(rehearsal.as_plain, lambda: print_rehearsal(rehearsal))
+        end_if_short(bool(rehearsal.reasons))

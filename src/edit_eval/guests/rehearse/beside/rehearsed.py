@@ -97,8 +97,8 @@ class Rehearsed:
             raise AttributeError(name)
         return getattr(self._own, name)
 
-    def _mark(self, what: str, **found: Any) -> None:
-        line = {"what": what, "model": self._values["model"], "process": os.getpid(), "host": _host_peak(), **found}
+    def _mark(self, what: str, **details: Any) -> None:
+        line = {"what": what, "model": self._values["model"], "process": os.getpid(), "host": _host_peak(), **details}
         with open(self._values["marks"], "a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
 
@@ -296,8 +296,8 @@ def digest_of(reply: Any) -> str:
 def answers_of(requests: Sequence[Any], replies: Sequence[Any]) -> dict[str, str]:
     """Returns the digest of each reply by what it is about."""
     return {
-        json.dumps([one.sample_id, one.edit_model, one.question]): digest_of(reply)
-        for one, reply in zip(requests, replies, strict=True)
+        json.dumps([request.sample_id, request.edit_model, request.question]): digest_of(reply)
+        for request, reply in zip(requests, replies, strict=True)
     }
 
 
@@ -327,14 +327,14 @@ def networks_of(model: Any) -> list[Any]:
     if torch is None:
         return []
     held = list(vars(model).values())
-    parts = [part for one in held for part in (getattr(one, "components", None) or {}).values()] if held else []
-    found = [one for one in (*held, *parts) if isinstance(one, torch.nn.Module)]
-    return list({id(one): one for one in found}.values())
+    parts = [part for value in held for part in (getattr(value, "components", None) or {}).values()] if held else []
+    modules = [value for value in (*held, *parts) if isinstance(value, torch.nn.Module)]
+    return list({id(module): module for module in modules}.values())
 
 
 def weight_bytes(networks: Sequence[Any]) -> dict[str, int]:
     """Returns the bytes of all weights by the kind of device that they lie on; each storage counts once."""
-    found: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     seen: set[tuple[str, int]] = set()
     for network in networks:
         for tensor in chain.from_iterable(map(_with_scales, chain(network.parameters(), network.buffers()))):
@@ -344,8 +344,8 @@ def weight_bytes(networks: Sequence[Any]) -> dict[str, int]:
             at = (str(tensor.device), storage.data_ptr())
             if at not in seen:
                 seen.add(at)
-                found[tensor.device.type] = found.get(tensor.device.type, 0) + storage.nbytes()
-    return found
+                sizes[tensor.device.type] = sizes.get(tensor.device.type, 0) + storage.nbytes()
+    return sizes
 
 
 def _with_scales(tensor: Any) -> Iterator[Any]:
@@ -353,11 +353,11 @@ def _with_scales(tensor: Any) -> Iterator[Any]:
     yield tensor
     waiting = [getattr(tensor, "quant_state", None), getattr(tensor, "SCB", None)]
     while waiting:
-        one = waiting.pop()
-        if hasattr(one, "untyped_storage"):
-            yield one
-        elif one is not None:
-            waiting += [getattr(one, name, None) for name in ("absmax", "code", "offset", "state2")]
+        scales = waiting.pop()
+        if hasattr(scales, "untyped_storage"):
+            yield scales
+        elif scales is not None:
+            waiting += [getattr(scales, name, None) for name in ("absmax", "code", "offset", "state2")]
 
 
 def _host_peak() -> int | None:
@@ -384,12 +384,12 @@ def allocated(cards: Sequence[str]) -> dict[str, int]:
 def wait_for(cards: Sequence[str]) -> None:
     """Waits until these GPUs have done all that they were told."""
     torch: Any = sys.modules.get("torch")
-    for one in cards if _torch_has_cards() else ():
-        torch.cuda.synchronize(one)
+    for card in cards if _torch_has_cards() else ():
+        torch.cuda.synchronize(card)
 
 
 def forget_peak(cards: Sequence[str]) -> None:
     """Begins a new stage: peaks count from here."""
     torch: Any = sys.modules.get("torch")
-    for one in cards if _torch_has_cards() else ():
-        torch.cuda.reset_peak_memory_stats(one)
+    for card in cards if _torch_has_cards() else ():
+        torch.cuda.reset_peak_memory_stats(card)

@@ -78,10 +78,10 @@ def main() -> None:
     out = os.dup(1)
     os.dup2(2, 1)
     try:
-        found: StandInMade = make(json.load(sys.stdin))
+        answer: StandInMade = make(json.load(sys.stdin))
     except Exception as error:
-        found = {"error": " ".join(f"{type(error).__name__}: {error}".split())[:600]}
-    os.write(out, json.dumps(found).encode() + b"\n")
+        answer = {"error": " ".join(f"{type(error).__name__}: {error}".split())[:600]}
+    os.write(out, json.dumps(answer).encode() + b"\n")
 
 
 class StandInMade(TypedDict, total=False):
@@ -230,8 +230,8 @@ def _without_memory(folder: Path, model: Path, part: str) -> tuple[Any, str]:
         from edit_eval.pretrained.folders import Location, parts_in
 
         index = next(n for n in ("model_index.json", "modular_model_index.json") if (model / n).is_file())
-        found = {n: [library, name] for n, library, name in parts_in(json.loads((model / index).read_text("utf-8")))}
-        part_class: Any = class_of_part(Location(str(model), "", found), part)
+        parts = {n: [library, name] for n, library, name in parts_in(json.loads((model / index).read_text("utf-8")))}
+        part_class: Any = class_of_part(Location(str(model), "", parts), part)
         with init_empty_weights():
             return part_class.from_config(config), "diffusers"
     import transformers
@@ -389,8 +389,8 @@ def _fillable(network: Any) -> Iterator[tuple[str, Any]]:
             yield name, tensor
     for module in network.modules():
         hook = getattr(module, "_hf_hook", None)
-        for one in getattr(hook, "hooks", (hook,)):
-            kept = getattr(getattr(one, "weights_map", None), "dataset", None)
+        for inner_hook in getattr(hook, "hooks", (hook,)):
+            kept = getattr(getattr(inner_hook, "weights_map", None), "dataset", None)
             held = getattr(kept, "state_dict", None)
             if isinstance(held, dict) and id(held) not in seen:
                 seen.add(id(held))
