@@ -131,7 +131,7 @@ class Desk:
         """Prints why a request was refused: most trainers' clients do not read it. Not every one of many."""
         if time.monotonic() > self._logged_at.get(door, -math.inf) + LOGGED_EVERY:
             self._logged_at[door] = time.monotonic()
-            said = "".join(one if one.isprintable() else " " for one in reason[:300])
+            said = "".join(character if character.isprintable() else " " for character in reason[:300])
             self.service.tell(Text("{}: a request was refused: {}", door, said))
 
     @contextlib.asynccontextmanager
@@ -185,17 +185,23 @@ class Desk:
         await self._until(lambda: not service.waiting or service.waiting + len(good) <= self._most_pairs, until)
         gone = asyncio.ensure_future(_disconnected(request))
         try:
-            found = await self._answers(good, gone, until)
+            answers = await self._answers(good, gone, until)
             while on_unscored == "hold" and time.monotonic() + HOLD_EVERY < until:
-                again = [n for n, one in enumerate(found) if not isinstance(one, str) and any_is_missing(one)]
+                again = [
+                    n
+                    for n, judgements in enumerate(answers)
+                    if not isinstance(judgements, str) and any_is_missing(judgements)
+                ]
                 if not again:
                     break
                 await asyncio.sleep(HOLD_EVERY)
-                for place, one in zip(again, await self._answers([good[n] for n in again], gone, until), strict=True):
-                    found[place] = one
+                for place, judgements in zip(
+                    again, await self._answers([good[n] for n in again], gone, until), strict=True
+                ):
+                    answers[place] = judgements
         finally:
             gone.cancel()
-        rest = iter(found)
+        rest = iter(answers)
         return [next(rest) if isinstance(pair, Submission) else pair for pair in pairs]
 
     async def _answers(
@@ -236,12 +242,12 @@ class Desk:
         judge = next(judge for judge in self.service.judges if judge.name == judgement.judge)
         return judge.scoring.scales[judgement.headline]
 
-    def result(self, name: str, pair: Submission | str, found: dict[str, Judgement] | str) -> JudgedPair:
+    def result(self, name: str, pair: Submission | str, judgements: dict[str, Judgement] | str) -> JudgedPair:
         """Returns one entry of the answer; `name` is the client's for the pair."""
-        if isinstance(found, str) or isinstance(pair, str):
+        if isinstance(judgements, str) or isinstance(pair, str):
             nothing = JudgedScore(
                 status=Status.SKIPPED.value,
-                reason=str(found),
+                reason=str(judgements),
                 score=None,
                 reward=None,
                 error=None,
@@ -250,7 +256,7 @@ class Desk:
             )
             judges, form = {judge.name: nothing for judge in self.service.answering}, None
         else:
-            judges = {name: self.scored(one) for name, one in found.items()}
+            judges = {name: self.scored(judgement) for name, judgement in judgements.items()}
             form = PictureEncoding.model_validate(pair.edit.form)
         first = judges[self.service.judges[0].name]
         return JudgedPair(**first.model_dump(), id=name, form=form, judges=judges)
@@ -261,17 +267,17 @@ class Desk:
         closed = [judge.name for judge in self.service.answering if judge.scoring.scale.span is not None]
         return list(dict.fromkeys([*closed, FIRST_JUDGE]))
 
-    def outcome(self, found: dict[str, Judgement] | str) -> Reward:
+    def outcome(self, judgements: dict[str, Judgement] | str) -> Reward:
         """Returns the outcome for a door: the first judge's score, from 0 to 1, and each judge's by name."""
-        if isinstance(found, str):
-            return Reward(None, found, {})
-        judges = {name: self._reward(one) for name, one in found.items()}
+        if isinstance(judgements, str):
+            return Reward(None, judgements, {})
+        judges = {name: self._reward(judgement) for name, judgement in judgements.items()}
         return judges[self.service.judges[0].name]._replace(judges=judges)
 
-    def _reward(self, one: Judgement) -> Reward:
-        reward = unit(one.score, self.scale(one))
-        reason = one.reason if reward is not None else f"{one.status.value}: {one.reason}"
-        return Reward(reward, reason, one.scores, one.score)
+    def _reward(self, judgement: Judgement) -> Reward:
+        reward = unit(judgement.score, self.scale(judgement))
+        reason = judgement.reason if reward is not None else f"{judgement.status.value}: {judgement.reason}"
+        return Reward(reward, reason, judgement.scores, judgement.score)
 
     # -- identity --
 
@@ -293,7 +299,7 @@ class Desk:
             readings=readings,
             language=language,
             digest=digest({"judges": judges, "readings": readings, "language": language}),
-            passports={name: one.document for name, one in known.items()},
+            passports={name: examination.document for name, examination in known.items()},
             edit_eval=__version__,
             ledger=str(service.ledger.directory.path),
         )
@@ -356,9 +362,9 @@ def unit(score: float | None, scale: Scale) -> float | None:
     return min(1.0, max(0.0, (score - scale.worst) / (scale.best - scale.worst)))
 
 
-def any_is_missing(found: Mapping[str, Judgement]) -> bool:
+def any_is_missing(judgements: Mapping[str, Judgement]) -> bool:
     """True if some judge has given no score."""
-    return any(one.score is None for one in found.values())
+    return any(judgement.score is None for judgement in judgements.values())
 
 
 def _all_answered(tickets: Sequence[QueuedPair]) -> asyncio.Future[None]:
@@ -436,7 +442,7 @@ def make_app(
             "status": state,
             "rewards": rewards,
             "waiting": service.waiting,
-            "replicas": [one._asdict() for one in service.replicas()],
+            "replicas": [replica._asdict() for replica in service.replicas()],
             "alarms": [str(line) for line in alarms],
         }
         return JSONResponse(body, 200 if ok else 503, headers={} if ok else {"Retry-After": str(AGAIN_AFTER)})
@@ -464,12 +470,12 @@ def make_app(
         """Judges pairs; each has its own status."""
 
         async def answered(door: str, given: Given, until: float) -> Response:
-            found = await desk.judged(request, given.pairs, until)
+            judged = await desk.judged(request, given.pairs, until)
             examined = await known()
 
             def written() -> str:
-                results = [desk.result(*three) for three in zip(given.meta, given.pairs, found, strict=True)]
-                lines = {name: one.line for name, one in examined.passports.items()}
+                results = [desk.result(*three) for three in zip(given.meta, given.pairs, judged, strict=True)]
+                lines = {name: passport.line for name, passport in examined.passports.items()}
                 return Answer(results=results, identity=examined.digest, passports=lines).model_dump_json()
 
             return Response(await asyncio.to_thread(written), media_type="application/json")
@@ -480,14 +486,14 @@ def make_app(
         return await _answering(desk, request, (), NATIVE_SECONDS, answered, refused)
 
     def open_door(path: str, here: Sequence[Door]) -> None:
-        shortest = min(one.seconds for one in here)
+        shortest = min(door.seconds for door in here)
 
         async def post(request: Request) -> Response:
             async def answered(name: str, given: Given, until: float) -> Response:
-                door = next(one for one in here if one.name == name)
+                door = next(door for door in here if door.name == name)
                 until += SHARE * (door.seconds - shortest)
                 judged = await desk.judged(request, given.pairs, until, on_unscored)
-                outcomes = [desk.outcome(one) for one in judged]
+                outcomes = [desk.outcome(judgements) for judgements in judged]
                 headers = {"X-Edit-Eval-Identity": (await known()).digest}
                 if (without := sum(outcome.reward is None for outcome in outcomes)) and not door.names_failures:
                     headers["X-Edit-Eval-Unscored"] = str(without)
@@ -544,9 +550,9 @@ async def _answering(
     outcome = "ok"
 
     def later(reason: str) -> Response:
-        found = refused(503, reason)
-        found.headers["Retry-After"] = str(AGAIN_AFTER)
-        return found
+        response = refused(503, reason)
+        response.headers["Retry-After"] = str(AGAIN_AFTER)
+        return response
 
     try:
         async with desk.opened(request, doors, until) as (door, given):

@@ -89,11 +89,11 @@ class SentPictures:
         if self._root is None:
             raise PictureError(f"{name}: a path, and the service has no --root")
         try:
-            found = (self._root / path).resolve()
-            if not found.is_relative_to(self._root):
-                raise ValueError(found)
-            if (key := f"\0{found}") not in self._seen:
-                data = read_bytes(found, MOST_BYTES)
+            file = (self._root / path).resolve()
+            if not file.is_relative_to(self._root):
+                raise ValueError(file)
+            if (key := f"\0{file}") not in self._seen:
+                data = read_bytes(file, MOST_BYTES)
                 self._from_files += len(data)
                 if self._from_files > MOST_FROM_FILES:
                     raise BadRequest(f"it names files of more than {MOST_FROM_FILES:,} bytes: send fewer pairs")
@@ -147,31 +147,31 @@ def parsed(media: str, body: bytes) -> Unchecked:
 
 
 def _unpickled(body: bytes) -> Unchecked:
-    found = read_pickle(body)
-    if not isinstance(found, dict) or not all(isinstance(key, str) for key in found):
+    request = read_pickle(body)
+    if not isinstance(request, dict) or not all(isinstance(key, str) for key in request):
         raise RefusedPickle("not a dictionary")
-    return found
+    return request
 
 
 def _parsed(body: bytes) -> Unchecked:
     try:
-        found = json.loads(body)
+        request = json.loads(body)
     except (ValueError, RecursionError) as error:
         raise BadRequest(f"not JSON ({error})"[:200]) from error
-    if not isinstance(found, dict):
+    if not isinstance(request, dict):
         raise BadRequest("not a JSON object")
-    return found
+    return request
 
 
 def _row(body: Mapping[str, Any], name: str, needed: bool = True) -> list[Any]:
-    found = body.get(name)
-    if isinstance(found, Array):
-        found = found.texts()
-    if found is None and not needed:
+    row = body.get(name)
+    if isinstance(row, Array):
+        row = row.texts()
+    if row is None and not needed:
         return []
-    if not isinstance(found, list | tuple):
+    if not isinstance(row, list | tuple):
         raise BadRequest(f"`{name}` is missing, or no list")
-    return list(found)
+    return list(row)
 
 
 def _equal(**rows: Sequence[Any]) -> int:
@@ -198,8 +198,8 @@ def submission(
         return f"{len(sources)} source pictures, and {MOST_SOURCES} is the most"
     try:
         shown = {
-            "source" if number == 0 else f"source_{number + 1}": pictures(one, f"source of pair {place}")
-            for number, one in enumerate(sources)
+            "source" if number == 0 else f"source_{number + 1}": pictures(picture, f"source of pair {place}")
+            for number, picture in enumerate(sources)
         }
         return Submission(shown, instruction.strip(), pictures(edit, f"edit of pair {place}"), door=door)
     except PictureError as error:
@@ -217,14 +217,14 @@ def _from_meta(meta: Any, keys: Sequence[str]) -> Any:
     return next((meta[key] for key in keys if meta.get(key) is not None), None)
 
 
-def _flow_grpo(found: Mapping[str, Any], pictures: SentPictures) -> Given:
-    images = _row(found, "images")
-    metas = _row(found, "meta_datas", needed=False) or [{}] * len(images)
-    prompts = _row(found, "prompts", needed=False) or [_from_meta(meta, INSTRUCTIONS) for meta in metas]
-    sources = _row(found, "ref_images", needed=False) or [_from_meta(meta, SOURCES) for meta in metas]
+def _flow_grpo(body: Mapping[str, Any], pictures: SentPictures) -> Given:
+    images = _row(body, "images")
+    metas = _row(body, "meta_datas", needed=False) or [{}] * len(images)
+    prompts = _row(body, "prompts", needed=False) or [_from_meta(meta, INSTRUCTIONS) for meta in metas]
+    sources = _row(body, "ref_images", needed=False) or [_from_meta(meta, SOURCES) for meta in metas]
     count = _equal(images=images, prompts=prompts, meta_datas=metas, sources=sources)
     pairs = [submission(pictures, sources[n], prompts[n], images[n], n, door="flow_grpo") for n in range(count)]
-    return Given(pairs, meta=["geneval"] if "only_strict" in found else [])
+    return Given(pairs, meta=["geneval"] if "only_strict" in body else [])
 
 
 def _flow_grpo_answer(given: Given, outcomes: Sequence[Reward]) -> Any:
@@ -240,8 +240,8 @@ def _flow_grpo_answer(given: Given, outcomes: Sequence[Reward]) -> Any:
     }
 
 
-def _edit_r1(found: Mapping[str, Any], pictures: SentPictures) -> Given:
-    rows = {name: _row(found, name) for name in ("images", "ref_images", "prompts", "metadatas")}
+def _edit_r1(body: Mapping[str, Any], pictures: SentPictures) -> Given:
+    rows = {name: _row(body, name) for name in ("images", "ref_images", "prompts", "metadatas")}
     count = _equal(**rows)
     made: list[Submission | str] = []
     for n in range(count):
@@ -256,8 +256,8 @@ def _edit_r1(found: Mapping[str, Any], pictures: SentPictures) -> Given:
     return Given(made)
 
 
-def _editscore(found: Mapping[str, Any], pictures: SentPictures) -> Given:
-    inputs, outputs, metas = (_row(found, name) for name in ("input_images", "output_image", "meta_datas"))
+def _editscore(body: Mapping[str, Any], pictures: SentPictures) -> Given:
+    inputs, outputs, metas = (_row(body, name) for name in ("input_images", "output_image", "meta_datas"))
     count = _equal(input_images=inputs, output_image=outputs, meta_datas=metas)
     words = [_from_meta(meta, INSTRUCTIONS) for meta in metas]
     pairs = [submission(pictures, inputs[n], words[n], outputs[n], n, door="editscore") for n in range(count)]
@@ -272,7 +272,7 @@ def _echo(meta: Any) -> Any:
     if isinstance(meta, str):
         return meta
     plain = str | int | float | None
-    return {key: one for key, one in meta.items() if isinstance(one, plain)} if isinstance(meta, dict) else ""
+    return {key: value for key, value in meta.items() if isinstance(value, plain)} if isinstance(meta, dict) else ""
 
 
 def _editscore_answer(given: Given, outcomes: Sequence[Reward]) -> Any:
@@ -284,9 +284,9 @@ def _editscore_answer(given: Given, outcomes: Sequence[Reward]) -> Any:
     }
 
 
-def _verl_omni(found: Mapping[str, Any], pictures: SentPictures) -> Given:
+def _verl_omni(body: Mapping[str, Any], pictures: SentPictures) -> Given:
     """Reads a request of a client that sends one text and no source: the text is JSON that has both."""
-    images, prompts = _row(found, "images"), _row(found, "prompts")
+    images, prompts = _row(body, "images"), _row(body, "prompts")
     count = _equal(images=images, prompts=prompts)
     pairs: list[Submission | str] = []
     for n in range(count):
@@ -298,18 +298,18 @@ def _verl_omni(found: Mapping[str, Any], pictures: SentPictures) -> Given:
     return Given(pairs)
 
 
-def _unirl(found: Mapping[str, Any], pictures: SentPictures) -> Given:
+def _unirl(body: Mapping[str, Any], pictures: SentPictures) -> Given:
     pairs: list[Submission | str] = []
     names: list[list[str]] = []
-    for place, one in enumerate(_row(found, "requests")):
-        turns = one.get("history") if isinstance(one, dict) else None
+    for place, request in enumerate(_row(body, "requests")):
+        turns = request.get("history") if isinstance(request, dict) else None
         if not isinstance(turns, list) or len(turns) != 2 or not all(isinstance(turn, dict) for turn in turns):
             pairs.append("its history is not the two turns of an edit: source, then edit")
         else:
             text = turns[1].get("text") or turns[0].get("text")
             source, edit = (turn.get("image_b64") for turn in turns)
             pairs.append(submission(pictures, source, text, edit, place, door="unirl"))
-        wanted = one.get("required_rewards") if isinstance(one, dict) else None
+        wanted = request.get("required_rewards") if isinstance(request, dict) else None
         names.append([str(name) for name in wanted] if isinstance(wanted, list) and wanted else [FIRST_JUDGE])
     return Given(pairs, names=names)
 
@@ -317,18 +317,18 @@ def _unirl(found: Mapping[str, Any], pictures: SentPictures) -> Given:
 def _unirl_answer(given: Given, outcomes: Sequence[Reward]) -> Any:
     results: list[JsonObject] = []
     errors: list[dict[str, str]] = []
-    for names, one in zip(given.names, outcomes, strict=True):
-        wanted = {name: one.named(name) for name in names}
+    for names, outcome in zip(given.names, outcomes, strict=True):
+        wanted = {name: outcome.named(name) for name in names}
         results.append({name: {"score": it.reward} for name, it in wanted.items() if it.reward is not None})
         errors.append({name: it.reason or "no score" for name, it in wanted.items() if it.reward is None})
     return {"results": results, "errors": errors}
 
 
-def _flow_factory(found: Mapping[str, Any], pictures: SentPictures) -> Given:
-    prompts, images = _row(found, "prompt"), _row(found, "image")
-    if found.get("condition_images") is None:
+def _flow_factory(body: Mapping[str, Any], pictures: SentPictures) -> Given:
+    prompts, images = _row(body, "prompt"), _row(body, "image")
+    if body.get("condition_images") is None:
         raise BadRequest("no source pictures: put `condition_images` into `required_fields` of the reward's class")
-    sources = _row(found, "condition_images")
+    sources = _row(body, "condition_images")
     count = _equal(prompt=prompts, image=images, condition_images=sources)
     return Given(
         [submission(pictures, sources[n], prompts[n], images[n], n, door="flow_factory") for n in range(count)]
@@ -360,12 +360,12 @@ def opened(names: Sequence[str]) -> list[Door]:
     return [door for door in DOORS.values() if door.name in names]
 
 
-def door_of(doors: Sequence[Door], found: Mapping[str, Any]) -> Door:
+def door_of(doors: Sequence[Door], body: Mapping[str, Any]) -> Door:
     """Returns the door at a path that a body is for. Raises `BadRequest`."""
     for door in doors:
-        if len(doors) == 1 or door.knows(found):
+        if len(doors) == 1 or door.knows(body):
             return door
-    raise BadRequest(f"for none of the open doors ({', '.join(door.name for door in doors)}): {sorted(found)}"[:200])
+    raise BadRequest(f"for none of the open doors ({', '.join(door.name for door in doors)}): {sorted(body)}"[:200])
 
 
 def with_group_means(pairs: Sequence[Submission | str], outcomes: Sequence[Reward]) -> tuple[list[Reward], int]:
@@ -375,13 +375,13 @@ def with_group_means(pairs: Sequence[Submission | str], outcomes: Sequence[Rewar
     stays unscored.
     """
     groups: dict[tuple[str, str], list[float]] = {}
-    for pair, one in zip(pairs, outcomes, strict=True):
-        if isinstance(pair, Submission) and one.reward is not None:
-            groups.setdefault((pair.shares, pair.instruction), []).append(one.reward)
+    for pair, outcome in zip(pairs, outcomes, strict=True):
+        if isinstance(pair, Submission) and outcome.reward is not None:
+            groups.setdefault((pair.shares, pair.instruction), []).append(outcome.reward)
     made, filled = [], 0
-    for pair, one in zip(pairs, outcomes, strict=True):
+    for pair, outcome in zip(pairs, outcomes, strict=True):
         siblings = groups.get((pair.shares, pair.instruction)) if isinstance(pair, Submission) else None
-        if one.reward is None and siblings:
-            one, filled = one._replace(reward=math.fsum(siblings) / len(siblings)), filled + 1
-        made.append(one)
+        if outcome.reward is None and siblings:
+            outcome, filled = outcome._replace(reward=math.fsum(siblings) / len(siblings)), filled + 1
+        made.append(outcome)
     return made, filled

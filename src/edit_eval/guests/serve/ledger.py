@@ -176,9 +176,9 @@ class Ledger:
         sample_id = given if given not in self._ids else f"{given} ({index})"
         self._ids.add(sample_id)
         new = not all(picture.digest in self._laid for picture in pair.pictures.values())
-        pictures = {name: self._lay("source", name, one) for name, one in pair.pictures.items()}
+        pictures = {name: self._lay("source", name, picture) for name, picture in pair.pictures.items()}
         here = self.directory.path.absolute()
-        said = {name: one for name, one in (("door", pair.door), (CONTROL_OF, pair.of)) if one}
+        said = {name: value for name, value in (("door", pair.door), (CONTROL_OF, pair.of)) if value}
         sample = Sample(
             id=sample_id,
             index=index,
@@ -190,11 +190,14 @@ class Ledger:
             instruction=pair.instruction,
             facts={**pair.facts, **said, "form": pair.edit.form},
             language=self.matrix.experiment.language,
-            tags=(*([f"{CONTROL}{pair.canary}"] if pair.canary else []), *(f"{UNASKED}{one}" for one in pair.unasked)),
+            tags=(
+                *([f"{CONTROL}{pair.canary}"] if pair.canary else []),
+                *(f"{UNASKED}{judge}" for judge in pair.unasked),
+            ),
         )
         if wrong := next(filter(None, (fault(judge.protocol, sample) for judge in self._judges)), ""):
             sample = replace(sample, fault=wrong)
-        pictures_of = {name: asdict(one) for name, one in sample.pictures.items()}
+        pictures_of = {name: asdict(picture) for name, picture in sample.pictures.items()}
         plain = {name: getattr(sample, name) for name in Sample.__dataclass_fields__}  # `asdict` would copy deeply
         self.directory.append("samples", {**plain, "pictures": pictures_of})
         if new:

@@ -48,7 +48,7 @@ def read_native(body: bytes, root: Path | None) -> Given:
         first = error.errors(include_url=False, include_input=False)[0]
         raise BadRequest(": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))) from error
     pictures = SentPictures(root)
-    return Given([_pair(pictures, one, place) for place, one in enumerate(asked)], meta=[one.id for one in asked])
+    return Given([_pair(pictures, pair, place) for place, pair in enumerate(asked)], meta=[pair.id for pair in asked])
 
 
 def _pair(pictures: SentPictures, asked: PairRequest, place: int) -> Submission | str:

@@ -65,10 +65,10 @@ class Openers:
 
     def start(self) -> None:
         """Starts all of them before the first request, which would wait for their imports."""
-        for one in [self._free.get() for _ in range(self._count)]:
+        for opener in [self._free.get() for _ in range(self._count)]:
             with contextlib.suppress(NoOpener):  # it is tried again when it is needed
-                one = one or self._start()
-            self._free.put(one)
+                opener = opener or self._start()
+            self._free.put(opener)
 
     def read(
         self, body: bytearray, doors: Sequence[Door], root: Path | None, until: float
@@ -102,11 +102,11 @@ class Openers:
         """Ends all openers; what they were opening is `NoOpener`."""
         with self._changing:
             self._closed = True
-            for one in self._all:
-                one.kill()
+            for opener in self._all:
+                opener.kill()
         self._threads.shutdown()
-        for one in self._all:
-            one.end()
+        for opener in self._all:
+            opener.end()
 
     def _ask(self, order: Order, body: bytearray, until: float) -> tuple[Opened, list[bytes]]:
         """Asks an opener, which is replaced if it does not answer.
@@ -196,7 +196,7 @@ class _Opener:
         if opened is None:
             raise EOFError
         data = [self._file.read(size) for _, size in opened.pictures]
-        if [len(one) for one in data] != [size for _, size in opened.pictures]:
+        if [len(picture) for picture in data] != [size for _, size in opened.pictures]:
             raise EOFError
         body.clear()
         return opened, data
@@ -212,9 +212,9 @@ class _Opener:
         except subprocess.TimeoutExpired:
             self.process.kill()
             over = self.process.wait()
-        for one in (self._file, self._socket):
+        for stream in (self._file, self._socket):
             with contextlib.suppress(OSError):
-                one.close()
+                stream.close()
         if over == -signal.SIGXCPU:
             return TOO_LONG
         return signal.Signals(-over).name if over < 0 else f"exit code {over}"

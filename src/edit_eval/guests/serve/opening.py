@@ -141,9 +141,9 @@ def _read(order: Order, body: bytes) -> tuple[bytes, list[bytes]]:
     root = Path(order.root) if order.root else None
     if order.doors:
         here = [DOORS[name] for name in order.doors]
-        found = parsed(here[0].media, body)
-        door = door_of(here, found)
-        name, given = door.name, door.read(found, SentPictures(root))
+        request = parsed(here[0].media, body)
+        door = door_of(here, request)
+        name, given = door.name, door.read(request, SentPictures(root))
     else:
         name, given = NATIVE, read_native(body, root)
     if len(given.pairs) > MOST_PAIRS:
@@ -162,7 +162,7 @@ def _bare(pair: Submission | str, parts: dict[str, bytes]) -> Submission | str:
     if isinstance(pair, str):
         return _shown(pair)
     bare = pair._replace(
-        pictures={name: replace(one, data=b"") for name, one in pair.pictures.items()},
+        pictures={name: replace(picture, data=b"") for name, picture in pair.pictures.items()},
         edit=replace(pair.edit, data=b""),
     )
     try:
@@ -170,7 +170,7 @@ def _bare(pair: Submission | str, parts: dict[str, bytes]) -> Submission | str:
             return f"its texts and facts have more than {LONGEST_PAIR:,} bytes"
     except Exception:  # half of a surrogate pair, a number of a thousand digits, lists within lists without end
         return "its texts or facts hold what cannot be kept: half a character, or too large a number"
-    parts.update({one.digest: one.data for one in (*pair.pictures.values(), pair.edit)})
+    parts.update({picture.digest: picture.data for picture in (*pair.pictures.values(), pair.edit)})
     return bare
 
 

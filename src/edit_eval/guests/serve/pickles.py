@@ -106,7 +106,7 @@ class RawPicture(_Inert):
             raise PictureError(f"{name}: a picture without pixels")
         mode, size, data = state[1], state[2], state[4]
         bands = {"RGB": 3, "RGBA": 4, "L": 1}.get(mode) if isinstance(mode, str) else None
-        shape = isinstance(size, tuple | list) and len(size) == 2 and all(isinstance(one, int) for one in size)
+        shape = isinstance(size, tuple | list) and len(size) == 2 and all(isinstance(side, int) for side in size)
         if bands is None or not shape or not isinstance(data, bytes):
             called = mode[:20] if isinstance(mode, str) else "?"  # nested lists could expand without end
             raise PictureError(f"{name}: a picture of mode {called}, and RGB, RGBA and L are taken")

@@ -98,11 +98,11 @@ def score(
     Raises `ConfigurationError` for a file that cannot be read, or if several judges are named, and whatever `evaluate`
     raises. An edit without a score is not an error: its `status` says why.
     """
-    found = score_pair(source, instruction, edit, judge=judge, category=category, **options)
-    if len(found) > 1:
-        names = [one.judge for one in found]
+    scores = score_pair(source, instruction, edit, judge=judge, category=category, **options)
+    if len(scores) > 1:
+        names = [scored.judge for scored in scores]
         raise ConfigurationError(Text("{} has several judges ({}); name one with `only`", judge, names))
-    return found[0]
+    return scores[0]
 
 
 def score_pair(
@@ -252,12 +252,12 @@ def judges_of(written: str, devices: str) -> tuple[JsonObject, JsonObject]:
     """
     if not written.lower().endswith((".yaml", ".yml")) and written not in shipped():
         try:
-            found = look_at_judge(written)
+            draft = look_at_judge(written)
         except ConfigurationError as error:
             if meant := did_you_mean(written, shipped()):
                 error.add_note(Text("--judge takes a configuration, too{}", meant))
             raise
-        return {found.name: on_devices(found.section, devices) if found.wants_device else found.section}, {}
+        return {draft.name: on_devices(draft.section, devices) if draft.wants_device else draft.section}, {}
     configuration = load_configuration(
         written, data_may_be_missing=True, devices=None if devices == "auto" else devices
     )

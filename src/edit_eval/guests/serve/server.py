@@ -99,8 +99,8 @@ def serve(
             second=second,
             share=share,
         )
-        for name, one in service.examined().items():
-            known = one.document
+        for name, examination in service.examined().items():
+            known = examination.document
             if examined and known.ended != "passed":
                 raise ConfigurationError(
                     Text("judge {}: {}; `edit-eval audit` examines it, or leave out --examined", name, known.line)

@@ -98,23 +98,23 @@ class Pending:
 
     def take(self, size: int, is_wanted: Callable[[int], bool]) -> list[int]:
         """Takes at most `size` cells of one question: from the oldest group, then from others with that question."""
-        found: list[int] = []
+        cells: list[int] = []
         question = ""
         for key in list(self._groups):
-            if found and key[0] != question:
+            if cells and key[0] != question:
                 continue
             group = self._groups[key]
-            while group and len(found) < size:
+            while group and len(cells) < size:
                 cell = group.popleft()
                 self.count -= 1
                 if is_wanted(cell):
-                    found.append(cell)
+                    cells.append(cell)
                     question = key[0]
             if not group:
                 del self._groups[key]
-            if len(found) == size:
+            if len(cells) == size:
                 break
-        return found
+        return cells
 
 
 class _Audience(Spectator):
@@ -325,10 +325,10 @@ class Service:
 
             def wanted() -> str:
                 """Closes the service on a signal; tells the engine only when the grace time is over."""
-                found = interruption()
-                if found:
+                ending = interruption()
+                if ending:
                     self.close()
-                return "now" if found == "now" else ""
+                return "now" if ending == "now" else ""
 
             engine = Engine(
                 self._driver,
@@ -415,8 +415,8 @@ class Service:
         except OSError:
             return False
         finally:
-            for one in spare:
-                os.close(one)
+            for descriptor in spare:
+                os.close(descriptor)
 
     def _note_readiness(self) -> None:
         if self._policy is not None and not self.ready.is_set():
@@ -455,7 +455,7 @@ class Service:
             for cell in matrix.cells.cells_of(judgement):
                 judge, question = matrix.judge_of(cell).name, matrix.address(cell)[5]
                 if before := matrix.cells.before(cell):
-                    after = [settled(matrix, one) for one in before.values()]
+                    after = [settled(matrix, earlier) for earlier in before.values()]
                     self.work.add(f"judge:{judge}", [cell], after=after)
                     added = True
                 else:
@@ -473,10 +473,10 @@ class Service:
         """Makes tasks of a judge's waiting cells, as many as its devices can take."""
         pending, key = self._pending[judge], f"judge:{judge}"
         assert self._policy is not None
-        loaded = [one for one in self._policy.of(key) if one.state is ReplicaState.LOADED]
+        loaded = [replica for replica in self._policy.of(key) if replica.state is ReplicaState.LOADED]
         if not pending.count or not loaded:
             return False
-        hands = sum(one.capacity for one in loaded)
+        hands = sum(replica.capacity for replica in loaded)
         size = self.configuration.judges[judge].placement.batch_size
         made = False
         while pending.count:
@@ -505,15 +505,15 @@ class Service:
         if ticket is None:
             return
         ticket.judgements[judgement.judge] = judgement
-        found = {name: one for name, one in ticket.judgements.items() if name != self._second}
-        if sample in self._open and len(found) == len(self.judges) - bool(self._second):
+        answers = {name: answer for name, answer in ticket.judgements.items() if name != self._second}
+        if sample in self._open and len(answers) == len(self.judges) - bool(self._second):
             self._late[sample] = self._open.pop(sample)
             self._see(ticket)
             if not ticket.pair.canary:
                 self.latest.append((time.time(), time.monotonic() - ticket.came))
-                self.shown.append((ticket.pair, found[self.judges[0].name]))
+                self.shown.append((ticket.pair, answers[self.judges[0].name]))
             with contextlib.suppress(Exception):  # the client has disconnected
-                ticket.answer.set_result(found)
+                ticket.answer.set_result(answers)
         if len(ticket.judgements) == len(self.judges):
             self._forget(ticket)
             if self._second and self._second not in ticket.pair.unasked:

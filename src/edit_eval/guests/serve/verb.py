@@ -74,11 +74,11 @@ class ScoreVerb(Verb):
             **added("score"),
         }
         if len(what) == 3:
-            found = score_pair(*what, category=category, **how)
+            scores = score_pair(*what, category=category, **how)
         else:
-            found = score_table(what[0], edits=edits, **how)
-        answer(lambda: [one.as_plain() for one in found], lambda: _show(found))
-        end_if_short(any(one.score is None for one in found))
+            scores = score_table(what[0], edits=edits, **how)
+        answer(lambda: [scored.as_plain() for scored in scores], lambda: _show(scores))
+        end_if_short(any(scored.score is None for scored in scores))
 
 
 class ServeVerb(Verb):
@@ -169,20 +169,28 @@ class ServeVerb(Verb):
         )
 
 
-def _show(found: list[Scored]) -> None:
+def _show(scores: list[Scored]) -> None:
     """Prints a line per edit, then each judge's passport line."""
     from edit_eval.reporting.terminal_text import one_line
 
-    for one in found:
-        if one.score is None:
-            line = Text("{}: {} gives no score: {} ({})", one.id, one.judge, one.status.words, one.reason)
-        elif one.error is None:
-            line = Text("{}: {:.3f} ({})", one.id, one.score, one.judge)
+    for scored in scores:
+        if scored.score is None:
+            line = Text("{}: {} gives no score: {} ({})", scored.id, scored.judge, scored.status.words, scored.reason)
+        elif scored.error is None:
+            line = Text("{}: {:.3f} ({})", scored.id, scored.score, scored.judge)
         else:
-            line = Text("{}: {:.3f} ± {:.3f} ({}, {} readings)", one.id, one.score, one.error, one.judge, one.readings)
+            line = Text(
+                "{}: {:.3f} ± {:.3f} ({}, {} readings)",
+                scored.id,
+                scored.score,
+                scored.error,
+                scored.judge,
+                scored.readings,
+            )
         print(one_line(line))
-    for one in {one.judge: one for one in found}.values():
-        scale, line = one.scale, Text("judge {}: {}", one.judge, one.passport or Text("measures, and is not examined"))
+    for scored in {scored.judge: scored for scored in scores}.values():
+        passport = scored.passport or Text("measures, and is not examined")
+        scale, line = scored.scale, Text("judge {}: {}", scored.judge, passport)
         if scale.lowest is not None and scale.highest is not None:
             line = Text("{}; from {:g} to {:g}", line, scale.lowest, scale.highest)
         print(one_line(line))

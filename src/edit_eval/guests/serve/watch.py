@@ -117,12 +117,12 @@ class Window:
 
     def by_source(self) -> dict[str, float]:
         """Returns the share of near-copies for each source."""
-        return _means((one.source, one.copied) for one in self.seen if one.copied is not None)
+        return _means((pair.source, pair.copied) for pair in self.seen if pair.copied is not None)
 
     @property
     def share(self) -> float:
         """Share of near-copies among the pairs checked."""
-        looked_at = [one.copied for one in self.seen if one.copied is not None]
+        looked_at = [pair.copied for pair in self.seen if pair.copied is not None]
         return fmean(looked_at) if looked_at else 0.0
 
     def of_canaries(self) -> dict[str, float]:
@@ -133,10 +133,10 @@ class Window:
 
 def _means(of: Iterable[tuple[str, float]]) -> dict[str, float]:
     """Returns the mean for each source."""
-    found: dict[str, list[float]] = defaultdict(list)
+    by_source: dict[str, list[float]] = defaultdict(list)
     for source, value in of:
-        found[source].append(value)
-    return {source: fmean(values) for source, values in found.items()}
+        by_source[source].append(value)
+    return {source: fmean(values) for source, values in by_source.items()}
 
 
 def has_risen(before: Iterable[float], now: Iterable[float]) -> bool:
@@ -181,13 +181,15 @@ def not_to_edit_pays(now: Window) -> bool:
     return bool(binomtest(sum(now.pays), len(now.pays), alternative="greater").pvalue < LEVEL)
 
 
-def right_above_copy(found: Mapping[CanaryName, float]) -> tuple[float, int]:
+def right_above_copy(rewards: Mapping[CanaryName, float]) -> tuple[float, int]:
     """Counts the drawn scenes in which the right edit has the better reward, a tie being half; and those with both.
 
     A judge that is right in nine scenes of ten gets at most five of ten right once in six hundred times.
     """
     both = [
-        (found[RIGHT, scene], found[COPY, scene]) for kind, scene in found if kind == RIGHT and (COPY, scene) in found
+        (rewards[RIGHT, scene], rewards[COPY, scene])
+        for kind, scene in rewards
+        if kind == RIGHT and (COPY, scene) in rewards
     ]
     return sum(0.5 * (right == copy) + (right > copy) for right, copy in both), len(both)
 
@@ -218,7 +220,7 @@ def drawn_scenes(language: str) -> tuple[Submission, ...]:
     """Returns drawn scenes, each with its right edit and unchanged. Raises `EditEvalError` if they cannot be saved."""
     ladder, painter = named("benchmark", "ladder"), named("edit_model", "scene_rungs")
     drawn = painter(painter.Parameters())
-    found = []
+    scenes = []
     for sample in ladder(ladder.Parameters(language=language, scenes=SCENES, size=SCENE_SIDE)).samples():
         if sample.tags[0] not in (RIGHT, COPY) or "brief" in sample.cluster:
             continue
@@ -229,8 +231,10 @@ def drawn_scenes(language: str) -> tuple[Submission, ...]:
         edit.save(data, "PNG")
         source = sent(files["source"], sample.id)
         canary = sent(data.getvalue(), sample.id)
-        found.append(Submission({"source": source}, sample.instruction, canary, sample.category, canary=sample.tags[0]))
-    return tuple(found)
+        scenes.append(
+            Submission({"source": source}, sample.instruction, canary, sample.category, canary=sample.tags[0])
+        )
+    return tuple(scenes)
 
 
 class Watch:
@@ -283,9 +287,9 @@ class Watch:
         self._thread.join(10)
 
     def _run(self) -> None:
-        while (one := self._queue.get()) is not None:
+        while (answer := self._queue.get()) is not None:
             try:
-                self._see(*one)
+                self._see(*answer)
             except Exception as error:  # a watch that fails must not be silent, nor end the service
                 self._alarm(Text("the watch failed: {}: {}", type(error).__name__, error))
 
@@ -347,7 +351,7 @@ class Watch:
         self._hatched.clear()
         self._looked_at.clear()
         if self.scenes.done() and not self._scenes_kept:
-            self._kept += [one._replace(again=True) for one in self.scenes.result()]
+            self._kept += [scene._replace(again=True) for scene in self.scenes.result()]
             self._scenes_kept = True
         self._submit(self._kept)  # before the tests, which may take seconds at first
         if len(self._baseline) < BASELINE:
@@ -359,19 +363,19 @@ class Watch:
 
     def _draw(self) -> None:
         """Draws the scenes, which takes seconds, in a thread of its own, so that pairs are handled meanwhile."""
-        found: tuple[Submission, ...] = ()
+        scenes: tuple[Submission, ...] = ()
         try:
-            found = drawn_scenes(self._language)
+            scenes = drawn_scenes(self._language)
         except EditEvalError as error:
             self._tell(Text("note: no drawn scenes among the canaries: {}", error))
         finally:
-            self.scenes.set_result(found)
+            self.scenes.set_result(scenes)
 
     def _look(self, now: Window) -> None:
         if copies_have_risen(self._baseline, now):
             was = fmean(window.share for window in self._baseline)
-            copies = [one.reward for one in now.seen if one.copied and one.reward is not None]
-            rest = [one.reward for one in now.seen if one.copied is False and one.reward is not None]
+            copies = [pair.reward for pair in now.seen if pair.copied and pair.reward is not None]
+            rest = [pair.reward for pair in now.seen if pair.copied is False and pair.reward is not None]
             line = Text("the policy copies its sources: {:.0%} of its edits, {:.0%} at first", now.share, was)
             if copies and rest:
                 line = Text("{}; copies have the reward {:.2f}, the others {:.2f}", line, fmean(copies), fmean(rest))
