@@ -71,12 +71,12 @@ class Following:
 
     def _begin(self) -> None:
         """Reads the whole run; meanwhile pages show what was read before."""
-        found, self._complete = None, None
+        table, self._complete = None, None
         self._read_at, self._changed = time.monotonic(), False
         try:
             self._described = self._descriptions()
             self.directory = RunDirectory.existing(self.path)
-            found = LiveTable(self.directory, Run.opened(self.directory).experiment)
+            table = LiveTable(self.directory, Run.opened(self.directory).experiment)
             self.fault = ""
         except EditEvalError as error:
             self.fault = str(error)
@@ -84,7 +84,7 @@ class Following:
             self.fault = Text("{} cannot be read ({})", error.filename or self.path, error.strerror or error)
         except Exception as error:  # records may come from anywhere, and hold anything
             self.fault = Text("{} is damaged ({}: {})", self.path, type(error).__name__, error)
-        self.table = found
+        self.table = table
 
     def _descriptions(self) -> tuple[str, ...]:
         """Returns the identity of the experiment: its files of configurations and sample lists."""
@@ -99,13 +99,13 @@ class Following:
                 return Changes(anew=True)
             if self.table is None or not self.table.has_more:
                 return Changes()
-            found = self.table.read_on()
+            changed = self.table.read_on()
         except (OSError, EditEvalError):  # moved or removed
             self._begin()
             return Changes(anew=True)
-        self._changed = self._changed or bool(found)
+        self._changed = self._changed or bool(changed)
         self._complete = None
-        return Changes(found)
+        return Changes(changed)
 
     def _grows(self) -> bool:
         """True for a service's run, whose samples grow all the time: it is read again now and then."""

@@ -114,7 +114,7 @@ def comparison_page(compared: Sequence[WatchedRun]) -> str:
         with watched.lock:
             runs.append(watched.following.run())
             _ = runs[-1].results
-    one, of_run = together(runs)
+    results, of_run = together(runs)
     language = runs[0].language
     served = Served(
         _OfSeveral(compared[0].pictures, {name: compared[place].pictures for name, place in of_run.items()}),
@@ -122,21 +122,22 @@ def comparison_page(compared: Sequence[WatchedRun]) -> str:
         script=own("compared.js"),
         data={"runs": [{"name": watched.path.name, "address": watched.base} for watched in compared]},
     )
-    found = compare_runs(runs)
-    shown = {sample.id for sample in one.samples}
+    comparison = compare_runs(runs)
+    shown = {sample.id for sample in results.samples}
     pairs = tuple(  # two models of one run may differ most on a sample missing in the other runs
-        replace(pair, largest=[sample for sample in pair.largest if sample.sample_id in shown]) for pair in found.pairs
+        replace(pair, largest=[sample for sample in pair.largest if sample.sample_id in shown])
+        for pair in comparison.pairs
     )
-    verdict = found.verdict and msgspec.structs.replace(
-        found.verdict,
+    verdict = comparison.verdict and msgspec.structs.replace(
+        comparison.verdict,
         opinions=tuple(
             msgspec.structs.replace(opinion, dots=tuple(dot for dot in opinion.dots if dot.sample in shown))
-            for opinion in found.verdict.opinions
+            for opinion in comparison.verdict.opinions
         ),
     )
-    comparison = replace(found, pairs=pairs, verdict=verdict).document()
-    summary = msgspec.structs.replace(summary_of(one), comparison=comparison, verdict=verdict)
-    return served_page(one, summary, served, language=language)
+    document = replace(comparison, pairs=pairs, verdict=verdict).document()
+    summary = msgspec.structs.replace(summary_of(results), comparison=document, verdict=verdict)
+    return served_page(results, summary, served, language=language)
 
 
 @dataclass(frozen=True)
@@ -163,7 +164,7 @@ def plain_page(
     served: bool = True,
 ) -> str:
     """Returns a page that `scripts` fill from `data`. Not `served`: for opening from disk."""
-    titles = both(lambda one: f"{said(title, one)} · edit-eval")
+    titles = both(lambda language: f"{said(title, language)} · edit-eval")
     style = stylesheet("page.css", "gallery.css", more=f"{own('live.css')}\n{own('plain.css')}")
     program = closed("elements.js", more="\n".join(map(own, scripts)))
     early = asset("early.js")
@@ -242,14 +243,14 @@ def _drawn(following: Following, count: int) -> list[SidedPair]:
     draw.planned(line for line in before if line.ticket not in votes.tickets)
     others: list[AskedPair | VoteLine] = [*votes.lines, *before]
     first = {item_of(line) for line in others}
-    found: dict[Any, SidedPair] = {}
-    while len(found) < count:
+    pairs: dict[Any, SidedPair] = {}
+    while len(pairs) < count:
         # Pairs seen by others are repeated only as shared ones, until nothing else is left.
-        pair = draw.next(found.keys(), others, avoid=first) or draw.next(found.keys(), ())
+        pair = draw.next(pairs.keys(), others, avoid=first) or draw.next(pairs.keys(), ())
         if pair is None:
             break
-        found[pair.item] = pair
-    return list(found.values())
+        pairs[pair.item] = pair
+    return list(pairs.values())
 
 
 class _Shown:

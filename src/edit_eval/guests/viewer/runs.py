@@ -88,10 +88,10 @@ class Watched:
             yield "retry: 2000\n\n"
             while True:
                 waiting = self._news
-                found, seen = await asyncio.to_thread(self.news, seen)
-                for message in found:
+                messages, seen = await asyncio.to_thread(self.news, seen)
+                for message in messages:
                     yield message
-                if not found:
+                if not messages:
                     yield ": here\n\n"
                 try:
                     await asyncio.wait_for(waiting.wait(), HEARTBEAT)
@@ -179,18 +179,18 @@ class WatchedRun(Watched):
         seen, seen_state = seen if isinstance(seen, tuple) else (seen, -1)
         with self.lock:
             boot, _, number = str(seen).partition(".")
-            found: list[str | bytes] = []
+            messages: list[str | bytes] = []
             if boot == self.boot and number.isdecimal():
-                ids = [one for one, changed in self._changed.items() if changed > int(number)]
+                ids = [sample_id for sample_id, changed in self._changed.items() if changed > int(number)]
             else:
-                found.append(event("experiment", {"experiment": self.experiment}))
+                messages.append(event("experiment", {"experiment": self.experiment}))
                 table = self.following.table
                 ids = list(table.sample_ids) if table and not table.experiment.grows else []
             if ids:
-                found.append(self._samples(tuple(ids)))
+                messages.append(self._samples(tuple(ids)))
             if seen_state != self._state_number:
-                found.append(event("state", {**self._state_sent, "seen": self.seen}))
-            return found, (self.seen, self._state_number)
+                messages.append(event("state", {**self._state_sent, "seen": self.seen}))
+            return messages, (self.seen, self._state_number)
 
     def _samples(self, ids: tuple[str, ...]) -> bytes:
         """Returns the message about these samples, shared by pages that get the same one."""
@@ -252,14 +252,14 @@ def is_run(folder: Path) -> bool:
 
 def find_runs(places: Sequence[Path]) -> list[Path]:
     """Returns the runs among these places or below them, without following links."""
-    found: dict[Path, None] = {}
+    runs: dict[Path, None] = {}
     for place in places:
         place = Path(os.path.abspath(place))
         for run in [place] if is_run(place) else _below(place, DEPTH):
-            found.setdefault(run)
-            if len(found) >= MOST_RUNS:
-                return list(found)
-    return list(found)
+            runs.setdefault(run)
+            if len(runs) >= MOST_RUNS:
+                return list(runs)
+    return list(runs)
 
 
 def _below(folder: Path, depth: int) -> Iterator[Path]:
@@ -362,10 +362,10 @@ class Runs(Watched):
             self._found_at = time.monotonic()
             paths = find_runs(self.places)
             ids = [hashlib.sha256(os.fsencode(path)).hexdigest()[:12] for path in paths]
-            found = {one: self.cards.get(one) or Card(one, path) for one, path in zip(ids, paths, strict=True)}
-            for card, name in zip(found.values(), run_names([str(path) for path in paths]), strict=True):
+            cards = {run: self.cards.get(run) or Card(run, path) for run, path in zip(ids, paths, strict=True)}
+            for card, name in zip(cards.values(), run_names([str(path) for path in paths]), strict=True):
                 card.name = name
-            self.cards = found
+            self.cards = cards
 
     def find_again(self) -> None:
         """Searches for runs, unless that was done a moment ago."""
@@ -389,9 +389,9 @@ class Runs(Watched):
             watched = WatchedRun(path, f"{self._base}/run/{run}")
         with self._lock:
             self._open[run] = watched
-            idle = sorted((w.used, one) for one, w in self._open.items() if not w.is_watched and one != run)
-            for _, one in idle[: max(0, len(idle) - MOST_OPEN + 1)]:
-                del self._open[one]
+            idle = sorted((w.used, other) for other, w in self._open.items() if not w.is_watched and other != run)
+            for _, other in idle[: max(0, len(idle) - MOST_OPEN + 1)]:
+                del self._open[other]
             return watched
 
     # -- the state of each run --
@@ -465,7 +465,8 @@ def _look_at(card: Card) -> bool:
             card.results += lines
             card.models = list(dict.fromkeys((*card.models, *(line["edit_model"] for line in lines))))
         settled = [
-            _settled(one) for one in [*(of.coverage for of in results), *(of.coverage for of in battles.values())]
+            _settled(coverage)
+            for coverage in [*(of.coverage for of in results), *(of.coverage for of in battles.values())]
         ]
         done, total = (sum(of) for of in zip(*settled, strict=True)) if settled else (0, 0)
         card.fraction = done / total if total else 1.0
@@ -498,9 +499,9 @@ def _line(part: Entry) -> ResultLine:
 
 def _battle_lines(judge: str, of: JudgeBattles) -> Iterator[ResultLine]:
     """Yields, for a judge that compares two edits, how often each edit model would be preferred to the average one."""
-    score, found = next(iter(of.scores.items()))
+    score, battles = next(iter(of.scores.items()))
     coverage = of.coverage
-    for strength in sorted(found.strengths, key=lambda strength: -(strength.strength or 0.0)):
+    for strength in sorted(battles.strengths, key=lambda strength: -(strength.strength or 0.0)):
         yield {
             "edit_model": strength.edit_model,
             "judge": judge,
@@ -535,14 +536,14 @@ def _settled(coverage: Coverage) -> tuple[int, int]:
 
 def _signature(run: Path) -> tuple[tuple[str, float, int], ...]:
     """Returns a value that changes whenever anything is recorded."""
-    found = []
+    files = []
     for name in ("config", "samples", "edits", "replies", "report"):
         with contextlib.suppress(OSError), os.scandir(run / name) as inside:
             for entry in inside:
                 if entry.name == "summary.json" if name == "report" else entry.name[:1].isdigit():
                     state = entry.stat(follow_symlinks=False)
-                    found.append((f"{name}/{entry.name}", 0.0 if name == "report" else state.st_mtime, state.st_size))
-    return tuple(sorted(found))
+                    files.append((f"{name}/{entry.name}", 0.0 if name == "report" else state.st_mtime, state.st_size))
+    return tuple(sorted(files))
 
 
 def _written(run: Path, changed: float) -> Summary | None:

@@ -138,7 +138,7 @@ def make_app(runs: Runs, *, token: str = "", anywhere: bool = False, pages: Page
         ids = list(dict.fromkeys(runs.split("/")))
         if not 2 <= len(ids) <= MOST_COMPARED:
             raise HTTPException(404, Text("name 2 to {} runs", MOST_COMPARED))
-        compared = [opened(one) for one in ids]
+        compared = [opened(run) for run in ids]
         try:
             return html(comparison_page(compared))
         except EditEvalError as error:

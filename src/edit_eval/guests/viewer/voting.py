@@ -152,7 +152,7 @@ def disputed(following: Following) -> dict[tuple[str, int], float]:
     table = following.table
     assert table is not None
     scales = {judge.name: judge.scoring.scale for judge in table.experiment.judges}
-    found = {}
+    undecided = {}
     for sample_id in table.sample_ids:
         by_seed: dict[int, dict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
         made = Counter[int]()
@@ -167,8 +167,8 @@ def disputed(following: Following) -> dict[tuple[str, int], float]:
                     by_seed[edit.edit_seed][judgement.judge][edit.edit_model] = part
         for seed, count in made.items():
             if count > 1:
-                found[sample_id, seed] = _undecided(list(by_seed[seed].values()))
-    return found
+                undecided[sample_id, seed] = _undecided(list(by_seed[seed].values()))
+    return undecided
 
 
 def _undecided(by_judge: Sequence[Mapping[str, float]]) -> float:
@@ -203,7 +203,7 @@ def _settled(votes: Sequence[Vote], edit_models: Sequence[str]) -> dict[str, int
     """Counts `pairs` of edit models, and those with an order `settled` by votes, corrected for all pairs."""
     apart = one_sided(votes)
     fit = fit_strengths([vote for vote in votes if vote.choice in SHARES and vote.rater not in apart], edit_models)
-    return {"pairs": len(fit.family.tests), "settled": sum(one is not None for one in fit.family.better())}
+    return {"pairs": len(fit.family.tests), "settled": sum(better is not None for better in fit.family.better())}
 
 
 def rater_name(name: object) -> str:
@@ -247,7 +247,7 @@ class Voting:
             draw = PairDraw(watched.following, counted, self._chance, self._disputed[1])
             shown = {ticket.rater: (name, ticket) for name, ticket in self._tickets.items() if ticket.rater != rater}
             waiting = [asked_pair(name, ticket.pair) for name, ticket in shown.values()]
-            draw.planned(one for one in (*read_asked(watched.path), *waiting) if one.ticket not in votes.tickets)
+            draw.planned(line for line in (*read_asked(watched.path), *waiting) if line.ticket not in votes.tickets)
             others = [line for line in votes.lines if line.rater != rater]
             pair = draw.next({item_of(line) for line in mine}, others)
             if pair is None:
