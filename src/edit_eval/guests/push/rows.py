@@ -49,16 +49,16 @@ class Written:
 
 def columns(results: Results, *, images: bool, sources: bool) -> dict[str, Kind]:
     """Returns the columns of every file, in order."""
-    found: dict[str, Kind] = {"id": "string", "instruction": "string"}
-    found |= {"source": "image"} if sources else {}
-    found |= {"edit": "image"} if images else {}
-    found |= dict.fromkeys(("category", "difficulty", "language"), "string")
-    found |= {"tags": "tags", "edit_model": "string", "seed": "int64", "edit_seed": "int64", "repeat": "int64"}
-    found |= {"status": "string", "reason": "string"}
+    kinds: dict[str, Kind] = {"id": "string", "instruction": "string"}
+    kinds |= {"source": "image"} if sources else {}
+    kinds |= {"edit": "image"} if images else {}
+    kinds |= dict.fromkeys(("category", "difficulty", "language"), "string")
+    kinds |= {"tags": "tags", "edit_model": "string", "seed": "int64", "edit_seed": "int64", "repeat": "int64"}
+    kinds |= {"status": "string", "reason": "string"}
     for judge in results.judges:
-        found |= {f"{judge}_{name}": "float64" for name in results.scoring[judge].scales}
-        found |= {f"{judge}_status": "string", f"{judge}_words": "string"}
-    return found
+        kinds |= {f"{judge}_{name}": "float64" for name in results.scoring[judge].scales}
+        kinds |= {f"{judge}_status": "string", f"{judge}_words": "string"}
+    return kinds
 
 
 def features(kinds: Mapping[str, Kind]) -> JsonObject:
@@ -161,31 +161,31 @@ def _about(sample: Sample, edit: Edit, repeat: int) -> Row:
 def _pictures(
     run: Path, sample: Sample, edit: Edit, kinds: Mapping[str, Kind], written: Written
 ) -> dict[str, Copied | None]:
-    found: dict[str, Copied | None] = {}
+    pictures: dict[str, Copied | None] = {}
     if "edit" in kinds:
         data = read_within(run, edit.image) if edit.image else None
         written.lost += bool(edit.image) and data is None
-        found["edit"] = None if data is None else {"bytes": data, "path": Path(edit.image).name}
+        pictures["edit"] = None if data is None else {"bytes": data, "path": Path(edit.image).name}
     if "source" in kinds:
         picture = sample.pictures.get("source")
         data = read_known_source(picture) if picture else None
         written.sources += data is not None
         name = f"{picture.digest[:12]}{Path(picture.path).suffix}" if picture else ""
-        found["source"] = None if data is None else {"bytes": data, "path": name}
-    return found
+        pictures["source"] = None if data is None else {"bytes": data, "path": name}
+    return pictures
 
 
 def _scores(by_judge: Mapping[str, Judgement], results: Results) -> Row:
     """Returns the score columns: a missing score is null, never a number, and the status says why."""
-    found: Row = {}
+    row: Row = {}
     for judge in results.judges:
-        one = by_judge.get(judge)
+        judgement = by_judge.get(judge)
         for name in results.scoring[judge].scales:
-            score = one.scores.get(name) if one else None
-            found[f"{judge}_{name}"] = score if score is not None and math.isfinite(score) else None
-        found[f"{judge}_status"] = one.status.value if one else None
-        found[f"{judge}_words"] = _text(one.answer) if one else None
-    return found
+            score = judgement.scores.get(name) if judgement else None
+            row[f"{judge}_{name}"] = score if score is not None and math.isfinite(score) else None
+        row[f"{judge}_status"] = judgement.status.value if judgement else None
+        row[f"{judge}_words"] = _text(judgement.answer) if judgement else None
+    return row
 
 
 def _text(value: str) -> str:

@@ -109,8 +109,8 @@ def push(
                 (folder / "passports").mkdir()
             for passport in passports:
                 shutil.copyfile(passport, folder / "passports" / passport.name, follow_symlinks=False)
-            found = sorted(path for path in folder.rglob("*") if path.is_file())
-            files = {path.relative_to(folder).as_posix(): path.stat().st_size for path in found}
+            paths = sorted(path for path in folder.rglob("*") if path.is_file())
+            files = {path.relative_to(folder).as_posix(): path.stat().st_size for path in paths}
             notes = tuple(_notes(run, written, images=images, sources=with_sources, asked=sources))
             address = ""
             if not dry_run:
@@ -192,13 +192,13 @@ def _send(api: Any, repository: str, folder: Path, private: bool) -> str:
 
     try:
         api.create_repo(repository, repo_type="dataset", private=private or None, exist_ok=True)
-        found = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
+        files = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
         there = api.list_repo_files(repository, repo_type="dataset")
-        gone = [name for name in there if name.startswith(("data/", "passports/")) and name not in found]
+        gone = [name for name in there if name.startswith(("data/", "passports/")) and name not in files]
         api.create_commit(
             repository,
             [
-                *(CommitOperationAdd(name, str(path)) for name, path in found.items()),
+                *(CommitOperationAdd(name, str(path)) for name, path in files.items()),
                 *(CommitOperationDelete(name) for name in gone),  # files no longer in the run
             ],
             commit_message="A run of edit-eval",
