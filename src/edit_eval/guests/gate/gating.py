@@ -55,8 +55,8 @@ class Gated:
     @property
     def verdict(self) -> Verdict:
         """That of the comparison; the faults count in its gate."""
-        found = of_comparison(self.comparison)
-        return structs.replace(found, gate=found.gate and structs.replace(found.gate, passed=self.passed))
+        verdict = of_comparison(self.comparison)
+        return structs.replace(verdict, gate=verdict.gate and structs.replace(verdict.gate, passed=self.passed))
 
 
 def gate(
@@ -77,9 +77,12 @@ def gate(
     images than could ever show the margin; otherwise the same as `evaluate` and `compare`.
     """
     both = [
-        one if isinstance(one, Configuration) else load_configuration(one, **options) for one in (baseline, candidate)
+        source if isinstance(source, Configuration) else load_configuration(source, **options)
+        for source in (baseline, candidate)
     ]
-    asked = [Experiment.of(one, load_samples(one, progress_of(one))) for one in both]
+    asked = [
+        Experiment.of(configuration, load_samples(configuration, progress_of(configuration))) for configuration in both
+    ]
     _refuse_unlike(*asked)
     for name, configuration in zip((BASELINE, CANDIDATE), both, strict=True):
         if _finished_before(folder / name, configuration) and name == CANDIDATE:
@@ -102,10 +105,10 @@ def gate(
         for name, configuration in zip((BASELINE, CANDIDATE), both, strict=True)
     ]
     guidance = {run.path.name: _guidance(run) for run in made}
-    found = compare(made, margin=margin, allow_unscored=allow_unscored)
-    moved = [note_words(note) for note in found.notes if isinstance(note, Note) and note.kind == "moved"]
+    comparison = compare(made, margin=margin, allow_unscored=allow_unscored)
+    moved = [note_words(note) for note in comparison.notes if isinstance(note, Note) and note.kind == "moved"]
     faults = [*_blind(made), *_unguided(guidance), *moved]
-    return Gated(made[0], made[1], found, guidance, tuple(faults))
+    return Gated(made[0], made[1], comparison, guidance, tuple(faults))
 
 
 def _finished_before(folder: Path, configuration: Configuration) -> bool:
@@ -130,8 +133,8 @@ def _decisive(edit_models: Any) -> Any:
 
 
 def _refuse_unlike(before: Experiment, after: Experiment) -> None:
-    for name, one in ((BASELINE, before), (CANDIDATE, after)):
-        if one.told:
+    for name, experiment in ((BASELINE, before), (CANDIDATE, after)):
+        if experiment.told:
             raise ConfigurationError(
                 Text(
                     "{}: a gate compares one edit model with one, each given the sample's instruction; leave out "
@@ -140,9 +143,9 @@ def _refuse_unlike(before: Experiment, after: Experiment) -> None:
                     name,
                 )
             )
-        if len(one.edit_models) != 1:
+        if len(experiment.edit_models) != 1:
             raise ConfigurationError(
-                Text("{}: {} edit models; a gate compares one with one", name, len(one.edit_models))
+                Text("{}: {} edit models; a gate compares one with one", name, len(experiment.edit_models))
             )
     (first,), (second,) = before.edit_models, after.edit_models
     if first.seed != second.seed:
@@ -169,8 +172,8 @@ def _unguided(guidance: Mapping[str, str]) -> list[str]:
             "its engine calls it (`call`), and a weight above 1",
             name,
         )
-        for name, found in guidance.items()
-        if found == "off"
+        for name, state in guidance.items()
+        if state == "off"
     ]
 
 
@@ -178,6 +181,6 @@ def _blind(runs: Sequence[Run]) -> list[str]:
     return [
         Text("{}: judge {} does not put controls below edits, so its scores are no gate", run.path.name, judge)
         for run in runs
-        for judge, one in run.summary.controls.judges.items()
-        if one.last is False
+        for judge, controls in run.summary.controls.judges.items()
+        if controls.last is False
     ]

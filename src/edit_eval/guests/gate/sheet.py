@@ -31,7 +31,7 @@ def gate_sheet(gated: Gated, *, full: bool = False) -> list[Line | Table[Any]]:
     if any(pair.failures.a or pair.failures.b for pair in comparison.pairs):
         sheet += [Line(), failures_table(comparison.pairs[:1], names)]
     sheet.append(Line())
-    sheet += [Line(Text("{}: guidance {}", name, found), "quiet") for name, found in gated.guidance.items() if found]
+    sheet += [Line(Text("{}: guidance {}", name, state), "quiet") for name, state in gated.guidance.items() if state]
     sheet += [Line(note_words(note), "quiet") for note in comparison.notes]
     return sheet
 

@@ -43,7 +43,7 @@ class GateVerb(Verb):
         from edit_eval.guests.gate.sheet import gate_sheet, gated_document
         from edit_eval.reporting.language import spoken
 
-        found = gate(
+        gated = gate(
             baseline,
             candidate,
             margin=margin,
@@ -53,6 +53,6 @@ class GateVerb(Verb):
             tell=say,
             **options,
         )
-        language = spoken(found.baseline.language)
-        answer_with(lambda: gated_document(found), gate_sheet(found, full=full), language, markdown)
-        end_if_short(not found.passed)
+        language = spoken(gated.baseline.language)
+        answer_with(lambda: gated_document(gated), gate_sheet(gated, full=full), language, markdown)
+        end_if_short(not gated.passed)
