@@ -346,51 +346,51 @@ def _published(name: str, sides: Sides, judgements: Sequence[Judgement]) -> floa
         if judgement.status is Status.PENDING:
             raise Missing(Status.PENDING, "not every edit has been judged yet")
         if judgement.readings:  # without readings there was nothing to judge: the authors skip the edit
-            found = sides(judgement)
-            numbers.append(math.sqrt(found["SC"] * found["PQ"]) if name == "O" else found[name])
+            by_side = sides(judgement)
+            numbers.append(math.sqrt(by_side["SC"] * by_side["PQ"]) if name == "O" else by_side[name])
     if not categories or not all(categories.values()):
         empty = min((category for category, numbers in categories.items() if not numbers), default="")
         raise Missing(Status.UNDEFINED, f"no edit of `{empty}` was judged" if empty else "no edit was judged")
     return mean_of([mean_of(numbers) for numbers in categories.values()])
 
 
-def _sides_of_ours(seed: int | None, one: Judgement) -> Mapping[str, float]:
-    return {side: least_or_guessed(one, side, seed, LOWEST, HIGHEST) for side in GIVES}
+def _sides_of_ours(seed: int | None, judgement: Judgement) -> Mapping[str, float]:
+    return {side: least_or_guessed(judgement, side, seed, LOWEST, HIGHEST) for side in GIVES}
 
 
-def _sides(seed: int | None, one: Judgement) -> Mapping[str, float]:
+def _sides(seed: int | None, judgement: Judgement) -> Mapping[str, float]:
     """Returns what the authors make of an edit's two replies, taken to be the same each time they ask.
 
     They ask both again if one cannot be read, and then guess for each that has no braces. Raises `Missing` where that
     has no end.
     """
-    texts = {side: one.readings[0][side].text for side in GIVES}
+    texts = {side: judgement.readings[0][side].text for side in GIVES}
     try:
         lists = {side: _authors_list(text, again=False) for side, text in texts.items()}
     except ValueError:  # their reader fails, and both are asked again
-        raise asked_for_ever(one) from None
+        raise asked_for_ever(judgement) from None
     if _NONE in lists.values():
         lists = {side: _authors_list(text, again=True) for side, text in texts.items()}
-    found: dict[str, float] = {}
+    by_side: dict[str, float] = {}
     for side, numbers in lists.items():
         if numbers == _GUESSED:
-            found[side] = guessed(one, side, seed, LOWEST, HIGHEST, one.readings[0][side].status)
+            by_side[side] = guessed(judgement, side, seed, LOWEST, HIGHEST, judgement.readings[0][side].status)
             continue
         try:
             least = min(numbers)
         except (TypeError, ValueError):
-            raise asked_for_ever(one) from None
+            raise asked_for_ever(judgement) from None
         if not isinstance(least, (int, float)):
-            raise asked_for_ever(one)
-        found[side] = least
-    if math.prod(found.values()) < 0:  # it has no root
-        raise asked_for_ever(one)
-    return found
+            raise asked_for_ever(judgement)
+        by_side[side] = least
+    if math.prod(by_side.values()) < 0:  # it has no root
+        raise asked_for_ever(judgement)
+    return by_side
 
 
-def asked_for_ever(one: Judgement) -> Missing:
+def asked_for_ever(judgement: Judgement) -> Missing:
     """Returns why there is no number if the authors' script never stops asking about an edit."""
-    return Missing(Status.UNPARSEABLE, f"the authors' script asks about `{one.sample_id}` for ever")
+    return Missing(Status.UNPARSEABLE, f"the authors' script asks about `{judgement.sample_id}` for ever")
 
 
 _NONE, _GUESSED = "none", "guessed"
@@ -418,8 +418,8 @@ def _authors_list(text: str, *, again: bool) -> Any:
         return json.loads(bare[0]) if bare else whole
     part = part.strip().replace("\n", "")
     try:
-        found = json.loads(part)["score"]
-        return found if isinstance(found, list) else [found]
+        score = json.loads(part)["score"]
+        return score if isinstance(score, list) else [score]
     except (ValueError, TypeError, KeyError, RecursionError):
         mended = mended_json(part)
     if mended is None:

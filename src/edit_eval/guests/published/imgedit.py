@@ -218,11 +218,11 @@ class ImgEdit(FilesBenchmark):
         """Returns the suite, which determines what a row is."""
         return str(self.parameters.suite)
 
-    def unfold(self, row: Unchecked, found: FoundFile) -> Sequence[Unchecked]:
+    def unfold(self, row: Unchecked, file: FoundFile) -> Sequence[Unchecked]:
         """Splits a row of several turns into one per turn, with the name of their group, which is their folder's."""
         if self.parameters.suite != "multi_turn":
             return [row]
-        group = (PurePosixPath(found.name) if found.archive else found.path).parent.name
+        group = (PurePosixPath(file.name) if file.archive else file.path).parent.name
         turns = [number for number in range(1, len(row) + 1) if row.get(f"turn{number}") is not None] or [1]
         return [row | {"turn": number, "prompt": row.get(f"turn{number}"), "edit_type": group} for number in turns]
 
@@ -310,18 +310,20 @@ class ImgEditScores(CriteriaProtocol):
 
 def _overall(official: bool, judgements: Sequence[Judgement]) -> float:
     types: dict[str, list[float]] = {}
-    for one in settled(judgements):
-        reading = next(iter(one.readings[0].values())) if one.readings else None
+    for judgement in settled(judgements):
+        reading = next(iter(judgement.readings[0].values())) if judgement.readings else None
         if reading is None or reading.status is Status.JUDGE_ERROR:
-            raise Missing(one.status, f"the authors' script stops at `{one.sample_id}`: {one.reason}")
-        if WHOLE in one.readings[0] and one.category != "uge":
+            raise Missing(judgement.status, f"the authors' script stops at `{judgement.sample_id}`: {judgement.reason}")
+        if WHOLE in judgement.readings[0] and judgement.category != "uge":
             raise Missing(Status.UNDEFINED, "the authors let people judge edits of several turns")
         try:
             numbers = authors_numbers(reading.text) if official else [*reading.values.values()]
         except ValueError as error:
-            raise Missing(Status.UNPARSEABLE, f"the authors' script stops at `{one.sample_id}`: {error}") from None
+            raise Missing(
+                Status.UNPARSEABLE, f"the authors' script stops at `{judgement.sample_id}`: {error}"
+            ) from None
         if numbers:
-            types.setdefault(one.category, []).append(round(sum(numbers) / len(numbers), 2))
+            types.setdefault(judgement.category, []).append(round(sum(numbers) / len(numbers), 2))
     return mean_of([round(sum(scores) / len(scores), 2) for scores in types.values()], "no reply can be read")
 
 

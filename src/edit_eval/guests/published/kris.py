@@ -207,16 +207,18 @@ class Kris(FilesBenchmark):
         "anomaly_correction; a reply without JSON counts as the first digit from 1 to 5 in it",
     }
 
-    def unfold(self, row: Unchecked, found: FoundFile) -> Sequence[Unchecked]:
+    def unfold(self, row: Unchecked, file: FoundFile) -> Sequence[Unchecked]:
         """Returns the row with its type, which defaults to the name of its folder."""
-        return [{"type": PurePosixPath(found.name).parent.name, "id": row[KEY]} | row]
+        return [{"type": PurePosixPath(file.name).parent.name, "id": row[KEY]} | row]
 
     def pictures(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
         """Returns all sources, and the right result if it is a picture."""
         sources = row.get("ori_img") or []
         sources = sources if isinstance(sources, list) else [sources]
         held = numbered("source", sources) | ({"reference": row["gt_img"]} if row.get("gt_img") else {})
-        return {name: f"{row['type']}/{one}" if isinstance(one, str) else one for name, one in held.items()}
+        return {
+            name: f"{row['type']}/{picture}" if isinstance(picture, str) else picture for name, picture in held.items()
+        }
 
     def draft(self, row: Row) -> Draft:
         """Returns the sample of a row."""
@@ -244,7 +246,7 @@ def _frames(row: Row) -> Unchecked:
     """Returns which frame is to be made, and all frames in order."""
     sources = row.values.get("ori_img")
     numbers = [_FRAME.search(str(name)) for name in sources] if isinstance(sources, list) else []
-    there = {int(found[1]): n for n, found in enumerate(numbers, 1) if found}
+    there = {int(match[1]): n for n, match in enumerate(numbers, 1) if match}
     missing = {*range(1, len(numbers) + 2)} - there.keys()
     if len(there) != len(numbers) or len(missing) != 1:
         row.faults.append(Text("ori_img does not say which frame is missing"))
@@ -323,20 +325,20 @@ class KrisScores(CriteriaProtocol):
 
     def _pooled(self, level: str, judgements: Sequence[Judgement]) -> float:
         numbers: list[float] = []
-        for one in settled(judgements):
-            if one.readings and level in ("", PLACES.get(one.category, ("", ""))[0]):
-                numbers += self._numbers(one)
+        for judgement in settled(judgements):
+            if judgement.readings and level in ("", PLACES.get(judgement.category, ("", ""))[0]):
+                numbers += self._numbers(judgement)
         return mean_of(numbers, "no edit has all of its numbers")
 
-    def _numbers(self, one: Judgement) -> list[float]:
+    def _numbers(self, judgement: Judgement) -> list[float]:
         """Returns all numbers of an edit; none if one is missing."""
-        found: list[float] = []
-        for name, reading in one.readings[0].items():
-            numbers = self._authors(one.category, name, reading) if self.is_official else [*reading.values.values()]
-            if len(numbers) != len(self._texts[name]["gives"]):
+        numbers: list[float] = []
+        for name, reading in judgement.readings[0].items():
+            read = self._authors(judgement.category, name, reading) if self.is_official else [*reading.values.values()]
+            if len(read) != len(self._texts[name]["gives"]):
                 return []
-            found += numbers
-        return found
+            numbers += read
+        return numbers
 
     def _authors(self, category: str, name: str, reading: Reading) -> list[float]:
         keys = self._texts[name]["reads"]
@@ -378,8 +380,8 @@ def _of_one(text: str, key: str, script: _Script) -> list[int]:
             pass
     named = [rf"{_spaced(key)}\s*[:：]?\s*([1-5])"] if script.by_name else []
     for pattern in (*named, *_LOOSE):
-        if found := re.search(pattern, text, re.IGNORECASE):
-            return [int(found[1])]
+        if match := re.search(pattern, text, re.IGNORECASE):
+            return [int(match[1])]
     return []
 
 

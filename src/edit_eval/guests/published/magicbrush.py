@@ -70,8 +70,8 @@ class MagicBrush(FilesBenchmark):
         """Returns the Parquet files if there are any, else the JSON and the files beside it."""
         links = self.parameters.allow_links
         there = PlainFiles(self.path, links).walk() if self.path.is_dir() else [self.path]
-        found = any(file.suffix == ".parquet" for file in there)
-        self._parquet = parquet_files(str(self.path), allow_links=links) if found else []
+        has_parquet = any(file.suffix == ".parquet" for file in there)
+        self._parquet = parquet_files(str(self.path), allow_links=links) if has_parquet else []
         return self._parquet or super().files()
 
     def rows(self) -> Iterator[Mapping[str, Any]]:
@@ -91,8 +91,11 @@ class MagicBrush(FilesBenchmark):
             held = {"source": row["source_img"], "reference": row["target_img"]}
         else:
             held = {"source": row.get("input"), "reference": row.get("output")}
-            held = {name: f"{row['img_id']}/{one}" if isinstance(one, str) else one for name, one in held.items()}
-        return {name: one for name, one in held.items() if one}
+            held = {
+                name: f"{row['img_id']}/{picture}" if isinstance(picture, str) else picture
+                for name, picture in held.items()
+            }
+        return {name: picture for name, picture in held.items() if picture}
 
     def picture(self, name: str, held: Any) -> Held:
         """Returns a picture from the bytes in a Parquet file, or from a file."""
@@ -103,9 +106,9 @@ class MagicBrush(FilesBenchmark):
         if self.parameters.turns == "all":
             yield from super().samples()
             return
-        found = list(super().samples())
-        followed = {sample.follows for sample in found}
-        for sample in found:
+        samples = list(super().samples())
+        followed = {sample.follows for sample in samples}
+        for sample in samples:
             yield sample if sample.id in followed else replace(sample, category=FINAL)
 
     def draft(self, row: Row) -> Draft:
@@ -131,15 +134,15 @@ class MagicBrush(FilesBenchmark):
             return {}
         files = given(file) if named else PlainFiles(self.path, self.parameters.allow_links)
         try:
-            found = json.loads(files.read(file, file.name))
+            captions = json.loads(files.read(file, file.name))
         except LookupError as error:
             raise ConfigurationError(Text("benchmark.captions_path: {}", error.args[0])) from None
         except (ValueError, RecursionError) as error:
             raise ConfigurationError(Text("benchmark.captions_path: {} cannot be read ({})", file, error)) from None
-        whole = isinstance(found, dict) and all(isinstance(session, dict) for session in found.values())
+        whole = isinstance(captions, dict) and all(isinstance(session, dict) for session in captions.values())
         if not whole:
             raise ConfigurationError(Text("benchmark.captions_path: {} is not session -> file -> caption", file))
-        return dict(found)
+        return dict(captions)
 
 
 class MagicBrushScores(Numbers):
@@ -168,7 +171,8 @@ class MagicBrushScores(Numbers):
         }
         earlier = [f"{OF_EARLIER}{name}" for name in self.scores]
         self.scores |= {
-            name: Score(scale=one.scale, needs=(name,)) for name, one in zip(earlier, self.scores.values(), strict=True)
+            name: Score(scale=score.scale, needs=(name,))
+            for name, score in zip(earlier, self.scores.values(), strict=True)
         }
 
     def counts(self, sample: Sample) -> bool:
@@ -180,23 +184,23 @@ class MagicBrushScores(Numbers):
         asked = super().questions(sample)
         if self.counts(sample):
             return asked
-        return [replace(one, gives=tuple(f"{OF_EARLIER}{name}" for name in one.gives)) for one in asked]
+        return [replace(question, gives=tuple(f"{OF_EARLIER}{name}" for name in question.gives)) for question in asked]
 
     def read(self, question: Question, reply: Reply) -> Reading:
         """Like `numbers`."""
         plain = replace(question, gives=tuple(name.removeprefix(OF_EARLIER) for name in question.gives))
-        found = super().read(plain, reply)
+        reading = super().read(plain, reply)
         if plain.gives == question.gives:
-            return found
-        return replace(found, values={f"{OF_EARLIER}{name}": value for name, value in found.values.items()})
+            return reading
+        return replace(reading, values={f"{OF_EARLIER}{name}": value for name, value in reading.values.items()})
 
 
 def _mean(measure: str, judgements: Sequence[Judgement]) -> float:
-    counted = [one for one in settled(judgements) if one.category != EARLIER]
+    counted = [judgement for judgement in settled(judgements) if judgement.category != EARLIER]
     numbers = []
-    for one in counted:
-        status, reason = one.outcome(measure) or (Status.UNDEFINED, "its benchmark does not have what that needs")
+    for judgement in counted:
+        status, reason = judgement.outcome(measure) or (Status.UNDEFINED, "its benchmark does not have what that needs")
         if status is not Status.OK:
-            raise Missing(status, f"the authors' script stops at `{one.sample_id}`: {reason}")
-        numbers.append(one.scores[measure])
+            raise Missing(status, f"the authors' script stops at `{judgement.sample_id}`: {reason}")
+        numbers.append(judgement.scores[measure])
     return mean_of(numbers)

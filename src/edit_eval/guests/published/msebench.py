@@ -116,7 +116,7 @@ class MSEBench(ParquetBenchmark):
             instructions = [""] * turn
         operation, target = (_of_turn(row.values.get(name), turn) for name in ("operation", "description_target"))
         session = f"{int(row.text('index', required=True) or 0):03d}"
-        before = "\n".join(f"{number}. {one}" for number, one in enumerate(instructions[: turn - 1], 1))
+        before = "\n".join(f"{number}. {instruction}" for number, instruction in enumerate(instructions[: turn - 1], 1))
         return Draft(
             f"{session}_{turn}",
             instructions[turn - 1],
@@ -151,17 +151,19 @@ def _at_turn(name: str, turn: int, find: Find, judgements: Sequence[Judgement]) 
     and whose numbers it cannot use.
     """
     sessions: dict[str, dict[int, Judgement]] = {}
-    for one in settled(judgements):
-        session, _, of = one.sample_id.rpartition("_")
-        sessions.setdefault(session, {})[int(of)] = one
+    for judgement in settled(judgements):
+        session, _, of = judgement.sample_id.rpartition("_")
+        sessions.setdefault(session, {})[int(of)] = judgement
     total = 0.0
     for turns in sessions.values():
         if gone := next((turn for turn in turns.values() if not turn.readings), None):
             raise Missing(gone.status, f"the authors' script stops at `{gone.sample_id}`: {gone.reason}")
-        for number, one in sorted(turns.items()):
-            values = find(one)
+        for number, judgement in sorted(turns.items()):
+            values = find(judgement)
             if values["PF"] * values["C"] < 0:
-                raise Missing(Status.OUT_OF_RANGE, f"the authors' script stops at `{one.sample_id}`: a negative number")
+                raise Missing(
+                    Status.OUT_OF_RANGE, f"the authors' script stops at `{judgement.sample_id}`: a negative number"
+                )
             if number == turn:
                 total += _succeeds(values) if name == "Success" else math.sqrt(values["PF"] * values["C"])
             if not _succeeds(values):
@@ -169,22 +171,24 @@ def _at_turn(name: str, turn: int, find: Find, judgements: Sequence[Judgement]) 
     return total / len(sessions)
 
 
-def _found_by_ours(one: Judgement) -> Values:
-    reading: Reading = next(iter(one.readings[0].values()))
+def _found_by_ours(judgement: Judgement) -> Values:
+    reading: Reading = next(iter(judgement.readings[0].values()))
     if not reading.values:
-        raise Missing(one.status, f"the authors' script stops at `{one.sample_id}`: {reading.reason}")
+        raise Missing(judgement.status, f"the authors' script stops at `{judgement.sample_id}`: {reading.reason}")
     return reading.values
 
 
-def _found_by_authors(one: Judgement) -> Values:
-    text = next(iter(one.readings[0].values())).text
-    found = _authors_object(text)
-    if isinstance(found, dict):
-        numbers = {ours: found.get(theirs) for ours, theirs in _THEIRS.items()}
+def _found_by_authors(judgement: Judgement) -> Values:
+    text = next(iter(judgement.readings[0].values())).text
+    reply = _authors_object(text)
+    if isinstance(reply, dict):
+        numbers = {ours: reply.get(theirs) for ours, theirs in _THEIRS.items()}
         kept = {name: float(number) for name, number in numbers.items() if isinstance(number, (int, float))}
         if len(kept) == len(numbers):
             return kept
-    raise Missing(Status.UNPARSEABLE, f"the authors' script stops at `{one.sample_id}`: no two numbers in a reply")
+    raise Missing(
+        Status.UNPARSEABLE, f"the authors' script stops at `{judgement.sample_id}`: no two numbers in a reply"
+    )
 
 
 _THEIRS = {"PF": "prompt_following", "C": "consistency"}
@@ -259,7 +263,7 @@ class MSEScores(CriteriaProtocol):
         if not isinstance(turns, list) or not turns:
             raise LookupError("its facts need `turns`, as `msebench` has them")
         fields = {
-            "turns": str({f"turn{turn}": one for turn, one in enumerate(turns, 1)}),
+            "turns": str({f"turn{turn}": instruction for turn, instruction in enumerate(turns, 1)}),
             "turn": str(len(turns)),
             "pictures": str(len(turns) + 1),
         }

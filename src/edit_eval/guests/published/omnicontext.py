@@ -177,18 +177,18 @@ def _average(
     name: str, both: Callable[[Sequence[Judgement]], Sequence[float]], judgements: Sequence[Judgement]
 ) -> float:
     edits: dict[tuple[str, int], list[Judgement]] = {}
-    for one in settled(judgements):
-        if one.readings:
-            edits.setdefault((one.sample_id, one.edit_seed), []).append(one)
+    for judgement in settled(judgements):
+        if judgement.readings:
+            edits.setdefault((judgement.sample_id, judgement.edit_seed), []).append(judgement)
     types: dict[str, list[float]] = {}
     for some in edits.values():
-        following, likeness = both(sorted(some, key=lambda one: one.repeat))
+        following, likeness = both(sorted(some, key=lambda judgement: judgement.repeat))
         if following * likeness < 0:
             stops = f"the authors' script stops at `{some[0].sample_id}`: a negative number"
             raise Missing(Status.OUT_OF_RANGE, stops)
         overall = math.sqrt(following * likeness)
-        found = {"Prompt Following": following, "Subject Consistency": likeness, "Overall": overall}
-        types.setdefault(some[0].category, []).append(found[name])
+        by_name = {"Prompt Following": following, "Subject Consistency": likeness, "Overall": overall}
+        types.setdefault(some[0].category, []).append(by_name[name])
     return mean_of([mean_of(numbers) for numbers in types.values()])
 
 
@@ -219,20 +219,22 @@ def _both(seed: int | None, repeats: Sequence[Judgement]) -> Sequence[float]:
             came.add(name)
         else:
             for name, reading in readings:
-                if (found := _authors_object(reading.text)) is None:
+                if (answer := _authors_object(reading.text)) is None:
                     break
-                kept[name] = found
+                kept[name] = answer
     return [_number(repeats[-1], question, kept, came, seed) for question in asked]
 
 
-def _number(one: Judgement, question: str, kept: Mapping[str, Any], came: Collection[str], seed: int | None) -> float:
-    found = kept.get(question)
-    if found is None and question in came:
-        return guessed(one, question, seed, _LOWEST, _HIGHEST, one.readings[0][question].status)
-    number = found["score"] if isinstance(found, dict) and {"score", "reasoning"} <= {*found} else None
+def _number(
+    judgement: Judgement, question: str, kept: Mapping[str, Any], came: Collection[str], seed: int | None
+) -> float:
+    answer = kept.get(question)
+    if answer is None and question in came:
+        return guessed(judgement, question, seed, _LOWEST, _HIGHEST, judgement.readings[0][question].status)
+    number = answer["score"] if isinstance(answer, dict) and {"score", "reasoning"} <= {*answer} else None
     if not isinstance(number, (int, float)):
-        why = "no reply" if found is None else "JSON without a number"
-        raise Missing(Status.UNPARSEABLE, f"the authors' script stops at `{one.sample_id}`: {why}")
+        why = "no reply" if answer is None else "JSON without a number"
+        raise Missing(Status.UNPARSEABLE, f"the authors' script stops at `{judgement.sample_id}`: {why}")
     return number
 
 

@@ -75,8 +75,8 @@ class PublishedPairs(Comparing):
     @classmethod
     def texts(cls, parameters: PublishedParameters) -> Texts:
         """Returns our wording, and the authors' if wanted. Raises `ConfigurationError` if that is missing."""
-        found = dict(loading.packaged(RUBRIC, parameters.language))
-        return found | ({"official": cls.official(parameters.prompts_path)} if parameters.prompts == "official" else {})
+        texts = dict(loading.packaged(RUBRIC, parameters.language))
+        return texts | ({"official": cls.official(parameters.prompts_path)} if parameters.prompts == "official" else {})
 
     @classmethod
     def official(cls, path: str | None) -> dict[str, list[str]]:
@@ -112,7 +112,7 @@ class PublishedPairs(Comparing):
         said, others, _ = json_objects(body, self.key, _DECODER)
         if wrong := self._unlike_theirs(dict(others[0]) if others else {}):
             raise NoAnswer(f"{wrong}: {excerpt(body)}")
-        labels = {one.strip() if isinstance(one, str) else "" for one in said}
+        labels = {label.strip() if isinstance(label, str) else "" for label in said}
         if len(labels) != 1 or not labels <= {*self.shares}:
             raise NoAnswer(f"`{self.key}` is not one of {', '.join(self.shares)}: {excerpt(body)}")
         return self.shares[labels.pop()], "\n".join(
@@ -219,15 +219,18 @@ class GEditBenchV2(PublishedPairs):
     def official(cls, path: str | None) -> dict[str, list[str]]:
         """Raises `ConfigurationError` for a file that is missing or not one of their prompts."""
         folder = None if path is None else local_path(path, (f"{_FOLDER}/*",), "protocol.prompts_path")
-        found = {}
+        prompts = {}
         for score, official in zip(cls.aspects, cls.official_files, strict=True):
             file = official.fetched() if folder is None else Path(folder) / official.path
             try:
                 prompt = yaml.safe_load(read_text(file, "prompts_path"))
                 words = "\n".join(part["text"].strip() for part in prompt["user_prompt"] if "text" in part)
-                found[score] = [str(prompt["system_prompt"]), words.replace("{{ instruction }}", "{edit_instruction}")]
+                prompts[score] = [
+                    str(prompt["system_prompt"]),
+                    words.replace("{{ instruction }}", "{edit_instruction}"),
+                ]
             except (yaml.YAMLError, KeyError, TypeError, AttributeError):
                 raise ConfigurationError(
                     Text("protocol.prompts_path: {} is not the authors' {}", file, official.path)
                 ) from None
-        return found
+        return prompts

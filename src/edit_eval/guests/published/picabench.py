@@ -97,17 +97,17 @@ def _asked(row: Row) -> list[JsonObject]:
     if not isinstance(listed, list) or not listed:
         row.faults.append(Text("annotated_qa_pairs is {}, not a list of questions", kind(listed)))
         return []
-    found: list[JsonObject] = []
-    for number, one in enumerate(listed, 1):
-        ask, right = (str(one.get(name) or "").strip() for name in ("question", "answer"))
+    questions: list[JsonObject] = []
+    for number, pair in enumerate(listed, 1):
+        ask, right = (str(pair.get(name) or "").strip() for name in ("question", "answer"))
         if not ask or not right:
             continue  # as the authors do
         if _plain(right) not in ("yes", "no"):
             row.faults.append(Text("the answer to question {} is {!r}, neither Yes nor No", number, right))
-        found.append({"ask": ask, "right": _plain(right), "box": _box(one.get("box") or {})})
-    if not found:
+        questions.append({"ask": ask, "right": _plain(right), "box": _box(pair.get("box") or {})})
+    if not questions:
         row.faults.append(Text("annotated_qa_pairs has no question with an answer"))
-    return found
+    return questions
 
 
 def _box(box: Mapping[str, float | None]) -> list[int]:
@@ -201,18 +201,18 @@ class PICAEval(Checklist):
             raise LookupError("its facts need `questions`, as `picabench` has them")
         return [
             self._in_their_words(
-                self._question(sample, f"{number}: {one['right']}", (str(number),), one["ask"], shows), one
+                self._question(sample, f"{number}: {pair['right']}", (str(number),), pair["ask"], shows), pair
             )
-            for number, one in enumerate(asked, 1)
-            for shows in [(self._view(one["box"]),)]
+            for number, pair in enumerate(asked, 1)
+            for shows in [(self._view(pair["box"]),)]
         ]
 
-    def _in_their_words(self, question: Question, one: Mapping[str, Any]) -> Question:
+    def _in_their_words(self, question: Question, pair: Mapping[str, Any]) -> Question:
         """Returns the question in the authors' words, if these are wanted."""
         if not self.is_official:
             return question
         return replace(
-            question, system="", user=f"{one['ask']}{self._texts['official']}", form="json", schema="", again=""
+            question, system="", user=f"{pair['ask']}{self._texts['official']}", form="json", schema="", again=""
         )
 
     def _view(self, box: Sequence[int]) -> View:
@@ -223,9 +223,9 @@ class PICAEval(Checklist):
         """Reads 1 for the right answer and 0 for the other one; or the probability of the right one."""
         if self.is_official:
             return read_values(question, reply, lambda body: ([_right(question, _yes(body))], ""))
-        found = super().read(question, reply)
-        values = {name: _right(question, yes) for name, yes in found.values.items()}
-        return Reading(values=values, status=found.status, reason=found.reason)
+        reading = super().read(question, reply)
+        values = {name: _right(question, yes) for name, yes in reading.values.items()}
+        return Reading(values=values, status=reading.status, reason=reading.reason)
 
 
 def _right(question: Question, yes: float) -> float:
@@ -246,9 +246,9 @@ def _wanted(name: str) -> str:
 
 def _published(law: str, judgements: Sequence[Judgement]) -> float:
     shares = []
-    for one in settled(judgements):
-        if one.readings and law in ("", one.category):
-            right = [_authors_answer(reading.text) == _wanted(name) for name, reading in one.readings[0].items()]
+    for judgement in settled(judgements):
+        if judgement.readings and law in ("", judgement.category):
+            right = [_authors_answer(reading.text) == _wanted(name) for name, reading in judgement.readings[0].items()]
             shares.append(sum(right) / len(right))
     return 100 * mean_of(shares)
 

@@ -211,8 +211,8 @@ class RISEBench(FilesBenchmark):
     def samples(self) -> Iterator[Sample]:
         """Like `RowBenchmark`, but reads all rows before the first sample."""
         self._any_alone = False
-        found = list(super().samples())
-        for sample in found:
+        samples = list(super().samples())
+        for sample in samples:
             yield dataclasses.replace(sample, facts={**sample.facts, SLIPPED: True}) if self._any_alone else sample
 
     def pictures(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -358,57 +358,57 @@ class RISEBenchScores(CriteriaProtocol):
         return asked
 
     def _accuracy(self, judgements: Sequence[Judgement]) -> float:
-        found = [self._values(one) for one in _edited(judgements)]
-        return mean_of([full_marks(values) if values else 0.0 for values in found], UNREAD)
+        by_edit = [self._values(judgement) for judgement in _edited(judgements)]
+        return mean_of([full_marks(values) if values else 0.0 for values in by_edit], UNREAD)
 
     def _score(self, judgements: Sequence[Judgement]) -> float:
-        found = [values for one in _edited(judgements) if (values := self._values(one))]
+        by_edit = [values for judgement in _edited(judgements) if (values := self._values(judgement))]
         some_are_free = any(self._is_free(judgement) for judgement in judgements)
         scores = []
-        for values in found:
+        for values in by_edit:
             slipped = some_are_free and "plausibility" in values
             counted = {name: value for name, value in values.items() if not slipped or name != "consistency"}
             scores.append(_halved(weighted(counted), values))
         return mean_of(scores, UNREAD)
 
-    def _is_free(self, one: Judgement) -> bool:
+    def _is_free(self, judgement: Judgement) -> bool:
         """True if the edit was not asked about consistency."""
-        return not any("consistency" in self._texts[name]["gives"] for name in one.readings[0])
+        return not any("consistency" in self._texts[name]["gives"] for name in judgement.readings[0])
 
-    def _values(self, one: Judgement) -> Values | None:
+    def _values(self, judgement: Judgement) -> Values | None:
         """Returns the values of all questions about an edit; None if the authors' reader finds none in a reply."""
-        found = self._found(one)
-        if not all(found.values()):
+        by_name = self._found(judgement)
+        if not all(by_name.values()):
             return None
-        puzzle = all(self._texts[name]["highest"] == 1 for name in one.readings[0])
-        numbers = [number for some in found.values() for number in some]
+        puzzle = all(self._texts[name]["highest"] == 1 for name in judgement.readings[0])
+        numbers = [number for some in by_name.values() for number in some]
         if puzzle and self.is_official and len(numbers) == _OF_NO_PUZZLE:
             # They recognise a puzzle by how many numbers its replies have altogether, and do not scale these.
-            return dict(zip(found, numbers, strict=False))
-        if len(numbers) != len(found):
-            raise Missing(Status.UNDEFINED, f"the authors' script stops at `{one.sample_id}`: several scores")
+            return dict(zip(by_name, numbers, strict=False))
+        if len(numbers) != len(by_name):
+            raise Missing(Status.UNDEFINED, f"the authors' script stops at `{judgement.sample_id}`: several scores")
         if puzzle and self.is_official:
             numbers = [4 * min(number, 1) + 1 for number in numbers]
-        return dict(zip(found, numbers, strict=True))
+        return dict(zip(by_name, numbers, strict=True))
 
-    def _found(self, one: Judgement) -> Mapping[str, Sequence[float]]:
+    def _found(self, judgement: Judgement) -> Mapping[str, Sequence[float]]:
         """Returns value -> the numbers in the reply about it; with our prompts the value that was read."""
         return {
             self._texts[name]["gives"][0]: (
                 _authors_numbers(reading.text) if self.is_official else [*reading.values.values()]
             )
-            for name, reading in one.readings[0].items()
+            for name, reading in judgement.readings[0].items()
         }
 
 
 def _edited(judgements: Sequence[Judgement]) -> Sequence[Judgement]:
-    for one in settled(judgements):
-        if not one.readings:
-            raise Missing(one.status, f"the authors' script stops at `{one.sample_id}`: {one.reason}")
+    for judgement in settled(judgements):
+        if not judgement.readings:
+            raise Missing(judgement.status, f"the authors' script stops at `{judgement.sample_id}`: {judgement.reason}")
     return judgements
 
 
 def _authors_numbers(text: str) -> list[float]:
     """Returns the numbers the authors find in a reply: those behind the first `Final Score` that has any."""
-    found = (re.findall(r"\d+", match) for pattern in _NUMBERS for match in pattern.findall(text))
-    return [float(number) for number in next(filter(None, found), [])]
+    digits = (re.findall(r"\d+", match) for pattern in _NUMBERS for match in pattern.findall(text))
+    return [float(number) for number in next(filter(None, digits), [])]

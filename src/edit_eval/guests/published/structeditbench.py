@@ -113,8 +113,8 @@ class StructEditBench(ParquetBenchmark):
 
 
 def _first(names: Sequence[str], there: Sequence[str]) -> str:
-    if found := next((name for name in names if name in there), ""):
-        return found
+    if column := next((name for name in names if name in there), ""):
+        return column
     raise ConfigurationError(Text("benchmark.data_path: there is no column {: or }; there are {}", names, there[:12]))
 
 
@@ -124,19 +124,19 @@ def _asked(row: Row) -> list[dict[str, str]]:
     if not isinstance(listed, list) or not listed:
         row.faults.append(Text("qa_list is {}, not a list of questions", kind(listed)))
         return []
-    found: list[Unchecked] = []
-    for place, one in enumerate(listed, 1):
-        ask, right = one.get("question"), one.get("ground_truth_answer", one.get("answer"))
+    questions: list[Unchecked] = []
+    for place, pair in enumerate(listed, 1):
+        ask, right = pair.get("question"), pair.get("ground_truth_answer", pair.get("answer"))
         if ask is None or right is None:
             continue  # as the authors do; the place tells that one is missing
-        label = one.get("label", EDITING)
+        label = pair.get("label", EDITING)
         about = MAINTAIN if str(label or EDITING).strip().lower() == MAINTAIN else EDITING
-        found.append({"about": about, "ask": str(ask).strip(), "right": str(right).strip()})
-        found[-1] |= {"place": place} if place != len(found) else {}
-        found[-1] |= {"label": str(label)} if label != about else {}
-    if not any(one["about"] == EDITING for one in found):
+        questions.append({"about": about, "ask": str(ask).strip(), "right": str(right).strip()})
+        questions[-1] |= {"place": place} if place != len(questions) else {}
+        questions[-1] |= {"label": str(label)} if label != about else {}
+    if not any(question["about"] == EDITING for question in questions):
         row.faults.append(Text("qa_list has no question about the change"))
-    return found
+    return questions
 
 
 def _share(about: str, sample: Sample, values: Values) -> float:
@@ -153,17 +153,21 @@ def _accuracy(sample: Sample, values: Values) -> float:
 
 
 def _published(score: str, category: str, judgements: Sequence[Judgement]) -> float:
-    found = [_counted(score, one) for one in settled(judgements) if one.readings and category in ("", one.category)]
-    return mean_of(found)
+    points = [
+        _counted(score, judgement)
+        for judgement in settled(judgements)
+        if judgement.readings and category in ("", judgement.category)
+    ]
+    return mean_of(points)
 
 
-def _counted(score: str, one: Judgement) -> float:
+def _counted(score: str, judgement: Judgement) -> float:
     """Returns an edit's points, 0 to 100: a verdict is right if it contains the word `Correct`.
 
     A question of another label is in no share; one that lacks its answer is a wrong one about the change, if others
     follow it.
     """
-    verdicts = {name: read for name, read in one.readings[0].items() if name.startswith(tuple(WEIGHTS))}
+    verdicts = {name: read for name, read in judgement.readings[0].items() if name.startswith(tuple(WEIGHTS))}
     places = {int(name.split()[1]) for name in verdicts}
     lacking = [False] * (max(places) - len(places))
     shares = {}
@@ -236,13 +240,13 @@ class StructScore:
         """Returns our wording, or the authors', all of which goes into the user's turn."""
         if parameters.prompts == "ours":
             return dict(TEXTS)
-        found = authors_texts(parameters.prompts_path, StructScore.official_file, [*_THEIRS])
+        prompts = authors_texts(parameters.prompts_path, StructScore.official_file, [*_THEIRS])
         compared = (
-            found["EVAL_PROMPT"].replace("{ground_truth_answer}", "{right}").replace("{model_response}", "{theirs}")
+            prompts["EVAL_PROMPT"].replace("{ground_truth_answer}", "{right}").replace("{model_response}", "{theirs}")
         )
         return {
             "look": "",
-            "looked": f"{found['QA_PROMPT']}{{question}}",
+            "looked": f"{prompts['QA_PROMPT']}{{question}}",
             "compare": "",
             "compared": compared,
             "again": "",
@@ -259,13 +263,13 @@ class StructScore:
         if not isinstance(asked, list) or not asked:
             raise LookupError("its facts need `questions`, as `structeditbench` has them")
         return [
-            question for number, one in enumerate(asked, 1) for question in self._both(one.get("place", number), one)
+            question for number, pair in enumerate(asked, 1) for question in self._both(pair.get("place", number), pair)
         ]
 
-    def _both(self, number: int, one: Mapping[str, str]) -> Iterator[Question]:
-        label = f" ({one['label']})" if "label" in one else ""
-        answer, verdict = f"answer {number}", f"{one['about']} {number}{label}"
-        fields = {"question": one["ask"], "right": one["right"], "theirs": f"{{{answer}}}"}
+    def _both(self, number: int, pair: Mapping[str, str]) -> Iterator[Question]:
+        label = f" ({pair['label']})" if "label" in pair else ""
+        answer, verdict = f"answer {number}", f"{pair['about']} {number}{label}"
+        fields = {"question": pair["ask"], "right": pair["right"], "theirs": f"{{{answer}}}"}
         yield Question(
             name=answer,
             system=self._texts["look"],
@@ -288,9 +292,9 @@ class StructScore:
             return Reading(reason=reply.text)
 
         def numbers(body: str) -> tuple[Sequence[float], str]:
-            found = _WORDS.get(body.strip(" .*\"'`\n").lower())
-            if found is None:
+            number = _WORDS.get(body.strip(" .*\"'`\n").lower())
+            if number is None:
                 raise NoAnswer(f"neither Correct nor Incorrect: {body[:80]}")
-            return [found], ""
+            return [number], ""
 
         return read_values(question, reply, numbers)

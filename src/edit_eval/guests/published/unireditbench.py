@@ -97,10 +97,10 @@ class UniREditBenchScores(RISEBenchScores):
         "score": Score(scale=SCALE, of=lambda sample, values: weighted(values)),
     }
 
-    def _values(self, one: Judgement) -> Values | None:
+    def _values(self, judgement: Judgement) -> Values | None:
         """Returns the first number of each reply; None if one has none."""
-        found = self._found(one)
-        return {name: some[0] for name, some in found.items()} if all(found.values()) else None
+        by_name = self._found(judgement)
+        return {name: some[0] for name, some in by_name.items()} if all(by_name.values()) else None
 
     def _accuracy(self, judgements: Sequence[Judgement]) -> float:
         return mean_of([full_marks(values) for values in self._readable(judgements)], UNREAD)
@@ -109,4 +109,6 @@ class UniREditBenchScores(RISEBenchScores):
         return mean_of([weighted(values) for values in self._readable(judgements)], UNREAD)
 
     def _readable(self, judgements: Sequence[Judgement]) -> list[Values]:
-        return [values for one in settled(judgements) if one.readings and (values := self._values(one))]
+        return [
+            values for judgement in settled(judgements) if judgement.readings and (values := self._values(judgement))
+        ]

@@ -144,21 +144,21 @@ class WiseEdit(FilesBenchmark):
         """Returns each subset's CSV, sorted by name."""
         there = {PurePosixPath(name).name for name in tree.names}
         return [
-            found
+            file
             for name in sorted(there)
             if name.endswith(".csv") and _SUBSET.fullmatch(name.removesuffix(".csv"))
-            for found in tree.first_named((name,))
+            for file in tree.first_named((name,))
         ]
 
-    def parsed(self, data: bytes, found: FoundFile) -> Iterator[Unchecked]:
+    def parsed(self, data: bytes, file: FoundFile) -> Iterator[Unchecked]:
         """Yields the rows of a CSV, each with its subset."""
-        subset = PurePosixPath(found.name).stem
+        subset = PurePosixPath(file.name).stem
         try:
             for row in csv.DictReader(io.StringIO(data.decode("utf-8-sig"), newline=""), strict=True):
                 yield {**{name: text for name, text in row.items() if name and text}, "subset": subset}
         except (UnicodeDecodeError, csv.Error) as error:
             raise ConfigurationError(
-                Text("benchmark.data_path: {} is not CSV in UTF-8 ({})", found.path, error)
+                Text("benchmark.data_path: {} is not CSV in UTF-8 ({})", file.path, error)
             ) from None
 
     def pictures(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -166,7 +166,7 @@ class WiseEdit(FilesBenchmark):
         number = int(row["subset"].rpartition("_")[2])
         sources = [row.get(f"input_{place}", "").strip() for place in range(1, number + 1)]
         listed = {"source": [source for source in sources if source], "reference": _listed(row.get("ref", "").strip())}
-        return {key: one for name, names in listed.items() for key, one in numbered(name, names).items()}
+        return {key: picture for name, names in listed.items() for key, picture in numbered(name, names).items()}
 
     def draft(self, row: Row) -> Draft:
         """Returns the sample of a row."""
@@ -187,10 +187,10 @@ class WiseEdit(FilesBenchmark):
 def _listed(cell: str) -> list[str]:
     """Returns the names in a cell: a list in JSON, several separated by `|` or `;`, or one."""
     try:
-        found = json.loads(cell) if cell else []
+        names = json.loads(cell) if cell else []
     except ValueError:
-        found = re.split(r"\||;", cell)
-    return [str(one).strip() for one in (found if isinstance(found, list) else [found]) if str(one).strip()]
+        names = re.split(r"\||;", cell)
+    return [str(name).strip() for name in (names if isinstance(names, list) else [names]) if str(name).strip()]
 
 
 _THEIRS = {
@@ -212,24 +212,24 @@ def _of_task(task: str, find: Callable[[Judgement], Numbers], judgements: Sequen
     Raises `Missing` as well where another task's edits come to nothing: their script stops there.
     """
     subsets: dict[tuple[str, str], list[Judgement]] = {}
-    for one in settled(judgements):
-        subsets.setdefault((one.category, one.sample_id.rpartition("_")[0]), []).append(one)
-    found: dict[str, dict[str, list[float]]] = {}
+    for judgement in settled(judgements):
+        subsets.setdefault((judgement.category, judgement.sample_id.rpartition("_")[0]), []).append(judgement)
+    by_category: dict[str, dict[str, list[float]]] = {}
     for (category, _), rows in subsets.items():
         if any(row.readings for row in rows):
             counted = [find(row) for row in rows if row.readings]
         else:  # a subset without an edit has no folder, and they fill it with ones
             counted = [dict.fromkeys((_QUESTIONS[name][0] for name in ASKS[category]), 1.0) for _ in rows]
-        of = found.setdefault(category, {})
+        of = by_category.setdefault(category, {})
         for metric, number in (pair for numbers in counted for pair in numbers.items()):
             of.setdefault(metric, []).append(number)
-    if empty := next((category for category, of in found.items() if not of), ""):
+    if empty := next((category for category, of in by_category.items() if not of), ""):
         raise Missing(Status.UNDEFINED, f"the authors' script stops: no edit of {empty} has all of its numbers")
-    lacking = [one for one in ([task] if task else BASIC) if one not in found]
+    lacking = [category for category in ([task] if task else BASIC) if category not in by_category]
     if lacking:
         raise Missing(Status.UNDEFINED, f"there are no edits of {lacking[0]}")
-    averages = {category: _average(of) for category, of in found.items()}
-    return averages[task] if task else math.fsum(averages[one] for one in BASIC) / len(BASIC)
+    averages = {category: _average(of) for category, of in by_category.items()}
+    return averages[task] if task else math.fsum(averages[category] for category in BASIC) / len(BASIC)
 
 
 def _average(numbers: Mapping[str, Sequence[float]]) -> float:
@@ -238,17 +238,17 @@ def _average(numbers: Mapping[str, Sequence[float]]) -> float:
     return sum(means) / len(means)
 
 
-def _found_by_ours(one: Judgement) -> Numbers:
+def _found_by_ours(judgement: Judgement) -> Numbers:
     """Returns all numbers of an edit; none if one is missing."""
-    readings = one.readings[0].values()
-    if not all(found.values for found in readings):
+    readings = judgement.readings[0].values()
+    if not all(reading.values for reading in readings):
         return {}
     return {metric: round(value * 9 / 100) + 1 for reading in readings for metric, value in reading.values.items()}
 
 
-def _found_by_authors(one: Judgement) -> Numbers:
-    found = {_QUESTIONS[name][0]: _authors_number(reading.text) for name, reading in one.readings[0].items()}
-    return {metric: number for metric, number in found.items() if number} if all(found.values()) else {}
+def _found_by_authors(judgement: Judgement) -> Numbers:
+    numbers = {_QUESTIONS[name][0]: _authors_number(reading.text) for name, reading in judgement.readings[0].items()}
+    return {metric: number for metric, number in numbers.items() if number} if all(numbers.values()) else {}
 
 
 def _authors_number(text: str) -> int | None:
@@ -328,18 +328,18 @@ class WiseEditScores(CriteriaProtocol):
         def place(file: AuthorsFile) -> str | None:
             return None if path is None else str(Path(path).expanduser() / file.name)
 
-        found: dict[str, str] = {}
+        prompts: dict[str, str] = {}
         for file, ending, names in ((single, "_single", [*_THEIRS]), (several, "_multi", [*_THEIRS][1:])):
             wanted = [
                 "prompt_visual_quality" if name == "quality" else f"prompt_{_THEIRS[name]}{ending}" for name in names
             ]
-            found |= authors_texts(place(file), file, wanted)
+            prompts |= authors_texts(place(file), file, wanted)
         hinted = authors_texts(place(hint), hint, ["{hint}"])["{hint}"]
         return {
             name: {
                 "system_prompt": "",
-                "user_prompt_template": found.get(f"prompt_{theirs}_single", found["prompt_visual_quality"]),
-                "several": found.get(f"prompt_{theirs}_multi", ""),
+                "user_prompt_template": prompts.get(f"prompt_{theirs}_single", prompts["prompt_visual_quality"]),
+                "several": prompts.get(f"prompt_{theirs}_multi", ""),
                 "hint": hinted,
                 "reads": ["score"],
                 "ask_again": "",
