@@ -147,12 +147,12 @@ def rounds_of(protocol: Protocol, sample: Sample, edit_models: Sequence[Identity
         return []
     by_round = getattr(protocol, "rounds", None) if getattr(protocol, "looks", 1) > 1 else None
     rounds = by_round(sample, edit_models) if by_round else [protocol.battles(sample, edit_models)]
-    found, before = list[list[tuple[int, int]]](), set[tuple[int, int]]()
+    pairs_by_round, before = list[list[tuple[int, int]]](), set[tuple[int, int]]()
     for pairs in rounds:
         new = {(min(pair), max(pair)) for pair in pairs} - before
         before |= new
-        found.append(sorted(new))
-    return found
+        pairs_by_round.append(sorted(new))
+    return pairs_by_round
 
 
 Light = dict[object, tuple[Question, tuple[str, ...], str]]
@@ -165,21 +165,22 @@ def ask(protocol: Protocol, sample: Sample, light: Light) -> tuple[SampleQuestio
         return ()
     pictures = {name: picture.digest for name, picture in sample.pictures.items()}
     pictures |= {"edit": "edit", "other": "other"}
-    found = []
+    questions = []
     for question in protocol.questions(sample):
         orders = [(order, *_bare(order, light)) for order in (question, *question.orders)]
         digests = tuple([_digest(order, names, steps, pictures) for order, _, names, steps in orders])
         _, bare, names, _ = orders[0]
         varies = bool(question.after or sample.follows) or any(map(is_earlier, names))
-        found.append(SampleQuestion(bare, digests, varies, "edit" in names))
-    return tuple(found)
+        questions.append(SampleQuestion(bare, digests, varies, "edit" in names))
+    return tuple(questions)
 
 
-def _bare(one: Question, light: Light) -> tuple[Question, tuple[str, ...], str]:
-    kind = one.name, one.gives, one.shows, one.form, one.after, one.when, one.again, one.labels, one.schema
+def _bare(question: Question, light: Light) -> tuple[Question, tuple[str, ...], str]:
+    about = question.name, question.gives, question.shows, question.form, question.after
+    kind = *about, question.when, question.again, question.labels, question.schema
     known = light.get(kind)
     if known is None:
-        known = light[kind] = replace(one, system="", user="", orders=()), *_views(one.shows)
+        known = light[kind] = replace(question, system="", user="", orders=()), *_views(question.shows)
     return known
 
 

@@ -50,8 +50,8 @@ class Certificate:
 
 def certified(protocol: Any) -> Certificate | None:
     """Returns the certificate of a protocol's very class: one that is made of it asks or reads in another way."""
-    found = vars(type(protocol)).get("certificate")
-    return found if isinstance(found, Certificate) else None
+    certificate = vars(type(protocol)).get("certificate")
+    return certificate if isinstance(certificate, Certificate) else None
 
 
 def certificate_of(protocol: Any) -> JsonObject:

@@ -242,13 +242,13 @@ def fault(protocol: Protocol, sample: Sample) -> str:
 def _always_asked(questions: Sequence[Question]) -> set[str]:
     """Returns the values of questions that are neither conditional nor after a conditional one."""
     perhaps: set[str] = set()
-    found: set[str] = set()
+    values: set[str] = set()
     for question in questions:
         if question.when is not None or not perhaps.isdisjoint(question.after):
             perhaps.add(question.name)
         else:
-            found.update(question.gives)
-    return found
+            values.update(question.gives)
+    return values
 
 
 def _alike(question: Question) -> tuple[object, ...]:

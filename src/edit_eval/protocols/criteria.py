@@ -108,17 +108,17 @@ class CriteriaProtocol:
         """Returns the authors' prompts; all of it goes into the user's turn."""
         if cls.official_file is None:
             raise ConfigurationError(Text("protocol.prompts: there are no official prompts for this protocol"))
-        names = [name for one in cls.official.values() for name in (one.after, one.text) if name]
-        found = authors_texts(path, cls.official_file, names)
+        names = [name for prompt in cls.official.values() for name in (prompt.after, prompt.text) if name]
+        templates = authors_texts(path, cls.official_file, names)
         return {
             name: {
                 "system_prompt": "",
-                "user_prompt_template": cls._filled_by_us(found.get(one.after, "") + found[one.text]),
-                "reads": list(one.reads),
+                "user_prompt_template": cls._filled_by_us(templates.get(prompt.after, "") + templates[prompt.text]),
+                "reads": list(prompt.reads),
                 "ask_again": "",
                 "untold": "",
             }
-            for name, one in cls.official.items()
+            for name, prompt in cls.official.items()
         }
 
     @classmethod
@@ -170,8 +170,8 @@ class CriteriaProtocol:
                 entries, words = [_behind(name, body, highest) for name in text["reads"]], ""
             else:
                 entries, words = read_list(body, "score", len(question.gives))
-            found = [_whole(read_number(entry, lowest, highest)) for entry in entries]
-            return [self._recorded(one, lowest, highest) for one in found], words
+            values = [_whole(read_number(entry, lowest, highest)) for entry in entries]
+            return [self._recorded(value, lowest, highest) for value in values], words
 
         return read_values(question, reply, numbers)
 
@@ -200,14 +200,14 @@ class Criteria(CriteriaProtocol):
         """Raises `ConfigurationError` if the file is not a rubric."""
         file = Path(parameters.rubric).expanduser()
         try:
-            found = yaml.safe_load(read_text(file, "rubric"))
+            rubric = yaml.safe_load(read_text(file, "rubric"))
         except yaml.YAMLError as error:
             raise ConfigurationError(
                 Text("protocol.rubric: {} is not valid YAML ({: })", file, str(error).split())
             ) from None
-        if not isinstance(found, dict) or not isinstance(found.get("questions"), dict):
+        if not isinstance(rubric, dict) or not isinstance(rubric.get("questions"), dict):
             raise ConfigurationError(Text("protocol.rubric: {} has no `questions`", file))
-        return found
+        return rubric
 
     def __init__(self, parameters: Any, texts: Mapping[str, Any]) -> None:
         """Raises `ConfigurationError` if the questions have different ranges."""
@@ -250,7 +250,7 @@ def question(
 def worded(rubric: Mapping[str, Any]) -> Texts:
     """Returns the assembled prompts of a rubric's questions. Raises `ConfigurationError` if a part is missing."""
     try:
-        return {name: _worded(rubric, one) for name, one in rubric["questions"].items()}
+        return {name: _worded(rubric, question) for name, question in rubric["questions"].items()}
     except (KeyError, TypeError, AttributeError) as error:
         raise ConfigurationError(
             Text("protocol.rubric: a part is missing ({}: {})", type(error).__name__, error)
@@ -260,8 +260,11 @@ def worded(rubric: Mapping[str, Any]) -> Texts:
 def _worded(rubric: Mapping[str, Any], question: Mapping[str, Any]) -> Texts:
     named = question.get("tells", [])
     lowest, highest = question.get("lowest", rubric["lowest"]), question.get("highest", rubric["highest"])
-    listed = [f"{n}. {one['title']}: {one['asks']}" for n, one in enumerate(question["criteria"].values(), 1)]
-    form = ", ".join(one["title"].upper() for one in question["criteria"].values())
+    listed = [
+        f"{n}. {criterion['title']}: {criterion['asks']}"
+        for n, criterion in enumerate(question["criteria"].values(), 1)
+    ]
+    form = ", ".join(criterion["title"].upper() for criterion in question["criteria"].values())
     parts = [rubric["opening"], question.get("about", ""), "\n".join(listed)]
     parts += [rubric["quotation"]] if named else []
     fill = {"lowest": str(lowest), "highest": str(highest), "form": form}
@@ -312,10 +315,10 @@ def _behind(name: str, body: str, highest: float) -> float:
     """Returns the number after a name: `Name: 4`, `**Name:** **4**`, `"name": 4` or `Name: 4/5`. Raises `NoAnswer`."""
     marks = r'["*_`\s]*'
     pattern = rf"{re.escape(name)}{marks}[:：]{marks}(-?\d+(?:\.\d+)?)(?:\s*/\s*(\d+))?(?![\d.]*\s*[-~]\s*\d)"
-    found = {(float(one[1]), float(one[2] or highest)) for one in re.finditer(pattern, body, re.IGNORECASE)}
-    if len(found) != 1 or {of for _, of in found} != {float(highest)}:
-        raise NoAnswer(f"{'more than one' if found else 'no'} number behind `{name}`: {excerpt(body)}")
-    return next(iter(found))[0]
+    numbers = {(float(match[1]), float(match[2] or highest)) for match in re.finditer(pattern, body, re.IGNORECASE)}
+    if len(numbers) != 1 or {of for _, of in numbers} != {float(highest)}:
+        raise NoAnswer(f"{'more than one' if numbers else 'no'} number behind `{name}`: {excerpt(body)}")
+    return next(iter(numbers))[0]
 
 
 def settled(judgements: Sequence[Judgement]) -> Sequence[Judgement]:
@@ -334,24 +337,24 @@ def mean_of(numbers: Sequence[float], why: str = "no edit was judged") -> float:
     return math.fsum(numbers) / len(numbers)
 
 
-def least_or_guessed(one: Judgement, question: str, seed: int | None, lowest: int, highest: int) -> float:
+def least_or_guessed(judgement: Judgement, question: str, seed: int | None, lowest: int, highest: int) -> float:
     """Returns the lowest number in a reply; a random whole number if it is unreadable, as some authors do.
 
     Raises `Missing` for an unreadable reply without a seed.
     """
-    reading = one.readings[0][question]
+    reading = judgement.readings[0][question]
     if reading.status is Status.OK:
         return min(reading.values.values())
-    return guessed(one, question, seed, lowest, highest, reading.status)
+    return guessed(judgement, question, seed, lowest, highest, reading.status)
 
 
-def guessed(one: Judgement, question: str, seed: int | None, lowest: int, highest: int, status: Status) -> float:
+def guessed(judgement: Judgement, question: str, seed: int | None, lowest: int, highest: int, status: Status) -> float:
     """Returns a random whole number, the same for a seed and an edit. Raises `Missing`, with `status`, without one."""
     if seed is None:
         raise Missing(
             status if status is not Status.OK else Status.UNPARSEABLE,
-            f"the reply about {question} of `{one.sample_id}` cannot be read, where the authors guess a number; "
+            f"the reply about {question} of `{judgement.sample_id}` cannot be read, where the authors guess a number; "
             "set `protocol.guess_seed` for theirs",
         )
-    place = f"{seed} {one.sample_id} {one.edit_seed} {one.repeat} {question}"
+    place = f"{seed} {judgement.sample_id} {judgement.edit_seed} {judgement.repeat} {question}"
     return random.Random(place).randint(lowest, highest)

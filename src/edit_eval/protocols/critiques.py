@@ -28,26 +28,26 @@ def columns_of(
     told: dict[str, Told] = {}
     sections = list(sections)
     for model in models:
-        found = [model.name]
+        column_names = [model.name]
         for section in sections:
-            more = {name: dict(section.columns(name, model.name)) for name in found}
-            found = [column for name, of in more.items() for column in (name, *of)]
+            more = {name: dict(section.columns(name, model.name)) for name in column_names}
+            column_names = [column for name, of in more.items() for column in (name, *of)]
             told |= {column: how for of in more.values() for column, how in of.items()}
-        columns += [replace(model, name=name) for name in found]
+        columns += [replace(model, name=name) for name in column_names]
     return tuple(columns), {column.name: told[column.name] for column in columns if column.name in told}
 
 
 def makers(columns: Sequence[Identity], told: Mapping[str, Told], judges: Sequence[AskedJudge]) -> dict[str, str]:
     """Returns for each column, by its name, a digest of what makes its edits: the edit model and its seed, and of one
     that is told a judge's words also the judge, its questions, and what is done with them."""
-    by_name, found = {judge.name: judge for judge in judges}, dict[str, str]()
+    by_name, digests = {judge.name: judge for judge in judges}, dict[str, str]()
     for column in columns:
         more: list[object] = []
         if how := told.get(column.name):
-            before = found[how.before] if how.before else ""
+            before = digests[how.before] if how.before else ""
             more = [before, how.source, how.template, how.stop, who_is_asked(by_name[how.judge])]
-        found[column.name] = digest([column.digest, column.seed, *more])
-    return found
+        digests[column.name] = digest([column.digest, column.seed, *more])
+    return digests
 
 
 def refuse_who_cannot_tell(told: Mapping[str, Told], judges: Sequence[AskedJudge]) -> None:
@@ -100,7 +100,7 @@ def refuse_wordless(told: Mapping[str, Told], asked: Mapping[str, Sequence[Seque
     """Raises `ConfigurationError` for a judge that answers in bare numbers only; `asked` has each one's questions about
     each sample."""
     for how in told.values():
-        forms = {one.question.form for of_sample in asked[how.judge] for one in of_sample}
+        forms = {sample_question.question.form for of_sample in asked[how.judge] for sample_question in of_sample}
         if forms and forms <= {*NO_WORDS}:
             raise ConfigurationError(
                 Text(

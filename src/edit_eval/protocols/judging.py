@@ -40,11 +40,11 @@ def unasked(question: Question, earlier: Iterable[Reading]) -> Reading | None:
     """
     values: dict[str, float] = {}
     ruled_out = False
-    for one in earlier:
-        if one.status is not Status.OK:
-            return replace(one, values={}, asked=0)
-        ruled_out |= not one.applies
-        values |= one.values
+    for reading in earlier:
+        if reading.status is not Status.OK:
+            return replace(reading, values={}, asked=0)
+        ruled_out |= not reading.applies
+        values |= reading.values
     if ruled_out:
         return RULED_OUT
     if question.when is None:
@@ -103,21 +103,21 @@ def _read(protocol: Protocol, question: Question, reply: Reply, count: int) -> R
             return Reading(status=Status.UNPARSEABLE, reason=wrong, text=text, mass=mass, asked=count)
         reply = replace(reply, values={label: reply.values[label] / total for label in question.labels})
     try:
-        found = protocol.read(question, reply)
+        reading = protocol.read(question, reply)
     except Exception as error:  # a protocol of the user's own
-        found = Reading(
+        reading = Reading(
             status=Status.UNPARSEABLE, reason=f"its protocol cannot read it ({type(error).__name__}: {error})"
         )
-    if found.status is Status.OK and (wrong := _wrong(question, found.values)):
-        found = Reading(status=Status.UNPARSEABLE, reason=wrong)
+    if reading.status is Status.OK and (wrong := _wrong(question, reading.values)):
+        reading = Reading(status=Status.UNPARSEABLE, reason=wrong)
     return Reading(
-        values=found.values,
-        status=found.status,
-        reason=found.reason,
+        values=reading.values,
+        status=reading.status,
+        reason=reading.reason,
         text=text,
         mass=mass,
         asked=count,
-        inapplicable=found.inapplicable,
+        inapplicable=reading.inapplicable,
     )
 
 
@@ -171,15 +171,15 @@ def score(
     for name, needs in named:
         try:
             numbers, asked = [], 0
-            for reading in readings:
-                put = [value for value in needs if _applies(reading[giver[value]], value)]
+            for by_question in readings:
+                put = [value for value in needs if _applies(by_question[giver[value]], value)]
                 if not put or (protocol.scores[name].needs and len(put) < len(needs)):
                     continue
                 values = {}
                 for value in put:
-                    one = reading[giver[value]]
-                    values[value] = _value(one, value)
-                    asked = max(asked, one.asked)
+                    reading = by_question[giver[value]]
+                    values[value] = _value(reading, value)
+                    asked = max(asked, reading.asked)
                 numbers.append(_number(protocol.scores[name].of(sample, values)))
             if not numbers:
                 continue

@@ -44,8 +44,8 @@ class Numbers:
                 if unknown := sorted({*what} - {*OF_A_SCALE, *OF_A_MEASURE}):
                     raise ValueError(f"measures: `{name}` has `{unknown[0]}`, which is not a property of a measure")
             if self.headline and self.measures and self.headline not in self.measures:
-                known = ", ".join(self.measures)
-                raise ValueError(f"headline: the judge does not measure `{self.headline}`, but {known}")
+                measures = ", ".join(self.measures)
+                raise ValueError(f"headline: the judge does not measure `{self.headline}`, but {measures}")
 
     def __init__(self, parameters: Parameters) -> None:
         if not parameters.measures:

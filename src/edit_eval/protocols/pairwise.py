@@ -154,9 +154,11 @@ def met_by_new(stored: Stored, sample: Sample, models: Sequence[Identity], seed:
     others, drawn at random; of models that have an edit of the sample."""
     theirs = {*stored.edit_models}
     there = [
-        n for n, one in enumerate(models) if one.name in theirs and sample.id not in stored.without.get(one.name, ())
+        n
+        for n, model in enumerate(models)
+        if model.name in theirs and sample.id not in stored.without.get(model.name, ())
     ]
-    found = []
+    battles = []
     for number, new in enumerate(models):
         if new.name in theirs:
             continue
@@ -165,8 +167,8 @@ def met_by_new(stored: Stored, sample: Sample, models: Sequence[Identity], seed:
             of = f"{models[place].digest}\n{models[place].seed}"
             return digest_of_text(f"{seed}\n{sample.id}\n{new.digest}\n{new.seed}\n{of}")
 
-        found += [(number, other) for other in sorted(there, key=drawn)[: stored.opponents]]
-    return found
+        battles += [(number, other) for other in sorted(there, key=drawn)[: stored.opponents]]
+    return battles
 
 
 def rounds_of_cycles(sample: Sample, models: Sequence[Identity], rounds: int, seed: int) -> list[list[Places]]:
@@ -174,7 +176,7 @@ def rounds_of_cycles(sample: Sample, models: Sequence[Identity], rounds: int, se
 
     A cycle has as many battles as there are models, and links all of them.
     """
-    found: dict[Places, int] = {}
+    turn_of_battle: dict[Places, int] = {}
     for turn in range(rounds):
 
         def drawn(place: int, turn: int = turn) -> str:
@@ -183,8 +185,8 @@ def rounds_of_cycles(sample: Sample, models: Sequence[Identity], rounds: int, se
         order = sorted(range(len(models)), key=drawn)
         for a, b in zip(order, [*order[1:], order[0]], strict=True):
             if a != b:
-                found.setdefault((min(a, b), max(a, b)), turn)
-    return [[two for two, its in found.items() if its == turn] for turn in range(rounds)]
+                turn_of_battle.setdefault((min(a, b), max(a, b)), turn)
+    return [[two for two, its in turn_of_battle.items() if its == turn] for turn in range(rounds)]
 
 
 def both_orders(question: Question, score: str) -> tuple[Question, Question]:

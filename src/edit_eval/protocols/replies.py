@@ -31,12 +31,12 @@ def read_values(question: Question, reply: Reply, numbers: Callable[[str], tuple
     body = ""
     try:
         body = undressed(reply.text).strip()
-        found, words = numbers(body)
+        values, words = numbers(body)
     except (Missing, NoAnswer) as why:
         if body and is_refusal(body, 0, 10):
             return Reading(status=Status.REFUSED, reason=f"the judge declined: {excerpt(body)}")
         return Reading(status=getattr(why, "status", Status.UNPARSEABLE), reason=str(why))
-    return Reading(values=dict(zip(question.gives, found, strict=True)), reason=words)
+    return Reading(values=dict(zip(question.gives, values, strict=True)), reason=words)
 
 
 def read_list(body: str, key: str, count: int) -> tuple[list[Any], str]:
@@ -82,7 +82,7 @@ def read_yes_or_no(entry: Any) -> float:
 
 def advice_on_limits(failed: Sequence[Judgement]) -> str:
     """Returns what to do if at least half of the failed judgements were cut off; else ""."""
-    cut = [one for one in failed if one.status is Status.CUT_OFF]
+    cut = [judgement for judgement in failed if judgement.status is Status.CUT_OFF]
     if failed and 2 * len(cut) >= len(failed):
         return f"answers of {cut[-1].judge} are cut off; raise its limit (`max_new_tokens` or `max_tokens`)"
     return ""
@@ -125,8 +125,8 @@ def list_schema(name: str, entry: Entry, count: int, reasons: str = "") -> str:
 @lru_cache(maxsize=256)  # a benchmark's questions have few schemas
 def entries_of(schema: str) -> Mapping[str, Entry]:
     """Returns the entries of an object's schema by name, in order."""
-    found: Mapping[str, Entry] = json.loads(schema)["properties"]
-    return found
+    entries: Mapping[str, Entry] = json.loads(schema)["properties"]
+    return entries
 
 
 def read_object(body: str, schema: str) -> tuple[dict[str, float | str], str]:
@@ -142,7 +142,7 @@ def read_object(body: str, schema: str) -> tuple[dict[str, float | str], str]:
         raise NoAnswer(f"the answer has no JSON object: {excerpt(body)}")
     if len(values) != len(others):
         raise NoAnswer(f"`{first}` occurs twice in one JSON object: {excerpt(body)}")
-    found: list[dict[str, float | str]] = []
+    objects: list[dict[str, float | str]] = []
     words: list[str] = []
     for value, pairs in zip(values, others, strict=True):
         given = dict([(first, value), *pairs])
@@ -152,10 +152,10 @@ def read_object(body: str, schema: str) -> tuple[dict[str, float | str], str]:
         if len(given) != 1 + len(pairs):
             raise NoAnswer(f"a name occurs twice in one JSON object: {excerpt(body)}")
         words += [text for name, text in given.items() if entries[name] == WORDS and isinstance(text, str)]
-        found.append({name: _read(name, given[name], one) for name, one in entries.items() if one != WORDS})
-    if any(other != found[0] for other in found):
+        objects.append({name: _read(name, given[name], entry) for name, entry in entries.items() if entry != WORDS})
+    if any(other != objects[0] for other in objects):
         raise NoAnswer(f"different JSON objects in one answer: {excerpt(body)}")
-    return found[0], "\n".join(dict.fromkeys(words))
+    return objects[0], "\n".join(dict.fromkeys(words))
 
 
 def _read(name: str, value: Any, entry: Entry) -> float | str:

@@ -163,11 +163,11 @@ class Rubric:
         """Returns one question, or one per item. Raises `LookupError`, with a remedy, for a category without rubric."""
         rubric = self._rubric(sample.category)
         items = (rubric.limit, *rubric.criteria) if self._parameters.asked == "one_by_one" else ("",)
-        found = []
+        questions = []
         for item in items:
             first, *others = [self._question(rubric, sample, item, order) for order in range(self._orders)]
-            found.append(replace(first, orders=tuple(others)) if others else first)
-        return found
+            questions.append(replace(first, orders=tuple(others)) if others else first)
+        return questions
 
     def _question(self, rubric: loading.RubricText, sample: Sample, item: str, order: int) -> Question:
         """Returns the question, or the one about an `item`, in one order."""
@@ -240,8 +240,11 @@ class Rubric:
             return Reading(values={"score": level * HIGHEST / (len(shares) - 1)})
 
         def points(body: str) -> tuple[Sequence[float], str]:
-            found, words = read_object(body, question.schema)
-            said = {name: self._points[name][one] if isinstance(one, str) else one for name, one in found.items()}
+            answers, words = read_object(body, question.schema)
+            said = {
+                name: self._points[name][answer] if isinstance(answer, str) else answer
+                for name, answer in answers.items()
+            }
             return [said[name] for name in question.gives], words
 
         return read_values(question, reply, points)
@@ -269,7 +272,11 @@ class Rubric:
 
     def advice(self, failed: Sequence[Judgement]) -> str:
         """Returns what to change in the configuration if at least half of the failed judgements ask for it."""
-        prose = [one for one in failed if one.status in (Status.UNPARSEABLE, Status.CUT_OFF) and is_prose(one.answer)]
+        prose = [
+            judgement
+            for judgement in failed
+            if judgement.status in (Status.UNPARSEABLE, Status.CUT_OFF) and is_prose(judgement.answer)
+        ]
         if self._parameters.answer == "score" and failed and 2 * len(prose) >= len(failed):
             return f"{prose[-1].judge} answers in words; write `protocol: {{answer: reason_then_score}}`"
         return advice_on_limits(failed)
