@@ -300,19 +300,19 @@ def _find(body: str, form: str, highest: float) -> tuple[list[float], str]:
     lines = [line for line in map(str.strip, body.splitlines()) if line]
     if not lines:
         raise NoAnswer("the answer is an empty code fence")
-    found = {line: score for line in dict.fromkeys(lines) if (score := _stated(line, highest)) is not None}
+    scores_by_line = {line: score for line in dict.fromkeys(lines) if (score := _stated(line, highest)) is not None}
     if form == "reason_then_score" and (total := _total(lines[-1], highest)) is not None:
-        found[lines[-1]] = total, True
-    if all(line in found for line in lines):
-        return [score for score, _ in found.values()], ""
+        scores_by_line[lines[-1]] = total, True
+    if all(line in scores_by_line for line in lines):
+        return [score for score, _ in scores_by_line.values()], ""
     last = lines[-1]
-    if form == "reason_then_score" and last in found and found[last][1]:
+    if form == "reason_then_score" and last in scores_by_line and scores_by_line[last][1]:
         if _EXAMPLE.search(lines[-2]):
             raise NoAnswer(f"its score is an example: {excerpt(lines[-2])}")
         if any(map(_FENCE.fullmatch, lines)):
             raise NoAnswer("a code fence is not closed: was the answer cut off (max_new_tokens)?")
-        words = "\n".join(line for line in body.splitlines() if line.strip() not in found).strip()
-        scores = [score for score, _ in found.values()]
+        words = "\n".join(line for line in body.splitlines() if line.strip() not in scores_by_line).strip()
+        scores = [score for score, _ in scores_by_line.values()]
         if '"score"' in words:
             scores += _read_objects(words, highest)[0]
         return scores, words
@@ -410,10 +410,10 @@ def json_objects(
         except (ValueError, RecursionError):
             # From None: the decoder's traceback would keep an entire hostile text alive.
             raise NoAnswer(f"braces without a complete JSON object: {excerpt(body[begin:])}") from None
-        found = [value for name, value in pairs if name == key]
-        if not found:
+        occurrences = [value for name, value in pairs if name == key]
+        if not occurrences:
             raise NoAnswer(f"a JSON object without `{key}`: {excerpt(body[begin:position])}")
-        values += found
+        values += occurrences
         others.append([(name, value) for name, value in pairs if name != key])
     outside.append(body[position:])
     return values, others, outside

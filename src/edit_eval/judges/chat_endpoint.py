@@ -109,7 +109,7 @@ class ChatEndpoint:
 
         def __post_init__(self) -> None:
             if self.price is not None and not (
-                len(self.price) == 2 and all(math.isfinite(one) and one >= 0 for one in self.price)
+                len(self.price) == 2 and all(math.isfinite(number) and number >= 0 for number in self.price)
             ):
                 raise ValueError("price: it takes two numbers, for a million tokens read and for a million written")
             interface = MAKERS[self.api].interface if self.api else CHAT_COMPLETIONS
@@ -270,7 +270,7 @@ class ChatEndpoint:
     def _know(self, answer: Completion | None) -> None:
         names = self._interface.says.items() if answer else ()
         said = {name: self.client.clean(str(answer.document.get(key) or "")) for name, key in names} if answer else {}
-        self._about = {**self.client.about(), **said, **self._probe.found}
+        self._about = {**self.client.about(), **said, **self._probe.findings}
         if self._row is not None:
             switch = self._row.switch(self.parameters.thinking, self.parameters.thinking_tokens)
             self._about["interface"] = self._interface.name
@@ -301,8 +301,8 @@ class ChatEndpoint:
             return
         from openai.resources.chat import AsyncCompletions
 
-        known = inspect.signature(AsyncCompletions.create).parameters
-        if unknown := next((name for name in self.parameters.call if name not in known), ""):
+        keywords = inspect.signature(AsyncCompletions.create).parameters
+        if unknown := next((name for name in self.parameters.call if name not in keywords), ""):
             raise LoadError(f"call: there is no keyword {unknown!r}; put what only your server knows into extra_body")
 
     def _question(self, request: JudgeRequest) -> Ask[str | Reply]:
@@ -466,12 +466,12 @@ class DataUrls:
         """Returns the picture's data URL; waits if another thread is already encoding it."""
         key = self._digest(picture)
         with self._lock:
-            if (known := self._kept.get(key)) is not None:
+            if (future := self._kept.get(key)) is not None:
                 self._kept.move_to_end(key)
             else:
                 mine = self._kept[key] = Future()
-        if known is not None:
-            return known.result()
+        if future is not None:
+            return future.result()
         try:
             data = base64.b64encode(png(scaled(picture, self._max_pixels)))
         except BaseException as error:

@@ -201,7 +201,8 @@ _ENDED = ("end_turn", "stop_sequence")
 
 def _messages_body(chat: Chat) -> JsonObject:
     shown: list[JsonObject] = [
-        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": one}} for one in chat.base64
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": picture}}
+        for picture in chat.base64
     ]
     content: list[JsonObject] = [*shown, {"type": "text", "text": chat.user}]
     body: JsonObject = {"model": chat.model, "max_tokens": chat.limit}
@@ -272,7 +273,7 @@ _BESIDE = ("safetySettings", "tools", "toolConfig", "cachedContent", "labels", "
 
 
 def _generate_body(chat: Chat) -> JsonObject:
-    shown = [{"inlineData": {"mimeType": "image/png", "data": one}} for one in chat.base64]
+    shown = [{"inlineData": {"mimeType": "image/png", "data": picture}} for picture in chat.base64]
     given: JsonObject = {"maxOutputTokens": chat.limit, "temperature": chat.temperature, "seed": chat.seed}
     settings = {name: value for name, value in given.items() if value is not None}
     settings |= {**chat.settings, **{name: value for name, value in chat.call.items() if name not in _BESIDE}}
@@ -308,7 +309,9 @@ def _generate_read(document: Mapping[str, Any]) -> Completion | None:
             _count(usage.get("promptTokenCount")),
             _count(usage.get("candidatesTokenCount"), usage.get("thoughtsTokenCount")),
         ),
-        entries=[{"token": one.get("token"), "logprob": one.get("logProbability")} for one in map(_mapping, entries)],
+        entries=[
+            {"token": token.get("token"), "logprob": token.get("logProbability")} for token in map(_mapping, entries)
+        ],
     )
 
 

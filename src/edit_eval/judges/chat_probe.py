@@ -80,7 +80,7 @@ class Probe:
         self._client, self._chat, self._decide, self._road = client, chat, decide, road
         self._interface, self._kinds = interface, (LOGPROBS_ROAD, *interface.decisions)
         self._thinking, self._thinking_tokens = thinking, thinking_tokens
-        self.found: dict[str, str] = {}
+        self.findings: dict[str, str] = {}
         """Findings for `about`."""
         self._plans: dict[AnswerForm, WayOfAsking] = {}
         self._switches: dict[bool, Fields | None] = {}
@@ -90,15 +90,15 @@ class Probe:
 
     def forget(self) -> None:
         """Discards the findings, as another server may answer from now on."""
-        self.found, self._plans, self._switches, self._schema_way, self._tokenised = {}, {}, {}, None, {}
+        self.findings, self._plans, self._switches, self._schema_way, self._tokenised = {}, {}, {}, None, {}
 
     def plan(self, form: AnswerForm) -> WayOfAsking:
         """Returns how to ask questions of this form. Raises `LoadError` if the server does not support it."""
-        if (known := self._plans.get(form)) is None:
+        if (plan := self._plans.get(form)) is None:
             with self._lock:
-                if (known := self._plans.get(form)) is None:
-                    known = self._plans[form] = self._made(form)
-        return known
+                if (plan := self._plans.get(form)) is None:
+                    plan = self._plans[form] = self._made(form)
+        return plan
 
     def all(self, form: AnswerForm) -> None:
         """Finds out everything, including what questions of this form do not need."""
@@ -107,12 +107,12 @@ class Probe:
             self._schema()
             if form.form != PROBABILITIES:
                 kinds = [kind for kind in self._kinds if self._can(kind)]
-                self.found["probabilities"] = ", ".join(kinds) or "none"
+                self.findings["probabilities"] = ", ".join(kinds) or "none"
 
     def _made(self, form: AnswerForm) -> WayOfAsking:
         if form.form == PROBABILITIES:
             plan, said = self._probabilities(self._road, form.labels)
-            self.found["probabilities"] = said
+            self.findings["probabilities"] = said
             return plan
         fields: JsonObject = {}
         if self._thinking is not None:
@@ -133,7 +133,7 @@ class Probe:
             ways = ((name, way.asks(on)) for name, way in self._interface.thinking.items())
             taken = ((name, fields) for name, fields in ways if self._tried(ONE_WORD, 1, fields) is not None)
             name, self._switches[on] = next(taken, ("no switch", None))
-            self.found["thinking"] = name
+            self.findings["thinking"] = name
         return self._switches[on]
 
     def _thought(self) -> Fields:
@@ -147,7 +147,7 @@ class Probe:
         for name, way in self._interface.budgets.items() if on else ():
             budget = way.asks(self._thinking_tokens)
             if self._tried(ONE_WORD, 1, {**fields, **budget}) is not None:
-                self.found["thinking"] += f", {name}"
+                self.findings["thinking"] += f", {name}"
                 return {**fields, **budget}
         return fields
 
@@ -158,7 +158,7 @@ class Probe:
             off = self._switch(False) or {}
             holds = ((name, way) for name, way in self._interface.schemas.items() if self._holds(way, off))
             name, way = next(holds, ("not held", None))
-            self.found["schema"], self._schema_way = name, (way,)
+            self.findings["schema"], self._schema_way = name, (way,)
         return self._schema_way[0]
 
     def _holds(self, way: Way, off: Fields) -> bool:
@@ -174,7 +174,7 @@ class Probe:
             return {}
         fields = way.asks(json.loads(schema))
         if self._tried(ONE_WORD, 1, fields) is None:
-            self.found["schema"] = self.found["schema"].partition(",")[0] + ", but not all of this protocol's"
+            self.findings["schema"] = self.findings["schema"].partition(",")[0] + ", but not all of this protocol's"
             return {}
         return fields
 
@@ -182,17 +182,17 @@ class Probe:
 
     def _probabilities(self, road: str, labels: tuple[str, ...]) -> tuple[WayOfAsking, str]:
         """Returns how to ask for them, and a remark on it."""
-        found = self._by_logprobs(labels) if road == LOGPROBS_ROAD else self._by_decision(road, labels)
-        if isinstance(found, tuple):
-            return found
+        way_or_why = self._by_logprobs(labels) if road == LOGPROBS_ROAD else self._by_decision(road, labels)
+        if isinstance(way_or_why, tuple):
+            return way_or_why
         others = [kind for kind in self._kinds if kind != road and self._can(kind)]
         remedy = f"write `probabilities: {others[0]}`" if others else "let the judge write its answer"
-        raise LoadError(f"this server gives no probabilities through {road} ({found}); {remedy}", final=True)
+        raise LoadError(f"this server gives no probabilities through {road} ({way_or_why}); {remedy}", final=True)
 
     def _can(self, kind: str) -> bool:
         two = ("A", "B")
-        found = self._by_logprobs(two) if kind == LOGPROBS_ROAD else self._by_decision(kind, two)
-        return isinstance(found, tuple)
+        way_or_why = self._by_logprobs(two) if kind == LOGPROBS_ROAD else self._by_decision(kind, two)
+        return isinstance(way_or_why, tuple)
 
     def _by_logprobs(self, labels: tuple[str, ...]) -> tuple[WayOfAsking, str] | str:
         tokens = self._tokens(labels)
@@ -203,13 +203,13 @@ class Probe:
         except ValueError as error:
             raise LoadError(str(error), final=True) from None
         off = self._switch(False) or {}
-        every = [one for its in (ids or {}).values() for one in its]
+        all_ids = [token for its in (ids or {}).values() for token in its]
         why = "it ignores the fields" if self._interface.logprobs else "this model has no way to them"
         for name, way in self._interface.logprobs.items():
             by_id = name == TOKEN_IDS
-            if by_id and not 0 < len(every) <= MOST_IDS:
+            if by_id and not 0 < len(all_ids) <= MOST_IDS:
                 continue
-            fields = {**off, **way.asks(every)}
+            fields = {**off, **way.asks(all_ids)}
             plan = WayOfAsking(fields, ids=ids if by_id else None, one_token=ids is not None)
             got = self._client.tried(self._chat(f"Answer with one of these: {', '.join(labels)}.", 1, fields))
             if isinstance(got, Failure):
@@ -234,7 +234,7 @@ class Probe:
             got = self._client.tried(self._client.posted("/tokenize", body, above=True))
             said = None if isinstance(got, Failure) else plain(got)
             ids = said.get("tokens") if isinstance(said, Mapping) else None
-            if not (isinstance(ids, list) and ids and all(type(one) is int for one in ids)):
+            if not (isinstance(ids, list) and ids and all(type(token) is int for token in ids)):
                 return None
             self._tokenised[text] = ids
         return self._tokenised
@@ -285,7 +285,7 @@ def texts_to_tokenise(labels: Sequence[str]) -> list[str]:
 
 def token_ids(labels: Sequence[str], tokens: Tokens) -> dict[str, list[int]]:
     """Returns the tokens that equal each label. Raises `ValueError` for a label that is not one token."""
-    found: dict[str, list[int]] = {}
+    tokens_of_label: dict[str, list[int]] = {}
     for label in labels:
         ids: dict[int, None] = {}
         for before in VARIANTS:
@@ -297,28 +297,28 @@ def token_ids(labels: Sequence[str], tokens: Tokens) -> dict[str, list[int]]:
                 ids[whole[-1]] = None
         if not ids:
             raise ValueError(f"the label `{label}` is {len(tokens[label])} tokens of this model; {REMEDY}")
-        found[label] = list(ids)
-    for one, other in permutations(labels, 2):
-        if {*found[one]} & {*found[other]}:
-            raise ValueError(f"the labels `{one}` and `{other}` share a token of this model; {REMEDY}")
-    return found
+        tokens_of_label[label] = list(ids)
+    for first, second in permutations(labels, 2):
+        if {*tokens_of_label[first]} & {*tokens_of_label[second]}:
+            raise ValueError(f"the labels `{first}` and `{second}` share a token of this model; {REMEDY}")
+    return tokens_of_label
 
 
 def refuse_ambiguous(labels: Sequence[str]) -> None:
     """Raises `ValueError` for labels that cannot be told by their first token if the tokens are unknown."""
-    for one, other in permutations(labels, 2):
-        if other.startswith(one):
-            text = f"the labels `{one}` and `{other}` begin the same way, and the server does not show its tokens"
+    for first, second in permutations(labels, 2):
+        if second.startswith(first):
+            text = f"the labels `{first}` and `{second}` begin the same way, and the server does not show its tokens"
             raise ValueError(f"{text}; {REMEDY}")
 
 
 def by_id(entries: Sequence[Any], ids: Mapping[str, Sequence[int]]) -> dict[str, float]:
     """Returns probabilities by label from entries whose `token` is `token_id:N`; leaves out labels with one missing."""
-    found = {str(entry["token"]).partition("token_id:")[2]: _probability(entry) for entry in entries}
+    probabilities = {str(entry["token"]).partition("token_id:")[2]: _probability(entry) for entry in entries}
     return {
-        label: math.fsum(found[str(one)] for one in its)
+        label: math.fsum(probabilities[str(token)] for token in its)
         for label, its in ids.items()
-        if all(str(i) in found for i in its)
+        if all(str(token) in probabilities for token in its)
     }
 
 

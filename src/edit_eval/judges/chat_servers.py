@@ -45,7 +45,7 @@ class Way:
 def _schema_without(schema: object, keywords: tuple[str, ...]) -> Any:
     """Returns a JSON schema without these keywords; a property may bear the name of one."""
     if isinstance(schema, list):
-        return [_schema_without(one, keywords) for one in schema]
+        return [_schema_without(part, keywords) for part in schema]
     if not isinstance(schema, Mapping):
         return schema
     named = ("properties", "$defs", "definitions")
@@ -165,10 +165,10 @@ class Decision:
 
         Raises `ValueError` for an invalid answer.
         """
-        found = _at(document, ("answers", QUESTION, "probabilities"))
-        if not isinstance(found, Mapping) or {*found} != {*labels}:
+        probabilities = _at(document, ("answers", QUESTION, "probabilities"))
+        if not isinstance(probabilities, Mapping) or {*probabilities} != {*labels}:
             raise ValueError("it has no probabilities of these labels")
-        values = {label: _probability(found[label]) for label in labels}
+        values = {label: _probability(probabilities[label]) for label in labels}
         total = math.fsum(values.values())
         mass = next((reported for place in self.mass if (reported := _at(document, place)) is not None), None)
         if mass is None:

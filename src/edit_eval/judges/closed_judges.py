@@ -103,10 +103,10 @@ def _filled(row: Mapping[str, Any], budget: int) -> JsonObject:
     }
 
 
-def _joined(one: Mapping[str, Any], other: Mapping[str, Any]) -> JsonObject:
+def _joined(first: Mapping[str, Any], second: Mapping[str, Any]) -> JsonObject:
     """Returns both; where both have a mapping (Anthropic's `output_config`), its entries from both."""
-    both = {name for name in one if isinstance(one[name], Mapping) and isinstance(other.get(name), Mapping)}
-    return {**one, **other, **{name: {**one[name], **other[name]} for name in both}}
+    both = {name for name in first if isinstance(first[name], Mapping) and isinstance(second.get(name), Mapping)}
+    return {**first, **second, **{name: {**first[name], **second[name]} for name in both}}
 
 
 def _effort(level: str) -> JsonObject:

@@ -416,7 +416,7 @@ class Labels:
 def _paths(tokenizer: Any, tail: str, label: str) -> tuple[TokenRow, ...]:
     """Returns the token rows that write a label after `tail`. Raises `ModelError` if there are none."""
     before = tokenizer.encode(tail, add_special_tokens=False)
-    found = []
+    paths = []
     for spelling in (label, f" {label}"):
         tokens = tokenizer.encode(tail + spelling, add_special_tokens=False)
         if tokens[: len(before)] == before:
@@ -425,10 +425,10 @@ def _paths(tokenizer: Any, tail: str, label: str) -> tuple[TokenRow, ...]:
             tokens = tokenizer.encode(spelling, add_special_tokens=False)
         written = tokenizer.decode(tokens, skip_special_tokens=True)
         if tokens and written.strip() == label.strip() and label.strip():
-            found.append(tuple(tokens))
-    if not found:
+            paths.append(tuple(tokens))
+    if not paths:
         raise ModelError(f"the label `{label}` cannot be written with this judge's tokenizer; use another word for it")
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(paths))
 
 
 def label_probabilities(
@@ -445,5 +445,5 @@ def label_probabilities(
             return [label.probabilities() for label in labels]
         contexts = [context or () for context in wanted]
         distributions = ask(contexts)
-        for row, one in enumerate(labels):
-            one.learn(contexts[row], [step[row] for step in distributions])
+        for row, label in enumerate(labels):
+            label.learn(contexts[row], [step[row] for step in distributions])

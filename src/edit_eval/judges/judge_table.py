@@ -338,5 +338,5 @@ LINEAGES = (
 
 def lineage_of_name(name: str) -> str:
     """Returns the family of a model by its name, a repository's or a server's; empty if unknown."""
-    found = (row.lineage for row in LINEAGES if re.search(row.name, name.lower()))
-    return next(found, "")
+    lineages = (row.lineage for row in LINEAGES if re.search(row.name, name.lower()))
+    return next(lineages, "")

@@ -134,11 +134,11 @@ def keep_levels(processor: Any) -> bool:
         pictures = list(images)
         if len(pictures) > 1 and (threads := min(THREADS, len(pictures), os.cpu_count() or 1)) > 1:
             with ThreadPoolExecutor(threads) as pool:
-                found = list(pool.map(self.scaled, pictures))
+                scaled_pictures = list(pool.map(self.scaled, pictures))
         else:
-            found = [self.scaled(picture) for picture in pictures]
-        grids = [[1, height // self.patch_size, width // self.patch_size] for _, height, width in found]
-        levels = torch.cat([pixels for pixels, _, _ in found])
+            scaled_pictures = [self.scaled(picture) for picture in pictures]
+        grids = [[1, height // self.patch_size, width // self.patch_size] for _, height, width in scaled_pictures]
+        levels = torch.cat([pixels for pixels, _, _ in scaled_pictures])
         return BatchFeature({"pixel_values": levels, "image_grid_thw": torch.tensor(grids)})
 
     body = {"__call__": __call__, "scaled": scaled, "__module__": kind.__module__}
@@ -166,13 +166,13 @@ def patches(inputs: Mapping[str, Any], images: Any, numbers: Any) -> Any:
 
     side, merge, frames = images.patch_size, images.merge_size, images.temporal_patch_size
     channels = 256 * torch.arange(3, device=numbers.device).view(1, 3, 1)
-    found, begin = [], 0
+    patches_by_picture, begin = [], 0
     for _, rows, columns in inputs["image_grid_thw"].tolist():
         end = begin + 3 * rows * columns * side**2
         pixels = inputs["pixel_values"][begin:end]
         pixels = pixels.view(rows // merge, merge, side, columns // merge, merge, side, 3)
         cut = pixels.permute(0, 3, 1, 4, 6, 2, 5).reshape(rows * columns, 3, side**2)
         values = torch.take(numbers, cut.long() + channels)
-        found.append(values.unsqueeze(2).expand(-1, -1, frames, -1).reshape(rows * columns, -1))
+        patches_by_picture.append(values.unsqueeze(2).expand(-1, -1, frames, -1).reshape(rows * columns, -1))
         begin = end
-    return torch.cat(found)
+    return torch.cat(patches_by_picture)

@@ -115,7 +115,7 @@ class Recorded:
 
     def judge(self, requests: Sequence[JudgeRequest]) -> list[Reply]:
         """Returns the reply to each request. Raises `ModelError` with the address if the file has none."""
-        found = []
+        replies = []
         for request in requests:
             address = _address(
                 (request.sample_id, request.edit_model, request.question, request.other),
@@ -123,8 +123,8 @@ class Recorded:
             )
             if address not in self._replies:
                 raise ModelError(f"{self._path} has no reply for {_words(address)}")
-            found.append(self._replies[address])
-        return found
+            replies.append(self._replies[address])
+        return replies
 
     def about(self) -> dict[str, str]:
         """Returns the file, and how many replies it holds."""

@@ -266,7 +266,7 @@ class TransformersJudge:
             [picture.convert("RGB") for picture in request.pictures.values()] for request in requests
         ]
         if self._family is not None and not self._family.nested:
-            pictures = [one for those in pictures for one in those]
+            pictures = [picture for those in pictures for picture in those]
         keywords: Keywords = {"padding": True, "return_tensors": "pt"}
         beginning = self._processor.tokenizer.bos_token
         if beginning and texts[0].startswith(beginning):
@@ -343,7 +343,7 @@ class TransformersJudge:
             )
             return [step.to(torch.float64).log_softmax(-1) for step in said.logits]
 
-        return [Reply(values=found) for found in label_probabilities(labels, ask)]
+        return [Reply(values=probabilities) for probabilities in label_probabilities(labels, ask)]
 
     def _labels(self, prompt: str, labels: Sequence[str]) -> Labels:
         """Returns the tokens of labels after a prompt. Raises `ModelError` if this judge cannot be asked for them."""
@@ -443,7 +443,7 @@ class TransformersJudge:
 
     def _plain(self, text: str) -> str:
         """Breaks up control tokens (`<|im_end|>`), with which a text could forge a turn or a picture's placeholder."""
-        return self._special_tokens.sub(lambda found: found[0][:1] + " " + found[0][1:], text)
+        return self._special_tokens.sub(lambda match: match[0][:1] + " " + match[0][1:], text)
 
     # -- loading --
 

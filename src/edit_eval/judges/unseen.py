@@ -115,7 +115,7 @@ _CHINESE = (
 )
 
 _MENTIONED = re.compile(r"image|picture|photo|attachment|visual (?:content|input)|图|圖|照片|影像|附件", re.I)
-_UNSEEN = re.compile("|".join(f"(?:{one})" for one in (*_ENGLISH, *_CHINESE)), re.I)
+_UNSEEN = re.compile("|".join(f"(?:{pattern})" for pattern in (*_ENGLISH, *_CHINESE)), re.I)
 
 
 def unseen(text: str) -> bool:
