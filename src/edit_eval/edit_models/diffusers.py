@@ -267,8 +267,8 @@ class DiffusersModel:
         _refuse_unknown(pipeline_class, inspect.signature(pipeline_class.__call__).parameters, settings)
         by_function = self.parameters.canvas if settings.pipeline.canvas.lever == "calculate_dimensions" else None
         self._call = call_on_canvas(pipeline_class, by_function)  # fails before minutes of loading if it is impossible
-        found: Keywords = {name: (location, {}) for name, _, _ in folders.parts_in(location.index)}
-        parts = self._parts(found, settings.pipeline, devices, offload)
+        locations: Keywords = {name: (location, {}) for name, _, _ in folders.parts_in(location.index)}
+        parts = self._parts(locations, settings.pipeline, devices, offload)
         return pipeline_class.from_pretrained(location.name, **parts, **location.keywords)
 
     def _load_modular(
@@ -286,27 +286,27 @@ class DiffusersModel:
         pipeline = assembled(pipeline_class, location, row, settings)
         _refuse_unknown(pipeline_class, inputs_of(pipeline, row), settings)
         self._call = caller(row)
-        found = part_locations(pipeline, location)
-        parts = self._parts(found, row, devices, offload)
-        load_rest(pipeline, parts, {name: where.commit for name, (where, _) in found.items()})
+        locations = part_locations(pipeline, location)
+        parts = self._parts(locations, row, devices, offload)
+        load_rest(pipeline, parts, {name: where.commit for name, (where, _) in locations.items()})
         return pipeline
 
     def _parts(
         self,
-        found: Mapping[str, tuple[folders.Location, Mapping[str, Any]]],
+        locations: Mapping[str, tuple[folders.Location, Mapping[str, Any]]],
         row: Pipeline,
         devices: Sequence[str],
         offload: str,
     ) -> Keywords:
         """Returns the networks on their devices, and the processors that would need torchvision.
 
-        `found` has for each part its model, and where in it the part is, if not in the folder of its name.
+        `locations` has for each part its model, and where in it the part is, if not in the folder of its name.
         """
         import torch
 
         parameters = self.parameters
         parts: Keywords = {}
-        for name, (location, place) in found.items():
+        for name, (location, place) in locations.items():
             library, class_name = location.index[name]
             part_class = class_of_part(location, name)
             if isinstance(part_class, type) and issubclass(part_class, torch.nn.Module):
@@ -384,11 +384,11 @@ def _pipeline_class(index: Mapping[str, Any], parameters: Any) -> Any:
     expected = parameters.pipeline or (release.pipeline if release else name)
     if name != expected:
         raise LoadError(f"pipeline: {expected} was expected, but {parameters.model_name} is a {name}")
-    found = getattr(diffusers, name, None)
-    if found is None:
+    pipeline_class = getattr(diffusers, name, None)
+    if pipeline_class is None:
         version = library_versions("diffusers").get("diffusers", "")
         raise LoadError(f"model_name: {parameters.model_name} is a {name}, which diffusers {version} does not have")
-    return found
+    return pipeline_class
 
 
 def _refuse_unknown(pipeline_class: Any, arguments: Mapping[str, Any], settings: Settings) -> None:
@@ -451,8 +451,8 @@ def _steps_reported(pipeline: Any, on_step: OnStep) -> Iterator[None]:
         everything = list(iterable)
 
         def reported() -> Iterator[Any]:
-            for number, one in enumerate(everything, start=1):
-                yield one
+            for number, step in enumerate(everything, start=1):
+                yield step
                 on_step(number, len(everything))
 
         return reported()
@@ -483,18 +483,18 @@ def _numbers(result: Any, row: Pipeline) -> Any:
     import torch
 
     names = RESULTS if row.guessed else (row.result,)
-    found = next((getattr(result, name) for name in names if getattr(result, name, None) is not None), None)
-    while isinstance(found, (list, tuple)) and len(found) == 1:
-        found = found[0]
-    if isinstance(found, (list, tuple)) and row.video:
-        found = found[-1]
-    if not isinstance(found, torch.Tensor):
+    edit = next((getattr(result, name) for name in names if getattr(result, name, None) is not None), None)
+    while isinstance(edit, (list, tuple)) and len(edit) == 1:
+        edit = edit[0]
+    if isinstance(edit, (list, tuple)) and row.video:
+        edit = edit[-1]
+    if not isinstance(edit, torch.Tensor):
         raise PictureError(f"{row.name} returned no picture in {' or '.join(names)}, or several")
-    while found.ndim > 3:
-        if found.shape[0] != 1 and not (row.video and found.ndim == 4):
-            raise PictureError(f"{row.name} returned {found.shape[0]} pictures for one edit")
-        found = found[-1]  # the only one of a batch, the last frame of a video
-    return found[None]
+    while edit.ndim > 3:
+        if edit.shape[0] != 1 and not (row.video and edit.ndim == 4):
+            raise PictureError(f"{row.name} returned {edit.shape[0]} pictures for one edit")
+        edit = edit[-1]  # the only one of a batch, the last frame of a video
+    return edit[None]
 
 
 # -- how long edits take according to others, for `plan`; none of this was measured by us --

@@ -230,7 +230,7 @@ def assembled(pipeline_class: Any, location: Location, row: Pipeline, settings: 
 
 def inputs_of(pipeline: Any, row: Pipeline) -> Mapping[str, Any]:
     """Returns by name what may be passed to the call: inputs of all blocks, and the block that rewrites prompts."""
-    inputs = {one.name: one for one in pipeline.blocks.inputs if one.name}
+    inputs = {parameter.name: parameter for parameter in pipeline.blocks.inputs if parameter.name}
     return inputs | ({row.rewriting: row.rewriting} if row.rewriting else {})
 
 
@@ -248,17 +248,17 @@ def loops_of(pipeline: Any) -> list[Any]:
     """Returns everything with a progress bar: a standard pipeline itself, each loop among a modular one's blocks."""
     if hasattr(pipeline, "progress_bar"):
         return [pipeline]
-    found, waiting = [], [pipeline._blocks]
+    loops, waiting = [], [pipeline._blocks]
     while waiting:
         block = waiting.pop()
-        found += [block] if hasattr(block, "progress_bar") else []
+        loops += [block] if hasattr(block, "progress_bar") else []
         waiting += getattr(block, "sub_blocks", {}).values()
-    return found
+    return loops
 
 
 def part_locations(pipeline: Any, location: Location) -> dict[str, tuple[Location, Keywords]]:
     """Returns the location of each part that the blocks need and do not create, and its own keywords for loading."""
-    found = {}
+    locations = {}
     for name in pipeline.pretrained_component_names:
         spec = pipeline.get_component_spec(name)
         source = spec.pretrained_model_name_or_path
@@ -267,8 +267,8 @@ def part_locations(pipeline: Any, location: Location) -> dict[str, tuple[Locatio
         commit = spec.revision or (location.commit if source == location.name else "")
         kind = [spec.type_hint.__module__.split(".")[0], spec.type_hint.__name__]
         own = {"subfolder": spec.subfolder or "", **({"variant": spec.variant} if spec.variant else {})}
-        found[name] = (Location(source, commit, {name: kind}), own)
-    return found
+        locations[name] = (Location(source, commit, {name: kind}), own)
+    return locations
 
 
 def load_rest(pipeline: Any, parts: Mapping[str, Any], commits: Mapping[str, str]) -> None:

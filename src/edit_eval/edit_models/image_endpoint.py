@@ -195,8 +195,8 @@ class ImageEndpoint:
             asks = [self._probe(seed) for seed in seeds]
             if self.parameters.call.get("negative_prompt") is not None:
                 asks.append(self._asked(tiny_edit(), tiny=True, negative_prompt=TINY_NEGATIVE_PROMPT))
-            every = self.client.first(*asks)
-            made, guided = every[: len(seeds)], every[len(seeds) :]
+            edits = self.client.first(*asks)
+            made, guided = edits[: len(seeds)], edits[len(seeds) :]
             names = self.client.models()
         else:
             (names,) = self.client.first(listed_models)
@@ -253,7 +253,9 @@ class ImageEndpoint:
 
     def _asked(self, request: EditRequest, *, tiny: bool = False, **instead: str) -> Ask[Image | Refused]:
         pictures = [scaled(picture, self.parameters.max_pixels) for picture in request.pictures.values()]
-        files = [(f"{name}.png", png(one), "image/png") for name, one in zip(request.pictures, pictures, strict=True)]
+        files = [
+            (f"{name}.png", png(picture), "image/png") for name, picture in zip(request.pictures, pictures, strict=True)
+        ]
         fields = {**self._fields(pictures[0].size, request.seed, tiny=tiny), **instead}
         images: Any = files if len(files) > 1 else files[0]  # a list becomes `image[]`, in its order
 
@@ -363,25 +365,25 @@ class ImageEndpoint:
 
     def _learned(self, made: Sequence[Image | Refused]) -> dict[str, str]:
         """Returns what the probe's edits tell: the first two are the same, the third has another seed."""
-        pictures = [one for one in made if not isinstance(one, Refused)]
+        pictures = [edit for edit in made if not isinstance(edit, Refused)]
         if not made or len(pictures) < len(made):
             return {"probe": str(made[0]) if made else "none"}
         asked = self._fields((TINY, TINY), 0, tiny=True).get("size", "none")
-        found = {"size": f"asked for {asked}, got {'x'.join(map(str, pictures[0].size))}"}
+        facts = {"size": f"asked for {asked}, got {'x'.join(map(str, pictures[0].size))}"}
         if len(pictures) == 1:
-            return found
+            return facts
         first, again, *other = map(pixel_digest, pictures)
-        found["same_seed"] = _SAME if first == again else "another picture"
-        found["other_seed"] = "not sent"
+        facts["same_seed"] = _SAME if first == again else "another picture"
+        facts["other_seed"] = "not sent"
         if other:
-            found["other_seed"] = _SAME if other[0] == first else "another picture"
+            facts["other_seed"] = _SAME if other[0] == first else "another picture"
         if first != again:
-            found["note"] = f"{self.parameters.model}: the same seed does not give the same picture there" + (
+            facts["note"] = f"{self.parameters.model}: the same seed does not give the same picture there" + (
                 "" if other else " (it takes none)"
             )
         elif other and other[0] == first:
-            found["note"] = f"{self.parameters.model}: another seed gives the same picture there; it is not honoured"
-        return found
+            facts["note"] = f"{self.parameters.model}: another seed gives the same picture there; it is not honoured"
+        return facts
 
 
 def tiny_edit(seed: int = 0) -> EditRequest:

@@ -67,8 +67,8 @@ class ImageFolder:
             raise LoadError(f"folder: {self._folder} cannot be read ({error.strerror})") from error
         self._by_id = {}
         for name in self._digests:
-            for known in _ids(PurePosixPath(name)):
-                self._by_id.setdefault(_composed(known), []).append(self._folder / name)
+            for sample_id in _ids(PurePosixPath(name)):
+                self._by_id.setdefault(_composed(sample_id), []).append(self._folder / name)
 
     def edit(self, request: EditRequest, on_step: OnStep) -> Image:
         """Returns the sample's picture unchanged, RGB.
@@ -133,11 +133,11 @@ def _digests(folder: Path) -> dict[str, str]:
 
     Those of the folders below count if it has none itself; linked folders are not followed.
     """
-    found = sorted(path for path in folder.iterdir() if _is_picture(path))
-    if not found:
-        every = (Path(top, name) for top, folders, names in os.walk(folder) for name in names if _seen(top, folders))
-        found = sorted(path for path in every if _is_picture(path) and not path.stem.endswith(_SOURCES))
-    return {path.relative_to(folder).as_posix(): file_digest(path) for path in found}
+    paths = sorted(path for path in folder.iterdir() if _is_picture(path))
+    if not paths:
+        files = (Path(top, name) for top, folders, names in os.walk(folder) for name in names if _seen(top, folders))
+        paths = sorted(path for path in files if _is_picture(path) and not path.stem.endswith(_SOURCES))
+    return {path.relative_to(folder).as_posix(): file_digest(path) for path in paths}
 
 
 def _is_picture(path: Path) -> bool:
@@ -156,14 +156,14 @@ def _ids(path: PurePosixPath) -> dict[str, None]:
     A folder of one language is also left out, as ids of benchmarks with a run for each language do without it.
     """
     folders = path.parts[:-1]
-    found = {path.stem: None}
+    ids = {path.stem: None}
     for few in (
         [_LANGUAGES.get(folder, folder) for folder in folders],
         [folder for folder in folders if folder not in _LANGUAGES],
     ):
         for first in range(len(few)):
-            found["_".join([*few[first:], path.stem])] = None
-    return found
+            ids["_".join([*few[first:], path.stem])] = None
+    return ids
 
 
 def _folders_beside(folder: Path) -> list[str]:

@@ -165,7 +165,7 @@ _DEPTH = 8
 def values(document: object, names: tuple[str, ...], depth: int = _DEPTH) -> Iterator[object]:
     """Yields the plain values under these names in a JSON document, at any depth; those of a list one by one."""
     if depth and isinstance(document, (dict, list)):
-        inner = document.items() if isinstance(document, dict) else ((None, one) for one in document)
+        inner = document.items() if isinstance(document, dict) else ((None, value) for value in document)
         for name, value in inner:
             if name in names:
                 yield from value if isinstance(value, list) else [value]

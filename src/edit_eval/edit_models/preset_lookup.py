@@ -68,13 +68,13 @@ def _index_of(parameters: Any) -> Mapping[str, Any]:
     if folder is not None and (folder / (file := index_file(parameters))).is_file():
         index = folders.read_index(folder / file)
         if file == MODULAR_INDEX and index.get("_class_name") not in PIPELINE:
-            known = ", ".join(row.name for row in PIPELINES if row.modular)
+            names = ", ".join(row.name for row in PIPELINES if row.modular)
             raise ConfigurationError(
                 Text(
                     "model_name: {} is a modular pipeline ({}), of which only {} are run",
                     folder.absolute(),
                     index.get("_class_name", "of no class"),
-                    known,
+                    names,
                 )
             )
         return index
@@ -109,7 +109,7 @@ def row_of(index: Mapping[str, Any], pipeline_class: Any = None) -> Pipeline:
 
 def guessed_row(name: str, arguments: Mapping[str, Any]) -> Pipeline:
     """Guesses a row from the arguments of a pipeline's call. Raises `LoadError` if there is no picture or prompt."""
-    source = next((one for one in PICTURE_ARGUMENTS if one in arguments), "")
+    source = next((argument for argument in PICTURE_ARGUMENTS if argument in arguments), "")
     if not source or "prompt" not in arguments:
         raise LoadError(f"model_name: {name} does not take a picture with a prompt, so it does not edit by instruction")
     several = source.endswith("s")
@@ -184,5 +184,5 @@ def card_of(settings: Settings) -> dict[str, str]:
 
 def shown(value: Any) -> str:
     if isinstance(value, Mapping):
-        return ", ".join(f"{key} {one}" for key, one in value.items())
+        return ", ".join(f"{key} {inner}" for key, inner in value.items())
     return "" if value is None else str(value)

@@ -46,9 +46,9 @@ class QwenImageEdit(DiffusersModel):
 
         For an unknown name on the Hub that is known only once the model is there, and must not change a key.
         """
-        found = DiffusersModel.effective(parameters)
-        del found["pipeline"]
-        return found
+        effective = DiffusersModel.effective(parameters)
+        del effective["pipeline"]
+        return effective
 
     @staticmethod
     def duration(parameters: Any) -> tuple[float, float, str] | None:

@@ -25,12 +25,12 @@ class _Edits(_Sources):
     sources = ""
 
     def find_columns(self, there: Sequence[str]) -> dict[str, str]:
-        found = {ours: theirs for ours, theirs in super().find_columns(there).items() if ours in ("id", "source")}
-        if "id" not in found:
+        columns = {ours: theirs for ours, theirs in super().find_columns(there).items() if ours in ("id", "source")}
+        if "id" not in columns:
             fields = {"source": self.sources} if self.sources else {}
             with suppress(ConfigurationError):  # a table of only edits: they are named after themselves
-                found[NAMED] = _Sources(replace(self.parameters, fields=fields)).looked_at()[1]["source"]
-        return found
+                columns[NAMED] = _Sources(replace(self.parameters, fields=fields)).looked_at()[1]["source"]
+        return columns
 
 
 class TableColumn(GivenEdits):
