@@ -761,4 +761,4 @@ async def listed_models(client: Client) -> list[str]:
 
 def _entries(listed: Any) -> list[Unchecked]:
     data = listed.get("data") if isinstance(listed, dict) else None
-    return [one for one in data if isinstance(one, dict)] if isinstance(data, list) else []
+    return [model for model in data if isinstance(model, dict)] if isinstance(data, list) else []

@@ -124,10 +124,10 @@ ENGINES: dict[tuple[EngineName, Route], ServingEngine] = {
 
 def given(arguments: Sequence[str], names: Sequence[str]) -> str | None:
     """Returns the value of the last of `arguments` with one of these names; empty if it has none, None if absent."""
-    found = None
+    last = None
     for number, written in enumerate(arguments):
         name, equals, value = written.partition("=")
         if name.startswith("-") and name.replace("_", "-") in names:
             following = arguments[number + 1 : number + 2]
-            found = value if equals else following[0] if following and not following[0].startswith("--") else ""
-    return found
+            last = value if equals else following[0] if following and not following[0].startswith("--") else ""
+    return last

@@ -165,7 +165,7 @@ class Serve:
                 raise ValueError("serve: batch_invariant is for engines that edit-eval knows; set it in your `command`")
             return None
         if (row := ENGINES.get((self.engine, route))) is None:
-            ways = ", ".join(name for name, one in ENGINES if one == route)
+            ways = ", ".join(name for name, own_route in ENGINES if own_route == route)
             raise ValueError(f"serve: {self.engine} has no {PATHS[route]}; {ways} and `command` have")
         if self.memory is not None and not row.memory:
             raise ValueError(f"serve: {self.engine} takes the memory it needs; leave out `memory`")
@@ -264,12 +264,12 @@ class Server:
         if self._engine is None:
             return {"engine": "command"}
         done = subprocess.run([self.python, "-c", VERSION, self._engine.package], capture_output=True, text=True)
-        found = {"engine": f"{self._serve.engine} {done.stdout.strip()}".strip(), "interpreter": self.python}
+        about = {"engine": f"{self._serve.engine} {done.stdout.strip()}".strip(), "interpreter": self.python}
         variables = self._variables()
         by_variable = any(variables.get(name) == value for name, value in self._engine.invariant_variables.items())
         if by_variable or any(given(self.command(), (name,)) is not None for name in self._engine.invariant):
-            found["batch_invariant"] = "asked for"
-        return found
+            about["batch_invariant"] = "asked for"
+        return about
 
     def _variables(self) -> dict[str, str]:
         """Returns its environment."""
@@ -407,7 +407,7 @@ def _keep(printed: IO[bytes], log: IO[bytes]) -> None:
 def telling_line(log: str) -> str:
     """Returns the line of a log that says why a server ended: its last error that does not just point to another."""
     lines = [" ".join(line.split()) for line in log.splitlines() if line.strip()]
-    errors = [found[0] for line in lines if (found := _TELLING.search(line)) and not _NOT_TELLING.search(line)]
+    errors = [match[0] for line in lines if (match := _TELLING.search(line)) and not _NOT_TELLING.search(line)]
     return (errors or lines or [""])[-1][:300]
 
 
@@ -419,7 +419,7 @@ def free_port() -> int:
 
 
 def _filled(word: str, fields: dict[str, str]) -> str:
-    return re.sub("|".join(map(re.escape, fields)), lambda found: fields[found[0]], word)
+    return re.sub("|".join(map(re.escape, fields)), lambda match: fields[match[0]], word)
 
 
 def _signal(number: int) -> str:
@@ -455,7 +455,7 @@ def members(leader: int, mark: str) -> Iterator[int]:
     A server that becomes a daemon leaves both its group and its parent, but keeps the mark.
     """
     parents: dict[int, int] = {}
-    found = set()
+    pids = set()
     for status in Path("/proc").glob("[0-9]*/stat"):
         try:
             state, parent, group = status.read_text(errors="replace").rpartition(")")[2].split()[:3]
@@ -464,10 +464,10 @@ def members(leader: int, mark: str) -> Iterator[int]:
         if state not in "ZX":
             pid = int(status.parent.name)
             parents[pid] = int(parent)
-            found |= {pid} if int(group) == leader or _is_marked(pid, mark) else set()
-    while more := {pid for pid, parent in parents.items() if parent in found} - found:
-        found |= more
-    yield from found
+            pids |= {pid} if int(group) == leader or _is_marked(pid, mark) else set()
+    while more := {pid for pid, parent in parents.items() if parent in pids} - pids:
+        pids |= more
+    yield from pids
 
 
 def _is_marked(pid: int, mark: str) -> bool:

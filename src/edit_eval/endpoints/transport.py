@@ -183,10 +183,10 @@ def certificates() -> ssl.SSLContext:
 def proxy_to(scheme: str, host: str) -> str | None:
     """Returns the environment's proxy for a server (`HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`, ...), or None."""
     named = getproxies()
-    found = named.get(scheme) or named.get("all")
-    if not found or proxy_bypass(host):
+    proxy = named.get(scheme) or named.get("all")
+    if not proxy or proxy_bypass(host):
         return None
-    return found if "://" in found else f"http://{found}"
+    return proxy if "://" in proxy else f"http://{proxy}"
 
 
 async def whole_body(headers: Mapping[str, str], pieces: AsyncIterable[bytes], longest: int) -> bytes:
@@ -282,8 +282,8 @@ _WAITS = (
 
 def wait_in(text: str) -> float | None:
     """Returns the seconds that the text of a 429 asks to wait, or None."""
-    found = next((match for words in _WAITS if (match := re.search(words, text))), None)
-    return float(found[1]) if found else None
+    wait = next((match for words in _WAITS if (match := re.search(words, text))), None)
+    return float(wait[1]) if wait else None
 
 
 def _timestamp(date: str | None) -> float | None:
