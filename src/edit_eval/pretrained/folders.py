@@ -165,7 +165,7 @@ def parts_in(index: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     for name, entry in index.items():
         if isinstance(entry, list) and entry and isinstance(entry[-1], dict):  # modular: it need not be elsewhere
             entry = entry[-1].get("type_hint")
-        if isinstance(entry, list) and len(entry) == 2 and all(isinstance(one, str) for one in entry):
+        if isinstance(entry, list) and len(entry) == 2 and all(isinstance(text, str) for text in entry):
             yield name, *entry
 
 

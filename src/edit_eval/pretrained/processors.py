@@ -80,10 +80,10 @@ def load_any_processor(source: str, class_name: str, **keywords: str) -> Any:
         return load_processor(source, class_name, {}, **keywords)
     if images := _with_pillow(class_name):
         return images.from_pretrained(source, **keywords)
-    found: Any = getattr(transformers, class_name, None)
-    if transformers.ProcessorMixin not in getattr(found, "__mro__", ()):
+    processor_class: Any = getattr(transformers, class_name, None)
+    if transformers.ProcessorMixin not in getattr(processor_class, "__mro__", ()):
         return None
-    processor = found.from_pretrained(source, **keywords)
+    processor = processor_class.from_pretrained(source, **keywords)
     if images := _with_pillow(type(getattr(processor, "image_processor", None)).__name__):
         processor.image_processor = images.from_pretrained(source, **keywords)
     return processor

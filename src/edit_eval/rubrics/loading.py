@@ -97,7 +97,7 @@ class RubricText:
             return self
         head, *blocks = _NUMBERED.split(self.system_prompt)
         blocks[-1], *tail = blocks[-1].split("\n\n", 1)
-        ends = ["\n"] * (len(blocks) - 1) + ["".join(f"\n\n{one}" for one in tail)]
+        ends = ["\n"] * (len(blocks) - 1) + ["".join(f"\n\n{rest}" for rest in tail)]
         ordered = [block.rstrip("\n") for block in (*blocks[by:], *blocks[:by])]
         text = "".join(f"{n}. {block}{end}" for n, (block, end) in enumerate(zip(ordered, ends, strict=True), 1))
         return replace(self, system_prompt=head + text, criteria=self.criteria[by:] + self.criteria[:by])
@@ -261,14 +261,14 @@ def own_prompts(path: str, questions: Collection[str]) -> Unchecked:
     """Returns the prompts in a YAML file, by question. Raises `ConfigurationError` if it is not such a file."""
     file = Path(path).expanduser()
     try:
-        found = yaml.safe_load(read_text(file, "prompts"))
+        prompts = yaml.safe_load(read_text(file, "prompts"))
     except yaml.YAMLError as error:
         raise ConfigurationError(
             f"protocol.prompts: {file} is not valid YAML ({' '.join(str(error).split())})"
         ) from None
-    if not isinstance(found, dict):
+    if not isinstance(prompts, dict):
         raise ConfigurationError(f"protocol.prompts: {file} must be a mapping with {' and '.join(questions)}")
-    return found
+    return prompts
 
 
 def authors_texts(path: str | None, official: AuthorsFile, wanted: Collection[str]) -> dict[str, str]:
@@ -285,26 +285,26 @@ def authors_texts(path: str | None, official: AuthorsFile, wanted: Collection[st
     else:
         file = official.fetched()
     text = read_text(file, "prompts_path")
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     try:
         if file.suffix == ".json":
             members = json.loads(text)
             pairs = members.items() if isinstance(members, dict) else ()
-            found = {key: value for key, value in pairs if isinstance(value, str)}
+            texts = {key: value for key, value in pairs if isinstance(value, str)}
         else:
             for line in ast.walk(ast.parse(text, str(file))):  # outer lines first
                 match line:
                     case ast.Assign(targets=[ast.Name(id=variable)], value=ast.Constant(value=str(value))):
-                        found.setdefault(variable, value)
+                        texts.setdefault(variable, value)
                     case ast.JoinedStr(values=[*parts, ast.FormattedValue(value=ast.Name(id=variable))]):
                         said = [part.value for part in parts if isinstance(part, ast.Constant)]
-                        found.setdefault(f"{{{variable}}}", "".join(map(str, said)))
+                        texts.setdefault(f"{{{variable}}}", "".join(map(str, said)))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # the last two: brackets without end
         kind = "JSON" if file.suffix == ".json" else "Python"
         raise ConfigurationError(f"protocol.prompts_path: {file} is no {kind} file ({error})") from None
-    if lacking := [one for one in wanted if one not in found]:
+    if lacking := [key for key in wanted if key not in texts]:
         raise ConfigurationError(f"protocol.prompts_path: {file} has no `{lacking[0]}`; is it the authors' {name}?")
-    return {one: found[one] for one in wanted}
+    return {key: texts[key] for key in wanted}
 
 
 def read_text(file: Path, key: str) -> str:

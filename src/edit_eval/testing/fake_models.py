@@ -184,7 +184,7 @@ def middle_answer(request: JudgeRequest) -> str:
 def _example(schema: Mapping[str, Any]) -> Any:
     """Returns a value that fits one of our schemas: the middle of a range, or of a list of words."""
     if schema["type"] == "object":
-        return {name: _example(one) for name, one in schema["properties"].items()}
+        return {name: _example(entry) for name, entry in schema["properties"].items()}
     if schema["type"] == "array":
         return [_example(schema["items"])] * schema["minItems"]
     if schema["type"] == "string":
