@@ -61,13 +61,13 @@ class Arena(Loan):
         there = {(edit.sample_id, edit.edit_model, edit.edit_seed): edit for edit in self.made.results.edits}
         wanted: dict[str, dict[tuple[str, int], int]] = defaultdict(dict)
         for number, edit in enumerate(matrix.edits):
-            found = there.get((edit.sample_id, edit.edit_model, edit.edit_seed))
-            if edit.edit_model not in matrix.experiment.stored or edit.status is Status.OK or found is None:
+            theirs = there.get((edit.sample_id, edit.edit_model, edit.edit_seed))
+            if edit.edit_model not in matrix.experiment.stored or edit.status is Status.OK or theirs is None:
                 continue
-            if found.status is Status.OK:
+            if theirs.status is Status.OK:
                 wanted[edit.edit_model][edit.sample_id, edit.edit_seed] = number
-            elif found.status in NO_EDIT and edit.status is not found.status:
-                ended = replace(edit, status=found.status, reason=found.reason or edit.reason)
+            elif theirs.status in NO_EDIT and edit.status is not theirs.status:
+                ended = replace(edit, status=theirs.status, reason=theirs.reason or edit.reason)
                 directory.append("edits", {**edit_record(ended), "reused_from": self.name})
                 matrix.set_edit(number, ended)
         taken = self._link(directory, matrix, there, wanted) if isinstance(self.made, Run) else 0
@@ -98,12 +98,12 @@ class Arena(Loan):
         taken = 0
         for model, numbers in wanted.items():
             for (sample, edit_seed), number in [*numbers.items()]:
-                found, mine = there[sample, model, edit_seed], matrix.edits[number]
-                if not is_there(found, self.made.path):
+                theirs, mine = there[sample, model, edit_seed], matrix.edits[number]
+                if not is_there(theirs, self.made.path):
                     continue
                 path = directory.image_path(model, sample, mine.key)
-                directory.take_picture(self.made.path / found.image, path)
-                edit = replace(found, key=mine.key, image=os.path.relpath(path, directory.path), made_in="")
+                directory.take_picture(self.made.path / theirs.image, path)
+                edit = replace(theirs, key=mine.key, image=os.path.relpath(path, directory.path), made_in="")
                 directory.append("edits", {**edit_record(edit), "reused_from": self.name})
                 matrix.set_edit(number, edit)
                 del numbers[sample, edit_seed]
@@ -163,7 +163,7 @@ class ArenaLender(Lender):
 def _joined(experiment: Experiment, configuration: Configuration) -> tuple[Experiment, Arena]:
     comparing = [judge for judge in experiment.judges if judge.of_two]
     stored = {judge.name: getattr(judge.protocol, "stored", None) for judge in comparing}
-    named = {None if one is None else one.stored for one in stored.values()}
+    named = {None if design is None else design.stored for design in stored.values()}
     if len(named) > 1:
         raise ConfigurationError(
             Text("{}: {: and } compare edits, and are not of one stored run; give all of them the same", _KEY, stored)
@@ -175,10 +175,10 @@ def _joined(experiment: Experiment, configuration: Configuration) -> tuple[Exper
     joined = _with_columns(experiment, made, name)
     results = made.results
     battles = [
-        replace(one, judge=ours)
+        replace(battle, judge=ours)
         for ours, theirs in names.items()
-        for one in (*results.battles, *results.stored)
-        if one.judge == theirs
+        for battle in (*results.battles, *results.stored)
+        if battle.judge == theirs
     ]
     turn = 1 + max(results.joined.values(), default=0)
     new = dict.fromkeys((model.name for model in experiment.edit_models), turn)
@@ -257,8 +257,8 @@ def _their_name(experiment: Experiment, judge: AskedJudge, made: Made, name: str
 
 
 def _nearest(there: dict[str, list[Any]]) -> tuple[str, list[str]]:
-    name = min(there, key=lambda one: len(there[one]))
-    return name, [one.key for one in there[name]]
+    name = min(there, key=lambda judge: len(there[judge]))
+    return name, [difference.key for difference in there[name]]
 
 
 def _with_columns(experiment: Experiment, made: Made, name: str) -> Experiment:
@@ -275,7 +275,7 @@ def _with_columns(experiment: Experiment, made: Made, name: str) -> Experiment:
                 same.name,
             )
         )
-    names = {one.name for one in theirs}
+    names = {model.name for model in theirs}
     if same := next((model for model in experiment.edit_models if model.name in names), None):
         raise ConfigurationError(
             Text("{}: {} has a different edit model named {}; give this one another name", _KEY, name, same.name)
@@ -283,7 +283,7 @@ def _with_columns(experiment: Experiment, made: Made, name: str) -> Experiment:
     return replace(
         experiment,
         edit_models=(*experiment.edit_models, *theirs),
-        stored={one.name: name for one in theirs},
+        stored={model.name: name for model in theirs},
     )
 
 
@@ -301,7 +301,7 @@ def _resolved(
             raise ConfigurationError(
                 Text("protocol.pairs.interval: {} tells too little to say how many battles it takes", given.stored)
             )
-        enough = next((one for one in ladder if one.interval <= given.interval), None)
+        enough = next((effort for effort in ladder if effort.interval <= given.interval), None)
         opponents = (enough or ladder[-1]).opponents
         if enough is None:
             notes.append(
@@ -313,7 +313,7 @@ def _resolved(
                 )
             )
     opponents = min(opponents, len(models))
-    said = next((one for one in ladder if one.opponents == opponents), None)
+    said = next((effort for effort in ladder if effort.opponents == opponents), None)
     notes.append(_how_many(judge.name, opponents, len(models), opponents * samples, said))
     lacking: dict[str, dict[str, None]] = defaultdict(dict)  # whoever lacks an edit of a sample is not met on it
     for edit in results.edits:

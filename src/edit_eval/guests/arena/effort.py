@@ -40,11 +40,11 @@ def steps(votes: Sequence[Vote], edit_models: Sequence[str], samples: int, most:
         return []
     place = {model: number for number, model in enumerate(edit_models)}
     of: dict[tuple[str, str], dict[tuple[str, int, str], list[float]]] = defaultdict(lambda: defaultdict(list))
-    known = []
+    variances = []
     for vote in votes:
         left, right = fit.strengths[place[vote.left]], fit.strengths[place[vote.right]]
         chance = 1 / (1 + math.exp(right - left))
-        known.append(chance * (1 - chance))
+        variances.append(chance * (1 - chance))
         for mine, other, sign in ((vote.left, vote.right, 1), (vote.right, vote.left, -1)):
             battle = vote.sample_id, vote.edit_seed, other
             of[mine, vote.group][battle].append(sign * (vote.left_gets - chance))
@@ -57,7 +57,7 @@ def steps(votes: Sequence[Vote], edit_models: Sequence[str], samples: int, most:
     size = float(np.mean([1 / len(group) for group in groups]))
     b = max(0.0, float(np.mean([group.mean() ** 2 for group in groups])) - w * size) if freedom else w
     images = len({group for _, group in of})
-    information, each = float(np.mean(known)), samples / images
+    information, each = float(np.mean(variances)), samples / images
     from scipy.stats import t
 
     reach = float(t.ppf((1 + CONFIDENCE) / 2, images - 1)) * ELO[0] / information
