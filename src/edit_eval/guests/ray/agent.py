@@ -84,14 +84,14 @@ class Frames:
             end = _HEAD.size + size
             if len(self._data) < end:
                 return
-            found = bytes(self._data[_HEAD.size : end])
+            frame = bytes(self._data[_HEAD.size : end])
             del self._data[:end]
-            yield number, found
+            yield number, frame
 
 
 def pictures_of(order: Message) -> Iterator[Message]:
     """Yields every file that an order to run names, as its `path` with `digest` or `pixels`; may be modified."""
-    for views in (order.get("pictures", ()), *(one["pictures"] for one in order.get("requests", ()))):
+    for views in (order.get("pictures", ()), *(request["pictures"] for request in order.get("requests", ()))):
         for view in views:
             for picture in (view, *(step[1] for step in view.get("steps", ()) if step[0] == "like")):
                 yield picture.get("blank_like") or picture.get("made_of") or picture
@@ -130,8 +130,8 @@ class Files:
     def find(self, name: tuple[str, str]) -> str:
         """Returns where a picture is here; empty if its file is still to come."""
         if name in self._here:
-            self._here[name] = found = self._here.pop(name)
-            return found[0]
+            self._here[name] = file = self._here.pop(name)
+            return file[0]
         path, digest = name
         if self._run and path.startswith(self._run):
             return path if self.shared else ""
@@ -151,7 +151,7 @@ class Files:
         self._here[name] = str(path), size
         self._bytes += size
         while self._bytes > KEPT_BYTES:
-            oldest = next((one for one, (_, bytes_) in self._here.items() if bytes_), name)
+            oldest = next((key for key, (_, bytes_) in self._here.items() if bytes_), name)
             gone, size = self._here.pop(oldest)
             self._bytes -= size
             Path(gone).unlink(missing_ok=True)
@@ -387,15 +387,15 @@ class Agent:
         """Sends an order; False if pictures of it are still to come."""
         if order["do"] == "run":
             pictures = list(pictures_of(order))
-            found = [self._files.find(known_by(picture)) for picture in pictures]
-            if not all(found):
-                missing = {known_by(one) for one, path in zip(pictures, found, strict=True) if not path}
+            paths = [self._files.find(known_by(picture)) for picture in pictures]
+            if not all(paths):
+                missing = {known_by(picture) for picture, path in zip(pictures, paths, strict=True) if not path}
                 if asked := sorted(missing - self._wanted):
                     self._wanted.update(asked)
                     self._tell(event="want", names=asked)
                 return False
-            for one, path in zip(pictures, found, strict=True):
-                one["path"] = path
+            for picture, path in zip(pictures, paths, strict=True):
+                picture["path"] = path
             if not self._files.shared and "output" in order:
                 ours = self._files.folder / f"{worker}-{order['task']}.png"
                 self._outputs[worker, order["task"]] = order["output"], ours
@@ -421,7 +421,7 @@ class Agent:
         if event in ("loaded", "died"):
             self._meters.now()
         if event == "died":
-            self._in_hand = {one for one in self._in_hand if one[0] != worker}
+            self._in_hand = {key for key in self._in_hand if key[0] != worker}
             if self._held.pop(worker, None) is not None:
                 self._wanted.clear()  # what it asked for may not come: others ask anew
             log = self._logs.pop(worker, None)

@@ -296,9 +296,9 @@ class RayDriver(LocalDriver):
             self._failure = message["error"]
         elif event == "machines":
             self._there = message["gpus"]
-            for one in message["machines"]:
-                self._nodes[one["number"]] = Node(one["number"], one["name"], one["gpus"])
-                self._away.pop(one["name"], None)
+            for machine in message["machines"]:
+                self._nodes[machine["number"]] = Node(machine["number"], machine["name"], machine["gpus"])
+                self._away.pop(machine["name"], None)
         elif event == "lost" and message["number"] in self._nodes:
             node = self._nodes[message["number"]]
             if message["returns"]:
@@ -336,7 +336,7 @@ class RayDriver(LocalDriver):
             of = {own: name for name, own in node.own.items()}
             self._meters |= {of[own]: Meter(*figures) for own, figures in message["meters"].items() if own in of}
         elif event == "want":
-            offered = {known_by(one): one for one in self._offered(node)}
+            offered = {known_by(picture): picture for picture in self._offered(node)}
             for name in map(tuple, message["names"]):
                 if name in offered:
                     self._order(do="give", number=node.number, picture=offered[name])
@@ -562,8 +562,8 @@ class RayDriver(LocalDriver):
             done = {**failed, "memory": done["memory"]}
         self._say(worker, remote, done)
         behind, remote.waiting = remote.waiting, deque()
-        for one in behind:
+        for report in behind:
             if remote.waiting:
-                remote.waiting.append(one)
+                remote.waiting.append(report)
             else:
-                self._believe(worker, remote, one)
+                self._believe(worker, remote, report)
