@@ -99,12 +99,12 @@ class Api:
         """What an edit costs at most, in US dollars, where our table has no price, or another. Not part of a key."""
 
         def __post_init__(self) -> None:
-            provider, known = row_of(self.model)
+            provider, row = row_of(self.model)
             self.api_key_env = self.api_key_env or provider.key
             if self.serve is not None:
                 raise ValueError("serve: the provider serves the model; leave this out")
             if self.size is not None and not re.fullmatch(r"[1-9]\d*x[1-9]\d*", self.size):
-                names = provider.resolutions if known is None or known.resolutions is None else known.resolutions
+                names = provider.resolutions if row is None or row.resolutions is None else row.resolutions
                 if self.size not in names:
                     raise ValueError(f"size: {self.size!r} is none of {', '.join([*names, 'WIDTHxHEIGHT'])}")
             elif self.size is not None and ("x" not in _shape_form(self.model) or not _shape_form(self.model)):
@@ -117,7 +117,7 @@ class Api:
         self.parameters = parameters
         self.capacity = parameters.concurrency
         self._name = parameters.model.partition("/")[2]
-        self._provider, self._known = row_of(parameters.model)
+        self._provider, self._row = row_of(parameters.model)
         self.client = Client(
             parameters,
             "edit model",
@@ -140,13 +140,13 @@ class Api:
     @staticmethod
     def sources(parameters: Api.Parameters) -> int | None:
         """Returns how many pictures the model takes."""
-        provider, known = row_of(parameters.model)
-        return provider.pictures if known is None or known.pictures is None else known.pictures
+        provider, row = row_of(parameters.model)
+        return provider.pictures if row is None or row.pictures is None else row.pictures
 
     @staticmethod
     def card(parameters: Api.Parameters) -> dict[str, str]:
         """Returns who gets what, from where pictures come, and what cannot be switched off."""
-        provider, known = row_of(parameters.model)
+        provider, row = row_of(parameters.model)
         model = parameters.model.partition("/")[2]
         second = f", and {provider.company} passes them on to the maker of {model}" if provider.hosts_others else ""
         host = re.sub(r"^https?://([^/]+).*", r"\1", parameters.base_url or _address(parameters.model))
@@ -155,10 +155,10 @@ class Api:
             facts.append(f"the edits are fetched from {', '.join(provider.hosts)}, without the key")
         facts += [provider.training] * bool(provider.training)
         facts += provider.notes
-        if not _takes_seed(provider, known):
+        if not _takes_seed(provider, row):
             facts.append("no seed: another run gives other pictures")
-        if known is not None:
-            facts += [known.note] * bool(known.note) + [f"it is switched off on {known.ends}"] * bool(known.ends)
+        if row is not None:
+            facts += [row.note] * bool(row.note) + [f"it is switched off on {row.ends}"] * bool(row.ends)
         return {"leaves": "; ".join(facts), "source": f"{provider.source} ({provider.date})"}
 
     @staticmethod
@@ -185,14 +185,14 @@ class Api:
     @staticmethod
     def prices(parameters: Api.Parameters) -> EditPrice:
         """Returns what an edit costs in US dollars: see `edit_models.contract`."""
-        provider, known = row_of(parameters.model)
-        usual = _price(parameters, known)
+        provider, row = row_of(parameters.model)
+        usual = _price(parameters, row)
         return {
             "usual": usual,
-            "most": None if usual is None else _dearest(parameters, known) * ATTEMPTS,
+            "most": None if usual is None else _dearest(parameters, row) * ATTEMPTS,
             "told": "told" if provider.cost({"usage": {"cost": 1}, "cost": 1}) is not None else "computed",
-            "date": "" if parameters.edit_price is not None or known is None else known.date,
-            "source": "edit_price" if parameters.edit_price is not None else "" if known is None else known.source,
+            "date": "" if parameters.edit_price is not None or row is None else row.date,
+            "source": "edit_price" if parameters.edit_price is not None else "" if row is None else row.source,
         }
 
     @staticmethod
@@ -200,12 +200,14 @@ class Api:
         """Returns a card for each model of the table."""
         return [
             {
-                "model_name": one.model,
-                "edit_price": ", ".join(f"{price:g}{f' ({size})' if size else ''}" for size, price in one.usd.items()),
-                "ends": one.ends,
-                "source": f"{one.source} ({one.date})",
+                "model_name": model.model,
+                "edit_price": ", ".join(
+                    f"{price:g}{f' ({size})' if size else ''}" for size, price in model.usd.items()
+                ),
+                "ends": model.ends,
+                "source": f"{model.source} ({model.date})",
             }
-            for one in CLOSED_MODELS
+            for model in CLOSED_MODELS
         ]
 
     # -- at work --
@@ -236,7 +238,7 @@ class Api:
 
     def about(self) -> dict[str, str]:
         """Returns the provider's address, what is sent as seed and shape, and what a reader should know."""
-        p, seed = self.parameters, _takes_seed(self._provider, self._known)
+        p, seed = self.parameters, _takes_seed(self._provider, self._row)
         notes = [f"{p.model}: no seed: another run gives other pictures"] * (not seed)
         form = _shape_form(p.model)
         return {
@@ -258,7 +260,7 @@ class Api:
         Raises `Refused`, `ModelError` for an edit that failed for good, and `LoadError` if the provider gives no
         answers, or none without a payment.
         """
-        bill = self._bills[threading.get_ident()] = Bill(_dearest(self.parameters, self._known))
+        bill = self._bills[threading.get_ident()] = Bill(_dearest(self.parameters, self._row))
         (made,) = self.client.answers([Attempts(self, request, bill).ask])
         if isinstance(made, Refused):
             raise made
@@ -278,7 +280,7 @@ class Attempts:
         self._model, self._client, self._provider, self._bill = model, model.client, model._provider, bill
         parameters = model.parameters
         pictures = [scaled(picture, parameters.max_pixels) for picture in request.pictures.values()]
-        seed = request.seed if _takes_seed(model._provider, model._known) else None
+        seed = request.seed if _takes_seed(model._provider, model._row) else None
         self._asked = Asked(
             model=model._name,
             instruction=request.instruction,
@@ -289,14 +291,14 @@ class Attempts:
         self._names = [f"{name}.png" for name in request.pictures]
         self._task = ""
         """Address of a task that was taken."""
-        self._found = ""
+        self._picture_address = ""
         """Address of its picture."""
 
     ask: Ask[Any]
 
     async def ask(self, _: Any) -> Image | Refused:  # type: ignore[no-redef]
         """One attempt."""
-        if not self._found and not self._task:
+        if not self._picture_address and not self._task:
             self._bill.open()
             sent = await self._sent()
             document = plain(sent.text)
@@ -307,7 +309,7 @@ class Attempts:
                 self._task = ""
                 return await self._ended(document, sent.text)
             self._bill.add(self._provider.cost(document))
-        if not self._found:
+        if not self._picture_address:
             return await self._awaited()
         return await self._fetched()
 
@@ -347,14 +349,14 @@ class Attempts:
     async def _ended(self, document: Any, text: str) -> Image | Refused:
         """Returns the picture of a finished answer, or the refusal that it is."""
         self._bill.add(self._provider.cost(document))
-        known = self._model._known
+        row = self._model._row
         counted = self._provider.tokens(document)
-        if known is not None and known.tokens is not None and counted is not None:
-            self._bill.computed(sum(map(_dollars, counted, known.tokens)))
-        elif known is not None or self._model.parameters.edit_price is not None:
-            self._bill.computed(_price(self._model.parameters, known))
-        found = self._provider.picture(document)
-        if not found:
+        if row is not None and row.tokens is not None and counted is not None:
+            self._bill.computed(sum(map(_dollars, counted, row.tokens)))
+        elif row is not None or self._model.parameters.edit_price is not None:
+            self._bill.computed(_price(self._model.parameters, row))
+        picture = self._provider.picture(document)
+        if not picture:
             why = self._provider.ending(document)
             if any(word in why for word in self._provider.refusals):
                 return self._refused(
@@ -364,24 +366,24 @@ class Attempts:
                 raise self._client.of_another_kind(document, text, "an edited picture")
             more = f" ({self._client.excerpt(why)})" if why else ""
             raise Failure(f"the edit model's server answered without a picture{more}", once=True)
-        if found.startswith(("http://", "https://")):
-            self._found = found
+        if picture.startswith(("http://", "https://")):
+            self._picture_address = picture
             return await self._fetched()
-        return await self._decoded(found.partition(",")[2] if found.startswith("data:") else found)
+        return await self._decoded(picture.partition(",")[2] if picture.startswith("data:") else picture)
 
     async def _fetched(self) -> Image | Refused:
         """Fetches the picture from its address; one that is gone is ordered once more."""
         hosts = [*self._provider.hosts, *self._model.parameters.allowed_hosts]
         try:
-            file = await self._client.fetch(self._found, hosts)
+            file = await self._client.fetch(self._picture_address, hosts)
         except Exception as error:
             failure = self._client.broken(error)
             failure.free = True
             if failure.status in (401, 403, 404, 410):
-                self._found = ""
+                self._picture_address = ""
                 failure = Failure(f"{failure}; the address has expired", once=True)
             raise failure from None
-        self._found = ""
+        self._picture_address = ""
         return await self._opened(file)
 
     async def _decoded(self, packed: str) -> Image:
@@ -453,7 +455,7 @@ def row_of(model: str) -> tuple[Provider, ClosedModel | None]:
     name, _, rest = model.partition("/")
     if name not in PROVIDERS or not rest:
         raise ValueError(f"model: {model!r} is not PROVIDER/MODEL with one of {', '.join(PROVIDERS)}")
-    return PROVIDERS[name], next((one for one in CLOSED_MODELS if fnmatch.fnmatchcase(model, one.model)), None)
+    return PROVIDERS[name], next((row for row in CLOSED_MODELS if fnmatch.fnmatchcase(model, row.model)), None)
 
 
 def _address(model: str) -> str:
@@ -475,42 +477,42 @@ def fitted(picture: Image, size: tuple[int, int]) -> Image:
     return made
 
 
-def _takes_seed(provider: Provider, known: ClosedModel | None) -> bool:
-    return provider.seed if known is None or known.seed is None else known.seed
+def _takes_seed(provider: Provider, row: ClosedModel | None) -> bool:
+    return provider.seed if row is None or row.seed is None else row.seed
 
 
 def _shape_form(model: str) -> str:
     """Returns how the model is told a shape: `{}x{}`, `{}:{}`; empty if it is not told any."""
-    provider, known = row_of(model)
-    shape = provider.shape if known is None or known.shape is None else known.shape
+    provider, row = row_of(model)
+    shape = provider.shape if row is None or row.shape is None else row.shape
     return "" if shape is None else shape.size
 
 
 def _size(parameters: Api.Parameters, source: tuple[int, int]) -> dict[str, str]:
     """Returns the shape and the named size to ask for."""
-    provider, known = row_of(parameters.model)
-    shape = provider.shape if known is None or known.shape is None else known.shape
-    names = provider.resolutions if known is None or known.resolutions is None else known.resolutions
+    provider, row = row_of(parameters.model)
+    shape = provider.shape if row is None or row.shape is None else row.shape
+    names = provider.resolutions if row is None or row.resolutions is None else row.resolutions
     if parameters.size is not None and "x" in parameters.size:
         return {"shape": parameters.size, "resolution": ""}
     asked = "" if shape is None else shape.size.format(*shape.nearest(*source))
     return {"shape": asked, "resolution": parameters.size or (names[0] if names else "")}
 
 
-def _price(parameters: Api.Parameters, known: ClosedModel | None) -> float | None:
+def _price(parameters: Api.Parameters, row: ClosedModel | None) -> float | None:
     """Returns what an edit usually costs; None if that is not known."""
     if parameters.edit_price is not None:
         return parameters.edit_price
-    if known is None or not known.usd:
+    if row is None or not row.usd:
         return None
     resolution = _size(parameters, (1024, 1024))["resolution"]
-    return known.usd.get(resolution, max(known.usd.values()))
+    return row.usd.get(resolution, max(row.usd.values()))
 
 
-def _dearest(parameters: Api.Parameters, known: ClosedModel | None) -> float:
+def _dearest(parameters: Api.Parameters, row: ClosedModel | None) -> float:
     """Returns the most that one attempt can cost, as far as is known; 0 without any price."""
-    usual = _price(parameters, known) or 0.0
-    most = known.most if known is not None and parameters.edit_price is None else None
+    usual = _price(parameters, row) or 0.0
+    most = row.most if row is not None and parameters.edit_price is None else None
     return max(usual, most or 0.0)
 
 

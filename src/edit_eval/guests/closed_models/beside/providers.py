@@ -34,7 +34,7 @@ class Asked:
     @property
     def urls(self) -> list[str]:
         """The pictures as data URLs."""
-        return [f"data:image/png;base64,{one}" for one in self.base64]
+        return [f"data:image/png;base64,{picture}" for picture in self.base64]
 
     @property
     def base64(self) -> list[str]:
@@ -60,15 +60,15 @@ def at(document: Document, *path: str | int) -> Any:
 
 def text_at(document: Document, *path: str | int) -> str:
     """The same as text; empty if there is none."""
-    found = at(document, *path)
-    return found if isinstance(found, str) else ""
+    value = at(document, *path)
+    return value if isinstance(value, str) else ""
 
 
 def number_at(document: Document, *path: str | int) -> float | None:
     """The same as a number that is 0 or more; None if there is none."""
-    found = at(document, *path)
-    fits = isinstance(found, (int, float)) and not isinstance(found, bool) and 0 <= found < float("inf")
-    return float(found) if fits else None
+    value = at(document, *path)
+    fits = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < float("inf")
+    return float(value) if fits else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,7 +146,7 @@ GEMINI_REFUSALS = (
 
 
 def _gemini_body(asked: Asked) -> JsonObject:
-    shown = [{"inlineData": {"mimeType": "image/png", "data": one}} for one in asked.base64]
+    shown = [{"inlineData": {"mimeType": "image/png", "data": picture}} for picture in asked.base64]
     image = {"aspectRatio": asked.shape, "imageSize": asked.resolution}
     settings: JsonObject = {
         "responseModalities": ["TEXT", "IMAGE"],
@@ -163,12 +163,12 @@ def _gemini_body(asked: Asked) -> JsonObject:
 def _gemini_picture(document: Document) -> str:
     """Returns the last picture that is no thought: those are drafts."""
     parts = at(document, "candidates", 0, "content", "parts")
-    found = [
+    pictures = [
         text_at(part, "inlineData", "data")
         for part in (parts if isinstance(parts, list) else [])
         if at(part, "thought") is not True and text_at(part, "inlineData", "data")
     ]
-    return found[-1] if found else ""
+    return pictures[-1] if pictures else ""
 
 
 def _gemini_ending(document: Document) -> str:
@@ -178,11 +178,11 @@ def _gemini_ending(document: Document) -> str:
 def _gemini_tokens(document: Document) -> tuple[float, float, float, float] | None:
     """Returns the counts; what is written and is no picture are thoughts and text."""
     said = at(document, "usageMetadata")
-    read, every = number_at(said, "promptTokenCount"), number_at(said, "totalTokenCount")
+    read, total = number_at(said, "promptTokenCount"), number_at(said, "totalTokenCount")
     details = at(said, "candidatesTokensDetails")
     kinds = details if isinstance(details, list) else []
     shown = sum(number_at(kind, "tokenCount") or 0.0 for kind in kinds if text_at(kind, "modality") == "IMAGE")
-    return None if read is None or every is None else (read, 0.0, max(0.0, every - read - shown), shown)
+    return None if read is None or total is None else (read, 0.0, max(0.0, total - read - shown), shown)
 
 
 def _openai_form(asked: Asked) -> JsonObject:
@@ -260,7 +260,10 @@ def _fal_ending(document: Document) -> str:
 
 
 def _flux_body(asked: Asked) -> JsonObject:
-    shown = {f"input_image{'' if place == 1 else f'_{place}'}": one for place, one in enumerate(asked.base64, start=1)}
+    shown = {
+        f"input_image{'' if place == 1 else f'_{place}'}": picture
+        for place, picture in enumerate(asked.base64, start=1)
+    }
     body: JsonObject = {"prompt": asked.instruction, **shown, "output_format": "png"}
     if ":" in asked.shape:
         body |= {"aspect_ratio": asked.shape}
@@ -305,8 +308,8 @@ def _dashscope_body(asked: Asked) -> JsonObject:
 
 def _dashscope_picture(document: Document) -> str:
     content = at(document, "output", "choices", 0, "message", "content")
-    found = [text_at(one, "image") for one in content] if isinstance(content, list) else []
-    return next((one for one in reversed(found) if one), "")
+    pictures = [text_at(part, "image") for part in content] if isinstance(content, list) else []
+    return next((picture for picture in reversed(pictures) if picture), "")
 
 
 def _xai_body(asked: Asked) -> JsonObject:
