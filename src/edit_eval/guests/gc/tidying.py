@@ -130,25 +130,25 @@ def look(folders: Sequence[Path], whole: Sequence[Path] = (), days: float = DAYS
     run.
     """
     known = known_runs()
-    missing = {one.path for one in known.values() if not os.path.lexists(one.path)}
+    missing = {known_run.path for known_run in known.values() if not os.path.lexists(known_run.path)}
     going = {run.resolve() for run in whole}
     if strange := next((run for run in whole if not is_marked(run) and run.resolve() not in missing), None):
         raise ConfigurationError(
             Text("--run {}: not a run directory that edit-eval made (it has no {})", strange, MARK)
         )
     inside = list(dict.fromkeys(run.resolve() for folder in folders for run in _runs_in(folder)))
-    runs = dict.fromkeys([*inside, *(one.path for one in known.values() if _is_like_a_run(one.path))])
+    runs = dict.fromkeys([*inside, *(known_run.path for known_run in known.values() if _is_like_a_run(known_run.path))])
     staying = [run for run in runs if run not in going]
     named = Named()
     for run in staying:
         _ask(run, named)
-    for one in known.values():
-        if not (one.path in runs or one.is_gone or one.path in going):
+    for known_run in known.values():
+        if not (known_run.path in runs or known_run.is_gone or known_run.path in going):
             named.unread.append(
                 Text(
                     "{} is not there; if it was deleted, `edit-eval gc --run {} --delete` forgets it",
-                    one.path,
-                    one.path,
+                    known_run.path,
+                    known_run.path,
                 )
             )
     items = _cache_items(named, time.time() - days * _DAY, known, going)
@@ -157,10 +157,10 @@ def look(folders: Sequence[Path], whole: Sequence[Path] = (), days: float = DAYS
     return Holdings([item for item in items if item.bytes or item.goes], staying)
 
 
-def delete(found: Holdings) -> Holdings:
+def delete(holdings: Holdings) -> Holdings:
     """Deletes what can go, except from a run that is at work or has links in it. Sets the number of bytes freed."""
     freed = 0
-    for item in found.items:
+    for item in holdings.items:
         if not item.goes:
             continue
         with _held(item.run) as ours:
@@ -171,8 +171,8 @@ def delete(found: Holdings) -> Holdings:
             freed += sum(map(_remove, files))
             if item.run is not None:
                 remove_empty(folders_left(item.run, files))
-    found.freed = freed
-    return found
+    holdings.freed = freed
+    return holdings
 
 
 # -- runs --
@@ -202,8 +202,8 @@ def _ask(run: Path, named: Named) -> None:
         RunDirectory.existing(run)
         for file in run.glob("samples/*.jsonl"):
             text = file.read_bytes()
-            named.digests.update(found.decode() for found in _DIGEST.findall(text))
-            named.drawn.update(found.decode() for found in _DRAWN.findall(text))
+            named.digests.update(digest.decode() for digest in _DIGEST.findall(text))
+            named.drawn.update(name.decode() for name in _DRAWN.findall(text))
         for file in run.glob("config/[0-9]*.yaml"):
             named.environments.update(
                 uv_folder(environment) for environment in _environments(yaml.safe_load(file.read_text("utf-8")))
@@ -215,7 +215,7 @@ def _ask(run: Path, named: Named) -> None:
 def _environments(value: Any) -> Iterator[list[str]]:
     if isinstance(value, dict):
         for key, inner in value.items():
-            if key == "uv" and isinstance(inner, list) and all(isinstance(one, str) for one in inner):
+            if key == "uv" and isinstance(inner, list) and all(isinstance(requirement, str) for requirement in inner):
                 yield inner
             else:
                 yield from _environments(inner)
@@ -301,7 +301,7 @@ def _cache_items(named: Named, before: float, known: Mapping[Path, KnownRun], go
         elif place.name in ("page", "workers", "scored"):
             items += _together(_aged(item, before) for item in _each(place))
         elif place.name == "runs":
-            gone = [file for file, one in known.items() if one.is_gone or one.path in going]
+            gone = [file for file, known_run in known.items() if known_run.is_gone or known_run.path in going]
             size, used = _weight(gone)
             items.append(Holding("runs", place, size, used, bool(gone), Text("of runs that are gone"), gone))
         else:
@@ -349,12 +349,12 @@ def _each(place: Path) -> Iterator[Holding]:
 
 def _together(items: Iterable[Holding]) -> list[Holding]:
     """Merges items with the same reason."""
-    found: dict[str, Holding] = {}
+    first_by_reason: dict[str, Holding] = {}
     for item in items:
-        if (one := found.setdefault(item.why, item)) is not item:
-            one.place, one.files = item.place.parent, (*one.files, *item.files)
-            one.bytes, one.used = one.bytes + item.bytes, max(one.used, item.used)
-    return list(found.values())
+        if (first := first_by_reason.setdefault(item.why, item)) is not item:
+            first.place, first.files = item.place.parent, (*first.files, *item.files)
+            first.bytes, first.used = first.bytes + item.bytes, max(first.used, item.used)
+    return list(first_by_reason.values())
 
 
 def _kept(item: Holding, is_named: bool, named: Named, before: float) -> Holding:
@@ -394,9 +394,9 @@ def _weight(places: Iterable[Path]) -> tuple[int, float]:
     for place in places:
         for path in _plain_files(place):
             with contextlib.suppress(OSError):
-                found = os.lstat(path)
-                size += found.st_blocks * 512 if found.st_nlink == 1 else 0
-                used = max(used, found.st_mtime, found.st_atime)
+                status = os.lstat(path)
+                size += status.st_blocks * 512 if status.st_nlink == 1 else 0
+                used = max(used, status.st_mtime, status.st_atime)
     return size, used
 
 
@@ -410,10 +410,10 @@ def _plain_files(place: Path) -> Iterator[Path]:
 
 def _used(path: Path) -> float:
     try:
-        found = os.lstat(path)
+        status = os.lstat(path)
     except OSError:
         return time.time()
-    return max(found.st_mtime, found.st_atime)
+    return max(status.st_mtime, status.st_atime)
 
 
 def _remove(path: Path) -> int:

@@ -51,15 +51,17 @@ class Gc(Verb):
         from edit_eval.store.run_folders import RUNS
 
         places = folders or ([RUNS] if RUNS.is_dir() else [])
-        found = look(places, run or (), days)
+        holdings = look(places, run or (), days)
         if delete and run and not yes:
-            whole = [item for item in found.items if item.what == "run" and item.goes]
-            delete = not whole or _may_go([Text("{} ({})", one.place, file_size(one.bytes)) for one in whole])
-            found = look(places, run, days)  # the answer may have taken a while
+            whole = [item for item in holdings.items if item.what == "run" and item.goes]
+            delete = not whole or _may_go(
+                [Text("{} ({})", holding.place, file_size(holding.bytes)) for holding in whole]
+            )
+            holdings = look(places, run, days)  # the answer may have taken a while
         if delete:
-            found = clear(found)
-        rows = [(item.what, str(item.place), item.bytes, item.used, item.goes, item.why) for item in found.items]
-        answer(found.as_plain, lambda: _print_found(rows, found.freed))
+            holdings = clear(holdings)
+        rows = [(item.what, str(item.place), item.bytes, item.used, item.goes, item.why) for item in holdings.items]
+        answer(holdings.as_plain, lambda: _print_found(rows, holdings.freed))
 
 
 def _may_go(runs: list[str]) -> bool:
