@@ -87,10 +87,10 @@ class EmbeddingMetrics:
     @staticmethod
     def measures(parameters: Parameters) -> dict[str, MeasuredValue]:
         """Returns scale and needs of every value; the first is the headline."""
-        found: dict[str, MeasuredValue] = {"image_similarity": {**COSINE, "needs": ["edit"]}}
+        measures: dict[str, MeasuredValue] = {"image_similarity": {**COSINE, "needs": ["edit"]}}
         if parameters.text_similarity:
-            found["text_similarity"] = {**COSINE, "needs": ["edit", "target_caption"]}
-        return found
+            measures["text_similarity"] = {**COSINE, "needs": ["edit", "target_caption"]}
+        return measures
 
     @staticmethod
     def revision(parameters: Parameters) -> str:
@@ -179,14 +179,14 @@ class EmbeddingMetrics:
         """Maps (pictures, 3, height, width) to (pictures, width of the embedding), in 64 bits."""
         pixels = pixels.to(self._device, self._model.dtype)
         if hasattr(self._model, "get_image_features"):
-            found = _plain(self._model.get_image_features(pixel_values=pixels))
+            embeddings = _plain(self._model.get_image_features(pixel_values=pixels))
         else:
-            found = self._model(pixel_values=pixels).last_hidden_state[:, 0]
-        if found.ndim != 2:
+            embeddings = self._model(pixel_values=pixels).last_hidden_state[:, 0]
+        if embeddings.ndim != 2:
             raise ModelError(
-                f"{type(self._model).__name__} does not give an embedding of a picture, but {tuple(found.shape)}"
+                f"{type(self._model).__name__} does not give an embedding of a picture, but {tuple(embeddings.shape)}"
             )
-        return found.double()
+        return embeddings.double()
 
     def _text(self, text: str) -> tuple[Any, bool]:
         """Returns (1, width of the embedding), and whether the text was truncated to what the encoder reads."""
@@ -221,7 +221,7 @@ def _plain(features: Any) -> Any:
 def _cosines(ones: Any, others: Any) -> list[float]:
     import torch
 
-    found = torch.nn.functional.cosine_similarity(ones, others).clamp(-1, 1)
-    if not torch.isfinite(found).all():
+    cosines = torch.nn.functional.cosine_similarity(ones, others).clamp(-1, 1)
+    if not torch.isfinite(cosines).all():
         raise ModelError("the embedding of a picture is not finite; try `dtype: float32`")
-    return [float(one) for one in found]
+    return [float(cosine) for cosine in cosines]

@@ -119,7 +119,9 @@ class FaceMetrics:
         values["face_lost"] = float(not edit)
         if not edit:
             return Reply(text="a face in the source, none in the edit", values=values)
-        values["face_identity"] = min(1.0, max(-1.0, max(self._embedder.match(source[0], one) for one in edit)))
+        values["face_identity"] = min(
+            1.0, max(-1.0, max(self._embedder.match(source[0], embedding) for embedding in edit))
+        )
         return Reply(text=f"faces: {len(source)} in the source, {len(edit)} in the edit", values=values)
 
     def _embedded(self, picture: Image) -> list[Any]:
@@ -130,15 +132,15 @@ class FaceMetrics:
         small = picture.resize([max(1, round(length * factor)) for length in picture.size])
         self._detector.setInputSize(small.size)
         _, faces = self._detector.detect(_pixels(small))
-        pixels, found = _pixels(picture), []
+        pixels, embeddings = _pixels(picture), []
         for face in sorted([] if faces is None else faces, key=lambda face: -float(face[BOX][2] * face[BOX][3])):
             stretch = numpy.divide(picture.size, small.size)
             face[POINTS] = (face[POINTS].reshape(5, 2) * stretch).ravel()
             embedding = self._embedder.feature(self._embedder.alignCrop(pixels, face)).copy()  # it reuses its memory
             if not numpy.isfinite(embedding).all() or not embedding.any():
                 raise ModelError("the embedding of a face is not finite, or 0; is the embedder SFace?")
-            found.append(embedding)
-        return found
+            embeddings.append(embedding)
+        return embeddings
 
 
 def _pixels(picture: Image) -> Any:

@@ -128,7 +128,7 @@ class PerceptualMetrics:
         for before, layer in zip((3, *(layer.channels for layer in layers)), layers, strict=False):
             backbone[f"features.{layer.number}.weight"] = (layer.channels, before, layer.side, layer.side)
             backbone[f"features.{layer.number}.bias"] = (layer.channels,)
-        linear = {f"lin{number}.model.1.weight": (1, one.channels, 1, 1) for number, one in enumerate(compared)}
+        linear = {f"lin{number}.model.1.weight": (1, layer.channels, 1, 1) for number, layer in enumerate(compared)}
         for path, shapes in ((parameters.backbone, backbone), (parameters.linear, linear)):
             self._weights |= _read(path, shapes, self._device)
 
@@ -161,16 +161,16 @@ class PerceptualMetrics:
             return Reply(text="; ".join(words))
         return Reply(text="; ".join(words), values={f"lpips_{self.parameters.network}": self._distance(picture, edit)})
 
-    def _distance(self, one: Image, other: Image) -> float:
+    def _distance(self, first: Image, second: Image) -> float:
         import numpy
         import torch
 
-        pictures = numpy.stack([numpy.asarray(picture.convert("RGB")) for picture in (one, other)])
+        pictures = numpy.stack([numpy.asarray(picture.convert("RGB")) for picture in (first, second)])
         pixels = torch.from_numpy(pictures).to(self._device).permute(0, 3, 1, 2).float() / 127.5 - 1
         shift, scale = (torch.tensor(three, device=self._device).view(1, 3, 1, 1) for three in (SHIFT, SCALE))
         total = 0.0
-        for number, found in enumerate(self._compared((pixels - shift) / scale)):
-            unit = found / (found.square().sum(1, keepdim=True).sqrt() + TINY)
+        for number, features in enumerate(self._compared((pixels - shift) / scale)):
+            unit = features / (features.square().sum(1, keepdim=True).sqrt() + TINY)
             weighted = (unit[0] - unit[1]).square() * self._weights[f"lin{number}.model.1.weight"][0]
             total += float(weighted.sum(0).double().mean())
         return total
@@ -198,10 +198,10 @@ def _read(path: str, shapes: dict[str, tuple[int, ...]], device: str) -> dict[st
         if file.suffix == ".safetensors":
             from safetensors.torch import load_file
 
-            found = load_file(file)
+            weights = load_file(file)
         else:
-            found = torch.load(file, map_location="cpu", weights_only=True)
-    missing = [name for name in shapes if name not in found]
-    unlike = [name for name in shapes if name in found and tuple(found[name].shape) != shapes[name]]
+            weights = torch.load(file, map_location="cpu", weights_only=True)
+    missing = [name for name in shapes if name not in weights]
+    unlike = [name for name in shapes if name in weights and tuple(weights[name].shape) != shapes[name]]
     check_complete({"missing_keys": missing, "mismatched_keys": unlike}, path)
-    return {name: found[name].to(device, torch.float32) for name in shapes}
+    return {name: weights[name].to(device, torch.float32) for name in shapes}

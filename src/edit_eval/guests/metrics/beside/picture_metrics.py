@@ -128,15 +128,17 @@ def _measured(request: JudgeRequest, bicubic: bool) -> Reply:
     words = [f"against the {target}", *words, *reasons]
     if bicubic:
         edit = pictures["edit"].convert("RGB").resize(pictures[target].size, Image.Resampling.BICUBIC)
-        x, y = (numpy.asarray(one.convert("RGB"), dtype=numpy.float64) / 255 for one in (pictures[target], edit))
+        x, y = (
+            numpy.asarray(picture.convert("RGB"), dtype=numpy.float64) / 255 for picture in (pictures[target], edit)
+        )
         values |= {"l1_bicubic": float(numpy.abs(x - y).mean()), "l2_bicubic": float(numpy.square(x - y).mean())}
     if "mask" in pictures and "source" in pictures:
         if target != "source":
             maps, more = _compared(pictures["source"], pictures["edit"])
             words += ["outside the mask against the source", *more]
         outside, more = _outside(pictures["mask"], pictures["source"].size, pictures["edit"].size)
-        found, reasons = _values(maps, outside, "_outside")
-        values |= found
+        outside_values, reasons = _values(maps, outside, "_outside")
+        values |= outside_values
         words += [*more, *reasons]
     return Reply(text="; ".join(dict.fromkeys(words)), values=values)
 
@@ -199,8 +201,8 @@ def _values(maps: _Maps, where: Any, suffix: str = "") -> tuple[dict[str, float]
         reasons.append(f"psnr{suffix}: the pictures are identical{' there' if suffix else ''}")
     inner = where[RADIUS:-RADIUS, RADIUS:-RADIUS]  # as usual, the window must not extend over the picture's edge
     if maps.similarity is not None and inner.any():
-        found = float(maps.similarity[RADIUS:-RADIUS, RADIUS:-RADIUS][inner].mean())
-        values["ssim"] = min(1.0, max(-1.0, found))
+        similarity = float(maps.similarity[RADIUS:-RADIUS, RADIUS:-RADIUS][inner].mean())
+        values["ssim"] = min(1.0, max(-1.0, similarity))
     else:
         reasons.append(f"ssim{suffix}: no window of {2 * RADIUS + 1} pixels fits")
     return {f"{name}{suffix}": value for name, value in values.items()}, reasons

@@ -88,7 +88,7 @@ def _measured(request: JudgeRequest) -> Reply:
     target_of(request, "technical_metrics")
     source, edit = (request.pictures[name].convert("RGB") for name in ("source", "edit"))
     values, words = {"blocking": _blocking(edit)}, []
-    if all(len(set(one.convert("L").tobytes())) > 1 for one in (source, edit)):
+    if all(len(set(picture.convert("L").tobytes())) > 1 for picture in (source, edit)):
         values["blur_added"] = _blur_added(source, edit)
     else:
         words.append("blur_added: a picture of one colour is neither sharp nor blurred")
@@ -107,7 +107,9 @@ def _blur_added(source: Image.Image, edit: Image.Image) -> float:
     from skimage.measure import blur_effect
 
     size = min(source.size, edit.size, key=math.prod)
-    before, after = (float(blur_effect(_grey(one.resize(size, Image.Resampling.LANCZOS)))) for one in (source, edit))
+    before, after = (
+        float(blur_effect(_grey(picture.resize(size, Image.Resampling.LANCZOS)))) for picture in (source, edit)
+    )
     return after - before
 
 
@@ -116,14 +118,14 @@ def _blocking(picture: Image.Image) -> float:
     import numpy
 
     grey = _grey(picture)
-    found = []
+    contrasts = []
     for steps in (numpy.abs(numpy.diff(grey, axis=1)), numpy.abs(numpy.diff(grey, axis=0)).T):
         at_edge = numpy.arange(steps.shape[1]) % BLOCK == BLOCK - 1
         if not at_edge.any() or at_edge.all():
             continue
         edges, within = float(steps[:, at_edge].mean()), float(steps[:, ~at_edge].mean())
-        found.append(max(0.0, (edges - within) / (edges + within)) if edges + within else 0.0)
-    return sum(found) / len(found) if found else 0.0
+        contrasts.append(max(0.0, (edges - within) / (edges + within)) if edges + within else 0.0)
+    return sum(contrasts) / len(contrasts) if contrasts else 0.0
 
 
 def _laid(source: Image.Image, edit: Image.Image) -> tuple[tuple[float, float] | None, float]:
@@ -149,10 +151,10 @@ def _best(source: Image.Image, edit: Image.Image, side: int, scales: Sequence[fl
         norm = float(numpy.linalg.norm(still) * numpy.linalg.norm(moved))
         if not norm:
             continue
-        found = numpy.fft.irfft2(there * numpy.conj(numpy.fft.rfft2(moved)), still.shape) / norm
-        place = numpy.unravel_index(int(numpy.argmax(found)), found.shape)
-        steps = [min(int(at), length - int(at)) for at, length in zip(place, found.shape, strict=True)]
-        best = max(best, (float(found[place]), scale, math.hypot(*steps) / side))
+        correlations = numpy.fft.irfft2(there * numpy.conj(numpy.fft.rfft2(moved)), still.shape) / norm
+        place = numpy.unravel_index(int(numpy.argmax(correlations)), correlations.shape)
+        steps = [min(int(at), length - int(at)) for at, length in zip(place, correlations.shape, strict=True)]
+        best = max(best, (float(correlations[place]), scale, math.hypot(*steps) / side))
     return best
 
 
