@@ -65,14 +65,14 @@ def _edits(written: str, pictures: Pictures) -> ModelDraft | None:
         )
     if (closed := _by_its_makers_name(written)) is not None:
         return closed
-    known = [release.name for release in RELEASES]
+    names = [release.name for release in RELEASES]
     if HUB_MODEL.fullmatch(written):
         release = next((each for each in RELEASES if each.name == written), None)
         licence = Text("not in our table of releases")
         if release and release.licence:
             licence = Text("licence: {}", release.licence)
         return weights("diffusers", written, Text("on the Hugging Face Hub; {}", licence))
-    last = {name.rpartition("/")[2].lower(): name for name in known}
+    last = {name.rpartition("/")[2].lower(): name for name in names}
     if written.lower() in last:
         raise ConfigurationError(Text("--edits {}: on the Hub it is `--edits {}`", written, last[written.lower()]))
     return None
@@ -80,13 +80,13 @@ def _edits(written: str, pictures: Pictures) -> ModelDraft | None:
 
 def _by_its_makers_name(written: str) -> ModelDraft | None:
     """Returns a model that its maker alone runs, if a class of ours knows it by this name."""
-    for one in components.known("edit_model"):
-        if written.count("/") and one.origin == "built in":
-            model_class = components.import_class("edit_model", one.class_path)
-            found = getattr(model_class, "by_name", lambda name: None)(written)
-            if found is not None:
-                section = {"type": one.name, "params": {**found["params"], **HERE}}
-                return ModelDraft(plain_name(written), section, found["words"])
+    for component in components.known("edit_model"):
+        if written.count("/") and component.origin == "built in":
+            model_class = components.import_class("edit_model", component.class_path)
+            model = getattr(model_class, "by_name", lambda name: None)(written)
+            if model is not None:
+                section = {"type": component.name, "params": {**model["params"], **HERE}}
+                return ModelDraft(plain_name(written), section, model["words"])
     return None
 
 
@@ -111,7 +111,7 @@ def _finished(folder: Path, pictures: Pictures) -> ModelDraft:
                 pictures.ids[:3],
             )
         )
-    missing = [one for one in pictures.ids if one not in stems]
+    missing = [sample_id for sample_id in pictures.ids if sample_id not in stems]
     lacks = Text("; without {}", [*missing[:5], *(["..."] if missing[5:] else [])]) if missing else ""
     of = Text("{} of {} edits", count, len(pictures.ids)) if pictures.ids else counted(count, "picture")
     section = {"type": "image_folder", "params": {"folder": str(folder), **HERE}}
@@ -120,10 +120,10 @@ def _finished(folder: Path, pictures: Pictures) -> ModelDraft:
 
 def apart(models: list[ModelDraft]) -> dict[str, ModelDraft]:
     """Returns models by their names, which are made different if two are the same."""
-    found: dict[str, ModelDraft] = {}
+    models_by_name: dict[str, ModelDraft] = {}
     for model in models:
         name, count = model.name, 2
-        while name.lower() in {each.lower() for each in found}:
+        while name.lower() in {each.lower() for each in models_by_name}:
             name, count = f"{model.name}_{count}", count + 1
-        found[name] = model
-    return found
+        models_by_name[name] = model
+    return models_by_name

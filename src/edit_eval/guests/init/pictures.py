@@ -61,7 +61,9 @@ class Pictures:
     def takes_reasons(self) -> bool:
         """True if the benchmark's own protocol lets a judge give reasons."""
         described = components.describe(self.section["type"])
-        return any(one.kind == "benchmark" and one.about["protocol"] == "rubric" for one in described)
+        return any(
+            description.kind == "benchmark" and description.about["protocol"] == "rubric" for description in described
+        )
 
     def by_their_sources(self) -> None:
         """Uses picture names as sample ids, if edits are named like that and no two are alike."""
@@ -88,10 +90,10 @@ def look_at_pictures(written: str, *, instruction: str = "", fields: Mapping[str
         bare = not (os.path.dirname(written) or given.suffix)  # rather a benchmark's name than a file's
         meant = named or nearest_path(given) if bare else nearest_path(given) or named
         raise ConfigurationError(Text("--pictures: no such file or folder: {}{}", written, meant))
-    found = _folder(given, instruction) if given.is_dir() else _file(given, dict(fields or {}))
-    if instruction and not found.new_file:
+    pictures = _folder(given, instruction) if given.is_dir() else _file(given, dict(fields or {}))
+    if instruction and not pictures.new_file:
         raise ConfigurationError(Text("--instruction: these pictures already have instructions; leave it out"))
-    return found
+    return pictures
 
 
 def pictures_of(folder: Path) -> list[str]:
@@ -155,18 +157,18 @@ def _file(path: Path, fields: dict[str, str]) -> Pictures:
 def _table(path: Path, fields: dict[str, str]) -> Pictures:
     section = {"type": "table", "data_path": str(path), **({"fields": fields} if fields else {})}
     try:
-        table, found = TableBenchmark(TableBenchmark.Parameters(str(path), fields=fields)).looked_at()
+        table, column_of = TableBenchmark(TableBenchmark.Parameters(str(path), fields=fields)).looked_at()
         columns = table.columns()
-        wanted = {found[name] for name in ("id", "source", "instruction") if name in found}
+        wanted = {column_of[name] for name in ("id", "source", "instruction") if name in column_of}
         texts = isinstance(table, CsvTable | JsonTable | PictureFolder)
-        rows = [_texts(row, found) for row in table.rows(wanted, lambda share: None)] if texts else []
+        rows = [_texts(row, column_of) for row in table.rows(wanted, lambda share: None)] if texts else []
     except NoColumn as error:
         raise NoColumn(str(_from_flag(error)), error.ours, error.there) from None
     except ConfigurationError as error:
         raise _from_flag(error) from None
     if texts and not rows:
         raise ConfigurationError(Text("--pictures {}: the table has no rows; write one for each picture", path))
-    unused = tuple(name for name in columns if name not in found.values())
+    unused = tuple(name for name in columns if name not in column_of.values())
     if not texts:
         return Pictures(section, Text("a table of pictures and instructions"), table=str(path), columns=unused)
     empty = sum(not instruction for _, _, instruction in rows)
@@ -176,7 +178,7 @@ def _table(path: Path, fields: dict[str, str]) -> Pictures:
     ids = ids_of([source for _, source, _ in rows])
     return Pictures(
         section,
-        Text("{}: {}", counted(len(rows), "row"), (f"{ours} = {theirs}" for ours, theirs in found.items())),
+        Text("{}: {}", counted(len(rows), "row"), (f"{ours} = {theirs}" for ours, theirs in column_of.items())),
         ids=tuple(own or name for (own, _, _), name in zip(rows, ids, strict=True)),
         names=tuple(stem(source) for _, source, _ in rows),
         table=str(path),
@@ -229,7 +231,7 @@ def _without_instructions(folder: Path, pictures: Sequence[str], instruction: st
     stems = Counter(map(stem, pictures))
     ids = [stem(name) if stems[stem(name)] == 1 else name.replace(".", "_") for name in pictures]
     # For a spreadsheet, which would run a file called `=...`; and tables are read as they are, apostrophes too.
-    ids = [one if harmless(one) == one else f"_{one}" for one in ids]
+    ids = [name if harmless(name) == name else f"_{name}" for name in ids]
     paths = [name if harmless(name) == name else f"./{name}" for name in pictures]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -263,12 +265,12 @@ def likely_pictures() -> str:
 def likely_edits(folder: Path, names: Collection[str]) -> list[str]:
     """Returns the subfolders whose pictures have the names of at least half of `names`."""
     wanted = set(names)
-    found = []
+    folders = []
     for name in sorted(_folders(folder)):
         there = {stem(picture) for picture in pictures_of(folder / name)}
         if wanted and len(there & wanted) * 2 >= len(wanted):
-            found.append(os.path.normpath(folder / name))
-    return found
+            folders.append(os.path.normpath(folder / name))
+    return folders
 
 
 def _names(folder: Path) -> list[str]:

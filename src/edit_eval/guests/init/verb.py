@@ -89,16 +89,18 @@ class InitVerb(Verb):
             return _say_and_check(copy_shipped(from_, file))
         file = file or Path(STANDARD)
         refuse_to_overwrite(file, force)
-        found, models, judges = _answers(pictures, edits or [], judge or [], instruction, _fields(field or []))
+        chosen_pictures, models, judges = _answers(
+            pictures, edits or [], judge or [], instruction, _fields(field or [])
+        )
         asked_where = devices or (
             _asked(Text("Where does it run? (auto: every GPU here; 0,1; cpu:2)"), "auto", str)
             if any(model.wants_device for model in (*models, *judges))
             else "auto"
         )
-        if found.takes_reasons and any(model.writes for model in judges) and reasons is None:
+        if chosen_pictures.takes_reasons and any(model.writes for model in judges) and reasons is None:
             question = Text("Should judges say why before they score? (yes: more to read; no: several times faster)")
             reasons = _asked(question, "yes", _yes)
-        _say_and_check(write_configuration(file, found, models, judges, asked_where, bool(reasons)))
+        _say_and_check(write_configuration(file, chosen_pictures, models, judges, asked_where, bool(reasons)))
 
 
 def _answers(
@@ -119,27 +121,27 @@ def _answers(
                 fields[error.ours] = _which_column(error)
 
     def models(kind: Kind, written: list[str]) -> list[ModelDraft]:
-        return [look_at_model(kind, each, found) for each in _names(written)]
+        return [look_at_model(kind, each, chosen_pictures) for each in _names(written)]
 
     def listed(kind: Kind) -> Callable[[str], list[ModelDraft]]:
         return lambda text: models(kind, [text])
 
     question = Text("What are your pictures? ({})", Text(PICTURES))
-    found = look(pictures) if pictures else _asked(question, likely_pictures(), look, "--pictures")
-    beside = Path(found.table).parent if found.table else Path()
-    near = dict.fromkeys([*likely_edits(beside, found.names), *likely_edits(Path(), found.names)])
-    likely = ",".join(name for name in near if Path(name).resolve() not in {beside.resolve(), *found.folders})
+    chosen_pictures = look(pictures) if pictures else _asked(question, likely_pictures(), look, "--pictures")
+    beside = Path(chosen_pictures.table).parent if chosen_pictures.table else Path()
+    near = dict.fromkeys([*likely_edits(beside, chosen_pictures.names), *likely_edits(Path(), chosen_pictures.names)])
+    likely = ",".join(name for name in near if Path(name).resolve() not in {beside.resolve(), *chosen_pictures.folders})
     question = Text("What edits them? ({}; several with commas)", Text(EDITS))
     editing = models("edit_model", edits) if edits else _asked(question, likely, listed("edit_model"), "--edits")
     question = Text("What judges the edits? ({})", Text(JUDGE))
     judging = models("judge", judges) if judges else _asked(question, "", listed("judge"), "--judge")
-    return found, editing, judging
+    return chosen_pictures, editing, judging
 
 
 def _names(written: list[str]) -> list[str]:
     """Splits what is named with commas, at a question or a flag, unless a path is called so."""
-    every = [[each] if os.path.lexists(each) else each.split(",") for each in written]
-    return [name.strip() for some in every for name in some]
+    groups = [[each] if os.path.lexists(each) else each.split(",") for each in written]
+    return [name.strip() for some in groups for name in some]
 
 
 def _which_column(lacking: NoColumn) -> str:
@@ -155,10 +157,10 @@ def _which_column(lacking: NoColumn) -> str:
 
 
 def _yes(answer: str) -> bool:
-    known = {"yes": True, "y": True, "是": True, "no": False, "n": False, "否": False}
-    if answer.strip().lower() not in known:
+    meanings = {"yes": True, "y": True, "是": True, "no": False, "n": False, "否": False}
+    if answer.strip().lower() not in meanings:
         raise ConfigurationError(Text("{}: answer yes or no", answer))
-    return known[answer.strip().lower()]
+    return meanings[answer.strip().lower()]
 
 
 def _somebody_answers() -> bool:
@@ -180,7 +182,7 @@ def _asked(question: str, likely: str, read: Callable[[str], T], flag: str = "")
 
 
 def _fields(written: list[str]) -> dict[str, str]:
-    parts = [one.partition("=") for one in written]
+    parts = [pair.partition("=") for pair in written]
     if wrong := next(("".join(part) for part in parts if not part[0] or not part[2]), ""):
         raise ConfigurationError(Text("--field {}: it takes OURS=THEIRS, such as instruction=task", wrong))
     return {ours.strip(): theirs.strip() for ours, _, theirs in parts}

@@ -50,11 +50,11 @@ def refuse_to_overwrite(file: Path, force: bool) -> None:
 
 def copy_shipped(name: str, file: Path) -> Started:
     """Writes one of the configurations of `list`. Raises `ConfigurationError` for an unknown name."""
-    known = shipped()
-    if name not in known:
-        meant = did_you_mean(name, known) or Text("; `edit-eval list` shows all")
+    configurations = shipped()
+    if name not in configurations:
+        meant = did_you_mean(name, configurations) or Text("; `edit-eval list` shows all")
         raise ConfigurationError(Text("--from {}: no configuration of that name{}", name, meant))
-    text = known[name].read_text(encoding="utf-8").replace(f"configs/{name}.yaml", str(file))
+    text = configurations[name].read_text(encoding="utf-8").replace(f"configs/{name}.yaml", str(file))
     _write(file, text)
     return Started(file, ())
 
@@ -129,8 +129,8 @@ def _head(file: str, language: str) -> str:
 
 def _block(section: Unchecked, words: dict[Place, str], language: str) -> str:
     def remark(place: Place) -> str:
-        found = words.get(place, "")
-        return said(found, language) if isinstance(found, Text) else said_own(found, language)
+        text = words.get(place, "")
+        return said(text, language) if isinstance(text, Text) else said_own(text, language)
 
     return write_yaml(section, remark)
 
