@@ -83,10 +83,10 @@ class Comparisons:
         if lacking := sorted(self.models - counted):
             return {}, Text("{} has no comparison that counts", lacking[0])
         if self.form == "geditbench_v2":
-            found = geditbench_v2([*self.outcomes.values()])
+            points = geditbench_v2([*self.outcomes.values()])
         else:
-            found = genarena([one for some in self.outcomes.values() for one in some])
-        return found, "" if found else Text("some won, or lost, everything: theirs is where their search stops")
+            points = genarena([outcome for some in self.outcomes.values() for outcome in some])
+        return points, "" if points else Text("some won, or lost, everything: theirs is where their search stops")
 
 
 def compares(file: Path) -> str:
@@ -205,19 +205,19 @@ def _counted(arena: Comparisons, model: str, elo: float | None) -> TheirPoints:
 
 
 def _strengths(votes: Sequence[Vote], models: Sequence[str], tables: int) -> RatedQuestion:
-    found = preferences(votes, models, taken_in={vote.rater for vote in votes}, tables=tables)
-    return RatedQuestion(**{name: getattr(found, name) for name in RatedQuestion.__struct_fields__})
+    estimates = preferences(votes, models, taken_in={vote.rater for vote in votes}, tables=tables)
+    return RatedQuestion(**{name: getattr(estimates, name) for name in RatedQuestion.__struct_fields__})
 
 
 def _lines(file: Path) -> Iterator[Unchecked | None]:
     """Yields the object of each line, an empty one for another value; None for a line that is no JSON."""
     for line in read_text(file, MOST).removesuffix("\n").split("\n"):  # U+2028 in a reply ends no line
         try:
-            found = json.loads(line)
+            value = json.loads(line)
         except (ValueError, RecursionError):
             yield None
         else:
-            yield found if isinstance(found, dict) else {}
+            yield value if isinstance(value, dict) else {}
 
 
 # -- GEdit-Bench v2 --
@@ -373,23 +373,25 @@ def _read_battle(
     if share == 0.5 and letters and len({*letters}) == 1:
         chosen = ["left" if letter == "A" else "right" for letter in letters]
     sides = (first, second), (second, first)
-    arena.votes[question] += [Vote(sample, *of, one, rater=question) for of, one in zip(sides, chosen, strict=True)]
+    arena.votes[question] += [
+        Vote(sample, *of, choice, rater=question) for of, choice in zip(sides, chosen, strict=True)
+    ]
     return share == 0.5 and not letters and not line.get("is_consistent")
 
 
 def _letters(raw: Mapping[str, Any]) -> list[str | Dropped]:
     """Returns what each order answered, or why that is no answer."""
-    found: list[str | Dropped] = []
+    letters: list[str | Dropped] = []
     for name in ("original_call", "swapped_call"):
         call = raw.get(name)
         parsed = call.get("parsed_result") if isinstance(call, dict) else None
         if not isinstance(parsed, dict) or parsed.get("winner") not in ("A", "B"):
-            found.append(_UNANSWERED)
+            letters.append(_UNANSWERED)
             continue
         said = parsed.get("raw_response")
         said = said.get("better_response", parsed["winner"]) if isinstance(said, dict) else parsed["winner"]
-        found.append(parsed["winner"] if str(said).strip().upper() == parsed["winner"] else _OF_A_WORD)
-    return found
+        letters.append(parsed["winner"] if str(said).strip().upper() == parsed["winner"] else _OF_A_WORD)
+    return letters
 
 
 def _read_snapshot(arena: Comparisons, where: Path, experiments: Sequence[str]) -> None:
@@ -408,10 +410,10 @@ def _read_snapshot(arena: Comparisons, where: Path, experiments: Sequence[str]) 
     if not there:
         return
     try:
-        found = json.loads(read_text(where / there[-1] / _SNAPSHOT, MOST))
+        snapshot = json.loads(read_text(where / there[-1] / _SNAPSHOT, MOST))
     except (ValueError, RecursionError):
-        found = None
-    found = found.get("elo", found) if isinstance(found, dict) else {}
-    points = {str(name): number_of(one) for name, one in found.items()} if isinstance(found, dict) else {}
-    arena.written = {name: one for name, one in points.items() if one is not None}
+        snapshot = None
+    snapshot = snapshot.get("elo", snapshot) if isinstance(snapshot, dict) else {}
+    points = {str(name): number_of(elo) for name, elo in snapshot.items()} if isinstance(snapshot, dict) else {}
+    arena.written = {name: elo for name, elo in points.items() if elo is not None}
     arena.notes.append(Text("written: {} of {}; medians of 100 resamples that nothing seeds", _SNAPSHOT, there[-1]))

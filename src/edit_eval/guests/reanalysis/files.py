@@ -70,23 +70,23 @@ def reanalyse(paths: Sequence[Path], rows: Path | None = None) -> list[Reanalyse
     for path in paths:
         if not path.exists():
             raise ConfigurationError(Text("{} does not exist", path))
-        files = [path] if path.is_file() else sorted(one for one in path.rglob("*") if one.is_file())
-        found = [one for reader in READERS for one in reader(files, rows)]
+        files = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
+        tables = [table for reader in READERS for table in reader(files, rows)]
         pairs = [file for file in files if compares(file)]
-        if not found and not pairs:
+        if not tables and not pairs:
             known = (*FORMS, *COMPARED)
             raise ConfigurationError(Text("{} has no results in a known form; known are those of {}", path, known))
         compared += pairs
-        for one in found:
-            together.setdefault((one.form, one.language), []).append(one)
+        for table in tables:
+            together.setdefault((table.form, table.language), []).append(table)
     documents = [_document(form, language, several) for (form, language), several in together.items()]
     return [*documents, *map(document_of, arenas(compared))]
 
 
-def _document(form: str, language: str, found: Sequence[Found]) -> Reanalysed:
-    names = _distinct([one.edit_model for one in found])
+def _document(form: str, language: str, tables: Sequence[Found]) -> Reanalysed:
+    names = _distinct([table.edit_model for table in tables])
     samples: dict[str, Sample] = {}
-    for row in (row for one in found for row in one.rows):
+    for row in (row for table in tables for row in table.rows):
         whole = Sample(
             id=row.sample,
             index=len(samples),
@@ -98,8 +98,8 @@ def _document(form: str, language: str, found: Sequence[Found]) -> Reanalysed:
         )
         samples.setdefault(row.sample, whole)
     edits, judgements, zeros = [], [], []
-    for name, one in zip(names, found, strict=True):
-        rows = {row.sample: row for row in one.rows}
+    for name, table in zip(names, tables, strict=True):
+        rows = {row.sample: row for row in table.rows}
         for sample in samples.values():
             there = rows.get(sample.id)
             edits.append(
@@ -114,11 +114,11 @@ def _document(form: str, language: str, found: Sequence[Found]) -> Reanalysed:
                     image=there.sample if there else "",
                 )
             )
-            judgements += [_judgement(sample, name, judge, one, there) for judge in (COUNTED, KEPT)]
-        zeros.append(_zeros(name, one))
+            judgements += [_judgement(sample, name, judge, table, there) for judge in (COUNTED, KEPT)]
+        zeros.append(_zeros(name, table))
     scoring = {
         judge: Scoring(protocol=form, headline=next(iter(scales)), scales=scales)
-        for judge, scales in ((COUNTED, _widest(found)), (KEPT, found[0].scales))
+        for judge, scales in ((COUNTED, _widest(tables)), (KEPT, tables[0].scales))
     }
     results = Results(
         name=form,
@@ -131,26 +131,26 @@ def _document(form: str, language: str, found: Sequence[Found]) -> Reanalysed:
         edit_models=tuple(names),
         judges=(COUNTED, KEPT),
         scoring=scoring,
-        published={(name, COUNTED): one.theirs for name, one in zip(names, found, strict=True)},
+        published={(name, COUNTED): table.theirs for name, table in zip(names, tables, strict=True)},
         certificates={COUNTED: {"certified": False, "why": _FROM_FILES}},
         notes=tuple(
             Text("{}: {}", name, note)
-            for name, one in zip(names, found, strict=True)
-            for note in (*one.notes, *_absent(form, one))
+            for name, table in zip(names, tables, strict=True)
+            for note in (*table.notes, *_absent(form, table))
         ),
     )
     return Reanalysed(**msgspec.structs.asdict(summarise(results)), form=form, language=language, zeros=zeros)
 
 
-def _absent(form: str, found: Found) -> list[str]:
+def _absent(form: str, table: Found) -> list[str]:
     """Returns a note about the benchmark's edits without a row in the file."""
     size = SIZES.get(form.partition(",")[0], 0)
-    lacking = size - len(found.rows)
+    lacking = size - len(table.rows)
     return [Text("{} of the {} edits are not in the file, and in no number", lacking, size)] if lacking > 0 else []
 
 
-def _judgement(sample: Sample, edit_model: str, judge: str, found: Found, row: FileRow | None) -> Judgement:
-    headline = next(iter(found.scales))
+def _judgement(sample: Sample, edit_model: str, judge: str, table: Found, row: FileRow | None) -> Judgement:
+    headline = next(iter(table.scales))
     judged = Judgement(
         sample_id=sample.id,
         category=sample.category,
@@ -174,18 +174,18 @@ def _judgement(sample: Sample, edit_model: str, judge: str, found: Found, row: F
 _FROM_FILES = Text("from the numbers in the files, by the formula of their script")
 
 
-def _zeros(name: str, found: Found) -> DoubtfulRows:
+def _zeros(name: str, table: Found) -> DoubtfulRows:
     """Counts the doubtful rows, in all and by category, and those that count in the mean."""
-    headline = next(iter(found.scales))
-    doubtful = [row for row in found.rows if row.doubt]
+    headline = next(iter(table.scales))
+    doubtful = [row for row in table.rows if row.doubt]
     categories: dict[str, list[int]] = {}
-    for row in found.rows:
+    for row in table.rows:
         counts = categories.setdefault(row.category, [0, 0])
         counts[0] += bool(row.doubt)
         counts[1] += 1
     return DoubtfulRows(
         edit_model=name,
-        rows=len(found.rows),
+        rows=len(table.rows),
         doubtful=len(doubtful),
         counted=sum(headline in row.scores for row in doubtful),
         reasons=sorted({row.doubt for row in doubtful}),
@@ -193,15 +193,15 @@ def _zeros(name: str, found: Found) -> DoubtfulRows:
     )
 
 
-def _widest(found: Sequence[Found]) -> dict[str, Scale]:
+def _widest(tables: Sequence[Found]) -> dict[str, Scale]:
     """Returns scales that hold the numbers of every file."""
     return {
         name: Scale(
-            lowest=min(one.counted[name].lowest or 0.0 for one in found),
-            highest=max(one.counted[name].highest or 0.0 for one in found),
+            lowest=min(table.counted[name].lowest or 0.0 for table in tables),
+            highest=max(table.counted[name].highest or 0.0 for table in tables),
             mean_over=scale.mean_over,
         )
-        for name, scale in found[0].scales.items()
+        for name, scale in tables[0].scales.items()
     }
 
 

@@ -79,18 +79,20 @@ def _gedit(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
     for (_, name), groups in together.items():
         every = [(group, row) for group in groups for row in csv_rows(groups[group])]
         for theirs, language in _GEDIT_LANGUAGES.items():
-            found: dict[str, FileRow] = {}
+            by_sample: dict[str, FileRow] = {}
             repeated = 0
             for group, row in every:
                 if row.get("instruction_language") != theirs:
                     continue
                 key = re.split(r"[/\\]", row.get("edited_image", ""))[-1].rpartition(".")[0]
-                one = _of_viescore(f"{group}_{language}_{key}", group, row, "sementics_score", "quality_score", key)
-                repeated += one.sample in found
-                found.setdefault(one.sample, one)
-            if found:
+                file_row = _of_viescore(
+                    f"{group}_{language}_{key}", group, row, "sementics_score", "quality_score", key
+                )
+                repeated += file_row.sample in by_sample
+                by_sample.setdefault(file_row.sample, file_row)
+            if by_sample:
                 notes = [Text("{} rows are there twice; the first counts", repeated)] if repeated else []
-                kept = list(found.values())
+                kept = list(by_sample.values())
                 yield _as_gedit("gedit", name, language, kept, _by_group(kept), notes)
 
 
@@ -129,17 +131,17 @@ def _imgedit(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
         if not isinstance(replies, dict) or not all(isinstance(reply, str | dict) for reply in replies.values()):
             continue
         asked = rows or next((file for file in files if file.name == "basic_edit.json"), None)
-        types = {str(key): one for key, one in json_object(asked).items()} if asked else {}
+        types = {str(key): edit for key, edit in json_object(asked).items()} if asked else {}
         if not types:
             raise ConfigurationError(Text("{}: ImgEdit's edit types are in basic_edit.json; name it by --rows", file))
-        found = [
+        file_rows = [
             _of_reply(key, str(about.get("edit_type", "")).strip().lower(), replies.get(key), str(about.get("id", key)))
             for key, about in types.items()
         ]
-        theirs: dict[str, float | str] = {"Overall": _of_types(found)}
+        theirs: dict[str, float | str] = {"Overall": _of_types(file_rows)}
         if any(not isinstance(reply, str) for reply in replies.values()):
             theirs = {"Overall": "the authors' script stops at an edit with an error"}
-        yield _as_imgedit("imgedit", file.parent.name, found, theirs)
+        yield _as_imgedit("imgedit", file.parent.name, file_rows, theirs)
 
 
 def _of_reply(key: str, kind: str, reply: Any, image: str) -> FileRow:
@@ -178,20 +180,20 @@ def _kris(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
         if file.name == "metrics.json" and file.parent.name in PLACES:
             together.setdefault(file.parent.parent, []).append(file)
     for folder, parts in together.items():
-        found = [
-            _of_numbers(f"{part.parent.name}_{key}", part.parent.name, one)
+        file_rows = [
+            _of_numbers(f"{part.parent.name}_{key}", part.parent.name, scores)
             for part in parts
-            for key, one in json_object(part).items()
-            if isinstance(one, dict)
+            for key, scores in json_object(part).items()
+            if isinstance(scores, dict)
         ]
-        pooled = {"Overall": found} | {
-            level: [row for row in found if PLACES[row.category][0] == level] for level in LEVELS
+        pooled = {"Overall": file_rows} | {
+            level: [row for row in file_rows if PLACES[row.category][0] == level] for level in LEVELS
         }
         theirs: dict[str, float | str] = {}
         for name, some in pooled.items():
             numbers = [number for row in some for score, number in row.scores.items() if score != "AVG"]
             theirs[name] = sum(numbers) / len(numbers) if numbers else "no numbers"
-        yield _as_kris("kris", folder.name, found, theirs)
+        yield _as_kris("kris", folder.name, file_rows, theirs)
 
 
 def _as_kris(form: str, name: str, rows: list[FileRow], theirs: Mapping[str, float | str]) -> Found:
@@ -200,9 +202,9 @@ def _as_kris(form: str, name: str, rows: list[FileRow], theirs: Mapping[str, flo
     return Found(form, name, "en", rows, scales, wide, theirs)
 
 
-def _of_numbers(sample: str, kind: str, one: Mapping[str, Any]) -> FileRow:
-    asked = [name for name in _KRIS if name != "knowledge_score" or "knowledge_score" in one]
-    numbers = {_KRIS[name]: number_of(one.get(name)) for name in asked}
+def _of_numbers(sample: str, kind: str, scores: Mapping[str, Any]) -> FileRow:
+    asked = [name for name in _KRIS if name != "knowledge_score" or "knowledge_score" in scores]
+    numbers = {_KRIS[name]: number_of(scores.get(name)) for name in asked}
     counted = {name: (number - 1) * 25 for name, number in numbers.items() if number is not None}
     whole = len(counted) == len(numbers) and all(0 <= number <= 100 for number in counted.values())
     average = {"AVG": math.fsum(counted.values()) / len(counted)} if counted else {}
@@ -216,30 +218,30 @@ def _lmms_eval(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
         lines = list(json_lines(file))
         of_gedit = [line for line in lines if isinstance(line.get("gedit_bench_semantics_score"), dict)]
         for theirs, language in _GEDIT_LANGUAGES.items():
-            found = [
+            file_rows = [
                 _of_lmms_gedit(line, language)
                 for line in of_gedit
                 if line["gedit_bench_semantics_score"].get("instruction_language") == theirs
             ]
-            if found:
-                yield _as_gedit("gedit, lmms-eval", file.parent.name, language, found, _over_rows(found), [])
-        found = [_of_lmms_imgedit(line) for line in lines if isinstance(line.get("imgedit_score1"), dict)]
-        if found:
-            numbers = [row.scores["score"] for row in found]
+            if file_rows:
+                yield _as_gedit("gedit, lmms-eval", file.parent.name, language, file_rows, _over_rows(file_rows), [])
+        file_rows = [_of_lmms_imgedit(line) for line in lines if isinstance(line.get("imgedit_score1"), dict)]
+        if file_rows:
+            numbers = [row.scores["score"] for row in file_rows]
             theirs_of: dict[str, float | str] = {"avg_score": sum(numbers) / len(numbers)}
-            yield _as_imgedit("imgedit, lmms-eval", file.parent.name, found, theirs_of)
-        found = [_of_lmms_kris(line) for line in lines if isinstance(line.get("kris_bench_overall_avg"), dict)]
-        if found:
-            averages = [row.scores["AVG"] for row in found if row.scores]
+            yield _as_imgedit("imgedit, lmms-eval", file.parent.name, file_rows, theirs_of)
+        file_rows = [_of_lmms_kris(line) for line in lines if isinstance(line.get("kris_bench_overall_avg"), dict)]
+        if file_rows:
+            averages = [row.scores["AVG"] for row in file_rows if row.scores]
             mean = sum(averages) / len(averages) if averages else "no row has a score"
-            yield _as_kris("kris, lmms-eval", file.parent.name, found, {"overall_avg": mean})
+            yield _as_kris("kris, lmms-eval", file.parent.name, file_rows, {"overall_avg": mean})
 
 
 def _of_lmms_gedit(line: Mapping[str, Any], language: str) -> FileRow:
     scores = {name: line.get(f"gedit_bench_{theirs}_score", {}) for name, theirs in _LMMS_GEDIT.items()}
     about = scores["SC"]
     group, key = str(about.get("task_type", "")), str(about.get("key", ""))
-    numbers = {name: number_of(one.get("score")) or 0.0 for name, one in scores.items()}
+    numbers = {name: number_of(score.get("score")) or 0.0 for name, score in scores.items()}
     doubt = "all zeros, as for every failure" if not any(numbers.values()) else ""
     return FileRow(f"{group}_{language}_{key}", group, numbers, doubt, key)
 
@@ -260,8 +262,8 @@ def _of_lmms_kris(line: Mapping[str, Any]) -> FileRow:
     about = line["kris_bench_overall_avg"]
     category = str(about.get("category", ""))
     asked = [name for name in _KRIS if name != "knowledge_score" or "knowledge" in questions_of(category)]
-    found = {name: line.get(f"kris_bench_{name}") or {} for name in asked}
-    numbers = {name: one.get("score") if one.get("valid", True) else None for name, one in found.items()}
+    scores = {name: line.get(f"kris_bench_{name}") or {} for name in asked}
+    numbers = {name: score.get("score") if score.get("valid", True) else None for name, score in scores.items()}
     return _of_numbers(f"{category}_{about.get('image_id', about.get('key', ''))}", category, numbers)
 
 
@@ -271,15 +273,15 @@ def _evalscope(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
         if file.parent.parent.name == "reviews" and re.fullmatch(r"gedit_.*\.jsonl", file.name):
             together.setdefault(file.parent, []).append(file)
     for folder, parts in together.items():
-        found: dict[str, list[FileRow]] = {}
+        by_language: dict[str, list[FileRow]] = {}
         for part in parts:
             for line in json_lines(part):
                 about = line.get("sample_score") or {}
                 metadata = about.get("sample_metadata") or {}
                 language = _GEDIT_LANGUAGES.get(str(metadata.get("instruction_language", "en")), "en")
                 row = _of_evalscope(line, about, part.stem.removeprefix("gedit_"), language)
-                found.setdefault(language, []).append(row)
-        for language, some in found.items():
+                by_language.setdefault(language, []).append(row)
+        for language, some in by_language.items():
             yield _as_gedit("gedit, evalscope", folder.name, language, some, _over_rows(some), [])
 
 
@@ -324,29 +326,31 @@ def _i2ebench(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
         if file.suffix == ".json" and file.parent.name in _JUDGED and file.parent.parent.name.startswith("EditEval"):
             together.setdefault((file.parent.parent.name, file.stem), []).append(file)
     for (suite, name), parts in together.items():
-        found = [_of_verdict(part.parent.name, key, one) for part in parts for key, one in json_object(part).items()]
+        file_rows = [
+            _of_verdict(part.parent.name, key, verdict) for part in parts for key, verdict in json_object(part).items()
+        ]
         theirs: dict[str, float | str] = {"Overall": "they give no mean over dimensions"}
         for part in parts:
-            marks = [row.scores["accuracy"] for row in found if row.category == part.parent.name]
+            marks = [row.scores["accuracy"] for row in file_rows if row.category == part.parent.name]
             theirs[part.parent.name] = round(sum(marks) / len(marks) / 100, 4)
         scale = {"accuracy": Scale(lowest=0, highest=100, mean_over="categories")}
         later = re.search(r"_(\d)nd$", suite)  # an edit of the edit before; of how many samples is not said
         form = f"i2ebench round {later[1]}" if later else "i2ebench"
-        yield Found(f"{form}, {suite}", name, "en", found, scale, scale, theirs)
+        yield Found(f"{form}, {suite}", name, "en", file_rows, scale, scale, theirs)
 
 
-def _of_verdict(dimension: str, key: str, one: Mapping[str, Any]) -> FileRow:
-    said = str(one.get("final_judgement", ""))
+def _of_verdict(dimension: str, key: str, verdict: Mapping[str, Any]) -> FileRow:
+    said = str(verdict.get("final_judgement", ""))
     counted = {"accuracy": 100.0 * ("yes" in said.lower())}
     doubt = "" if said.strip(" .\n").lower() in ("yes", "no") else "the verdict is neither yes nor no"
-    return FileRow(f"{dimension}_{key}", dimension, counted, doubt, str(one.get("image", "")))
+    return FileRow(f"{dimension}_{key}", dimension, counted, doubt, str(verdict.get("image", "")))
 
 
 def _genai_bench(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
     for file in files:
         if file.name == "pairwise.json" and file.parent.parent.name == "image_edition":
             votes = json_list(file)
-            found = [
+            file_rows = [
                 FileRow(
                     str(vote.get("idx")),
                     str(vote.get("human_vote")),
@@ -356,10 +360,12 @@ def _genai_bench(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
                 )
                 for vote in votes
             ]
-            theirs: dict[str, float | str] = {"Accuracy": sum(row.scores["accuracy"] for row in found) / len(found)}
+            theirs: dict[str, float | str] = {
+                "Accuracy": sum(row.scores["accuracy"] for row in file_rows) / len(file_rows)
+            }
             scale = {"accuracy": Scale(lowest=0, highest=100)}
             note = Text("a judge, whose votes about pairs are compared with people's")
-            yield Found("genai-bench, image_edition", file.parent.name, "en", found, scale, scale, theirs, [note])
+            yield Found("genai-bench, image_edition", file.parent.name, "en", file_rows, scale, scale, theirs, [note])
 
 
 _VOTES = ("[[A>B]]", "[[B>A]]", "[[A=B=Good]]", "[[A=B=Bad]]")
@@ -369,19 +375,22 @@ def _viescore(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
     for file in files:
         if file.name != "SC.json" or file.parent.parent.name != "ImagenHub_Text-Guided_IE":
             continue
-        sides = [json_object(one) if one.is_file() else {} for one in (file, file.with_name("PQ.json"))]
-        found = [_of_sides(key, *(side.get(key) for side in sides)) for key in dict.fromkeys([*sides[0], *sides[1]])]
+        sides = [json_object(part) if part.is_file() else {} for part in (file, file.with_name("PQ.json"))]
+        file_rows = [
+            _of_sides(key, *(side.get(key) for side in sides)) for key in dict.fromkeys([*sides[0], *sides[1]])
+        ]
         theirs = dict.fromkeys(_OF_GEDIT, "they give correlations with people alone")
         scale = dict.fromkeys(_OF_GEDIT, Scale(lowest=0, highest=10))
         judge = file.parent.parent.parent.name.removeprefix("results_")
-        yield Found(f"viescore, {judge}", file.parent.name, "en", found, scale, scale, theirs)
+        yield Found(f"viescore, {judge}", file.parent.name, "en", file_rows, scale, scale, theirs)
 
 
 def _of_sides(key: str, *sides: Any) -> FileRow:
     image = key.split("_")[1] if "_" in key else key
     lists = [side.get("score") if isinstance(side, dict) else None for side in sides]
     numbers = [
-        number_of(min(one)) if isinstance(one, list) and one and _are_numbers(one) else number_of(one) for one in lists
+        number_of(min(score)) if isinstance(score, list) and score and _are_numbers(score) else number_of(score)
+        for score in lists
     ]
     if any(number is None or not 0 <= number <= 10 for number in numbers):
         return FileRow(key, "edit", {}, "the file has no two answers with numbers from 0 to 10", image)
@@ -390,8 +399,8 @@ def _of_sides(key: str, *sides: Any) -> FileRow:
     return FileRow(key, "edit", {"O": math.sqrt(first * second), "SC": first, "PQ": second}, doubt, image)
 
 
-def _are_numbers(found: Sequence[Any]) -> bool:
-    return all(number_of(one) is not None and not isinstance(one, str) for one in found)
+def _are_numbers(values: Sequence[Any]) -> bool:
+    return all(number_of(value) is not None and not isinstance(value, str) for value in values)
 
 
 def _wiseedit(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
@@ -402,17 +411,21 @@ def _wiseedit(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
     for folder, parts in together.items():
         every = [(match, row) for part in parts if (match := _WISE_FILE.fullmatch(part.name)) for row in csv_rows(part)]
         for theirs, language in _GEDIT_LANGUAGES.items():
-            found = [_of_wiseedit(match[1], match[2], row, theirs) for match, row in every]
+            file_rows = [_of_wiseedit(match[1], match[2], row, theirs) for match, row in every]
             tasks = {
-                row.category: [one.scores for one in found if one.category == row.category and one.scores]
-                for row in found
+                row.category: [
+                    file_row.scores for file_row in file_rows if file_row.category == row.category and file_row.scores
+                ]
+                for row in file_rows
             }
             means = {task: _rounded(some) for task, some in tasks.items() if some}
             basic = [means[task] for task in BASIC if task in means]
             overall: float | str = sum(basic) / len(BASIC) if len(basic) == len(BASIC) else "the authors' script stops"
             scale = dict.fromkeys(("AVG", *METRICS.values()), Scale(lowest=0, highest=100))
-            scale = {name: one for name, one in scale.items() if any(name in row.scores for row in found)} or scale
-            yield Found("wiseedit", folder.name, language, found, scale, scale, {"Basic Overall": overall, **means})
+            scale = {
+                name: bounds for name, bounds in scale.items() if any(name in row.scores for row in file_rows)
+            } or scale
+            yield Found("wiseedit", folder.name, language, file_rows, scale, scale, {"Basic Overall": overall, **means})
 
 
 _WISE_FILE = re.compile(r"score_((?:WiseEdit_)?(Awareness|Interpretation|Imagination|Complex)_\d+)\.csv")
@@ -424,11 +437,11 @@ def _of_wiseedit(subset: str, task: str, row: Mapping[str, Any], language: str) 
     said = {
         of: [str(row.get(f"{column}_{of}") or "").strip() for column in columns.values()] for of in _GEDIT_LANGUAGES
     }
-    if any(one in ("", "0") for some in said.values() for one in some):
-        whose = "" if any(one in ("", "0") for one in said[language]) else " in the other language"
+    if any(text in ("", "0") for some in said.values() for text in some):
+        whose = "" if any(text in ("", "0") for text in said[language]) else " in the other language"
         return FileRow(named, task, {}, f"a number is missing{whose}")
-    whole = all(one.isdecimal() and 1 <= int(one) <= 10 for one in said[language])
-    numbers = [float(one) if one.lstrip("-").isdecimal() else 1.0 for one in said[language]]
+    whole = all(text.isdecimal() and 1 <= int(text) <= 10 for text in said[language])
+    numbers = [float(text) if text.lstrip("-").isdecimal() else 1.0 for text in said[language]]
     scores = {metric: max(0.0, (number - 1) / 9 * 100) for metric, number in zip(columns, numbers, strict=True)}
     average = sum(scores.values()) / len(scores)
     return FileRow(named, task, {"AVG": average, **scores}, "" if whole else "a number is none from 1 to 10")
@@ -447,21 +460,29 @@ def _omnicontext(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
             together.setdefault(file.parent.parent, []).append(file)
     for folder, parts in together.items():
         lines = [(part.parent.name, line) for part in parts for line in json_lines(part) if "PF_score" in line]
-        found = [_of_omnicontext(kind, line) for kind, line in lines if line.get("instruction_language", "en") == "en"]
-        if not found:
+        file_rows = [
+            _of_omnicontext(kind, line) for kind, line in lines if line.get("instruction_language", "en") == "en"
+        ]
+        if not file_rows:
             continue
         theirs: dict[str, float | str] = dict.fromkeys(
             ("Overall", "Prompt Following", "Subject Consistency"), "no numbers"
         )
-        if all(row.scores for row in found):
+        if all(row.scores for row in file_rows):
             names = {"Overall": "O", "Prompt Following": "PF", "Subject Consistency": "SC"}
-            theirs = {name: _mean_of_means(found, score) for name, score in names.items()}
+            theirs = {name: _mean_of_means(file_rows, score) for name, score in names.items()}
         scale = Scale(lowest=0, highest=10, mean_over="categories")
-        most = max([10.0, *(number for row in found for number in row.scores.values())])
+        most = max([10.0, *(number for row in file_rows for number in row.scores.values())])
         wide = Scale(lowest=0, highest=most, mean_over="categories")
         of = ("O", "PF", "SC")
         yield Found(
-            "omnicontext", folder.parent.name, "en", found, dict.fromkeys(of, scale), dict.fromkeys(of, wide), theirs
+            "omnicontext",
+            folder.parent.name,
+            "en",
+            file_rows,
+            dict.fromkeys(of, scale),
+            dict.fromkeys(of, wide),
+            theirs,
         )
 
 
@@ -480,20 +501,24 @@ def _picabench(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
     for file in files:
         if not re.fullmatch(r".*_(gpt|qwen)_output_.*\.json", file.name):
             continue
-        items = [(n, one) for n, one in enumerate(json_list(file)) if isinstance(one.get("annotated_qa_pairs"), list)]
-        found = [row for n, one in items if (row := _of_picabench(n, one))]
-        if found:
-            theirs: dict[str, float | str] = {"Overall": sum(row.scores["accuracy"] for row in found) / len(found)}
+        items = [
+            (n, edit) for n, edit in enumerate(json_list(file)) if isinstance(edit.get("annotated_qa_pairs"), list)
+        ]
+        file_rows = [row for n, edit in items if (row := _of_picabench(n, edit))]
+        if file_rows:
+            theirs: dict[str, float | str] = {
+                "Overall": sum(row.scores["accuracy"] for row in file_rows) / len(file_rows)
+            }
             scale = {"accuracy": Scale(lowest=0, highest=100)}
-            yield Found("picabench", file.parent.name, "en", found, scale, scale, theirs)
+            yield Found("picabench", file.parent.name, "en", file_rows, scale, scale, theirs)
 
 
 def _of_picabench(number: int, item: Mapping[str, Any]) -> FileRow | None:
-    asked = [one for one in item["annotated_qa_pairs"] if isinstance(one, dict) and "is_correct" in one]
+    asked = [pair for pair in item["annotated_qa_pairs"] if isinstance(pair, dict) and "is_correct" in pair]
     if not asked:
         return None
-    right = 100 * sum(bool(one["is_correct"]) for one in asked) / len(asked)
-    answers = {str(one.get("model_answer", "")).lower().strip(" .") for one in asked}
+    right = 100 * sum(bool(pair["is_correct"]) for pair in asked) / len(asked)
+    answers = {str(pair.get("model_answer", "")).lower().strip(" .") for pair in asked}
     doubt = "" if answers <= {"yes", "no"} else "an answer is neither yes nor no, or never came"
     return FileRow(f"{number:05d}", str(item.get("physics_law", "unknown")), {"accuracy": right}, doubt)
 
@@ -508,14 +533,14 @@ def _risebench(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
         if not {"score", "complete", "match_log", *_CALLED} <= {name for row in table for name in row}:
             continue
         form = "unireditbench" if all({"name", "idx"} <= {*row} for row in table) else "risebench"
-        found = [_of_risebench(row, form) for row in table]
+        file_rows = [_of_risebench(row, form) for row in table]
         theirs: dict[str, float | str] = {}
         for name, score in {"Accuracy": "accuracy", "Score": "score"}.items():
-            numbers = [row.scores[score] for row in found if score in row.scores]
+            numbers = [row.scores[score] for row in file_rows if score in row.scores]
             theirs[name] = sum(numbers) / len(numbers) if numbers else "no reply can be read"
         scales = {"accuracy": Scale(lowest=0, highest=1), **dict.fromkeys(("score", *_CALLED.values()), _ON_FIVE)}
-        counted = {name: _reaching(scale, name, found) for name, scale in scales.items()}
-        yield Found(form, file.name.removesuffix("_judge.xlsx"), "en", found, scales, counted, theirs)
+        counted = {name: _reaching(scale, name, file_rows) for name, scale in scales.items()}
+        yield Found(form, file.name.removesuffix("_judge.xlsx"), "en", file_rows, scales, counted, theirs)
 
 
 def _of_risebench(row: Mapping[str, str], form: str) -> FileRow:
@@ -546,23 +571,23 @@ def _msebench(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
         if file.suffix != ".json" or not begins_like(file, rb'\[\s*\{\s*"(turn1|error|empty)":'):
             continue
         sessions = json_list(file)
-        found = [_of_session(f"{number:03d}", session) for number, session in enumerate(sessions)]
+        file_rows = [_of_session(f"{number:03d}", session) for number, session in enumerate(sessions)]
         names = [f"{name} {turn}" for turn in _TURNS for name in ("Success", "Overall")]
         theirs: dict[str, float | str] = {
-            name: sum(row.scores.get(name, 0.0) for row in found) / len(found) for name in names
+            name: sum(row.scores.get(name, 0.0) for row in file_rows) / len(file_rows) for name in names
         }
         if stops := next(filter(None, map(_stops_at, sessions)), ""):
             theirs = dict.fromkeys(names, f"the authors' script stops at a session with {stops}")
         scales = {name: Scale(lowest=0, highest=1 if name.startswith("Success") else 10) for name in names}
-        counted = {name: _reaching(scale, name, found) for name, scale in scales.items()}
-        yield Found("msebench", file.stem, "en", found, scales, counted, theirs)
+        counted = {name: _reaching(scale, name, file_rows) for name, scale in scales.items()}
+        yield Found("msebench", file.stem, "en", file_rows, scales, counted, theirs)
 
 
 def _stops_at(session: Mapping[str, Any]) -> str:
     """Returns what in a session has no number to their script; empty if all of it has."""
     if "error" in session:
         return "an error"
-    turns = [one for one in session.values() if isinstance(one, dict)]
+    turns = [turn for turn in session.values() if isinstance(turn, dict)]
     products = [
         math.prod(number_of(turn.get(name)) or 0.0 for name in ("prompt_following", "consistency")) for turn in turns
     ]
@@ -571,15 +596,15 @@ def _stops_at(session: Mapping[str, Any]) -> str:
 
 def _of_session(named: str, session: Mapping[str, Any]) -> FileRow:
     """Reads what each turn adds to the means; one behind a turn that failed was not judged, and adds 0."""
-    turns = {turn: one for turn in _TURNS if isinstance(one := session.get(f"turn{turn}"), dict)}
+    turns = {turn: answer for turn in _TURNS if isinstance(answer := session.get(f"turn{turn}"), dict)}
     if "error" in session or not turns:
         return FileRow(named, "session", {}, "the judge did not answer")
     scores, whole = {}, True
     for turn in _TURNS:
-        one = turns.get(turn, {"prompt_following": 0, "consistency": 0})
-        both = [number_of(one.get(name)) for name in ("prompt_following", "consistency")]
+        answer = turns.get(turn, {"prompt_following": 0, "consistency": 0})
+        both = [number_of(answer.get(name)) for name in ("prompt_following", "consistency")]
         whole = whole and all(number is not None and 0 <= number <= 10 for number in both)
-        scores[f"Success {turn}"] = float(bool(one.get("all")))
+        scores[f"Success {turn}"] = float(bool(answer.get("all")))
         scores[f"Overall {turn}"] = math.sqrt(max(0.0, math.prod(number or 0.0 for number in both)))
     return FileRow(named, "session", scores, "" if whole else "a turn lacks its two numbers from 0 to 10")
 
@@ -598,20 +623,20 @@ def _structeditbench(files: Sequence[Path], rows: Path | None) -> Iterator[Found
         table = [row for part in parts for row in arrow_rows(part, r"category|.*_accuracy|.*_list")]
         every = dict.fromkeys(name for row in table for name in row)
         asked = [name.removesuffix("_accuracy") for name in every if name.endswith("_accuracy")]
-        for model in (one for one in asked if f"{one}_editing_accuracy" in every):
+        for model in (name for name in asked if f"{name}_editing_accuracy" in every):
             there = [(f"{n:05d}", row) for n, row in enumerate(table) if row.get(f"{model}_accuracy") is not None]
-            found = [_of_struct(named, row, model) for named, row in there]
+            file_rows = [_of_struct(named, row, model) for named, row in there]
             theirs: dict[str, float | str] = {
-                name.capitalize(): sum(row.scores[score] for row in found) / len(found)
+                name.capitalize(): sum(row.scores[score] for row in file_rows) / len(file_rows)
                 for name, score in {"overall": "accuracy", "editing": "editing", "maintain": "maintain"}.items()
             }
             scales = dict.fromkeys(_SHARES, Scale(lowest=0, highest=100))
-            yield Found("structeditbench", model.removesuffix("_qwen"), "en", found, scales, scales, theirs)
+            yield Found("structeditbench", model.removesuffix("_qwen"), "en", file_rows, scales, scales, theirs)
 
 
 def _of_struct(named: str, row: Mapping[str, Any], model: str) -> FileRow:
     scores = {score: float(row[f"{model}_{column}"]) for score, column in _SHARES.items()}
-    answers = [str(one.get("answer", "")) for one in row.get(f"{model}_list") or ()]
+    answers = [str(reply.get("answer", "")) for reply in row.get(f"{model}_list") or ()]
     lacking = not answers or any(answer.startswith(_NO_ANSWER) for answer in answers)
     return FileRow(named, str(row.get("category", "")), scores, "an answer never came" if lacking else "")
 

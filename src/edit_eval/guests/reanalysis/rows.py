@@ -64,22 +64,22 @@ def number_of(value: Any) -> float | None:
 
 def json_object(file: Path) -> Any:
     try:
-        found = json.loads(read_text(file, MOST))
+        document = json.loads(read_text(file, MOST))
     except (ValueError, RecursionError) as error:
         raise ConfigurationError(Text("{} is not valid JSON: {}", file, error)) from None
-    if not isinstance(found, dict):
-        raise ConfigurationError(Text("{} holds {}, not an object of rows", file, type(found).__name__))
-    return found
+    if not isinstance(document, dict):
+        raise ConfigurationError(Text("{} holds {}, not an object of rows", file, type(document).__name__))
+    return document
 
 
 def json_list(file: Path) -> list[Unchecked]:
     try:
-        found = json.loads(read_text(file, MOST))
+        rows = json.loads(read_text(file, MOST))
     except (ValueError, RecursionError) as error:
         raise ConfigurationError(Text("{} is not valid JSON: {}", file, error)) from None
-    if not isinstance(found, list) or not found or not all(isinstance(one, dict) for one in found):
+    if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
         raise ConfigurationError(Text("{} holds no list of rows", file))
-    return found
+    return rows
 
 
 def json_lines(file: Path) -> Iterator[Unchecked]:
@@ -87,11 +87,11 @@ def json_lines(file: Path) -> Iterator[Unchecked]:
         if not line.strip():
             continue
         try:
-            found = json.loads(line)
+            value = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise ConfigurationError(Text("{}, line {}, is not valid JSON: {}", file, number, error)) from None
-        if isinstance(found, dict):
-            yield found
+        if isinstance(value, dict):
+            yield value
 
 
 def csv_rows(file: Path) -> list[dict[str, str]]:
@@ -122,7 +122,7 @@ def workbook_rows(file: Path) -> list[dict[str, str]]:
         return ElementTree.fromstring(held.read(name))
 
     def text(element: ElementTree.Element) -> str:
-        return "".join(one.text or "" for one in element.iter(f"{_SHEET}t"))
+        return "".join(piece.text or "" for piece in element.iter(f"{_SHEET}t"))
 
     def value(cell: ElementTree.Element) -> str:
         number = cell.findtext(f"{_SHEET}v", "")
@@ -133,7 +133,9 @@ def workbook_rows(file: Path) -> list[dict[str, str]]:
     try:
         with zipfile.ZipFile(file) as held:
             strings = "xl/sharedStrings.xml"
-            shared = [text(one) for one in part(strings).iter(f"{_SHEET}si")] if strings in held.namelist() else []
+            shared = (
+                [text(string) for string in part(strings).iter(f"{_SHEET}si")] if strings in held.namelist() else []
+            )
             table = [
                 {str(cell.get("r")).rstrip("0123456789"): value(cell) for cell in row.iter(f"{_SHEET}c")}
                 for row in part("xl/worksheets/sheet1.xml").iter(f"{_SHEET}row")

@@ -98,10 +98,10 @@ def _of_comparisons(document: ComparedFiles) -> Iterator[Line | Table[Any]]:
     yield Table(_their_columns(), sorted(document.theirs, key=lambda row: -(row.elo or 0)))
     if document.no_theirs:
         yield Line(Text("No points of theirs: {}.", document.no_theirs), "problem")
-    for question, found in document.scores.items():
-        yield from _of_question(question, found)
-        side = found.davidson
-        if document.form == "geditbench_v2" and len(found.strengths) > 2 and side and side.side_ci95:
+    for question, rating in document.scores.items():
+        yield from _of_question(question, rating)
+        side = rating.davidson
+        if document.form == "geditbench_v2" and len(rating.strengths) > 2 and side and side.side_ci95:
             yield Line(
                 Text(
                     "To be shown first is worth {} {} in logits; they ask in one order only, the one by name.",
@@ -126,13 +126,13 @@ def _of_comparisons(document: ComparedFiles) -> Iterator[Line | Table[Any]]:
     yield Line()
 
 
-def _of_question(title: str, found: RatedQuestion) -> Iterator[Line | Table[Any]]:
+def _of_question(title: str, rating: RatedQuestion) -> Iterator[Line | Table[Any]]:
     yield Line()
-    yield Line(Text("{}: {} votes on {} samples", title, found.votes, found.samples))
-    yield strengths_table(found.strengths)
-    for doubt in dict.fromkeys(row.no_ci95 for row in found.strengths if row.no_ci95):
+    yield Line(Text("{}: {} votes on {} samples", title, rating.votes, rating.samples))
+    yield strengths_table(rating.strengths)
+    for doubt in dict.fromkeys(row.no_ci95 for row in rating.strengths if row.no_ci95):
         yield Line(DOUBTS[doubt] if doubt in DOUBTS else Text("No interval: {}.", NAMES["no_ci95"][doubt]), "problem")
-    yield from ranks_lines(found.family)
+    yield from ranks_lines(rating.family)
 
 
 def _points(value: float | None) -> str | None:
