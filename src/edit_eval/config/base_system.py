@@ -216,7 +216,7 @@ class BaseFile:
         if section.get("type") != "qwen3_vl":
             return
         said = (params, section.get("protocol"), protocol)
-        if not any(isinstance(one, dict) and one.get("images") is not None for one in said):
+        if not any(isinstance(keys, dict) and keys.get("images") is not None for keys in said):
             self._otherwise.append(Text("{}: {}", place, SEES_MORE))
         if not params.get("temperature"):
             self._otherwise.append(Text("{}: {}", place, GREEDY))

@@ -154,8 +154,11 @@ class Description:
 
 def built_in() -> dict[Kind, dict[str, str]]:
     """Returns kind -> name -> class path of edit-eval's own components, ordered by name; imports none of them."""
-    own = sorted(one for one in registered() if not one.package)
-    return {kind: {one.name: one.class_path for one in own if one.kind == kind} for kind in KINDS}
+    own = sorted(registration for registration in registered() if not registration.package)
+    return {
+        kind: {registration.name: registration.class_path for registration in own if registration.kind == kind}
+        for kind in KINDS
+    }
 
 
 def registered() -> tuple[Registered, ...]:
@@ -165,7 +168,7 @@ def registered() -> tuple[Registered, ...]:
 
 def names(kind: Kind) -> list[str]:
     """Returns all names of a kind."""
-    return [one.name for one in registered() if one.kind == kind]
+    return [registration.name for registration in registered() if registration.kind == kind]
 
 
 def nameless() -> tuple[str, ...]:
@@ -190,7 +193,7 @@ def _changed(path: str) -> int:
 def _has_packages(path: str, changed: int) -> bool:
     """True if a folder may have packages; checking this is a hundred times faster than reading their metadata."""
     try:
-        return not os.path.isdir(path) or any(one.endswith((".dist-info", ".egg-info")) for one in os.listdir(path))
+        return not os.path.isdir(path) or any(name.endswith((".dist-info", ".egg-info")) for name in os.listdir(path))
     except OSError:
         return True
 
@@ -198,7 +201,7 @@ def _has_packages(path: str, changed: int) -> bool:
 @lru_cache(maxsize=1)
 def _of_packages(path: object) -> tuple[tuple[Registered, ...], tuple[str, ...]]:
     """Returns valid entry points of the packages on Python's `path`, and errors for the others of our group."""
-    found, wrong = [], []
+    valid, wrong = [], []
     said_of: dict[object, tuple[str, str]] = {}  # reading a package's metadata takes milliseconds
     for point in importlib.metadata.entry_points(group=GROUP):
         if point.dist not in said_of:
@@ -207,48 +210,55 @@ def _of_packages(path: object) -> tuple[tuple[Registered, ...], tuple[str, ...]]
         own_name, version = said_of[point.dist]
         package = f"{own_name} {version}" if point.dist else Text("an installed package")
         said, _, name = point.name.partition(".")
-        kind = next((one for one in KINDS if one == said), None)
+        kind = next((kind for kind in KINDS if kind == said), None)
         if kind is None or not name:
-            right = [f"{one}.{point.name}" for one in KINDS]
+            right = [f"{kind}.{point.name}" for kind in KINDS]
             wrong.append(Text("{}: the entry point `{}` must be called {: or }", package, point.name, right))
         elif not point.attr:
             text = Text("{}: the entry point `{}` must name a class: `{}:ClassName`", package, point.name, point.module)
             wrong.append(text)
         else:
-            found.append(Registered(kind, name, f"{point.module}:{point.attr}", "" if own_name == HOUSE else package))
-    return tuple(sorted(found, key=lambda one: (one.package != "", one))), tuple(wrong)
+            valid.append(Registered(kind, name, f"{point.module}:{point.attr}", "" if own_name == HOUSE else package))
+    return tuple(sorted(valid, key=lambda registration: (registration.package != "", registration))), tuple(wrong)
 
 
 def known(kind: Kind) -> list[Component]:
     """Returns all registered components of a kind, built-in ones first. Imports none of them."""
     entries = []
-    for one in sorted((each for each in registered() if each.kind == kind), key=lambda one: (one.package != "", one)):
-        said = _said(one.class_path)
+    for registration in sorted(
+        (each for each in registered() if each.kind == kind),
+        key=lambda registration: (registration.package != "", registration),
+    ):
+        said = _said(registration.class_path)
         problem = said.problem
         try:
-            locate(kind, one.name)
+            locate(kind, registration.name)
         except ConfigurationError as error:
             problem = str(error)
-        origin = one.package or Text("built in")
-        of = (said.summary, said.about, said.certificate, problem if one.package else "")
-        entries.append(Component(one.name, one.class_path, origin, *of))
+        origin = registration.package or Text("built in")
+        of = (said.summary, said.about, said.certificate, problem if registration.package else "")
+        entries.append(Component(registration.name, registration.class_path, origin, *of))
     return entries
 
 
 def locate(kind: Kind, name: str) -> str | None:
     """Returns the class path of a registered name, or None. Raises `ConfigurationError` for an ambiguous name."""
-    found = {one.class_path: one.package or HOUSE for one in registered() if (one.kind, one.name) == (kind, name)}
-    if len(found) > 1:
+    package_by_path = {
+        registration.class_path: registration.package or HOUSE
+        for registration in registered()
+        if (registration.kind, registration.name) == (kind, name)
+    }
+    if len(package_by_path) > 1:
         raise ConfigurationError(
             Text(
                 "`{}` is {} of {: and }; uninstall one package, or in place of the name give one of the class paths {}",
                 name,
                 WORDS[kind],
-                found.values(),
-                found,
+                package_by_path.values(),
+                package_by_path,
             )
         )
-    return next(iter(found), None)
+    return next(iter(package_by_path), None)
 
 
 def now_at(kind: Kind, name: str, recorded: str) -> str:
@@ -266,15 +276,26 @@ def named(kind: Kind, name: str) -> Any:
 
 def the_one(kind: Kind) -> str | None:
     """Returns the class path of a kind of which one at most is asked, a package's in place of ours; None without."""
-    found = [one for one in registered() if one.kind == kind]
-    return min(found, key=lambda one: (not one.package, one)).class_path if found else None
+    registrations = [registration for registration in registered() if registration.kind == kind]
+    return (
+        min(registrations, key=lambda registration: (not registration.package, registration)).class_path
+        if registrations
+        else None
+    )
 
 
 def package_of(kind: Kind, class_path: str) -> str:
     """Returns the package that registers a class (`my-benchmark 1.0`); empty for edit-eval's own, or if none does."""
     if class_path.startswith("edit_eval."):
         return ""
-    return next((one.package for one in registered() if (one.kind, one.class_path) == (kind, class_path)), "")
+    return next(
+        (
+            registration.package
+            for registration in registered()
+            if (registration.kind, registration.class_path) == (kind, class_path)
+        ),
+        "",
+    )
 
 
 def identified(kind: Kind, name: str) -> tuple[str, str]:
@@ -296,7 +317,7 @@ def called_by(kind: Kind, class_path: str) -> str:
 def misnamed(kind: Kind, name: str) -> str:
     """Returns `; ` and the error of an installed package's entry point that was to be this name; else nothing."""
     called = {f"`{name}`", f"`{kind}.{name}`", f".{name}`"}
-    wrong = next((line for line in nameless() if any(one in line for one in called)), "")
+    wrong = next((line for line in nameless() if any(spelling in line for spelling in called)), "")
     return Text("; {}", wrong) if wrong else ""
 
 
@@ -331,12 +352,12 @@ def normalise_class_path(written: str, folder: Path | None = None) -> str:
     if module.endswith(".py"):
         file = Path(os.path.expanduser(module))
         places = [Path(os.path.relpath((folder or Path()) / file)), file]
-        found = next((place for place in places if os.path.isfile(place)), None)
-        if found is None:
+        place = next((place for place in places if os.path.isfile(place)), None)
+        if place is None:
             raise ConfigurationError(
                 Text("no such file: {}{}", module, next(filter(None, map(nearest_path, places)), ""))
             )
-        return f"{found.resolve()}:{name}"
+        return f"{place.resolve()}:{name}"
     if not all(part.isidentifier() for part in module.split(".")):
         raise ConfigurationError(Text("`{}` is not a class path; write package.module:Class or file.py:Class", written))
     return f"{module}:{name}"
@@ -384,7 +405,7 @@ def import_class(kind: Kind, class_path: str, folder: Path | None = None) -> typ
     called = called_by(kind, class_path)
     _forget_namesake(module, folder)
     try:
-        found = find_class(class_path, [str(folder)] if folder else [])
+        cls = find_class(class_path, [str(folder)] if folder else [])
     except (Exception, SystemExit) as error:  # a user's module may do anything on import
         last = error.__traceback__
         while last is not None and last.tb_next is not None:
@@ -419,12 +440,12 @@ def import_class(kind: Kind, class_path: str, folder: Path | None = None) -> typ
             if kind in ("edit_model", "judge"):
                 remedy += Text("; or name an environment that has it with `python`, `conda_env` or `uv` in `params`")
         raise NotHere(Text("{} cannot be imported here: {}{}", called, one_line(error), remedy)) from error
-    if not isinstance(found, type):
+    if not isinstance(cls, type):
         raise ConfigurationError(Text("{} is not a class", called))
-    missing = [method for method in METHODS[kind] if not callable(getattr(found, method, None))]
+    missing = [method for method in METHODS[kind] if not callable(getattr(cls, method, None))]
     if missing:
         raise ConfigurationError(Text("{} is not {}: it has no method `{}`", called, WORDS[kind], missing[0]))
-    return found
+    return cls
 
 
 def own_source(class_path: str, folder: Path) -> Path | None:
@@ -455,7 +476,7 @@ def describe(name: str, folder: Path | None = None) -> list[Description]:
 
     registered_as = {kind: path for kind in KINDS if (path := locate(kind, name))}
     if not registered_as and "." not in name and ":" not in name:
-        meant = did_you_mean(name, [one.name for one in registered()])
+        meant = did_you_mean(name, [registration.name for registration in registered()])
         raise ConfigurationError(
             Text(
                 "`{}` is no name of a component{} `edit-eval list` shows all",
@@ -463,7 +484,7 @@ def describe(name: str, folder: Path | None = None) -> list[Description]:
                 meant or Text(";"),
             )
         )
-    found, failures = [], []
+    descriptions, failures = [], []
     for kind, path in (registered_as or dict.fromkeys(KINDS, "")).items():
         beside, path = beside_parameters(kind), path or normalise_class_path(name, folder)
         origin = package_of(kind, path) or Text("built in") if registered_as else ""
@@ -475,7 +496,7 @@ def describe(name: str, folder: Path | None = None) -> list[Description]:
                 raise
             said, problem = _said(path), str(error)
             seen = Description(kind, name, path, said.summary, (), beside, problem)
-            found.append(replace(seen, about=said.about, certificate=said.certificate, origin=origin))
+            descriptions.append(replace(seen, about=said.about, certificate=said.certificate, origin=origin))
         except (ConfigurationError, TypeError) as error:
             failures.append(str(error))
         else:
@@ -485,12 +506,12 @@ def describe(name: str, folder: Path | None = None) -> list[Description]:
             about = _plain_texts(getattr(cls, "about", None)) if kind == "benchmark" else {}
             about |= {"protocol": _protocol(cls)} if kind == "benchmark" else {}
             more = (scores, headline, presets, about, _said(path).certificate, origin)
-            found.append(Description(kind, name, path, summary, parameters, beside, "", *more))
+            descriptions.append(Description(kind, name, path, summary, parameters, beside, "", *more))
             if not registered_as:
                 break
-    if not found:
+    if not descriptions:
         raise ConfigurationError(failures[0])
-    return found
+    return descriptions
 
 
 def _scores(cls: type[Any]) -> tuple[dict[str, JsonObject], str]:
@@ -554,13 +575,13 @@ def _said_in(source: Path, name: str, changed: int) -> _Said:
         body = _body(source.read_bytes(), name)
     except (OSError, SyntaxError, ValueError) as error:
         return _Said(problem=Text("{} cannot be read: {}", source, one_line(error)))
-    found: ast.ClassDef | None = None
+    definition: ast.ClassDef | None = None
     for part in name.split("."):
-        found = next((s for s in body if isinstance(s, ast.ClassDef) and s.name == part), None)
-        if found is None:  # it may be imported from another module
+        definition = next((s for s in body if isinstance(s, ast.ClassDef) and s.name == part), None)
+        if definition is None:  # it may be imported from another module
             return _Said()
-        body = found.body
-    summary, values = _first_line(ast.get_docstring(found)) if found else "", dict[str, object]()
+        body = definition.body
+    summary, values = _first_line(ast.get_docstring(definition)) if definition else "", dict[str, object]()
     for statement in body:
         match statement:
             case (

@@ -101,17 +101,17 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
     begun = [n for lower, n in by_lower.items() if len(word) > 2 and lower.startswith(word)]
     if len(begun) == 1:
         return begun[0]
-    found = difflib.get_close_matches(word, by_lower, n=1, cutoff=0.6)
-    if found:
-        return by_lower[found[0]]
+    close = difflib.get_close_matches(word, by_lower, n=1, cutoff=0.6)
+    if close:
+        return by_lower[close[0]]
     whole = [n for lower, n in by_lower.items() if len(word) > 2 and (n in begun or word in lower.split("_"))]
     return whole[0] if len(whole) == 1 else None
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
     """Returns `; did you mean ...?`, or nothing."""
-    found = nearest(name, names)
-    return Text("; did you mean `{}`?", found) if found else ""
+    meant = nearest(name, names)
+    return Text("; did you mean `{}`?", meant) if meant else ""
 
 
 def nearest_path(path: str | Path) -> str:
@@ -127,8 +127,8 @@ def nearest_path(path: str | Path) -> str:
         return what
     close = difflib.get_close_matches(missing.name, names, n=5, cutoff=0.5)
     # Any two YAML files share `.yaml`, so the stems must be alike, too.
-    found = next((name for name in close if difflib.get_close_matches(missing.stem, [Path(name).stem])), None)
-    return what + (Text("; nearest existing: {}", missing.parent / found) if found else "")
+    meant = next((name for name in close if difflib.get_close_matches(missing.stem, [Path(name).stem])), None)
+    return what + (Text("; nearest existing: {}", missing.parent / meant) if meant else "")
 
 
 def shown(value: Any) -> str:
@@ -210,7 +210,7 @@ _LIMITS = {
 
 def _sentence(alternatives: Sequence[ErrorDetails]) -> str:
     first = alternatives[0]
-    kind, context, found = first["type"], first.get("ctx", {}), first["input"]
+    kind, context, value = first["type"], first.get("ctx", {}), first["input"]
     if len(alternatives) == 1 and kind in ("missing", "missing_argument"):
         return "missing"
     if len(alternatives) == 1 and kind in ("extra_forbidden", "unexpected_keyword_argument"):
@@ -232,17 +232,17 @@ def _sentence(alternatives: Sequence[ErrorDetails]) -> str:
             wanted.append(Text("another value ({}{})", details["msg"][:1].lower(), details["msg"][1:]))
     if literals:
         wanted.insert(0, " or ".join(filter(None, (", ".join(f"`{w}`" for w in literals[:-1]), f"`{literals[-1]}`"))))
-    text = Text("must be {: or }, not {}", dict.fromkeys(wanted), shown(found))
-    if isinstance(found, str):
-        if literals and (meant := nearest(found, literals)):
+    text = Text("must be {: or }, not {}", dict.fromkeys(wanted), shown(value))
+    if isinstance(value, str):
+        if literals and (meant := nearest(value, literals)):
             text += Text("; did you mean `{}`?", meant)
-        elif _is_number(found) and any("number" in w for w in wanted):
+        elif _is_number(value) and any("number" in w for w in wanted):
             text += Text(" (remove the quotes)")
-        elif "true or false" in wanted and found.lower() in ("yes", "no", "on", "off", "y", "n"):
-            text += Text("; write {}", "true" if found.lower() in ("yes", "on", "y") else "false")
-    elif "text" in wanted and isinstance(found, int | float):
+        elif "true or false" in wanted and value.lower() in ("yes", "no", "on", "off", "y", "n"):
+            text += Text("; write {}", "true" if value.lower() in ("yes", "on", "y") else "false")
+    elif "text" in wanted and isinstance(value, int | float):
         text += Text(" (put it in quotes)")
-    elif wanted == ["text"] and isinstance(found, Mapping):
+    elif wanted == ["text"] and isinstance(value, Mapping):
         text += Text(" (put it in quotes: braces make a mapping)")
     return text
 

@@ -163,7 +163,7 @@ def _plain(value: Any, place: Place) -> Any:
 EXTENDS = "extends"
 _CLASS = ("type", "class_path")
 _INSTEAD = {"diffusion_model": "edit_models", "reward_model": "judges"}
-_INSTEAD |= {several: one for one, several in _INSTEAD.items()}
+_INSTEAD |= {plural: singular for singular, plural in _INSTEAD.items()}
 """Keys for one model and for several: either one replaces the other of the base."""
 
 

@@ -194,7 +194,7 @@ def device_names(written: str | int | list[str | int]) -> tuple[str, ...]:
         return tuple(f"cpu:{i}" for i in range(workers))
     if isinstance(written, list) and not written:
         raise ValueError(Text("an empty list; write `auto` for every GPU"))
-    names = tuple(_device_name(one) for one in (written if isinstance(written, list) else [written]))
+    names = tuple(_device_name(device) for device in (written if isinstance(written, list) else [written]))
     twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
     if twice:
         raise ValueError(Text("{} is given twice", twice))

@@ -79,7 +79,7 @@ def is_secret_command(place: Sequence[str], value: object) -> bool:
     """
     if tuple(place[-2:]) not in (("serve", "command"), ("serve", "args")) or not isinstance(value, list | tuple):
         return False
-    words = [word for one in value for word in str(one).split()]
+    words = [word for argument in value for word in str(argument).split()]
     for word, after in zip(words, [*words[1:], ""], strict=False):
         name, sign, given = word.strip("\"'").partition("=")
         if not sign and name.startswith("-"):
@@ -145,7 +145,7 @@ def _words(value: object) -> tuple[object, ...]:
 
 def _ids(value: object) -> tuple[object, ...]:
     """The same with ids that look like numbers."""
-    return tuple(str(one) if type(one) is int else one for one in _words(value))
+    return tuple(str(word) if type(word) is int else word for word in _words(value))
 
 
 def registered(kind: Kind) -> Callable[[str], str]:
@@ -251,8 +251,8 @@ class ProtocolSection(Section):
     @classmethod
     def recorded(cls, plain: Mapping[str, Any]) -> ProtocolSection:
         """Reads one that a run has recorded: a registered class is where it is today. Raises `ValueError`."""
-        found = cls.model_validate(plain)
-        return found.model_copy(update={"class_path": now_at("protocol", found.type, found.class_path)})
+        section = cls.model_validate(plain)
+        return section.model_copy(update={"class_path": now_at("protocol", section.type, section.class_path)})
 
 
 class ModelSection(Section):
@@ -408,7 +408,7 @@ class Configuration(Section):
         named += [model.protocol for model in models if model.protocol]
         elsewhere = {name for section in self.columns.values() for name in section.judges}
         plain: Unchecked = {
-            **({} if all(one.type for one in named) else {"import_from": str(self.folder)}),
+            **({} if all(section.type for section in named) else {"import_from": str(self.folder)}),
             "benchmark": {
                 **_which(b.type, b.class_path),
                 **{key: _absolute(key, value) for key, value in b.parameters.items()},

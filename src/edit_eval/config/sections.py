@@ -85,7 +85,7 @@ DEFAULT_BENCHMARK = "five_dimensions"
 
 def top_keys() -> dict[str, str]:
     """Returns what may stand at a file's top level, and what it is, the keys of guests last."""
-    return TOP_KEYS | {one.name: one.summary for one in components.known("columns")}
+    return TOP_KEYS | {key.name: key.summary for key in components.known("columns")}
 
 
 _LETTERS = r"A-Za-z0-9_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
@@ -204,24 +204,24 @@ class Sections:
 
     # -- models --
 
-    def _models(self, kind: Kind, one: str, several: str) -> dict[str, ModelSection]:
-        if self.raw.get(one) is not None and self.raw.get(several) is not None:
-            self.faults.add((one,), Text("`{}` is also given; keep one of them", several))
-        elif self.raw.get(one) is not None or (one in self.raw and several not in self.raw):
-            model = self._model(kind, (one,), None)
+    def _models(self, kind: Kind, singular: str, plural: str) -> dict[str, ModelSection]:
+        if self.raw.get(singular) is not None and self.raw.get(plural) is not None:
+            self.faults.add((singular,), Text("`{}` is also given; keep one of them", plural))
+        elif self.raw.get(singular) is not None or (singular in self.raw and plural not in self.raw):
+            model = self._model(kind, (singular,), None)
             return {model.name: model} if model else {}
-        elif not self.raw.get(several):
+        elif not self.raw.get(plural):
             none = {
-                "judge": Text("no judge; give `{}` or `{}`", one, several),
-                "edit_model": Text("no edit model; give `{}` or `{}`", one, several),
+                "judge": Text("no judge; give `{}` or `{}`", singular, plural),
+                "edit_model": Text("no edit model; give `{}` or `{}`", singular, plural),
             }
-            self.faults.add((several if several in self.raw else one,), none[kind])
+            self.faults.add((plural if plural in self.raw else singular,), none[kind])
         else:
             models: dict[str, ModelSection] = {}
-            for name in self._mapping((several,)):
+            for name in self._mapping((plural,)):
                 if problem := _name_problem(name, models):
-                    self.faults.add((several, name), problem)
-                elif model := self._model(kind, (several, name), name):
+                    self.faults.add((plural, name), problem)
+                elif model := self._model(kind, (plural, name), name):
                     models[name] = model
             return models
         return {}
@@ -329,13 +329,13 @@ class Sections:
     def _further(self) -> dict[str, type[ColumnsSection]]:
         """The keys of guests that are used, those with judges below them first: another may name these."""
         used = [name for name in components.names("columns") if self.raw.get(name) is not None]
-        found = {name: components.named("columns", name) for name in used}
-        return dict(sorted(found.items(), key=lambda one: not one[1].protocol))
+        classes = {name: components.named("columns", name) for name in used}
+        return dict(sorted(classes.items(), key=lambda pair: not pair[1].protocol))
 
     def _trackers(self) -> dict[str, PlainParameters]:
         """Reads names, each perhaps with its parameters, in a list or a mapping."""
         written = self.raw.get("trackers") or []
-        found: dict[str, PlainParameters] = {}
+        trackers: dict[str, PlainParameters] = {}
         for entry in written if isinstance(written, list) else [written]:
             for name in entry if isinstance(entry, dict) else [entry]:
                 place = ("trackers", str(name))
@@ -344,7 +344,7 @@ class Sections:
                 except ValueError as error:
                     self.faults.add(("trackers",), str(error))
                     continue
-                if name in found:
+                if name in trackers:
                     self.faults.add(place, Text("given twice; keep one of them"))
                 given = self._as_mapping(place, entry[name] if isinstance(entry, dict) else None)
                 given = {key: value for key, value in given.items() if value is not None}
@@ -352,20 +352,20 @@ class Sections:
                     if isinstance(value, str) and not value.strip():
                         self.faults.add((*place, key), Text("must be text, not {}", shown(value)))
                 checked = check_parameters(cls, given, place, self.faults, (), name)
-                found[name] = {key: checked.get(key, value) for key, value in given.items()}
-        return found
+                trackers[name] = {key: checked.get(key, value) for key, value in given.items()}
+        return trackers
 
     def _columns(self, language: Language) -> dict[str, ColumnsSection]:
         """Reads what guests' keys ask for. Judges below such a key are written like others."""
-        found: dict[str, ColumnsSection] = {}
+        columns: dict[str, ColumnsSection] = {}
         for key, cls in self._further.items():
             written = self._mapping((key,))
             if written and cls.protocol:
                 names = tuple(name for name in written if self._further_judge((key, name), name, cls.protocol))
-                found[key] = cls.of_judges(names)
+                columns[key] = cls.of_judges(names)
             elif written:
-                found[key] = self._validated(cls, written, (key,), language=language, judges=self.asked)
-        return found
+                columns[key] = self._validated(cls, written, (key,), language=language, judges=self.asked)
+        return columns
 
     def _further_judge(self, place: Place, name: str, protocol: str) -> bool:
         """Reads a judge that stands below another key than `judges`; True if there is nothing wrong with it."""
@@ -591,10 +591,10 @@ class Protocols:
 
     def of(self, judges: Mapping[str, JudgeDraft]) -> dict[str, ModelSection]:
         """Returns the judges with their protocols."""
-        found = {name: self._with_protocol(judge, judges) for name, judge in judges.items()}
-        if all(model.protocol for model in found.values()):
-            self._refuse_unused(found)
-        return found
+        models = {name: self._with_protocol(judge, judges) for name, judge in judges.items()}
+        if all(model.protocol for model in models.values()):
+            self._refuse_unused(models)
+        return models
 
     def _refuse_unused(self, judges: Mapping[str, ModelSection]) -> None:
         types = {p.type or p.class_path: None for p in (model.protocol for model in judges.values()) if p}
@@ -631,7 +631,7 @@ class Protocols:
         place = judge.own.place if judge.own.keys else self.common.place
         written = [(key, value, layer.place) for layer in layers for key, value in layer.keys.items()]
         below = [(layer.keys.get("retries"), layer.place) for layer in (self.default, self.common)]
-        written = [*(("retries", *one) for one in below), *written]  # valid for any protocol, so it is kept
+        written = [*(("retries", *pair) for pair in below), *written]  # valid for any protocol, so it is kept
         chosen = {key: (value, where) for key, value, where in written if not (value is None and key in PROTOCOL_KEYS)}
         for key, (_, where) in chosen.items():
             if where != place:

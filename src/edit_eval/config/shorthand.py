@@ -68,8 +68,8 @@ def look_at(kind: Kind, written: str, known: Callable[[str], ModelDraft | None])
         name, rest = "", written
     if not rest.strip():
         raise ConfigurationError(Text("{}: it is empty; `--help` shows what it accepts", flag))
-    found = known(rest) or _either(kind, flag, rest)
-    return ModelDraft(name or found.name, found.section, found.words, found.wants_device)
+    draft = known(rest) or _either(kind, flag, rest)
+    return ModelDraft(name or draft.name, draft.section, draft.words, draft.wants_device)
 
 
 def _of_judge(written: str) -> ModelDraft | None:
@@ -128,10 +128,10 @@ def _remedies(kind: Kind) -> str:
     return Text("give {}OWNER/NAME on the Hub, MODEL@http://HOST:8000/v1, or FILE.py:CLASS", folder)
 
 
-def server(type_: str, flag: str, found: re.Match[str]) -> ModelDraft:
+def server(type_: str, flag: str, match: re.Match[str]) -> ModelDraft:
     """Returns a model behind a server, as `SERVER` has found it."""
-    address = found["address"].rstrip("/")
-    model = found["model"] or only_model(flag, address)
+    address = match["address"].rstrip("/")
+    model = match["model"] or only_model(flag, address)
     params = {"base_url": address, "model": model, **HERE}
     return ModelDraft(
         plain_name(model), {"type": type_, "params": params}, Text("a server; a key for it goes into ${}", KEY)

@@ -111,9 +111,9 @@ def parse(text: str, source: str) -> Any:
         where = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
         theirs = (error.problem or error.context or "").replace("'<stream end>'", "the end of the file")
         problem = theirs.replace("'<block end>'", "the end of a block") or Text("cannot be read")
-        found = _slip(text, mark.line) if mark else None
-        if found:
-            where, problem = f":{found[0] + 1}", found[1]
+        slip = _slip(text, mark.line) if mark else None
+        if slip:
+            where, problem = f":{slip[0] + 1}", slip[1]
         elif "\\t" in problem:
             problem = Text("a tab; indent with spaces")
         elif "mapping values" in problem:
@@ -137,15 +137,15 @@ _NO_COLON = re.compile(rf"^[\s-]*({_KEY})(?:\s+[{{\[].*)?\s*$")
 def _slip(text: str, line: int) -> tuple[int, str] | None:
     """Finds the slip of the pen behind an error: its line, from 0, is that of the error or the last one before."""
     lines = text.split("\n")[: line + 1]
-    near = [number for number, one in enumerate(lines) if one.partition(" #")[0].strip()][-3:]
+    near = [number for number, row in enumerate(lines) if row.partition(" #")[0].strip()][-3:]
     for number in reversed(near):
-        one = lines[number].partition(" #")[0]
-        if found := _WIDE_COLON.match(one):
-            return number, _wide_colon(found[1])
-        if _WIDE_COMMA.search(one):
+        content = lines[number].partition(" #")[0]
+        if match := _WIDE_COLON.match(content):
+            return number, _wide_colon(match[1])
+        if _WIDE_COMMA.search(content):
             return number, Text("a full-width comma (\uff0c); between values write `, `")
-        if (found := _NO_COLON.match(one)) and number < line:
-            return number, _no_colon(found[1])
+        if (match := _NO_COLON.match(content)) and number < line:
+            return number, _no_colon(match[1])
     return None
 
 
@@ -197,8 +197,8 @@ class _Values:
         merged: Unchecked = {}
         for key_node, value_node in node.value:
             if key_node.tag == "tag:yaml.org,2002:merge":
-                found = self.value(value_node)
-                for other in found if isinstance(found, list) else [found]:
+                others = self.value(value_node)
+                for other in others if isinstance(others, list) else [others]:
                     if not isinstance(other, dict):
                         raise self._error(value_node, Text("`<<` wants a mapping"))
                     merged = {**other, **merged}
@@ -214,11 +214,11 @@ class _Values:
 
     def _refuse_slips(self, key: yaml.ScalarNode, value: yaml.Node) -> None:
         """Refuses what was meant as a key and has no colon behind it that YAML knows."""
-        if key.style is None and (found := re.match(rf"({_KEY})\s*(?:(\uff1a)|\s[{{\[])", key.value)):
-            raise self._error(key, _wide_colon(found[1]) if found[2] else _no_colon(found[1]))
+        if key.style is None and (match := re.match(rf"({_KEY})\s*(?:(\uff1a)|\s[{{\[])", key.value)):
+            raise self._error(key, _wide_colon(match[1]) if match[2] else _no_colon(match[1]))
         below = isinstance(value, yaml.ScalarNode) and value.start_mark.line > key.start_mark.line
-        if below and getattr(value, "style", None) is None and (found := _WIDE_COLON.match(value.value)):
-            raise self._error(value, _wide_colon(found[1]))
+        if below and getattr(value, "style", None) is None and (match := _WIDE_COLON.match(value.value)):
+            raise self._error(value, _wide_colon(match[1]))
 
     def _refuse_tag(self, node: yaml.Node, *known: str) -> None:
         if node.tag not in {f"tag:yaml.org,2002:{name}" for name in known}:
@@ -259,22 +259,22 @@ def write_yaml(values: Mapping[str, Any], remark: Callable[[Place], str] = lambd
 
 
 def _lines(values: Mapping[str, Any], place: Place, remark: Callable[[Place], str]) -> list[str]:
-    found: list[str] = []
+    lines: list[str] = []
     indent = "  " * len(place)
     for key, value in values.items():
         inner = (*place, str(key))
         head = f"{indent}{scalar(str(key))}:"
         said = "".join(["  # ", text]) if (text := remark(inner)) else ""  # comments are in English
         if isinstance(value, Mapping) and value:
-            found += [head, *_lines(value, inner, remark)]
+            lines += [head, *_lines(value, inner, remark)]
         elif isinstance(value, str) and "\n" in value and _is_block(value):
             block = [f"{indent}  {line}" if line else "" for line in value.removesuffix("\n").split("\n")]
-            found += [f"{head} {'|' if value.endswith(chr(10)) else '|-'}{said}", *block]
+            lines += [f"{head} {'|' if value.endswith(chr(10)) else '|-'}{said}", *block]
         elif isinstance(value, list) and len(scalar(value)) > WIDTH:
-            found += [f"{head}{said}", *(f"{indent}  - {scalar(each)}" for each in value)]
+            lines += [f"{head}{said}", *(f"{indent}  - {scalar(each)}" for each in value)]
         else:
-            found.append(f"{head} {scalar(value)}{said}")
-    return found
+            lines.append(f"{head} {scalar(value)}{said}")
+    return lines
 
 
 def _is_block(text: str) -> bool:
