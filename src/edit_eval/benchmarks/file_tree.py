@@ -63,17 +63,17 @@ class FileTree:
     @property
     def names(self) -> list[str]:
         """Names of all files, including their folders."""
-        return [one.name for found in self._by_name.values() for one in found]
+        return [file.name for files in self._by_name.values() for file in files]
 
     def first_named(self, names: Iterable[str]) -> list[FoundFile]:
         """Returns all files with the first of these names that exists, unpacked ones first.
 
         Packed copies of unpacked files are left out.
         """
-        found = next((self._by_name[name] for name in names if name in self._by_name), [])
-        unpacked = {one.name for one in found if one.archive is None}
-        there = [one for one in found if one.archive is None or not _ends_with_any(one.name, unpacked)]
-        return sorted(_once(there), key=lambda one: (one.archive is not None, one.name))
+        files = next((self._by_name[name] for name in names if name in self._by_name), [])
+        unpacked = {file.name for file in files if file.archive is None}
+        there = [file for file in files if file.archive is None or not _ends_with_any(file.name, unpacked)]
+        return sorted(_once(there), key=lambda file: (file.archive is not None, file.name))
 
     def find(self, name: str) -> FoundFile:
         """Returns the file with this name, or the only one whose name ends with it. Raises `LookupError` if none."""
@@ -81,41 +81,41 @@ class FileTree:
         if not parts or "\0" in name or parts[0] == "/" or ".." in parts:
             raise LookupError(Text("{} points outside the benchmark's folder {}", shown(name), self.folder))
         wanted = "/".join(parts)
-        found = [one for one in self._by_name.get(parts[-1], ()) if _ends_with_any(one.name, (wanted,))]
-        exactly = [one for one in found if one.name == wanted]
-        unpacked = [one for one in found if one.archive is None]
-        for some in (exactly, unpacked, found):
+        files = [file for file in self._by_name.get(parts[-1], ()) if _ends_with_any(file.name, (wanted,))]
+        exactly = [file for file in files if file.name == wanted]
+        unpacked = [file for file in files if file.archive is None]
+        for some in (exactly, unpacked, files):
             if len(_once(some)) == 1:
                 return _once(some)[0]
-        if found:
+        if files:
             raise LookupError(
-                Text("{} is the name of several files: {} and {}", shown(name), found[0].name, found[1].name)
+                Text("{} is the name of several files: {} and {}", shown(name), files[0].name, files[1].name)
             )
         packed = Text("; unpack {}", self._packed_otherwise[0]) if self._packed_otherwise else ""
         raise LookupError(Text("there is no file {} in {} or in its archives{}", shown(name), self.folder, packed))
 
-    def read(self, found: FoundFile) -> bytes:
+    def read(self, file: FoundFile) -> bytes:
         """Returns a file's bytes. Raises `LookupError` with the reason if it cannot be read."""
-        if found.archive is None:
-            return self._files.read(found.path, found.name)
-        archive = self._opened(found.archive)
+        if file.archive is None:
+            return self._files.read(file.path, file.name)
+        archive = self._opened(file.archive)
         try:
             if isinstance(archive, tarfile.TarFile):
-                file = archive.extractfile(found.name)
-                return file.read(MAX_FILE_BYTES) if file else b""
-            with archive.open(found.name) as member:
+                extracted = archive.extractfile(file.name)
+                return extracted.read(MAX_FILE_BYTES) if extracted else b""
+            with archive.open(file.name) as member:
                 return member.read(MAX_FILE_BYTES)
         except RuntimeError:  # the member has a password
             raise LookupError(
-                Text("{} is password-protected; unpack it and give the folder", found.archive.name)
+                Text("{} is password-protected; unpack it and give the folder", file.archive.name)
             ) from None
         except (zipfile.BadZipFile, tarfile.TarError, OSError, EOFError, NotImplementedError, ValueError) as error:
-            raise LookupError(Text("{} in {} cannot be read ({})", found.name, found.archive.name, error)) from None
+            raise LookupError(Text("{} in {} cannot be read ({})", file.name, file.archive.name, error)) from None
 
     @staticmethod
-    def origin(found: FoundFile) -> tuple[Origin, ...]:
+    def origin(file: FoundFile) -> tuple[Origin, ...]:
         """Returns what later starts check to see whether an unpacked file has changed."""
-        return () if found.archive else (Origin.of(found.path),)
+        return () if file.archive else (Origin.of(file.path),)
 
     def close(self) -> None:
         """Closes the archives; they are reopened when needed."""
@@ -139,10 +139,10 @@ class FileTree:
                 ) from error
         return self._open[path]
 
-    def _note(self, found: FoundFile) -> None:
-        name = PurePosixPath(found.name).name
-        if not name.startswith("._") and "__MACOSX" not in found.name:  # macOS adds these to archives
-            self._by_name.setdefault(name, []).append(found)
+    def _note(self, file: FoundFile) -> None:
+        name = PurePosixPath(file.name).name
+        if not name.startswith("._") and "__MACOSX" not in file.name:  # macOS adds these to archives
+            self._by_name.setdefault(name, []).append(file)
 
 
 def is_archive(path: Path) -> bool:
@@ -150,11 +150,11 @@ def is_archive(path: Path) -> bool:
     return path.suffix.lower() in _PACKED and path.is_file()
 
 
-def _once(found: Sequence[FoundFile]) -> list[FoundFile]:
+def _once(files: Sequence[FoundFile]) -> list[FoundFile]:
     """Keeps one of the names of each file, the one with the fewest folders."""
     places: dict[object, FoundFile] = {}
-    for one in sorted(found, key=lambda one: (one.name.count("/"), one.name)):
-        places.setdefault(one if one.archive else place_of(one.path), one)
+    for file in sorted(files, key=lambda file: (file.name.count("/"), file.name)):
+        places.setdefault(file if file.archive else place_of(file.path), file)
     return list(places.values())
 
 

@@ -289,7 +289,7 @@ class FiveDimensions(RowBenchmark):
         return next(near, "")
 
     def _in_another_language(self, values: Mapping[str, Any], plain: str) -> str:
-        there = (one for one in LANGUAGES if self._value(values, f"{plain}_{one}") is not None)
+        there = (language for language in LANGUAGES if self._value(values, f"{plain}_{language}") is not None)
         return next(there, "") if plain in _BY_LANGUAGE else ""
 
     def _is_lost(self, values: Mapping[str, Any], ours: str) -> bool:

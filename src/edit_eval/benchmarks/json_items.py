@@ -137,7 +137,7 @@ class ItemReader:
             for _ in elements:
                 listed.append(self._value())
                 if len(listed) == 1 and self._begins_lists(listed[0], members):
-                    self.ignored += [one[:80] for one, value in members if value != []]
+                    self.ignored += [key[:80] for key, value in members if value != []]
                     yield self._item(listed[0], name)
                     for _ in elements:
                         yield self._item(self._value(), name)
@@ -152,7 +152,7 @@ class ItemReader:
                 yield self._item(value, key=name)
         elif alone and self._wanted is None and all(type(value) is list for value in values):
             for name, value in members:
-                yield from (self._item(one, name, place) for place, one in enumerate(value, 1))
+                yield from (self._item(element, name, place) for place, element in enumerate(value, 1))
         else:
             yield self._item(members)
 
@@ -219,11 +219,11 @@ class ItemReader:
 
     def _take(self, wanted: str) -> str:
         """Consumes and returns the next character, which must be one of `wanted`."""
-        found = self._ahead()
-        if not found or found not in wanted:
+        character = self._ahead()
+        if not character or character not in wanted:
             raise self._broken(self._place, Text("there is no {: or }", [*wanted]))
         self._place += 1
-        return found
+        return character
 
     def _value(self) -> Any:
         """Consumes and returns the next value of any type."""

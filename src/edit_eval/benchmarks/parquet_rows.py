@@ -117,7 +117,7 @@ def _labels(file: Any) -> dict[str, list[str]]:
     try:
         said = json.loads((file.schema_arrow.metadata or {}).get(b"huggingface", b"{}"))
         features = said["info"]["features"].items()
-        return {name: list(one["names"]) for name, one in features if one.get("_type") == "ClassLabel"}
+        return {name: list(feature["names"]) for name, feature in features if feature.get("_type") == "ClassLabel"}
     except (ValueError, KeyError, TypeError, AttributeError):
         return {}
 

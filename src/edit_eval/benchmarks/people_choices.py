@@ -75,14 +75,14 @@ class MMRB2(FilesBenchmark):
         content = (
             (row.get(f"response_{side.lower()}") or {}).get("response_content") if side else row.get("prompt_content")
         )
-        found = _parts(content, "image")
-        return numbered("source", found[:1] if side else found)
+        paths = _parts(content, "image")
+        return numbered("source", paths[:1] if side else paths)
 
     def draft(self, row: Row) -> Draft:
         """Returns the sample of a pair, with the people's choice."""
         said = row.values.get("human_annotations")
         listed = said if isinstance(said, list) else []
-        raters = [A if one >= FOR_A else B for one in listed if isinstance(one, (int, float))]
+        raters = [A if annotation >= FOR_A else B for annotation in listed if isinstance(annotation, (int, float))]
         if (chosen := row.values.get("chosen")) not in (A, B):
             row.faults.append(Text("{} is none of A and B: {!r}", "chosen", str(chosen)))
         return Draft(
@@ -95,7 +95,7 @@ class MMRB2(FilesBenchmark):
 
 def _parts(content: Any, wanted: str) -> Sequence[str]:
     """Returns the entries of one kind from `[["image", PATH], ["text", WORDS], ...]`."""
-    pairs = [one for one in content if isinstance(one, list) and len(one) == 2] if isinstance(content, list) else []
+    pairs = [pair for pair in content if isinstance(pair, list) and len(pair) == 2] if isinstance(content, list) else []
     return [held for kind, held in pairs if kind == wanted and isinstance(held, str)]
 
 

@@ -30,7 +30,7 @@ class PlainFiles:
     @cached_property
     def _roots(self) -> tuple[Path, ...]:
         real = Path(os.path.realpath(self.folder))
-        snapshots = next((one for one in (real, *real.parents) if one.parent.name == "snapshots"), None)
+        snapshots = next((path for path in (real, *real.parents) if path.parent.name == "snapshots"), None)
         repository = snapshots.parent.parent if snapshots else None
         if repository and repository.name.startswith(("datasets--", "models--")):
             return (real, repository / "blobs")
@@ -42,10 +42,10 @@ class PlainFiles:
         Linked folders are followed if their files may be opened, each link once, and never back up. So a file may have
         several names; `place_of` is then the same.
         """
-        found, followed, starts = list[Path](), set[tuple[str, str]](), deque([self.folder])
+        files, followed, starts = list[Path](), set[tuple[str, str]](), deque([self.folder])
         while starts:
             for top, folders, names in os.walk(starts.popleft()):
-                found += (Path(top, name) for name in names)
+                files += (Path(top, name) for name in names)
                 folders.sort()
                 for name in folders:
                     link, above = Path(top, name), os.path.realpath(top)
@@ -55,7 +55,7 @@ class PlainFiles:
                     if self._is_allowed(real) and not Path(above).is_relative_to(real):
                         followed.add((above, name))
                         starts.append(link)
-        return sorted(found)
+        return sorted(files)
 
     def _is_allowed(self, real: Path) -> bool:
         return self.allow_links or any(real.is_relative_to(root) for root in self._roots)

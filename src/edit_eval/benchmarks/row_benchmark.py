@@ -258,9 +258,9 @@ class RowBenchmark(ABC):
         faults: list[str] = []
         notes: list[str] = []
         origins: list[Origin] = []
-        for name, one in held.items():
+        for name, value in held.items():
             try:
-                picture = self.picture(name, one)
+                picture = self.picture(name, value)
                 origins += picture.origins
                 laid[name] = self._cache.lay(picture.data, picture.what)
                 notes += remarks(picture.what, picture.declared, laid[name])
@@ -269,7 +269,7 @@ class RowBenchmark(ABC):
             except LookupError as error:
                 why, *looked = error.args
                 faults.append(Text("no {}: {}", name, why) if why else Text("no {}", name))
-                origins += looked or ([LOOK_AGAIN] if isinstance(one, str) else [])
+                origins += looked or ([LOOK_AGAIN] if isinstance(value, str) else [])
         return CheckedRow(index, texts, too_long, laid, joined(faults), joined(notes), tuple(origins))
 
     def _sample(self, finding: CheckedRow, row: Row, draft: Draft, ids: dict[str, int]) -> Sample:
@@ -280,7 +280,9 @@ class RowBenchmark(ABC):
             faults.append(Text("index {} has the same id", ids[draft.id]))
             if hasattr(self.parameters, "fields"):
                 faults[-1] = Text("{} (fields: {{id: NAME}} takes ids from another field)", faults[-1])
-        pictures = {name: Picture(path=one.path, digest=one.digest) for name, one in finding.pictures.items()}
+        pictures = {
+            name: Picture(path=picture.path, digest=picture.digest) for name, picture in finding.pictures.items()
+        }
         if draft.follows:
             pictures.pop("source", None)
         in_languages = {self.language: draft.instruction} if draft.instruction else {}
@@ -359,18 +361,18 @@ class FilesBenchmark(RowBenchmark):
         if not there:
             raise ConfigurationError(Text("benchmark.data_path: {} has no {: or } in it", self.path, self.names))
         self._rows_in = there
-        unpacked = [found.path for found in self._rows_in if found.archive is None]
+        unpacked = [file.path for file in self._rows_in if file.archive is None]
         return [*unpacked, *dict.fromkeys((*self._tree.archives, *self._pictures.archives))]
 
     def rows(self) -> Iterator[Mapping[str, Any]]:
         """Yields each row, with its `KEY` in the file."""
-        for number, found in enumerate(self._rows_in):
+        for number, file in enumerate(self._rows_in):
             try:
-                own = found.path == self._named  # the user named it
-                data = given(found.path).read(found.path, found.name) if own else self._tree.read(found)
+                own = file.path == self._named  # the user named it
+                data = given(file.path).read(file.path, file.name) if own else self._tree.read(file)
             except LookupError as error:
                 raise ConfigurationError(Text("benchmark.data_path: {}", error.args[0])) from None
-            rows = [one for row in self.parsed(data, found) for one in self.unfold(row, found)]
+            rows = [unfolded for row in self.parsed(data, file) for unfolded in self.unfold(row, file)]
             for place, row in enumerate(rows, 1):
                 self.share = (number + place / len(rows)) / len(self._rows_in)
                 yield row
@@ -381,17 +383,17 @@ class FilesBenchmark(RowBenchmark):
         """Returns the files with the rows."""
         return tree.first_named(self.names)
 
-    def parsed(self, data: bytes, found: FoundFile) -> Iterator[Unchecked]:
+    def parsed(self, data: bytes, file: FoundFile) -> Iterator[Unchecked]:
         """Yields the rows of a file. Raises `ConfigurationError` if it has none."""
         number = -1
-        for number, item in enumerate(ItemReader(found.path, data=data).items()):
+        for number, item in enumerate(ItemReader(file.path, data=data).items()):
             place = {PLACE: item.place} if item.group else {}
             problem = {PROBLEM: item.problem} if item.problem else {}
             yield {KEY: item.key or item.group or str(number), **place, **item.values, **problem}
         if number < 0:
-            raise ConfigurationError(Text("benchmark.data_path: {} has no rows", found.path))
+            raise ConfigurationError(Text("benchmark.data_path: {} has no rows", file.path))
 
-    def unfold(self, row: Unchecked, found: FoundFile) -> Sequence[Unchecked]:
+    def unfold(self, row: Unchecked, file: FoundFile) -> Sequence[Unchecked]:
         """Returns the rows that a row of a file contains; by default only itself."""
         return [row]
 
@@ -399,13 +401,13 @@ class FilesBenchmark(RowBenchmark):
         """Returns a file by its name in the tree."""
         if not isinstance(held, str):
             raise LookupError(Text("its name is {}, not a string", kind(held)))
-        found = self._pictures.find(held)
-        return held_as(self._pictures.read(found), name, held, self._pictures.origin(found))
+        file = self._pictures.find(held)
+        return held_as(self._pictures.read(file), name, held, self._pictures.origin(file))
 
 
 def numbered(name: str, held: Iterable[Any]) -> Unchecked:
     """Names several pictures of a kind: `source`, `source_2`, ..."""
-    return {f"{name}_{number}" if number > 1 else name: one for number, one in enumerate(held, 1)}
+    return {f"{name}_{number}" if number > 1 else name: picture for number, picture in enumerate(held, 1)}
 
 
 def held_as(data: bytes, name: str, path: str, origins: tuple[Origin, ...] = ()) -> Held:

@@ -92,7 +92,7 @@ def passing(
         "sample_ids": {i: i for i in sample_ids},
     }
     for name, values in wanted.items():
-        known = {value for one in has for value in one[name]}
+        known = {value for own in has for value in own[name]}
         if strangers := sorted(values.keys() - known):
             raise ConfigurationError(
                 Text("benchmark.{}: {} has `{}`{}", name, none, values[strangers[0]], _instead(strangers[0], known))
@@ -187,30 +187,30 @@ def _of(sample: Sample, name: str) -> tuple[str, ...]:
 
 
 def _spaced(samples: Sequence[Sample], name: str) -> list[str]:
-    found = defaultdict(list)
+    indices = defaultdict(list)
     for sample in samples:
         for label in _of(sample, name):
             if label != _tidy(label):
-                found[label].append(sample.index)
+                indices[label].append(sample.index)
     return [
         Text("{} {} is taken as {} ({})", name, shown(label), shown(_tidy(label)), _places(at))
-        for label, at in found.items()
+        for label, at in indices.items()
     ]
 
 
 def _labels(samples: Sequence[Sample], name: str) -> list[str]:
-    found = defaultdict(list)
+    indices = defaultdict(list)
     for sample in samples:
         if label := _tidy(getattr(sample, name)):
-            found[label].append(sample.index)
+            indices[label].append(sample.index)
     notes = _spaced(samples, name)
-    for label, at in found.items():
-        frequent = [other for other, places in found.items() if len(places) >= _RARER * len(at)]
-        alike = [other for other in found if other != label and other.casefold() == label.casefold()]
-        alike = [other for other in alike if len(found[other]) > len(at)]
+    for label, at in indices.items():
+        frequent = [other for other, places in indices.items() if len(places) >= _RARER * len(at)]
+        alike = [other for other in indices if other != label and other.casefold() == label.casefold()]
+        alike = [other for other in alike if len(indices[other]) > len(at)]
         near = alike or difflib.get_close_matches(label, frequent, 1, _NEAR)
         if near and _without_digits(near[0]) != _without_digits(label):
-            meant = Text("{} ({})", shown(near[0]), counted(len(found[near[0]]), "sample"))
+            meant = Text("{} ({})", shown(near[0]), counted(len(indices[near[0]]), "sample"))
             notes.append(Text("{} {} ({}) may mean {}: left unchanged", name, shown(label), _places(at), meant))
     return notes
 
@@ -261,7 +261,7 @@ def _together(notes: Iterable[str]) -> list[str]:
 
 
 def _with_others(group: Sequence[str]) -> str:
-    others = [found[1] for note in group[1:] if (found := _INDEX.search(note))]
+    others = [match[1] for note in group[1:] if (match := _INDEX.search(note))]
     if len(group) == 1 or not others:
         return joined(group)
     return Text("{} (likewise {})", group[0], _places(others))

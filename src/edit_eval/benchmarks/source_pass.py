@@ -73,7 +73,9 @@ class CheckedRow:
         read = {
             "too_long": tuple(entry["too_long"]),
             "pictures": {name: CachedSource(**picture) for name, picture in entry["pictures"].items()},
-            "origins": tuple(Origin(one["path"], one["state"] and tuple(one["state"])) for one in entry["origins"]),
+            "origins": tuple(
+                Origin(origin["path"], origin["state"] and tuple(origin["state"])) for origin in entry["origins"]
+            ),
         }
         texts = {name: unpacked(entry[name]) for name in ("fault", "note")}
         values = {name: unpacked(value) if name == PROBLEM else value for name, value in entry["values"].items()}

@@ -116,18 +116,18 @@ class TableBenchmark(RowBenchmark):
 
     def _in_archive(self, tree: FileTree) -> TableFile:
         """Copies the table out of an archive into the cache; its pictures, perhaps a thousand times as large, stay."""
-        found = table_names(tree.names)
-        if len(found) != 1:
-            many = Text("several tables: {}", found[:5]) if found else Text("no {} in it", TEXT_TABLES)
+        names = table_names(tree.names)
+        if len(names) != 1:
+            many = Text("several tables: {}", names[:5]) if names else Text("no {} in it", TEXT_TABLES)
             raise ConfigurationError(
                 Text("benchmark.data_path: {} has {}; unpack it, and give the table", self.path, many)
             )
         try:
-            data = tree.read(tree.find(found[0]))
+            data = tree.read(tree.find(names[0]))
         except LookupError as error:
             raise ConfigurationError(Text("benchmark.data_path: {}", error.args[0])) from None
-        self._inside = PurePosixPath(found[0]).parent
-        return find_table(self._cache.lay_text(data, PurePosixPath(found[0]).name))
+        self._inside = PurePosixPath(names[0]).parent
+        return find_table(self._cache.lay_text(data, PurePosixPath(names[0]).name))
 
     def kept(self) -> str:
         """Returns the columns and where the pictures are; for a folder of pictures, their names."""
@@ -137,7 +137,7 @@ class TableBenchmark(RowBenchmark):
 
     def find_columns(self, there: Sequence[str]) -> dict[str, str]:
         """Returns our names -> the table's columns, by `fields` and by guessing. Raises `ConfigurationError`."""
-        fields, found, where = self.parameters.fields, {}, self._table.files[0]
+        fields, columns, where = self.parameters.fields, {}, self._table.files[0]
         for ours, theirs in fields.items():
             valid = (*_GUESSES, "instruction")
             if ours not in valid and not re.fullmatch(r"source_[2-9]", ours):
@@ -154,22 +154,22 @@ class TableBenchmark(RowBenchmark):
                         nearest(theirs, there),
                     )
                 )
-            found[ours] = theirs
-        left = {_plain(name): name for name in reversed(there) if name not in found.values()}
+            columns[ours] = theirs
+        left = {_plain(name): name for name in reversed(there) if name not in columns.values()}
         plain = _INSTRUCTIONS.split()
         own = [form.format(name) for name in plain for form in _IN_LANGUAGE[self.parameters.language]]
         for ours, names in {"instruction": [*own, *plain, "指令"], **_GUESSES}.items():
             name = next((name for name in names if name in left), None)
-            if ours not in found and name is not None:
-                found[ours] = left.pop(name)
+            if ours not in columns and name is not None:
+                columns[ours] = left.pop(name)
         for name, theirs in sorted(left.items()):  # image1, image_2
             numbered = re.fullmatch(r"(.+?)_?([1-9])", name)
             if numbered and numbered[1] in _GUESSES["source"]:
                 ours = "source" if numbered[2] == "1" else f"source_{numbered[2]}"
-                if ours not in found:
-                    found[ours] = left.pop(name) and theirs
+                if ours not in columns:
+                    columns[ours] = left.pop(name) and theirs
         for ours in self.needed:
-            if not found.get(ours):
+            if not columns.get(ours):
                 raise NoColumn(
                     Text(
                         "benchmark.data_path: {} has no column for the {}; it has {}; say which it "
@@ -182,18 +182,18 @@ class TableBenchmark(RowBenchmark):
                     ours,
                     there,
                 )
-        self._unused = [name for name in there if name not in found.values() and name.lower() not in EDIT_COLUMNS]
-        return {ours: theirs for ours, theirs in found.items() if theirs}
+        self._unused = [name for name in there if name not in columns.values() and name.lower() not in EDIT_COLUMNS]
+        return {ours: theirs for ours, theirs in columns.items() if theirs}
 
     def findings(self) -> Iterable[CheckedRow]:
         """Returns all rows' findings; without a column of ids, all are read before the first is yielded."""
         findings = super().findings()  # only texts, no pictures
         if "id" in self._columns:
             return findings
-        found = list(findings)
-        self._sources = [str(one.values.get(NAMED, one.values.get("source", ""))) for one in found]
+        rows = list(findings)
+        self._sources = [str(row.values.get(NAMED, row.values.get("source", ""))) for row in rows]
         self._ids = ids_of(self._sources)
-        return found
+        return rows
 
     def samples(self) -> Iterator[Sample]:
         """Yields all samples in the table's order; bad ones have a `fault`.
@@ -233,8 +233,8 @@ class TableBenchmark(RowBenchmark):
         if re.match(r"https?://", held):
             raise LookupError(Text("{} is an address: download it, and give the file", shown(held)))
         if self._tree is not None and not self.parameters.pictures_path:
-            found = self._tree.find(str(self._inside / held.strip().replace("\\", "/").removeprefix("./")))
-            return held_as(self._tree.read(found), name, held)
+            file = self._tree.find(str(self._inside / held.strip().replace("\\", "/").removeprefix("./")))
+            return held_as(self._tree.read(file), name, held)
         path = self._files.place(os.path.expanduser(held.strip()))
         if path is None:
             raise LookupError(
@@ -285,7 +285,7 @@ def numbered_note(sources: Sequence[str], ids: Sequence[str]) -> str:
     if not numbered:
         return ""
     names = list(dict.fromkeys(name for _, name in numbered))
-    shared = [name for name in names if sum(_alike(name) == _alike(one) for _, one in numbered) > 1]
+    shared = [name for name in names if sum(_alike(name) == _alike(other) for _, other in numbered) > 1]
     return Text(
         "{} have ids by their row ({}), as their pictures' names are not theirs alone ({}): name their edits by these "
         "ids, or give the table a column `id`",
@@ -325,15 +325,15 @@ def _tags(row: Row) -> tuple[str, ...]:
 
 def _several(pictures: Mapping[str, Any]) -> Unchecked:
     """Returns a row's pictures, with lists of sources split under names of their own and base64 decoded."""
-    found: Unchecked = {}
+    by_name: Unchecked = {}
     for name, value in pictures.items():
         if isinstance(value, str) and value.lstrip().startswith("["):
             with contextlib.suppress(ValueError):  # a file's name may look like base64
                 value = json.loads(value)
         values = value if isinstance(value, list) else [value]
-        for number, one in enumerate(values, 1):
-            found[name if number == 1 else f"{name}_{number}"] = _decoded(one)
-    return dict(sorted(found.items(), key=lambda entry: (not entry[0].startswith("source"), entry[0])))
+        for number, picture in enumerate(values, 1):
+            by_name[name if number == 1 else f"{name}_{number}"] = _decoded(picture)
+    return dict(sorted(by_name.items(), key=lambda entry: (not entry[0].startswith("source"), entry[0])))
 
 
 def _decoded(value: Any) -> Any:

@@ -144,17 +144,17 @@ class PictureFolder(TableFile):
             progress(number / len(self._pictures))
             row = {"id": picture.stem, "image": picture.name}
             if lines:
-                found = [match[1] for line in lines if (match := self._of(picture).match(line.strip()))]
-                problem = Text("{} has no line for {}", self.files[0].name, picture.name) if not found else ""
+                texts = [match[1] for line in lines if (match := self._of(picture).match(line.strip()))]
+                problem = Text("{} has no line for {}", self.files[0].name, picture.name) if not texts else ""
                 problem = (
-                    Text("{} has {} lines for {}", self.files[0].name, len(found), picture.name)
-                    if found[1:]
+                    Text("{} has {} lines for {}", self.files[0].name, len(texts), picture.name)
+                    if texts[1:]
                     else problem
                 )
             else:
-                found = [self._text(own[picture.stem]).strip()] if picture.stem in own else []
-                problem = "" if found else Text("there is no {}.txt", picture.stem)
-            row |= {"instruction": found[0]} if found else {}
+                texts = [self._text(own[picture.stem]).strip()] if picture.stem in own else []
+                problem = "" if texts else Text("there is no {}.txt", picture.stem)
+            row |= {"instruction": texts[0]} if texts else {}
             yield row | ({PROBLEM: problem} if problem else {})
 
     @staticmethod
