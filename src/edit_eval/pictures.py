@@ -233,18 +233,18 @@ def oddity(data: bytes) -> str:
 
 def _oddity(picture: Image.Image) -> str:
     """Returns it of an opened file. Pillow decodes a PNG to look for its EXIF data, unless it is decoded already."""
-    found = []
+    oddities = []
     if picture.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in picture.info:
-        found.append(Text("has transparency ({}): shown on white", picture.mode))
+        oddities.append(Text("has transparency ({}): shown on white", picture.mode))
     elif picture.mode.startswith(("I", "F")):
-        found.append(Text("has more than 8 bits ({}): reduced to 8", picture.mode))
+        oddities.append(Text("has more than 8 bits ({}): reduced to 8", picture.mode))
     elif picture.mode not in ("RGB", "L", "P", "1"):
-        found.append(Text("is {}: made RGB without its colour profile", picture.mode))
+        oddities.append(Text("is {}: made RGB without its colour profile", picture.mode))
     if _rotation(picture) is not None:
-        found.append(Text("is rotated by its EXIF data: turned upright"))
+        oddities.append(Text("is rotated by its EXIF data: turned upright"))
     if getattr(picture, "n_frames", 1) > 1:
-        found.append(Text("holds several pictures: the first one is used"))
-    return ", ".join(found)
+        oddities.append(Text("holds several pictures: the first one is used"))
+    return ", ".join(oddities)
 
 
 def as_rgb(image: Image.Image) -> Image.Image:
@@ -428,7 +428,7 @@ def _pixels_alone(file: IO[bytes], chunks: Sequence[tuple[bytes, int, int]]) -> 
     whole = b"".join([view[:8], *kept])
     if len(whole) > _MOST_BYTES_A_PIXEL * width * height + 1024:
         return None
-    return whole if all(zlib.crc32(one[4:-4]) == int.from_bytes(one[-4:], "big") for one in kept) else None
+    return whole if all(zlib.crc32(chunk[4:-4]) == int.from_bytes(chunk[-4:], "big") for chunk in kept) else None
 
 
 def write_durably(data: bytes | memoryview, path: str | os.PathLike[str]) -> None:
@@ -597,15 +597,15 @@ def _png_chunks(file: IO[bytes]) -> list[tuple[bytes, int, int]]:
 
     Pillow is content when it has all rows.
     """
-    found = []
+    chunks = []
     size, place = file.seek(0, os.SEEK_END), 8
     while place + 12 <= size:
         file.seek(place)
         head = file.read(8)
         end = place + 12 + int.from_bytes(head[:4], "big")
-        found.append((head[4:], place, end))
+        chunks.append((head[4:], place, end))
         if head[4:] == b"IEND":
-            return found if end <= size else []
+            return chunks if end <= size else []
         place = end
     return []
 

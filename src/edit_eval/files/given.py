@@ -80,10 +80,10 @@ def number(written: str) -> float:
 
     Digits are ASCII. What Python takes besides is none: `1_0`, `nan`, the digits of other scripts.
     """
-    found = float(written) if _NUMBER.fullmatch(written.strip()) else math.nan
-    if not abs(found) <= LARGEST:
+    value = float(written) if _NUMBER.fullmatch(written.strip()) else math.nan
+    if not abs(value) <= LARGEST:
         raise ValueError(written)
-    return found
+    return value
 
 
 def finite(given: Any) -> float:

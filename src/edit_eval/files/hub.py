@@ -45,7 +45,7 @@ class Repository:
         """Returns the command that downloads it by hand: for a data set, only files of the `wanted` patterns."""
         kind = " --repo-type dataset" if self.kind == "dataset" else ""
         revision = f" --revision {self.revision}" if self.revision else ""
-        chosen = [f' --include "{one}"' for one in wanted if one != "*"] if self.kind == "dataset" else []
+        chosen = [f' --include "{pattern}"' for pattern in wanted if pattern != "*"] if self.kind == "dataset" else []
         return f"hf download {self.name}{kind}{revision}{''.join(chosen)}"
 
 
@@ -63,10 +63,10 @@ def local_path(data_path: str, wanted: Sequence[str] = ("*",), key: str = "bench
     """
     if not is_address(data_path):
         return Path(data_path).expanduser().absolute()
-    found = _ADDRESS.fullmatch(data_path)
-    if found is None or ".." in (*data_path.split("/"), found[1].partition("/")[0]):
+    match = _ADDRESS.fullmatch(data_path)
+    if match is None or ".." in (*data_path.split("/"), match[1].partition("/")[0]):
         raise ConfigurationError(Text("{}: {!r} is not a Hub address; write hub:OWNER/NAME@REVISION", key, data_path))
-    name, revision, path = found.groups()
+    name, revision, path = match.groups()
     folder = snapshot(Repository(name, revision), [path, f"{path}/*"] if path else wanted, key)
     if path and not (folder / path).exists():
         raise ConfigurationError(Text("{}: {} does not contain {}", key, Repository(name, revision), path))
@@ -131,8 +131,8 @@ def _whole_commit(repository: Repository) -> str | None:
     if not short or not _SHORT_COMMIT.fullmatch(short):
         return short
     folder = Path(constants.HF_HUB_CACHE) / f"{repository.kind}s--{name}" / "snapshots"
-    found = [path.name for path in folder.glob(f"{short}*")]
-    if not found:
+    ids = [path.name for path in folder.glob(f"{short}*")]
+    if not ids:
         try:
             newest = HfApi().repo_info(repository.name, repo_type=repository.kind).sha or ""
             if newest.startswith(short):
@@ -140,8 +140,8 @@ def _whole_commit(repository: Repository) -> str | None:
             commits = HfApi().list_repo_commits(repository.name, repo_type=repository.kind)
         except Exception:  # the download will report the error
             return short
-        found = [commit.commit_id for commit in commits if commit.commit_id.startswith(short)]
-    return found[0] if len(found) == 1 else short
+        ids = [commit.commit_id for commit in commits if commit.commit_id.startswith(short)]
+    return ids[0] if len(ids) == 1 else short
 
 
 def _failed(repository: Repository, error: Exception, key: str, by_hand: str) -> EditEvalError:

@@ -43,21 +43,21 @@ _COLUMNS: tuple[Column[CostOfModel], ...] = (
 )
 
 
-def costs_sheet(found: Costs) -> Sheet:
+def costs_sheet(costs: Costs) -> Sheet:
     """Returns the sum, a row for each model that costs something, and the devices' time where it has a price."""
-    return list(_lines(found))
+    return list(_lines(costs))
 
 
-def _lines(found: Costs) -> Iterator[Line | Table[Any]]:
-    if found.usd is not None:
-        yield Line(Text("{:,.2f} USD in all", found.usd), "strong")
-    if found.feared:
-        yield Line(Text("At most {:,.2f} USD more were under way when a start was killed.", found.feared), "problem")
-    if found.models:
-        yield Table(every=_COLUMNS, rows=found.models, label=Text("Costs by model"))
+def _lines(costs: Costs) -> Iterator[Line | Table[Any]]:
+    if costs.usd is not None:
+        yield Line(Text("{:,.2f} USD in all", costs.usd), "strong")
+    if costs.feared:
+        yield Line(Text("At most {:,.2f} USD more were under way when a start was killed.", costs.feared), "problem")
+    if costs.models:
+        yield Table(every=_COLUMNS, rows=costs.models, label=Text("Costs by model"))
     else:
         yield Line(Text("Nothing was charged, and no judge's server counted tokens."))
-    if found.of_devices is not None or not found.models:
-        took = formats.duration(found.device_seconds)
-        at = "" if found.of_devices is None else Text(", at {:g} an hour {:,.2f}", found.price, found.of_devices)
-        yield Line(Text("GPU time: {}{}", took, at) if found.on_gpus else Text("Device time: {}{}", took, at))
+    if costs.of_devices is not None or not costs.models:
+        took = formats.duration(costs.device_seconds)
+        at = "" if costs.of_devices is None else Text(", at {:g} an hour {:,.2f}", costs.price, costs.of_devices)
+        yield Line(Text("GPU time: {}{}", took, at) if costs.on_gpus else Text("Device time: {}{}", took, at))

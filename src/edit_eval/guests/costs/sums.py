@@ -53,7 +53,7 @@ class Costs(msgspec.Struct, frozen=True):
 
 def costs(results: Results, price: float | None = None) -> Costs:
     """Adds up what was charged, the tokens, and the time of the devices at the `price` of an hour."""
-    charged = {one.model: one for one in results.spent}
+    charged = {bill.model: bill for bill in results.spent}
     counted = {f"judge:{use.judge}": use for use in tokens(results)}
     made = (f"edit:{edit.edit_model}" for edit in results.once.edits if edit.status is Status.OK)
     asked = (f"judge:{answer.judge}" for answer in results.once.answers if answer.answers)
@@ -83,8 +83,8 @@ def costs(results: Results, price: float | None = None) -> Costs:
     held = math.fsum(seconds for kinds in devices.values() for seconds in kinds.values())
     return Costs(
         models=models,
-        usd=math.fsum(one.usd for one in charged.values()) if charged else None,
-        feared=math.fsum(one.feared for one in charged.values()),
+        usd=math.fsum(bill.usd for bill in charged.values()) if charged else None,
+        feared=math.fsum(bill.feared for bill in charged.values()),
         device_seconds=held,
         on_gpus=bool(devices) and not any(name.startswith("cpu") for name in devices),
         price=price,

@@ -119,7 +119,7 @@ def _called(runs: Sequence[Made], names: Sequence[str]) -> list[dict[str, str]]:
     """Returns for each run the name of its columns here. A column that several runs have is one if it was made alike;
     another one of the same name gets its run's name as a prefix."""
     called: dict[tuple[str, int], str] = {}
-    found = []
+    of_runs = []
     for run_name, run in zip(names, runs, strict=True):
         here: dict[str, str] = {}
         seen: Counter[str] = Counter()
@@ -128,8 +128,8 @@ def _called(runs: Sequence[Made], names: Sequence[str]) -> list[dict[str, str]]:
             free = model.name if model.name not in called.values() else f"{run_name}/{model.name}"
             here[model.name] = called.setdefault((maker, seen[maker]), free)  # two names in one run stay two
             seen[maker] += 1
-        found.append(here)
-    return found
+        of_runs.append(here)
+    return of_runs
 
 
 def _scored(
@@ -137,13 +137,13 @@ def _scored(
 ) -> list[ScoreColumn]:
     """Returns the columns by their names here; of one that several runs have, that with the most scores."""
     places = {run.results.directory: place for place, run in enumerate(runs)}
-    found: dict[tuple[str, str], ScoreColumn] = {}
+    by_name: dict[tuple[str, str], ScoreColumn] = {}
     for column in columns:
         name = called[places[column.run]][column.edit_model]
-        known = found.get((column.judge, name))
+        known = by_name.get((column.judge, name))
         if known is None or _count(column) > _count(known):
-            found[column.judge, name] = replace(column, name=name)
-    return list(found.values())
+            by_name[column.judge, name] = replace(column, name=name)
+    return list(by_name.values())
 
 
 def _count(column: ScoreColumn) -> int:
@@ -162,8 +162,8 @@ def _fitted(
     battles: dict[tuple[object, ...], Judgement] = {}
     for here, run, judge in zip(called, runs, judges, strict=True):
         for edit in run.results.edits:
-            one = replace(edit, edit_model=here[edit.edit_model])
-            edits.setdefault((one.sample_id, one.edit_model, one.edit_seed), one)
+            renamed = replace(edit, edit_model=here[edit.edit_model])
+            edits.setdefault((renamed.sample_id, renamed.edit_model, renamed.edit_seed), renamed)
         for battle in (*run.results.battles, *run.results.stored):
             if battle.judge == judge:
                 both = here[battle.edit_model], here[battle.other]
@@ -188,8 +188,8 @@ def _fitted(
         rounds=looks,
     )
     of_judge, scores = battles_by_judge(together, tables=tables)[judges[0]]
-    for found in scores.values():
-        if len(runs) > 1 and found.strengths[0].no_ci95 == "not_connected":
+    for score in scores.values():
+        if len(runs) > 1 and score.strengths[0].no_ci95 == "not_connected":
             raise ConfigurationError(
                 Text(
                     "{: and }, by {}: edit models of different runs never met, neither each other nor one that is in "
@@ -218,12 +218,12 @@ def _joined(runs: Sequence[Made], called: Sequence[Mapping[str, str]]) -> dict[s
 
 def _passports(runs: Sequence[Made], names: Sequence[str], judges: Sequence[str]) -> dict[str, ExaminedJudge]:
     """Returns each judge's passport, once if it is the same in all runs, otherwise per run."""
-    found: dict[str, ExaminedJudge] = {}
+    passports: dict[str, ExaminedJudge] = {}
     for judge in judges:
         known = [(name, run.examined[judge]) for name, run in zip(names, runs, strict=True) if judge in run.examined]
         of = {name: examination.document for name, examination in known}
-        if len({one.line for one in of.values()}) == 1:
-            found[judge] = next(iter(of.values()))
+        if len({passport.line for passport in of.values()}) == 1:
+            passports[judge] = next(iter(of.values()))
         else:
-            found |= {f"{judge} ({name})": one for name, one in of.items()}
-    return found
+            passports |= {f"{judge} ({name})": passport for name, passport in of.items()}
+    return passports

@@ -35,8 +35,8 @@ def leaderboard_sheet(board: Leaderboard) -> Sheet:
         sheet += [Line(), Line(Text("One edit at a time, scored by {}", judge), "strong")]
         sheet += [Line(score_line(first.score, first.scale)), Line()]
         sheet += [columns_table(ranked(columns))]
-    scores = [found for of in board.battles.values() for found in of.scores.values()]
-    models = dict.fromkeys(row.edit_model for found in scores for row in found.strengths)
+    scores = [score for of in board.battles.values() for score in of.scores.values()]
+    models = dict.fromkeys(row.edit_model for score in scores for row in score.strengths)
     sheet += battle_sheet(board.battles, [*models])
     if board.family:
         sheet += [Line(), Line(board.family.words(), "quiet")]

@@ -62,7 +62,7 @@ def _p(row: PaperRow, name: str) -> str:
     return formats.p_value(getattr(row.contest, name, None))
 
 
-_BY_KEY = {one.key: one for one in COLUMNS}
+_BY_KEY = {column.key: column for column in COLUMNS}
 
 
 def chosen(words: str | None) -> list[str]:
@@ -71,7 +71,7 @@ def chosen(words: str | None) -> list[str]:
     Raises `ConfigurationError` for a column that there is not, and for one that is named twice.
     """
     if words is None:
-        return [one.key for one in COLUMNS if one.by_default]
+        return [column.key for column in COLUMNS if column.by_default]
     keys = [word.strip() for word in words.split(",") if word.strip()]
     for key in keys:
         if key not in _BY_KEY:

@@ -152,7 +152,7 @@ def paper(runs: Sequence[Run], columns: Sequence[str], language: str, score: str
         )
     scored = comparable_columns(runs, score)[0] if all(run.experiment.judges_of_one for run in runs) else []
     failures = _failures(runs, scored)
-    by_names = {(one.judge, one.name): one for one in scored}
+    by_names = {(column.judge, column.name): column for column in scored}
     judges = {judge.name: judge for judge in runs[0].experiment.judges}
     return Paper(
         runs=names,
@@ -175,7 +175,7 @@ def _table(
     run: Run,
 ) -> JudgeTable:
     judge, compares = opinion.judge, opinion.fights is not None
-    headline = next((one.score for (of, _), one in columns.items() if of == judge), "")
+    headline = next((column.score for (of, _), column in columns.items() if of == judge), "")
     family: Correction | None = None
     if compares:
         [(headline, of), *_] = run.summary.battles[judge].scores.items()
@@ -189,20 +189,20 @@ def _table(
     return JudgeTable(judge, headline, opinion.scale, compares, opinion.counts, digits(opinion), family, rows)
 
 
-def _row(opinion: Opinion, one: Placing, column: ScoreColumn | None, failed: tuple[int, int]) -> PaperRow:
-    contest = next((contest for contest in opinion.contests if contest.other == one.name), None)
+def _row(opinion: Opinion, placing: Placing, column: ScoreColumn | None, failed: tuple[int, int]) -> PaperRow:
+    contest = next((contest for contest in opinion.contests if contest.other == placing.name), None)
     scored = [] if column is None else [sample for sample, score in column.scores.items() if score is not None]
     images = None if column is None else len({column.image(sample) for sample in scored})
-    return PaperRow(one, contest, _mark(opinion, one, contest), images, *failed)
+    return PaperRow(placing, contest, _mark(opinion, placing, contest), images, *failed)
 
 
-def _mark(opinion: Opinion, one: Placing, contest: Contest | None) -> Mark:
-    if not (opinion.counts and opinion.contests and opinion.first) or one.rank is None:
+def _mark(opinion: Opinion, placing: Placing, contest: Contest | None) -> Mark:
+    if not (opinion.counts and opinion.contests and opinion.first) or placing.rank is None:
         return ""
-    if one.name == opinion.first:
+    if placing.name == opinion.first:
         return "best"
     beaten = contest is not None and contest.kind in ("better", "fails_more")
-    return "level" if one.rank == 1 and not beaten else "worse"
+    return "level" if placing.rank == 1 and not beaten else "worse"
 
 
 def _failures(runs: Sequence[Run], columns: Sequence[ScoreColumn]) -> dict[str, tuple[int, int]]:
@@ -241,21 +241,21 @@ def _setting(runs: Sequence[Run]) -> Setting:
 
 def _versions(environments: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Returns each library's version; where runs had different ones, all of them."""
-    found: dict[str, list[str]] = {}
+    by_library: dict[str, list[str]] = {}
     for environment in environments:
         libraries = environment.get("libraries")
         every = {**libraries} if isinstance(libraries, Mapping) else {}
         for name, version in (every | ({"Python": environment["python"]} if environment.get("python") else {})).items():
-            if str(version) not in found.setdefault(str(name), []):
-                found[str(name)].append(str(version))
-    return {name: " / ".join(versions) for name, versions in found.items()}
+            if str(version) not in by_library.setdefault(str(name), []):
+                by_library[str(name)].append(str(version))
+    return {name: " / ".join(versions) for name, versions in by_library.items()}
 
 
 def _gpus(environment: Mapping[str, Any]) -> Iterator[str]:
     listed = environment.get("gpus")
-    for one in listed if isinstance(listed, list) else []:
-        if isinstance(one, Mapping) and one.get("title"):
-            yield str(one["title"])
+    for gpu in listed if isinstance(listed, list) else []:
+        if isinstance(gpu, Mapping) and gpu.get("title"):
+            yield str(gpu["title"])
 
 
 def _edit_models(runs: Sequence[Run], columns: Sequence[ScoreColumn]) -> Iterator[NamedModel]:
@@ -269,7 +269,7 @@ def _edit_models(runs: Sequence[Run], columns: Sequence[ScoreColumn]) -> Iterato
 def _named(model: Identity, name: str) -> NamedModel:
     given = without_secrets(dict(model.parameters))
     parameters = {key: value for key, value in given.items() if value not in _NOTHING}
-    key = next((one for one in _WEIGHTS if isinstance(parameters.get(one), str)), "")
+    key = next((parameter for parameter in _WEIGHTS if isinstance(parameters.get(parameter), str)), "")
     weights = without_folder(str(parameters.pop(key))) if key else ""
     own = parameters.pop("revision", "")
     revision = str(own or model.revision)
@@ -300,7 +300,7 @@ def _judge(judge: AskedJudge, run: Run) -> NamedJudge:
 
 def _rubrics(judge: AskedJudge, run: Run) -> list[str]:
     """Returns the versions of those rubrics that the samples' categories have, each once."""
-    texts = {name: one for name, one in judge.texts.items() if isinstance(one, Mapping) and "version" in one}
+    texts = {name: text for name, text in judge.texts.items() if isinstance(text, Mapping) and "version" in text}
     categories = dict.fromkeys(canonical(sample.category) for sample in run.results.samples)
     used = dict.fromkeys(name if name in texts else "general" for name in categories)
     return list(dict.fromkeys(str(texts[name]["version"]) for name in used if name in texts))

@@ -106,7 +106,7 @@ def _part(table: JudgeTable, top: float, language: str, *, titled: bool) -> tupl
     panels = [means]
     if compared:
         its = [row.contest for row in rows if row.contest]
-        ends = [end for one in its for end in (0.0, one.difference, *(one.ci95 or ()))]
+        ends = [end for contest in its for end in (0.0, contest.difference, *(contest.ci95 or ()))]
         behind = _Panel(means.right + _GAP, width, _ruler(ends))
         parts += _axis(behind, head, bottom, said(Text("behind the best"), language))
         parts.append(_line(behind.at(0), head, behind.at(0), bottom, _QUIET, 1.0))

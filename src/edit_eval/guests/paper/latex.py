@@ -45,7 +45,7 @@ _BREAK = r"/(?=[^\W\d])"
 """Where a path, or the name of weights, may go on in the next line."""
 _ESCAPED = re.compile(f"{'|'.join(map(re.escape, _SPECIAL))}|(?P<minus>{_MINUS})|(?P<slash>{_BREAK})|{_LIGATURES}")
 _CITED = re.compile(r"\[\[cite:([a-z0-9,]+)\]\]")
-_KEYS = {one.key for one in REFERENCES}
+_KEYS = {reference.key for reference in REFERENCES}
 _LATIN = 0x17F
 """The last character that every LaTeX prints as it is; beyond it there is XeLaTeX."""
 
@@ -59,13 +59,13 @@ def citation(references: Iterable[BibliographyEntry]) -> str:
 def escaped(text: str) -> str:
     """Returns text on one line as LaTeX has it: special characters, ligatures broken, and what is cited."""
     made = _ESCAPED.sub(_written, one_line(text))
-    return _CITED.sub(lambda found: _cite(found[1].split(",")), made)
+    return _CITED.sub(lambda match: _cite(match[1].split(",")), made)
 
 
-def _written(found: re.Match[str]) -> str:
-    if found["minus"]:
+def _written(match: re.Match[str]) -> str:
+    if match["minus"]:
         return "$-$"
-    return r"/\allowbreak{}" if found["slash"] else _SPECIAL.get(found[0], found[0] + "{}")
+    return r"/\allowbreak{}" if match["slash"] else _SPECIAL.get(match[0], match[0] + "{}")
 
 
 def _cite(keys: Iterable[str]) -> str:

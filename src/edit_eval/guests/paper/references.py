@@ -306,7 +306,7 @@ def cited(*things: str) -> list[BibliographyEntry]:
 
     Weights are known by how the last part of their name begins, whoever keeps them and in whatever capitals.
     """
-    return list(dict.fromkeys(one for thing in things for one in REFERENCES if _is_of(one, thing)))
+    return list(dict.fromkeys(reference for thing in things for reference in REFERENCES if _is_of(reference, thing)))
 
 
 def _is_of(reference: BibliographyEntry, thing: str) -> bool:
@@ -324,16 +324,18 @@ def bibtex(references: Iterable[BibliographyEntry]) -> str:
     return "\n".join(map(_entry, references))
 
 
-def _entry(one: BibliographyEntry) -> str:
-    kind = "misc" if one.arxiv or one.url else "inproceedings" if "Advances" in one.place else "article"
+def _entry(reference: BibliographyEntry) -> str:
+    kind = (
+        "misc" if reference.arxiv or reference.url else "inproceedings" if "Advances" in reference.place else "article"
+    )
     where = "booktitle" if kind == "inproceedings" else "journal"
-    fields = [f"author = {{{one.authors}}}", f"title = {{{one.title}}}", f"year = {{{one.year}}}"]
-    fields += [f"{where} = {{{one.place}}}"] if one.place else []
-    fields += [one.detail] if one.detail else []
-    if one.arxiv:
-        fields.append(f"eprint = {{{one.arxiv}}}, archivePrefix = {{arXiv}}")
-        fields.append(f"howpublished = {{arXiv:{one.arxiv}}}")
-    if one.url:
-        fields.append(f"howpublished = {{\\url{{{one.url}}}}}")
+    fields = [f"author = {{{reference.authors}}}", f"title = {{{reference.title}}}", f"year = {{{reference.year}}}"]
+    fields += [f"{where} = {{{reference.place}}}"] if reference.place else []
+    fields += [reference.detail] if reference.detail else []
+    if reference.arxiv:
+        fields.append(f"eprint = {{{reference.arxiv}}}, archivePrefix = {{arXiv}}")
+        fields.append(f"howpublished = {{arXiv:{reference.arxiv}}}")
+    if reference.url:
+        fields.append(f"howpublished = {{\\url{{{reference.url}}}}}")
     lines = ",\n".join(f"  {field}" for field in fields)
-    return f"@{kind}{{{one.key},\n{lines}\n}}\n"
+    return f"@{kind}{{{reference.key},\n{lines}\n}}\n"

@@ -26,16 +26,16 @@ def paper_sheet(paper: Paper) -> Sheet:
 
 def _table(table: JudgeTable, paper: Paper) -> Iterator[Line | Table[PaperRow]]:
     title = Text("{}, {}", table.judge, points_of(table))
-    columns = [_column(one, table) for one in columns_of(paper.columns, paper.tables)]
+    columns = [_column(column, table) for column in columns_of(paper.columns, paper.tables)]
     yield Line(title, "strong")
     yield Table(columns, table.rows, label=title)
 
 
-def _column(one: PaperColumn, table: JudgeTable) -> Column[PaperRow]:
+def _column(column: PaperColumn, table: JudgeTable) -> Column[PaperRow]:
     def look(row: PaperRow) -> Look:
-        return "strong" if one.marked and row.mark == "best" else ""
+        return "strong" if column.marked and row.mark == "best" else ""
 
     def shows(row: PaperRow) -> str:
-        return one.shows(table, row) + (DAGGER if one.marked and row.mark == "level" else "")
+        return column.shows(table, row) + (DAGGER if column.marked and row.mark == "level" else "")
 
-    return Column(one.title, shows, "name" if one.is_name else "number", look)
+    return Column(column.title, shows, "name" if column.is_name else "number", look)

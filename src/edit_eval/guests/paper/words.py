@@ -86,8 +86,8 @@ def things(paper: Paper) -> list[BibliographyEntry]:
         dict.fromkeys(
             [
                 *_of_benchmark(paper.setting),
-                *(one for model in paper.edit_models for one in cited(f"weights:{model.weights}")),
-                *(one for judge in paper.judges for one in _of_judge(judge)),
+                *(reference for model in paper.edit_models for reference in cited(f"weights:{model.weights}")),
+                *(reference for judge in paper.judges for reference in _of_judge(judge)),
                 *_of_methods(paper),
             ]
         )
@@ -96,11 +96,11 @@ def things(paper: Paper) -> list[BibliographyEntry]:
 
 def methods(paper: Paper) -> list[Text]:
     """Returns a paragraph each on benchmark, edit models, judges, statistics and versions."""
-    found = [_benchmark(paper.setting), _models(paper), *(_judge(judge, paper) for judge in paper.judges)]
-    found += [paragraph_of(list(_statistics(paper)))]
+    paragraphs = [_benchmark(paper.setting), _models(paper), *(_judge(judge, paper) for judge in paper.judges)]
+    paragraphs += [paragraph_of(list(_statistics(paper)))]
     versions = [Text("{} {}", name, version) for name, version in paper.setting.versions.items()]
     machines = [Text("on {: and }", paper.setting.gpus)] if paper.setting.gpus else []
-    return [*found, Text("Made with {:, }.", [*versions, *machines])] if versions else found
+    return [*paragraphs, Text("Made with {:, }.", [*versions, *machines])] if versions else paragraphs
 
 
 def _of_benchmark(setting: Setting) -> list[BibliographyEntry]:
@@ -116,7 +116,7 @@ def _benchmark(setting: Setting) -> Text:
     if setting.benchmark in _WHOSE_OWN:
         return Text("Benchmark: {} on {} of our own ({}).", *counts, setting.data)
     known = _of_benchmark(setting)
-    name = next((one.called for one in known if one.called), setting.benchmark)
+    name = next((reference.called for reference in known if reference.called), setting.benchmark)
     words = Text("Benchmark: {} on {} of {}{}.", *counts, name, citation(known))
     if setting.licence:
         words = Text("{} Licence: {}.", words, setting.licence)

@@ -57,14 +57,14 @@ def rows(paper: Paper) -> Iterator[JsonObject]:
 
 def _fields(of: Any, names: Sequence[str], before: str = "") -> JsonObject:
     """Returns fields by their names, all of them None where there is nothing; an interval becomes two."""
-    found: JsonObject = {}
+    fields: JsonObject = {}
     for name in names:
         value = getattr(of, name, None)
         if name == "ci95":
-            found |= dict(zip((f"{before}low", f"{before}high"), value or (None, None), strict=True))
+            fields |= dict(zip((f"{before}low", f"{before}high"), value or (None, None), strict=True))
         else:
-            found[before + name] = value
-    return found
+            fields[before + name] = value
+    return fields
 
 
 def _csv(made: Sequence[Mapping[str, Any]]) -> str:

@@ -185,18 +185,20 @@ class _Writer:
     # -- classes --
 
     def _known(self, kind: Kind, own: Sequence[OwnClass]) -> list[_Known]:
-        found = []
-        for one in components.known(kind):
+        known = []
+        for component in components.known(kind):
             try:
-                cls = components.named(kind, one.name)
+                cls = components.named(kind, component.name)
             except ConfigurationError:  # it is said by `list`, and where the name is used
                 cls = None
-            found.append(_Known("type", one.name, one.summary, cls, self._parameters(kind, one.name, cls)))
+            known.append(
+                _Known("type", component.name, component.summary, cls, self._parameters(kind, component.name, cls))
+            )
         for mine in own:
             if mine.kind == kind:
                 parameters = self._parameters(kind, mine.class_path, mine.cls)
-                found.append(_Known("class_path", mine.class_path, "", mine.cls, parameters))
-        return found
+                known.append(_Known("class_path", mine.class_path, "", mine.cls, parameters))
+        return known
 
     def _parameters(self, kind: Kind, name: str, cls: type[Any] | None) -> Schema | None:
         """Returns the schema of a class's parameters; their nested dataclasses become definitions."""
@@ -216,30 +218,35 @@ class _Writer:
     def _by_class(self, kind: Kind, then: Mapping[str, Schema]) -> list[Schema]:
         """Returns a condition for each class that `then` has something for, and one that refuses unknown names."""
         rules = [
-            {"if": _is(one.key, [one.name, *_before(kind, one.name)]), "then": then[one.name]}
-            for one in self.known[kind]
-            if one.name in then
+            {
+                "if": _is(known_class.key, [known_class.name, *_before(kind, known_class.name)]),
+                "then": then[known_class.name],
+            }
+            for known_class in self.known[kind]
+            if known_class.name in then
         ]
-        names = [one.name for one in self.known[kind] if one.key == "type"]
+        names = [known_class.name for known_class in self.known[kind] if known_class.key == "type"]
         alone = {"properties": {"class_path": {"anyOf": [{"type": "string", "pattern": BASE_CLASS}, NULL]}}}
         rules.append({"if": _is("type", names), "then": alone})
         return [*rules, {"if": _has_class_path(), "else": {"properties": {"type": self._type(kind)}}}]
 
     def _type(self, kind: Kind) -> Schema:
         """Returns the schema of `type` where there is no `class_path`."""
-        before = [name for one in self.known[kind] for name in _before(kind, one.name)]
-        names = _names([one for one in self.known[kind] if one.key == "type"])
+        before = [name for known_class in self.known[kind] for name in _before(kind, known_class.name)]
+        names = _names([known_class for known_class in self.known[kind] if known_class.key == "type"])
         return {"anyOf": [names, *([{"pattern": _any_word(before)}] if before else []), NULL]}
 
     def _complete(self, kind: Kind, within: str) -> Schema:
         """Returns what a section of a kind must have, where nothing is taken over: a class, and what that requires."""
         rules = []
-        for one in self.known[kind]:
-            if one.parameters and (required := one.parameters["required"]):
+        for known_class in self.known[kind]:
+            if known_class.parameters and (required := known_class.parameters["required"]):
                 then: Schema = {"required": required}
                 if within:
                     then = {"required": [within], "properties": {within: then}}
-                rules.append({"if": _is(one.key, [one.name, *_before(kind, one.name)]), "then": then})
+                rules.append(
+                    {"if": _is(known_class.key, [known_class.name, *_before(kind, known_class.name)]), "then": then}
+                )
         either = [{"required": [key]} for key in CLASS_KEYS]
         return {"allOf": rules, **({"anyOf": either} if within else {})}
 
@@ -254,15 +261,17 @@ class _Writer:
         """Returns the section of an edit model, or of a judge."""
         then: Schema = {}
         place = self._shared(f"{kind}s", _placement(kind))
-        for one in self.known[kind]:
+        for known_class in self.known[kind]:
             beside = dict(place)
-            if one.cls is not None and "offload" not in inspect.signature(one.cls.load).parameters:
+            if known_class.cls is not None and "offload" not in inspect.signature(known_class.cls.load).parameters:
                 beside["offload"] = {"enum": ["none", None], "description": "This class cannot.", "doNotSuggest": True}
             definition = {**FREE, "properties": beside}
-            if one.parameters is not None:
-                definition = _closed({**one.parameters["properties"], **beside, **self._params_before(kind, one)})
-            self.definitions[f"{kind}.{one.name}"] = {**definition, "description": one.summary}
-            then[one.name] = {"properties": {"params": _ref(f"{kind}.{one.name}")}}
+            if known_class.parameters is not None:
+                definition = _closed(
+                    {**known_class.parameters["properties"], **beside, **self._params_before(kind, known_class)}
+                )
+            self.definitions[f"{kind}.{known_class.name}"] = {**definition, "description": known_class.summary}
+            then[known_class.name] = {"properties": {"params": _ref(f"{kind}.{known_class.name}")}}
         keys = {**_class_keys(), "params": {**FREE, "description": PARAMS}}
         if kind == "judge":
             keys["protocol"] = {
@@ -271,17 +280,17 @@ class _Writer:
             }
         return {**_closed(keys), "allOf": self._by_class(kind, then)}
 
-    def _params_before(self, kind: Kind, one: _Known) -> Schema:
+    def _params_before(self, kind: Kind, known_class: _Known) -> Schema:
         """Returns what the original scripts have in the `params` of a type, and what ours once had there."""
         old: list[str] = []
-        if one.name in base_system.OURS:
+        if known_class.name in base_system.OURS:
             old = [key.rpartition(".")[2] for key in base_system.PASSED_OVER if key.startswith("*.params.")]
-            old += base_system.WRITTEN_OTHERWISE.get(one.name, {})
-        if one.name in ("copy_source", "testing"):  # placeholders of their template
+            old += base_system.WRITTEN_OTHERWISE.get(known_class.name, {})
+        if known_class.name in ("copy_source", "testing"):  # placeholders of their template
             old += [key.rpartition(".")[2] for key in base_system.PASSED_OVER_IN_THE_TEMPLATE if "params" in key]
-        if kind == "judge" and not callable(getattr(one.cls, "measures", None)):
+        if kind == "judge" and not callable(getattr(known_class.cls, "measures", None)):
             old.append("images")  # `protocol` has it
-        own = one.parameters["properties"] if one.parameters else {}
+        own = known_class.parameters["properties"] if known_class.parameters else {}
         return _passed_over(key for key in old if key not in own)
 
     def _protocol(self) -> Schema:
@@ -290,15 +299,18 @@ class _Writer:
         shared["retries"] = _or_null(_of(ProtocolSection)["properties"]["retries"])
         then: Schema = {}
         union: dict[str, list[Schema]] = {}
-        for one in self.known["protocol"]:
-            if one.parameters is None:
+        for known_class in self.known["protocol"]:
+            if known_class.parameters is None:
                 continue
-            keys = {key: value for key, value in one.parameters["properties"].items() if key != "measures"}
-            self.definitions[f"protocol.{one.name}"] = {**_closed({**keys, **shared}), "description": one.summary}
-            then[one.name] = _ref(f"protocol.{one.name}")
+            keys = {key: value for key, value in known_class.parameters["properties"].items() if key != "measures"}
+            self.definitions[f"protocol.{known_class.name}"] = {
+                **_closed({**keys, **shared}),
+                "description": known_class.summary,
+            }
+            then[known_class.name] = _ref(f"protocol.{known_class.name}")
             for key, value in keys.items():
                 union.setdefault(key, []).append(value)
-        unnamed = {key: _any_of(found) for key, found in union.items()}
+        unnamed = {key: _any_of(schemas) for key, schemas in union.items()}
         self.definitions["protocol.unnamed"] = _closed({**unnamed, **shared})
         named = {"anyOf": [_has_class_path(), {"required": ["type"], "properties": {"type": {"type": "string"}}}]}
         rules = [*self._by_class("protocol", then), {"if": named, "else": {"properties": unnamed}}]
@@ -311,11 +323,14 @@ class _Writer:
         shared |= {key: _or_null(_filter(key, value)) for key, value in filters.items()}
         shared = self._shared("benchmarks", shared)
         then: Schema = {}
-        for one in self.known["benchmark"]:
-            if one.parameters is not None:
-                keys = {**shared, **one.parameters["properties"]}
-                self.definitions[f"benchmark.{one.name}"] = {**_closed(keys), "description": one.summary}
-                then[one.name] = _ref(f"benchmark.{one.name}")
+        for known_class in self.known["benchmark"]:
+            if known_class.parameters is not None:
+                keys = {**shared, **known_class.parameters["properties"]}
+                self.definitions[f"benchmark.{known_class.name}"] = {
+                    **_closed(keys),
+                    "description": known_class.summary,
+                }
+                then[known_class.name] = _ref(f"benchmark.{known_class.name}")
         return {"type": "object", "properties": shared, "allOf": self._by_class("benchmark", then)}
 
     def _evaluation(self) -> Schema:
@@ -332,33 +347,35 @@ class _Writer:
 
     def _execution(self) -> Schema:
         section = _of(ExecutionSection)
-        drivers = [_Known("type", one.name, one.summary, None, None) for one in components.known("driver")]
+        drivers = [
+            _Known("type", component.name, component.summary, None, None) for component in components.known("driver")
+        ]
         section["properties"]["driver"] = {**section["properties"]["driver"], **_names(drivers)}
         return section
 
     def _trackers(self) -> Schema:
         known = self.known["tracker"]
         each: Schema = {}
-        for one in known:
-            keys = one.parameters["properties"] if one.parameters else {}
-            each[one.name] = {**_closed({key: _or_null(value) for key, value in keys.items()})}
-            each[one.name]["description"] = one.summary
+        for known_class in known:
+            keys = known_class.parameters["properties"] if known_class.parameters else {}
+            each[known_class.name] = {**_closed({key: _or_null(value) for key, value in keys.items()})}
+            each[known_class.name]["description"] = known_class.summary
         self.definitions["trackers"] = {"type": "object", "properties": each, "additionalProperties": False}
         one_of = {"anyOf": [_names(known), _ref("trackers")]}
         return {"anyOf": [{"type": "array", "items": one_of}, *one_of["anyOf"]]}
 
     def _whole(self) -> Schema:
         """Returns what a file that extends no other must have besides."""
-        default = next(one for one in self.known["benchmark"] if one.name == DEFAULT_BENCHMARK)
+        default = next(known_class for known_class in self.known["benchmark"] if known_class.name == DEFAULT_BENCHMARK)
         required = default.parameters["required"] if default.parameters else []
         none = {"properties": dict.fromkeys(CLASS_KEYS, NULL), "type": "object"}
         bare = {"allOf": [_ref(f"benchmark.{DEFAULT_BENCHMARK}"), {"required": required}]}
         benchmark = {"if": none, "then": bare, "else": _ref("benchmark.complete")}
         models: Schema = {}
         pairs = (("diffusion_model", "edit_models"), ("reward_model", "judges"))
-        for (one, several), kind in zip(pairs, ("edit_model", "judge"), strict=True):
+        for (singular, plural), kind in zip(pairs, ("edit_model", "judge"), strict=True):
             complete = _ref(f"{kind}.complete")
-            models[one], models[several] = complete, {"additionalProperties": complete}
+            models[singular], models[plural] = complete, {"additionalProperties": complete}
         # A protocol of one's own, the benchmark's or the file's, may have any keys; so no key is unknown beside it.
         where: tuple[Kind, ...] = ("benchmark", "protocol")
         foreign = {"anyOf": [{"required": [key], "properties": {key: self._of_ones_own(key)}} for key in where]}
@@ -369,23 +386,30 @@ class _Writer:
             "required": ["benchmark"],
             "properties": {"benchmark": benchmark, **models},
             "allOf": [
-                *({"anyOf": [{"required": [several]}, {"required": [one]}]} for one, several in pairs),
+                *({"anyOf": [{"required": [plural]}, {"required": [singular]}]} for singular, plural in pairs),
                 {"if": foreign, "else": {"properties": keys}},
-                *({"if": _there(one), "then": {"properties": {several: _instead(one)}}} for one, several in pairs),
+                *(
+                    {"if": _there(singular), "then": {"properties": {plural: _instead(singular)}}}
+                    for singular, plural in pairs
+                ),
             ],
         }
 
     def _of_ones_own(self, key: Kind) -> Schema:
         """Returns the condition that a section brings a protocol whose keys are not known."""
-        mine = [one.name for one in self.known[key] if one.key == "class_path"]
+        mine = [known_class.name for known_class in self.known[key] if known_class.key == "class_path"]
         other = _has_class_path()
         other["properties"]["class_path"]["not"] = _one_of(mine)
         if key == "protocol":
             return other
-        layers = [(one, default_layer(one.cls, Faults("")).named) for one in self.known["benchmark"] if one.cls]
-        known = {one.name for one in self.known["protocol"]}
-        theirs = [one for one, named in layers if named and named[0] not in known]
-        return {"anyOf": [other, *(_is(one.key, [one.name]) for one in theirs)]}
+        layers = [
+            (known_class, default_layer(known_class.cls, Faults("")).named)
+            for known_class in self.known["benchmark"]
+            if known_class.cls
+        ]
+        known = {known_class.name for known_class in self.known["protocol"]}
+        theirs = [known_class for known_class, named in layers if named and named[0] not in known]
+        return {"anyOf": [other, *(_is(known_class.key, [known_class.name]) for known_class in theirs)]}
 
 
 # -- parts --
@@ -443,7 +467,7 @@ def _class_keys() -> Schema:
 
 
 def _names(known: Sequence[_Known]) -> Schema:
-    names = [one for one in known if one.key == "type"]
+    names = [known_class for known_class in known if known_class.key == "type"]
     return {"enum": [name.name for name in names], "enumDescriptions": [name.summary for name in names]}
 
 
@@ -461,7 +485,7 @@ def _is(key: str, names: Sequence[str]) -> Schema:
 
 def _any_word(names: Sequence[str]) -> str:
     """Returns the pattern of one of some names, escaped as JavaScript and Python both know it."""
-    return f"^({'|'.join(re.sub(r'[^A-Za-z0-9_-]', lambda found: f'[{found[0]}]', name) for name in names)})$"
+    return f"^({'|'.join(re.sub(r'[^A-Za-z0-9_-]', lambda match: f'[{match[0]}]', name) for name in names)})$"
 
 
 def _has_class_path() -> Schema:
@@ -491,11 +515,13 @@ def _passed_over(keys: Iterable[str]) -> Schema:
     }
 
 
-def _any_of(found: Sequence[Schema]) -> Schema:
+def _any_of(schemas: Sequence[Schema]) -> Schema:
     """Returns what any of some schemas accepts, described as the first."""
-    bare = [{key: value for key, value in one.items() if key not in ("description", "default")} for one in found]
-    different = [one for n, one in enumerate(bare) if one not in bare[:n]]
-    described = {key: value for key, value in found[0].items() if key == "description"}
+    bare = [
+        {key: value for key, value in schema.items() if key not in ("description", "default")} for schema in schemas
+    ]
+    different = [schema for n, schema in enumerate(bare) if schema not in bare[:n]]
+    described = {key: value for key, value in schemas[0].items() if key == "description"}
     return {**described, **(different[0] if len(different) == 1 else {"anyOf": different})}
 
 

@@ -34,13 +34,13 @@ def own_classes(configs: Iterable[str | Path]) -> list[OwnClass]:
 
     Raises `ConfigurationError` if one cannot be read.
     """
-    found: dict[tuple[Kind, str], OwnClass] = {}
+    classes: dict[tuple[Kind, str], OwnClass] = {}
     for config in configs:
-        _add_classes(config, found)
-    return list(found.values())
+        _add_classes(config, classes)
+    return list(classes.values())
 
 
-def _add_classes(config: str | Path, found: dict[tuple[Kind, str], OwnClass]) -> None:
+def _add_classes(config: str | Path, classes: dict[tuple[Kind, str], OwnClass]) -> None:
     values, _ = as_written(config)
     folder = Path(str(values.get("import_from") or Path(config).resolve().parent))
     further = [key for key in components.names("columns") if components.named("columns", key).protocol]
@@ -48,15 +48,15 @@ def _add_classes(config: str | Path, found: dict[tuple[Kind, str], OwnClass]) ->
         section = values.get(key)
         sections = list(section.values()) if several and isinstance(section, dict) else [section]
         judges = [section.get("protocol") for section in sections if kind == "judge" and isinstance(section, dict)]
-        for one, of in [*((section, kind) for section in sections), *((judge, "protocol") for judge in judges)]:
-            path = one.get("class_path") if isinstance(one, dict) else None
-            if not isinstance(path, str) or (of, path) in found:
+        for written, of in [*((section, kind) for section in sections), *((judge, "protocol") for judge in judges)]:
+            path = written.get("class_path") if isinstance(written, dict) else None
+            if not isinstance(path, str) or (of, path) in classes:
                 continue
             try:
                 cls = components.import_class(of, components.normalise_class_path(path, folder), folder)
             except ConfigurationError:  # of an environment of its own: any parameters are accepted
                 continue
-            found[of, path] = OwnClass(of, path, cls)
+            classes[of, path] = OwnClass(of, path, cls)
 
 
 def write_schema(schema: Schema, file: Path, *, force: bool = False) -> None:
@@ -92,7 +92,9 @@ def write_beside(config: Path) -> Path:
     for other in sorted(config.parent.glob("*.y*ml")):
         if other != config and _names_it(other):
             with contextlib.suppress(ConfigurationError):  # it may be half written
-                own += [one for one in own_classes([other]) if one[:2] not in [each[:2] for each in own]]
+                own += [
+                    own_class for own_class in own_classes([other]) if own_class[:2] not in [each[:2] for each in own]
+                ]
     write_schema(configuration_schema(own), file)
     text = config.read_text(encoding="utf-8")
     if LINE not in text:
