@@ -30,9 +30,15 @@ def judge_anchors(configuration: Configuration, run: Run) -> list[Path]:
     as `evaluate`.
     """
     judges = {judge.name: judge for judge in asked_judges(configuration)}
-    examined = {name: one for name, one in run.examined.items() if isinstance(one, Examined) and name in judges}
-    found = {name: one.passport for name, one in examined.items() if one.passport is not None}
-    known = {name: passport for name, passport in found.items() if passport.subject.language == run.language}
+    examined = {
+        name: examination
+        for name, examination in run.examined.items()
+        if isinstance(examination, Examined) and name in judges
+    }
+    passports = {
+        name: examination.passport for name, examination in examined.items() if examination.passport is not None
+    }
+    known = {name: passport for name, passport in passports.items() if passport.subject.language == run.language}
     if not known:
         raise ConfigurationError(
             Text(

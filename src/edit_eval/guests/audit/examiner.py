@@ -111,14 +111,14 @@ class Examined(Examination):
     @property
     def document(self) -> ExaminedJudge:
         """Its line in English, how its audit ended, its noise, and the rest as `Details`."""
-        found, details = self.passport, self._details
-        if found is None:
+        passport, details = self.passport, self._details
+        if passport is None:
             return ExaminedJudge(line=said(passport_line(details), "en"), ended="not_audited", details=details)
-        other_language = found.language != self.language and found.verdict in ("passed", "limited")
+        other_language = passport.language != self.language and passport.verdict in ("passed", "limited")
         return ExaminedJudge(
             line=said(passport_line(details), "en"),
-            ended="other_language" if other_language else found.verdict,
-            retest_sd=found.retest_sd,
+            ended="other_language" if other_language else passport.verdict,
+            retest_sd=passport.retest_sd,
             details=details,
         )
 
@@ -126,27 +126,27 @@ class Examined(Examination):
     def _details(self) -> Details:
         if self.passport is None:
             return Details(language=self.language, passport=None, anchors=None)
-        found = self.passport
-        passport = PassportInBrief(
-            date=found.date,
-            verdict=found.verdict,
-            failed=found.failed,
-            basis=found.tries[-1] if found.tries else None,
-            earlier=[one.verdict for one in found.tries[:-1]],
-            language=found.language,
-            smallest_difference=found.smallest_difference,
+        passport = self.passport
+        brief = PassportInBrief(
+            date=passport.date,
+            verdict=passport.verdict,
+            failed=passport.failed,
+            basis=passport.tries[-1] if passport.tries else None,
+            earlier=[attempt.verdict for attempt in passport.tries[:-1]],
+            language=passport.language,
+            smallest_difference=passport.smallest_difference,
         )
         anchors = (
             None
             if self.judged is None
             else AnchorsInBrief(
                 date=self.judged.date,
-                total=len(found.anchors),
-                repeated=len(found.repeated),
+                total=len(passport.anchors),
+                repeated=len(passport.repeated),
                 drift=self.drift,
             )
         )
-        return Details(language=self.language, passport=passport, anchors=anchors)
+        return Details(language=self.language, passport=brief, anchors=anchors)
 
 
 class PassportExaminer(Examiner):
@@ -165,7 +165,7 @@ class PassportExaminer(Examiner):
 
     def known(self, experiment: Experiment, run: Path, folder: Path | None) -> dict[str, Examination]:
         """Returns what is known of each judge that an audit can examine."""
-        found: dict[str, Examination] = {}
+        examinations: dict[str, Examination] = {}
         says = what_servers_said(run)
         for judge in examinable(experiment):
             of = judge, experiment.language, says.get(judge.name, "")
@@ -173,8 +173,8 @@ class PassportExaminer(Examiner):
             if passport is None and folder is not None:
                 passport = passports.read(folder, *of)
             judged = None if passport is None else _read_judged(_anchors_file(run, passport))
-            found[judge.name] = Examined(passport=passport, language=experiment.language, judged=judged)
-        return found
+            examinations[judge.name] = Examined(passport=passport, language=experiment.language, judged=judged)
+        return examinations
 
     def read(self, kept: Mapping[str, Any]) -> Examined:
         """Reads a passport, and the anchors as judged again, of a pushed run."""
@@ -212,13 +212,13 @@ def examinable(experiment: Experiment) -> list[AskedJudge]:
 
 def what_servers_said(run: Path) -> dict[str, str]:
     """Returns what each judge's server last reported about its model, by the judge's name."""
-    found = {}
+    descriptions = {}
     for environment in RunDirectory(run).environments().values():
         for key, about in (environment.get("models") or {}).items():
             kind, _, name = key.partition(":")
             if kind == "judge":
-                found[name] = str(about.get("serves") or "")
-    return found
+                descriptions[name] = str(about.get("serves") or "")
+    return descriptions
 
 
 def keep_judged(run: Path, passport: Passport, judged: JudgedAnchors) -> Path:
@@ -245,18 +245,21 @@ def _judged_twice(passport: Passport, before: Mapping[str, float], now: Mapping[
     return [JudgedTwice(sample, rungs[sample], before[sample], now[sample]) for sample in both]
 
 
-def drift_between(one: Examined, other: Examined) -> Drift | Literal["untested"] | None:
+def drift_between(first: Examined, second: Examined) -> Drift | Literal["untested"] | None:
     """Returns how far a judge drifted from one run to another, by the anchors of each; None if nothing is known.
 
     The anchors are those judged for the run, else those of its passport. Passports of two audits can be compared if the
     audits drew the same scenes. `untested` if anchors were judged twice, and no passport has repeated answers.
     """
-    if one.passport is None or other.passport is None:
+    if first.passport is None or second.passport is None:
         return None
-    if one.passport.subject.key != other.passport.subject.key or one.passport.benchmark != other.passport.benchmark:
+    if (
+        first.passport.subject.key != second.passport.subject.key
+        or first.passport.benchmark != second.passport.benchmark
+    ):
         return None  # their anchors are other edits
-    anchors = _judged_twice(one.passport, one.anchors, other.anchors)
-    repeated = list(dict.fromkeys([*one.passport.repeated, *other.passport.repeated]))
-    if anchors and not repeated and one.anchors != other.anchors:
+    anchors = _judged_twice(first.passport, first.anchors, second.anchors)
+    repeated = list(dict.fromkeys([*first.passport.repeated, *second.passport.repeated]))
+    if anchors and not repeated and first.anchors != second.anchors:
         return "untested"
-    return drift(anchors, repeated, one.passport.scale.span)
+    return drift(anchors, repeated, first.passport.scale.span)

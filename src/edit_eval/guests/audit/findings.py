@@ -60,10 +60,10 @@ class Findings:
         """`failed` if a decisive measure is on the wrong side of its floor, or a worse edit is shown to be preferred;
         `limited` if anything else was not passed, even for too few scenes."""
         held = [self.measures, *self.categories.values()]
-        wrongly = any(one.reversed for name, one in self.measures.items() if "_over_" in name)
+        wrongly = any(measure.reversed for name, measure in self.measures.items() if "_over_" in name)
         if wrongly or any(self.measures[name].missed for name in DECISIVE):
             return "failed"
-        return "limited" if any(one.passed is False for some in held for one in some.values()) else "passed"
+        return "limited" if any(measure.passed is False for some in held for measure in some.values()) else "passed"
 
     @property
     def retest_sd(self) -> float | None:
@@ -81,19 +81,19 @@ class Findings:
         in which they were not (unless all were), so that anchors and `repeated` edits are drawn alike."""
         if isinstance(self.trial, PairTrial):
             return []
-        trial, found = self.trial, []
-        twice = {one.scene for one, _, _ in trial.in_view(AGAIN)}
+        trial, anchors = self.trial, []
+        twice = {edit.scene for edit, _, _ in trial.in_view(AGAIN)}
         whole = [scene for scene in trial.scenes() if trial.score(scene, "extra") is not None]  # no brief ones
         for category in trial.categories():
-            scenes = [one for one in whole if trial.by_scene[one][0].category == category]
+            scenes = [scene for scene in whole if trial.by_scene[scene][0].category == category]
             scenes = [scene for scene in scenes if scene not in twice] or scenes
             for place, rung in enumerate(("right", "middle", "copy", "middle", "right")[:each]):
                 scene = scenes[place * len(scenes) // each] if scenes else ""
                 half = "dose_50" if trial.score(scene, "dose_50") is not None else "extra"
-                one = trial.shown_as(scene, half if rung == "middle" else rung)
-                if one is not None and one.score is not None:
-                    found.append(Anchor(one.sample, one.scene, one.rung, category, "", trial.points(one.score)))
-        return list(dict.fromkeys(found))
+                edit = trial.shown_as(scene, half if rung == "middle" else rung)
+                if edit is not None and edit.score is not None:
+                    anchors.append(Anchor(edit.sample, edit.scene, edit.rung, category, "", trial.points(edit.score)))
+        return list(dict.fromkeys(anchors))
 
     def repeated(self) -> list[JudgedTwice]:
         """Returns the edits that were asked about twice, with both scores in points."""
@@ -101,9 +101,9 @@ class Findings:
             return []
         points = self.trial.points
         return [
-            JudgedTwice(first.sample, one.rung, points(plain), points(other))
-            for one, plain, other in self.trial.in_view(AGAIN)
-            if (first := self.trial.shown_as(one.scene, one.rung)) is not None
+            JudgedTwice(first.sample, edit.rung, points(plain), points(other))
+            for edit, plain, other in self.trial.in_view(AGAIN)
+            if (first := self.trial.shown_as(edit.scene, edit.rung)) is not None
         ]
 
 
@@ -113,10 +113,10 @@ def findings(
     """Computes all measures of one judge of an audit's run. `pictures`: how many it is shown at once. `people`: its
     measures of agreement with people, if any (`beside_people.py`), which count in the verdict like all others."""
     if judge in results.battle_judges:
-        found = findings_of_two(PairTrial.of(results, judge))
+        trial_findings = findings_of_two(PairTrial.of(results, judge))
     else:
-        found = findings_of(Trial.of(results, judge), pictures=pictures)
-    return replace(found, measures={**found.measures, **(people or {})})
+        trial_findings = findings_of(Trial.of(results, judge), pictures=pictures)
+    return replace(trial_findings, measures={**trial_findings.measures, **(people or {})})
 
 
 def findings_of(trial: Trial, *, pictures: int = 2, bounds: bool = True) -> Findings:
@@ -135,7 +135,7 @@ def findings_of(trial: Trial, *, pictures: int = 2, bounds: bool = True) -> Find
         "source": order.sees(trial, "source", noise, LOOKS),
         **{f"dose_{kind}": order.dose_response(trial, some, FOLLOWS_DOSES) for kind, some in kinds.items()},
         **{name: order.scatter(trial, view, STEADY) for name, view in VIEWS.items()},
-        **{f"words_{one}": order.raised(trial, f"words_{one}", GAIN) for one in LANGUAGES},
+        **{f"words_{language}": order.raised(trial, f"words_{language}", GAIN) for language in LANGUAGES},
         "modal_share": order.modal_share(trial, ONE_SCORE),
         "unscored": order.unscored(trial, UNSCORED),
         "unscored_gap": order.unscored_gap(trial, KINDS_ERROR_WITHIN, UNSCORED_GAP),
@@ -148,7 +148,7 @@ def findings_of(trial: Trial, *, pictures: int = 2, bounds: bool = True) -> Find
         },
         **{f"{better}_over_{worse}": order.order(trial, None, [(better, worse)]) for better, worse, _ in DISPUTED},
     }
-    if not any(one.view == "alone" for one in trial.shown):
+    if not any(edit.view == "alone" for edit in trial.shown):
         measures["batch"] = Measure(value=None, reason=Text("it is asked about one edit at a time"))
     if pictures < 2:
         measures["position"] = Measure(value=None, reason=Text("it is shown one picture only"))
@@ -177,6 +177,6 @@ def findings_of_two(trial: PairTrial) -> Findings:
     measures = measures_of(
         trial, order=ORDER, right_first=RIGHT_FIRST, looks=LOOKS, unscored=UNSCORED, error=KINDS_ERROR
     )
-    within = {category: [one for one in trial.plain if one.category == category] for category in trial.categories()}
+    within = {category: [pair for pair in trial.plain if pair.category == category] for category in trial.categories()}
     categories = {category: {"order": in_order(some, ORDER_IN_CATEGORY)} for category, some in within.items()}
     return Findings(trial, measures, categories)

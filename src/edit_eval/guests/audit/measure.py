@@ -119,11 +119,11 @@ def average(
     """
     if not values:
         return Measure(value=None, reason=Text("nothing was scored")).held_against(floor, bound)
-    found = _estimate(values, scenes)
-    interval = found.interval(lowest=lowest, highest=highest)
-    if found.doubt == "no_spread":
-        interval = [found.value, found.value]
-    return _made(found, interval, len(values)).held_against(floor, bound)
+    mean = _estimate(values, scenes)
+    interval = mean.interval(lowest=lowest, highest=highest)
+    if mean.doubt == "no_spread":
+        interval = [mean.value, mean.value]
+    return _made(mean, interval, len(values)).held_against(floor, bound)
 
 
 def share(values: Sequence[float], scenes: Sequence[str], *, floor: float | None, bound: Bound = "at_least") -> Measure:
@@ -136,48 +136,48 @@ def share(values: Sequence[float], scenes: Sequence[str], *, floor: float | None
     """
     if not values:
         return Measure(value=None, reason=Text("nothing was scored")).held_against(floor, bound)
-    found = _estimate(values, scenes)
-    rate = min(1.0, max(0.0, found.value))
-    trials = _trials(found, rate, len(values))
+    mean = _estimate(values, scenes)
+    rate = min(1.0, max(0.0, mean.value))
+    trials = _trials(mean, rate, len(values))
     interval = None if trials is None else wilson_interval(rate * trials, trials)
-    if found.doubt == "no_spread" and 0 < round(rate, 12) < 1:
+    if mean.doubt == "no_spread" and 0 < round(rate, 12) < 1:
         interval = [rate, rate]
-    return _made(found, interval, len(values)).held_against(floor, bound)
+    return _made(mean, interval, len(values)).held_against(floor, bound)
 
 
-def _trials(found: Estimate, rate: float, n: int) -> float | None:
+def _trials(mean: Estimate, rate: float, n: int) -> float | None:
     """Returns the number of independent trials that would give the same uncertainty; None if unknown."""
-    if found.doubt == "no_spread":
-        return float(found.clusters)
-    if found.doubt:
+    if mean.doubt == "no_spread":
+        return float(mean.clusters)
+    if mean.doubt:
         return None
-    reach = normal_quantile(0.975) / student_quantile(0.975, found.freedom)
-    return min(float(n), rate * (1 - rate) / found.standard_error**2 * reach**2)
+    reach = normal_quantile(0.975) / student_quantile(0.975, mean.freedom)
+    return min(float(n), rate * (1 - rate) / mean.standard_error**2 * reach**2)
 
 
 def above_chance(outcomes: Sequence[float], scenes: Sequence[str]) -> tuple[Measure, float]:
     """Computes the share of outcomes (1, 0.5, 0), and the one-sided p that it is more than one half: the score test
     that Wilson's interval inverts, with the effective number of trials. p is 1.0 if it cannot be computed."""
-    found = share(outcomes, scenes, floor=None)
-    if found.value is None:
-        return found, 1.0
-    estimated = _estimate(outcomes, scenes)
-    trials = _trials(estimated, found.value, len(outcomes))
+    measure = share(outcomes, scenes, floor=None)
+    if measure.value is None:
+        return measure, 1.0
+    mean = _estimate(outcomes, scenes)
+    trials = _trials(mean, measure.value, len(outcomes))
     if trials is None:
-        return found, 1.0
-    return found, 0.5 * math.erfc((found.value - CHANCE) / CHANCE * math.sqrt(trials / 2))
+        return measure, 1.0
+    return measure, 0.5 * math.erfc((measure.value - CHANCE) / CHANCE * math.sqrt(trials / 2))
 
 
 def _estimate(values: Sequence[float], scenes: Sequence[str]) -> Estimate:
     return estimate(np.array(values, dtype=np.float64), cluster_codes(list(scenes)))
 
 
-def _made(found: Estimate, interval: Sequence[float] | None, n: int) -> Measure:
+def _made(mean: Estimate, interval: Sequence[float] | None, n: int) -> Measure:
     return Measure(
-        value=found.value,
+        value=mean.value,
         ci95=None if interval is None else (interval[0], interval[1]),
         n=n,
-        scenes=found.clusters,
+        scenes=mean.clusters,
         reason="" if interval is not None else Text("of too few scenes for an interval"),
     )
 
@@ -251,24 +251,24 @@ class Trial:
 
     @cached_property
     def _places(self) -> dict[tuple[str, str, str], ShownEdit]:
-        return {(one.scene, one.rung, one.view): one for one in self.shown}
+        return {(edit.scene, edit.rung, edit.view): edit for edit in self.shown}
 
     @cached_property
     def disputed(self) -> frozenset[tuple[str, str]]:
         """Scene and rung of each edit that people could disagree about."""
-        return frozenset((one.scene, one.rung) for one in self.shown if one.disputed)
+        return frozenset((edit.scene, edit.rung) for edit in self.shown if edit.disputed)
 
     @cached_property
     def by_scene(self) -> dict[str, list[ShownEdit]]:
         """Edits of each scene, in their order."""
-        found: dict[str, list[ShownEdit]] = {}
-        for one in self.shown:
-            found.setdefault(one.scene, []).append(one)
-        return found
+        edits: dict[str, list[ShownEdit]] = {}
+        for edit in self.shown:
+            edits.setdefault(edit.scene, []).append(edit)
+        return edits
 
     @cached_property
     def _axes(self) -> dict[str, str]:
-        return {one.scene: one.axis for one in self.shown if one.axis}
+        return {edit.scene: edit.axis for edit in self.shown if edit.axis}
 
     @property
     def span(self) -> float:
@@ -277,8 +277,8 @@ class Trial:
 
     def score(self, scene: str, rung: str, view: str = "") -> float | None:
         """Returns the score from 0 to 1; None if the edit was not shown, or not scored."""
-        found = self.shown_as(scene, rung, view)
-        return None if found is None else found.score
+        edit = self.shown_as(scene, rung, view)
+        return None if edit is None else edit.score
 
     def shown_as(self, scene: str, rung: str, view: str = "") -> ShownEdit | None:
         """Returns the edit; None if it was not shown."""
@@ -294,15 +294,15 @@ class Trial:
 
     def categories(self) -> list[str]:
         """Returns the categories in their order."""
-        return list(dict.fromkeys(one.category for one in self.shown))
+        return list(dict.fromkeys(edit.category for edit in self.shown))
 
     def in_view(self, view: str) -> Iterator[tuple[ShownEdit, float, float]]:
         """Yields edits scored both in that view and as they are, with both scores, the plain one first."""
-        for one in self.shown:
-            if one.view == view and one.score is not None:
-                plain = self.score(one.scene, one.rung)
+        for edit in self.shown:
+            if edit.view == view and edit.score is not None:
+                plain = self.score(edit.scene, edit.rung)
                 if plain is not None:
-                    yield one, plain, one.score
+                    yield edit, plain, edit.score
 
     def axis(self, scene: str) -> str:
         """Returns what the doses of a scene change; empty if it has none."""

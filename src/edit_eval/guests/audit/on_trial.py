@@ -46,13 +46,13 @@ class OnTrial:
     @staticmethod
     def texts(parameters: Parameters) -> Texts:
         """Returns the examined protocol's wording in each of its languages."""
-        found: Texts = {}
+        texts: Texts = {}
         for language in LANGUAGES:
             section = _section(parameters, language)
             if section is not None:
                 with suppress(*(() if language == _language(parameters) else (ConfigurationError,))):
-                    found[language] = make_protocol(section, Path(parameters.folder))[1]
-        return found
+                    texts[language] = make_protocol(section, Path(parameters.folder))[1]
+        return texts
 
     def __init__(self, parameters: Parameters, texts: Mapping[str, Any]) -> None:
         self._parameters, self._texts = parameters, texts
@@ -60,12 +60,12 @@ class OnTrial:
     @cached_property
     def _inner(self) -> dict[str, Protocol]:
         """By language; a protocol without languages is the same in all."""
-        found = {}
+        protocols = {}
         for language in LANGUAGES:
             section = _section(self._parameters, language)
             if section is not None and language in self._texts:
-                found[language] = make_protocol(section, Path(self._parameters.folder), self._texts[language])[0]
-        return found
+                protocols[language] = make_protocol(section, Path(self._parameters.folder), self._texts[language])[0]
+        return protocols
 
     @property
     def _own(self) -> Protocol:
@@ -88,7 +88,7 @@ class OnTrial:
         """Returns the examined protocol's questions, shown as the sample says. Raises `LookupError` as that does."""
         view = sample.facts.get(AUDIT, {}).get("view", "")
         facts = {name: fact for name, fact in sample.facts.items() if name != AUDIT}
-        pictures = {name: one for name, one in sample.pictures.items() if name not in RECIPES}
+        pictures = {name: picture for name, picture in sample.pictures.items() if name not in RECIPES}
         plain = replace(sample, facts=facts, pictures=pictures)
         protocol = self._inner.get(sample.language, self._own) if view == "language" else self._own
         questions = protocol.questions(plain)

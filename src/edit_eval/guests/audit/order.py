@@ -68,14 +68,14 @@ def comparisons(
 ) -> list[OrderedPair]:
     """Compares every pair that has both scores in these scenes (None: in any); edits disputed in a scene are left
     out."""
-    found = []
+    rows = []
     for scene in trial.scenes() if scenes is None else scenes:
         for better, worse in pairs:
             high, low = trial.score(scene, better), trial.score(scene, worse)
             if high is None or low is None or {(scene, better), (scene, worse)} & trial.disputed:
                 continue
-            found.append(OrderedPair(scene, ahead(high, low)))
-    return found
+            rows.append(OrderedPair(scene, ahead(high, low)))
+    return rows
 
 
 def order(
@@ -93,39 +93,41 @@ def kinds(trial: Trial, error: float, leave_out: Container[str] = ()) -> dict[st
     """Tests every kind of pair over all categories: whether the better edit is shown to score higher more often than
     by chance. Holm's correction (Scandinavian Journal of Statistics 6, 1979) over the kinds, `error` in all and
     one-sided, so that none hides among the others. Nothing is required of a kind that no scene has."""
-    found: dict[str, Measure] = {}
+    measures: dict[str, Measure] = {}
     chances: dict[str, float] = {}
     for name, pair in KINDS_OF_PAIRS.items():
         if name in leave_out:
             continue
         if not _has(trial, pair):
-            found[name] = Measure(value=None, reason=Text("no scene has both"))
+            measures[name] = Measure(value=None, reason=Text("no scene has both"))
             continue
         rows = comparisons(trial, [pair])
-        found[name], chances[name] = above_chance([row.outcome for row in rows], [row.scene for row in rows])
+        measures[name], chances[name] = above_chance([row.outcome for row in rows], [row.scene for row in rows])
     holds = True
     for place, name in enumerate(sorted(chances, key=chances.__getitem__)):
         holds = holds and chances[name] <= error / (len(chances) - place)
-        found[name] = structs.replace(found[name], floor=CHANCE, passed=holds)
-    return found
+        measures[name] = structs.replace(measures[name], floor=CHANCE, passed=holds)
+    return measures
 
 
 def subtle(trial: Trial, floor: float) -> dict[str, Measure]:
     """Tests the pairs that are hard to tell, over all categories: the value has to reach the floor. A hundred scenes
     or so are too few to show that a judge is above chance if it puts the better one first in six of ten."""
-    found = {}
+    measures = {}
     for pair in SUBTLE:
-        name, one = "_over_".join(pair), order(trial, None, [pair])
+        name, measure = "_over_".join(pair), order(trial, None, [pair])
         if not _has(trial, pair):
-            found[name] = structs.replace(one, reason="no scene has both")
+            measures[name] = structs.replace(measure, reason="no scene has both")
         else:
-            found[name] = structs.replace(one, floor=floor, passed=one.value is not None and one.value >= floor)
-    return found
+            measures[name] = structs.replace(
+                measure, floor=floor, passed=measure.value is not None and measure.value >= floor
+            )
+    return measures
 
 
 def _has(trial: Trial, pair: tuple[str, str]) -> bool:
     """True if any scene has both edits, as they are and beyond dispute."""
-    there = {(one.scene, one.rung) for one in trial.shown if not one.view and not one.disputed}
+    there = {(edit.scene, edit.rung) for edit in trial.shown if not edit.view and not edit.disputed}
     return any({(scene, rung) for rung in pair} <= there for scene in trial.scenes())
 
 
@@ -134,45 +136,53 @@ def preferred_wrongly(
 ) -> dict[str, Measure]:
     """Returns the pairs whose worse edit is shown to be preferred in these scenes, each at the one-sided `error`. An
     honest judge has none, so no correction is needed."""
-    found = {}
+    measures = {}
     for pair in pairs:
         rows = comparisons(trial, [pair], scenes)
-        one, chance = above_chance([1 - row.outcome for row in rows], [row.scene for row in rows])
-        if chance <= error and one.value is not None and one.ci95 is not None:
-            found["_over_".join(pair)] = structs.replace(
-                one, value=1 - one.value, ci95=(1 - one.ci95[1], 1 - one.ci95[0]), floor=CHANCE, passed=False
+        measure, chance = above_chance([1 - row.outcome for row in rows], [row.scene for row in rows])
+        if chance <= error and measure.value is not None and measure.ci95 is not None:
+            measures["_over_".join(pair)] = structs.replace(
+                measure,
+                value=1 - measure.value,
+                ci95=(1 - measure.ci95[1], 1 - measure.ci95[0]),
+                floor=CHANCE,
+                passed=False,
             )
-    return found
+    return measures
 
 
 def tied(trial: Trial, error: float, scenes: Sequence[str]) -> dict[str, Measure]:
     """Returns the flaws (not subtle ones) that cost nothing in most of these scenes: the right edit and the flawed one
     are shown, at the one-sided `error`, to have the same score in more than half. In the order of all pairs they hide,
     as a tie counts half."""
-    found = {}
+    measures = {}
     for worse in (worse for worse in FLAWED if ("right", worse) not in SUBTLE):
         rows = comparisons(trial, [("right", worse)], scenes)
         _, chance = above_chance([float(row.outcome == CHANCE) for row in rows], [row.scene for row in rows])
         if chance <= error:
-            one = order(trial, None, [("right", worse)], scenes)
-            found[f"right_over_{worse}"] = structs.replace(one, floor=NOTICED, passed=False)
-    return found
+            measure = order(trial, None, [("right", worse)], scenes)
+            measures[f"right_over_{worse}"] = structs.replace(measure, floor=NOTICED, passed=False)
+    return measures
 
 
 def less_over_more(trial: Trial, scenes: Sequence[str]) -> dict[str, Measure]:
     """Returns the pairs (not subtle ones) whose lesser part wins in more of these scenes than not, or that are never
     told apart in them; none with fewer scenes than `ENOUGH`."""
-    found = {}
+    measures = {}
     for pair in (pair for pair in IN_PART if pair not in SUBTLE):
-        one = order(trial, None, [pair], scenes)
-        if one.value is not None and one.scenes >= ENOUGH and (one.value < CHANCE or one.ci95 == (CHANCE, CHANCE)):
-            found["_over_".join(pair)] = structs.replace(one, floor=CHANCE, passed=False)
-    return found
+        measure = order(trial, None, [pair], scenes)
+        if (
+            measure.value is not None
+            and measure.scenes >= ENOUGH
+            and (measure.value < CHANCE or measure.ci95 == (CHANCE, CHANCE))
+        ):
+            measures["_over_".join(pair)] = structs.replace(measure, floor=CHANCE, passed=False)
+    return measures
 
 
 def level(trial: Trial, control: str, ceiling: float | None) -> Measure:
     """Computes the mean score of a control, from 0 to 1; on an open scale nothing is required of it."""
-    rows = [one for one in trial.shown if one.rung == control and not one.view and one.score is not None]
+    rows = [edit for edit in trial.shown if edit.rung == control and not edit.view and edit.score is not None]
     scores = [row.score for row in rows if row.score is not None]
     ceiling = ceiling if trial.closed else None
     return average(scores, [row.scene for row in rows], floor=ceiling, bound="at_most")
@@ -183,8 +193,8 @@ def level(trial: Trial, control: str, ceiling: float | None) -> Measure:
 
 def ladder_of(trial: Trial, scene: str) -> list[tuple[float, float]]:
     """Returns dose and score of each scored dose of a scene, including the source (0) and the right edit (1)."""
-    found = ((dose, trial.score(scene, rung)) for rung, dose in DOSE.items())
-    return [(dose, score) for dose, score in found if score is not None]
+    ladder = ((dose, trial.score(scene, rung)) for rung, dose in DOSE.items())
+    return [(dose, score) for dose, score in ladder if score is not None]
 
 
 def parts_of(trial: Trial, scene: str) -> list[tuple[float, float]]:
@@ -194,11 +204,11 @@ def parts_of(trial: Trial, scene: str) -> list[tuple[float, float]]:
 
 def axes(trial: Trial) -> dict[str, list[str]]:
     """Returns the scenes of each kind of dose."""
-    found: dict[str, list[str]] = {}
+    scenes_by_axis: dict[str, list[str]] = {}
     for scene in trial.scenes():
         if (axis := trial.axis(scene)) and len(parts_of(trial, scene)) >= 3:
-            found.setdefault(axis, []).append(scene)
-    return dict(sorted(found.items()))
+            scenes_by_axis.setdefault(axis, []).append(scene)
+    return dict(sorted(scenes_by_axis.items()))
 
 
 FEWEST_SCENES = 8
@@ -209,9 +219,9 @@ def dose_response(trial: Trial, scenes: Sequence[str], floor: float) -> Measure:
     """Computes Spearman's rank correlation of dose and score within a scene, from the smallest dose to the right edit,
     on average; 0 if all scores are equal. Its value is held against the floor: with some twenty scenes of a kind of
     dose, one honest judge in three would not reach it with the bound of an interval."""
-    found = average([spearman(parts_of(trial, scene)) for scene in scenes], list(scenes), floor=None, lowest=-1.0)
-    passed = len(scenes) >= FEWEST_SCENES and found.value is not None and found.value >= floor
-    return structs.replace(found, floor=floor, passed=passed)
+    measure = average([spearman(parts_of(trial, scene)) for scene in scenes], list(scenes), floor=None, lowest=-1.0)
+    passed = len(scenes) >= FEWEST_SCENES and measure.value is not None and measure.value >= floor
+    return structs.replace(measure, floor=floor, passed=passed)
 
 
 def spearman(pairs: Sequence[tuple[float, float]]) -> float:
@@ -280,11 +290,11 @@ def scatter(trial: Trial, view: str, ceiling: float | None) -> Measure:
     rows = list(trial.in_view(view))
     ceiling = ceiling if trial.closed else None
     halves = [(other - plain) ** 2 / 2 for _, plain, other in rows]
-    found = average(halves, [one.scene for one, _, _ in rows], floor=None, lowest=0.0)
-    if found.value is None:
-        return found.held_against(ceiling, "at_most")
-    interval = found.ci95 and (math.sqrt(max(0.0, found.ci95[0])), math.sqrt(max(0.0, found.ci95[1])))
-    return structs.replace(found, value=math.sqrt(found.value), ci95=interval).held_against(ceiling, "at_most")
+    variance = average(halves, [edit.scene for edit, _, _ in rows], floor=None, lowest=0.0)
+    if variance.value is None:
+        return variance.held_against(ceiling, "at_most")
+    interval = variance.ci95 and (math.sqrt(max(0.0, variance.ci95[0])), math.sqrt(max(0.0, variance.ci95[1])))
+    return structs.replace(variance, value=math.sqrt(variance.value), ci95=interval).held_against(ceiling, "at_most")
 
 
 def smallest_difference(retest: float) -> float:
@@ -298,7 +308,7 @@ def sees(trial: Trial, view: str, noise: float, floor: float | None) -> Measure:
     more than the noise (smaller differences count half, so a judge that does not look comes to one half)."""
     rows = list(trial.in_view(view))
     won = [ahead(plain, other, max(SAME, noise)) for _, plain, other in rows]
-    return share(won, [one.scene for one, _, _ in rows], floor=floor)
+    return share(won, [edit.scene for edit, _, _ in rows], floor=floor)
 
 
 def raised(trial: Trial, view: str, ceiling: float | None) -> Measure:
@@ -306,7 +316,7 @@ def raised(trial: Trial, view: str, ceiling: float | None) -> Measure:
     rows = list(trial.in_view(view))
     gains = [other - plain for _, plain, other in rows]
     ceiling = ceiling if trial.closed else None
-    return average(gains, [one.scene for one, _, _ in rows], floor=ceiling, bound="at_most", lowest=-1.0)
+    return average(gains, [edit.scene for edit, _, _ in rows], floor=ceiling, bound="at_most", lowest=-1.0)
 
 
 # -- resolution --
@@ -314,7 +324,7 @@ def raised(trial: Trial, view: str, ceiling: float | None) -> Measure:
 
 def modal_share(trial: Trial, ceiling: float | None) -> Measure:
     """Computes the share of edits, right and wrong, that got the most frequent score."""
-    rows = [(one.scene, round(one.score, 9)) for one in trial.shown if one.score is not None and not one.view]
+    rows = [(edit.scene, round(edit.score, 9)) for edit in trial.shown if edit.score is not None and not edit.view]
     if not rows:
         return Measure(value=None, reason=Text("nothing was scored")).held_against(ceiling, "at_most")
     mode = Counter(score for _, score in rows).most_common(1)[0][0]
@@ -324,15 +334,15 @@ def modal_share(trial: Trial, ceiling: float | None) -> Measure:
 
 def full_marks(trial: Trial, rungs: Sequence[str]) -> Measure:
     """Computes the share of these edits that got the best possible score."""
-    rows = [one for one in trial.shown if one.rung in rungs and not one.view and one.score is not None]
+    rows = [edit for edit in trial.shown if edit.rung in rungs and not edit.view and edit.score is not None]
     best = [float((row.score or 0.0) >= 1.0 - SAME) for row in rows]
     return share(best, [row.scene for row in rows], floor=None)
 
 
 def unscored(trial: Trial, ceiling: float | None) -> Measure:
     """Computes the share of shown edits that have no score."""
-    lost = [float(one.status is not Status.OK) for one in trial.shown]
-    return share(lost, [one.scene for one in trial.shown], floor=ceiling, bound="at_most")
+    lost = [float(edit.status is not Status.OK) for edit in trial.shown]
+    return share(lost, [edit.scene for edit in trial.shown], floor=ceiling, bound="at_most")
 
 
 def unscored_gap(trial: Trial, error: float, ceiling: float) -> Measure:
@@ -341,18 +351,18 @@ def unscored_gap(trial: Trial, error: float, ceiling: float) -> Measure:
     chance."""
     gaps, scenes = [], []
     for scene, some in trial.by_scene.items():
-        rows = [one for one in some if not one.view]
+        rows = [edit for edit in some if not edit.view]
         right = [row for row in rows if row.rung == "right"]
         wrong = [row for row in rows if row.rung != "right"]
         if right and wrong:
-            lost = [sum(one.score is None for one in some) / len(some) for some in (wrong, right)]
+            lost = [sum(row.score is None for row in some) / len(some) for some in (wrong, right)]
             gaps.append(lost[0] - lost[1])
             scenes.append(scene)
-    found = average(gaps, scenes, floor=None, lowest=-1.0)
-    if found.value is None:
-        return found
-    one = estimate(np.array(gaps, dtype=np.float64), cluster_codes(scenes))
-    p = one.p_value()
-    shown = one.doubt == "no_spread" or (p is not None and p <= 2 * error)
-    passed = not (found.value > ceiling and shown)
-    return structs.replace(found, floor=ceiling, bound="at_most", passed=passed)
+    gap = average(gaps, scenes, floor=None, lowest=-1.0)
+    if gap.value is None:
+        return gap
+    mean = estimate(np.array(gaps, dtype=np.float64), cluster_codes(scenes))
+    p = mean.p_value()
+    shown = mean.doubt == "no_spread" or (p is not None and p <= 2 * error)
+    passed = not (gap.value > ceiling and shown)
+    return structs.replace(gap, floor=ceiling, bound="at_most", passed=passed)

@@ -95,7 +95,7 @@ class SceneSteps(NamedTuple):
 
 def write_audit_page(
     results: Results,
-    found: Findings,
+    findings: Findings,
     passport: Passport,
     path: Path,
     *,
@@ -119,12 +119,12 @@ def write_audit_page(
         weaknesses=weaknesses(passport),
         measures=page_table(measures_table(passport), language),
         ways=page_sheet(ways_sheet(ways), language),
-        facts=_facts(passport, found, language),
-        of_two=isinstance(found.trial, PairTrial),
-        curves=[] if isinstance(found.trial, PairTrial) else list(curves(found.trial, language)),
-        ladders=fought_out(results, found.trial, language)
-        if isinstance(found.trial, PairTrial)
-        else ladders(results, found.trial, language),
+        facts=_facts(passport, findings, language),
+        of_two=isinstance(findings.trial, PairTrial),
+        curves=[] if isinstance(findings.trial, PairTrial) else list(curves(findings.trial, language)),
+        ladders=fought_out(results, findings.trial, language)
+        if isinstance(findings.trial, PairTrial)
+        else ladders(results, findings.trial, language),
         box=f"0 0 {WIDE:g} {HIGH:g}",
         frame=(LEFT, WIDE, HIGH - BELOW),
     )
@@ -132,12 +132,12 @@ def write_audit_page(
         file.write(page)
 
 
-def _facts(passport: Passport, found: Findings, language: str) -> list[tuple[str, str]]:
+def _facts(passport: Passport, findings: Findings, language: str) -> list[tuple[str, str]]:
     judge, benchmark = passport.subject.judge, passport.benchmark
     model = judge["parameters"].get("model_name") or judge["parameters"].get("model")
     seed, size = (benchmark.get(key, "") for key in ("seed", "size"))
-    about = len(found.trial.scenes()), len(found.trial.shown), seed, size
-    of_two = isinstance(found.trial, PairTrial)
+    about = len(findings.trial.scenes()), len(findings.trial.shown), seed, size
+    of_two = isinstance(findings.trial, PairTrial)
     scenes = (
         Text("{}, {} pairs of edits, seed {}, {} pixels wide", *about)
         if of_two
@@ -177,11 +177,11 @@ def curves(trial: Trial, language: str) -> Iterator[Curve]:
             scored = [(score, scene) for scene in scenes if (score := trial.score(scene, rung)) is not None]
             if not scored:
                 continue
-            one = average([score for score, _ in scored], [scene for _, scene in scored], floor=None)
-            low, high = one.ci95 or (None, None)
+            mean = average([score for score, _ in scored], [scene for _, scene in scored], floor=None)
+            low, high = mean.ci95 or (None, None)
             x = LEFT + dose * (WIDE - LEFT - 10)
             points.append(
-                Point(round(x, 1), _y(one.value or 0.0), *(None if b is None else _y(b) for b in (low, high)))
+                Point(round(x, 1), _y(mean.value or 0.0), *(None if b is None else _y(b) for b in (low, high)))
             )
         line = " ".join(f"{point.x},{point.y}" for point in points)
         ends = (0.0, 0.5, 1.0)
@@ -235,30 +235,32 @@ def fought_out(results: Results, trial: PairTrial, language: str) -> list[SceneS
     """Returns some battles of each category, wrong outcomes first, with the pictures that the judge saw."""
     wrong = {Fought.SECOND: 0, Fought.CONTRADICTION: 1, Fought.TIE: 2}
     chosen = [
-        one
+        pair
         for category in trial.categories()
-        for one in sorted(
-            (one for one in trial.plain if one.category == category), key=lambda one: wrong.get(one.came, 3)
+        for pair in sorted(
+            (pair for pair in trial.plain if pair.category == category), key=lambda pair: wrong.get(pair.came, 3)
         )[:SHOWN]
     ]
     samples = {sample.id: sample for sample in results.samples}
     edits = {(edit.sample_id, edit.edit_model): edit for edit in results.edits if edit.image}
     paths = [
         path
-        for one in chosen
+        for pair in chosen
         for path in (
-            Path(samples[one.sample].source),
-            *(Path(results.directory) / edits[one.sample, model].image for model in results.edit_models),
+            Path(samples[pair.sample].source),
+            *(Path(results.directory) / edits[pair.sample, model].image for model in results.edit_models),
         )
     ]
     made = iter(list(thumbnails(paths, size_for(max(1, len(paths)), BUDGET))))
-    found = []
-    for one in chosen:
+    battles = []
+    for pair in chosen:
         steps = [Step(said(RUNG_WORDS["source"], language), "", None, next(made))]
-        for rung, got in ((one.better, one.share or 0.0), (one.worse, 1 - (one.share or 0.0))):
+        for rung, got in ((pair.better, pair.share or 0.0), (pair.worse, 1 - (pair.share or 0.0))):
             steps.append(Step(said(RUNG_WORDS[rung], language), formats.share(got, 1), 100 * got, next(made)))
-        found.append(SceneSteps(said(short_category(one.category), language), samples[one.sample].instruction, steps))
-    return found
+        battles.append(
+            SceneSteps(said(short_category(pair.category), language), samples[pair.sample].instruction, steps)
+        )
+    return battles
 
 
 def _longest(trial: Trial, category: str) -> Sequence[str]:

@@ -58,7 +58,7 @@ class Examinee(msgspec.Struct, frozen=True, kw_only=True):
         """Returns a run's judge as it is asked about instructions in that language. `says`: its server's description
         of the model that answered (`endpoints.client.described_model`)."""
         model = asked.model
-        server = {key: one for key, one in (("serves", model.serves), (SAYS, says)) if one}
+        server = {key: value for key, value in (("serves", model.serves), (SAYS, says)) if value}
         return cls(
             judge={"type": model.type, "revision": model.revision, "parameters": dict(model.parameters), **server},
             protocol=asked.protocol_name,
@@ -74,12 +74,12 @@ class Examinee(msgspec.Struct, frozen=True, kw_only=True):
 
     def is_but_for_its_server_s_model(self, other: Examinee) -> bool:
         """True if it is the same judge as far as is known before its server is asked."""
-        mine, theirs = (structs.replace(one, judge={**one.judge, SAYS: ""}) for one in (self, other))
+        mine, theirs = (structs.replace(examinee, judge={**examinee.judge, SAYS: ""}) for examinee in (self, other))
         return mine == theirs
 
     def is_but_for_language(self, other: Examinee) -> bool:
         """True if it is the same judge asked the same way in another language; wordings cannot be compared."""
-        mine, theirs = (digest([one.judge, one.protocol, one.parameters]) for one in (self, other))
+        mine, theirs = (digest([examinee.judge, examinee.protocol, examinee.parameters]) for examinee in (self, other))
         return mine == theirs and self.language != other.language
 
 
@@ -182,11 +182,14 @@ class Passport(msgspec.Struct, frozen=True, kw_only=True):
     def failed(self) -> tuple[str, ...]:
         """Names of the measures not passed: `words_en`, or `order (causal)` for a measure of a category; reversed
         preferences come first."""
-        found = [(name, one) for name, one in self.measures.items()]
+        named_measures = [(name, measure) for name, measure in self.measures.items()]
         for category, measures in self.categories.items():
-            found += [(Text("{} ({})", name, category), one) for name, one in measures.items()]
+            named_measures += [(Text("{} ({})", name, category), measure) for name, measure in measures.items()]
         return tuple(
-            name for name, _ in sorted((it for it in found if it[1].passed is False), key=lambda it: not it[1].reversed)
+            name
+            for name, _ in sorted(
+                (it for it in named_measures if it[1].passed is False), key=lambda it: not it[1].reversed
+            )
         )
 
     @property
@@ -223,22 +226,22 @@ def next_seed(subject: Examinee, tries: Sequence[Try]) -> int:
 
 def tries_at_its_server(folder: Path, subject: Examinee) -> list[Try]:
     """Returns the tries of all models that its server has had at that address; for any other judge, its own."""
-    alike = (one for one in _all(folder) if one.subject.is_but_for_its_server_s_model(subject))
-    return [one for passport in alike for one in passport.tries]
+    alike = (passport for passport in _all(folder) if passport.subject.is_but_for_its_server_s_model(subject))
+    return [attempt for passport in alike for attempt in passport.tries]
 
 
 def known_tries(folder: Path, subject: Examinee) -> tuple[Try, ...]:
     """Returns the finished audits of the same judge, as listed by its passport in that folder."""
-    found = read_file(folder / f"{subject.key}.json")
-    return found.tries if found is not None and found.subject.key == subject.key else ()
+    passport = read_file(folder / f"{subject.key}.json")
+    return passport.tries if passport is not None and passport.subject.key == subject.key else ()
 
 
 def ways_of_asking(folder: Path, passport: Passport) -> list[Passport]:
     """Returns the passports of the same judge in that folder, one for each way of asking, this one first."""
     mine = passport.subject
-    others = (one for one in _all(folder) if one.subject.key != mine.key and one.verdict != EDITED)
+    others = (other for other in _all(folder) if other.subject.key != mine.key and other.verdict != EDITED)
     alike = [other for other in others if other.subject.judge == mine.judge and other.subject.language == mine.language]
-    return [one for one in (passport, *alike) if "right_first" in one.measures]
+    return [way for way in (passport, *alike) if "right_first" in way.measures]
 
 
 def write(passport: Passport, folder: Path) -> Path:
@@ -279,15 +282,15 @@ def read(folder: Path, asked: AskedJudge, language: str, says: str = "") -> Pass
     Returns None if it was never examined.
     """
     subject = Examinee.of(asked, language, says)
-    found = read_file(folder / f"{subject.key}.json")
-    if found is not None and found.subject.key == subject.key:  # a file may have been renamed
-        return found
-    alike = [one for one in _all(folder) if one.subject.is_but_for_language(subject)]
-    return max(alike, key=lambda one: one.date, default=None)
+    passport = read_file(folder / f"{subject.key}.json")
+    if passport is not None and passport.subject.key == subject.key:  # a file may have been renamed
+        return passport
+    alike = [other for other in _all(folder) if other.subject.is_but_for_language(subject)]
+    return max(alike, key=lambda other: other.date, default=None)
 
 
 def _all(folder: Path) -> Iterator[Passport]:
     for path in sorted(folder.glob("*.json")):
-        found = read_file(path)
-        if found is not None:
-            yield found
+        passport = read_file(path)
+        if passport is not None:
+            yield passport

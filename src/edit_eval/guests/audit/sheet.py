@@ -199,84 +199,90 @@ class MeasureRow(NamedTuple):
 
 def rows(passport: Passport, *, held: bool) -> list[MeasureRow]:
     """Returns the measures with a requirement, categories last; or, not `held`, those without one."""
-    found = [(measure_words(name), name, one) for name, one in passport.measures.items()]
+    labelled_measures = [(measure_words(name), name, measure) for name, measure in passport.measures.items()]
     for category, measures in passport.categories.items():
-        for name, one in measures.items():
+        for name, measure in measures.items():
             label = Text("{}, {}", measure_words(name), _group(category), context="category")
-            found.append((label, name, one))
-    return [_row(label, name, one) for label, name, one in found if (one.floor is not None) == held]
+            labelled_measures.append((label, name, measure))
+    return [
+        _row(label, name, measure)
+        for label, name, measure in labelled_measures
+        if (measure.floor is not None) == held
+    ]
 
 
-def _row(label: str, name: str, one: Measure) -> MeasureRow:
-    sign = "≥" if one.bound == "at_least" else "≤"
+def _row(label: str, name: str, measure: Measure) -> MeasureRow:
+    sign = "≥" if measure.bound == "at_least" else "≤"
     return MeasureRow(
         label,
-        one,
-        formats.score(one.value, 3),
-        formats.bracketed(one.ci95, 3),
-        "" if one.floor is None else f"{sign} {one.floor:g}",
-        _of(name, one),
-        result_of(one),
+        measure,
+        formats.score(measure.value, 3),
+        formats.bracketed(measure.ci95, 3),
+        "" if measure.floor is None else f"{sign} {measure.floor:g}",
+        _of(name, measure),
+        result_of(measure),
     )
 
 
-def _of(name: str, one: Measure) -> Text:
+def _of(name: str, measure: Measure) -> Text:
     """Says how much data a measure rests on."""
     if name == "as_one_person":
-        return Text("{} edits of {} source images", one.n, one.scenes)
+        return Text("{} edits of {} source images", measure.n, measure.scenes)
     if name == "pairs_ordered":
-        return Text("{} pairs of edit models, {} source images", one.n, one.scenes)
-    return Text("{} in {} scenes", one.n, one.scenes)
+        return Text("{} pairs of edit models, {} source images", measure.n, measure.scenes)
+    return Text("{} in {} scenes", measure.n, measure.scenes)
 
 
-def result_of(one: Measure) -> str:
+def result_of(measure: Measure) -> str:
     """Returns `passed`, `not_passed`, `not_shown` (value good enough, interval too wide) or nothing."""
-    if one.passed is None:
+    if measure.passed is None:
         return ""
-    return "passed" if one.passed else "not_passed" if one.missed else "not_shown"
+    return "passed" if measure.passed else "not_passed" if measure.missed else "not_shown"
 
 
 def weaknesses(passport: Passport) -> list[str]:
     """Returns a sentence for each measure not passed, naming its category if it has one: wrong preferences first, what
     could not be shown last."""
     wrong: list[str] = []
-    found: list[str] = []
+    faults: list[str] = []
     unshown: list[Text | str] = []
     for category, measures in (("", passport.measures), *passport.categories.items()):
         title = _group(category)
-        for name, one in measures.items():
-            if one.passed is not False:
+        for name, measure in measures.items():
+            if measure.passed is not False:
                 continue
-            if fault := _fault(name, one):
+            if fault := _fault(name, measure):
                 line = Text("{}: {}", title, fault) if category else fault
-                (wrong if one.reversed else found).append(line)
+                (wrong if measure.reversed else faults).append(line)
             else:
                 label = measure_words(name)
                 unshown.append(Text("{}, {}", label, title, context="category") if category else label)
     lines = [Text("Too little was seen to show: {:; }.", unshown)] if unshown else []
-    return [*wrong, *found, *lines]
+    return [*wrong, *faults, *lines]
 
 
-def _fault(name: str, one: Measure) -> Text | None:
+def _fault(name: str, measure: Measure) -> Text | None:
     """Returns the sentence about a measure that was not passed; None if there is too little data to say so."""
     if name in _FAULTS:
-        if not one.missed:
+        if not measure.missed:
             return None
         chance = 0.0 if name.startswith("dose_") else CHANCE
-        return _WEAK[name] if name in _WEAK and one.above(chance) else _FAULTS[name]
+        return _WEAK[name] if name in _WEAK and measure.above(chance) else _FAULTS[name]
     better, worse = _pair(name)
-    if one.reversed:
+    if measure.reversed:
         return Text("It puts “{}” above “{}”.", worse, better)
-    blind = one.floor == NOTICED or one.below(NOTICED)  # tied, or too often wrong
+    blind = measure.floor == NOTICED or measure.below(NOTICED)  # tied, or too often wrong
     return Text("It does not tell “{}” from “{}”.", better, worse) if blind else None
 
 
 def _strip(row: MeasureRow) -> Strip | None:
     """Returns the interval, the value and what is required, as a drawing."""
-    one = row.measure
-    if one.value is None or one.ci95 is None or one.floor is None:
+    measure = row.measure
+    if measure.value is None or measure.ci95 is None or measure.floor is None:
         return None
-    low, value, high, asked = (max(0.0, min(1.0, end)) for end in (one.ci95[0], one.value, one.ci95[1], one.floor))
+    low, value, high, asked = (
+        max(0.0, min(1.0, end)) for end in (measure.ci95[0], measure.value, measure.ci95[1], measure.floor)
+    )
     return Strip(low, value, high, asked=asked)
 
 
@@ -318,12 +324,12 @@ def measures_table(passport: Passport) -> Table[MeasureRow]:
 def ways_table(ways: Sequence[Passport]) -> Table[Passport]:
     """Returns a row for each way the judge was asked, the one that finds right edits most often first."""
     columns: tuple[Column[Passport], ...] = (
-        Column(Text("Asked by"), lambda one: one.subject.protocol, "name"),
-        Column(Text("Shown"), lambda one: Text("two edits") if one.compares else Text("one edit"), "word"),
-        Column(Text("Form"), lambda one: ", ".join(one.form), "word"),
-        Column(Text("Right edit first"), lambda one: formats.score(one.measures[RIGHT_FIRST].value, 3), look="strong"),
-        Column(Text("95% interval"), lambda one: formats.bracketed(one.measures[RIGHT_FIRST].ci95, 3)),
-        Column(Text("Verdict"), lambda one: name_of("verdict", one.verdict), "word"),
+        Column(Text("Asked by"), lambda way: way.subject.protocol, "name"),
+        Column(Text("Shown"), lambda way: Text("two edits") if way.compares else Text("one edit"), "word"),
+        Column(Text("Form"), lambda way: ", ".join(way.form), "word"),
+        Column(Text("Right edit first"), lambda way: formats.score(way.measures[RIGHT_FIRST].value, 3), look="strong"),
+        Column(Text("95% interval"), lambda way: formats.bracketed(way.measures[RIGHT_FIRST].ci95, 3)),
+        Column(Text("Verdict"), lambda way: name_of("verdict", way.verdict), "word"),
     )
     return Table(columns, sorted(ways, key=lambda way: -(way.measures[RIGHT_FIRST].value or 0.0)), gap=2)
 
@@ -332,8 +338,8 @@ def better_way(ways: Sequence[Passport]) -> Text | None:
     """Says whether the judge finds right edits more often when asked about one edit at a time or two; None if it was
     asked in one way only."""
     two, single = ([way.measures[RIGHT_FIRST] for way in ways if way.compares is two] for two in (True, False))
-    found = better_of(two, single)
-    return None if found is None else _BETTER_WAY[found]
+    better = better_of(two, single)
+    return None if better is None else _BETTER_WAY[better]
 
 
 def ways_sheet(ways: Sequence[Passport]) -> Sheet:

@@ -111,9 +111,9 @@ class Audit:
             )
             for way in self.ways
         ]
-        found = structs.asdict(self.passport)
+        fields = structs.asdict(self.passport)
         return AuditDocument(
-            **found,
+            **fields,
             digest=str(passports.signed(self.passport)["digest"]),
             run=str(self.run.path),
             passport=str(self.file),
@@ -162,8 +162,8 @@ def audit(
     trial = trial_of(configuration, examined, seed=seed, scenes=scenes, size=size)
     run = evaluate(trial, run_dir=run_dir, spectator=spectator, report=False, command=command)
     pictures = max(len(question.shows) for question in questions)
-    found = findings(run.results, examined.name, pictures=pictures, people=beside.measures)
-    made_here = Try(seed, scenes, size, found.verdict)
+    judge_findings = findings(run.results, examined.name, pictures=pictures, people=beside.measures)
+    made_here = Try(seed, scenes, size, judge_findings.verdict)
     says = what_servers_said(run.path).get(examined.name, "")
     if beside.says not in (None, says):
         raise ConfigurationError(
@@ -177,13 +177,13 @@ def audit(
         )
     subject = Examinee.of(examined, configuration.benchmark.language, says)
     tries = passports.known_tries(folder, subject)
-    passport = _passport(subject, run, examined, found, questions, trial, beside.made_of)
-    others = [one for one in tries if (one.seed, one.scenes, one.size) != (seed, scenes, size)]
+    passport = _passport(subject, run, examined, judge_findings, questions, trial, beside.made_of)
+    others = [attempt for attempt in tries if (attempt.seed, attempt.scenes, attempt.size) != (seed, scenes, size)]
     passport = structs.replace(passport, tries=(*others, made_here))
     passport = _as_before(passport, _copy_in(run))
     file = passports.write(passport, folder)
     passports.write_to(passport, _copy_in(run))
-    made = Audit(run, found, passport, file, tuple(passports.ways_of_asking(folder, passport)))
+    made = Audit(run, judge_findings, passport, file, tuple(passports.ways_of_asking(folder, passport)))
     remember_sources(_sources_of(run.results.samples))
     _draw(made)
     return made
@@ -209,10 +209,15 @@ def drawn_again(run: Run) -> Audit | None:
         return None
     samples = with_known_sources(_sources_of(run.results.samples))
     pictures = max(len(question.shows) for question in judge.protocol.questions(run.results.samples[0]))
-    people = {name: one for name, one in known.measures.items() if name in FLOORS}
-    found = findings(run.results, judge.name, pictures=pictures, people=people)
-    passport = structs.replace(known, verdict=found.verdict, measures=found.measures, categories=found.categories)
-    made = Audit(run, found, passport, _copy_in(run))
+    people = {name: measure for name, measure in known.measures.items() if name in FLOORS}
+    judge_findings = findings(run.results, judge.name, pictures=pictures, people=people)
+    passport = structs.replace(
+        known,
+        verdict=judge_findings.verdict,
+        measures=judge_findings.measures,
+        categories=judge_findings.categories,
+    )
+    made = Audit(run, judge_findings, passport, _copy_in(run))
     _draw(made, samples)
     return made
 
@@ -267,16 +272,16 @@ def _chosen(configuration: Configuration, judge: str | None) -> AskedJudge:
         raise ConfigurationError(Text("which judge? Give one of them: --judge {: | }", asked))
     if judge is not None and judge not in asked:
         raise ConfigurationError(Text("--judge {}: the configuration has no such judge; it has: {}", judge, asked))
-    found = asked[judge or next(iter(asked))]
-    if found.replays:
+    examined = asked[judge or next(iter(asked))]
+    if examined.replays:
         raise ConfigurationError(
             Text(
                 "{} replays recorded answers, and has none for an audit's scenes; examine the judge "
                 "that gave those answers",
-                found.name,
+                examined.name,
             )
         )
-    return found
+    return examined
 
 
 def _questions(judge: AskedJudge, language: str) -> Sequence[Question]:
@@ -330,22 +335,22 @@ def _beside_people(people: Path | None, judged: Path | None, examined: AskedJudg
         )
     run, subject = Run(judged), Examinee.of(examined, language)
     subjects = [(judge, Examinee.of(judge, run.language)) for judge in run.experiment.judges]
-    same = [one for one, of in subjects if of.key == subject.key]
-    replayed = [(one, structs.replace(of, judge=subject.judge)) for one, of in subjects if one.replays]
-    recorded = [one for one, as_here in replayed if as_here.key == subject.key]
+    same = [judge for judge, of in subjects if of.key == subject.key]
+    replayed = [(judge, structs.replace(of, judge=subject.judge)) for judge, of in subjects if judge.replays]
+    recorded = [judge for judge, as_here in replayed if as_here.key == subject.key]
     if not same and len(recorded) != 1:
         raise ConfigurationError(_no_such_judge(judged, examined.name, subject, subjects, recorded))
-    one, scores = (same or recorded)[0], read_people(people)
-    beside = analyse("agreement", run, people=people).people.judges[one.name]
+    judge, scores = (same or recorded)[0], read_people(people)
+    beside = analyse("agreement", run, people=people).people.judges[judge.name]
     return _BesidePeople(
         measures_beside_people(run.results, beside),
         ComparedWithPeople(
             scores=digest([asdict(score) for score in scores]),
             run=judged.resolve().name,
-            judge=one.name,
+            judge=judge.name,
             recorded=not same,
         ),
-        what_servers_said(run.path).get(one.name, "") if same else None,
+        what_servers_said(run.path).get(judge.name, "") if same else None,
     )
 
 
@@ -357,12 +362,12 @@ def _no_such_judge(
     recorded: Sequence[AskedJudge],
 ) -> str:
     if recorded:
-        names = ", ".join(one.name for one in recorded)
+        names = ", ".join(judge.name for judge in recorded)
         return Text("--judged {}: {} are all recorded replies; give a run with those of {} alone", run, names, name)
     mine, differs = structs.asdict(subject), []
-    for one, other in there:
+    for judge, other in there:
         theirs = structs.asdict(other)
-        differs.append(Text("{} has another {}", one.name, (key for key in mine if mine[key] != theirs[key])))
+        differs.append(Text("{} has another {}", judge.name, (key for key in mine if mine[key] != theirs[key])))
     return Text(
         "--judged {}: none of its judges is {}, asked as it is here ({:; }); judge those edits with "
         "the configuration that is examined",
@@ -379,12 +384,12 @@ def _passport(
     subject: Examinee,
     run: Run,
     judge: AskedJudge,
-    found: Findings,
+    judge_findings: Findings,
     questions: Sequence[Question],
     trial: Configuration,
     people: ComparedWithPeople | None,
 ) -> Passport:
-    scale, pixels = found.trial.scale, {edit.sample_id: edit.pixels for edit in run.results.edits}
+    scale, pixels = judge_findings.trial.scale, {edit.sample_id: edit.pixels for edit in run.results.edits}
     language = trial.benchmark.language
     drawn = {key: value for key, value in trial.benchmark.parameters.items() if key != "cache_dir"}
     return Passport(
@@ -397,13 +402,15 @@ def _passport(
         date=datetime.now(UTC).date().isoformat(),
         version=__version__,
         benchmark={"type": "ladder", **drawn, "language": language},
-        verdict=found.verdict,
-        measures=dict(found.measures),
-        categories={category: dict(of) for category, of in found.categories.items()},
-        smallest_difference=found.smallest_difference,
-        retest_sd=found.retest_sd,
-        anchors=tuple(structs.replace(anchor, pixels=pixels.get(anchor.sample, "")) for anchor in found.anchors()),
-        repeated=tuple(found.repeated()),
+        verdict=judge_findings.verdict,
+        measures=dict(judge_findings.measures),
+        categories={category: dict(of) for category, of in judge_findings.categories.items()},
+        smallest_difference=judge_findings.smallest_difference,
+        retest_sd=judge_findings.retest_sd,
+        anchors=tuple(
+            structs.replace(anchor, pixels=pixels.get(anchor.sample, "")) for anchor in judge_findings.anchors()
+        ),
+        repeated=tuple(judge_findings.repeated()),
         people=people,
     )
 

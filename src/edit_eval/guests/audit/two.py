@@ -68,7 +68,7 @@ class PairTrial:
         """Collects the answers by one judge of an audit's run; pairs that were not drawn are left out."""
         facts = {sample.id: sample.facts[AUDIT] for sample in results.samples if AUDIT in sample.facts}
         score = results.scoring[judge].headline
-        found = []
+        shown = []
         for battle in results.battles:
             if battle.judge != judge or battle.repeat or battle.sample_id not in facts:
                 continue
@@ -76,7 +76,7 @@ class PairTrial:
                 continue
             fact, given = facts[battle.sample_id], shares(battle, score)
             got = None if given is None else [given[order][0] for order in (FORWARD, BACKWARD)]
-            found.append(
+            shown.append(
                 ShownPair(
                     sample=battle.sample_id,
                     category=battle.category,
@@ -90,30 +90,30 @@ class PairTrial:
                     **{key: fact[key] for key in ("scene", "view", "axis", "disputed")},
                 )
             )
-        return cls(judge, results.scoring[judge].scale, tuple(found))
+        return cls(judge, results.scoring[judge].scale, tuple(shown))
 
     def scenes(self, category: str = "") -> list[str]:
         """Returns the scenes in their order."""
-        return list(dict.fromkeys(one.scene for one in self.shown if category in ("", one.category)))
+        return list(dict.fromkeys(pair.scene for pair in self.shown if category in ("", pair.category)))
 
     def categories(self) -> list[str]:
         """Returns the categories in their order."""
-        return list(dict.fromkeys(one.category for one in self.shown))
+        return list(dict.fromkeys(pair.category for pair in self.shown))
 
     @property
     def plain(self) -> list[ShownPair]:
         """Answered pairs with a better edit beyond dispute, shown as they are."""
         return [
-            one
-            for one in self.shown
-            if not one.view and not one.disputed and one.better != one.worse and one.share is not None
+            pair
+            for pair in self.shown
+            if not pair.view and not pair.disputed and pair.better != pair.worse and pair.share is not None
         ]
 
     def in_view(self, view: str) -> list[tuple[ShownPair, ShownPair]]:
         """Returns pairs answered both in that view and as they are, the plain one first."""
-        plain = {(one.scene, one.better, one.worse): one for one in self.plain}
-        pairs = ((plain.get((one.scene, one.better, one.worse)), one) for one in self.shown if one.view == view)
-        return [(as_it_is, one) for as_it_is, one in pairs if as_it_is is not None and one.share is not None]
+        plain = {(pair.scene, pair.better, pair.worse): pair for pair in self.plain}
+        pairs = ((plain.get((pair.scene, pair.better, pair.worse)), pair) for pair in self.shown if pair.view == view)
+        return [(as_it_is, pair) for as_it_is, pair in pairs if as_it_is is not None and pair.share is not None]
 
 
 def in_order(pairs: Sequence[ShownPair], floor: float | None) -> Measure:
@@ -125,43 +125,43 @@ def measures_of(
     trial: PairTrial, *, order: float, right_first: float, looks: float, unscored: float, error: float
 ) -> dict[str, Measure]:
     """Returns all measures of a judge of two edits, held against these floors; `error` is for the kinds of pairs."""
-    plain, scenes = trial.plain, [one.scene for one in trial.plain]
+    plain, scenes = trial.plain, [pair.scene for pair in trial.plain]
     gains = {
-        one: [(after.scene, (before.share or 0.0) - (after.share or 0.0)) for before, after in trial.in_view(one)]
-        for one in ("words_en", "words_zh")
+        view: [(after.scene, (before.share or 0.0) - (after.share or 0.0)) for before, after in trial.in_view(view)]
+        for view in ("words_en", "words_zh")
     }
-    asked = [one for one in trial.shown if one.view == "instruction" and one.share is not None]
+    asked = [pair for pair in trial.shown if pair.view == "instruction" and pair.share is not None]
     return {
         "order": in_order(plain, order),
         "right_over_copy": in_order(_kind(plain, RIGHT, "copy"), right_first),
         "right_over_other": in_order(_kind(plain, RIGHT, "other"), right_first),
         **_kinds(trial, error),
-        "instruction": share([1 - (one.share or 0.0) for one in asked], [one.scene for one in asked], floor=looks),
+        "instruction": share([1 - (pair.share or 0.0) for pair in asked], [pair.scene for pair in asked], floor=looks),
         "contradictions": share(
-            [float(one.came is Fought.CONTRADICTION) for one in plain], scenes, floor=CONTRADICTIONS, bound="at_most"
+            [float(pair.came is Fought.CONTRADICTION) for pair in plain], scenes, floor=CONTRADICTIONS, bound="at_most"
         ),
         "same_again": _same(trial, "again"),
         "same_in_language": _same(trial, "language"),
         **{
-            one: average(
+            view: average(
                 [gain for _, gain in some],
                 [scene for scene, _ in some],
                 floor=WORDS_GAIN,
                 bound="at_most",
                 lowest=-1.0,
             )
-            for one, some in gains.items()
+            for view, some in gains.items()
         },
         "unscored": share(
-            [float(one.came is Fought.MISSING) for one in trial.shown],
-            [one.scene for one in trial.shown],
+            [float(pair.came is Fought.MISSING) for pair in trial.shown],
+            [pair.scene for pair in trial.shown],
             floor=unscored,
             bound="at_most",
         ),
         # Nothing is required of the following.
         "called_equal": _called_equal(trial),
-        "first_shown": share([one.first or 0.0 for one in plain], scenes, floor=None),
-        "right_first": in_order([one for one in plain if one.better == RIGHT], None),
+        "first_shown": share([pair.first or 0.0 for pair in plain], scenes, floor=None),
+        "right_first": in_order([pair for pair in plain if pair.better == RIGHT], None),
     }
 
 
@@ -172,23 +172,25 @@ def _kind(pairs: Sequence[ShownPair], better: str, worse: str) -> list[ShownPair
 def _kinds(trial: PairTrial, error: float) -> dict[str, Measure]:
     """Tests every other kind of pair: whether the better edit is shown to be preferred more often than by chance, by
     Holm's correction (see `order.kinds`); three quarters of a change must only not be preferred to all of it."""
-    found: dict[str, Measure] = {}
+    measures: dict[str, Measure] = {}
     chances: dict[str, float] = {}
-    for better, worse in dict.fromkeys((one.better, one.worse) for one in trial.plain):
+    for better, worse in dict.fromkeys((pair.better, pair.worse) for pair in trial.plain):
         name, some = f"{better}_over_{worse}", _kind(trial.plain, better, worse)
         if name in ("right_over_copy", "right_over_other"):
             continue
         if worse == "dose_75":
-            one = in_order(some, None)
-            found[name] = structs.replace(one, floor=NEARLY, passed=one.value is not None and one.value >= NEARLY)
+            measure = in_order(some, None)
+            measures[name] = structs.replace(
+                measure, floor=NEARLY, passed=measure.value is not None and measure.value >= NEARLY
+            )
             continue
-        outcomes = [one.share or 0.0 for one in some]
-        found[name], chances[name] = above_chance(outcomes, [one.scene for one in some])
+        outcomes = [pair.share or 0.0 for pair in some]
+        measures[name], chances[name] = above_chance(outcomes, [pair.scene for pair in some])
     holds = True
     for place, name in enumerate(sorted(chances, key=chances.__getitem__)):
         holds = holds and chances[name] <= error / (len(chances) - place)
-        found[name] = structs.replace(found[name], floor=CHANCE, passed=holds)
-    return found
+        measures[name] = structs.replace(measures[name], floor=CHANCE, passed=holds)
+    return measures
 
 
 def _same(trial: PairTrial, view: str) -> Measure:
@@ -201,7 +203,7 @@ def _same(trial: PairTrial, view: str) -> Measure:
 def _called_equal(trial: PairTrial) -> Measure:
     """Computes how often one edit, shown twice, is called equal. A judge that does not is as likely to contradict
     itself as to prefer either, which raises no strength: nothing is required of it."""
-    rows = [one for one in trial.shown if one.better == one.worse and one.share is not None]
-    if not any(one.tie for one in trial.shown):
+    rows = [pair for pair in trial.shown if pair.better == pair.worse and pair.share is not None]
+    if not any(pair.tie for pair in trial.shown):
         return Measure(value=None, reason=Text("it never says that two edits are equal"))
     return share([row.tie for row in rows], [row.scene for row in rows], floor=None)

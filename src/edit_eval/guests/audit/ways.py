@@ -20,7 +20,7 @@ def better_of(two: Sequence[Measure], single: Sequence[Measure]) -> Literal["two
     difference of independent shares (Statistics in Medicine 17, 1998, 873), at .05 / as many ways as could be that one
     (Bonferroni; of being above *every* other one needs no correction).
     """
-    if not all(any(one.ci95 is not None for one in some) for some in (two, single)):
+    if not all(any(measure.ci95 is not None for measure in some) for some in (two, single)):
         return None
     if any(all(_above(more, less, 1 - ALPHA / len(two)) for less in single) for more in two):
         return "two"
@@ -38,7 +38,7 @@ def _above(more: Measure, less: Measure, confidence: float) -> bool:
 
 def _widened(rate: float, ci95: tuple[float, float], confidence: float) -> Sequence[float]:
     """Returns Wilson's interval of another confidence: |rate - end| = z sqrt(end (1 - end) / n) tells its n."""
-    end = max(ci95, key=lambda one: abs(rate - one))
+    end = max(ci95, key=lambda bound: abs(rate - bound))
     if abs(rate - end) < SAME:
         return ci95
     total = normal_quantile(1 - ALPHA / 2) ** 2 * end * (1 - end) / (rate - end) ** 2

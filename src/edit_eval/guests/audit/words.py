@@ -69,21 +69,21 @@ class Details(msgspec.Struct, frozen=True, kw_only=True):
 
 def passport_line(details: Details) -> Text:
     """Returns `audited 2026-11-21: passed; not audited for Chinese`, or `not audited`, for one of the judges."""
-    found = details.passport
-    if found is None:
+    passport = details.passport
+    if passport is None:
         return Text("not audited")
-    if found.verdict == EDITED:
+    if passport.verdict == EDITED:
         return Text("not audited: its passport was changed by hand")
-    line = Text("audited {}: {}", found.date, name_of("verdict", found.verdict))
-    if found.failed:
-        line += Text(" ({})", _named(found.failed))
-    if found.basis:
-        basis = found.basis
+    line = Text("audited {}: {}", passport.date, name_of("verdict", passport.verdict))
+    if passport.failed:
+        line += Text(" ({})", _named(passport.failed))
+    if passport.basis:
+        basis = passport.basis
         line += Text("; {} scenes a category, {} pixels, seed {}", basis.scenes, basis.size, basis.seed)
-    if found.earlier:
-        earlier = [name_of("verdict", one) for one in found.earlier]
+    if passport.earlier:
+        earlier = [name_of("verdict", verdict) for verdict in passport.earlier]
         line += Text(", try {} after {}", len(earlier) + 1, earlier)
-    if found.language != details.language:
+    if passport.language != details.language:
         line += Text("; not audited for {}", name_of("language", details.language))
     return line
 
@@ -97,30 +97,30 @@ def _named(failed: Sequence[str]) -> str:
 
 def anchors_line(judge: str, anchors: AnchorsInBrief) -> Text:
     """Says what the anchors, judged again, came to."""
-    found = anchors.drift
+    drift = anchors.drift
     if not anchors.repeated:
         return Text(
             "{}: whether it has drifted is not tested: its passport has no repeated answers to hold the anchor edits "
             "against; audit it again",
             judge,
         )
-    if found is None:
+    if drift is None:
         return Text(
             "{}: the {} anchor edits, judged again on {}, cannot tell whether it has drifted",
             judge,
             anchors.total,
             anchors.date,
         )
-    moved = formats.score(found.spread), formats.score(found.retest_sd), p_value(found.p)
-    counted = found.n, anchors.total, anchors.date
-    if found.drifted:
+    moved = formats.score(drift.spread), formats.score(drift.retest_sd), p_value(drift.p)
+    counted = drift.n, anchors.total, anchors.date
+    if drift.drifted:
         return Text(
             "{} has drifted since it was examined: {} of {} anchor edits, judged again on {}, score "
             "{} on average and scatter by {}, more than its own noise of {} (p {}). Scores from "
             "before are not comparable.",
             judge,
             *counted,
-            signed(found.mean),
+            signed(drift.mean),
             *moved,
         )
     line = Text(
@@ -128,11 +128,11 @@ def anchors_line(judge: str, anchors: AnchorsInBrief) -> Text:
         "(its own noise is {}, p {})",
         judge,
         *counted,
-        signed(found.mean),
+        signed(drift.mean),
         *moved,
     )
-    if found.found is not None:
-        line += Text("; a shift of a twentieth of the scale would be found in {} of 100", round(100 * found.found))
+    if drift.found is not None:
+        line += Text("; a shift of a twentieth of the scale would be found in {} of 100", round(100 * drift.found))
     return line
 
 
