@@ -192,7 +192,7 @@ def test_a_column_of_a_judges_card_is_on_terminal_page_and_in_markdown(
     make_run: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = make_run(judges=("strict", "kind"))
-    added = Column(Text("Asked thrice"), lambda row: f"{3 * row.found.asked}!")
+    added = Column(Text("Asked thrice"), lambda row: f"{3 * row.findings.asked}!")
     monkeypatch.setattr(sheet, "CARD", (*sheet.CARD, added))
     document = judges_document(run)
     drawn = report_on(run, analyses=True)

@@ -54,16 +54,16 @@ class BesideVotes(msgspec.Struct, frozen=True, kw_only=True):
     """The agreement of always calling both equal."""
 
 
-def choices(one: Rater, other: Rater, image: _Image) -> Agreed:
-    """Returns how often `one` and a rater of `other` agree; `image` gives each sample's source image."""
-    items = [item for item in one.answers if item in other.answers]
-    found = [
-        (image(item.sample_id), _alike(one.values[item], rater.values[item]))
+def choices(rater: Rater, reference: Rater, image: _Image) -> Agreed:
+    """Returns how often `rater` and a rater of `reference` agree; `image` gives each sample's source image."""
+    items = [item for item in rater.answers if item in reference.answers]
+    outcomes = [
+        (image(item.sample_id), _alike(rater.values[item], voter.values[item]))
         for item in items
-        for rater in other.raters or (other,)
-        if item in rater.answers
+        for voter in reference.raters or (reference,)
+        if item in voter.answers
     ]
-    return _agreed(found, len(items))
+    return _agreed(outcomes, len(items))
 
 
 def beside_votes(results: Results, votes: Sequence[Vote]) -> BesideVotes:
@@ -71,40 +71,40 @@ def beside_votes(results: Results, votes: Sequence[Vote]) -> BesideVotes:
     raters = voters_of([vote for vote in votes if vote.choice in SHARES])
     people, image = as_one("people", raters), image_of(results)
     ties = replace(people, name="tie", answers={item: [0.5] for item in people.answers}, raters=())
-    asked = [(1, as_voter(one)) for one in judges_of(results).values()]
-    asked += [(2, one) for one in comparers_of(results)]
+    asked = [(1, as_voter(judge)) for judge in judges_of(results).values()]
+    asked += [(2, judge) for judge in comparers_of(results)]
     return BesideVotes(
         judges=[
-            JudgeBesideVotes(judge=one.name, edits=edits, **msgspec.structs.asdict(choices(one, people, image)))
-            for edits, one in asked
+            JudgeBesideVotes(judge=judge.name, edits=edits, **msgspec.structs.asdict(choices(judge, people, image)))
+            for edits, judge in asked
         ],
         people=_among_voters(raters, image),
         tie=choices(ties, people, image).agrees,
     )
 
 
-def _alike(one: float, other: float) -> float:
+def _alike(first: float, second: float) -> float:
     """Compares two shares: 1 if both prefer the same, 0 if not, .5 if one of them is a tie."""
-    signs = np.sign(one - 0.5), np.sign(other - 0.5)
+    signs = np.sign(first - 0.5), np.sign(second - 0.5)
     return 1.0 if signs[0] == signs[1] else 0.5 if 0 in signs else 0.0
 
 
-def _agreed(found: Sequence[tuple[str, float]], pairs: int) -> Agreed:
+def _agreed(outcomes: Sequence[tuple[str, float]], pairs: int) -> Agreed:
     """Returns the mean over votes, each with its source image."""
-    images = [image for image, _ in found]
-    if not found:
+    images = [image for image, _ in outcomes]
+    if not outcomes:
         return Agreed(pairs=pairs, images=0, agrees=None, ci95=None)
-    mean = estimate(np.array([value for _, value in found], dtype=np.float64), cluster_codes(images))
+    mean = estimate(np.array([value for _, value in outcomes], dtype=np.float64), cluster_codes(images))
     interval = mean.interval(lowest=0, highest=1)
     return Agreed(pairs=pairs, images=len({*images}), agrees=mean.value, ci95=interval)
 
 
 def _among_voters(raters: Sequence[Rater], image: _Image) -> Agreed | None:
     """Compares every two of them, on what both have voted on."""
-    found = []
+    outcomes = []
     items = set()
-    for one, other in combinations(raters, 2):
-        for item in one.answers.keys() & other.answers.keys():
+    for first, second in combinations(raters, 2):
+        for item in first.answers.keys() & second.answers.keys():
             items.add(item)
-            found.append((image(item.sample_id), _alike(one.values[item], other.values[item])))
-    return _agreed(sorted(found), len(items)) if found else None
+            outcomes.append((image(item.sample_id), _alike(first.values[item], second.values[item])))
+    return _agreed(sorted(outcomes), len(items)) if outcomes else None

@@ -82,12 +82,12 @@ def cross_fitted(pairs: Pairs) -> FloatArray:
 
 def held_out(pairs: Pairs, parts: IntArray) -> FloatArray:
     """Maps each score by a map fitted to the other parts; NaN if there is one part only."""
-    found = np.full(len(pairs), math.nan)
+    values = np.full(len(pairs), math.nan)
     for part in np.unique(parts):
         out = parts == part
         if not out.all():
-            found[out] = isotonic(pairs.scores[~out], pairs.targets[~out])(pairs.scores[out])
-    return found
+            values[out] = isotonic(pairs.scores[~out], pairs.targets[~out])(pairs.scores[out])
+    return values
 
 
 def calibration(pairs: Pairs, *, resamples: int = 1_000) -> Calibration | None:
@@ -118,7 +118,7 @@ def _knots(pairs: Pairs, resamples: int) -> list[Knot]:
     at = np.unique(pairs.scores)
     if len(at) > _MOST_KNOTS:
         at = np.unique(np.quantile(at, np.linspace(0, 1, _MOST_KNOTS)))
-    values = np.array([one(at) for one in drawn]).reshape(-1, len(at))
+    values = np.array([fit(at) for fit in drawn]).reshape(-1, len(at))
     return [
         Knot(score=float(score), value=float(value), ci95=percentiles(values[:, place]))
         for place, (score, value) in enumerate(zip(at, whole(at), strict=True))

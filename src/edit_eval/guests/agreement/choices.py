@@ -33,19 +33,19 @@ def beside_choices(results: Results) -> BesideChoices | None:
         for place, said in enumerate(of.get("raters") or ())
         if said in CHOICES_OF_DATA
     ]
-    image, found = image_of(results), beside_votes(results, votes)
+    image, agreement = image_of(results), beside_votes(results, votes)
     judges = []
-    asked = [as_voter(one) for one in judges_of(results).values()] + comparers_of(results)
-    for row, judge in zip(found.judges, asked, strict=True):
+    asked = [as_voter(judge) for judge in judges_of(results).values()] + comparers_of(results)
+    for row, judge in zip(agreement.judges, asked, strict=True):
         shares = [chosen.values[item] for item in judge.answers if item in chosen.answers]
         first = math.fsum(shares) / len(shares) if shares else None
         constant = None if first is None else max(first, 1 - first)
         judges.append(JudgeBesideChoices(**msgspec.structs.asdict(row), constant=constant))
-    people = [choices(one, chosen, image) for one in voters_of(every)]
+    people = [choices(voter, chosen, image) for voter in voters_of(every)]
     agrees = [person.agrees for person in people if person.agrees is not None]
     mean = math.fsum(agrees) / len(agrees) if agrees else None
     return BesideChoices(
         judges=judges,
         people=msgspec.structs.replace(people[0], agrees=mean, ci95=None) if agrees else None,
-        tie=found.tie,
+        tie=agreement.tie,
     )

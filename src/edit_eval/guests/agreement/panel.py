@@ -65,7 +65,7 @@ def panel(results: Results, score: str | None = None) -> Panel | None:
     for edit in results.edits:
         item = Item.of(edit)
         series = [(judge, repeats.get(item, {}).get(known, [])) for known, judge in judges.items()]
-        if all(one.outcome(judge.score) is not None for judge, every in series for one in every):
+        if all(judgement.outcome(judge.score) is not None for judge, every in series for judgement in every):
             judgements.append(_judgement(name, edit, categories[edit.sample_id], series))
             worst, best = (
                 statistics.median(_mean(judge, every, end) for judge, every in series) for end in ends(scale)
@@ -98,9 +98,9 @@ def _judgement(name: str, edit: Edit, category: str, series: _JudgedByEach) -> J
     scored = len(known) == len(series)
     # A score may still come; only if none can is there a reason to give.
     outcomes = [
-        one.outcome(judge.score)
+        judgement.outcome(judge.score)
         for (judge, every), value in zip(series, values, strict=True)
-        for one in every
+        for judgement in every
         if value is None
     ]
     silence = [outcome for outcome in outcomes if outcome is not None] or [(Status.PENDING, "")]

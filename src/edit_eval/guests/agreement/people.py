@@ -54,7 +54,7 @@ def _matched(results: Results, ratings: Sequence[Rating], score: str | None, res
     known = {Item.of(edit) for edit in results.edits}
     names = {of.score for of in judges.values()}
     there = [rating for rating in ratings if Item.of(rating) in known]
-    usable = [one for one in there if one.score_name in names | {""}]
+    usable = [rating for rating in there if rating.score_name in names | {""}]
     if not usable:
         raise ConfigurationError(_nothing_matches(ratings, there, known, names))
     people = {name: people_of(usable, name) for name in names}
@@ -69,14 +69,14 @@ def _nothing_matches(
     if there:
         theirs, ours = (", ".join(sorted(some)) for some in ({rating.score_name for rating in ratings}, names))
         return Text("none of the {} scores by people is about {}; they are about {}", len(ratings), ours, theirs)
-    one, (edit_model, sample, edit_seed, _) = ratings[0], min(known, default=Item("", "", 0))
+    first, (edit_model, sample, edit_seed, _) = ratings[0], min(known, default=Item("", "", 0))
     return Text(
         "none of the {} scores by people is about an edit of this run; the first is about {!r} by "
         "{!r} (edit seed {}), an edit of this run is {!r} by {!r} (edit seed {})",
         len(ratings),
-        one.sample_id,
-        one.edit_model,
-        one.edit_seed,
+        first.sample_id,
+        first.edit_model,
+        first.edit_seed,
         sample,
         edit_model,
         edit_seed,
@@ -94,33 +94,33 @@ def people_agreement(
     counts them, `scores` their ratings that are used, `unmatched` the lines about other edits and other scores.
     Raises `ConfigurationError` when that is all of them, and for a `score` that no judge gives.
     """
-    found = _matched(results, ratings, score, resamples)
+    matched = _matched(results, ratings, score, resamples)
     together = panel(results, score)
     return PeopleAgreement(
-        judges={name: _beside_people(found.beside(judge)) for name, judge in found.judges.items()},
-        median=_beside_people(found.beside(together.judge)) if together else None,
+        judges={name: _beside_people(matched.beside(judge)) for name, judge in matched.judges.items()},
+        median=_beside_people(matched.beside(together.judge)) if together else None,
         pairs=[
-            _two_beside_people(a, b, found) for a, b in combinations(found.judges.values(), 2) if a.score == b.score
+            _two_beside_people(a, b, matched) for a, b in combinations(matched.judges.values(), 2) if a.score == b.score
         ],
-        raters=_raters(found.first, found.samples),
-        people=len({rating.rater for rating in found.ratings}),
-        scores=len(found.ratings),
-        unmatched=len(ratings) - len(found.ratings),
+        raters=_raters(matched.first, matched.samples),
+        people=len({rating.rater for rating in matched.ratings}),
+        scores=len(matched.ratings),
+        unmatched=len(ratings) - len(matched.ratings),
     )
 
 
 def _beside_people(both: Agreement) -> BesidePeople:
     samples, bounds = both.samples, both.bounds()
     return BesidePeople(
-        score=both.one.score,
+        score=both.rater.score,
         n=len(both.items),
-        total=len(both.other.values),
+        total=len(both.reference.values),
         **msgspec.structs.asdict(with_interval(both.within, samples)),
         worst_case=bounds[0] if bounds else None,
         best_case=bounds[1] if bounds else None,
         edit_models=both.within.of_models(samples),
         one_person=with_interval(both.with_each(), samples),
-        others=with_interval(both.with_others(), samples) if len(both.other.raters) > 1 else None,
+        others=with_interval(both.with_others(), samples) if len(both.reference.raters) > 1 else None,
         as_one_person=both.as_one_rater(),
         between_models=ModelsBesidePeople(
             **msgspec.structs.asdict(both.of_models()),
@@ -133,20 +133,20 @@ def _beside_people(both: Agreement) -> BesidePeople:
     )
 
 
-def _two_beside_people(a: Rater, b: Rater, found: _Matched) -> TwoBesidePeople:
+def _two_beside_people(a: Rater, b: Rater, matched: _Matched) -> TwoBesidePeople:
     """Computes how much better a agrees with people than b, on the edits that both have scored."""
-    of_a, of_b = found.beside(a.only(b.answers)), found.beside(b.only(a.answers))
+    of_a, of_b = matched.beside(a.only(b.answers)), matched.beside(b.only(a.answers))
 
-    def apart(one: Within | Between, other: Within | Between) -> CorrelationsApart:
-        samples = found.samples
-        values = one(samples.once)[0], other(samples.once)[0]
+    def apart(first: Within | Between, second: Within | Between) -> CorrelationsApart:
+        samples = matched.samples
+        values = first(samples.once)[0], second(samples.once)[0]
         # No draw gives an interval of the order of a few models: see `pairs_alike`.
-        known = isinstance(one, Within) and not math.isnan(values[0] - values[1])
+        known = isinstance(first, Within) and not math.isnan(values[0] - values[1])
         return CorrelationsApart(
             spearman_a=none_for_nan(values[0]),
             spearman_b=none_for_nan(values[1]),
             difference=none_for_nan(values[0] - values[1]),
-            ci95=percentiles(samples.drawn(one) - samples.drawn(other)) if known else None,
+            ci95=percentiles(samples.drawn(first) - samples.drawn(second)) if known else None,
         )
 
     return TwoBesidePeople(
@@ -160,14 +160,14 @@ def _two_beside_people(a: Rater, b: Rater, found: _Matched) -> TwoBesidePeople:
 
 def _raters(people: Rater, samples: Samples) -> Raters | None:
     """Compares people with each other; None if no two of them have a correlation."""
-    found = with_interval(among(people, samples), samples)
-    if found.spearman is None:
+    correlation = with_interval(among(people, samples), samples)
+    if correlation.spearman is None:
         return None
     each = [Agreement(*both, samples) for both in zip(people.raters, people.others, strict=True)]
-    models = MeanAgreement([one.between for one in each])
+    models = MeanAgreement([agreement.between for agreement in each])
     return Raters(
         raters=len(people.raters),
-        **msgspec.structs.asdict(found),
-        others=with_interval(MeanAgreement([one.within for one in each]), samples),
+        **msgspec.structs.asdict(correlation),
+        others=with_interval(MeanAgreement([agreement.within for agreement in each]), samples),
         between_models=Correlation(spearman=none_for_nan(models(samples.once)[0])),
     )

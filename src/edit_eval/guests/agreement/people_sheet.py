@@ -87,7 +87,7 @@ def people_sheet(document: PeopleAgreement) -> Sheet:
 
 
 def _rows(document: PeopleAgreement) -> Iterator[Whose[BesidePeople]]:
-    yield from (Whose(name, found) for name, found in document.judges.items())
+    yield from (Whose(name, judge) for name, judge in document.judges.items())
     if document.median:
         yield Whose(Text("the judges' median"), document.median)
 
@@ -96,13 +96,13 @@ def edits_table(judges: Sequence[Whose[BesidePeople]]) -> Table[Whose[Any]]:
     """Returns each judge's agreement with the mean of people within edit models: over all models, and for each."""
 
     def number(row: Whose[BesidePeople]) -> str:
-        return str(row.found.n) if row.part else f"{row.found.n}/{row.found.total}"
+        return str(row.findings.n) if row.part else f"{row.findings.n}/{row.findings.total}"
 
     def bounds(row: Whose[BesidePeople]) -> str | None:
         if row.part:
             return ""
-        low, high = row.found.worst_case, row.found.best_case
-        if row.found.n == row.found.total or low is None or high is None:
+        low, high = row.findings.worst_case, row.findings.best_case
+        if row.findings.n == row.findings.total or low is None or high is None:
             return None
         return formats.bracketed([low, high])
 
@@ -110,15 +110,19 @@ def edits_table(judges: Sequence[Whose[BesidePeople]]) -> Table[Whose[Any]]:
         every=(
             PART,
             Column(Text("n"), number),
-            score_column(Text("Spearman"), lambda found: found.spearman, look=lambda row: "" if row.part else "strong"),
-            Column(INTERVAL, lambda row: "" if row.part else formats.bracketed(row.found.ci95)),
+            score_column(
+                Text("Spearman"),
+                lambda correlation: correlation.spearman,
+                look=lambda row: "" if row.part else "strong",
+            ),
+            Column(INTERVAL, lambda row: "" if row.part else formats.bracketed(row.findings.ci95)),
             Column(Text("If all scored"), bounds),
         ),
         rows=[
             row
             for judge in judges
             for row in with_parts(
-                Text("{}: {}", judge.name, score_name(judge.found.score)), judge.found, judge.found.edit_models
+                Text("{}: {}", judge.name, score_name(judge.findings.score)), judge.findings, judge.findings.edit_models
             )
         ],
         group=NAME,
@@ -139,21 +143,21 @@ class _Like:
 def like_table(judges: Sequence[Whose[BesidePeople]], raters: Raters | None) -> Table[Whose[_Like]]:
     """Compares like with like: each judge, and one person, with one (other) person and with the mean of all but one."""
     rows = []
-    for one in judges if raters else ():
-        found, share = one.found, one.found.as_one_person
-        others, span = found.others.spearman if found.others else None, formats.bracketed(share.ci95)
-        like = _Like(found.one_person.spearman, found.one_person.ci95, others, share.value, span)
-        rows.append(Whose(one.name, like))
+    for judge in judges if raters else ():
+        findings, share = judge.findings, judge.findings.as_one_person
+        others, span = findings.others.spearman if findings.others else None, formats.bracketed(share.ci95)
+        like = _Like(findings.one_person.spearman, findings.one_person.ci95, others, share.value, span)
+        rows.append(Whose(judge.name, like))
     if raters:
         rows.append(Whose(Text("one person"), _Like(raters.spearman, raters.ci95, raters.others.spearman, 1.0, "")))
     return Table(
         every=(
             NAME,
-            score_column(Text("With one"), lambda found: found.spearman, look="strong"),
+            score_column(Text("With one"), lambda like: like.spearman, look="strong"),
             span_column(),
-            score_column(Text("With others"), lambda found: found.others),
-            score_column(Text("Share"), lambda found: found.share),
-            Column(INTERVAL, lambda row: row.found.share_ci95),
+            score_column(Text("With others"), lambda like: like.others),
+            score_column(Text("Share"), lambda like: like.share),
+            Column(INTERVAL, lambda row: row.findings.share_ci95),
         ),
         rows=rows,
     )
@@ -161,35 +165,35 @@ def like_table(judges: Sequence[Whose[BesidePeople]], raters: Raters | None) -> 
 
 def models_table(judges: Sequence[Whose[BesidePeople]], raters: Raters | None) -> Table[Whose[Any]]:
     """Returns whether each judge orders the edit models as people do; no row if nothing is known."""
-    rows: list[Whose[Any]] = [Whose(judge.name, judge.found.between_models) for judge in judges]
-    known = any(row.found.spearman is not None or row.found.separated > 0 for row in rows)
+    rows: list[Whose[Any]] = [Whose(judge.name, judge.findings.between_models) for judge in judges]
+    known = any(row.findings.spearman is not None or row.findings.separated > 0 for row in rows)
     person = [Whose(Text("one person"), raters.between_models)] if raters else []
 
     def of_judge(title: Text, shows: Callable[[ModelsBesidePeople], Words]) -> Column[Whose[Any]]:
-        return Column(title, lambda row: shows(row.found) if isinstance(row.found, ModelsBesidePeople) else "")
+        return Column(title, lambda row: shows(row.findings) if isinstance(row.findings, ModelsBesidePeople) else "")
 
     return Table(
         every=(
             NAME,
-            of_judge(Text("Models", context="number"), lambda found: str(found.models)),
-            score_column(Text("Spearman"), lambda found: found.spearman, look="strong"),
-            of_judge(Text("Pairs alike"), lambda found: _share(found.pairs_alike)),
-            of_judge(Text("Other models"), lambda found: formats.bracketed(found.ci95_models)),
+            of_judge(Text("Models", context="number"), lambda order: str(order.models)),
+            score_column(Text("Spearman"), lambda order: order.spearman, look="strong"),
+            of_judge(Text("Pairs alike"), lambda order: _share(order.pairs_alike)),
+            of_judge(Text("Other models"), lambda order: formats.bracketed(order.ci95_models)),
             of_judge(
                 Text("Pairs right"),
-                lambda found: Text("{} of {}", _share(found.pairs_ordered), found.separated, context="pairs"),
+                lambda order: Text("{} of {}", _share(order.pairs_ordered), order.separated, context="pairs"),
             ),
         ),
         rows=[*rows, *person] if known else [],
     )
 
 
-def _share(found: Share) -> str:
+def _share(share: Share) -> str:
     """`93% (75–100%)`."""
-    if found.value is None:
+    if share.value is None:
         return formats.NOTHING
-    span = f" ({100 * found.ci95[0]:.0f}–{100 * found.ci95[1]:.0f}%)" if found.ci95 else ""
-    return f"{found.value:.0%}{span}"
+    span = f" ({100 * share.ci95[0]:.0f}–{100 * share.ci95[1]:.0f}%)" if share.ci95 else ""
+    return f"{share.value:.0%}{span}"
 
 
 def pairs_table(pairs: Sequence[TwoBesidePeople]) -> Table[Whose[TwoBesidePeople]]:
@@ -197,10 +201,10 @@ def pairs_table(pairs: Sequence[TwoBesidePeople]) -> Table[Whose[TwoBesidePeople
     return Table(
         every=(
             NAME,
-            Column(Text("n"), lambda row: str(row.found.n)),
-            Column(Text("Edits"), lambda row: signed(row.found.within_models.difference)),
-            Column(INTERVAL, lambda row: signed_span(row.found.within_models.ci95)),
-            Column(Text("Models"), lambda row: signed(row.found.between_models.difference)),
+            Column(Text("n"), lambda row: str(row.findings.n)),
+            Column(Text("Edits"), lambda row: signed(row.findings.within_models.difference)),
+            Column(INTERVAL, lambda row: signed_span(row.findings.within_models.ci95)),
+            Column(Text("Models"), lambda row: signed(row.findings.between_models.difference)),
         ),
         rows=[Whose(f"{pair.a} - {pair.b}", pair) for pair in pairs],
     )
@@ -209,13 +213,13 @@ def pairs_table(pairs: Sequence[TwoBesidePeople]) -> Table[Whose[TwoBesidePeople
 def unscored_lines(judges: Sequence[Whose[BesidePeople]]) -> Iterator[Text]:
     """Yields what people say of edits left unscored by a judge: a line for each judge that left any."""
     for judge in judges:
-        left = judge.found.unscored
+        left = judge.findings.unscored
         if left.n:
             yield Text(
                 "{} left {} of {} unscored: people gave these {} on average, the others {} (difference {})",
                 judge.name,
                 left.n,
-                judge.found.total,
+                judge.findings.total,
                 *map(formats.score, (left.people_mean, left.people_mean_scored)),
                 f"{signed(left.difference)} {signed_span(left.ci95)}",
             )
@@ -224,11 +228,11 @@ def unscored_lines(judges: Sequence[Whose[BesidePeople]]) -> Iterator[Text]:
 def calibration_lines(judges: Sequence[Whose[BesidePeople]]) -> Iterator[Text]:
     """Yields how well each judge's score predicts people's: a line per judge."""
     for judge in judges:
-        if found := judge.found.calibration:
+        if calibration := judge.findings.calibration:
             yield Text(
                 "{}, calibrated, predicts people's mean score to ±{} (root mean square, on source "
                 "images it was not fitted to): {} of its variance. The map is in --json.",
                 judge.name,
-                formats.score(found.rmse),
-                f"{max(0.0, found.explained):.0%}",
+                formats.score(calibration.rmse),
+                f"{max(0.0, calibration.explained):.0%}",
             )

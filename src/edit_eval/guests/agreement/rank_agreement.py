@@ -79,12 +79,12 @@ class Samples:
 
 def by_model(items: Iterable[Item]) -> dict[str, list[Item]]:
     """Returns the items of each edit model, in the order of their samples; the models as they come."""
-    found: dict[str, list[Item]] = {}
+    items_by_model: dict[str, list[Item]] = {}
     for item in items:
-        found.setdefault(item.edit_model, []).append(item)
-    for some in found.values():
+        items_by_model.setdefault(item.edit_model, []).append(item)
+    for some in items_by_model.values():
         some.sort()
-    return found
+    return items_by_model
 
 
 class Within:
@@ -96,12 +96,12 @@ class Within:
     as that, since the z of 1 is infinite and would outweigh all others.
     """
 
-    def __init__(self, one: ByItem, other: ByItem, samples: Samples) -> None:
+    def __init__(self, first: ByItem, second: ByItem, samples: Samples) -> None:
         self._models: dict[str, tuple[IntArray, IntArray, IntArray]] = {}
-        for model, items in by_model(item for item in one if item in other).items():
+        for model, items in by_model(item for item in first if item in second).items():
             self._models[model] = (
-                levels(np.array([one[item] for item in items], dtype=np.float64)),
-                levels(np.array([other[item] for item in items], dtype=np.float64)),
+                levels(np.array([first[item] for item in items], dtype=np.float64)),
+                levels(np.array([second[item] for item in items], dtype=np.float64)),
                 np.array([samples.place[item.sample_id] for item in items], dtype=np.int64),
             )
 
@@ -114,11 +114,11 @@ class Within:
         return [len(of) for _, _, of in self._models.values()]
 
     def _spearman(self, model: str, weights: FloatArray) -> FloatArray:
-        one, other, of_samples = self._models[model]
+        first, second, of_samples = self._models[model]
         if len(of_samples) < FEWEST_RANKED:
             return np.full(len(weights), math.nan)
         weights = weights[:, of_samples]
-        return _pearson(_weighted_ranks(one, weights), _weighted_ranks(other, weights), weights)
+        return _pearson(_weighted_ranks(first, weights), _weighted_ranks(second, weights), weights)
 
     def of_models(self, samples: Samples) -> dict[str, ModelCorrelation]:
         """Returns that of each edit model in the data as seen."""
@@ -131,14 +131,14 @@ class Within:
 class Between:
     """Spearman's correlation of the edit models' means, each over the edits that both have scored."""
 
-    def __init__(self, one: ByItem, other: ByItem, samples: Samples) -> None:
-        items = sorted(item for item in one if item in other)
+    def __init__(self, first: ByItem, second: ByItem, samples: Samples) -> None:
+        items = sorted(item for item in first if item in second)
         self.models = sorted({item.edit_model for item in items})
         places = {model: place for place, model in enumerate(self.models)}
-        rows = [(places[item.edit_model], samples.place[item.sample_id], one[item], other[item]) for item in items]
+        rows = [(places[item.edit_model], samples.place[item.sample_id], first[item], second[item]) for item in items]
         table = np.array(rows, dtype=np.float64).reshape(-1, 4).T
         self._codes, self._samples = table[0].astype(np.int64), table[1].astype(np.int64)
-        self._one, self._other = table[2], table[3]
+        self._first, self._second = table[2], table[3]
         self._of_model = np.equal.outer(self._codes, np.arange(len(self.models))).astype(np.float64)
 
     def means(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -146,15 +146,15 @@ class Between:
         of_edits = weights[:, self._samples]
         with np.errstate(invalid="ignore"):
             totals = of_edits @ self._of_model
-            one, other = ((of_edits * values) @ self._of_model / totals for values in (self._one, self._other))
-        return np.round(one, 12), np.round(other, 12)  # means that differ only by the order of their sums are equal
+            first, second = ((of_edits * values) @ self._of_model / totals for values in (self._first, self._second))
+        return np.round(first, 12), np.round(second, 12)  # means that differ only by the order of their sums are equal
 
     def __call__(self, weights: FloatArray) -> FloatArray:
         """Returns the correlation for each row of weights; NaN with fewer than four models, or all means equal."""
         if len(self.models) < FEWEST_RANKED:
             return np.full(len(weights), math.nan)
-        one, other = self.means(weights)
-        return _pearson(_row_ranks(one), _row_ranks(other), np.ones_like(one))
+        first, second = self.means(weights)
+        return _pearson(_row_ranks(first), _row_ranks(second), np.ones_like(first))
 
     def __len__(self) -> int:
         return len(self.models)
@@ -168,10 +168,10 @@ class MeanAgreement:
 
     def __call__(self, weights: FloatArray) -> FloatArray:
         """Returns the mean for each row of weights."""
-        found = [part(weights) for part in self._parts]
+        correlations = [part(weights) for part in self._parts]
         if all(isinstance(part, Within) for part in self._parts):
-            return _through_z(found, [0] * len(found), len(weights))
-        return np.asarray(np.mean(found, axis=0), dtype=np.float64)  # over few models, a correlation is often 1
+            return _through_z(correlations, [0] * len(correlations), len(weights))
+        return np.asarray(np.mean(correlations, axis=0), dtype=np.float64)  # over few models, a correlation is often 1
 
 
 def with_interval(agreement: Within | Between | MeanAgreement, samples: Samples) -> Correlation:
@@ -193,24 +193,24 @@ def interval_of_models(spearman: float | None, models: int) -> list[float] | Non
     return [math.tanh(z - reach), math.tanh(z + reach)]
 
 
-def bounds_within(one: ByItem, other: ByItem) -> list[float] | None:
-    """Returns `[low, high]`: the range of the mean of `Within` if `one` had scored all edits that `other` has.
+def bounds_within(rater: ByItem, reference: ByItem) -> list[float] | None:
+    """Returns `[low, high]`: the range of the mean of `Within` if `rater` had scored all edits that `reference` has.
 
     Nothing is assumed about why a score is missing: each may be anywhere in the order of the model's edits.
     """
-    found, sizes = [], []
-    for items in by_model(other).values():
+    bounds, sizes = [], []
+    for items in by_model(reference).values():
         if len(items) >= FEWEST_RANKED:
             ends = spearman_bounds(
-                np.array([one.get(item, math.nan) for item in items], dtype=np.float64),
-                np.array([other[item] for item in items], dtype=np.float64),
+                np.array([rater.get(item, math.nan) for item in items], dtype=np.float64),
+                np.array([reference[item] for item in items], dtype=np.float64),
             )
             if ends is not None:
-                found.append(ends)
+                bounds.append(ends)
                 sizes.append(len(items))
-    if not found:
+    if not bounds:
         return None
-    low, high = (_through_z([np.array([ends[side]]) for ends in found], sizes, 1)[0] for side in (0, 1))
+    low, high = (_through_z([np.array([ends[side]]) for ends in bounds], sizes, 1)[0] for side in (0, 1))
     return [float(low), float(high)]
 
 
@@ -293,9 +293,9 @@ def _pearson(a: FloatArray, b: FloatArray, weights: FloatArray) -> FloatArray:
         a = a - (weights * a).sum(axis=1, keepdims=True) / total
         b = b - (weights * b).sum(axis=1, keepdims=True) / total
         squares = (weights * a**2).sum(axis=1), (weights * b**2).sum(axis=1)
-        found = (weights * a * b).sum(axis=1) / np.sqrt(squares[0] * squares[1])
+        correlation = (weights * a * b).sum(axis=1) / np.sqrt(squares[0] * squares[1])
     flat = ~((squares[0] > 1e-9) & (squares[1] > 1e-9))  # ranks that vary at all vary by a half
-    return np.asarray(np.where(flat, math.nan, np.clip(found, -1.0, 1.0)), dtype=np.float64)
+    return np.asarray(np.where(flat, math.nan, np.clip(correlation, -1.0, 1.0)), dtype=np.float64)
 
 
 def _through_z(parts: Sequence[FloatArray], sizes: Sequence[int], rows: int) -> FloatArray:

@@ -19,7 +19,7 @@ from edit_eval.statistics.raters import Retest
 from edit_eval.statistics.scores_apart import Apart
 from edit_eval.text import Text
 
-Found = TypeVar("Found")
+Findings = TypeVar("Findings")
 
 INTERVAL, EDITS = Text("95% interval"), Text("Edits", context="number")
 GAP = Line()
@@ -31,11 +31,11 @@ _NO_ALPHA = {
 
 
 @dataclass(frozen=True)
-class Whose(Generic[Found]):
+class Whose(Generic[Findings]):
     """A row: the findings about a judge, over all edit models or, with `part`, over one."""
 
     name: Words
-    found: Found
+    findings: Findings
     part: str = ""
 
     @property
@@ -95,20 +95,20 @@ def beside_table(beside: Mapping[str, Any]) -> Table[Mapping[str, Any]]:
     people = {"judge": Text("one person with another"), "edits": 2, **(beside["people"] or {})}
     return Table(
         every=(
-            Column(Text("Who"), lambda one: one["judge"], "name"),
-            Column(Text("Shown"), lambda one: Text("two edits") if one["edits"] == 2 else Text("one edit"), "word"),
+            Column(Text("Who"), lambda row: row["judge"], "name"),
+            Column(Text("Shown"), lambda row: Text("two edits") if row["edits"] == 2 else Text("one edit"), "word"),
             Column(
                 Text("Prefers as people do"),
-                lambda one: None if one["agrees"] is None else formats.share(one["agrees"], 1),
+                lambda row: None if row["agrees"] is None else formats.share(row["agrees"], 1),
                 look="strong",
             ),
-            Column(Text("95% interval"), lambda one: formats.bracketed(one["ci95"])),
+            Column(Text("95% interval"), lambda row: formats.bracketed(row["ci95"])),
             Column(
                 Text("Constant"),
-                lambda one: None if one.get("constant") is None else f"{one['constant']:.1%}",
-                when=lambda one: one.get("constant") is not None,
+                lambda row: None if row.get("constant") is None else f"{row['constant']:.1%}",
+                when=lambda row: row.get("constant") is not None,
             ),
-            Column(Text("Pairs"), lambda one: str(one["pairs"])),
+            Column(Text("Pairs"), lambda row: str(row["pairs"])),
         ),
         rows=[*beside["judges"], *([people] if beside["people"] else [])],
         label=Text("Judges beside people"),
@@ -119,10 +119,10 @@ def beside_table(beside: Mapping[str, Any]) -> Table[Mapping[str, Any]]:
 
 def choices_sheet(chosen: BesideChoices) -> Iterator[Line | Table[Any]]:
     """Yields the judges beside the choices that came with the data."""
-    found = msgspec.to_builtins(chosen)
-    people = found["people"] and {**found["people"], "judge": Text("one person, of those who chose")}
+    document = msgspec.to_builtins(chosen)
+    people = document["people"] and {**document["people"], "judge": Text("one person, of those who chose")}
     yield from (Line(Text("People's choices between two edits"), "strong"), GAP)
-    yield beside_table({**found, "people": people})
+    yield beside_table({**document, "people": people})
     constant = Text(
         "How often each prefers the edit that was chosen; a tie of one of the two counts half. Constant: always "
         "taking the side that was chosen more often, on the same pairs."
@@ -130,39 +130,39 @@ def choices_sheet(chosen: BesideChoices) -> Iterator[Line | Table[Any]]:
     yield Line(constant, "quiet")
 
 
-def score_column(title: Words, value: Callable[[Found], float | None], **how: Any) -> Column[Whose[Found]]:
+def score_column(title: Words, value: Callable[[Findings], float | None], **how: Any) -> Column[Whose[Findings]]:
     """Returns a column with one of the findings, written as a score."""
-    return Column(title, lambda row: formats.score(value(row.found)), **how)
+    return Column(title, lambda row: formats.score(value(row.findings)), **how)
 
 
 def span_column() -> Column[Whose[Any]]:
     """Returns the column of the findings' interval."""
-    return Column(INTERVAL, lambda row: formats.bracketed(row.found.ci95))
+    return Column(INTERVAL, lambda row: formats.bracketed(row.findings.ci95))
 
 
 def _rate(title: Text, short: Words, of: Callable[[JudgeCard], Frequency | None]) -> Column[Whose[JudgeCard]]:
     def shown(row: Whose[JudgeCard]) -> str:
-        found = of(row.found)
-        return formats.NOTHING if found is None else formats.rate(found.count, found.total, found.ci95)
+        frequency = of(row.findings)
+        return formats.NOTHING if frequency is None else formats.rate(frequency.count, frequency.total, frequency.ci95)
 
     return Column(title, shown, short=short)
 
 
 def _retest(title: Text, short: Text, shows: Callable[[Retest], str]) -> Column[Whose[JudgeCard]]:
     def shown(row: Whose[JudgeCard]) -> str | None:
-        return shows(row.found.retest) if row.found.retest else None
+        return shows(row.findings.retest) if row.findings.retest else None
 
-    return Column(title, shown, short=short, when=lambda row: row.found.retest)
+    return Column(title, shown, short=short, when=lambda row: row.findings.retest)
 
 
 CARD: tuple[Column[Whose[JudgeCard]], ...] = (
-    Column(Text("Asked"), lambda row: str(row.found.asked)),
+    Column(Text("Asked"), lambda row: str(row.findings.asked)),
     _rate(Text("No score"), "", lambda card: card.unscored),
     _rate(Text("At the upper end"), Text("Ceiling"), lambda card: card.ceiling),
     _rate(Text("At the lower end"), Text("Floor"), lambda card: card.floor),
-    _retest(Text("Std of repeats"), Text("Rep. sd"), lambda found: formats.score(found.sd)),
-    _retest(Text("ICC(1,1)"), Text("ICC"), lambda found: formats.score(found.icc)),
-    _retest(Text("All repeats equal"), Text("Same"), lambda found: formats.share(found.identical, 1)),
+    _retest(Text("Std of repeats"), Text("Rep. sd"), lambda retest: formats.score(retest.sd)),
+    _retest(Text("ICC(1,1)"), Text("ICC"), lambda retest: formats.score(retest.icc)),
+    _retest(Text("All repeats equal"), Text("Same"), lambda retest: formats.share(retest.identical, 1)),
 )
 
 
@@ -181,8 +181,8 @@ def alpha_table(document: BetweenJudges) -> Table[Whose[Alpha]]:
     return Table(
         every=(
             Column(Text("Agreement between judges"), lambda row: row.name, "name"),
-            Column(EDITS, lambda row: str(row.found.edits)),
-            score_column(Text("Alpha"), lambda found: found.alpha, look="strong"),
+            Column(EDITS, lambda row: str(row.findings.edits)),
+            score_column(Text("Alpha"), lambda alpha: alpha.alpha, look="strong"),
             span_column(),
         ),
         rows=rows,
@@ -198,12 +198,12 @@ def apart_table(document: BetweenJudges) -> Table[Whose[Apart]]:
     return Table(
         every=(
             PART,
-            Column(EDITS, lambda row: str(row.found.n)),
-            Column(Text("Images"), lambda row: str(row.found.images)),
-            score_column(Text("First", context="of a pair"), lambda found: found.mean_a),
-            score_column(Text("Second", context="of a pair"), lambda found: found.mean_b),
-            Column(Text("Diff."), lambda row: signed(row.found.difference), look="strong"),
-            Column(INTERVAL, lambda row: signed_span(row.found.ci95)),
+            Column(EDITS, lambda row: str(row.findings.n)),
+            Column(Text("Images"), lambda row: str(row.findings.images)),
+            score_column(Text("First", context="of a pair"), lambda apart: apart.mean_a),
+            score_column(Text("Second", context="of a pair"), lambda apart: apart.mean_b),
+            Column(Text("Diff."), lambda row: signed(row.findings.difference), look="strong"),
+            Column(INTERVAL, lambda row: signed_span(row.findings.ci95)),
         ),
         rows=[
             row
@@ -215,6 +215,6 @@ def apart_table(document: BetweenJudges) -> Table[Whose[Apart]]:
     )
 
 
-def with_parts(name: Words, found: Any, models: Mapping[str, Any]) -> list[Whose[Any]]:
+def with_parts(name: Words, findings: Any, models: Mapping[str, Any]) -> list[Whose[Any]]:
     """Returns a row for all edit models and, with several, one for each."""
-    return [Whose(name, found), *(Whose(name, one, part) for part, one in models.items() if len(models) > 1)]
+    return [Whose(name, findings), *(Whose(name, model, part) for part, model in models.items() if len(models) > 1)]

@@ -50,31 +50,31 @@ def samples_of(results: Results, raters: Iterable[Rater], *, resamples: int = 1_
 class Agreement:
     """Two raters and their agreement; each number is computed when asked for."""
 
-    one: Rater
-    other: Rater
+    rater: Rater
+    reference: Rater
     samples: Samples
     """At least those that both have answered about."""
 
     @cached_property
     def items(self) -> list[Item]:
         """Items that both have answered about, in the order of the first."""
-        return [item for item in self.one.answers if item in self.other.answers]
+        return [item for item in self.rater.answers if item in self.reference.answers]
 
     # -- the order of edits, and of edit models --
 
     @cached_property
     def within(self) -> Within:
         """Do they rank a model's edits alike?"""
-        return Within(self.one.upward, self.other.upward, self.samples)
+        return Within(self.rater.upward, self.reference.upward, self.samples)
 
     @cached_property
     def between(self) -> Between:
         """Do they rank the edit models alike?"""
-        return Between(self.one.upward, self.other.upward, self.samples)
+        return Between(self.rater.upward, self.reference.upward, self.samples)
 
     def bounds(self) -> Span | None:
-        """Returns the range of the first number of `within` if `one` had answered everything that `other` has."""
-        return bounds_within(self.one.upward, self.other.upward)
+        """Returns the range of the first number of `within` if `rater` had answered everything that `reference` has."""
+        return bounds_within(self.rater.upward, self.reference.upward)
 
     def of_models(self) -> OfModels:
         """Returns `between`, with an interval over other possible models."""
@@ -100,8 +100,8 @@ class Agreement:
         return Share(value=float(alike.mean()), ci95=_of_proven(len(pairs), *self._separated(ALPHA / 2)))
 
     def pairs_ordered(self) -> PairsOrdered:
-        """Returns the pairs of edit models that `other` separates, and the share of them that `one` orders alike, a tie
-        being a half; None without any."""
+        """Returns the pairs of edit models that `reference` separates, and the share of them that `rater` orders alike,
+        a tie being a half; None without any."""
         proven, separated = self._separated(ALPHA)
         means, at = self.between.means(self.samples.once)[0][0], self.between.models.index
         signs = [np.sign(means[at(better)] - means[at(worse)]) for worse, better in separated]
@@ -111,7 +111,7 @@ class Agreement:
 
     def _separated(self, level: float) -> list[list[tuple[str, str]]]:
         """Returns the pairs of models that each of the two separates."""
-        both = (self.one, self.other)
+        both = (self.rater, self.reference)
         return [separated_pairs(of.upward, self.samples, self.between.models, level=level) for of in both]
 
     # -- from one to the other --
@@ -119,14 +119,15 @@ class Agreement:
     @property
     def turn(self) -> float:
         """Sign that makes higher better on both scales: a map must rise. Results are turned back."""
-        return gain(self.one.scale) * gain(self.other.scale)
+        return gain(self.rater.scale) * gain(self.reference.scale)
 
     @cached_property
     def pairs(self) -> Pairs:
-        """Scores of items that both have answered about, those of `one` turned so that a map to the others can rise."""
+        """Scores of items that both have answered about, those of `rater` turned so that a map to the others can
+        rise."""
         return Pairs(
-            self.turn * np.array([self.one.values[item] for item in self.items], dtype=np.float64),
-            np.array([self.other.values[item] for item in self.items], dtype=np.float64),
+            self.turn * np.array([self.rater.values[item] for item in self.items], dtype=np.float64),
+            np.array([self.reference.values[item] for item in self.items], dtype=np.float64),
             self.codes(self.items),
             [item.edit_model for item in self.items],
         )
@@ -136,42 +137,44 @@ class Agreement:
         return np.array([self.samples.code[item.sample_id] for item in items], dtype=np.int64)
 
     def calibration(self) -> Calibration | None:
-        """Returns the map from the scores of `one` to those of `other` (`calibration.calibration`)."""
-        found = calibration(self.pairs, resamples=self.samples.resamples)
-        return None if found is None else found.turned(self.turn)
+        """Returns the map from the scores of `rater` to those of `reference` (`calibration.calibration`)."""
+        score_map = calibration(self.pairs, resamples=self.samples.resamples)
+        return None if score_map is None else score_map.turned(self.turn)
 
     # -- one and several --
 
     def with_each(self) -> MeanAgreement:
-        """Returns the mean agreement of `one` with each of `other`'s raters."""
-        return self._mean(self.other.raters)
+        """Returns the mean agreement of `rater` with each of `reference`'s raters."""
+        return self._mean(self.reference.raters)
 
     def with_others(self) -> MeanAgreement:
         """Returns the same with all of them but one."""
-        return self._mean(self.other.others)
+        return self._mean(self.reference.others)
 
     def _mean(self, raters: Iterable[Rater]) -> MeanAgreement:
-        return MeanAgreement([Within(self.one.upward, of.upward, self.samples) for of in raters])
+        return MeanAgreement([Within(self.rater.upward, of.upward, self.samples) for of in raters])
 
     def as_one_rater(self) -> Share:
-        """Returns its agreement with one of `other`'s raters over that of two of them.
+        """Returns its agreement with one of `reference`'s raters over that of two of them.
 
         None if the raters are not shown to agree with each other at all: the ratio to nothing is undefined.
         """
-        judge, raters = self.with_each(), among(self.other, self.samples)
-        one, other = self.samples.drawn(judge), self.samples.drawn(raters)
+        judge, raters = self.with_each(), among(self.reference, self.samples)
+        judge_draws, rater_draws = self.samples.drawn(judge), self.samples.drawn(raters)
         seen = raters(self.samples.once)[0]
-        low = percentiles(other)
+        low = percentiles(rater_draws)
         if math.isnan(seen) or (seen if low is None else low[0]) <= 0:
             return Share(value=None, ci95=None)
-        shares = np.divide(one, other, out=np.full_like(one, math.nan), where=other > 0)  # NaN in the few draws below
+        shares = np.divide(
+            judge_draws, rater_draws, out=np.full_like(judge_draws, math.nan), where=rater_draws > 0
+        )  # NaN in the few draws below
         return Share(value=none_for_nan(judge(self.samples.once)[0] / seen), ci95=percentiles(shares))
 
     def unanswered(self) -> LeftUnscored:
-        """Compares `other`'s values of items that `one` has not answered with those of the rest."""
-        items = sorted(self.other.values)
-        scored = np.array([item in self.one.answers for item in items], dtype=bool)
-        values = np.array([self.other.values[item] for item in items], dtype=np.float64)
+        """Compares `reference`'s values of items that `rater` has not answered with those of the rest."""
+        items = sorted(self.reference.values)
+        scored = np.array([item in self.rater.answers for item in items], dtype=bool)
+        values = np.array([self.reference.values[item] for item in items], dtype=np.float64)
 
         def difference(weights: FloatArray) -> float | None:
             means = [
@@ -195,7 +198,7 @@ class Agreement:
 def among(several: Rater, samples: Samples) -> MeanAgreement:
     """Returns the mean agreement of every two of a rater's raters."""
     both = combinations(several.raters, 2)
-    return MeanAgreement([Within(one.upward, other.upward, samples) for one, other in both])
+    return MeanAgreement([Within(first.upward, second.upward, samples) for first, second in both])
 
 
 def separated_pairs(
@@ -219,9 +222,9 @@ def separated_pairs(
             tests.append(None)
             differences.append(0.0)
             continue
-        found = estimate(gains, cluster_codes([samples.image(sample) for sample, _ in shared]))
-        tests.append(found.p_value())
-        differences.append(found.value)
+        difference = estimate(gains, cluster_codes([samples.image(sample) for sample, _ in shared]))
+        tests.append(difference.p_value())
+        differences.append(difference.value)
     return [
         (a, b) if difference > 0 else (b, a)
         for (a, b), p, difference in zip(pairs, holm(tests), differences, strict=True)
@@ -229,10 +232,10 @@ def separated_pairs(
     ]
 
 
-def _of_proven(count: int, one: Collection[tuple[str, str]], other: Collection[tuple[str, str]]) -> Span | None:
+def _of_proven(count: int, first: Collection[tuple[str, str]], second: Collection[tuple[str, str]]) -> Span | None:
     """Returns the range from the share of `count` pairs that both order alike to 1 less the share ordered otherwise."""
     if not count:
         return None
-    alike = len(set(one) & set(other))
-    unlike = len({(better, worse) for worse, better in one} & set(other))
+    alike = len(set(first) & set(second))
+    unlike = len({(better, worse) for worse, better in first} & set(second))
     return [alike / count, 1 - unlike / count]

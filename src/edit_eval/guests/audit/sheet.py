@@ -205,9 +205,7 @@ def rows(passport: Passport, *, held: bool) -> list[MeasureRow]:
             label = Text("{}, {}", measure_words(name), _group(category), context="category")
             labelled_measures.append((label, name, measure))
     return [
-        _row(label, name, measure)
-        for label, name, measure in labelled_measures
-        if (measure.floor is not None) == held
+        _row(label, name, measure) for label, name, measure in labelled_measures if (measure.floor is not None) == held
     ]
 
 

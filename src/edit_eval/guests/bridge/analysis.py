@@ -53,8 +53,8 @@ class BridgeAnalysis(Analysis[Bridge]):
 
     def rows(self, document: Bridge) -> Sequence[Mapping[str, Any]]:
         """Returns the map: a row for each score of the old judge."""
-        found = []
+        rows = []
         for knot in document.map:
             low, high = knot.ci95 or (None, None)
-            found.append({"score": knot.score, "value": knot.value, "low": low, "high": high})
-        return found
+            rows.append({"score": knot.score, "value": knot.value, "low": low, "high": high})
+        return rows

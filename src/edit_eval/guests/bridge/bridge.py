@@ -48,8 +48,8 @@ def bridge_between(runs: Sequence[Run], old: str, new: str, *, score: str | None
     if old == new:
         raise ConfigurationError(Text("--old {} --new {}: name two judges", old, new))
     both = Agreement(judges[old], judges[new], samples_of(results, [judges[old]]))
-    found = over(both)
-    if found is None:
+    score_map = over(both)
+    if score_map is None:
         raise ConfigurationError(
             Text(
                 "--old {} --new {}: both have scored {} edits of {} source images here; a bridge needs "
@@ -65,11 +65,11 @@ def bridge_between(runs: Sequence[Run], old: str, new: str, *, score: str | None
         made=datetime.now(UTC).date().isoformat(),
         old=_side(runs, old, judges[old].score, judges[old].scale),
         new=_side(runs, new, judges[new].score, judges[new].scale),
-        **asdict(found),
+        **asdict(score_map),
         within_models=with_interval(both.within, both.samples),
         between_models=both.of_models(),
         edits=[
-            (item.edit_model, both.samples.image(item.sample_id), both.one.values[item], both.other.values[item])
+            (item.edit_model, both.samples.image(item.sample_id), both.rater.values[item], both.reference.values[item])
             for item in both.items
         ],
     )
@@ -81,27 +81,29 @@ def over(both: Agreement) -> Map | None:
     None if they have too little in common for a map.
     """
     continued = {
-        model: (both.turn * np.array([both.one.values[item] for item in items], dtype=np.float64), both.codes(items))
-        for model, items in by_model(both.one.values).items()
+        model: (both.turn * np.array([both.rater.values[item] for item in items], dtype=np.float64), both.codes(items))
+        for model, items in by_model(both.rater.values).items()
     }
-    found = bridge(both.pairs, continued, resamples=both.samples.resamples)
-    if found is None:
+    score_map = bridge(both.pairs, continued, resamples=both.samples.resamples)
+    if score_map is None:
         return None
-    own = by_model(both.other.values)
+    own = by_model(both.reference.values)
 
     def completed(model: str, row: BridgedModel) -> BridgedModel:
-        scores = [both.other.values[item] for item in own.get(model, ())]
+        scores = [both.reference.values[item] for item in own.get(model, ())]
         return replace(
             row,
             before=both.turn * row.before,
             beyond=turned(row.beyond, both.turn),
-            ci95=_within(row.ci95, both.other.scale),
+            ci95=_within(row.ci95, both.reference.scale),
             mean=math.fsum(scores) / len(scores) if scores else None,
             scored=len(scores),
         )
 
-    found = found.turned(both.turn)
-    return replace(found, edit_models={model: completed(model, row) for model, row in found.edit_models.items()})
+    score_map = score_map.turned(both.turn)
+    return replace(
+        score_map, edit_models={model: completed(model, row) for model, row in score_map.edit_models.items()}
+    )
 
 
 def _within(interval: Span | None, scale: Scale) -> Span | None:
@@ -130,13 +132,13 @@ def read_bridge(file: Path) -> Bridge:
     """Reads a bridge. Raises `ConfigurationError` for a file that is none, or has a score outside of its scale."""
     content = read_bytes(file)
     try:
-        found = of_json(content, Bridge, file)
-        _refuse_outside(found, file)
+        document = of_json(content, Bridge, file)
+        _refuse_outside(document, file)
     except UnfitFile as error:
         raise ConfigurationError(
             Text("{}: not a bridge ({}); `bridge RUN --old OLD --new NEW --to FILE` writes one", file, error.reason)
         ) from None
-    return found
+    return document
 
 
 def _refuse_outside(bridge: Bridge, file: Path) -> None:
@@ -180,8 +182,8 @@ def translate(run: Run, known: Bridge, wanted: str) -> TranslatedRun:
         places.setdefault(item.edit_model, []).append(place)
     values = turn * np.array([judge.values[item] for item in items], dtype=np.float64)
     continued = {model: (values[of], codes[len(images) :][of]) for model, of in places.items()}
-    found = translated(pairs, continued)
-    if found is None:
+    translation = translated(pairs, continued)
+    if translation is None:
         raise ConfigurationError(
             Text("the bridge has {} edits of {} source images, too few for a map", len(images), len(set(images)))
         )
@@ -200,9 +202,9 @@ def translate(run: Run, known: Bridge, wanted: str) -> TranslatedRun:
         )
 
     as_it_is = replace(
-        found,
-        range=sorted(turn * end for end in found.range),
-        edit_models={model: completed(model, row) for model, row in found.edit_models.items()},
+        translation,
+        range=sorted(turn * end for end in translation.range),
+        edit_models={model: completed(model, row) for model, row in translation.edit_models.items()},
     )
     return TranslatedRun(as_=target.judge, by=name, made=known.made, **asdict(as_it_is))
 

@@ -49,8 +49,8 @@ def bridge(
 
     None if `pairs` are not enough for a map.
     """
-    found = calibration(pairs, resamples=resamples)
-    if found is None:
+    score_map = calibration(pairs, resamples=resamples)
+    if score_map is None:
         return None
     names = np.array(pairs.edit_models)
     models = list(dict.fromkeys(pairs.edit_models))
@@ -65,14 +65,14 @@ def bridge(
         for model in models
         if len(models) > 1
     }
-    misses = [one.bridged - one.mean for one in out.values()]
+    misses = [row.bridged - row.mean for row in out.values()]
     whole = isotonic(pairs.scores, pairs.targets)
     without = {
         int(image): isotonic(pairs.scores, pairs.targets, (pairs.clusters != image).astype(np.float64))
         for image in np.unique(pairs.clusters)
     }
     return Map(
-        **msgspec.structs.asdict(found),
+        **msgspec.structs.asdict(score_map),
         held_out=out,
         off_by=math.sqrt(math.fsum(miss**2 for miss in misses) / len(misses)) if misses else None,
         edit_models={
@@ -113,7 +113,7 @@ def _error(
     _, of_pairs = np.unique(pairs.clusters, return_counts=True)
     if len(images) < FEWEST_MAPPED or min(worth(sizes), worth(of_pairs)) < FEWEST_WORTH:
         return None
-    own = np.array([one(scores[clusters != image]).mean() for image, one in without.items()])
+    own = np.array([fit(scores[clusters != image]).mean() for image, fit in without.items()])
     mapped = whole(scores)
     others = np.array([mapped[clusters != image].mean() for image in images[~known]])
     freedom = worth(sizes[~known]) - 1 if len(others) > 1 else 0.0
@@ -156,8 +156,8 @@ def translated(pairs: Pairs, continued: Mapping[str, tuple[FloatArray, IntArray]
     `ci95` is None if the pairs are by fewer than three edit models, which show too little of how models differ, and as
     in `_interval`. None if `pairs` are not enough for a map.
     """
-    found = bridge(pairs, {}, resamples=0)
-    if found is None:
+    score_map = bridge(pairs, {}, resamples=0)
+    if score_map is None:
         return None
     whole = isotonic(pairs.scores, pairs.targets)
     without = {
@@ -173,17 +173,17 @@ def translated(pairs: Pairs, continued: Mapping[str, tuple[FloatArray, IntArray]
             n=len(scores),
             before=float(scores.mean()),
             value=value,
-            ci95=_with_models(value, error, found.off_by, len(found.held_out)),
+            ci95=_with_models(value, error, score_map.off_by, len(score_map.held_out)),
             outside=float(((scores < low) | (scores > high)).mean()),
             beyond=beyond(pairs, scores, clusters),
         )
     return Translation(
-        n=found.n,
-        clusters=found.clusters,
-        rmse=found.rmse,
-        explained=found.explained,
-        off_by=found.off_by,
-        held_out=found.held_out,
+        n=score_map.n,
+        clusters=score_map.clusters,
+        rmse=score_map.rmse,
+        explained=score_map.explained,
+        off_by=score_map.off_by,
+        held_out=score_map.held_out,
         range=[low, high],
         edit_models=models,
     )

@@ -75,8 +75,8 @@ def map_table(document: Bridge) -> Table[Whose[Knot]]:
     old, new = document.old.judge, document.new.judge
     return Table(
         every=(
-            Column(old, lambda row: f"{row.found.score:g}", short=one_line(old, 20)),
-            score_column(new, lambda found: found.value, look="strong", short=one_line(new, 20)),
+            Column(old, lambda row: f"{row.findings.score:g}", short=one_line(old, 20)),
+            score_column(new, lambda knot: knot.value, look="strong", short=one_line(new, 20)),
             span_column(),
         ),
         rows=[Whose("", knot) for knot in document.map],
@@ -91,20 +91,20 @@ def continued_table(document: Bridge) -> Table[Whose[BridgedModel]]:
     out = document.held_out
 
     def missed(row: Whose[BridgedModel]) -> str | None:
-        found = out.get(row.part)
-        return signed(found.bridged - found.mean) if found else None
+        held_out = out.get(row.part)
+        return signed(held_out.bridged - held_out.mean) if held_out else None
 
     return Table(
         every=(
             PART,
-            Column(Text("Scored"), lambda row: str(row.found.n)),
-            score_column(Text("Old"), lambda found: found.before),
-            score_column(Text("Bridged"), lambda found: found.bridged, look="strong"),
+            Column(Text("Scored"), lambda row: str(row.findings.n)),
+            score_column(Text("Old"), lambda model: model.before),
+            score_column(Text("Bridged"), lambda model: model.bridged, look="strong"),
             span_column(),
-            score_column(Text("New"), lambda found: found.mean),
+            score_column(Text("New"), lambda model: model.mean),
             Column(Text("Held out"), missed),
         ),
-        rows=[Whose("", found, name) for name, found in document.edit_models.items()],
+        rows=[Whose("", model, name) for name, model in document.edit_models.items()],
     )
 
 
