@@ -67,7 +67,7 @@ def test_of_a_run_that_people_voted_on_each_display_has_the_three_numbers(severa
     document = "".join(page(several.results, summary, tmp_path, language="en"))
     for pair in people.pairs:
         for row in rows_of(people, pair):
-            figures = signed(row.found.difference), signed_span(row.found.ci95)
+            figures = signed(row.estimate.difference), signed_span(row.estimate.ci95)
             assert " | ".join(figures) in written
             assert all(f">{figure}</td>" in document for figure in figures)
     assert 'id="people"' in document

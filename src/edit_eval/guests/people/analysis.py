@@ -40,7 +40,7 @@ class VotesAnalysis(Analysis[PeoplesVotes]):
 
     def compute(self, records: RunRecords, parameters: Parameters) -> PeoplesVotes:
         """Raises `ConfigurationError` for a name that nobody has who voted."""
-        without, taken_in = (_names(one) for one in (parameters.without, parameters.with_))
+        without, taken_in = (_names(raters) for raters in (parameters.without, parameters.with_))
         return peoples_votes(records.results, records.votes, without, taken_in)
 
     def sheet(self, document: PeoplesVotes) -> Sheet:
@@ -102,14 +102,14 @@ class PeopleAnalysis(Analysis[People]):
                 "a": pair.a,
                 "b": pair.b,
                 "whose": whose,
-                "difference": found.difference,
-                "low": found.ci95[0] if found.ci95 else None,
-                "high": found.ci95[1] if found.ci95 else None,
+                "difference": estimate.difference,
+                "low": estimate.ci95[0] if estimate.ci95 else None,
+                "high": estimate.ci95[1] if estimate.ci95 else None,
                 "images": pair.images,
                 "preferred": pair.preferred or "",
             }
             for pair in document.pairs
-            for whose, found in (
+            for whose, estimate in (
                 ("judge_alone", pair.judge_alone),
                 ("people_alone", pair.people_alone),
                 ("corrected", pair.corrected),

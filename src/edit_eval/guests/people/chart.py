@@ -38,24 +38,29 @@ def people_charts(people: People, language: str) -> list[AnyChart]:
 
 def _of_judge(people: People, pairs: list[PeoplesDifference], language: str) -> AnyChart:
     digits = digits_of(people)
-    found = [(pair, row) for pair in pairs for row in rows_of(people, pair) if row.found.difference is not None]
+    estimates = [(pair, row) for pair in pairs for row in rows_of(people, pair) if row.estimate.difference is not None]
     rows: list[JsonObject] = [
         {
             "pair": one_line(f"{pair.a} − {pair.b}"),
             "series": said(ESTIMATES[row.kind], language),
-            "difference": row.found.difference,
-            "low": row.found.ci95[0] if row.found.ci95 else None,
-            "high": row.found.ci95[1] if row.found.ci95 else None,
-            "span": signed_span(row.found.ci95, digits),
-            "label": signed(row.found.difference, digits),
-            "at": row.found.ci95[1] if row.found.ci95 else row.found.difference,
+            "difference": row.estimate.difference,
+            "low": row.estimate.ci95[0] if row.estimate.ci95 else None,
+            "high": row.estimate.ci95[1] if row.estimate.ci95 else None,
+            "span": signed_span(row.estimate.ci95, digits),
+            "label": signed(row.estimate.difference, digits),
+            "at": row.estimate.ci95[1] if row.estimate.ci95 else row.estimate.difference,
             "images": row.images,
         }
-        for pair, row in found
+        for pair, row in estimates
     ]
     series = [said(words, language) for words in ESTIMATES.values()]
-    names = list(dict.fromkeys(one_line(f"{pair.a} − {pair.b}") for pair, _ in found))
-    known = [end for _, row in found for end in (*(row.found.ci95 or ()), row.found.difference) if end is not None]
+    names = list(dict.fromkeys(one_line(f"{pair.a} − {pair.b}") for pair, _ in estimates))
+    known = [
+        end
+        for _, row in estimates
+        for end in (*(row.estimate.ci95 or ()), row.estimate.difference)
+        if end is not None
+    ]
     low, high = min(0.0, *known), max(0.0, *known)
     room = 0.06 * (high - low or 1.0)
     x = alt.Scale(domain=[low - room, high + 3 * room], nice=False, zero=False)

@@ -149,10 +149,10 @@ def peoples_differences(columns: Sequence[ScoreColumn], answers: PeoplesAnswers)
         ends = (min(given, default=0.0), max(given, default=0.0))
     for of_judge in by_judge(columns).values():
         names = _names(of_judge)
-        found = _from_votes(votes, names, used) if votes else _from_ratings(ratings, names, used)
+        comparisons = _from_votes(votes, names, used) if votes else _from_ratings(ratings, names, used)
         for a, b in combinations(of_judge, 2):
-            turned = [_of_pair(one, a.name) for one in found if {one.a, one.b} == {a.name, b.name}]
-            some = [one for one in turned if one.score in ("", a.score)]
+            turned = [_of_pair(answer, a.name) for answer in comparisons if {answer.a, answer.b} == {a.name, b.name}]
+            some = [answer for answer in turned if answer.score in ("", a.score)]
             if some:
                 pairs.append(_pair(a, b, some, None if votes else ends[1] - ends[0]))
     if not pairs:
@@ -174,7 +174,7 @@ def peoples_differences(columns: Sequence[ScoreColumn], answers: PeoplesAnswers)
         raters=len({answer.rater for answer in answers}),
         unmatched=sum(not isinstance(answer, Vote) or answer.choice in SHARES for answer in answers) - len(used),
         weighted=any(answer.weight != 1.0 for answer in answers),
-        pairs=[msgspec.structs.replace(one, p_adjusted=p, preferred=better) for one, p, better in shown],
+        pairs=[msgspec.structs.replace(pair, p_adjusted=p, preferred=better) for pair, p, better in shown],
         family=family.correction,
     )
 
@@ -182,8 +182,8 @@ def peoples_differences(columns: Sequence[ScoreColumn], answers: PeoplesAnswers)
 def by_votes(columns: Sequence[ScoreColumn], votes: Sequence[Vote]) -> People:
     """Returns the same by the votes on a run, without those of raters who always take one side, whom it names."""
     apart = one_sided(votes)
-    found = peoples_differences(columns, [vote for vote in votes if vote.rater not in apart])
-    return msgspec.structs.replace(found, set_apart=sorted(apart))
+    people = peoples_differences(columns, [vote for vote in votes if vote.rater not in apart])
+    return msgspec.structs.replace(people, set_apart=sorted(apart))
 
 
 def _names(columns: Sequence[ScoreColumn]) -> dict[str, ScoreColumn]:
@@ -194,34 +194,36 @@ def _names(columns: Sequence[ScoreColumn]) -> dict[str, ScoreColumn]:
 
 
 def _from_votes(votes: Sequence[Vote], names: dict[str, ScoreColumn], used: set[int]) -> list[_Answer]:
-    found = []
-    for place, one in enumerate(votes):
-        left, right = names.get(one.left), names.get(one.right)
-        if one.choice not in SHARES or left is None or right is None or left is right:
+    answers = []
+    for place, vote in enumerate(votes):
+        left, right = names.get(vote.left), names.get(vote.right)
+        if vote.choice not in SHARES or left is None or right is None or left is right:
             continue
-        if all(_made(column, one.sample_id, one.edit_seed) for column in (left, right)):
+        if all(_made(column, vote.sample_id, vote.edit_seed) for column in (left, right)):
             used.add(place)
-            value = 2 * SHARES[one.choice] - 1
-            found.append(_Answer(one.sample_id, one.edit_seed, left.name, right.name, value, one.weight, one.rater, ""))
-    return found
+            value = 2 * SHARES[vote.choice] - 1
+            answers.append(
+                _Answer(vote.sample_id, vote.edit_seed, left.name, right.name, value, vote.weight, vote.rater, "")
+            )
+    return answers
 
 
 def _from_ratings(ratings: Sequence[Rating], names: dict[str, ScoreColumn], used: set[int]) -> list[_Answer]:
     """Returns the difference of every two edits that one person has rated: the person's own level cancels."""
     rated: dict[tuple[str, str, int, str], list[tuple[int, str, Rating]]] = {}
-    for place, one in enumerate(ratings):
-        column = names.get(one.edit_model)
-        if column is not None and _made(column, one.sample_id, one.edit_seed):
-            of = rated.setdefault((one.rater, one.sample_id, one.edit_seed, one.score_name), [])
-            of.append((place, column.name, one))
-    found = []
+    for place, rating in enumerate(ratings):
+        column = names.get(rating.edit_model)
+        if column is not None and _made(column, rating.sample_id, rating.edit_seed):
+            of = rated.setdefault((rating.rater, rating.sample_id, rating.edit_seed, rating.score_name), [])
+            of.append((place, column.name, rating))
+    answers = []
     for (rater, sample, seed, score), several in rated.items():
-        for (at, a, one), (to, b, other) in combinations(several, 2):
+        for (at, a, first), (to, b, second) in combinations(several, 2):
             if a != b:
                 used |= {at, to}
-                weight = (one.weight + other.weight) / 2
-                found.append(_Answer(sample, seed, a, b, one.score - other.score, weight, rater, score))
-    return found
+                weight = (first.weight + second.weight) / 2
+                answers.append(_Answer(sample, seed, a, b, first.score - second.score, weight, rater, score))
+    return answers
 
 
 def _made(column: ScoreColumn, sample: str, seed: int | None = None) -> bool:
@@ -242,10 +244,10 @@ def _edits(column: ScoreColumn, sample: str) -> Mapping[int, float | None]:
     return column.by_seed.get(sample) or {0: column.scores[sample]}
 
 
-def _of_pair(one: _Answer, first: str) -> _Answer:
-    if one.a == first:
-        return one
-    return replace(one, a=one.b, b=one.a, value=-one.value)
+def _of_pair(answer: _Answer, first: str) -> _Answer:
+    if answer.a == first:
+        return answer
+    return replace(answer, a=answer.b, b=answer.a, value=-answer.value)
 
 
 def _pair(a: ScoreColumn, b: ScoreColumn, answers: Sequence[_Answer], rated_range: float | None) -> PeoplesDifference:
@@ -266,9 +268,9 @@ def _pair(a: ScoreColumn, b: ScoreColumn, answers: Sequence[_Answer], rated_rang
     judge = gain(a.scale) * (of_a - of_b)
     images = cluster_codes([a.image(sample) for sample in samples])
     says = np.nan_to_num(judge)  # any number will do where it has no score: 0 prefers neither
-    found = corrected(people, says, images, sums)
+    difference = corrected(people, says, images, sums)
     rated = ~np.isnan(people)
-    more = found.images_to_halve()
+    more = difference.images_to_halve()
     ends = (-math.inf, math.inf) if rated_range is not None else (-1.0, 1.0)
     return PeoplesDifference(
         judge=a.judge,
@@ -278,23 +280,23 @@ def _pair(a: ScoreColumn, b: ScoreColumn, answers: Sequence[_Answer], rated_rang
         answers=len(answers),
         raters=len({answer.rater for answer in answers}),
         samples=len({answer.sample for answer in answers}),
-        images=found.images,
+        images=difference.images,
         total=len({*samples}),
-        total_images=found.images + found.others,
+        total_images=difference.images + difference.others,
         judge_alone=_judge_alone(judge, a, [a.image(sample) for sample in samples], rated_range),
         people_alone=_estimated(corrected(people, np.zeros(len(edits)), images, sums), *ends),
-        corrected=_estimated(found, *ends),
-        weight=found.weight,
+        corrected=_estimated(difference, *ends),
+        weight=difference.weight,
         more_images=more,
-        more_answers=None if more is None else math.ceil(more * len(answers) / found.images),
-        narrowest=found.narrowest(),
+        more_answers=None if more is None else math.ceil(more * len(answers) / difference.images),
+        narrowest=difference.narrowest(),
         next_samples=_next(samples, images, says, rated, f"{a.judge}\n{a.name}\n{b.name}"),
-        p=found.p_value(),
+        p=difference.p_value(),
     )
 
 
-def _estimated(found: Corrected, lowest: float, highest: float) -> Estimated:
-    return Estimated(found.value, found.interval(lowest=lowest, highest=highest), found.doubt)
+def _estimated(difference: Corrected, lowest: float, highest: float) -> Estimated:
+    return Estimated(difference.value, difference.interval(lowest=lowest, highest=highest), difference.doubt)
 
 
 def _judge_alone(judge: FloatArray, column: ScoreColumn, images: Sequence[str], rated_range: float | None) -> Estimated:
@@ -304,9 +306,11 @@ def _judge_alone(judge: FloatArray, column: ScoreColumn, images: Sequence[str], 
     if not known.any() or (rated_range is not None and not span):
         return Estimated(None, None, "unlike_scales" if known.any() else "no_scores")
     values = np.sign(judge[known]) if rated_range is None else judge[known] * (rated_range / (span or 1.0))
-    found = estimate(values, cluster_codes([image for image, one in zip(images, known.tolist(), strict=True) if one]))
+    difference = estimate(
+        values, cluster_codes([image for image, scored in zip(images, known.tolist(), strict=True) if scored])
+    )
     end = 1.0 if rated_range is None else math.inf  # it votes, too
-    return Estimated(mean(values), found.interval(lowest=-end, highest=end), found.doubt)
+    return Estimated(mean(values), difference.interval(lowest=-end, highest=end), difference.doubt)
 
 
 def _next(samples: Sequence[str], images: IntArray, says: FloatArray, rated: NDArray[np.bool_], name: str) -> list[str]:

@@ -62,10 +62,10 @@ class EstimateRow:
     digits: int
 
     @property
-    def found(self) -> Estimated:
+    def estimate(self) -> Estimated:
         """The number with its interval."""
-        found: Estimated = getattr(self.pair, self.kind)
-        return found
+        estimate: Estimated = getattr(self.pair, self.kind)
+        return estimate
 
     @property
     def images(self) -> str:
@@ -86,8 +86,8 @@ def _leads(row: EstimateRow) -> Look:
 
 ESTIMATED: Sequence[Column[EstimateRow]] = (
     Column(Text("Whose answer"), lambda row: ESTIMATES[row.kind], "name", look=_leads),
-    Column(Text("Diff."), lambda row: signed(row.found.difference, row.digits), look=_leads),
-    Column(Text("95% interval"), lambda row: signed_span(row.found.ci95, row.digits)),
+    Column(Text("Diff."), lambda row: signed(row.estimate.difference, row.digits), look=_leads),
+    Column(Text("95% interval"), lambda row: signed_span(row.estimate.ci95, row.digits)),
     Column(Text("Images"), lambda row: row.images),
     Column(Text("To halve"), lambda row: row.more),
 )
@@ -122,14 +122,14 @@ def digits_of(people: People) -> int:
 def pair_lines(people: People, pair: PeoplesDifference) -> list[Text]:
     """Returns what people would say of a pair, how many more answers would settle it, and about which samples."""
     a, b = pair.a, pair.b
-    found, digits = pair.corrected, digits_of(people)
+    estimate, digits = pair.corrected, digits_of(people)
     lines = [Text("It cannot be told which of {} and {} people would prefer.", a, b)]
-    if pair.preferred is not None and found.difference is not None:
+    if pair.preferred is not None and estimate.difference is not None:
         ahead, behind, turn = (a, b, 1) if pair.preferred == pair.a else (b, a, -1)
-        by = f"{signed(turn * found.difference, digits)} {signed_span(turned(found.ci95, turn), digits)}"
+        by = f"{signed(turn * estimate.difference, digits)} {signed_span(turned(estimate.ci95, turn), digits)}"
         lines = [Text("People would prefer {} to {}, by {}.", ahead, behind, by)]
-    if found.no_ci95:
-        lines.append(_NO_INTERVAL[found.no_ci95](FEWEST_ANSWERED))
+    if estimate.no_ci95:
+        lines.append(_NO_INTERVAL[estimate.no_ci95](FEWEST_ANSWERED))
     elif pair.more_images is not None:
         lines.append(_TO_HALVE[people.kind](images=pair.more_images, answers=pair.more_answers))
     elif pair.narrowest is not None and pair.images < pair.total_images:

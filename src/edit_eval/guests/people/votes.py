@@ -39,9 +39,9 @@ def peoples_votes(
                 Text("{} {}: nobody with that name has voted{}", flag, unknown, did_you_mean(unknown, known))
             )
     heard = [vote for vote in every if vote.rater not in without]
-    found = preferences(heard, results.edit_models, taken_in=taken_in)
-    apart = {rater.rater for rater in found.raters if rater.set_apart}
+    tally = preferences(heard, results.edit_models, taken_in=taken_in)
+    apart = {rater.rater for rater in tally.raters if rater.set_apart}
     beside = beside_votes(results, [vote for vote in heard if vote.rater not in apart])
     return PeoplesVotes(
-        **msgspec.structs.asdict(found), beside=beside, outdated=votes.outdated, damaged=votes.damage.total
+        **msgspec.structs.asdict(tally), beside=beside, outdated=votes.outdated, damaged=votes.damage.total
     )

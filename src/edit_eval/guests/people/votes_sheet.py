@@ -42,7 +42,7 @@ def _lines(document: PeoplesVotes) -> Iterator[Line | Table[Any]]:
     counts = document.votes, document.samples, raters, document.skipped
     yield Line(Text("{} votes on {} samples by {}; {} skipped", *counts))
     yield Line()
-    places = {one.edit_model: place for place, one in enumerate(document.strengths)}
+    places = {strength.edit_model: place for place, strength in enumerate(document.strengths)}
     yield strengths_table(document.strengths, places=places)
     yield from doubt_lines(document.strengths, "quiet")
     yield from ranks_lines(document.family)
@@ -95,12 +95,15 @@ def raters_table(raters: Sequence[Voter]) -> Table[Voter]:
     counts = {"votes": Text("Votes"), "ties": Text("Ties"), "both_bad": Text("Both bad"), "skipped": Text("Skipped")}
     return Table(
         every=(
-            Column(Text("Rater"), lambda one: one.rater, "name"),
-            *(Column(title, partial(lambda key, one: str(getattr(one, key)), name)) for name, title in counts.items()),
+            Column(Text("Rater"), lambda voter: voter.rater, "name"),
+            *(
+                Column(title, partial(lambda key, voter: str(getattr(voter, key)), name))
+                for name, title in counts.items()
+            ),
             Column(
                 Text("Left", context="votes"),
-                lambda one: None if one.left is None else formats.share(one.left, 1),
-                look=lambda one: "problem" if one.side else "",
+                lambda voter: None if voter.left is None else formats.share(voter.left, 1),
+                look=lambda voter: "problem" if voter.side else "",
             ),
         ),
         rows=raters,
