@@ -201,19 +201,19 @@ class Cells:
         asked = self.asked(judgement)
         if not asked[question].question.after:
             return {}
-        names = [one.question.name for one in asked]
+        names = [sample_question.question.name for sample_question in asked]
         return {name: number - question + names.index(name) for name in asked[question].question.after}
 
     def after(self, number: int) -> list[int]:
         """Returns the cells whose questions come after a cell's, directly or not, in order."""
         judgement, _, question = self.cell(number)
         asked = self.asked(judgement)
-        names, found = {asked[question].question.name}, []
+        names, cells = {asked[question].question.name}, []
         for place in range(question + 1, len(asked)):
             if not names.isdisjoint(asked[place].question.after):
                 names.add(asked[place].question.name)
-                found.append(number - question + place)
-        return found
+                cells.append(number - question + place)
+        return cells
 
 
 SCHEMA = 2  # part of every key; raised when the meaning of a key changes

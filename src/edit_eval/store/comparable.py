@@ -111,19 +111,19 @@ def known_of_runs(runs: Sequence[Made], *, battles: bool = False) -> Known:
     if len(runs) == 1:
         return known(runs[0].results, battles=battles)
     shared, _ = _shared_judges(runs, run_names([run.results.directory for run in runs]))
-    found = []
+    of_runs = []
     for place, run in enumerate(runs):
         labels = {judges[place]: judges[0] for judges in shared}
-        one = known(run.results)
-        found.append(
+        of_run = known(run.results)
+        of_runs.append(
             replace(
-                one,
-                sees={labels[judge]: sees for judge, sees in one.sees.items() if judge in labels},
-                examined={labels[judge]: ended for judge, ended in one.examined.items() if judge in labels},
+                of_run,
+                sees={labels[judge]: sees for judge, sees in of_run.sees.items() if judge in labels},
+                examined={labels[judge]: ended for judge, ended in of_run.examined.items() if judge in labels},
                 same_pictures=(),
             )
         )
-    return of_several(found)
+    return of_several(of_runs)
 
 
 def comparable_columns(runs: Sequence[Made], score: str | None = None) -> tuple[list[ScoreColumn], list[str]]:
@@ -199,7 +199,7 @@ def together(runs: Sequence[Made]) -> tuple[Results, dict[str, int]]:
             if j.sample_id in kept and j.judge in known
         ]
     judges = tuple(judge for judge in first.judges if judge in {of[0] for of in shared})
-    one = Results(
+    results = Results(
         name=", ".join(names),
         directory=first.directory,
         samples=samples,
@@ -211,7 +211,7 @@ def together(runs: Sequence[Made]) -> tuple[Results, dict[str, int]]:
         about=first.about,
         notes=(*notes, *_notes(runs, names)),
     )
-    return one, of_run
+    return results, of_run
 
 
 def look(sample: Sample) -> tuple[str, str]:
@@ -225,7 +225,7 @@ def refuse_other_samples(runs: Sequence[Made], names: Sequence[str]) -> None:
     for name, run in zip(names[1:], runs[1:], strict=True):
         other = {sample.id: look(sample) for sample in run.results.samples}
         if other != first:
-            both = sum(first.get(one) == seen for one, seen in other.items())
+            both = sum(first.get(sample_id) == seen for sample_id, seen in other.items())
             raise ConfigurationError(
                 Text(
                     "{} and {} have other samples ({} and {}, of which {} are the same): a table is of one set; "
@@ -303,16 +303,16 @@ def judge_identity(run: Made, judge: AskedJudge) -> dict[str, object]:
 
 def asked_alike(run: Made, judge: AskedJudge) -> dict[str, object]:
     """Returns what must be equal of a judge that compares: everything but which edits meet, its wording included."""
-    found = judge_identity(run, judge)
-    protocol = found["protocol"]
+    identity = judge_identity(run, judge)
+    protocol = identity["protocol"]
     assert isinstance(protocol, dict)
     asked = run.experiment.asked[judge.name]
     wordings = {
-        sample.id: [(one.question.name, one.digest(0)[:_DIGITS_SHOWN]) for one in of]
+        sample.id: [(question.question.name, question.digest(0)[:_DIGITS_SHOWN]) for question in of]
         for sample, of in zip(run.experiment.samples, asked, strict=True)
     }
     return {
-        **found,
+        **identity,
         "protocol": {key: value for key, value in protocol.items() if key not in DESIGN},
         "wording": digest(sorted(wordings.items())),
     }
@@ -344,9 +344,9 @@ def _shared_judges(runs: Sequence[Made], names: Sequence[str]) -> tuple[list[tup
     for name, identity in whole[0].items():
         equal = [[other for other, that in judges.items() if not differences(identity, that)] for judges in left]
         if all(equal):
-            found = tuple(name if name in others else others[0] for others in equal)
-            shared.append(found)
-            for judges, other in zip(left, found, strict=True):
+            judge_names = tuple(name if name in others else others[0] for others in equal)
+            shared.append(judge_names)
+            for judges, other in zip(left, judge_names, strict=True):
                 del judges[other]
     if not shared:
         raise _no_judge_in_common(whole, names)
@@ -363,8 +363,8 @@ def _no_judge_in_common(
 ) -> ConfigurationError:
     """Returns an error with the differences between the two most similar judges of two runs that share none."""
     for name, others in zip(names[1:], judges[1:], strict=True):
-        both = [(one, other) for one in judges[0].values() for other in others.values()]
-        if all(differences(one, other) for one, other in both):
+        both = [(identity, other) for identity in judges[0].values() for other in others.values()]
+        if all(differences(identity, other) for identity, other in both):
             nearest = min(both, key=lambda two: len(differences(*two)))
             return incomparable(names[0], name, _that_matter(*nearest))
     every = joined(Text("{} has {}", name, of_run) for name, of_run in zip(names, judges, strict=True))
@@ -378,27 +378,35 @@ def _examined(runs: Sequence[Made], names: Sequence[str], shared: Sequence[tuple
     """Returns what is known of each judge (per run, if that differs), and whether it moved between runs."""
     notes: list[str] = []
     for judges in shared:
-        found = [run.examined.get(judge) for run, judge in zip(runs, judges, strict=True)]
-        documents = [one.document for one in found if one is not None]
+        examinations = [run.examined.get(judge) for run, judge in zip(runs, judges, strict=True)]
+        documents = [examination.document for examination in examinations if examination is not None]
         if len({document.line for document in documents}) <= 1:
-            notes += [Note("examined", judge=judges[0], document=one, line=one.line) for one in documents[:1]]
+            notes += [
+                Note("examined", judge=judges[0], document=document, line=document.line) for document in documents[:1]
+            ]
         else:
             notes += [
-                Note("examined_in_run", judge=judges[0], run=name, document=one.document, line=one.document.line)
-                for name, one in zip(names, found, strict=True)
-                if one is not None
+                Note(
+                    "examined_in_run",
+                    judge=judges[0],
+                    run=name,
+                    document=examination.document,
+                    line=examination.document.line,
+                )
+                for name, examination in zip(names, examinations, strict=True)
+                if examination is not None
             ]
-        notes += _moved(judges[0], names, found)
+        notes += _moved(judges[0], names, examinations)
     return notes
 
 
-def _moved(judge: str, names: Sequence[str], found: Sequence[Examination | None]) -> Iterator[Note]:
+def _moved(judge: str, names: Sequence[str], examinations: Sequence[Examination | None]) -> Iterator[Note]:
     """Yields a note for each run whose judge is another one than the first run's, or may be."""
-    first = found[0]
-    for name, one in zip(names[1:], found[1:], strict=True):
-        if first is None or one is None:
+    first = examinations[0]
+    for name, examination in zip(names[1:], examinations[1:], strict=True):
+        if first is None or examination is None:
             continue
-        if moved := one.moved_since(first, judge, (names[0], name)):
+        if moved := examination.moved_since(first, judge, (names[0], name)):
             yield Note("moved" if moved.shown else "not_known_to_have_moved", line=moved.line)
 
 
@@ -426,23 +434,27 @@ def _difference_lines(first: Mapping[str, object], other: Mapping[str, object]) 
     return tuple(map(_difference_line, _that_matter(first, other)))
 
 
-def _difference_line(found: Difference) -> str:
+def _difference_line(difference: Difference) -> str:
     there = (
         Text("not set there")
-        if found.a == NOT_SET
-        else Text("{} there", found.a)
-        if found.b == NOT_SET
-        else Text("not {}", found.a)
+        if difference.a == NOT_SET
+        else Text("{} there", difference.a)
+        if difference.b == NOT_SET
+        else Text("not {}", difference.a)
     )
-    return Text("{}: {}, {}", found.key.removeprefix("parameters."), found.b, there)
+    return Text("{}: {}, {}", difference.key.removeprefix("parameters."), difference.b, there)
 
 
 def _that_matter(a: Mapping[str, object], b: Mapping[str, object]) -> list[Difference]:
     """Returns the differences of two identities; for models of two types, the type only, since the rest follows."""
-    found = differences(a, b)
-    if not any(one.key in ("type", "judge.type") for one in found):
-        return found
-    return [one for one in found if one.key.removeprefix("judge.").split(".")[0] not in ("revision", "parameters")]
+    every_difference = differences(a, b)
+    if not any(difference.key in ("type", "judge.type") for difference in every_difference):
+        return every_difference
+    return [
+        difference
+        for difference in every_difference
+        if difference.key.removeprefix("judge.").split(".")[0] not in ("revision", "parameters")
+    ]
 
 
 def _edit_model(run: Made, name: str) -> dict[str, object]:

@@ -35,7 +35,10 @@ class Critiques:
         """Computes the key of an edit told a judge's words; `keys` has those of earlier edit models."""
         model, edit_seed, sample = self._matrix.edit_parts(number)
         judge = next(judge for judge in self._matrix.judges if judge.name == told.judge)
-        asked = [one.digest(0) for one in self._matrix.experiment.asked[judge.name][number % len(self._matrix.samples)]]
+        asked = [
+            question.digest(0)
+            for question in self._matrix.experiment.asked[judge.name][number % len(self._matrix.samples)]
+        ]
         before = self.before(number)
         known = "" if before is None else keys[before]
         sources = [known] if told.source == "last" else sources_of(sample)
@@ -81,11 +84,11 @@ class Critiques:
     @cached_property
     def _told_of(self) -> dict[int, list[int]]:
         """The edits told the words of a judgement, by the judgement's number."""
-        found: dict[int, list[int]] = {}
+        by_critique: dict[int, list[int]] = {}
         for edit in range(self._matrix.cells.edits) if self.any else ():
             if (critique := self.of(edit)) is not None:
-                found.setdefault(critique, []).append(edit)
-        return found
+                by_critique.setdefault(critique, []).append(edit)
+        return by_critique
 
     def told(self, judgement: int) -> list[int]:
         """Returns the edits told the words of a judgement, in order."""
@@ -95,7 +98,7 @@ class Critiques:
         """Returns the edits told what a judge says about this one."""
         if not self.any:
             return []
-        return [one for judgement in self._matrix.cells.judgements_of(edit) for one in self.told(judgement)]
+        return [told for judgement in self._matrix.cells.judgements_of(edit) for told in self.told(judgement)]
 
     def tell(self, edit: int) -> list[int]:
         """Gives an edit the instruction built from its critique, once the critique is final.
@@ -119,7 +122,7 @@ class Critiques:
             return []
         if (mine.status, mine.reason) != (status, reason):
             self._matrix.set_edit(edit, replace(self._matrix.new_edit(edit), status=status, reason=reason))
-        return [edit, *(ended for one in self.behind(edit) for ended in self.tell(one))]
+        return [edit, *(ended for dependent in self.behind(edit) for ended in self.tell(dependent))]
 
     def tell_all(self) -> None:
         """Calls `tell` for every edit, earlier rounds first."""

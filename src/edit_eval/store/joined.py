@@ -87,23 +87,23 @@ def judges_apart(runs: Sequence[Made]) -> list[str]:
     lines: list[str] = []
     image = image_of(results)
     for a, b in combinations(judges, 2):
-        found = scores_apart(a, b, image)
-        if found.difference is not None:
-            ends = found.ci95
+        apart = scores_apart(a, b, image)
+        if apart.difference is not None:
+            ends = apart.ci95
             interval = Text(", 95 % interval {:+.2f} to {:+.2f}", ends[0], ends[1]) if ends else ""
-            both = Text("on the {} edits that both have scored", found.n)
-            lines.append(Text("{}, {} is {:+.2f} from {}{}", both, a.name, found.difference, b.name, interval))
+            both = Text("on the {} edits that both have scored", apart.n)
+            lines.append(Text("{}, {} is {:+.2f} from {}{}", both, a.name, apart.difference, b.name, interval))
     return lines
 
 
 def _take_samples(samples: dict[str, Sample], results: Results, run: str) -> None:
     for sample in results.samples:
         known = samples.setdefault(sample.id, sample)
-        for what, one, other in (
+        for what, first, other in (
             (Text("another instruction"), known.instruction, sample.instruction),
             (Text("other pictures"), _digests(known), _digests(sample)),
         ):
-            if one != other:
+            if first != other:
                 raise ConfigurationError(
                     Text(
                         "{}: sample {!r} has {} there; name runs of the same benchmark in the same language",
@@ -158,7 +158,7 @@ def _same_edits(made: Mapping[tuple[str, int], Edit], others: Mapping[tuple[str,
         for address, edit in made.items()
         if edit.pixels and address in others and others[address].pixels
     ]
-    return bool(both) and all(one == other for one, other in both)
+    return bool(both) and all(first == other for first, other in both)
 
 
 def _free(name: str, run: str, taken: Mapping[str, object]) -> str:

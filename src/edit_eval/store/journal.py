@@ -218,9 +218,9 @@ def read_segment(path: Path, damage: Damage, kind: type[T]) -> Iterator[T]:
 
 
 def _good(line: bytes, path: Path, damage: Damage, kind: type[T]) -> Iterator[T]:
-    found = unseal(line, kind)
-    if found is not None:
-        yield found
+    record = unseal(line, kind)
+    if record is not None:
+        yield record
         return
     damage.lines[str(path)] = damage.lines.get(str(path), 0) + 1
     yield from _whole_lines_in(line, kind)
@@ -230,7 +230,7 @@ def _whole_lines_in(line: bytes, kind: type[T]) -> Iterator[T]:
     """Yields good lines inside a bad one: a changed newline joins two lines that are both intact."""
     begin = 0
     for end in _ENDS.finditer(line):
-        found = unseal(line[begin : end.end()], kind)
-        if found is not None:
-            yield found
+        record = unseal(line[begin : end.end()], kind)
+        if record is not None:
+            yield record
             begin = end.end() + 1

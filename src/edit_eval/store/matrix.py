@@ -150,11 +150,11 @@ class Matrix:
 
     def sources(self, edit: int) -> dict[str, Shown]:
         """Returns the pictures given to the edit model, by name, in order."""
-        found = {name: shown for name, shown in self.given(edit).items() if name.startswith("source")}
+        sources = {name: shown for name, shown in self.given(edit).items() if name.startswith("source")}
         before = self.origins.made_from(edit)
         if before is not None and before != self.origins.predecessor(edit):
-            found["source"] = Shown.of(self.picture(before))
-        return found
+            sources["source"] = Shown.of(self.picture(before))
+        return sources
 
     def given(self, subject: int) -> dict[str, Shown]:
         """Returns a sample's pictures, the source first; with those of earlier turns and rounds if judges see them."""
@@ -168,7 +168,9 @@ class Matrix:
         first, last = self.experiment.first_of(sample).pictures["source"], self.origins.last(subject)
         was = own["source"] if last is None else Shown.of(self.picture(last))
         turns = self.experiment.turns_before(sample) if is_edit else ()
-        earlier = {turn_named(turn): Shown.of(self.edits[subject - sample + one]) for turn, one in enumerate(turns, 1)}
+        earlier = {
+            turn_named(turn): Shown.of(self.edits[subject - sample + place]) for turn, place in enumerate(turns, 1)
+        }
         return {**own, **earlier, "first": Shown(first.path, first.digest), "last": was}
 
     # -- subjects --
@@ -258,12 +260,12 @@ class Matrix:
 
     def reading(self, cell: int) -> Reading:
         """Returns what a cell's replies so far amount to. Its edit must exist."""
-        found = self._readings[cell]
-        if found is None:
-            found = self._read(cell)
-            if found.status is not PENDING:
-                self._readings[cell] = found
-        return found
+        reading = self._readings[cell]
+        if reading is None:
+            reading = self._read(cell)
+            if reading.status is not PENDING:
+                self._readings[cell] = reading
+        return reading
 
     def _read(self, cell: int) -> Reading:
         return self._unasked(cell) or self.read(cell, self.replies[cell])
@@ -284,10 +286,10 @@ class Matrix:
         if len(replies) != 1 or len(replies[0].text) > SHORT or replies[0].values or replies[0].ended is not OK:
             return read(judge.protocol, question, replies, retries)
         same = judge.name, id(question), replies[0].text, replies[0].final
-        found = self._short.get(same)
-        if found is None:
-            found = self._short[same] = read(judge.protocol, question, replies, retries)
-        return found
+        reading = self._short.get(same)
+        if reading is None:
+            reading = self._short[same] = read(judge.protocol, question, replies, retries)
+        return reading
 
     def add_reply(self, cell: int, reply: Reply) -> Reading:
         """Adds a reply; returns what all replies of the cell amount to."""
@@ -297,10 +299,10 @@ class Matrix:
     def forget_replies(self, cell: int) -> None:
         """Forgets the replies of a cell, so that it is asked again, and all cells that come after it."""
         self.replies[cell].clear()
-        for one in (cell, *self.cells.after(cell)):
-            self._readings[one] = None
-            if one != cell:
-                self._keys[one] = ""
+        for forgotten in (cell, *self.cells.after(cell)):
+            self._readings[forgotten] = None
+            if forgotten != cell:
+                self._keys[forgotten] = ""
         self._settled[self.cells.judgement_of(cell)] = None
 
     def set_edit(self, number: int, edit: Edit) -> list[Judgement]:
@@ -309,7 +311,7 @@ class Matrix:
         Replies set aside that are about this very picture count again: returns the judgements settled by them.
         """
         about = self.shown_with(number)
-        cells = [cell for one in about for cell in self.cells.cells_of_subject(one)]
+        cells = [cell for subject in about for cell in self.cells.cells_of_subject(subject)]
         for cell in cells:  # before anything is cleared: keys depend on the earlier picture and replies
             if self.replies[cell]:
                 self.aside.setdefault(self.key(cell), {})[self.address(cell)] = list(self.replies[cell])
@@ -318,30 +320,32 @@ class Matrix:
             self._keys[cell], self._readings[cell] = "", None
         self.edits[number] = edit
         about = list(dict.fromkeys([*about, *self.shown_with(number)]))
-        for judgement in (n for one in about for n in self.cells.judgements_of(one)):
+        for judgement in (n for subject in about for n in self.cells.judgements_of(subject)):
             self._settled[judgement] = None
         if self.picture(number).status is not OK or not self.aside:
             return []
         for cell in cells:
             self.take_from_aside(cell)
-        every = (self.judgement(n) for one in about if self.is_open(one) for n in self.cells.judgements_of(one))
-        return [one for one in every if one.status is OK]
+        every = (
+            self.judgement(n) for subject in about if self.is_open(subject) for n in self.cells.judgements_of(subject)
+        )
+        return [judgement for judgement in every if judgement.status is OK]
 
     def shown_with(self, edit: int) -> list[int]:
         """Returns all subjects whose questions can show an edit's picture, itself first."""
-        found: dict[int, None] = {}
-        for one in self.references.with_picture(edit):
-            found |= dict.fromkeys((one, *self.origins.seen_after(one), *self._others_of.get(one, ())))
-        return list(found)
+        subjects: dict[int, None] = {}
+        for number in self.references.with_picture(edit):
+            subjects |= dict.fromkeys((number, *self.origins.seen_after(number), *self._others_of.get(number, ())))
+        return list(subjects)
 
     @cached_property
     def _others_of(self) -> dict[int, list[int]]:
         """The subjects behind the edits that are about an edit, by the edit's number."""
-        found: dict[int, list[int]] = {}
+        by_edit: dict[int, list[int]] = {}
         for number in range(self.cells.edits, self.cells.everything):
             for edit in self.cells.edits_of(number):
-                found.setdefault(edit, []).append(number)
-        return found
+                by_edit.setdefault(edit, []).append(number)
+        return by_edit
 
     def take_from_aside(self, cell: int) -> None:
         """Gives a cell the replies set aside for it, if they can be read."""
@@ -361,12 +365,12 @@ class Matrix:
         asked = self.references.judgement(number)
         if asked != number:
             return self.references.referred(number, asked)
-        found = self._settled[number]
-        if found is None:
-            found = self._judge(number)
-            if found.status is not PENDING:
-                self._settled[number] = found
-        return found
+        judgement = self._settled[number]
+        if judgement is None:
+            judgement = self._judge(number)
+            if judgement.status is not PENDING:
+                self._settled[number] = judgement
+        return judgement
 
     def is_own(self, judgement: int) -> bool:
         """True if a judge is asked for this judgement itself: it refers to no other one."""
@@ -387,7 +391,7 @@ class Matrix:
         about, judge_number, repeat = self.cells.parts(number)
         judge, sample = self.judges[judge_number], self.sample_of(about)
         edit_model, other = self.names_of(about)
-        asked = [one.question for one in self.cells.asked(number)]
+        asked = [sample_question.question for sample_question in self.cells.asked(number)]
         cells = self.cells.cells_of(number)
         by_reading: ByReading = ()
         if not self.experiment.is_asked(judge.name, sample):
@@ -444,11 +448,13 @@ class Matrix:
         if repeats and alike in self._alike:
             return self._alike[alike]
         rest = iter(readings)
-        by_reading = tuple([{one.name: next(rest) for one in asked} for _ in range(len(readings) // len(asked))])
-        found = score(judge.protocol, sample, asked, by_reading), by_reading
+        by_reading = tuple(
+            [{question.name: next(rest) for question in asked} for _ in range(len(readings) // len(asked))]
+        )
+        scored = score(judge.protocol, sample, asked, by_reading), by_reading
         if repeats:
-            self._alike[alike] = found
-        return found
+            self._alike[alike] = scored
+        return scored
 
     def _counts(self, judge: AskedJudge, subject: int) -> bool:
         """True if coverage and means count what a judge says of a subject."""
@@ -458,9 +464,11 @@ class Matrix:
 
     def _absent(self, edit: int, cells: range) -> tuple[Status, str] | None:
         """Returns why there is nothing to score, or nothing yet; None if there is."""
-        absent = [self.edits[one] for one in reversed(self.shown_edits(edit)) if self.edits[one].status is not OK]
+        absent = [
+            self.edits[number] for number in reversed(self.shown_edits(edit)) if self.edits[number].status is not OK
+        ]
         if absent:  # of two edits, one may have failed while the other is pending
-            first = next((one for one in absent if one.status is not PENDING), absent[0])
+            first = next((failed for failed in absent if failed.status is not PENDING), absent[0])
             return first.status, first.reason
         for cell in cells:
             if self.reading(cell).status is PENDING:
@@ -490,7 +498,7 @@ class Matrix:
         before = {*self.control_steps.open, *self.design.open}
         if not self.control_steps.look() | self.design.look():
             return []
-        return [one for one in (*self.control_steps.open, *self.design.open) if one not in before]
+        return [subject for subject in (*self.control_steps.open, *self.design.open) if subject not in before]
 
     def open_all(self, *, battles: bool = True) -> None:
         """Opens all steps of controls, and all rounds of `battles`, whatever the replies are."""
@@ -514,7 +522,7 @@ class Matrix:
 def _words(by_reading: Sequence[Mapping[str, Reading]]) -> str:
     """Returns the first reason given by the judge; empty if it gave none."""
     for reading in by_reading:
-        for one in reading.values():
-            if one.reason:
-                return one.reason
+        for answer in reading.values():
+            if answer.reason:
+                return answer.reason
     return ""

@@ -49,10 +49,10 @@ class Origins:
 
     @cached_property
     def _followers(self) -> dict[int, list[int]]:
-        found: dict[int, list[int]] = {}
+        followers: dict[int, list[int]] = {}
         for position, before in self._before.items():
-            found.setdefault(before, []).append(position)
-        return found
+            followers.setdefault(before, []).append(position)
+        return followers
 
     def seen_after(self, edit: int) -> list[int]:
         """Returns the edits whose judges can see this one as that of the turn or round before."""
@@ -62,17 +62,17 @@ class Origins:
     def fail_behind(self, edit: int) -> list[int]:
         """Fails all edits that depend, directly or not, on one that was not made; returns them."""
         if self._critiques.any:
-            return [ended for one in self._critiques.behind(edit) for ended in self._critiques.tell(one)]
+            return [ended for told in self._critiques.behind(edit) for ended in self._critiques.tell(told)]
         edits = self._matrix.edits
-        found, status = [edit], edits[edit].status
-        for failed in found:
+        failed_edits, status = [edit], edits[edit].status
+        for failed in failed_edits:
             for follower in self.followers(failed):
                 if edits[follower].status is PENDING:
                     was = "was refused" if status in DECLINED else "failed"
                     reason = f"the edit that it follows {was}: {edits[edit].reason}"
                     edits[follower] = replace(edits[follower], status=status, reason=reason)
-                    found.append(follower)
-        return found[1:]
+                    failed_edits.append(follower)
+        return failed_edits[1:]
 
     def keys(self) -> list[str]:
         """Computes the keys of all edits made by an edit model."""

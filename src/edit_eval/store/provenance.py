@@ -27,15 +27,15 @@ def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """
     if not before:
         return []
-    found = list(_differences({"python": before.get("python")}, {"python": now.get("python")}))
-    found += _differences(before.get("libraries"), now.get("libraries"))
+    differences = list(_differences({"python": before.get("python")}, {"python": now.get("python")}))
+    differences += _differences(before.get("libraries"), now.get("libraries"))
     kinds = [sorted({gpu.get("title", "") for gpu in record.get("gpus") or ()}) for record in (before, now)]
     if kinds[0] != kinds[1]:
-        found.append(f"GPUs {' and '.join(kinds[0]) or 'none'} -> {' and '.join(kinds[1]) or 'none'}")
+        differences.append(f"GPUs {' and '.join(kinds[0]) or 'none'} -> {' and '.join(kinds[1]) or 'none'}")
     old, new = before.get("models") or {}, now.get("models") or {}
     for model in old.keys() & new.keys():
-        found += (f"{model.partition(':')[2]}: {change}" for change in _differences(old[model], new[model]))
-    return found
+        differences += (f"{model.partition(':')[2]}: {change}" for change in _differences(old[model], new[model]))
+    return differences
 
 
 def _differences(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> Iterator[str]:
@@ -62,13 +62,13 @@ def unlike_machines(environment: Mapping[str, Any]) -> list[str]:
         name: Counter(each.get(name) for each in versions).most_common(1)[0][0]
         for name in dict.fromkeys(name for each in versions for name in each)
     }
-    for one, its in zip(machines, versions, strict=True):
-        if found := [
+    for machine, its in zip(machines, versions, strict=True):
+        if differences := [
             Text("{} {}, not {}", name, its.get(name) or "none", most[name])
             for name in most
             if its.get(name) != most[name]
         ]:
-            notes.append(Text("{} differs from the other machines: {:; }", one["name"], found))
+            notes.append(Text("{} differs from the other machines: {:; }", machine["name"], differences))
     return notes
 
 
@@ -116,9 +116,9 @@ class ModelsSay:
             own = [about[NOTE]] if about.get(NOTE) else []
             return own + _notes_of(changes(old, {"models": {model: about}}), self._strict)
         where, first = self._first[model]
-        if not (found := list(_differences(first, about))):
+        if not (differences := list(_differences(first, about))):
             return []
-        unlike = Text("{} on {} differs from {}: {:; }", model.partition(":")[2], place, where, found)
+        unlike = Text("{} on {} differs from {}: {:; }", model.partition(":")[2], place, where, differences)
         if self._strict:
             raise RunDirectoryError(
                 Text("{}; remove one of them from device_ids, or leave out --strict-environment", unlike)
@@ -128,10 +128,10 @@ class ModelsSay:
         return [Text("{}; their results may differ for that reason", unlike)]
 
 
-def _notes_of(found: list[str], strict: bool) -> list[str]:
-    if not found:
+def _notes_of(differences: list[str], strict: bool) -> list[str]:
+    if not differences:
         return []
-    text = Text("different from the last start of this run: {:; }", found)
+    text = Text("different from the last start of this run: {:; }", differences)
     if strict:
         raise RunDirectoryError(Text("{}; restore it, or leave out --strict-environment", text))
     return [Text("{}; results from before and after may differ for that reason", text)]
@@ -143,8 +143,8 @@ def mixed_environments(directory: RunDirectory) -> list[str]:
     notes = list(dict.fromkeys(about[NOTE] for about in every if about.get(NOTE)))
     before: Mapping[str, Any] = {}
     for number, now in directory.environments().items():
-        if found := changes(before, now):
-            notes.append(Text("from start {} on: {:; }", number, found))
+        if differences := changes(before, now):
+            notes.append(Text("from start {} on: {:; }", number, differences))
         notes += (
             Text("start {}: {}", number, unlike)
             for unlike in (*several_kinds(now), *unlike_machines(now), *_of_machines(now), *(now.get("unlike") or ()))

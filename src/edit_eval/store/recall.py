@@ -100,14 +100,14 @@ def recall(
     there = {key: edit for key, edit in made.items() if is_there(edit, folder)}
     altered = altered_pictures(there.values(), folder) if verify else {}
     recalled: dict[int, Edit] = {}
-    for key, found in last.items():
-        if key in altered or (key not in there and (found.status not in NO_EDIT or retry(found.status))):
+    for key, edit in last.items():
+        if key in altered or (key not in there and (edit.status not in NO_EDIT or retry(edit.status))):
             continue
         for number in numbers.of(key):
             model, edit_seed, sample = matrix.edit_parts(number)
-            if (found.sample_id, found.edit_model, found.edit_seed) != (sample.id, model.name, edit_seed):
-                found = replace(found, sample_id=sample.id, edit_model=model.name, edit_seed=edit_seed)
-            recalled[number] = found
+            if (edit.sample_id, edit.edit_model, edit.edit_seed) != (sample.id, model.name, edit_seed):
+                edit = replace(edit, sample_id=sample.id, edit_model=model.name, edit_seed=edit_seed)
+            recalled[number] = edit
     if fresh:
         matrix.edits = [recalled.get(number) or matrix.new_edit(number) for number in range(count)]
     for number, edit in recalled.items():
@@ -186,9 +186,9 @@ def _recall_replies(matrix: Matrix, replies: Iterable[Record], retry: Callable[[
 def _recall_about_kept(matrix: Matrix, retry: Callable[[Status], bool]) -> None:
     """Gives the cells that show a kept edit their replies: which edits are kept is known only by the other replies."""
     cells = matrix.cells
-    kept = {one for one in range(cells.edits) if matrix.references.edit(one) != one}
-    about = [one for one in cells.of_kind("battle") if not kept.isdisjoint(cells.edits_of(one))]
-    judgements = [n for one in (*sorted(kept), *about) for n in cells.judgements_of(one) if matrix.is_own(n)]
+    kept = {edit for edit in range(cells.edits) if matrix.references.edit(edit) != edit}
+    about = [battle for battle in cells.of_kind("battle") if not kept.isdisjoint(cells.edits_of(battle))]
+    judgements = [n for subject in (*sorted(kept), *about) for n in cells.judgements_of(subject) if matrix.is_own(n)]
     given = []
     for cell in (cell for judgement in judgements for cell in cells.cells_of(judgement)):
         if matrix.replies[cell] or not matrix.can_be_asked(cell) or not (there := matrix.aside.get(matrix.key(cell))):
@@ -213,7 +213,7 @@ def _forget(matrix: Matrix, cells: Iterable[int], retry: Callable[[Status], bool
 def _has_dependent_questions(matrix: Matrix) -> bool:
     samples = range(len(matrix.samples))
     of_judges = matrix.experiment.asked.values()
-    return any(one.question.after for asked in of_judges for sample in samples for one in asked[sample])
+    return any(question.question.after for asked in of_judges for sample in samples for question in asked[sample])
 
 
 def _mine(matrix: Matrix, cell: int, by_address: Mapping[tuple[object, ...], list[Reply]]) -> list[Reply]:
@@ -265,7 +265,7 @@ def has_size(path: str | Path, size: int) -> bool:
 def where_of(address: tuple[object, ...]) -> Record:
     """Returns an address (see `Matrix.address`) as fields of a journal line."""
     where = dict(zip(ADDRESS, address, strict=True))
-    return where if where["other"] else {name: one for name, one in where.items() if name != "other"}
+    return where if where["other"] else {name: value for name, value in where.items() if name != "other"}
 
 
 def edit_record(edit: Edit) -> Record:
@@ -285,10 +285,10 @@ def altered_pictures(edits: Iterable[Edit], folder: Path) -> dict[str, str]:
 
     def fault(edit: Edit) -> tuple[str, str]:
         try:
-            found = pixel_digest(open_picture(folder / edit.image))
+            pixels = pixel_digest(open_picture(folder / edit.image))
         except PictureError as error:
             return edit.key, str(error)
-        return edit.key, "" if found == edit.pixels else Text("{}: the pixels differ from those recorded", edit.image)
+        return edit.key, "" if pixels == edit.pixels else Text("{}: the pixels differ from those recorded", edit.image)
 
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         return {key: wrong for key, wrong in threads.map(fault, edits) if wrong}

@@ -39,7 +39,9 @@ class References:
         return frozenset(
             place
             for place, judge in enumerate(judges)
-            if any(view.picture == LAST for of in asked[judge.name] for one in of for view in one.question.shows)
+            if any(
+                view.picture == LAST for of in asked[judge.name] for question in of for view in question.question.shows
+            )
         )
 
     def edit(self, number: int) -> int:
@@ -54,15 +56,15 @@ class References:
 
     def with_picture(self, number: int) -> list[int]:
         """Returns an edit and all kept ones of later rounds that refer to it, in order."""
-        cells, found = self._matrix.cells, [number]
+        cells, edits = self._matrix.cells, [number]
         place, edit_seed, sample = cells.edit_parts(number)
         while (later := self._next.get(place)) is not None:
             place = later
             edit = cells.edit(place, edit_seed, sample)
             if self._matrix.edits[edit].status is not SKIPPED or self._matrix.samples[sample].fault:
                 break
-            found.append(edit)
-        return found
+            edits.append(edit)
+        return edits
 
     def is_battle(self, battle: int) -> bool:
         """False if both edits of a battle are one: then there is none."""
@@ -95,10 +97,10 @@ class References:
         if subject in self._battles:
             alike = self._alike(number)
         elif subject < cells.edits:
-            alike = [cells.judgement(one, judge, repeat) for one in self.with_picture(self.edit(subject))]
+            alike = [cells.judgement(edit, judge, repeat) for edit in self.with_picture(self.edit(subject))]
         else:
             return
-        yield from (one for one in alike if one != number and self.judgement(one) == number)
+        yield from (judgement for judgement in alike if judgement != number and self.judgement(judgement) == number)
 
     def referred(self, number: int, asked: int | None) -> Judgement:
         """Returns a judgement in whose place another one is `asked`: that one, at no cost; None for no battle."""
@@ -132,21 +134,21 @@ class References:
         if not self._matrix.is_open(battle):  # it refers to nothing yet, and nothing to it
             return number
         alike, replies, cells = self._alike(number), self._matrix.replies, self._matrix.cells
-        answered = (one for one in alike if any(replies[cell] for cell in cells.cells_of(one)))
+        answered = (judgement for judgement in alike if any(replies[cell] for cell in cells.cells_of(judgement)))
         return next(answered, alike[0])
 
     def _alike(self, number: int) -> list[int]:
         """Returns all judgements of battles between the two pictures of this one, in order."""
         cells = self._matrix.cells
         battle, judge, repeat = cells.parts(number)
-        first, second = (self.with_picture(self.edit(one)) for one in cells.edits_of(battle))
+        first, second = (self.with_picture(self.edit(edit)) for edit in cells.edits_of(battle))
         if len(first) == len(second) == 1:
             return [number]
         return sorted(
             judgement
-            for one in first
+            for edit in first
             for other in second
-            for battle in self._between.get((one, other), ())
+            for battle in self._between.get((edit, other), ())
             if self._matrix.is_open(battle)
             for judgement in cells.judgements_of(battle)
             if cells.parts(judgement)[1:] == (judge, repeat)
@@ -155,8 +157,8 @@ class References:
     @cached_property
     def _between(self) -> dict[tuple[int, int], list[int]]:
         """The battles between two edits."""
-        found: dict[tuple[int, int], list[int]] = {}
+        battles: dict[tuple[int, int], list[int]] = {}
         for battle in self._battles:
             first, second = self._matrix.cells.edits_of(battle)
-            found.setdefault((first, second), []).append(battle)
-        return found
+            battles.setdefault((first, second), []).append(battle)
+        return battles

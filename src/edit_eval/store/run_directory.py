@@ -110,7 +110,11 @@ def of_ledger(path: Path) -> Path:
 
     Raises `RunDirectoryError` if the ledger has several.
     """
-    runs = [] if (path / "config").is_dir() else sorted(one.parent for one in path.glob("[0-9][0-9][0-9][0-9]*/config"))
+    runs = (
+        []
+        if (path / "config").is_dir()
+        else sorted(config.parent for config in path.glob("[0-9][0-9][0-9][0-9]*/config"))
+    )
     if len(runs) > 1:
         raise RunDirectoryError(Text("{} has {} runs of a service; name one of them: {}", path, len(runs), runs[-1]))
     return runs[0] if runs else path
@@ -134,7 +138,7 @@ class RunDirectory:
     def existing(cls, path: Path) -> RunDirectory:
         """Opens a run for reading. Raises `RunDirectoryError` if it is not a run, or contains links or pipes."""
         if not (path / "config").is_dir():
-            if runs := sorted(one.parent for one in path.glob("*/config") if one.is_dir()):
+            if runs := sorted(config.parent for config in path.glob("*/config") if config.is_dir()):
                 more = Text("; there are {} of them", len(runs)) if len(runs) > 1 else ""
                 raise RunDirectoryError(Text("{} is a folder of runs: name each run, as {}{}", path, runs[-1], more))
             what = Text("is not a run directory (it has no config/)") if path.exists() else Text("does not exist")
@@ -184,7 +188,7 @@ class RunDirectory:
     def _enter(self, shard: Shard) -> None:
         """Takes the lock of a shard. The caller holds the run's lock, so no other shard enters meanwhile."""
         at_work = shards_at_work(self.path / SHARDS)
-        if strange := next((one for one in at_work if not one.endswith(shard.stem[4:])), ""):
+        if strange := next((stem for stem in at_work if not stem.endswith(shard.stem[4:])), ""):
             raise RunDirectoryError(
                 Text(
                     "{} is in use by {} shards, and --shard {} is of another number; "
@@ -389,11 +393,11 @@ class RunDirectory:
         if not files:
             return ()
         seen = Damage()
-        found = tuple(read_segment(files[-1], seen, Sample))
+        samples = tuple(read_segment(files[-1], seen, Sample))
         if seen.total:  # damage, or a user's own benchmark with loose types
             lines = read_segment(files[-1], damage, dict)
-            found = tuple(_lenient(line) for line in lines)
-        return found
+            samples = tuple(_lenient(line) for line in lines)
+        return samples
 
     def configuration(self) -> Unchecked:
         """Reads the full configuration of the last start. Raises `RunDirectoryError` if it is damaged."""
@@ -412,12 +416,12 @@ class RunDirectory:
         if file is None:
             return {}
         try:
-            found = decode(file.read_text("utf-8"))
+            content = decode(file.read_text("utf-8"))
         except (OSError, ValueError, yaml.YAMLError) as error:
-            found = error
-        if not isinstance(found, dict):
+            content = error
+        if not isinstance(content, dict):
             raise RunDirectoryError(Text("{} is damaged; `edit-eval run CONFIG` writes it again", file))
-        return found
+        return content
 
     def describe(
         self, configuration: Unchecked, resolved: Unchecked, samples: tuple[Sample, ...], *, anew: bool
@@ -451,11 +455,11 @@ class RunDirectory:
         recorded = {}
         for file in sorted((self.path / "environment").glob("[0-9]*.json")):
             try:
-                found = json.loads(file.read_text("utf-8"))
+                environment = json.loads(file.read_text("utf-8"))
             except ValueError:
                 continue
-            if isinstance(found, dict) and file.stem.isdigit():
-                recorded[int(file.stem)] = found
+            if isinstance(environment, dict) and file.stem.isdigit():
+                recorded[int(file.stem)] = environment
         return recorded
 
     def timeline(self) -> Timeline:
@@ -502,7 +506,7 @@ class RunDirectory:
                 for (start, device, kind), (count, total) in busy.items()
                 if count
             ),
-            tuple(sorted(failed.values(), key=lambda one: -one.attempts)),
+            tuple(sorted(failed.values(), key=lambda failures: -failures.attempts)),
             spent_in(spending),
         )
 
@@ -532,13 +536,17 @@ def refuse_what_leads_elsewhere(run: Path) -> None:
     """
     try:
         with os.scandir(run) as entries:
-            found = _no_plain_file(entry for entry in entries if entry.name in OURS)
+            strange = _no_plain_file(entry for entry in entries if entry.name in OURS)
     except OSError as error:
         raise RunDirectoryError(Text("{} cannot be read ({})", error.filename or run, error.strerror)) from error
-    if found is not None:
-        what = Text("link") if found.is_symlink() else Text("pipe or a device")
+    if strange is not None:
+        what = Text("link") if strange.is_symlink() else Text("pipe or a device")
         raise RunDirectoryError(
-            Text("{} is a {}: a run directory must contain only its own files and folders; remove it", found.path, what)
+            Text(
+                "{} is a {}: a run directory must contain only its own files and folders; remove it",
+                strange.path,
+                what,
+            )
         )
 
 
@@ -549,16 +557,16 @@ def _no_plain_file(entries: Iterable[os.DirEntry[str]]) -> os.DirEntry[str] | No
         if not entry.is_dir(follow_symlinks=False):
             return entry
         with os.scandir(entry) as inside:
-            found = _no_plain_file(inside)
-        if found is not None:
-            return found
+            strange = _no_plain_file(inside)
+        if strange is not None:
+            return strange
     return None
 
 
 def _plain(sample: Sample) -> Record:
     """Returns a sample as a line of its journal. `asdict` would copy all that is in it, at a third of a millisecond."""
-    found = {name: getattr(sample, name) for name in Sample.__dataclass_fields__}
-    return {**found, "pictures": {name: asdict(picture) for name, picture in sample.pictures.items()}}
+    fields = {name: getattr(sample, name) for name in Sample.__dataclass_fields__}
+    return {**fields, "pictures": {name: asdict(picture) for name, picture in sample.pictures.items()}}
 
 
 @contextlib.contextmanager
@@ -582,11 +590,16 @@ def _cannot_write(path: Path, error: OSError) -> CannotWrite:
 
 def _one_more(so_far: DeviceFailures | None, device: str, model: str, event: Record) -> DeviceFailures:
     """Adds a failed attempt on the device, or the reason why the model is no longer used there."""
-    found = so_far or DeviceFailures(device=device, model=model, attempts=0, out_of_memory=0, error="", retired="")
+    failures = so_far or DeviceFailures(device=device, model=model, attempts=0, out_of_memory=0, error="", retired="")
     if event["event"] == "retired":
-        return replace(found, retired=event["reason"])
+        return replace(failures, retired=event["reason"])
     short = event["kind"] == "out_of_memory"
-    return replace(found, attempts=found.attempts + 1, out_of_memory=found.out_of_memory + short, error=event["error"])
+    return replace(
+        failures,
+        attempts=failures.attempts + 1,
+        out_of_memory=failures.out_of_memory + short,
+        error=event["error"],
+    )
 
 
 @dataclass(frozen=True)
@@ -739,8 +752,8 @@ def read_within(run: Path, name: str, room: str = "images") -> bytes | None:
         for part in parts[:-1]:
             opened.append(os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=opened[-1]))
         opened.append(os.open(parts[-1], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=opened[-1]))
-        found = os.fstat(opened[-1])
-        if not stat.S_ISREG(found.st_mode) or found.st_size > MOST_READ:
+        state = os.fstat(opened[-1])
+        if not stat.S_ISREG(state.st_mode) or state.st_size > MOST_READ:
             return None
         with open(opened.pop(), "rb") as file:
             return file.read()
@@ -762,8 +775,8 @@ def is_written_by_us(name: str) -> bool:
         return pattern is None and not rest
     if TEMPORARY.fullmatch(rest.rpartition("/")[2]):
         return True
-    found = re.fullmatch(pattern, rest, re.DOTALL)
-    return found is not None and (top != "anchors" or is_written_by_us(found["run"]))
+    match = re.fullmatch(pattern, rest, re.DOTALL)
+    return match is not None and (top != "anchors" or is_written_by_us(match["run"]))
 
 
 def files_within(run: Path) -> tuple[list[Path], int]:

@@ -276,12 +276,12 @@ def _journals(folder: Path) -> dict[Path, int]:
 def runs_of(name: str) -> list[Path]:
     """Returns every `runs/<name>-<date>-<time>` in which a run has begun, newest first."""
     pattern = re.compile(re.escape(_stem(name)) + r"-(\d{8}-\d{6})(?:-(\d+))?")
-    found = []
+    runs = []
     for path in RUNS.glob("*"):
         match = pattern.fullmatch(path.name)
         if match and any((path / "config").glob("[0-9]*.yaml")):
-            found.append((match[1], int(match[2] or 1), path))
-    return [path for _, _, path in sorted(found, reverse=True)]
+            runs.append((match[1], int(match[2] or 1), path))
+    return [path for _, _, path in sorted(runs, reverse=True)]
 
 
 def new_folder(name: str) -> Path:
@@ -336,9 +336,9 @@ def was_another(directory: RunDirectory, now: Experiment) -> str:
         return Text("what this run directory held until now is unknown: {}", error)
     if before is None or now.is_as(before):
         return ""
-    found = before.differences(now)
-    more = Text(" and {} more", len(found) - DESCRIBED_BEFORE) if len(found) > DESCRIBED_BEFORE else ""
-    said = joined(found[:DESCRIBED_BEFORE]) if found else Text("other samples")
+    differences = before.differences(now)
+    more = Text(" and {} more", len(differences) - DESCRIBED_BEFORE) if len(differences) > DESCRIBED_BEFORE else ""
+    said = joined(differences[:DESCRIBED_BEFORE]) if differences else Text("other samples")
     return Text(
         "until now this run directory held another evaluation ({}{}); results that no longer belong "
         "stay in the records and are not shown",
@@ -355,16 +355,16 @@ def reuse(source: RunDirectory, directory: RunDirectory, matrix: Matrix) -> str:
     edits = {edit.key: edit for edit in source.read("edits").of(Edit)}
     taken = 0
     for number, mine in enumerate(matrix.edits):
-        found = edits.get(mine.key)
-        if mine.status is not Status.PENDING or found is None or found.status is not Status.OK:
+        theirs = edits.get(mine.key)
+        if mine.status is not Status.PENDING or theirs is None or theirs.status is not Status.OK:
             continue
-        if not is_there(found, source.path):
+        if not is_there(theirs, source.path):
             continue
         path = directory.image_path(mine.edit_model, mine.sample_id, mine.key)
-        directory.take_picture(source.path / found.image, path)
+        directory.take_picture(source.path / theirs.image, path)
         image = os.path.relpath(path, directory.path)
         edit = replace(
-            found, sample_id=mine.sample_id, edit_model=mine.edit_model, edit_seed=mine.edit_seed, image=image
+            theirs, sample_id=mine.sample_id, edit_model=mine.edit_model, edit_seed=mine.edit_seed, image=image
         )
         directory.append("edits", {**edit_record(edit), "reused_from": str(source.path)})
         matrix.set_edit(number, edit)
@@ -448,11 +448,11 @@ def remember_run(run: Path) -> None:
 
 def known_runs() -> dict[Path, KnownRun]:
     """Returns the registered runs by their registry file; some may be deleted. Skips files that are not ours."""
-    found: dict[Path, KnownRun] = {}
+    runs: dict[Path, KnownRun] = {}
     with contextlib.suppress(OSError, RuntimeError):
         for file in sorted((cache_folder() / "runs").iterdir()):
             with contextlib.suppress(OSError, ValueError):
                 path, mount, disk = file.read_bytes().split(b"\0")
                 if hashlib.sha256(path).hexdigest()[:32] == file.name:
-                    found[file] = KnownRun(Path(os.fsdecode(path)), os.fsdecode(mount), int(disk))
-    return found
+                    runs[file] = KnownRun(Path(os.fsdecode(path)), os.fsdecode(mount), int(disk))
+    return runs

@@ -214,27 +214,29 @@ def standing(run: Made) -> JsonObject:
             for edit in results.edits
         ],
         "judgements": [judged(judgement) for judgement in results.judgements],
-        "battles": [judged(one) for one in (*results.battles, *results.stored)],
+        "battles": [judged(battle) for battle in (*results.battles, *results.stored)],
         **({"joined": dict(results.joined)} if results.joined else {}),
-        "examined": {judge: one.kept() for judge, one in run.examined.items()},
+        "examined": {judge: examination.kept() for judge, examination in run.examined.items()},
         "notes": list(results.notes),
         "makers": dict(experiment.makers),
     }
 
 
-def judged(one: Judgement) -> JsonObject:
+def judged(judgement: Judgement) -> JsonObject:
     """Returns a judgement, or a battle, as plain data."""
-    missing = {name: status for name, (status, _) in one.missing.items()}
-    found: JsonObject = {
-        "sample": one.sample_id,
-        **{key: getattr(one, key) for key in ("edit_model", "judge", "edit_seed", "repeat", "headline", "status")},
-        **({"scores": dict(one.scores)} if one.scores else {}),
+    missing = {name: status for name, (status, _) in judgement.missing.items()}
+    row: JsonObject = {
+        "sample": judgement.sample_id,
+        **{
+            key: getattr(judgement, key) for key in ("edit_model", "judge", "edit_seed", "repeat", "headline", "status")
+        },
+        **({"scores": dict(judgement.scores)} if judgement.scores else {}),
         **({"missing": missing} if missing else {}),
     }
-    if one.other:
-        answers = [{name: dict(read.values) for name, read in reading.items()} for reading in one.readings]
-        found |= {"other": one.other, "answers": answers}
-    return found
+    if judgement.other:
+        answers = [{name: dict(read.values) for name, read in reading.items()} for reading in judgement.readings]
+        row |= {"other": judgement.other, "answers": answers}
+    return row
 
 
 def is_standing(place: str | Path) -> bool:
@@ -362,7 +364,7 @@ def _made(file: _File, name: str) -> Standing:
         notes=tuple(file.notes),
     )
     by = examiner()
-    examined = {judge: by.read(one) for judge, one in file.examined.items()} if by else {}
+    examined = {judge: by.read(kept) for judge, kept in file.examined.items()} if by else {}
     experiment = AskedOf(
         language=file.language,
         edit_seeds=file.edit_seeds,
@@ -385,29 +387,29 @@ def _refuse_twice(what: str, names: Sequence[str]) -> None:
 
 def _refuse_other_cells(what: str, cells: Iterable[tuple[object, ...]], axes: tuple[Collection[object], ...]) -> None:
     """Raises `ValueError` unless each cell is there exactly once: without the failures, coverage would be wrong."""
-    wanted, found = math.prod(map(len, axes)), [*cells]
-    if len({*found}) != wanted or len(found) != wanted:
-        raise ValueError(f"{len({*found})} {what}, not {wanted}")
-    if any(part not in of for cell in found for part, of in zip(cell, axes, strict=True)):
+    wanted, rows = math.prod(map(len, axes)), [*cells]
+    if len({*rows}) != wanted or len(rows) != wanted:
+        raise ValueError(f"{len({*rows})} {what}, not {wanted}")
+    if any(part not in of for cell in rows for part, of in zip(cell, axes, strict=True)):
         raise ValueError(f"{what} of what the run has not got")
 
 
-def as_judgement(one: StandingRow, categories: Mapping[str, str], scoring: Scoring) -> Judgement:
+def as_judgement(row: StandingRow, categories: Mapping[str, str], scoring: Scoring) -> Judgement:
     """Reads `judged` back, without words. Raises `ValueError` or `KeyError` for what no run can have."""
-    for name, score in one.scores.items():
+    for name, score in row.scores.items():
         if not scoring.scales[name].holds(score):
-            raise ValueError(f"{name} of {one.sample} is {score:g}, outside of its scale")
+            raise ValueError(f"{name} of {row.sample} is {score:g}, outside of its scale")
     return Judgement(
-        sample_id=one.sample,
-        category=categories[one.sample],
-        edit_model=one.edit_model,
-        judge=one.judge,
-        edit_seed=one.edit_seed,
-        repeat=one.repeat,
-        headline=one.headline,
-        status=one.status,
-        scores=one.scores,
-        missing={name: (status, "") for name, status in one.missing.items()},
-        readings=tuple({name: Reading(values=values) for name, values in of.items()} for of in one.answers),
-        other=one.other,
+        sample_id=row.sample,
+        category=categories[row.sample],
+        edit_model=row.edit_model,
+        judge=row.judge,
+        edit_seed=row.edit_seed,
+        repeat=row.repeat,
+        headline=row.headline,
+        status=row.status,
+        scores=row.scores,
+        missing={name: (status, "") for name, status in row.missing.items()},
+        readings=tuple({name: Reading(values=values) for name, values in of.items()} for of in row.answers),
+        other=row.other,
     )

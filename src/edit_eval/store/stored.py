@@ -64,14 +64,14 @@ def read_stored(
     path = run / FOLDER / FILE
     categories = {sample.id: sample.category for sample in samples}
     try:
-        found = read_json(path, StoredBattles, MOST_BYTES)
+        stored = read_json(path, StoredBattles, MOST_BYTES)
         battles = tuple(
-            replace(as_judgement(battle, categories, scoring[battle.judge]), made_in=found.run, counts=False)
-            for battle in found.battles
+            replace(as_judgement(battle, categories, scoring[battle.judge]), made_in=stored.run, counts=False)
+            for battle in stored.battles
         )
     except (UnfitFile, KeyError, ValueError) as error:
         why: Any = error.reason if isinstance(error, UnfitFile) else error
         raise RunDirectoryError(
             Text("{} is damaged ({}); delete it, and run the same command again", path, why)
         ) from error
-    return battles, found.joined
+    return battles, stored.joined

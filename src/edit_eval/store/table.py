@@ -61,12 +61,12 @@ class JudgementTable:
     def by_kind(self) -> dict[str, list[Judgement]]:
         """Returns the rows by kind; what edit models are told, of edits that do not count and before there is one, as
         `critique`."""
-        found: dict[str, list[Judgement]] = {name: [] for name in (*kinds(), "critique")}
+        rows: dict[str, list[Judgement]] = {name: [] for name in (*kinds(), "critique")}
         for name, kind in kinds().items():
             for row in self._matrix.rows(name):
                 told = kind.before_edits or (kind is EDITS and not row.counts)
-                found["critique" if told else name].append(row)
-        return found
+                rows["critique" if told else name].append(row)
+        return rows
 
     @property
     def is_complete(self) -> bool:
@@ -156,9 +156,9 @@ class LiveTable(JudgementTable):
 
     def read_on(self) -> frozenset[str]:
         """Takes in what was written since; returns the ids of the samples about which something has changed."""
-        found = frozenset((*self._new_edits(), *self._new_replies()))
+        changed = frozenset((*self._new_edits(), *self._new_replies()))
         self._matrix.look()
-        return found & self._places.keys()
+        return changed & self._places.keys()
 
     def _new_edits(self) -> Iterator[str]:
         matrix = self._matrix
@@ -172,7 +172,7 @@ class LiveTable(JudgementTable):
                 for told in matrix.critiques.behind(number):
                     matrix.critiques.tell(told)
                 also = matrix.origins.fail_behind(number) if own.status in NO_EDIT else []
-                yield from (matrix.sample_of(one).id for one in (*matrix.shown_with(number), *also))
+                yield from (matrix.sample_of(subject).id for subject in (*matrix.shown_with(number), *also))
 
     def _new_replies(self) -> Iterator[str]:
         matrix = self._matrix
@@ -217,10 +217,14 @@ class LiveTable(JudgementTable):
         matrix, place = self._matrix, self._places[sample_id]
         edits, critiques, critics = [], list[Judgement](), matrix.experiment.critics
         for number in range(place, matrix.cells.edits, len(matrix.samples)):
-            every = [matrix.judgement(one) for one in matrix.cells.judgements_of(number)]
-            edits.append((matrix.shown_edit(number), [one for one in every if one.judge not in critics]))
-            critiques += [one for one in every if one.judge in critics and not one.made_in]
-        battles = [one for battle in matrix.design.of_sample(place) for one in matrix.cells.judgements_of(battle)]
+            every = [matrix.judgement(judgement) for judgement in matrix.cells.judgements_of(number)]
+            edits.append(
+                (matrix.shown_edit(number), [judgement for judgement in every if judgement.judge not in critics])
+            )
+            critiques += [judgement for judgement in every if judgement.judge in critics and not judgement.made_in]
+        battles = [
+            judgement for battle in matrix.design.of_sample(place) for judgement in matrix.cells.judgements_of(battle)
+        ]
         return OfSample(matrix.samples[place], edits, [matrix.judgement(battle) for battle in battles], critiques)
 
     def edit_of_key(self, key: str) -> Edit | None:

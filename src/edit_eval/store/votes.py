@@ -172,13 +172,13 @@ def add_saved_votes(run: Path, files: Iterable[Path]) -> dict[str, int]:
     """
     asked = {line.ticket: line for line in read_asked(run)}
     together = [saved_votes(file, asked) for file in files]
-    found = chain(*sorted(together, key=lambda votes: max((vote.at for vote in votes), default=0.0)))
+    lines = chain(*sorted(together, key=lambda votes: max((vote.at for vote in votes), default=0.0)))
     known = _last(run, Damage())
     ever = {_said(line) for line in read(run / VOTES, Damage()).of(VoteLine)}  # including replaced votes
     counts = {"new": 0, "changed": 0, "already": 0}
     ballot = Ballot(run)
     try:
-        for line in found:
+        for line in lines:
             place = line.rater, line.ticket
             kind = "already" if _said(line) in ever else "changed" if place in known else "new"
             counts[kind] += 1
@@ -207,20 +207,20 @@ def saved_votes(file: Path, asked: Mapping[str, AskedPair]) -> list[VoteLine]:
         raise ConfigurationError(
             Text("{}: not a file of votes from a raters' page, or its first line is damaged; {}", file, again)
         )
-    if head.page not in {one.page for one in asked.values()}:
+    if head.page not in {pair.page for pair in asked.values()}:
         raise ConfigurationError(Text("{}: these votes are from a page of another run; import them there", file))
-    found = []
+    votes = []
     for number, line in enumerate(lines[1:], 2):
         vote = unseal(line, FileVote)
         pair = asked.get(vote.ticket) if vote else None
         if vote is None or pair is None or pair.page != head.page or not _is_sane(vote):
             raise ConfigurationError(Text("{}: line {} is damaged; {}", file, number, again))
-        found.append(pair.answered(head.rater, vote.choice, vote.seconds, vote.at))
-    if len(found) != head.votes or not is_rater_name(head.rater):
+        votes.append(pair.answered(head.rater, vote.choice, vote.seconds, vote.at))
+    if len(votes) != head.votes or not is_rater_name(head.rater):
         raise ConfigurationError(
-            Text("{}: {} votes where its first line says {}; {}", file, len(found), head.votes, again)
+            Text("{}: {} votes where its first line says {}; {}", file, len(votes), head.votes, again)
         )
-    return found
+    return votes
 
 
 def _is_sane(vote: FileVote) -> bool:

@@ -22,7 +22,7 @@ class Battles(Kind):
     name = "battle"
 
     def unfold(self, experiment: Experiment) -> Iterable[Subject]:
-        found: dict[tuple[int, int, int, int, int], list[int]] = {}
+        judges_of_battle: dict[tuple[int, int, int, int, int], list[int]] = {}
         for place, judge in enumerate(experiment.judges):
             for number, sample in enumerate(experiment.samples) if judge.of_two else ():
                 if sample.id in experiment.beside:
@@ -30,8 +30,8 @@ class Battles(Kind):
                 rounds = rounds_of(judge.protocol, sample, experiment.edit_models)
                 for (turn, pairs), edit_seed in product(enumerate(rounds), range(experiment.edit_seeds)):
                     for column, other in pairs:
-                        found.setdefault((turn, number, edit_seed, column, other), []).append(place)
-        for (turn, number, edit_seed, column, other), judges in sorted(found.items()):
+                        judges_of_battle.setdefault((turn, number, edit_seed, column, other), []).append(place)
+        for (turn, number, edit_seed, column, other), judges in sorted(judges_of_battle.items()):
             yield Subject(self.name, number, column, other, edit_seed, turn, judges=tuple(judges))
 
     def edits(self, cells: CellNumbers, number: int) -> tuple[int, ...]:
@@ -41,7 +41,7 @@ class Battles(Kind):
 
     def pictures(self, matrix: MatrixState, number: int) -> dict[str, Shown]:
         both = zip(("edit", "other"), map(matrix.picture, self.edits(matrix.cells, number)), strict=True)
-        return {**matrix.given(number), **{name: Shown.of(one) for name, one in both if one.status is Status.OK}}
+        return {**matrix.given(number), **{name: Shown.of(edit) for name, edit in both if edit.status is Status.OK}}
 
     def in_key(
         self, matrix: MatrixState, cell: int, asked: SampleQuestion, pictures: Mapping[str, str]
@@ -114,10 +114,10 @@ class Design:
 
     @cached_property
     def _by_sample(self) -> dict[int, list[int]]:
-        found: dict[int, list[int]] = {}
+        by_sample: dict[int, list[int]] = {}
         for number in self.open:
-            found.setdefault(self._matrix.cells.sample(number), []).append(number)
-        return found
+            by_sample.setdefault(self._matrix.cells.sample(number), []).append(number)
+        return by_sample
 
     def _open(self, rounds: int) -> None:
         self.rounds = rounds

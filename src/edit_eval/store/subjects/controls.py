@@ -84,12 +84,12 @@ def _samples(experiment: Experiment) -> list[tuple[int, int]]:
     samples, steps = experiment.samples, experiment.control_steps
     good = experiment.standing_alone if steps is None else experiment.images_for_controls
     categories = [samples[number].category for number in good]
-    found, before = list[tuple[int, int]](), set[int]()
+    positions, before = list[tuple[int, int]](), set[int]()
     for turn, count in enumerate((experiment.control_samples,) if steps is None else steps):
         chosen = spread(categories, count)
-        found += [(turn, good[place]) for place in chosen if place not in before]
+        positions += [(turn, good[place]) for place in chosen if place not in before]
         before |= set(chosen)
-    return found
+    return positions
 
 
 def _other(experiment: Experiment, number: int) -> int | None:
@@ -97,7 +97,7 @@ def _other(experiment: Experiment, number: int) -> int | None:
     samples, good = experiment.samples, experiment.standing_alone
     place = good.index(number)
     later = (good[(place + step) % len(good)] for step in range(1, len(good)))
-    return next((one for one in later if samples[one].cluster != samples[number].cluster), None)
+    return next((sample for sample in later if samples[sample].cluster != samples[number].cluster), None)
 
 
 class Steps:
@@ -129,8 +129,8 @@ class Steps:
         several = map(cells.subject, every := cells.of_kind(Controls.name))
         self.open = [
             number
-            for number, one in zip(every, several, strict=True)
-            if one.round < self._steps[one.judges[0], one.shows]
+            for number, control in zip(every, several, strict=True)
+            if control.round < self._steps[control.judges[0], control.shows]
         ]
         self._open = frozenset(self.open)
 
@@ -162,7 +162,7 @@ class Steps:
         matrix, numbers = self._matrix, self._of[judge, kind]
         cells, scoring = matrix.cells, matrix.judges[judge].scoring
         numbers = numbers[: bisect_right(numbers, steps - 1, key=lambda number: cells.subject(number).round)]
-        controls = [matrix.judgement(one) for number in numbers for one in cells.judgements_of(number)]
+        controls = [matrix.judgement(judgement) for number in numbers for judgement in cells.judgements_of(number)]
         if not is_final(controls):
             return False
         edits = [
@@ -182,8 +182,8 @@ class Steps:
     @cached_property
     def _of(self) -> dict[tuple[int, str], list[int]]:
         """The numbers of each judge's controls of a kind, in order."""
-        found: dict[tuple[int, str], list[int]] = {}
+        numbers: dict[tuple[int, str], list[int]] = {}
         for number in self._matrix.cells.of_kind(Controls.name):
-            one = self._matrix.cells.subject(number)
-            found.setdefault((one.judges[0], one.shows), []).append(number)
-        return found
+            control = self._matrix.cells.subject(number)
+            numbers.setdefault((control.judges[0], control.shows), []).append(number)
+        return numbers
