@@ -149,11 +149,11 @@ class Experiment:
         ).refusing_too_much()
         if evaluation.controls == "auto":
             made = made.with_as_many_controls_as_show_it()
-        for one in configuration.edit_models.values():
-            _refuse_what_it_does_not_do(made, one, folder)
+        for model_section in configuration.edit_models.values():
+            _refuse_what_it_does_not_do(made, model_section, folder)
         refuse_wordless(told, made.asked)
-        for one in configuration.judges.values():
-            _refuse_probabilities(made, one, folder)
+        for judge_section in configuration.judges.values():
+            _refuse_probabilities(made, judge_section, folder)
         for judge in judges:
             if judge.of_two and len(made.edit_models) < 2 and not getattr(judge.protocol, "stored", None):
                 raise ConfigurationError(
@@ -171,11 +171,11 @@ class Experiment:
         a protocol that is not here.
         """
         judges = []
-        for one in plain["judges"]:
-            section, texts = ProtocolSection.recorded(one["protocol"]), {**one["texts"]}
-            flags = {key: bool(one[key]) for key in ("measures", "replays")}
-            protocol, _ = make_protocol(section, Path(one["folder"]), texts)
-            judges.append(AskedJudge(_identity_of(one), section, texts, protocol, **flags))
+        for plain_judge in plain["judges"]:
+            section, texts = ProtocolSection.recorded(plain_judge["protocol"]), {**plain_judge["texts"]}
+            flags = {key: bool(plain_judge[key]) for key in ("measures", "replays")}
+            protocol, _ = make_protocol(section, Path(plain_judge["folder"]), texts)
+            judges.append(AskedJudge(_identity_of(plain_judge), section, texts, protocol, **flags))
         return cls(
             samples=tuple(samples),
             edit_models=tuple(map(_identity_of, plain["edit_models"])),
@@ -185,7 +185,7 @@ class Experiment:
             notes=tuple(unpacked(plain.get("benchmark", {}).get("notes", []))),
             grows=bool(plain.get("grows", False)),
             beside=frozenset(map(str, plain.get("beside", ()))),
-            told={name: msgspec.convert(one, Told) for name, one in plain.get("told", {}).items()},
+            told={name: msgspec.convert(told, Told) for name, told in plain.get("told", {}).items()},
             stored={str(name): str(run) for name, run in plain.get("stored", {}).items()},
             control_steps=None if plain.get("control_steps") is None else tuple(map(int, plain["control_steps"])),
             more_controls=msgspec.convert(plain.get("more_controls", {}), dict[str, tuple[str, str]]),
@@ -208,7 +208,7 @@ class Experiment:
             **({"more_controls": dict(self.more_controls)} if self.more_controls else {}),
             **({"grows": True} if self.grows else {}),
             **({"beside": sorted(self.beside)} if self.beside else {}),
-            **({"told": {name: asdict(one) for name, one in self.told.items()}} if self.told else {}),
+            **({"told": {name: asdict(told) for name, told in self.told.items()}} if self.told else {}),
             **({"stored": dict(self.stored)} if self.stored else {}),
             "edit_models": [asdict(model) for model in self.edit_models],
             "judges": [
@@ -238,13 +238,13 @@ class Experiment:
         judges = [judge for judge in self.judges if judge.sees_controls]
         counted = sum(not (sample.fault or sample.id in self.beside) for sample in self.samples)
         often = min(map(self.repeats_of, judges), default=0)
-        found = steps(
+        control_steps = steps(
             len(self.images_for_controls),
             counted * len(self.edit_models) * self.edit_seeds * often,
             len(CONTROLS) + len(self.more_controls),
             len(self.edit_models),
         )
-        return replace(self, control_steps=found, control_samples=max(found, default=0))
+        return replace(self, control_steps=control_steps, control_samples=max(control_steps, default=0))
 
     @property
     def images_for_controls(self) -> list[int]:
@@ -277,7 +277,7 @@ class Experiment:
         """For each judge, the questions about each sample; none about a bad one, and one beside the filters."""
         made: dict[int, list[tuple[SampleQuestion, ...]]] = {}
         equal: dict[str, int] = {}
-        found = {}
+        by_judge = {}
         for judge in self.judges:  # judges of one protocol share its questions
             key = digest([judge.section.model_dump(mode="json", exclude={"retries"}), judge.texts])
             number = equal.setdefault(key, len(equal))
@@ -286,8 +286,8 @@ class Experiment:
                 made[number] = [
                     () if sample.id in self.beside else ask(judge.protocol, sample, light) for sample in self.samples
                 ]
-            found[judge.name] = made[number]
-        return found
+            by_judge[judge.name] = made[number]
+        return by_judge
 
     def grow(self, sample: Sample) -> None:
         """Adds a sample behind all others. Exceptions of a protocol that cannot ask about it pass through."""
@@ -321,11 +321,17 @@ class Experiment:
     @property
     def forms(self) -> dict[str, tuple[AnswerForm, ...]]:
         """For each judge, its forms of answers, each form with its labels or schema once."""
-        found = {}
+        forms = {}
         for name, asked in self.asked.items():
-            bare = {id(one.question): one.question for of_sample in asked for one in of_sample}  # few, shared by many
-            found[name] = tuple(dict.fromkeys(AnswerForm(one.form, one.labels, one.schema) for one in bare.values()))
-        return found
+            bare = {
+                id(sample_question.question): sample_question.question
+                for of_sample in asked
+                for sample_question in of_sample
+            }  # few, shared by many
+            forms[name] = tuple(
+                dict.fromkeys(AnswerForm(question.form, question.labels, question.schema) for question in bare.values())
+            )
+        return forms
 
     @property
     def questions_a_pair(self) -> dict[str, float]:
@@ -338,7 +344,9 @@ class Experiment:
     def may_ask_less(self) -> frozenset[str]:
         """Judges that are asked some questions only after an answer."""
         return frozenset(
-            name for name, asked in self.asked.items() if any(one.question.when for of in asked for one in of)
+            name
+            for name, asked in self.asked.items()
+            if any(sample_question.question.when for of in asked for sample_question in of)
         )
 
     def question(self, judge: AskedJudge, sample: int, name: str) -> Question:
@@ -349,7 +357,7 @@ class Experiment:
     @cached_property
     def shows_earlier(self) -> bool:
         """True if a judge is shown pictures of earlier turns or rounds."""
-        every = (one.question for asked in self.asked.values() for of in asked for one in of)
+        every = (sample_question.question for asked in self.asked.values() for of in asked for sample_question in of)
         return self.grows or any(is_earlier(view.picture) for question in every for view in question.shows)
 
     def first_of(self, position: int) -> Sample:
@@ -360,11 +368,11 @@ class Experiment:
 
     def turns_before(self, position: int) -> list[int]:
         """Returns the positions of the samples that come before the one at a position in its chain, the first first."""
-        found: list[int] = []
+        positions: list[int] = []
         while position in self.predecessors:
             position = self.predecessors[position]
-            found.insert(0, position)
-        return found
+            positions.insert(0, position)
+        return positions
 
     @cached_property
     def predecessors(self) -> dict[int, int]:
@@ -401,7 +409,11 @@ class Experiment:
     @cached_property
     def standing_alone(self) -> list[int]:
         """Positions of the good samples that follow no other, and pass the filters."""
-        return [n for n, one in enumerate(self.samples) if not (one.fault or one.follows or one.id in self.beside)]
+        return [
+            n
+            for n, sample in enumerate(self.samples)
+            if not (sample.fault or sample.follows or sample.id in self.beside)
+        ]
 
     def repeats_of(self, judge: AskedJudge) -> int:
         """Returns how often a judge is asked again: a critic once, since edit models are told one answer."""
@@ -456,11 +468,11 @@ class Experiment:
 
     def differences(self, other: Experiment) -> list[str]:
         """Returns changes for people to the `other`, new one: `edit model a: num_inference_steps 50 -> 15`, ..."""
-        found: list[str] = []
+        changes: list[str] = []
         places = {sample.id: sample.index for sample in self.samples}
         moved = sum(places.get(sample.id, sample.index) != sample.index for sample in other.samples)
         if moved:
-            found.append(
+            changes.append(
                 Text(
                     "{} sample has another place in the benchmark, and so another seed: its edits are made again",
                     moved,
@@ -474,10 +486,10 @@ class Experiment:
         ):
             old, new = ({model.name: model for model in models} for models in (were, are))
             if old.keys() != new.keys():
-                found.append(Text("{} {} -> {}", role, old, new))
+                changes.append(Text("{} {} -> {}", role, old, new))
             for name in old.keys() & new.keys():
-                found += [Text("{} {}: {}", role, name, change) for change in _model_changes(old[name], new[name])]
-        found += [
+                changes += [Text("{} {}: {}", role, name, change) for change in _model_changes(old[name], new[name])]
+        changes += [
             Text("how {} is told what to do", name)
             for name in sorted(self.told.keys() & other.told.keys())
             if self.told[name] != other.told[name]
@@ -485,26 +497,26 @@ class Experiment:
         before = {judge.name: judge for judge in self.judges}
         for judge in other.judges:
             if judge.name in before:
-                found += [
+                changes += [
                     Text("judge {}: {}", judge.name, change) for change in _protocol_changes(before[judge.name], judge)
                 ]
         often = {key: key for key in ("edit_seeds", "repeats", "readings", "language")}
         often["controls"] = "controls_said"
-        found += [
+        changes += [
             change_words(said, getattr(self, key), getattr(other, key))
             for said, key in often.items()
             if getattr(self, key) != getattr(other, key)
         ]
         if self.more_controls != other.more_controls:
-            found.append(change_words("more_controls", self.more_controls, other.more_controls))
+            changes.append(change_words("more_controls", self.more_controls, other.more_controls))
         if self.language == other.language:
             if len(self.samples) != len(other.samples):
-                found.append(change_words("samples", len(self.samples), len(other.samples)))
+                changes.append(change_words("samples", len(self.samples), len(other.samples)))
             elif not all(map(_same_sample, self.samples, other.samples)):
-                found.append(Text("other samples"))
+                changes.append(Text("other samples"))
             elif self.beside != other.beside:
-                found.append(Text("which of the samples count"))
-        return found
+                changes.append(Text("which of the samples count"))
+        return changes
 
 
 # -- from a configuration --
@@ -536,7 +548,7 @@ def _refuse_what_it_does_not_do(experiment: Experiment, section: ModelSection, f
     if not (hasattr(model_class, "cuts_source") and model_class.cuts_source(parameters)):
         return
     for judge in experiment.judges:
-        asked = (one.question for some in experiment.asked[judge.name] for one in some)
+        asked = (sample_question.question for some in experiment.asked[judge.name] for sample_question in some)
         if judge.measures and any(view.picture == "mask" for question in asked for view in question.shows):
             raise ConfigurationError(
                 Text(
@@ -557,7 +569,7 @@ def _refuse_probabilities(experiment: Experiment, section: ModelSection, folder:
         return
     if getattr(judge_class, "probabilities", False) or getattr(judge_class, "replays", False):
         return
-    asked = (one.question for some in experiment.asked[section.name] for one in some)
+    asked = (sample_question.question for some in experiment.asked[section.name] for sample_question in some)
     if any(question.form == PROBABILITIES for question in asked):
         raise ConfigurationError(
             Text(
@@ -624,7 +636,7 @@ def _benchmark(configuration: Configuration) -> Any:
 def _with_fault(sample: Sample, judges: Sequence[AskedJudge]) -> Sample:
     """Returns the sample, marked bad if a protocol cannot ask about it."""
     faults = () if sample.fault else filter(None, (fault(judge.protocol, sample) for judge in judges))
-    return replace(sample, fault=found) if (found := next(iter(faults), "")) else sample
+    return replace(sample, fault=problem) if (problem := next(iter(faults), "")) else sample
 
 
 def with_clusters(samples: Sequence[Sample]) -> tuple[Sample, ...]:
@@ -648,13 +660,13 @@ def with_clusters(samples: Sequence[Sample]) -> tuple[Sample, ...]:
             sample = before
         return sample.cluster, sample.fault
 
-    found = []
+    clustered = []
     for sample in samples:
         if sample.follows:
             cluster, problem = first(sample)
             sample = replace(sample, cluster=sample.cluster or cluster, fault=sample.fault or problem)
-        found.append(sample)
-    return tuple(found)
+        clustered.append(sample)
+    return tuple(clustered)
 
 
 # -- comparison --
@@ -671,10 +683,10 @@ def _identity_of(plain: Mapping[str, Any]) -> Identity:
     )
 
 
-def _same_sample(one: Sample, other: Sample) -> bool:
+def _same_sample(sample: Sample, other: Sample) -> bool:
     """True if the samples are equal, ignoring where their pictures are: digests identify them."""
 
-    return one == other or _anywhere(one) == _anywhere(other)
+    return sample == other or _anywhere(sample) == _anywhere(other)
 
 
 def _anywhere(sample: Sample) -> Sample:
@@ -682,21 +694,21 @@ def _anywhere(sample: Sample) -> Sample:
 
 
 def _model_changes(old: Identity, new: Identity) -> list[str]:
-    found = []
+    changes = []
     if old.type != new.type:
-        found.append(change_words("type", old.type, new.type))
+        changes.append(change_words("type", old.type, new.type))
     elif old.revision != new.revision:
-        found.append(Text("its weights or its code have changed"))
+        changes.append(Text("its weights or its code have changed"))
     if old.seed != new.seed:
-        found.append(change_words("seed", old.seed, new.seed))
-    return [*found, *_parameter_changes(old.parameters, new.parameters)]
+        changes.append(change_words("seed", old.seed, new.seed))
+    return [*changes, *_parameter_changes(old.parameters, new.parameters)]
 
 
 def _protocol_changes(old: AskedJudge, new: AskedJudge) -> list[str]:
     if old.protocol_name != new.protocol_name:
         return [change_words("protocol", old.protocol_name, new.protocol_name)]
-    found = _parameter_changes(old.question_parameters(), new.question_parameters())
-    return [*found, *([Text("the wording of its questions")] if old.texts != new.texts else [])]
+    changes = _parameter_changes(old.question_parameters(), new.question_parameters())
+    return [*changes, *([Text("the wording of its questions")] if old.texts != new.texts else [])]
 
 
 def _parameter_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:

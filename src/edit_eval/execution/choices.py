@@ -108,21 +108,23 @@ def decide(
         placement = Choice("placement", *_placement(wanted, visible), weighed=on_gpus)
     if execution.load_concurrency == "auto":
         at_once, why = _load_concurrency(wanted, host_free)
-        loading = [one for one in wanted if one.model.holds_device]
-        limited = at_once is not None and at_once < sum(len(one.model.places) for one in loading)
-        limited = limited and any(one.on_gpu or _host_need(one) for one in loading)  # a small class of one's own is not
+        loading = [model for model in wanted if model.model.holds_device]
+        limited = at_once is not None and at_once < sum(len(model.model.places) for model in loading)
+        limited = limited and any(
+            model.on_gpu or _host_need(model) for model in loading
+        )  # a small class of one's own is not
         return Choices(placement, Choice("load_concurrency", at_once, why, weighed=limited))
     return Choices(placement, Choice("load_concurrency", execution.load_concurrency, CONFIGURED, automatic=False))
 
 
 def _wanted(configuration: Configuration, models: Sequence[Model], visible: Sequence[Gpu]) -> list[Wanted]:
-    found = []
+    wanted = []
     for model in models:
         section = configuration.models[model.key]
         claim = claim_of(section, model.places, visible)
         weights = _weights(section, os.environ)
-        found.append(Wanted(model, section, weights, claim=claim, expert_bytes=expert_bytes(section, weights)))
-    return found
+        wanted.append(Wanted(model, section, weights, claim=claim, expert_bytes=expert_bytes(section, weights)))
+    return wanted
 
 
 def _weights(section: ModelSection, environment: Mapping[str, str]) -> Weights:
@@ -140,7 +142,7 @@ def _weights(section: ModelSection, environment: Mapping[str, str]) -> Weights:
 def _placement(wanted: Sequence[Wanted], visible: Sequence[Gpu]) -> tuple[str, str]:
     """Returns `together` if edit models share GPUs with judges and are known to fit there with them, else `swap`."""
     if not any(len({model.model.kind for model in models}) > 1 for models in _shared(wanted).values()):
-        if all(one.model.holds_device for one in wanted):
+        if all(model.model.holds_device for model in wanted):
             return "swap", Text("edit models and judges have their own devices, and none has to make room")
         return "swap", Text(
             "what asks a server or reads files takes no place, and no model has to make room for another"
@@ -152,7 +154,7 @@ def _placement(wanted: Sequence[Wanted], visible: Sequence[Gpu]) -> tuple[str, s
 def _shared(wanted: Sequence[Wanted]) -> dict[str, list[Wanted]]:
     """Returns the devices whose memory several models share, with those models."""
     on: dict[str, list[Wanted]] = {}
-    for model in (one for one in wanted if one.model.holds_device):
+    for model in (model for model in wanted if model.model.holds_device):
         for device in dict.fromkeys(device for place in model.places for device in place):
             on.setdefault(device, []).append(model)
     return {device: models for device, models in on.items() if len(models) > 1}
@@ -201,7 +203,7 @@ def room_together(wanted: Sequence[Wanted], visible: Sequence[Gpu]) -> Room:
 
 def _load_concurrency(wanted: Sequence[Wanted], host_free: int | None) -> tuple[int | None, str]:
     """Returns how many loads at once the host has memory for, and why."""
-    wanted = [one for one in wanted if one.model.holds_device]
+    wanted = [model for model in wanted if model.model.holds_device]
     loads = sum(len(model.places) for model in wanted)
     if host_free is None:
         return None, Text("free host memory is unknown")

@@ -160,12 +160,17 @@ class Price:
         """Returns the most that one attempt at each question costs: a token has a byte at least."""
         return [
             (
-                (len(one["system"].encode()) + len(one["user"].encode()) + PICTURE_TOKENS * len(one["pictures"]) + 200)
+                (
+                    len(request["system"].encode())
+                    + len(request["user"].encode())
+                    + PICTURE_TOKENS * len(request["pictures"])
+                    + 200
+                )
                 * self.read
                 + self.longest * self.written
             )
             / 1e6
-            for one in order["requests"]
+            for request in order["requests"]
         ]
 
 

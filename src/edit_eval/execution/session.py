@@ -53,8 +53,8 @@ from edit_eval.text import Text, counted
 
 def driver_of(configuration: Configuration) -> Driver:
     """Returns the driver of the name that the configuration gives; nothing begins yet."""
-    found: Driver = named("driver", configuration.execution.driver).of(configuration)
-    return found
+    driver: Driver = named("driver", configuration.execution.driver).of(configuration)
+    return driver
 
 
 PATIENCE = 0.9
@@ -89,7 +89,7 @@ def grow(
     """Returns how to start models on GPUs that have joined: as elsewhere, and only models that take every GPU."""
     grown = {}
     for key, section in configuration.models.items():
-        known = next(one for (model, _), one in specifications.items() if model == key)
+        known = next(specification for (model, _), specification in specifications.items() if model == key)
         for place in places_on(section, gpus):
             grown[key, place] = replace(known, name=_log_name(key, place), devices=place)
     return grown
@@ -176,10 +176,15 @@ class Session:
         """Returns how to start each model on each place; its output goes to the folder `logs`."""
         revisions = {f"edit:{experiment.made_with(model.name)}": model.revision for model in experiment.edit_models}
         revisions |= {f"judge:{judge.name}": judge.model.revision for judge in experiment.judges}
-        forms = {f"judge:{name}": found for name, found in experiment.forms.items()}
+        forms = {f"judge:{name}": of_judge for name, of_judge in experiment.forms.items()}
         return {
-            of: replace(found, revision=revisions[found.model], logs=logs, forms=forms.get(found.model, ()))
-            for of, found in self.layout.specifications.items()
+            of: replace(
+                specification,
+                revision=revisions[specification.model],
+                logs=logs,
+                forms=forms.get(specification.model, ()),
+            )
+            for of, specification in self.layout.specifications.items()
         }
 
     def run(
@@ -250,9 +255,9 @@ class Session:
                 spectator.note(
                     Text("round {} of {} at most: some edit models cannot be told apart yet", matrix.rounds, most)
                 )
-            if more := [one for one in opened if one in matrix.cells.of_kind("control")]:
-                judges = dict.fromkeys(matrix.judges[matrix.cells.subject(one).judges[0]].name for one in more)
-                asked = sum(len(matrix.cells.cells_of_subject(one)) for one in more)
+            if more := [subject for subject in opened if subject in matrix.cells.of_kind("control")]:
+                judges = dict.fromkeys(matrix.judges[matrix.cells.subject(control).judges[0]].name for control in more)
+                asked = sum(len(matrix.cells.cells_of_subject(control)) for control in more)
                 spectator.note(
                     Text("{} not shown fit yet: {} more about controls", [*judges], counted(asked, "question"))
                 )
@@ -371,13 +376,13 @@ class Interrupted(KeyboardInterrupt):
 def _versions() -> tuple[tuple[str, str], ...]:
     """Returns the versions of the recorded libraries; cached, as each look-up takes milliseconds and a process does it
     twice a run."""
-    found = []
+    versions = []
     for name in RECORDED_LIBRARIES:
         try:
-            found.append((name, metadata.version(name)))
+            versions.append((name, metadata.version(name)))
         except metadata.PackageNotFoundError:
             continue
-    return tuple(found)
+    return tuple(versions)
 
 
 def environment_record(layout: Layout, machine: Machine) -> JsonObject:

@@ -66,9 +66,9 @@ def read_shard(text: str, environment: Mapping[str, str], run: Path | None = Non
     match = re.fullmatch(r"auto(?:/([0-9]{1,4}))?", text)
     if not match:
         raise ConfigurationError(Text("--shard {}: write 2/8 for the second of eight, or auto", text))
-    launcher = next((one for one in LAUNCHERS if environment.get(one.number, "").isdigit()), None)
+    launcher = next((launcher for launcher in LAUNCHERS if environment.get(launcher.number, "").isdigit()), None)
     if launcher is None:
-        known = ", ".join(one.number for one in LAUNCHERS)
+        known = ", ".join(launcher.number for launcher in LAUNCHERS)
         raise ConfigurationError(Text("--shard {}: none of {} is set; write 2/8 for the second of eight", text, known))
     tasks_said = environment.get(launcher.count, "")
     if not (match[1] or tasks_said).isdigit():
@@ -87,7 +87,7 @@ def read_shard(text: str, environment: Mapping[str, str], run: Path | None = Non
     number, first, step = value(launcher.number, 0), value(launcher.first, 0), max(value(launcher.step, 1), 1)
     said, launched = f"--shard {text} ({launcher.number}={number})", f"{launcher.number}={number}"
     entered = shards_known(run / SHARDS) if run is not None and launcher.first else []
-    count = int(match[1]) if match[1] else max((one.count for one in entered), default=0)
+    count = int(match[1]) if match[1] else max((shard.count for shard in entered), default=0)
     if launcher.first and tasks < count:
         return _of_a_part(Shard(number + 1, count, launched), entered, tasks, said)
     if launcher.first:
@@ -120,7 +120,7 @@ def read_shard(text: str, environment: Mapping[str, str], run: Path | None = Non
 
 def _of_a_part(counted: Shard, entered: Sequence[Shard], tasks: int, said: str) -> Shard:
     """Returns the shard of a task when there are fewer `tasks` than shards; `counted` has numbers counted from 0."""
-    others = [one for one in entered if one.count == counted.count]
+    others = [shard for shard in entered if shard.count == counted.count]
     for other in others:
         if other.launched == counted.launched:
             return replace(other, experiment="")
@@ -173,8 +173,8 @@ def shards_of(experiment: Experiment, batch_sizes: Sequence[int], categories: Se
             position = leader[position]
         return position
 
-    def join(one: int, other: int) -> None:
-        first, second = sorted((find(one), find(other)))
+    def join(position: int, other: int) -> None:
+        first, second = sorted((find(position), find(other)))
         leader[second] = first
 
     for size in set(batch_sizes):

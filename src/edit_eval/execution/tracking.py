@@ -39,8 +39,8 @@ _left_alone: list[subprocess.Popen[bytes]] = []
 
 def tracker_of(name: str) -> type[Tracker]:
     """Returns the class of a registered tracker. Raises `ConfigurationError` if there is none."""
-    found: type[Tracker] = named("tracker", name)
-    return found
+    tracker: type[Tracker] = named("tracker", name)
+    return tracker
 
 
 def refuse_what_is_missing(names: Iterable[str]) -> None:

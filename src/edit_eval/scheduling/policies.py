@@ -150,7 +150,7 @@ class Policy:
     def lose(self, devices: Collection[str]) -> list[Command]:
         """Reports devices that are lost for good. The ends of their processes are reported separately, as usual."""
         for replica in self.replicas:
-            if not replica.lost and any(one in devices for one in replica.place):
+            if not replica.lost and any(device in devices for device in replica.place):
                 replica.lost = True
                 if replica.state is ReplicaState.OFF:
                     self._ended(replica, retired=True)

@@ -240,7 +240,7 @@ class BatchSyncQueue(RoundRobinQueue):
     def take(self, replica: Replica) -> Task | None:
         if not self._batch and not self._out:
             there = [self._replicas[owner] for owner in self._in_turn() if owner not in self._away]
-            self._batch = {one.index: task for one in there if (task := super(BatchSyncQueue, self).take(one))}
+            self._batch = {peer.index: task for peer in there if (task := super(BatchSyncQueue, self).take(peer))}
         task = self._batch.pop(replica.index, None)
         if task is not None:
             self._out.add(task.number)

@@ -135,11 +135,11 @@ class Work:
     def _enter(self, task: Task, after: Iterable[int]) -> Task:
         model, phase = task.model, task.phase
         self._count += 1
-        for one in after:
-            self._waiting[one].append(task)
+        for number in after:
+            self._waiting[number].append(task)
             task.missing += 1
-            task.edits_missing += one < self.answers_from
-            self.edits_wait_for_answers |= one >= self.answers_from and model.startswith("edit:")
+            task.edits_missing += number < self.answers_from
+            self.edits_wait_for_answers |= number >= self.answers_from and model.startswith("edit:")
         if phase not in self._left:
             self._left[phase] = {}
             self._find_phase()
@@ -203,10 +203,10 @@ class Work:
         """True if `model` has pilot tasks left and none of them waits for an edit."""
         return self.pilot_left(model) > 0 and not self._pilot_waiting[model]
 
-    def settle(self, one: int) -> None:
+    def settle(self, number: int) -> None:
         """Records that an edit or answer has ended, well or badly, and begins tasks that waited only for it."""
-        is_edit = one < self.answers_from
-        for task in self._waiting.pop(one, ()):
+        is_edit = number < self.answers_from
+        for task in self._waiting.pop(number, ()):
             task.missing -= 1
             task.edits_missing -= is_edit
             self._pilot_waiting[task.model] -= is_edit and task.phase == PILOT and not task.edits_missing
@@ -263,10 +263,10 @@ class TaskList:
     @cached_property
     def units(self) -> Counter[str]:
         """Number of units by model."""
-        found = Counter[str]()
+        units = Counter[str]()
         for task in self._tasks:
-            found[task.model] += len(task.units)
-        return found
+            units[task.model] += len(task.units)
+        return units
 
     def fill(self, work: Work) -> None:
         """Adds all of them to `work`."""
@@ -288,10 +288,10 @@ class RepeatedTasks(TaskList):
         ranks = {model: rank for rank, model in enumerate(dict.fromkeys(task.model for task in self._lists[0][0]))}
         by_rank: dict[int, dict[tuple[int, bool, int], list[PlannedTask]]] = {}
         for tasks in {id(tasks): tasks for tasks, _ in self._lists}.values():
-            found = by_rank[id(tasks)] = {}
+            ranked = by_rank[id(tasks)] = {}
             for task in tasks:
-                found.setdefault((task.phase, task.by_the_way, ranks[task.model]), []).append(task)
-        for rank in sorted({rank for found in by_rank.values() for rank in found}):
+                ranked.setdefault((task.phase, task.by_the_way, ranks[task.model]), []).append(task)
+        for rank in sorted({rank for ranked in by_rank.values() for rank in ranked}):
             first = answers = 0
             for tasks, count in self._lists:
                 own, beyond = int(tasks.answers_from), int(self.answers_from) + answers
@@ -300,7 +300,7 @@ class RepeatedTasks(TaskList):
                     yield PlannedTask(
                         model,
                         tuple([unit + shift for unit in units]),
-                        tuple([one + first if one < own else one - own + beyond for one in after]),
+                        tuple([number + first if number < own else number - own + beyond for number in after]),
                         phase,
                         by_the_way,
                     )

@@ -85,11 +85,11 @@ def lacking(error: BaseException) -> Lacking:
     one that only came after does not: it may be another way of doing without.
     """
     failed: ImportError | None = None
-    one: BaseException | None = error
+    cause: BaseException | None = error
     for _ in range(20):
-        if isinstance(one, ImportError):
-            failed = one
-        one = one.__cause__ if one is not None else None
+        if isinstance(cause, ImportError):
+            failed = cause
+        cause = cause.__cause__ if cause is not None else None
     if failed is None:
         return {}
     name = (failed.name or "").partition(".")[0] if isinstance(failed, ModuleNotFoundError) else ""

@@ -77,10 +77,10 @@ def find_class(class_path: str, path: list[str]) -> type[Any]:
             module = importlib.import_module(module_name)
         finally:
             sys.meta_path.remove(finder)
-    found = module
+    member = module
     for part in class_name.split("."):
-        found = getattr(found, part)
-    return found  # type: ignore[return-value]
+        member = getattr(member, part)
+    return member  # type: ignore[return-value]
 
 
 def _module_name(class_path: str) -> str:
@@ -108,7 +108,7 @@ def sources_digest(file: Path) -> str:
         waiting += _imported(data, path, roots)
     if len(digests) == 1:
         return next(iter(digests.values()))
-    named = sorted((os.path.relpath(path, file.absolute().parent), one) for path, one in digests.items())
+    named = sorted((os.path.relpath(path, file.absolute().parent), digest) for path, digest in digests.items())
     return hashlib.sha256(repr(named).encode()).hexdigest()
 
 
@@ -123,7 +123,7 @@ def _imported(data: bytes, path: Path, roots: Sequence[Path]) -> list[Path]:
     for level, name in _names_in(data):
         above = [path.parents[level - 1]] if 0 < level <= len(path.parents) else roots
         names.append((above, name))
-    found = []
+    own_files = []
     for where, name in names:
         parts = name.split(".")
         if parts[0] == "edit_eval" or (where is roots and parts[0] in sys.stdlib_module_names):
@@ -131,10 +131,10 @@ def _imported(data: bytes, path: Path, roots: Sequence[Path]) -> list[Path]:
         for root in where:
             paths = [root.joinpath(*parts[:count]) for count in range(1, len(parts) + 1)]
             files = [file for path in paths for file in (path.with_name(f"{path.name}.py"), path / "__init__.py")]
-            found += [
+            own_files += [
                 file for file in files if file.is_file() and not {"site-packages", "dist-packages"} & set(file.parts)
             ]
-    return found
+    return own_files
 
 
 @lru_cache(maxsize=64)
@@ -147,13 +147,13 @@ def _names_in(source: bytes) -> tuple[tuple[int, str], ...]:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):
         return ()
-    found: list[tuple[int, str]] = []
+    names: list[tuple[int, str]] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found += [(0, alias.name) for alias in node.names]
+            names += [(0, alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            found += [(node.level, f"{node.module or ''}.{alias.name}".strip(".")) for alias in node.names]
-    return tuple(found)
+            names += [(node.level, f"{node.module or ''}.{alias.name}".strip(".")) for alias in node.names]
+    return tuple(names)
 
 
 def refuse_changed(revision: str, class_path: str, model_class: type[Any], parameters: Any) -> None:
@@ -170,13 +170,13 @@ def refuse_changed(revision: str, class_path: str, model_class: type[Any], param
     if not hasattr(model_class, "revision"):
         raise ChangedError(f"{file} has changed since the run began; rerun the same command")
     try:
-        found = str(model_class.revision(parameters))
+        current_revision = str(model_class.revision(parameters))
     except Exception as error:
         raise ChangedError(f"its revision can no longer be determined ({error}); rerun the same command") from error
-    if found != revision:
+    if current_revision != revision:
         raise ChangedError(
             "what determines its results has changed since the run began "
-            f"(revision {revision[:16]!r}, now {found[:16]!r}); rerun the same command"
+            f"(revision {revision[:16]!r}, now {current_revision[:16]!r}); rerun the same command"
         )
 
 
@@ -216,13 +216,13 @@ def _typed(kind: Any, value: Any) -> Any:
         return kind(**_typed_fields(kind, value))  # type: ignore[operator]
     origin, inner = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
-        made = (_typed(one, value) for one in inner)
-        return next((one for one in made if one is not value), value)
+        made = (_typed(member, value) for member in inner)
+        return next((typed for typed in made if typed is not value), value)
     if origin in (list, tuple) and inner and isinstance(value, list):
         kinds = inner if origin is tuple and inner[-1] is not Ellipsis else inner[:1] * len(value)
         return origin(map(_typed, kinds, value))
     if origin is dict and isinstance(value, dict):
-        return {key: _typed(inner[1], one) for key, one in value.items()}
+        return {key: _typed(inner[1], part) for key, part in value.items()}
     return value
 
 
@@ -247,4 +247,11 @@ def _in_key(kind: Any, values: Mapping[str, Any]) -> PlainParameters:
 
 def _dataclass_in(kind: Any) -> Any:
     """Returns the dataclass that an annotation is, or contains."""
-    return next((one for one in (kind, *get_args(kind)) if isinstance(one, type) and is_dataclass(one)), None)
+    return next(
+        (
+            annotation
+            for annotation in (kind, *get_args(kind))
+            if isinstance(annotation, type) and is_dataclass(annotation)
+        ),
+        None,
+    )

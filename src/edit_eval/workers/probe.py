@@ -49,8 +49,8 @@ def main(arguments: list[str]) -> None:
     """Answers the order on stdin into the descriptor given as `arguments[0]`."""
     out = int(arguments[0])
 
-    def say(**found: Any) -> None:
-        os.write(out, json.dumps(found).encode() + b"\n")
+    def say(**fields: Any) -> None:
+        os.write(out, json.dumps(fields).encode() + b"\n")
 
     look(json.load(sys.stdin), say)
     os._exit(0)  # at once: imported libraries need not clean up
@@ -78,22 +78,22 @@ def look(order: Message, say: Say) -> None:
         needs = _look_at_class(order, say)
     else:
         needs = [name for name in ("torch", "diffusers", "transformers") if _version(name)]
-    found = []
+    imports = []
     for name in needs:
         say(doing=f"importing {name}")
-        found.append(_import(name))
-        say(needs=found)
+        imports.append(_import(name))
+        say(needs=imports)
     if "torch" in sys.modules:
         _look_at_torch(needs, say)
-    if order.get("request") and not any(need["missing"] or need["error"] for need in found):
+    if order.get("request") and not any(need["missing"] or need["error"] for need in imports):
         _examine(order, say)
 
 
 def _look_at_torch(needs: list[str], say: Say) -> None:
     if importlib.util.find_spec("torchvision") is not None and {"transformers", "diffusers"} & set(needs):
         say(doing="importing torchvision")
-        found = _import("torchvision")
-        if fault := found["error"] or (f"No module named {found['missing']}" if found["missing"] else ""):
+        imported = _import("torchvision")
+        if fault := imported["error"] or (f"No module named {imported['missing']}" if imported["missing"] else ""):
             say(torchvision=fault)
     say(doing="asking torch for GPUs")
     say(cuda=_cuda())
@@ -152,9 +152,9 @@ def _examine(order: Message, say: Say) -> None:
         return say(examined={"size": list(getattr(reply, "size", ())), "seconds": seconds, "about": about})
     ended = getattr(reply, "ended", "ok")
     text = str(getattr(reply, "text", reply))[:LONGEST_ANSWER]
-    found = {"text": text, "ended": str(getattr(ended, "value", ended)), "seconds": seconds, "about": about}
-    found |= {"values": dict(getattr(reply, "values", {})), "normalised": getattr(reply, "normalised", False)}
-    say(examined=secrets_of(os.environ).hidden_in(found))
+    answer = {"text": text, "ended": str(getattr(ended, "value", ended)), "seconds": seconds, "about": about}
+    answer |= {"values": dict(getattr(reply, "values", {})), "normalised": getattr(reply, "normalised", False)}
+    say(examined=secrets_of(os.environ).hidden_in(answer))
 
 
 def needed_modules(module: str) -> list[str]:
@@ -162,7 +162,7 @@ def needed_modules(module: str) -> list[str]:
 
     An import under an `if` or a `try` is optional. For edit-eval's own modules, their imports count.
     """
-    found: dict[str, None] = {}
+    libraries: dict[str, None] = {}
     todo, seen = [module], set()
     while todo:
         name = todo.pop()
@@ -174,11 +174,11 @@ def needed_modules(module: str) -> list[str]:
             if top == "edit_eval":
                 todo.append(imported)
             elif top not in sys.stdlib_module_names and top != "PIL":
-                found[top] = None
-    if module.startswith("edit_eval.") and {"diffusers", "transformers"} & set(found):
-        found.update(dict.fromkeys(IMPLIED))
+                libraries[top] = None
+    if module.startswith("edit_eval.") and {"diffusers", "transformers"} & set(libraries):
+        libraries.update(dict.fromkeys(IMPLIED))
     order = ("torch", "diffusers", "transformers")  # so that an error names the first of a chain
-    return sorted(found, key=lambda name: order.index(name) if name in order else len(order))
+    return sorted(libraries, key=lambda name: order.index(name) if name in order else len(order))
 
 
 def _imports(module: str) -> Iterator[str]:
@@ -234,14 +234,14 @@ class TorchSees(TypedDict):
 def _cuda() -> TorchSees:
     import torch
 
-    found: TorchSees = {"built": torch.version.cuda or "", "devices": 0, "error": "", "architectures": []}
+    cuda: TorchSees = {"built": torch.version.cuda or "", "devices": 0, "error": "", "architectures": []}
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             if torch.cuda.is_available():
-                found["devices"] = torch.cuda.device_count()
-            found["architectures"] = torch.cuda.get_arch_list()
-        found["error"] = next((" ".join(str(w.message).split()) for w in caught if "CUDA" in str(w.message)), "")
+                cuda["devices"] = torch.cuda.device_count()
+            cuda["architectures"] = torch.cuda.get_arch_list()
+        cuda["error"] = next((" ".join(str(w.message).split()) for w in caught if "CUDA" in str(w.message)), "")
     except Exception as error:
-        found["error"] = one_line(error)
-    return found
+        cuda["error"] = one_line(error)
+    return cuda

@@ -362,7 +362,7 @@ class Worker:
         if task["kind"] == "edit":
             return open_edit_request(task)
         opened = open_judge_requests(task["requests"])
-        return opened, self._inputs([one for one in opened if not isinstance(one, str)])
+        return opened, self._inputs([request for request in opened if not isinstance(request, str)])
 
     def _inputs(self, requests: list[Any]) -> Any:
         """Returns the inputs that the judge can prepare for a batch; None if it cannot."""
@@ -495,7 +495,7 @@ class Worker:
         if wanted := task.get("small_copies"):
             folder, size = wanted["folder"], CopyLimits(wanted["side"], wanted["file_bytes"])
             keep_small_copy(edited, folder, file.pixels, size)
-            digest = next((one.get("digest") for one in task["pictures"] if one["name"] == "source"), "")
+            digest = next((picture.get("digest") for picture in task["pictures"] if picture["name"] == "source"), "")
             if digest:
                 keep_small_copy(source, folder, digest, size)
         return {

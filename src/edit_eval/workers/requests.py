@@ -136,8 +136,8 @@ def _size(kept: _Kept) -> int:
 
 def _identity(path: str) -> tuple[int, ...]:
     """Returns what changes when a file is written to, or replaced by another."""
-    found = os.stat(path)
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    state = os.stat(path)
+    return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns
 
 
 Request = TypeVar("Request", EditRequest, JudgeRequest)

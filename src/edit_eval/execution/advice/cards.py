@@ -52,8 +52,8 @@ def asked(section: ModelSection, folder: Path, method: str) -> Any:
         model_class = import_class(kind, section.class_path, folder)
     except ConfigurationError:  # only its own environment can import it
         return None
-    found = getattr(model_class, method, None)
-    return found(make_parameters(model_class, section.parameters)) if found is not None else None
+    function = getattr(model_class, method, None)
+    return function(make_parameters(model_class, section.parameters)) if function is not None else None
 
 
 def card_lines(card: Mapping[str, str]) -> Iterator[str]:

@@ -124,22 +124,22 @@ class Context:
         """By model: the devices of each replica, and why these; or why there are none."""
         if self.laid_out is not None:
             return {model.key: (model.places, "") for model in self.laid_out}
-        found: dict[str, tuple[tuple[Place, ...], str] | ConfigurationError] = {}
+        by_model: dict[str, tuple[tuple[Place, ...], str] | ConfigurationError] = {}
         for key, section in self.configuration.models.items():
             try:
-                found[key] = places(section, self.machine)
+                by_model[key] = places(section, self.machine)
             except ConfigurationError as error:
-                found[key] = error
-        return found
+                by_model[key] = error
+        return by_model
 
     @cached_property
     def wanted(self) -> list[Wanted]:
         """The models as they would be laid out."""
-        return [self._wanted(key, found) for key, found in self.devices.items()]
+        return [self._wanted(key, choice) for key, choice in self.devices.items()]
 
-    def _wanted(self, key: str, found: tuple[tuple[Place, ...], str] | ConfigurationError) -> Wanted:
+    def _wanted(self, key: str, choice: tuple[tuple[Place, ...], str] | ConfigurationError) -> Wanted:
         section, folder = self.configuration.models[key], self.configuration.folder
-        chosen = () if isinstance(found, ConfigurationError) else found[0]
+        chosen = () if isinstance(choice, ConfigurationError) else choice[0]
         try:
             weights = weights_of(section, self.environment)
         except OSError:  # a folder that must not be read, which loading reports better
@@ -156,15 +156,15 @@ class Context:
     @cached_property
     def downloads(self) -> dict[Path, int | None]:
         """Bytes to be downloaded, by folder; None if a size is not known."""
-        found: dict[Path, int | None] = {}
+        sizes: dict[Path, int | None] = {}
         cache = hub_cache(self.environment)
         for model in self.wanted:
             weights = model.weights
             away = weights.name and weights.folder is None and is_hub_name(weights.name)
             if away and not self.unreachable[model.model.key] and not offline(self.environment):
-                before = found.get(cache, 0)
-                found[cache] = before + weights.stored if weights.stored and before is not None else None
-        return found
+                before = sizes.get(cache, 0)
+                sizes[cache] = before + weights.stored if weights.stored and before is not None else None
+        return sizes
 
     @cached_property
     def benchmark(self) -> Read:
@@ -319,12 +319,12 @@ def claimed_twice(context: Context) -> Iterator[Finding]:
 
 def devices(context: Context) -> Iterator[Finding]:
     """Reports where each model runs. A large model with `auto` devices does not fall back to the CPU."""
-    for key, found in context.devices.items():
+    for key, choice in context.devices.items():
         who = model_title(key)
-        if isinstance(found, ConfigurationError):
-            yield Finding("devices", "problem", str(found), who=who)
+        if isinstance(choice, ConfigurationError):
+            yield Finding("devices", "problem", str(choice), who=who)
             continue
-        chosen, why = found
+        chosen, why = choice
         shown = ", ".join("+".join(place) for place in chosen)
         section = context.configuration.models[key]
         taken = section.placement.device_ids == "auto" and chosen and chosen[0][0].startswith("cpu")
@@ -367,11 +367,11 @@ def environments(context: Context) -> Iterator[Finding]:
     questions: list[EnvironmentProbe] = []
     for model in context.wanted:
         judge = judges.get(model.section.name) if model.model.kind == "judge" else None
-        for found in _asked(model, context.configuration, judge):
-            if isinstance(found, Finding):
-                yield found
+        for question in _asked(model, context.configuration, judge):
+            if isinstance(question, Finding):
+                yield question
             else:
-                questions.append(found)
+                questions.append(question)
     yield from _answers(questions, context.gpus)
 
 
@@ -422,10 +422,10 @@ def _kind(key: str) -> Kind:
 
 def _can_offload(key: str, section: ModelSection, folder: Path) -> bool:
     try:
-        found = import_class(_kind(key), section.class_path, folder)
+        model_class = import_class(_kind(key), section.class_path, folder)
     except ConfigurationError:  # only its own environment can import it
         return False
-    return "offload" in inspect.signature(found.load).parameters
+    return "offload" in inspect.signature(model_class.load).parameters
 
 
 def _about_a_drawn_scene(
@@ -468,14 +468,14 @@ def _answers(questions: Sequence[EnvironmentProbe], visible: Sequence[Gpu]) -> l
     with ThreadPoolExecutor(max_workers=4) as pool:
         answers = list(pool.map(probe, questions))
     findings = []
-    for question, found in zip(questions, answers, strict=True):
-        findings += environment_findings(question, found, visible)
-    for question, found in zip(questions, answers, strict=True):
-        if question.kind == "edit_model" and "examined" in found:
-            findings.append(edit_finding(question.who, found["examined"]))
-        if question.asked and "examined" in found:
-            findings.append(server_finding(question.who, found["examined"], *question.asked))
-            findings += ability_findings(question.who, found["examined"])
+    for question, answer in zip(questions, answers, strict=True):
+        findings += environment_findings(question, answer, visible)
+    for question, answer in zip(questions, answers, strict=True):
+        if question.kind == "edit_model" and "examined" in answer:
+            findings.append(edit_finding(question.who, answer["examined"]))
+        if question.asked and "examined" in answer:
+            findings.append(server_finding(question.who, answer["examined"], *question.asked))
+            findings += ability_findings(question.who, answer["examined"])
     return findings + shared_environments(questions)
 
 
@@ -505,8 +505,8 @@ def cards(context: Context, wanted: Wanted) -> Iterator[Finding]:
 
 def reachable(context: Context, wanted: Wanted) -> Iterator[Finding]:
     """Reports weights that are not here and cannot be had."""
-    if found := context.unreachable[wanted.model.key]:
-        yield found
+    if finding := context.unreachable[wanted.model.key]:
+        yield finding
 
 
 def weights(context: Context, wanted: Wanted) -> Iterator[Finding]:
@@ -594,17 +594,17 @@ def other_machines(context: Context) -> list[Finding]:
     machine = context.machine
     asked = {checkpoint_of(model.section)[1:] for model in context.wanted if model.weights.name and model.on_gpu}
     names = sorted((name, revision, dtype or "bfloat16") for name, revision, dtype in asked if name)
-    found = [Finding("machine", "warning", note) for host in machine.hosts() for note in host.notes]
+    findings = [Finding("machine", "warning", note) for host in machine.hosts() for note in host.notes]
     if warning := machine.warning():
         advice = Text(
             "anyone who can reach it can run programs on it: set RAY_AUTH_MODE=token before `ray start`, and here"
         )
-        found.append(Finding("machine", "warning", warning, advice))
+        findings.append(Finding("machine", "warning", warning, advice))
     for host, faults in machine.lacking(names).items() if names else ():
         advice = Text("put the weights there, or HF_HOME on a disk that all machines share")
-        found += [Finding("models", "warning", Text("{}: {}", host, fault), advice) for fault in faults]
-        found += [] if faults else [Finding("models", "ok", Text("{}: the weights of every model are there", host))]
-    return found
+        findings += [Finding("models", "warning", Text("{}: {}", host, fault), advice) for fault in faults]
+        findings += [] if faults else [Finding("models", "ok", Text("{}: the weights of every model are there", host))]
+    return findings
 
 
 def families(context: Context) -> Iterator[Finding]:
@@ -691,11 +691,11 @@ def keys(context: Context) -> list[Finding]:
 
 def short_limits(context: Context) -> list[Finding]:
     """Warns about judges whose answers are likely to be cut off, and so to give no scores."""
-    found: list[Finding] = []
+    findings: list[Finding] = []
     if (experiment := context.experiment) is None:
-        return found
+        return findings
     for name, section in context.configuration.judges.items():
-        forms = {one.question.form for asked in experiment.asked[name] for one in asked}
+        forms = {question.question.form for asked in experiment.asked[name] for question in asked}
         form = max(forms & TOKENS_NEEDED.keys(), key=TOKENS_NEEDED.__getitem__, default="")
         for limit in LIMITS:
             tokens = section.parameters.get(limit)
@@ -709,13 +709,13 @@ def short_limits(context: Context) -> list[Finding]:
                     what,
                 )
                 advice = Text("set it to {}, or leave it out", TOKENS_GIVEN[form])
-                found.append(Finding("models", "warning", text, advice))
-    return found
+                findings.append(Finding("models", "warning", text, advice))
+    return findings
 
 
 def short_thoughts(context: Context) -> list[Finding]:
     """Warns about judges that are to think but have hardly room for it."""
-    found = []
+    findings = []
     for name, section in context.configuration.judges.items():
         tokens = section.parameters.get("thinking_tokens")
         if section.parameters.get("thinking") == "on" and isinstance(tokens, int) and tokens < THOUGHT_NEEDED:
@@ -724,8 +724,8 @@ def short_thoughts(context: Context) -> list[Finding]:
                 name,
                 tokens,
             )
-            found.append(Finding("models", "warning", text, Text("set it to {}, or leave it out", THOUGHT_GIVEN)))
-    return found
+            findings.append(Finding("models", "warning", text, Text("set it to {}, or leave it out", THOUGHT_GIVEN)))
+    return findings
 
 
 CHECKS = (

@@ -101,7 +101,7 @@ def _asked_somehow(judge: AskedJudge, samples: Sequence[Sample]) -> AskedJudge:
 
 def counted(experiment: Experiment) -> list[int]:
     """Returns the positions of the samples that count: the good ones that pass the filters."""
-    return [n for n, one in enumerate(experiment.samples) if not (one.fault or one.id in experiment.beside)]
+    return [n for n, sample in enumerate(experiment.samples) if not (sample.fault or sample.id in experiment.beside)]
 
 
 def stretched(experiment: Experiment, samples: int) -> Experiment:
@@ -135,8 +135,8 @@ def stretched(experiment: Experiment, samples: int) -> Experiment:
             )
             if copy >= own.get(position, 0):
                 beside.add(made[-1].id)
-    found = replace(experiment, samples=tuple(made), beside=frozenset(beside))
-    return found if experiment.control_steps is None else found.with_as_many_controls_as_show_it()
+    resized = replace(experiment, samples=tuple(made), beside=frozenset(beside))
+    return resized if experiment.control_steps is None else resized.with_as_many_controls_as_show_it()
 
 
 def _copies(categories: Sequence[str], samples: int) -> list[int]:
@@ -147,11 +147,11 @@ def _copies(categories: Sequence[str], samples: int) -> list[int]:
     by_rest = sorted(shares, key=lambda name: shares[name] - more[name], reverse=True)
     for name in by_rest[: rest - sum(more.values())]:
         more[name] += 1
-    found = []
+    copies = []
     for category in categories:
-        found.append(whole + (more[category] > 0))
+        copies.append(whole + (more[category] > 0))
         more[category] -= 1
-    return found
+    return copies
 
 
 class _Part(NamedTuple):
@@ -218,20 +218,20 @@ class ImaginedWork:
     def _tasks(self, *, by_category: bool) -> TaskList:
         lists = list[tuple[TaskList, int]]()
         for matrix, batches, times in self._parts:
-            found, pilot = TaskList(), PilotCells() if lists else self._pilot
-            fill_work(found, matrix, batches, by_category=by_category, pilot=pilot)
-            lists += [(found, len(matrix.cells))] * times
+            tasks, pilot = TaskList(), PilotCells() if lists else self._pilot
+            fill_work(tasks, matrix, batches, by_category=by_category, pilot=pilot)
+            lists += [(tasks, len(matrix.cells))] * times
         return lists[0][0] if len(lists) == 1 else RepeatedTasks(lists)
 
     @cached_property
     def asked(self) -> dict[str, tuple[int, int]]:
         """How many edits each model makes, questions each judge is asked, and how many more about controls."""
-        found: dict[str, tuple[int, int]] = {}
+        counts: dict[str, tuple[int, int]] = {}
         for matrix, _, times in self._parts:
             for key, (count, controls) in left_to_do(matrix, later_rounds=False).items():
-                before = found.get(key, (0, 0))
-                found[key] = before[0] + times * count, before[1] + times * controls
-        return found
+                before = counts.get(key, (0, 0))
+                counts[key] = before[0] + times * count, before[1] + times * controls
+        return counts
 
     @property
     def edits(self) -> int:
@@ -268,8 +268,8 @@ class ImaginedWork:
     def controls(self) -> ControlQuestions:
         """Controls, and the questions about them."""
         first, *others = (ControlQuestions.of(matrix.experiment) for matrix, _, _ in self._parts)
-        for one, (_, _, times) in zip(others, self._parts[1:], strict=True):
-            edits, images = first.edits + times * one.edits, first.images + times * one.images
+        for other, (_, _, times) in zip(others, self._parts[1:], strict=True):
+            edits, images = first.edits + times * other.edits, first.images + times * other.images
             first = replace(first, edits=edits, images=images)
         return first
 

@@ -326,7 +326,7 @@ def make_plan(
     )
     if cluster is None:
         return plan
-    mine, found = made[ways.index(own)].prediction, []
+    mine, cluster_sizes = made[ways.index(own)].prediction, []
     tasks = work.tasks(by_category=execution.order == "by_category")
     over = mine.makespan / mine.lower_bound if mine.lower_bound else 1.0
     for nodes in cluster.sizes:
@@ -341,8 +341,8 @@ def make_plan(
                 seconds = simulated(its, fewer, own, work).makespan
             else:
                 seconds = over * lower_bound(its, tasks, timing, swap=placement == "swap")
-        found.append(ClusterSize(nodes, nodes * cluster.gpus, seconds, whole, cluster.price))
-    return replace(plan, sizes=tuple(found))
+        cluster_sizes.append(ClusterSize(nodes, nodes * cluster.gpus, seconds, whole, cluster.price))
+    return replace(plan, sizes=tuple(cluster_sizes))
 
 
 def timing_of(durations: Mapping[str, Duration], often: Mapping[str, float] | None = None, **more: Any) -> Durations:
@@ -368,7 +368,9 @@ def _askings(
     for judge in experiment.judges:
         name, asked = judge.name, experiment.questions_a_pair.get(judge.name, 1.0)
         if judge.of_two:
-            few, many = ((one.battles(name), one.asked.get(f"judge:{name}", (0, 0))[0]) for one in (least, work))
+            few, many = (
+                (imagined.battles(name), imagined.asked.get(f"judge:{name}", (0, 0))[0]) for imagined in (least, work)
+            )
             if few == many:
                 notes.append(Text("{}: {:,} battles, so {:,.0f} answers", name, *many))
             else:
@@ -460,10 +462,10 @@ def _models(configuration: Configuration, machine: Machine, imagined: ImaginedMa
 def _places(configuration: Configuration, machine: Machine) -> list[tuple[Place, ...]]:
     """Returns the models' replicas on a machine. Raises `ConfigurationError` if a run would be refused for them."""
     context, chosen = Context(configuration, machine), list[tuple[Place, ...]]()
-    for found in context.devices.values():
-        if isinstance(found, ConfigurationError):
-            raise found
-        chosen.append(found[0])
+    for choice in context.devices.values():
+        if isinstance(choice, ConfigurationError):
+            raise choice
+        chosen.append(choice[0])
     for finding in devices_of(context):
         if finding.stops:
             raise ConfigurationError(Text("{}; `plan --gpus N` simulates GPUs", finding.line))

@@ -66,7 +66,7 @@ def durations_of(
     asks all of them.
     Raises `ConfigurationError` for a model of which nothing is known.
     """
-    found = {}
+    durations = {}
     readings = configuration.evaluation.readings
     for key, section in configuration.models.items():
         times = readings * (questions or {}).get(section.name, 1.0) if key.startswith("judge:") else 1.0
@@ -83,8 +83,8 @@ def durations_of(
                     section.name,
                 )
             )
-        found[key] = duration
-    return found
+        durations[key] = duration
+    return durations
 
 
 def too_short(
@@ -119,8 +119,8 @@ def _seen(key: str, seen: Results | None, readings: int) -> Duration | None:
         units = [e.seconds for e in seen.edits if e.edit_model == name and e.status is Status.OK]
     else:
         every = (*seen.judgements, *seen.battles, *seen.critiques)
-        scored = [one for one in every if one.judge == name and one.status is Status.OK]
-        units = [readings * one.seconds / len(one.readings) for one in scored]
+        scored = [judgement for judgement in every if judgement.judge == name and judgement.status is Status.OK]
+        units = [readings * judgement.seconds / len(judgement.readings) for judgement in scored]
     if not units:
         return None
     return Duration(load, sum(units) / len(units), Text("run {}", seen.name), start=start, unload=unload)

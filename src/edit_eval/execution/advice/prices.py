@@ -16,7 +16,7 @@ TYPICAL = (3000, 100)
 
 def prices_of(configuration: Configuration) -> dict[str, Price]:
     """Returns the price of each model that has one, by its key."""
-    found = {}
+    prices = {}
     for key, section in configuration.models.items():
         said = asked(section, configuration.folder, "prices")
         if said is None:
@@ -34,13 +34,13 @@ def prices_of(configuration: Configuration) -> dict[str, Price]:
             source=said.get("source", ""),
         )
         if price.usual is not None or key.startswith("judge:"):
-            found[key] = price
+            prices[key] = price
         elif configuration.execution.max_cost is not None:
             name = section.name
             raise ConfigurationError(
                 Text("max_cost: no price of {} is known; give what an edit costs at most as edit_price", name)
             )
-    return found
+    return prices
 
 
 def refuse_unbounded(configuration: Configuration, priced: Collection[str], *, sharded: bool) -> None:

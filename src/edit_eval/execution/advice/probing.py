@@ -100,61 +100,61 @@ def probe(question: EnvironmentProbe, seconds: float = SECONDS) -> Message:
         answers.seek(0)
         errors.seek(0)
         answered, words = answers.read(), hide_secrets(errors.read().decode("utf-8", "replace")).split("\n")
-    found: Message = {}
+    report: Message = {}
     for line in answered.splitlines():
         try:
-            found.update(json.loads(line))
+            report.update(json.loads(line))
         except ValueError:
             break
-    doing = Text(" while {}", found["doing"]) if found.get("doing") else ""
+    doing = Text(" while {}", report["doing"]) if report.get("doing") else ""
     last = next((" ".join(line.split()) for line in reversed(words) if line.strip()), "")
     said = Text(": {}", last[:300]) if last else ""
     how = how_it_ended(process.returncode)
     if late:
-        found["fault"] = Text("did not answer within {:g} s{}", seconds, doing)
-    elif "python" not in found:
-        found["fault"] = Text("does not behave like a Python ({}{})", how, said)
+        report["fault"] = Text("did not answer within {:g} s{}", seconds, doing)
+    elif "python" not in report:
+        report["fault"] = Text("does not behave like a Python ({}{})", how, said)
     elif process.returncode:
-        found["fault"] = Text("{}{}{}", how, doing, said)
-    return found
+        report["fault"] = Text("{}{}{}", how, doing, said)
+    return report
 
 
 # -- what it means --
 
 
-def environment_findings(question: EnvironmentProbe, found: Mapping[str, Any], gpus: Sequence[Gpu]) -> list[Finding]:
+def environment_findings(question: EnvironmentProbe, report: Mapping[str, Any], gpus: Sequence[Gpu]) -> list[Finding]:
     """Returns what an environment's report means for the model that is to run there."""
-    findings = list(_stoppers(question, found))
+    findings = list(_stoppers(question, report))
     if not findings:
-        findings = [_summary(question, found)]
-    findings += _old_versions(question, found)
-    findings += _torch_findings(question, found, gpus)
+        findings = [_summary(question, report)]
+    findings += _old_versions(question, report)
+    findings += _torch_findings(question, report, gpus)
     return findings
 
 
-def _stoppers(question: EnvironmentProbe, found: Mapping[str, Any]) -> list[Finding]:
+def _stoppers(question: EnvironmentProbe, report: Mapping[str, Any]) -> list[Finding]:
     """Returns what keeps a worker from starting here."""
 
     def problem(text: str, advice: str) -> Finding:
         return Finding("environments", "problem", Text("{}: {}", question.who, text), advice)
 
-    python, has_pip = question.python, bool(found.get("pip"))
+    python, has_pip = question.python, bool(report.get("pip"))
     kind = "edit" if question.kind == "edit_model" else "judge"
-    version = str(found.get("python", ""))
+    version = str(report.get("python", ""))
     if version and _numbers(version) < OLDEST:
         another = Text("`edit-eval env create DIR --for {}` makes an environment", kind)
         return [problem(Text("{} is Python {}, and a worker needs 3.10 or newer", python, version), another)]
-    if found.get("fault"):
-        return [problem(Text("{} {}", python, found["fault"]), Text("see what `{} -V` says", shlex.quote(python)))]
-    if absent := found.get("absent"):
+    if report.get("fault"):
+        return [problem(Text("{} {}", python, report["fault"]), Text("see what `{} -V` says", shlex.quote(python)))]
+    if absent := report.get("absent"):
         return [problem(Text("{} has no {}", python, _and(absent)), install_line(python, absent, has_pip))]
-    if "pillow" in found and not found["pillow"]:
-        broken = found.get("pillow_error")
+    if "pillow" in report and not report["pillow"]:
+        broken = report.get("pillow_error")
         text = (
             Text("Pillow in {} cannot be imported: {}", python, broken) if broken else Text("{} has no Pillow", python)
         )
         return [problem(text, install_line(python, ["PIL"], has_pip))]
-    missing_class = str(found.get("missing_class", ""))
+    missing_class = str(report.get("missing_class", ""))
     if missing_class:
         module = question.class_path.rpartition(":")[0]
         if f"{module}.".startswith(f"{missing_class}."):
@@ -162,21 +162,21 @@ def _stoppers(question: EnvironmentProbe, found: Mapping[str, Any]) -> list[Find
             return [problem(Text("{} cannot find the module `{}`", python, module), advice)]
         text = Text("{} has no {}, which {} imports", python, missing_class, question.class_path)
         return [problem(text, install_line(python, [missing_class], has_pip))]
-    if found.get("class_error"):
+    if report.get("class_error"):
         return [
             problem(
-                Text("{} cannot be used in {}: {}", question.class_path, python, found["class_error"]),
+                Text("{} cannot be used in {}: {}", question.class_path, python, report["class_error"]),
                 Text("fix the class"),
             )
         ]
     findings = []
-    needs = [need for need in found.get("needs", ()) if question.class_path]
+    needs = [need for need in report.get("needs", ()) if question.class_path]
     missing = list(dict.fromkeys(str(need["missing"]).partition(".")[0] for need in needs if need["missing"]))
     if missing:
         findings.append(problem(Text("{} has no {}", python, _and(missing)), install_line(python, missing, has_pip)))
-    torchvision = str(found.get("torchvision", ""))
+    torchvision = str(report.get("torchvision", ""))
     if torchvision:
-        versions = found.get("libraries", {})
+        versions = report.get("libraries", {})
         text = Text(
             "torchvision {} does not match torch {}", versions.get("torchvision", ""), versions.get("torch", "")
         )
@@ -191,9 +191,9 @@ def _stoppers(question: EnvironmentProbe, found: Mapping[str, Any]) -> list[Find
     return findings
 
 
-def _summary(question: EnvironmentProbe, found: Mapping[str, Any]) -> Finding:
-    libraries = dict(found.get("libraries", {}))
-    shown = [f"Python {found.get('python', '')}"]
+def _summary(question: EnvironmentProbe, report: Mapping[str, Any]) -> Finding:
+    libraries = dict(report.get("libraries", {}))
+    shown = [f"Python {report.get('python', '')}"]
     names = dict.fromkeys((*question.packages, *LIBRARIES))
     shown += [f"{name.replace('_', '-')} {libraries[name]}" for name in names if name in libraries]
     text = Text("{}: {} ({})", question.who, question.python, shown)
@@ -206,7 +206,7 @@ def _summary(question: EnvironmentProbe, found: Mapping[str, Any]) -> Finding:
     return Finding("environments", "ok", text)
 
 
-def _old_versions(question: EnvironmentProbe, found: Mapping[str, Any]) -> list[Finding]:
+def _old_versions(question: EnvironmentProbe, report: Mapping[str, Any]) -> list[Finding]:
     """Returns libraries older than edit-eval's own models need."""
     if not question.class_path.startswith("edit_eval."):
         return []
@@ -215,7 +215,7 @@ def _old_versions(question: EnvironmentProbe, found: Mapping[str, Any]) -> list[
     except ConfigurationError:
         return []
     findings = []
-    for need in found.get("needs", ()):
+    for need in report.get("needs", ()):
         match = re.search(r">=\s*([\d.]+)", wanted.get(need["name"], ""))
         if match and need["version"] and _numbers(need["version"]) < _numbers(match[1]):
             text = Text(
@@ -226,20 +226,20 @@ def _old_versions(question: EnvironmentProbe, found: Mapping[str, Any]) -> list[
                 question.python,
                 match[1],
             )
-            advice = install_line(question.python, [need["name"]], bool(found.get("pip")))
+            advice = install_line(question.python, [need["name"]], bool(report.get("pip")))
             findings.append(Finding("environments", "warning", text, advice))
     return findings
 
 
-def _torch_findings(question: EnvironmentProbe, found: Mapping[str, Any], gpus: Sequence[Gpu]) -> list[Finding]:
+def _torch_findings(question: EnvironmentProbe, report: Mapping[str, Any], gpus: Sequence[Gpu]) -> list[Finding]:
     """Returns findings on the GPUs that torch sees, and on versions with known faults."""
 
     def finding(level: Level, text: str, advice: str = "") -> Finding:
         return Finding("environments", level, Text("{}: {}", question.who, text), advice)
 
     findings = []
-    versions = {need["name"]: str(need["version"]) for need in found.get("needs", ())}
-    torch, cuda = versions.get("torch", ""), found.get("cuda")
+    versions = {need["name"]: str(need["version"]) for need in report.get("needs", ())}
+    torch, cuda = versions.get("torch", ""), report.get("cuda")
     where = Text("torch {} in {}", torch, question.python)
     if cuda is not None and question.on_gpu:
         said = Text(" ({})", cuda["error"]) if cuda["error"] else ""

@@ -131,7 +131,7 @@ class Blame:
 
     def _is_proven(self, key: Key, faults: Mapping[int, int]) -> bool:
         """True if a device that failed on the task has done another one since, or if no other task fails like this."""
-        alike = [one for one, of in self._device_faults.items() if one[0] == key[0] and of and one != key]
+        alike = [other for other, of in self._device_faults.items() if other[0] == key[0] and of and other != key]
         return not alike or any(self._done[number] > before for number, before in faults.items())
 
     def ran_out_of_memory(self, replica: Replica, task: Task, error: str, memory: Mapping[str, int]) -> None:
@@ -151,14 +151,14 @@ class Blame:
                 )
             return self._try_elsewhere(replica, task, error, alone=task.alone)
         del self._short_of[key]
-        self._well.update(one for one, was_well in tried.items() if was_well)  # the fault was not theirs
+        self._well.update(number for number, was_well in tried.items() if was_well)  # the fault was not theirs
         if len(task.units) > 1:  # each member is tried alone, to show which of them it was
             for unit in task.units:
                 self._work.again(task, units=(unit,), alone=False, failed_on=frozenset())
             return self._records.attempt(task, error)
         self._remember(replica, task, "out of memory")
         where = f"on each of {len(tried)} devices" if len(tried) > 1 else "on this device"
-        places = (one.place for one in self._policy.of(replica.key) if one.number in tried)
+        places = (peer.place for peer in self._policy.of(replica.key) if peer.number in tried)
         figures = memory_figures(memory, self._users([device for place in places for device in place]))
         advice = memory_advice(replica.model.kind, error, memory)
         self._records.failed(task, f"{error} ({where}{figures}); {advice}", "+".join(replica.place))
@@ -187,7 +187,9 @@ class Blame:
         Also if every device of a model has failed from its start, on several tasks.
         """
         for model, faults in self._left.items():
-            if len(faults) >= TASK_FAILURES and not any(self._done[one.number] for one in self._policy.of(model)):
+            if len(faults) >= TASK_FAILURES and not any(
+                self._done[replica.number] for replica in self._policy.of(model)
+            ):
                 raise Stopped(
                     Text(
                         "{}: every device that tried failed ({}), so nothing is held against the samples; when the "
@@ -226,7 +228,9 @@ class Blame:
     def _others(self, replica: Replica) -> list[Replica]:
         """Returns the other replicas of its model that may still work, loaded or not."""
         of = self._policy.of(replica.key)
-        return [one for one in of if one is not replica and one.state is not ReplicaState.RETIRED and not one.lost]
+        return [
+            other for other in of if other is not replica and other.state is not ReplicaState.RETIRED and not other.lost
+        ]
 
     def _try_elsewhere(self, replica: Replica, task: Task, reason: str, *, alone: bool) -> None:
         self._work.again(task, alone=alone, failed_on=task.failed_on | {replica.index})
@@ -292,10 +296,10 @@ class ReadingAgain:
 
     def due(self, now: float) -> list[int]:
         """Returns the tickets that are due, each only once."""
-        found = []
+        tickets = []
         while self._due and self._due[0][0] <= now:
-            found.append(heapq.heappop(self._due)[1])
-        return found
+            tickets.append(heapq.heappop(self._due)[1])
+        return tickets
 
     @property
     def waiting(self) -> bool:

@@ -47,14 +47,14 @@ def _flag(value: Any) -> bool:
 
 
 def _each(key: Check, value: Check) -> Check:
-    return lambda found: isinstance(found, dict) and all(key(k) and value(v) for k, v in found.items())
+    return lambda mapping: isinstance(mapping, dict) and all(key(k) and value(v) for k, v in mapping.items())
 
 
 def _row(*checks: Check) -> Check:
     return lambda value: (
         isinstance(value, list)
         and len(value) == len(checks)
-        and all(check(one) for check, one in zip(checks, value, strict=True))
+        and all(check(part) for check, part in zip(checks, value, strict=True))
     )
 
 
@@ -62,8 +62,8 @@ def _list(check: Check) -> Check:
     return lambda value: isinstance(value, list) and all(map(check, value))
 
 
-def _has(fields: Mapping[str, Check], found: Any) -> bool:
-    return isinstance(found, dict) and all(check(found.get(name)) for name, check in fields.items())
+def _has(fields: Mapping[str, Check], value: Any) -> bool:
+    return isinstance(value, dict) and all(check(value.get(name)) for name, check in fields.items())
 
 
 def _charge(value: Any) -> bool:

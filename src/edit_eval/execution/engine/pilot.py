@@ -42,15 +42,15 @@ def choose_pilot(matrix: Matrix, mine: Container[int] | None = None) -> PilotCel
     ]
     cells = {position: _cells(matrix, position, edit_models, judges) for position in range(len(matrix.samples))}
     if mine is not None:
-        cells = {position: found for position, found in cells.items() if position in mine}
-    left = [position for position, found in cells.items() if found.edits or found.judgements]
+        cells = {position: of_sample for position, of_sample in cells.items() if position in mine}
+    left = [position for position, of_sample in cells.items() if of_sample.edits or of_sample.judgements]
     first = first_samples([matrix.samples[position].category for position in left])
     if len(first) == len(left):
         return PilotCells()
     chosen = [cells[left[number]] for number in first]
     return PilotCells(
-        frozenset().union(*(found.edits for found in chosen)),
-        frozenset().union(*(found.judgements for found in chosen)),
+        frozenset().union(*(of_sample.edits for of_sample in chosen)),
+        frozenset().union(*(of_sample.judgements for of_sample in chosen)),
     )
 
 
@@ -79,15 +79,15 @@ def _first_battle(matrix: Matrix, position: int, judge: int) -> int | None:
 
 def models_at_work(matrix: Matrix) -> set[str]:
     """Returns the models (`edit:NAME`, `judge:NAME`) that have made an edit, or given an answer with a score."""
-    found = {f"edit:{edit.edit_model}" for edit in matrix.edits if edit.status is Status.OK}
+    models = {f"edit:{edit.edit_model}" for edit in matrix.edits if edit.status is Status.OK}
     for number in range(matrix.cells.judgements):
         edit, judge, _ = matrix.cells.parts(number)
         key = f"judge:{matrix.judges[judge].name}"
-        if key in found or not matrix.cells.kind(edit).counts or matrix.is_pending(number):
+        if key in models or not matrix.cells.kind(edit).counts or matrix.is_pending(number):
             continue
         if matrix.judgement(number).status is Status.OK:
-            found.add(key)
-    return found
+            models.add(key)
+    return models
 
 
 class Pilot:
@@ -151,11 +151,11 @@ class Pilot:
 
     def _in_words(self, failed: Sequence[Edit | Judgement]) -> str:
         last = failed[-1]
-        judged = [one for one in failed if isinstance(one, Judgement)]
+        judged = [failure for failure in failed if isinstance(failure, Judgement)]
         way = next(
             (judge.advice(judged) for judge in self._matrix.judges if judged and judge.name == judged[-1].judge), ""
         )
-        statuses = ",".join(dict.fromkeys(one.status.value for one in failed))
+        statuses = ",".join(dict.fromkeys(failure.status.value for failure in failed))
         mend = Text("{}, then run again with --retry {}", way or Text("fix that"), statuses)
         if isinstance(last, Edit):
             what = Text("all of the first {} edits by {} failed ({})", len(failed), last.edit_model, last.reason)

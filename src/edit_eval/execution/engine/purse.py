@@ -38,7 +38,7 @@ class Purse:
         self._reserved: dict[int, float] = {}
         self._orders: dict[int, Mapping[str, Any]] = {}
         self._dearest: dict[str, float] = {}
-        self.spent = sum(one.usd + one.feared for one in before)
+        self.spent = sum(spent.usd + spent.feared for spent in before)
         """Dollars so far, without what is reserved."""
         self._told = self.spent
 

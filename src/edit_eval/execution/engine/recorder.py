@@ -95,7 +95,7 @@ class Recorder:
     def _needs(self, cell: int) -> list[int]:
         """Returns what a cell waits for, in the numbers of `Work`: edits, and the cells its question comes after."""
         before = self._matrix.cells.before(cell).values()
-        return [*waited_for(self._matrix, cell), *(settled(self._matrix, one) for one in before)]
+        return [*waited_for(self._matrix, cell), *(settled(self._matrix, earlier) for earlier in before)]
 
     def about(self, task: Task) -> str:
         """Returns the sample ids of a task, for people."""
@@ -250,8 +250,8 @@ class Recorder:
 
     def _leave(self, what: Sequence[int]) -> None:
         self._left.update(what)
-        for one in what:
-            self._work.settle(one)
+        for number in what:
+            self._work.settle(number)
 
     def _edited(self, number: int, result: EditResult, seconds: float, device: str) -> None:
         edit = self._matrix.edits[number]
@@ -287,17 +287,17 @@ class Recorder:
     def _judgements_of(self, edits: Iterable[int]) -> list[Judgement]:
         about = dict.fromkeys(shown for edit in edits for shown in self._matrix.shown_with(edit))
         asked = filter(self._matrix.is_open, about)
-        return [self._matrix.judgement(n) for one in asked for n in self._matrix.cells.judgements_of(one)]
+        return [self._matrix.judgement(n) for subject in asked for n in self._matrix.cells.judgements_of(subject)]
 
     def _tell_ended(self, ended: Sequence[int], judged: Sequence[Judgement]) -> None:
-        for one in ended:
-            self._audience.edit(self._matrix.edits[one])
+        for edit in ended:
+            self._audience.edit(self._matrix.edits[edit])
         for judgement in judged:
             if judgement.status is not Status.PENDING:
                 self._audience.judgement(judgement)
-        for one in ended:
-            self._work.settle(one)
-            for cell in self._about(one):
+        for edit in ended:
+            self._work.settle(edit)
+            for cell in self._about(edit):
                 if not is_left(self._matrix, cell):  # some tasks may wait for its answer
                     self._work.settle(settled(self._matrix, cell))
 
@@ -340,16 +340,16 @@ class Recorder:
         if reading.status is Status.PENDING:
             self._work.add(task.model, [cell], phase=task.phase)
             return
-        for one in matrix.cells.after(cell) if matrix.aside else ():
-            matrix.take_from_aside(one)  # an answer to the very words asked now counts
+        for later in matrix.cells.after(cell) if matrix.aside else ():
+            matrix.take_from_aside(later)  # an answer to the very words asked now counts
         for told in matrix.critiques.told(matrix.cells.judgement_of(cell)):
             self._tell(told, task.phase)
-        for one in (cell, *matrix.cells.after(cell)):
-            if not is_left(matrix, one):  # if it gave no answer, those that needed it get none
-                self._work.settle(settled(matrix, one))
+        for ended in (cell, *matrix.cells.after(cell)):
+            if not is_left(matrix, ended):  # if it gave no answer, those that needed it get none
+                self._work.settle(settled(matrix, ended))
         number = matrix.cells.judgement_of(cell)
-        for one in (number, *matrix.references.referring(number)):
-            if (judgement := matrix.judgement(one)).status is not Status.PENDING:
+        for alike in (number, *matrix.references.referring(number)):
+            if (judgement := matrix.judgement(alike)).status is not Status.PENDING:
                 self._audience.judgement(judgement)
 
     def _tell(self, number: int, phase: int) -> None:

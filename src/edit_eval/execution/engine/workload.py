@@ -124,10 +124,10 @@ def _edit_waits(matrix: Matrix, edits: Sequence[int]) -> list[int]:
 
 def _cell_waits(matrix: Matrix, cells: Sequence[int]) -> list[int]:
     """Returns the edits and cells that a batch waits for."""
-    edits = dict.fromkeys(one for cell in cells for one in waited_for(matrix, cell) if _is_pending(matrix, one))
-    before = (one for cell in cells for one in matrix.cells.before(cell).values())
-    unanswered = (one for one in before if is_left(matrix, one))
-    return [*edits, *(settled(matrix, one) for one in dict.fromkeys(unanswered))]
+    edits = dict.fromkeys(edit for cell in cells for edit in waited_for(matrix, cell) if _is_pending(matrix, edit))
+    before = (earlier for cell in cells for earlier in matrix.cells.before(cell).values())
+    unanswered = (earlier for earlier in before if is_left(matrix, earlier))
+    return [*edits, *(settled(matrix, cell) for cell in dict.fromkeys(unanswered))]
 
 
 def waited_for(matrix: Matrix, cell: int) -> tuple[int, ...]:
@@ -196,8 +196,8 @@ def _batches(matrix: Matrix, judge: int, batches: Mapping[str, Sequence[int]]) -
             number = matrix.cells.judgement(matrix.cells.edit(model, edit_seed, position), judge, repeat)
             questions = matrix.cells.asked(number)
             first = matrix.cells.cells_of(number).start + reading * len(questions)
-            for n, one in enumerate(questions):
-                members.setdefault(one.question.name, {}).setdefault(of_sample[sample.index], []).append(first + n)
+            for n, question in enumerate(questions):
+                members.setdefault(question.question.name, {}).setdefault(of_sample[sample.index], []).append(first + n)
         for of_question in members.values():
             for cells in of_question.values():
                 asked += _whatis_left(matrix, cells)

@@ -155,11 +155,11 @@ def interpreter(section: ModelSection, note: Say = say) -> str:
 
 def named_interpreter(python: str) -> str:
     """Returns the interpreter at a path, or of that name on the PATH. Raises `ConfigurationError`."""
-    found = shutil.which(os.path.expanduser(python))
-    if not found:
+    path = shutil.which(os.path.expanduser(python))
+    if not path:
         there = Text("cannot be run") if Path(python).expanduser().exists() else Text("is not there")
         raise ConfigurationError(Text("{} {}; give the path of an interpreter", python, there))
-    return str(Path(found).absolute())  # links are not followed: a virtual environment's interpreter is one
+    return str(Path(path).absolute())  # links are not followed: a virtual environment's interpreter is one
 
 
 def conda_interpreter(name: str) -> str:
@@ -171,7 +171,7 @@ def conda_interpreter(name: str) -> str:
     if "/" in name:
         return _python_of(Path(name).expanduser().absolute())
     named = [os.environ.get("CONDA_EXE", ""), os.environ.get("MAMBA_EXE", ""), "conda", "mamba", "micromamba"]
-    programs = dict.fromkeys(found for program in named if program and (found := shutil.which(program)))
+    programs = dict.fromkeys(path for program in named if program and (path := shutil.which(program)))
     if not programs:
         raise ConfigurationError(
             Text(
@@ -340,14 +340,14 @@ def _needed() -> dict[str, tuple[str, str]]:
         raise ConfigurationError(
             Text("edit-eval is not installed as a package, so its requirements are unknown")
         ) from None
-    found: dict[str, tuple[str, str]] = {}
+    requirements: dict[str, tuple[str, str]] = {}
     for line in lines:
         requirement, _, marker = (part.strip() for part in line.partition(";"))
         name = re.match(r"[\w.-]+", requirement)
         extra = re.search(r"extra\s*==\s*['\"](\w+)['\"]", marker)
         if name and (not marker or (extra and extra[1] in EXTRAS)):
-            found.setdefault(name[0].lower(), (requirement, extra[1] if extra else ""))
-    return found
+            requirements.setdefault(name[0].lower(), (requirement, extra[1] if extra else ""))
+    return requirements
 
 
 def requirements_for(kind: str) -> list[str]:
@@ -491,12 +491,12 @@ def _pip_settings() -> dict[str, str]:
 
 def _read_pip_settings(text: str) -> dict[str, str]:
     """Returns the values that `pip install` would use: variables win over its own section, and that over `global`."""
-    found: dict[tuple[str, str], str] = {}
+    settings: dict[tuple[str, str], str] = {}
     for match in filter(None, (PIP_SETTING.match(line.strip()) for line in text.splitlines())):
         try:
             value = str(ast.literal_eval(match["value"]))
         except (ValueError, SyntaxError):
             value = match["value"]
-        found[match["section"], match["key"]] = value
+        settings[match["section"], match["key"]] = value
     order = ("global", "install", ":env:")
-    return {key: value for (_, key), value in sorted(found.items(), key=lambda item: order.index(item[0][0]))}
+    return {key: value for (_, key), value in sorted(settings.items(), key=lambda item: order.index(item[0][0]))}

@@ -96,7 +96,7 @@ def checkpoint_of(section: ModelSection) -> tuple[str, str, str | None, str | No
     if section.served and section.served.engine != "command":  # its `revision` is the user's own word
         key, arguments = "model", section.served.arguments
         said = [parameters.get(key), *(given(arguments, (flag,)) for flag in ("--revision", "--dtype"))]
-    name, revision, dtype = (one if isinstance(one, str) else None for one in said)
+    name, revision, dtype = (value if isinstance(value, str) else None for value in said)
     if revision is None and name in RELEASE:
         revision = RELEASE[name].revision
     return key, name or "", revision, dtype

@@ -192,5 +192,5 @@ def _in_pieces(error: str, memory: Mapping[str, int]) -> bool:
     return memory.get("device_peak", 0) > NEARLY_FULL * memory.get("device_total", math.inf)
 
 
-def _bytes(found: re.Match[str] | None) -> float | None:
-    return None if found is None else float(found[1]) * _UNITS[found[2]]
+def _bytes(match: re.Match[str] | None) -> float | None:
+    return None if match is None else float(match[1]) * _UNITS[match[2]]

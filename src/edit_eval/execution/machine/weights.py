@@ -167,11 +167,11 @@ def _files_of_parts(folder: Path, faults: list[str]) -> Iterator[tuple[str, list
     """Yields (part, its files): the folders named by `model_index.json` that hold a network, or the folder itself.
 
     A part of a modular pipeline may be elsewhere."""
-    found = [file for file in ("model_index.json", "modular_model_index.json") if (folder / file).is_file()]
-    if found:
-        for part, _, _ in parts_in(_read_json(folder / found[0], faults)):
+    indexes = [file for file in ("model_index.json", "modular_model_index.json") if (folder / file).is_file()]
+    if indexes:
+        for part, _, _ in parts_in(_read_json(folder / indexes[0], faults)):
             if not (folder / part).is_dir():
-                faults.extend([Text("{} is missing", folder / part)] if found[0] == "model_index.json" else [])
+                faults.extend([Text("{} is missing", folder / part)] if indexes[0] == "model_index.json" else [])
             elif (folder / part / "config.json").is_file():  # without one it is a tokenizer, a scheduler, a processor
                 yield part, _weight_files(folder / part, faults)
     elif (folder / "config.json").is_file():
@@ -187,13 +187,13 @@ def _weight_files(folder: Path, faults: list[str]) -> list[Path]:
             names = _read_json(index, faults).get("weight_map", {})
             return [folder / name for name in sorted(set(names.values()))]
     single = [folder / name for name in ("model.safetensors", "diffusion_pytorch_model.safetensors")]
-    found = [path for path in single if os.path.lexists(path)]
-    if not found:
+    files = [path for path in single if os.path.lexists(path)]
+    if not files:
         pickled = any(path.suffix in (".bin", ".pt", ".pth") for path in folder.iterdir())
         faults.append(
             Text("{} has no safetensors{}", folder, Text(", only pickles, which are never loaded") if pickled else "")
         )
-    return found
+    return files
 
 
 def loaded_bytes(file: Path, dtype: str) -> int:
@@ -251,7 +251,7 @@ def at_once(modules: Mapping[str, int]) -> int:
     a norm.
     """
     inside = {path: [above for above in _above(path) if above in modules] for path in modules}
-    outer = {above for found in inside.values() for above in found}
+    outer = {above for around in inside.values() for above in around}
     blocks: dict[str, list[str]] = {}
     for path in modules.keys() - outer:
         by_itself = path if path.rpartition(".")[2] == "lm_head" else _block(path, modules)
@@ -370,8 +370,8 @@ def transformers_version(section: ModelSection) -> int | None:
             return None
     # Not resolved: a virtual environment's interpreter is a link to another one.
     lib = Path(os.path.abspath(python)).parent.parent / "lib"
-    found = sorted(lib.glob("python3*/site-packages/transformers-*.dist-info"))
-    return _major(found[-1].name.removeprefix("transformers-")) if found else None
+    folders = sorted(lib.glob("python3*/site-packages/transformers-*.dist-info"))
+    return _major(folders[-1].name.removeprefix("transformers-")) if folders else None
 
 
 def _major(version: str) -> int | None:
@@ -387,7 +387,7 @@ def _shape(weights: Weights) -> tuple[int, int, int] | None:
             index = read_index(weights.folder / "config.json")
     text = index.get("text_config")
     text = text if isinstance(text, Mapping) else index
-    found = [text.get(name) for name in ("num_experts", "hidden_size", "moe_intermediate_size")]
-    if all(isinstance(one, int) and one > 0 for one in found):
-        return found[0], found[1], found[2]  # type: ignore[return-value]
+    sizes = [text.get(name) for name in ("num_experts", "hidden_size", "moe_intermediate_size")]
+    if all(isinstance(size, int) and size > 0 for size in sizes):
+        return sizes[0], sizes[1], sizes[2]  # type: ignore[return-value]
     return PUBLISHED_SHAPES.get(weights.name) if weights.folder is None else None
