@@ -1,12 +1,14 @@
-"""`make texts`: updates the catalogue's templates from the code, and lists those without Chinese, one per line.
+"""`make texts`: updates the catalogues' templates from the code, and lists those without a translation, one per line.
 
 Keeps translations, and removes those whose template no longer exists. With `--check`, exits with 1 if any is missing.
+A language is a row of `edit_eval.reporting.languages.SPOKEN`: write one, and this begins its catalogues.
 """
 
 from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from babel.messages.catalog import Catalog
@@ -15,11 +17,10 @@ from babel.messages.pofile import read_po, write_po
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 SRC = ROOT / "src/edit_eval"
-PO = SRC / "reporting/zh.po"
-HEAD = r"""# What edit-eval says, in Chinese. `make texts` keeps it in step with the code.
+HEAD = r"""# What edit-eval says, in another language. `make texts` keeps it in step with the code.
 msgid ""
 msgstr ""
-"Language: zh\n"
+"Language: {}\n"
 "Content-Type: text/plain; charset=utf-8\n"
 """
 
@@ -28,23 +29,35 @@ def main() -> None:
     import registered_here
 
     registered_here.register()
-    from edit_eval.text import CONTEXT
-    from source_texts import templates, wants_chinese
+    from edit_eval.reporting.languages import ENGLISH, SPOKEN
+    from source_texts import templates
 
-    files = sorted({PO, *SRC.glob("guests/*/zh.po")})
-    old = [read_po(io.BytesIO(file.read_bytes()), locale="zh") for file in files if file.exists()]
-    new: dict[Path, Catalog] = {PO: Catalog(locale="zh", charset="utf-8")}
-    lacking = []
-    for template, place in sorted(templates().items(), key=lambda item: (item[1].partition(":")[0], item[0])):
+    texts = sorted(templates().items(), key=lambda item: (item[1].partition(":")[0], item[0]))
+    lacking = [line for language in SPOKEN if language != ENGLISH for line in updated(language, texts)]
+    print("\n".join([*lacking, f"{len(texts)} templates, {len(lacking)} without a translation"]))
+    if "--check" in sys.argv and lacking:
+        sys.exit(1)
+
+
+def updated(language: str, texts: list[tuple[str, str]]) -> Iterator[str]:
+    """Writes a language's catalogues, and yields a line for each template that they lack."""
+    from edit_eval.text import CONTEXT
+    from source_texts import has_words
+
+    name = f"{language}.po"
+    files = sorted({*SRC.glob(f"reporting/{name}"), *SRC.glob(f"guests/*/{name}")})
+    old = [read_po(io.BytesIO(file.read_bytes()), locale=language) for file in files]
+    new: dict[Path, Catalog] = {}
+    for template, place in texts:
         context, _, words = template.rpartition(CONTEXT)
-        found = (one.get(words, context or None) for one in old)
-        chinese = next((str(known.string) for known in found if known and known.string), "")
-        if chinese or wants_chinese(words):
+        known = (messages.get(words, context or None) for messages in old)
+        translation = next((str(message.string) for message in known if message and message.string), "")
+        if translation or has_words(words):
             file = place.partition(":")[0].replace(" ", "_")
-            catalog = new.setdefault(catalogue_of(file), Catalog(locale="zh", charset="utf-8"))
-            catalog.add(words, chinese, locations=[(file, None)], context=context or None)
-        if not chinese and wants_chinese(words):
-            lacking.append(f"{place}: {words}" + (f" ({context})" if context else ""))
+            catalog = new.setdefault(folder_of(file) / name, Catalog(locale=language, charset="utf-8"))
+            catalog.add(words, translation, locations=[(file, None)], context=context or None)
+        if not translation and has_words(words):
+            yield f"{language}: {place}: {words}" + (f" ({context})" if context else "")
     for file in files:
         if file not in new:
             file.unlink()
@@ -52,16 +65,13 @@ def main() -> None:
         written = io.BytesIO()
         write_po(written, catalog, width=0, include_lineno=False, sort_output=False)
         lines = written.getvalue().decode().splitlines(keepends=True)
-        file.write_text("".join([HEAD, *lines[lines.index("\n") :]]), encoding="utf-8")
-    print("\n".join([*lacking, f"{sum(map(len, new.values()))} templates, {len(lacking)} without Chinese"]))
-    if "--check" in sys.argv and lacking:
-        sys.exit(1)
+        file.write_text("".join([HEAD.format(language), *lines[lines.index("\n") :]]), encoding="utf-8")
 
 
-def catalogue_of(file: str) -> Path:
-    """The catalogue that has the words of a file: a guest's own, or the core's."""
+def folder_of(file: str) -> Path:
+    """The folder of the catalogue that has the words of a file: a guest's own, or reporting's for the core."""
     top, _, rest = file.partition("/")
-    return SRC / "guests" / rest.partition("/")[0] / "zh.po" if top == "guests" else PO
+    return SRC / "guests" / rest.partition("/")[0] if top == "guests" else SRC / "reporting"
 
 
 if __name__ == "__main__":

@@ -190,7 +190,7 @@ def of_components() -> Iterator[tuple[str, str]]:
             yield from ((f"describe {name}", whole(words)) for words in said if words)
 
 
-def wants_chinese(template: str) -> bool:
+def has_words(template: str) -> bool:
     """Whether it has words that are neither code nor a name."""
     bare = re.sub(r"`[^`]*`|\{[^{}]*\}|--[\w-]+|https?:\S+|\b\w*[._/]\w+\b|\w+: ?(?=\W|$)", " ", template)
     return re.search(r"(?<![\w-])[a-z]{2,}", bare) is not None

@@ -251,7 +251,7 @@ def command(*words: str | Path, language: str = "en") -> Ended:
     with (
         mock.patch.object(sys, "argv", ["edit-eval", *map(str, words)]),
         mock.patch.object(typer.main, "get_command", PARSED),
-        mock.patch.object(command_line, "help_in_chinese", return_value=None),  # it is put on a parser once
+        mock.patch.object(command_line, "translate_help", return_value=None),  # it is put on a parser once
         mock.patch.dict(os.environ, {"EDIT_EVAL_LANG": language}),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),

@@ -63,7 +63,7 @@ def printed(*things: object, width: int = 80) -> str:
 
 
 def test_no_entry_is_of_a_template_that_is_gone() -> None:
-    assert not set(catalogue()) - set(source_texts.templates()), "`make texts` takes them out"
+    assert not set(catalogue("zh")) - set(source_texts.templates()), "`make texts` takes them out"
 
 
 def test_both_languages_have_the_same_fields() -> None:
@@ -75,7 +75,7 @@ def test_both_languages_have_the_same_fields() -> None:
         return sorted((str(at), spec.strip() + conv) for at, (_, spec, conv) in zip(order, found, strict=True))
 
     different = {}
-    for english, said_ in catalogue().items():
+    for english, said_ in catalogue("zh").items():
         if english in source_texts.own_words():
             continue  # looked up whole, never filled in
         if [at for at, _ in fields(english)] != [at for at, _ in fields(said_)]:
@@ -85,15 +85,16 @@ def test_both_languages_have_the_same_fields() -> None:
 
 @pytest.mark.parametrize("slip", SLIPS)
 def test_the_chinese_is_written_as_chinese_is(slip: str) -> None:
-    ended = {catalogue()[one] for one in catalogue() if one.endswith(".")}  # a paragraph
-    bare = {re.sub(r"`[^`]*`", "`", re.sub(r"\{[^{}]*\}", "\0", chinese)): chinese for chinese in catalogue().values()}
+    chinese_of = catalogue("zh")
+    ended = {chinese for english, chinese in chinese_of.items() if english.endswith(".")}  # a paragraph
+    bare = {re.sub(r"`[^`]*`", "`", re.sub(r"\{[^{}]*\}", "\0", chinese)): chinese for chinese in chinese_of.values()}
     assert not [whole for some, whole in bare.items() if whole not in STATED | ended and re.search(SLIPS[slip], some)]
 
 
 def test_one_word_for_one_thing() -> None:
     """The page's words: 评审, not 评委 or 法官; 编辑模型; 种子; 显存 for a GPU's memory."""
     others = "评委|法官|裁判|随机种|显卡内存|工作者|跑步|基准测试集"
-    assert not [chinese for chinese in catalogue().values() if re.search(others, chinese)]
+    assert not [chinese for chinese in catalogue("zh").values() if re.search(others, chinese)]
 
 
 def test_statuses_have_words() -> None:
@@ -187,8 +188,8 @@ def test_facts_have_chinese_names_and_the_values_that_they_have() -> None:
 
 
 def test_what_a_component_says_of_itself_is_looked_up_whole() -> None:
-    own = next(words for words in catalogue() if words in source_texts.own_words() and " " in words)
-    assert said_own(f"{own}.") == f"{catalogue()[own]}。"
+    own = next(words for words in catalogue("zh") if words in source_texts.own_words() and " " in words)
+    assert said_own(f"{own}.") == catalogue("zh")[own] + "。"
     assert said_own(f"{own} and more") == f"{own} and more"
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any, Protocol
 
-from edit_eval.records import Sample
+from edit_eval.records import Language, Sample
 
 AUDIT = "audit"
 """Key in `Sample.facts` for the facts of an audit's sample: `scene`, `rung`, `axis`, `view`, `disputed`, and the `seed`
@@ -13,6 +14,7 @@ of all scenes."""
 CATEGORIES = ("physical", "environmental", "social", "causal", "referential")
 """The five dimensions: canonical names, in the order that reports use."""
 
+_CHINESE = re.compile("[\u4e00-\u9fff]")
 _TITLES = {
     "physical": {"en": "Physical and geometric consistency", "zh": "物理与几何一致性"},
     "environmental": {"en": "Atmosphere and environment", "zh": "环境与氛围"},
@@ -74,6 +76,12 @@ def canonical(name: str) -> str:
     if word in _CANONICAL:
         return _CANONICAL[word]
     return word.lower() if word.lower() in CATEGORIES else name
+
+
+def language_of(instructions: Iterable[str]) -> Language:
+    """Returns the language that most instructions are in; empty ones count for none."""
+    chinese = [bool(_CHINESE.search(instruction)) for instruction in instructions if instruction]
+    return "zh" if sum(chinese) * 2 > len(chinese) else "en"
 
 
 def title(category: str, language: str = "en") -> str:

@@ -13,6 +13,7 @@ from edit_eval.config.shipped import shipped, summary
 from edit_eval.json_values import JsonObject
 from edit_eval.protocols.certificates import Certificate
 from edit_eval.reporting.language import said_own, spoken, worded
+from edit_eval.reporting.languages import SPOKEN
 from edit_eval.reporting.terminal_text import Styled, one_line, padded, print_beside, stdout_console
 from edit_eval.text import Text
 
@@ -221,7 +222,7 @@ def _fact(name: str, text: str) -> str:
 
 
 def _joined(facts: list[str]) -> str:
-    return ("；" if spoken() == "zh" else "; ").join(filter(None, facts))
+    return SPOKEN[spoken()].between("; ").join(filter(None, facts))
 
 
 def _range(scale: Mapping[str, Any]) -> str:

@@ -1,7 +1,7 @@
 """The language in which this process speaks to people. Records, journals, logs and JSON are always English.
 
-`said` puts a `Text` into that language when it is printed. The catalogue is a gettext file beside this one, and one in
-the folder of each guest; a sentence that it lacks is printed in English as a whole.
+`said` puts a `Text` into that language when it is printed. A language is a row in `languages.py`, a gettext catalogue
+beside it, and one in the folder of each guest; a sentence that they lack is printed in English as a whole.
 """
 
 from __future__ import annotations
@@ -14,26 +14,12 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, overload
 
+from edit_eval.reporting.languages import ENGLISH, SPOKEN
 from edit_eval.text import CONTEXT, Text, localized
 
 VARIABLE = "EDIT_EVAL_LANG"
 _LOCALE = ("LC_ALL", "LC_MESSAGES", "LANG")
 _ENTRY = re.compile(r'^(msgctxt|msgid|msgstr) ("(?:[^"\\\n]|\\.)*")', re.MULTILINE)
-_HAN = "\u3000-\u303f\u4e00-\u9fff\uff00-\uffef"
-_GAP = re.compile(f"(?<=[{_HAN}]) (?=[{_HAN}])|(?<=[，。；：、！？）]) ")
-
-_SEPARATORS = {
-    "": "、",
-    ", ": "，",
-    "; ": "；",
-    ": ": "：",
-    " and ": "和",
-    " or ": "或",
-    "; or ": "；或",
-    ". ": "。",
-    " · ": " · ",
-}
-"""Separators of lists, English to Chinese."""
 
 _of_run = ""
 
@@ -45,16 +31,17 @@ def speak(language: str) -> None:
 
 
 def spoken(of_run: str = "", environment: Mapping[str, str] | None = None) -> str:
-    """Returns `zh` or `en`, the language for texts about a run in `of_run` (by default the one given to `speak`).
+    """Returns the code of the language for texts about a run in `of_run` (by default the one given to `speak`).
 
-    That is `EDIT_EVAL_LANG`; else Chinese if the run is; else the first of `LC_ALL`, `LC_MESSAGES` and `LANG` that is
-    set. English instructions say nothing about who reads a run's numbers.
+    That is `EDIT_EVAL_LANG`; else that of the run unless it is English; else the first of `LC_ALL`, `LC_MESSAGES` and
+    `LANG` that is set. English instructions say nothing about who reads a run's numbers.
     """
     environment = os.environ if environment is None else environment
     of_run = of_run or _of_run
     of_locale = (environment.get(name, "") for name in _LOCALE)
-    names = (environment.get(VARIABLE, ""), of_run if of_run == "zh" else "", *of_locale)
-    return "zh" if next(filter(None, names), "").lower().startswith("zh") else "en"
+    names = (environment.get(VARIABLE, ""), of_run if of_run != ENGLISH else "", *of_locale)
+    name = next(filter(None, names), "").lower()
+    return next((code for code in SPOKEN if name.startswith(code)), ENGLISH)
 
 
 @overload
@@ -65,16 +52,18 @@ def said(value: Any, language: str = "") -> Any:
     """Returns a Text as a plain `str` in `language`, by default the spoken one. Anything else is data and unchanged."""
     if not isinstance(value, Text):
         return value
-    if (language or spoken()) != "zh":
+    language = language or spoken()
+    if language == ENGLISH:
         return str.__str__(value)
-    pieces = [piece for piece in localized(value, catalogue(), _SEPARATORS) if piece[0]]
+    typography = SPOKEN[language]
+    pieces = [piece for piece in localized(value, catalogue(language), typography.separators) if piece[0]]
     while pieces and pieces[-1][1] and not value.endswith(" "):  # a template may end with an empty field
         words, _ = pieces.pop()
         if words := words.rstrip(" "):
             pieces.append((words, True))
             break
     ours = [mine for words, mine in pieces for _ in words]
-    return _GAP.sub(lambda gap: gap[0][: not ours[gap.start()]], "".join(words for words, _ in pieces))
+    return typography.without_gaps("".join(words for words, _ in pieces), ours)
 
 
 def said_own(words: str, language: str = "") -> str:
@@ -82,11 +71,12 @@ def said_own(words: str, language: str = "") -> str:
 
     The catalogue has descriptions without their full stop.
     """
-    if (language or spoken()) != "zh":
+    language = language or spoken()
+    if language == ENGLISH:
         return words
     bare = words.removesuffix(".") if not words.endswith("..") else words
-    chinese = catalogue().get(bare, bare)
-    return words if chinese == bare else chinese + "。" * (bare != words)
+    translated = catalogue(language).get(bare, bare)
+    return words if translated == bare else translated + SPOKEN[language].stop * (bare != words)
 
 
 def worded(code: str) -> Text:
@@ -98,13 +88,16 @@ def worded(code: str) -> Text:
 
 
 @cache
-def catalogue() -> dict[str, str]:
-    """Returns the Chinese of each English template, which is prefixed with its context if it has one (`Text.key`)."""
-    own = files("edit_eval.reporting").joinpath("zh.po")
-    guests = (guest.joinpath("zh.po") for guest in files("edit_eval").joinpath("guests").iterdir())
-    text = "\n".join(file.read_text(encoding="utf-8") for file in (own, *guests) if file.is_file()).replace('"\n"', "")
-    kinds, quoted = zip(*_ENTRY.findall(text), strict=True)
-    chinese: dict[str, str] = {}
+def catalogue(language: str) -> dict[str, str]:
+    """Returns each English template in a language. A template comes after its context if it has one (`Text.key`)."""
+    if language == ENGLISH:
+        return {}
+    name = f"{language}.po"
+    own = files("edit_eval.reporting").joinpath(name)
+    of_guests = (guest.joinpath(name) for guest in files("edit_eval").joinpath("guests").iterdir())
+    parts = (file.read_text(encoding="utf-8") for file in (own, *of_guests) if file.is_file())
+    kinds, quoted = zip(*_ENTRY.findall("\n".join(parts).replace('"\n"', "")), strict=True)
+    translations: dict[str, str] = {}
     english = context = ""
     for kind, words in zip(kinds, json.loads(f"[{','.join(quoted)}]"), strict=True):
         if kind == "msgctxt":
@@ -112,5 +105,5 @@ def catalogue() -> dict[str, str]:
         elif kind == "msgid":
             english, context = context + words, ""
         elif english and words:
-            chinese[english] = words
-    return chinese
+            translations[english] = words
+    return translations

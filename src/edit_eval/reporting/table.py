@@ -18,9 +18,9 @@ from rich import table as rich_table
 from rich.cells import cell_len
 from rich.console import Console
 
-from edit_eval.records import LANGUAGES
 from edit_eval.reporting.formats import NOTHING
 from edit_eval.reporting.language import said, spoken
+from edit_eval.reporting.languages import ENGLISH, SPOKEN
 from edit_eval.reporting.terminal_text import Name, Styled, one_line, print_beside, stdout_console
 
 Row = TypeVar("Row")
@@ -154,9 +154,9 @@ def in_language(words: Words, language: str = "") -> str:
     return words[language or spoken()] if isinstance(words, Mapping) else str.__str__(said(words, language))
 
 
-def both(words_in: Callable[[str], Said]) -> dict[str, Said]:
+def in_each(words_in: Callable[[str], Said]) -> dict[str, Said]:
     """Returns the result of `words_in` for each language."""
-    return {language: words_in(language) for language in LANGUAGES}
+    return {language: words_in(language) for language in SPOKEN}
 
 
 # -- tables as Markdown: in the report, and on the card of a data set --
@@ -187,7 +187,7 @@ def markdown_sheet(sheet: Sheet, language: str) -> str:
 
 def card_table(table: Table[Any]) -> str:
     """Returns the same for a card, which is English."""
-    return markdown_table(table, "en")
+    return markdown_table(table, ENGLISH)
 
 
 def inline(words: object) -> str:
@@ -198,8 +198,7 @@ def inline(words: object) -> str:
 def _markdown_cell(column: Column[Row], row: Row, language: str) -> str:
     words, aside = (in_language(text, language) for text in (column.cell(row), column.aside(row)))
     words = words if column.kind == "number" else inline(words)
-    between = "（{}）" if language == "zh" else " ({})"
-    return words + between.format(inline(aside)) if aside else words
+    return words + SPOKEN[language or spoken()].brackets.format(inline(aside)) if aside else words
 
 
 # -- sheets and tables on a terminal --

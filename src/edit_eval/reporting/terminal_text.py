@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from rich import text as rich_text
@@ -15,6 +16,7 @@ from rich.rule import Rule
 from rich.table import Column, Table
 
 from edit_eval.reporting.language import said, spoken
+from edit_eval.reporting.languages import SPOKEN
 
 _LONGEST = 10_000
 _LONGEST_SHORTENED = 2_000
@@ -141,7 +143,8 @@ def print_beside(console: Console, head: Styled | str, body: Styled) -> None:
     start = Styled(head) if isinstance(head, str) else head
     room = max(1, console.width - start.cell_len)
     too_long = any(cell_len(word) > room and ("/" in word or word.isascii()) for word in _WORDS.split(body.plain))
-    for line in [body] if too_long else body.in_lines(room) if spoken() == "zh" else body.wrap(console, room):
+    wrap = body.in_lines if _breaks_between_characters() else partial(body.wrap, console)
+    for line in [body] if too_long else wrap(room):
         line = start + line
         line.rstrip()
         console.print(line, soft_wrap=True)
@@ -160,6 +163,10 @@ def print_facts(console: Console, facts: Iterable[tuple[str, str | Sequence[str]
         for line in lines or [""]:
             print_beside(console, head, Styled(line))
             head = Styled(" " * head.cell_len)
+
+
+def _breaks_between_characters() -> bool:
+    return bool(SPOKEN[spoken()].unspaced)
 
 
 def _without_controls(text: str) -> str:
@@ -217,7 +224,7 @@ class Spoken(Console):
 
     def print(self, *objects: Any, **named: Any) -> None:
         """Prints like rich's method."""
-        wrap = spoken() == "zh" and not named.get("soft_wrap")
+        wrap = _breaks_between_characters() and not named.get("soft_wrap")
         super().print(
             *(self._in_lines(drawn(renderable)) if wrap else drawn(renderable) for renderable in objects), **named
         )

@@ -16,7 +16,7 @@ from markupsafe import Markup
 from rich.cells import cell_len
 
 from edit_eval.reporting import formats
-from edit_eval.reporting.table import Line, both, in_language
+from edit_eval.reporting.table import Line, in_each, in_language
 from edit_eval.statistics.verdict import Opinion, Placing, Verdict
 from edit_eval.text import Text, joined
 
@@ -282,7 +282,7 @@ def _in_words(opinion: Opinion, digits: int) -> Text:
 
 def _followed(words: Text, language: str, attribute: str, *, when: bool) -> tuple[Markup, str]:
     """Returns words, and `when` they are on the page the attribute with which they follow its language."""
-    labelled = both(partial(in_language, words))
+    labelled = in_each(partial(in_language, words))
     if not when or len(set(labelled.values())) == 1:
         return Markup(""), labelled[language]
     return Markup(' {}="{}"').format(Markup(attribute), json.dumps(labelled)), labelled[language]

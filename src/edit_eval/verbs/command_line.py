@@ -20,6 +20,7 @@ from typer.core import TyperGroup
 
 from edit_eval.errors import ConfigurationError, EditEvalError, ExitCode, RunInterrupted, Stopped
 from edit_eval.reporting.language import said, said_own, speak, spoken
+from edit_eval.reporting.languages import ENGLISH, SPOKEN
 from edit_eval.reporting.progress.standard_streams import forgiving, set_apart
 from edit_eval.text import Text
 
@@ -409,8 +410,8 @@ def main() -> None:
 
             refuse_an_unfit_python()
         command = command_of(app, [*sys.argv[1:], *os.environ.get("COMP_WORDS", "").split()])
-        if spoken() == "zh":
-            help_in_chinese(command)
+        if spoken() != ENGLISH:
+            translate_help(command)
         code = command(standalone_mode=False)
         if code == ExitCode.INTERRUPTED:  # typer's way of passing on a Ctrl-C
             say("interrupted")
@@ -596,24 +597,24 @@ Markdown = Annotated[Path | None, typer.Option("--markdown", metavar="FILE", hel
 Force = Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")]
 
 
-# -- `--help` in Chinese: each text is translated where it is laid out, and wrapped by terminal columns --
+# -- `--help` in another language: each text is translated where it is laid out, and wrapped by terminal columns --
 
 COLUMN = 30
 """Columns of the widest option whose text begins on the same line."""
 
 
-def help_in_chinese(command: Any) -> None:
-    """Makes a command of typer's, and all below it, print their help in Chinese."""
+def translate_help(command: Any) -> None:
+    """Makes a command of typer's, and all below it, print their help in the spoken language."""
     context = command.context_class
-    laid_out = type("ChineseHelp", (ChineseHelp, context.formatter_class), {})
+    laid_out = type("TranslatedHelp", (TranslatedHelp, context.formatter_class), {})
     command.context_class = type(context.__name__, (context,), {"formatter_class": laid_out})
     command.short_help = _sentences(command.short_help or (command.help or "").split("\n\n")[0].replace("\n", " "))
     for below in getattr(command, "commands", {}).values():
-        help_in_chinese(below)
+        translate_help(below)
 
 
-class ChineseHelp:
-    """Overrides the writing methods of typer's help formatter to write Chinese."""
+class TranslatedHelp:
+    """Overrides the writing methods of typer's help formatter."""
 
     width: int
     current_indent: int
@@ -624,11 +625,11 @@ class ChineseHelp:
 
     def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
         """`用法：edit-eval run [OPTIONS] CONFIG`."""
-        super().write_usage(prog, args, "用法：")  # type: ignore[misc]
+        super().write_usage(prog, args, _named("Usage"))  # type: ignore[misc]
 
     def write_heading(self, heading: str) -> None:
         """`选项：`."""
-        self.write(f"{'':{self.current_indent}}{said_own(heading)}：\n")
+        self.write(f"{'':{self.current_indent}}{_named(heading)}\n")
 
     def write_text(self, text: str) -> None:
         """Writes the paragraphs of a verb's description."""
@@ -660,14 +661,19 @@ def _meaning(text: str) -> str:
     match = re.fullmatch(r"(.*?)\s*\[((?:default|required|env var|\d|x).*)\]", text, re.DOTALL)
     if match is None:
         return _sentences(" ".join(text.split()))
-    extras = "；".join(_extra(extra) for extra in match[2].split("; "))
+    extras = SPOKEN[spoken()].between("; ").join(_extra(extra) for extra in match[2].split("; "))
     return f"{_sentences(' '.join(match[1].split()))} [{extras}]".strip()
 
 
 def _extra(text: str) -> str:
     """Translates `required`, `default: 8`."""
     name, colon, value = text.partition(": ")
-    return f"{said_own(name)}{'：' if colon else ''}{value}"
+    return _named(name) + value if colon else said_own(name)
+
+
+def _named(name: str) -> str:
+    """Returns `用法：`."""
+    return said_own(name) + SPOKEN[spoken()].between(": ")
 
 
 def _sentences(text: str) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from edit_eval.benchmarks.contract import language_of
 from edit_eval.benchmarks.file_tree import is_archive
 from edit_eval.benchmarks.table import NoColumn, TableBenchmark, ids_of
 from edit_eval.benchmarks.tables import PICTURES, TEXT_TABLES, CsvTable, JsonTable, PictureFolder, find_table
@@ -27,7 +28,6 @@ TEMPLATE = "instructions.csv"
 _HUB_NAME = re.compile(r"[\w-][\w.-]*/[\w.-]+(@[\w.-]+)?")
 _PATH = 500
 """Limit of characters of a path in a table; anything longer is a picture in base64."""
-_CHINESE = re.compile("[\u4e00-\u9fff]")
 _LIKELY = ("pictures", "photos", "images", "source", "sources", "input", "inputs", "original", "originals", "src")
 """Usual names of a folder of pictures."""
 _OUR_FORMAT = {"src_img_b64", "original_image_path"}
@@ -172,9 +172,8 @@ def _table(path: Path, fields: dict[str, str]) -> Pictures:
     if not texts:
         return Pictures(section, Text("a table of pictures and instructions"), table=str(path), columns=unused)
     empty = sum(not instruction for _, _, instruction in rows)
-    chinese = sum(bool(_CHINESE.search(instruction)) for _, _, instruction in rows)
-    if chinese * 2 > len(rows) - empty:
-        section["language"] = "zh"
+    if (language := language_of(instruction for _, _, instruction in rows)) != "en":
+        section["language"] = language
     ids = ids_of([source for _, source, _ in rows])
     return Pictures(
         section,

@@ -12,8 +12,8 @@ from edit_eval.guests.paper.columns import chosen
 from edit_eval.guests.paper.document import Paper, paper
 from edit_eval.guests.paper.sheet import paper_sheet
 from edit_eval.guests.paper.writing import rows, write_paper
-from edit_eval.records import LANGUAGES
 from edit_eval.reporting.analyses import Analysis, Sources
+from edit_eval.reporting.languages import SPOKEN
 from edit_eval.reporting.table import Sheet
 from edit_eval.run import Run
 from edit_eval.store.examined import usual_folder
@@ -33,7 +33,7 @@ class PaperAnalysis(Analysis[Paper]):
         """Columns of the table: model, n, images, score, interval, behind, p, p_adjusted, rank, failed."""
         score: str | None = field(default=None, metadata={"metavar": "NAME"})
         """Use this score instead of the headline."""
-        language: str = field(default="en", metadata={"metavar": "en|zh"})
+        language: str = field(default="en", metadata={"metavar": "|".join(SPOKEN)})
         """Language of the files."""
         passports: Path | None = None
         """Folder of judges' passports. Default: your cache."""
@@ -50,8 +50,8 @@ class PaperAnalysis(Analysis[Paper]):
 
     def compute(self, records: Sequence[Run], parameters: Parameters) -> Paper:
         """Raises `ConfigurationError` for unknown columns and languages, and for runs that no one table may have."""
-        if parameters.language not in LANGUAGES:
-            raise ConfigurationError(Text("--language {}: must be {: or }", parameters.language, LANGUAGES))
+        if parameters.language not in SPOKEN:
+            raise ConfigurationError(Text("--language {}: must be {: or }", parameters.language, SPOKEN))
         return paper(records, chosen(parameters.columns), parameters.language, parameters.score)
 
     def sheet(self, document: Paper) -> Sheet:

@@ -12,13 +12,13 @@ import base64
 import hashlib
 import json
 import math
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from edit_eval.benchmarks.contract import language_of
 from edit_eval.benchmarks.table import EDIT_COLUMNS, TableBenchmark
 from edit_eval.config.faults import did_you_mean
 from edit_eval.config.loading import load_configuration
@@ -37,7 +37,6 @@ from edit_eval.text import Text
 
 EDITS = "edits"
 """Name given to the unknown model whose edits are scored."""
-_CHINESE = re.compile("[\u4e00-\u9fff]")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,10 +120,9 @@ def score_pair(
     table = cache_folder() / "scored" / f"{hashlib.sha256(text.encode()).hexdigest()}.jsonl"
     if not table.exists():
         write_durably(text.encode(), table)
-    language = "zh" if _CHINESE.search(instruction) else "en"
     if options.get("progress", "auto") == "auto" and not sys.stderr.isatty():
         options["progress"] = "none"  # only the number is wanted, unless a person is watching
-    return score_table(table, judge=judge, **{"language": language, **options})
+    return score_table(table, judge=judge, **{"language": language_of([instruction]), **options})
 
 
 def table_of(run: Run) -> Path:

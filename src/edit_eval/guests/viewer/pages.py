@@ -34,15 +34,15 @@ from edit_eval.reporting.page.gallery import PictureAddress, thumbnails
 from edit_eval.reporting.page.page import (
     Served,
     asset,
-    chinese_of,
     closed,
     embedded_json,
     page_templates,
     policy,
     served_page,
+    spoken_by,
     stylesheet,
 )
-from edit_eval.reporting.table import both
+from edit_eval.reporting.table import in_each
 from edit_eval.store.comparable import compare_runs, together
 from edit_eval.store.run_directory import refuse_what_leads_elsewhere
 from edit_eval.store.votes import PAGES, AskedPair, Ballot, VoteLine, read_asked, read_votes
@@ -164,11 +164,11 @@ def plain_page(
     served: bool = True,
 ) -> str:
     """Returns a page that `scripts` fill from `data`. Not `served`: for opening from disk."""
-    titles = both(lambda language: f"{said(title, language)} · edit-eval")
+    titles = in_each(lambda language: f"{said(title, language)} · edit-eval")
     style = stylesheet("page.css", "gallery.css", more=f"{own('live.css')}\n{own('plain.css')}")
     program = closed("elements.js", more="\n".join(map(own, scripts)))
     early = asset("early.js")
-    common = {"language": language, "titles": titles, "chinese": chinese_of(program)}
+    common = {"language": language, "titles": titles, **spoken_by(program)}
     return (
         page_templates(language)
         .from_string(own("plain.html.j2"))

@@ -24,12 +24,13 @@ from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError, ExitCode
 from edit_eval.files.new import as_meant, refuse_existing, written_whole
 from edit_eval.pictures import CopyLimits
-from edit_eval.records import LANGUAGES, Results
+from edit_eval.records import Results
 from edit_eval.reporting import formats
 from edit_eval.reporting.analyses import summary_of
 from edit_eval.reporting.comparison_tables import compared
 from edit_eval.reporting.documents import encoded
 from edit_eval.reporting.language import said
+from edit_eval.reporting.languages import SPOKEN
 from edit_eval.reporting.names import name_of, scale_words, score_name
 from edit_eval.reporting.page.gallery import PageFiles, thumbnail
 from edit_eval.reporting.page.page import page, portable_page
@@ -47,12 +48,12 @@ from edit_eval.text import Text
 def write_report(results: Results, summary: Summary, folder: Path, *, language: str = "en") -> None:
     """Writes the files of a report into `folder`, created if needed. The same input gives the same bytes.
 
-    `summary` is the result of `analyses.summary_of`. `language` (`en` or `zh`) is that of the Markdown, and
-    the one in which the page opens; the page holds both. Raises `OSError` if a file cannot be written, and
+    `summary` is the result of `analyses.summary_of`. `language`, one of `SPOKEN`, is that of the Markdown,
+    and the one in which the page opens; the page holds all. Raises `OSError` if a file cannot be written, and
     `ValueError` for another language.
     """
-    if language not in LANGUAGES:
-        raise ValueError(f"the report is written in {' or '.join(LANGUAGES)}, not in {language!r}")
+    if language not in SPOKEN:
+        raise ValueError(f"the report is written in {' or '.join(SPOKEN)}, not in {language!r}")
     folder.mkdir(parents=True, exist_ok=True)
     write_tables(results, summary, folder, language=language)
     with whole(folder / "index.html") as file:

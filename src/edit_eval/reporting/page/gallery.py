@@ -30,7 +30,7 @@ from edit_eval.records import NO_EDIT, Edit, Judgement, Reading, Results, Sample
 from edit_eval.reporting.entries import entries
 from edit_eval.reporting.language import said
 from edit_eval.reporting.names import name_of, named_score
-from edit_eval.reporting.table import both
+from edit_eval.reporting.table import in_each
 from edit_eval.statistics.battles import Fought, fought, preferred
 from edit_eval.statistics.summary import Summary
 
@@ -353,7 +353,7 @@ def _scoring(results: Results, summary: Summary) -> dict[str, JudgeEntry]:
                     "highest": scale.highest,
                     "higher_is_better": scale.higher_is_better,
                     "digits": digits[judge, name],
-                    "title": both(partial(said, named_score(name, scale))),
+                    "title": in_each(partial(said, named_score(name, scale))),
                 }
                 for name, scale in scoring.scales.items()
                 if (judge, name) in digits
@@ -369,7 +369,7 @@ def _names(results: Results) -> Mapping[str, Mapping[str, Mapping[str, str]]]:
     difficulties = dict.fromkeys(sample.difficulty for sample in results.samples if sample.difficulty)
 
     def named(kind: str, keys: Iterable[str]) -> dict[str, dict[str, str]]:
-        return {key: both(partial(said, name_of(kind, key))) for key in keys}
+        return {key: in_each(partial(said, name_of(kind, key))) for key in keys}
 
     return {
         "category": named("short_category", categories),

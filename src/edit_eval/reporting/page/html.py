@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from markupsafe import Markup
 
-from edit_eval.reporting.table import Column, Line, Look, Sheet, Strip, Table, Words, both, in_language
+from edit_eval.reporting.table import Column, Line, Look, Sheet, Strip, Table, Words, in_each, in_language
 
 MARKS = (
     "M-.9,0A.9,.9,0,1,1,.9,0A.9,.9,0,1,1,-.9,0Z",  # circle
@@ -58,7 +58,7 @@ _FIGURE = Markup(' style="text-align: right; white-space: nowrap"')
 
 def followed(words: Words, language: str) -> Markup:
     """Returns words that change with the page's language if they differ; data stays as it is, escaped."""
-    said = both(partial(in_language, words))
+    said = in_each(partial(in_language, words))
     if len(set(said.values())) == 1:
         return Markup("{}").format(said[language])
     return Markup('<span data-words="{}">{}</span>').format(json.dumps(said), said[language])
@@ -66,7 +66,7 @@ def followed(words: Words, language: str) -> Markup:
 
 def page_table(table: Table[Any], language: str) -> Markup:
     """Draws a table in its own scrolling area; groups span their rows, quiet rows have a body of their own above."""
-    label = both(partial(in_language, table.label))
+    label = in_each(partial(in_language, table.label))
     columns = table.flat
     head = Markup("\n").join(_head(column, language) for column in columns)
     above = _above(columns, language) if any(column.over for column in columns) else Markup("")

@@ -1,4 +1,4 @@
-"""The HTML page: one file that opens from disk without a network, in two languages, light and dark.
+"""The HTML page: one file that opens from disk without a network, in all languages, light and dark.
 
 It holds, in this order: all numbers and tables, readable at once; the data (one JSON with the gallery and the charts);
 our scripts, which build the cards; Vega, which draws the charts; the thumbnails, one element each, written one by one.
@@ -39,13 +39,14 @@ from edit_eval.reporting import formats
 from edit_eval.reporting.analyses import sections
 from edit_eval.reporting.entries import Entry, link, to_part
 from edit_eval.reporting.language import catalogue, said, said_own
+from edit_eval.reporting.languages import SPOKEN
 from edit_eval.reporting.names import NAMES, name_of, scale_words, score_name
 from edit_eval.reporting.page.charts import TITLES, charts, histogram_hint, most_tags
 from edit_eval.reporting.page.gallery import PageFiles, PictureAddresses, gallery, thumbnails
 from edit_eval.reporting.page.html import followed, page_sheet, page_table
 from edit_eval.reporting.page.rendering import RunContent, content_of, say_in, template_environment
 from edit_eval.reporting.page.verdict import verdict_content
-from edit_eval.reporting.table import both
+from edit_eval.reporting.table import in_each
 from edit_eval.statistics.summary import Summary
 from edit_eval.text import Text, joined
 
@@ -114,9 +115,9 @@ def _parts(
     size: CopyLimits | None = None,
     linked: bool = True,
 ) -> Iterator[str]:
-    drawn = both(partial(charts, results, summary))
+    drawn = in_each(partial(charts, results, summary))
     content = content_of(results, summary)
-    titles = both(partial(title, results.name, content.parts))
+    titles = in_each(partial(title, results.name, content.parts))
     above, rest = _document(
         content,
         language,
@@ -131,7 +132,7 @@ def _parts(
     data = {
         "language": language,
         "titles": titles,
-        "chinese": chinese_of(closed(*_SCRIPTS, more=served.script if served else "")),
+        **spoken_by(closed(*_SCRIPTS, more=served.script if served else "")),
         "charts": drawn,
         "reasons": _reasons(results),
         "groups": _groups(summary),
@@ -149,28 +150,39 @@ def _parts(
 def _groups(summary: Summary) -> JsonObject:
     """Returns by its key each group of samples that an analysis tells: its label in each language, and their ids."""
     return {
-        group.key: {"label": both(partial(said, group.label)), "samples": list(group.sample_ids)}
+        group.key: {"label": in_each(partial(said, group.label)), "samples": list(group.sample_ids)}
         for section in sections(summary)
         for document in section.documents
         for group in section.of.groups(document)
     }
 
 
-def _reasons(results: Results) -> dict[str, str]:
-    """Maps the recorded English reasons of failed edits and judgements to Chinese; a judge's own words are left out."""
+def _reasons(results: Results) -> dict[str, dict[str, str]]:
+    """Returns by language what the recorded reasons, in English, of failed edits and judgements are in it.
+
+    A judge's own words are left out.
+    """
     judged = results.answers
-    given = {edit.reason for edit in results.edits} | {
-        judgement.reason for judgement in judged if judgement.status is not Status.OK
-    }
+    given = {edit.reason for edit in results.edits}
+    given |= {judgement.reason for judgement in judged if judgement.status is not Status.OK}
     given |= {reason for judgement in judged for _, reason in judgement.missing.values()}
-    chinese_of = {reason: said_own(reason, "zh") for reason in given}
-    return {reason: chinese for reason, chinese in chinese_of.items() if chinese != reason}
+    in_language = in_each(lambda language: {reason: said_own(reason, language) for reason in given})
+    return {
+        language: {reason: translated for reason, translated in of.items() if translated != reason}
+        for language, of in in_language.items()
+    }
 
 
-def chinese_of(script: str) -> dict[str, str]:
-    """Maps the English sentences of a script to their Chinese."""
-    known = catalogue()
-    return {words: known[words] for words in sentences(script) if words in known}
+def spoken_by(script: str) -> JsonObject:
+    """Returns what `elements.js` has to know to say a script's sentences: the languages, and what is said in each."""
+    return {
+        "languages": {code: {"tag": row.tag, "dates": row.dates} for code, row in SPOKEN.items()},
+        "translations": in_each(lambda language: _known(sentences(script), catalogue(language))),
+    }
+
+
+def _known(said: Sequence[str], translations: Mapping[str, str]) -> dict[str, str]:
+    return {words: translations[words] for words in said if words in translations}
 
 
 def sentences(script: str) -> list[str]:
@@ -295,7 +307,7 @@ def page_templates(language: str) -> jinja2.Environment:
 
     def sentence(words: str, *fields: Any, context: str = "") -> dict[str, str]:
         """Returns a sentence in each language, its fields translated, too, if they have words of their own."""
-        return both(
+        return in_each(
             lambda language: say_in(language, words, *(_in(language, field) for field in fields), context=context)
         )
 
@@ -308,7 +320,7 @@ def page_templates(language: str) -> jinja2.Environment:
         return Markup(' {}="{}" data-words-{}="{}"').format(name, said[language], mark, json.dumps(said))
 
     def durations(seconds: float | None) -> dict[str, str]:
-        return both(lambda language: formats.duration(seconds, language))
+        return in_each(lambda language: formats.duration(seconds, language))
 
     environment.globals.update(
         table=lambda table: page_table(table, language),

@@ -32,6 +32,7 @@ from edit_eval.reporting.entries import (
     refusals,
 )
 from edit_eval.reporting.language import said
+from edit_eval.reporting.languages import SPOKEN
 from edit_eval.reporting.names import NAMES
 from edit_eval.reporting.remarks import footnotes, no_interval, unshown_lines
 from edit_eval.reporting.repetition import COMMAND, Repetition, repetition
@@ -107,7 +108,7 @@ def template_environment(*, autoescape: bool, language: str = "") -> jinja2.Envi
         memory=formats.memory,
         bracketed=formats.bracketed,
     )
-    environment.globals.update(formats=formats, names=NAMES)
+    environment.globals.update(formats=formats, names=NAMES, spoken=SPOKEN)
     return environment
 
 

@@ -23,7 +23,7 @@ from edit_eval.reporting.remarks import examined_lines, why_unshown, wrong_lines
 from edit_eval.reporting.result_tables import INTERVAL, MEAN, SCORED, Figures
 from edit_eval.reporting.strengths import by_strength
 from edit_eval.reporting.strengths import ends as bounds
-from edit_eval.reporting.table import Column, Table, both
+from edit_eval.reporting.table import Column, Table, in_each
 from edit_eval.reporting.verdict import answer_lines, digits, doubt_lines, next_lines, paragraph
 from edit_eval.reporting.verdict_drawing import drawing
 from edit_eval.statistics.battles import Fought, JudgeBattles, fought
@@ -348,7 +348,7 @@ class _Pictures:
 
     def look(self, title: Text, every: str, sample: str, sides: tuple[Side, ...], judge: str = "", **more: Any) -> Look:
         record = self.samples[sample]
-        words = both(lambda language: record.instructions.get(language) or record.instruction or record.id)
+        words = in_each(lambda language: record.instructions.get(language) or record.instruction or record.id)
         left, right = sides[0].side, sides[-1].side
         href = link(judge=judge, sample=sample, left=left, right=right)
         return Look(title, every, judge if self.judges > 1 else "", sample, words, sides, href, **more)

@@ -30,7 +30,7 @@ const formats = new Map(); // making one takes far longer than using it
 
 function formatOf(kind, style) {
   const key = `${language} ${JSON.stringify(style)}`;
-  if (!formats.has(key)) formats.set(key, new kind(language === 'zh' ? 'zh-CN' : 'en-GB', style));
+  if (!formats.has(key)) formats.set(key, new kind(data.languages[language].dates, style));
   return formats.get(key);
 }
 

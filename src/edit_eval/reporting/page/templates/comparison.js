@@ -83,7 +83,7 @@ function editFrame(sample, edit, view) {
   }
   if (whyMissing(sample.source)) return placeholder(whyMissing(sample.source), '', '');
   const source = image(sample.source, "Source image of {}", [sample.id]);
-  const difference = ["Difference of {} and {}, {}", [both("Source"), edit.model, sample.id]];
+  const difference = ["Difference of {} and {}, {}", [sentence("Source"), edit.model, sample.id]];
   const edited = image(edit.picture, ...(view === 'difference' ? difference : about));
   const frame = make('div', { class: `frame layered ${view}` }, source, edited);
   if (view === 'difference') {

@@ -4,21 +4,30 @@ document.getElementById('data').remove();
 
 let language = data.language;
 
-// A sentence in both languages, {en, zh}. Strings in double quotes in these scripts are English for people: the page
-// gets their Chinese from the catalogue. All other strings are in single quotes.
-function both(template, values = []) {
-  const inOne = (code, words) => {
+// What `of` returns for each language, by its code.
+function inEach(of) {
+  return Object.fromEntries(Object.keys(data.languages).map((code) => [code, of(code)]));
+}
+
+// The same in every language.
+function itself(value) {
+  return inEach(() => value);
+}
+
+// A sentence in each language. Strings in double quotes in these scripts are English for people: the page gets their
+// translations from the catalogues. All other strings are in single quotes.
+function sentence(template, values = []) {
+  return inEach((code) => {
     let next = 0;
-    return words.replace(/\{(\d*)\}/g, (_, at) => {
+    return (data.translations[code][template] || template).replace(/\{(\d*)\}/g, (_, at) => {
       const value = values[at === '' ? next++ : Number(at)];
       return typeof value === 'object' ? value[code] : String(value);
     });
-  };
-  return { en: inOne('en', template), zh: inOne('zh', data.chinese[template] || template) };
+  });
 }
 
 function words(template, values) {
-  return inLanguage(both(template, values));
+  return inLanguage(sentence(template, values));
 }
 
 function make(tag, attributes = {}, ...children) {
@@ -31,9 +40,9 @@ function make(tag, attributes = {}, ...children) {
   return element;
 }
 
-// An element whose text follows the page's language: a sentence, or words in each language: {en, zh}.
+// An element whose text follows the page's language: a sentence, or words in each language.
 function say(tag, template, values = [], attributes = {}) {
-  return sayWords(tag, both(template, values), attributes);
+  return sayWords(tag, sentence(template, values), attributes);
 }
 
 function sayWords(tag, said, attributes = {}) {
@@ -44,13 +53,13 @@ function sayWords(tag, said, attributes = {}) {
 const FOLLOWING = { label: 'aria-label', alt: 'alt', placeholder: 'placeholder' };
 
 function labelled(kind, template, values) {
-  const said = both(template, values);
+  const said = sentence(template, values);
   return { [FOLLOWING[kind]]: inLanguage(said), [`data-words-${kind}`]: JSON.stringify(said) };
 }
 
-// A reason from the records, which are English; `data.reasons` has the Chinese of the program's own reasons.
+// A reason from the records, which are English; `data.reasons` has the program's own in each language.
 function sayReason(tag, reason) {
-  return sayWords(tag, { en: reason, zh: (data.reasons || {})[reason] || reason }, { class: 'reason' });
+  return sayWords(tag, inEach((code) => (data.reasons ? data.reasons[code][reason] : '') || reason), { class: 'reason' });
 }
 
 function inLanguage(said) {
@@ -58,7 +67,7 @@ function inLanguage(said) {
 }
 
 function nameOf(kind, key) {
-  return (data.names[kind] && data.names[kind][key]) || { en: key, zh: key };
+  return (data.names[kind] && data.names[kind][key]) || itself(key);
 }
 
 function translate(root) {
@@ -87,7 +96,7 @@ function recall(name) {
 function setLanguage(chosen) {
   language = chosen;
   document.title = data.titles[chosen];
-  root.lang = chosen === 'zh' ? 'zh-CN' : 'en';
+  root.lang = data.languages[chosen].tag;
   for (const button of document.querySelectorAll('#language button')) {
     button.setAttribute('aria-pressed', String(button.value === chosen));
   }
@@ -111,6 +120,7 @@ function startPreferences() {
     redrawCharts();
   });
   whenDark.addEventListener('change', redrawCharts);
-  const chosen = recall('edit-eval-language') || ((navigator.language || '').startsWith('zh') ? 'zh' : language);
-  if (['en', 'zh'].includes(chosen) && chosen !== language) setLanguage(chosen);
+  const browsers = Object.keys(data.languages).find((code) => code !== 'en' && (navigator.language || '').startsWith(code));
+  const chosen = recall('edit-eval-language') || browsers || language;
+  if (Object.hasOwn(data.languages, chosen) && chosen !== language) setLanguage(chosen);
 }

@@ -43,11 +43,10 @@ function statusesOf(samples) {
 
 function fillStatuses(statuses) {
   options('status', statuses.length > 1 ? ['unscored', ...statuses] : statuses,
-    (status) => (status === 'unscored' ? both("any without a score") : nameOf('status', status)));
+    (status) => (status === 'unscored' ? sentence("any without a score") : nameOf('status', status)));
 }
 
 function fillFilters() {
-  const itself = (value) => ({ en: value, zh: value });
   options('category', distinct(data.samples.map((sample) => sample.category)), (name) => nameOf('category', name));
   options('difficulty', distinct(data.samples.map((sample) => sample.difficulty)), (name) => nameOf('difficulty', name));
   options('tag', byFrequency(data.samples.flatMap((sample) => sample.tags)), itself);
@@ -55,7 +54,7 @@ function fillFilters() {
   fillStatuses(statusesOf(data.samples));
   options('edit_model', data.edit_models, itself);
   options('judge', data.judges, itself);
-  options('outcome', Object.keys(OUTCOMES).filter((name) => data.samples.some((sample) => cameTo(sample, name))), (name) => both(OUTCOMES[name]));
+  options('outcome', Object.keys(OUTCOMES).filter((name) => data.samples.some((sample) => cameTo(sample, name))), (name) => sentence(OUTCOMES[name]));
   filters.elements.lowest.closest('fieldset').hidden = !data.judges.length;
   options('wrong', data.edit_models.length > 1 && data.judges.length ? ['all', ...data.edit_models.map((name) => `only:${name}`), 'none'] : [], wrongName);
   fillScores();
@@ -70,9 +69,9 @@ function fillFilters() {
 }
 
 function wrongName(value) {
-  if (value === 'none') return both("no model");
-  if (value !== 'all') return both("only {}", [value.slice('only:'.length)]);
-  return data.edit_models.length === 2 ? both("both models") : both("all models");
+  if (value === 'none') return sentence("no model");
+  if (value !== 'all') return sentence("only {}", [value.slice('only:'.length)]);
+  return data.edit_models.length === 2 ? sentence("both models") : sentence("all models");
 }
 
 // The scores of the chosen judge, its headline first; bounds and orders are those of the chosen score.
@@ -102,7 +101,7 @@ function fillBounds() {
   document.getElementById('wrong-side').replaceChildren(say('span', scale.higher_is_better ? "score below" : "score above"));
   for (const order of ['worst', 'best']) {
     const option = filters.elements.sort.querySelector(`[value=${order}]`);
-    const said = both(ORDERS[order][scale.higher_is_better ? 0 : 1]);
+    const said = sentence(ORDERS[order][scale.higher_is_better ? 0 : 1]);
     option.hidden = !data.judges.length;
     option.dataset.words = JSON.stringify(said);
     option.textContent = inLanguage(said);

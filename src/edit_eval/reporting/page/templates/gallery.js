@@ -45,7 +45,7 @@ function card({ sample, edits }, wanted, state = filtersNow()) {
 
 function instructionOf(sample) {
   const either = sample.instruction || Object.values(sample.instructions).find(Boolean) || sample.id;
-  return { en: sample.instructions.en || either, zh: sample.instructions.zh || either };
+  return inEach((code) => sample.instructions[code] || either);
 }
 
 function showPage(number, most = CARDS_A_PAGE) {

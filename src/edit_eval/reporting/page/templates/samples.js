@@ -4,7 +4,7 @@ function sayStatus(tag, status, attributes = {}) {
 }
 
 // A run whose judges only compare edits has no score to show or to sort by.
-data.scoring[''] = { headline: '', scores: { '': { lowest: null, highest: null, higher_is_better: true, digits: 2, title: { en: '', zh: '' } } } };
+data.scoring[''] = { headline: '', scores: { '': { lowest: null, highest: null, higher_is_better: true, digits: 2, title: itself('') } } };
 
 function meanOf(numbers) {
   return numbers.length ? numbers.reduce((sum, one) => sum + one, 0) / numbers.length : null;

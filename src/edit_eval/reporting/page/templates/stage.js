@@ -36,11 +36,11 @@ function labelOf(sample, name) {
   if (found && found.edit) {
     const { edit } = found;
     const several = sample.edits.filter((one) => one.model === edit.model).length > 1;
-    return several ? both("{} · {}", [edit.model, both("seed {}", [edit.seed])]) : { en: edit.model, zh: edit.model };
+    return several ? sentence("{} · {}", [edit.model, sentence("seed {}", [edit.seed])]) : itself(edit.model);
   }
   const [kind, number] = name.split(':');
-  if (kind === 'source' && number) return both("Source {}", [number]);
-  return Object.hasOwn(CALLED, kind) ? both(CALLED[kind]) : { en: name, zh: name };
+  if (kind === 'source' && number) return sentence("Source {}", [number]);
+  return Object.hasOwn(CALLED, kind) ? sentence(CALLED[kind]) : itself(name);
 }
 
 // Why there is nothing to show; null if there is something.
