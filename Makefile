@@ -59,7 +59,7 @@ lint: .venv/.dev  ## style, types, layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-texts: .venv/.dev  ## the Chinese catalogue in step with the code, and what of it has no Chinese yet
+texts: .venv/.dev  ## the catalogues in step with the code, and what of them has no translation yet
 	$(BIN)/python .ci/texts.py
 
 screenshots: .venv/.dev  ## the picture of each guide, of what its own commands make (needs Debian's chromium, fonts-noto-cjk, fonts-inter)

@@ -19,13 +19,16 @@ from msgspec.structs import replace as changed
 from PIL import Image
 
 from edit_eval.records import Scale, Status
+from edit_eval.reporting import language as language_module
 from edit_eval.reporting.entries import category_names, choices, entries, link, series_names
-from edit_eval.reporting.language import catalogue, said
+from edit_eval.reporting.language import catalogue, said, spoken
+from edit_eval.reporting.languages import SPOKEN, Typography
 from edit_eval.reporting.names import NAMES, name_of, short_category
 from edit_eval.reporting.page.files import markdown, write_report
 from edit_eval.reporting.page.page import asset, page, sentences, vega
 from edit_eval.reporting.page.verdict import verdict_content
 from edit_eval.statistics.summary import summarise
+from edit_eval.text import Text
 from reporting.reported_runs import HOSTILE, build_run
 from reporting.reports import Elements, Report, headline, report_on
 from source_texts import READERS, SRC, has_words
@@ -154,6 +157,28 @@ def test_the_page_opens_in_the_language_of_the_run(complete: Report, tmp_path: P
     chinese = (tmp_path / "index.html").read_text("utf-8")
     assert '<html lang="zh-CN">' in chinese
     assert "10 个样本，评审" in chinese
+
+
+def test_a_further_language_is_a_row_and_a_catalogue(
+    complete: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalogue("zh")  # from the package, before a folder stands for it
+    (tmp_path / "guests").mkdir()
+    (tmp_path / "fr.po").write_text('msgid "Verdict"\nmsgstr "Bilan"\n\nmsgid "only {}"\nmsgstr "seul {}"\n', "utf-8")
+    monkeypatch.setattr(language_module, "files", lambda _: tmp_path)
+    monkeypatch.setitem(SPOKEN, "fr", Typography("FR", tag="fr", dates="fr-FR", separators={" and ": " et "}))
+    try:
+        write_report(complete.results, complete.summary, tmp_path / "report", language="fr")
+        assert said(Text("{: and }", ["a", "b"]), "fr") == "a et b"
+        assert spoken(environment={"LANG": "fr_FR.UTF-8"}) == "fr"
+    finally:
+        catalogue.cache_clear()
+    french = (tmp_path / "report/index.html").read_text("utf-8")
+    assert '<html lang="fr">' in french
+    assert '<button type="button" value="fr" lang="fr" aria-pressed="true">FR</button>' in french
+    assert ">Bilan</span></a>" in french
+    assert json.loads(Elements(french).text_of["data"])["translations"]["fr"] == {"only {}": "seul {}"}
+    assert "10 samples" in french, "what has no translation stays English"
 
 
 def test_what_it_takes_to_repeat_the_run_is_there(complete: Report) -> None:
