@@ -12,7 +12,7 @@ from edit_eval.execution.advice.imagined import assumed, imagined
 from edit_eval.execution.advice.prediction import Durations, Prediction, simulate
 from edit_eval.execution.engine.pilot import PilotCells, choose_pilot
 from edit_eval.execution.engine.workload import fill_work
-from edit_eval.records import Told
+from edit_eval.records import Refinement
 from edit_eval.scheduling.batches import cut_batches
 from edit_eval.scheduling.tasks import Model, TaskList
 from edit_eval.store.matrix import Matrix
@@ -28,20 +28,20 @@ def tasks_of(
     batch_size: int = 1,
     pilot: bool = False,
     order: str = "by_stage",
-    told: Mapping[str, Told] | None = None,
+    refinements: Mapping[str, Refinement] | None = None,
     **more: Any,
 ) -> TaskList:
-    """All tasks of a run about samples of these categories, each judge with one question; `told` has further columns,
-    and `more` is of the experiment."""
+    """All tasks of a run about samples of these categories, each judge with one question; `refinements` has further
+    columns, and `more` is of the experiment."""
     samples = [
         replace(one, category=name) for one, name in zip(small_samples(len(categories)), categories, strict=True)
     ]
     experiment = small_experiment(
         samples,
-        models=[*(model.name for model in models if model.kind == "edit"), *(told or {})],
+        models=[*(model.name for model in models if model.kind == "edit"), *(refinements or {})],
         judges=[model.name for model in models if model.kind == "judge"],
         protocol=ONE_QUESTION,
-        told=told or {},
+        refinements=refinements or {},
         **more,
     )
     found, matrix = TaskList(), Matrix(experiment)
@@ -55,7 +55,7 @@ def simulated(models: Sequence[Model], categories: Sequence[str], durations: Dur
     """The simulation of such a run; `more` of its tasks as above, and of how it is driven."""
     shape = {
         name: more.pop(name)
-        for name in ("batch_size", "pilot", "order", "told", "edit_seeds", "repeats", "controls")
+        for name in ("batch_size", "pilot", "order", "refinements", "edit_seeds", "repeats", "controls")
         if name in more
     }
     return simulate(models, tasks_of(models, categories, **shape), durations, **more)

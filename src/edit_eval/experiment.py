@@ -35,8 +35,8 @@ from edit_eval.json_values import JsonObject
 from edit_eval.judges.contract import PROBABILITIES, AnswerForm
 from edit_eval.protocols.asked import AskedJudge, Light, SampleQuestion, ask, asked_judges, make_protocol, rounds_of
 from edit_eval.protocols.contract import Question, fault, is_earlier
-from edit_eval.protocols.critiques import columns_of, makers, refuse_who_cannot_tell, refuse_wordless
-from edit_eval.records import CONTROL, Sample, Told, no_garbage
+from edit_eval.protocols.critiques import columns_of, makers, refuse_unfit_critics, refuse_wordless
+from edit_eval.records import CONTROL, Refinement, Sample, no_garbage
 from edit_eval.statistics.controls import steps
 from edit_eval.text import Text, counted, packed, unpacked
 from edit_eval.workers.failures import one_line
@@ -77,7 +77,7 @@ class Experiment:
     beside: frozenset[str] = frozenset()
     """Samples that do not pass the filters: they are edited because others follow them. No judge is asked about them,
     and they are in no number."""
-    told: Mapping[str, Told] = field(default_factory=dict)
+    refinements: Mapping[str, Refinement] = field(default_factory=dict)
     """For each column that is told a judge's words, how, by the column's name. A column comes after those it needs."""
     stored: Mapping[str, str] = field(default_factory=dict)
     """For each column that is taken over from an earlier run, with its battles, that run."""
@@ -116,15 +116,15 @@ class Experiment:
             if refuse is not None:
                 refuse(dict.fromkeys(sample.category for sample in samples))
         models = [identity(model, folder, "edit_model") for model in configuration.edit_models.values()]
-        columns, told = columns_of(models, configuration.columns.values())
-        refuse_who_cannot_tell(told, judges)
+        columns, refinements = columns_of(models, configuration.columns.values())
+        refuse_unfit_critics(refinements, judges)
         families = shared_families(configuration.judges.values(), configuration.edit_models.values())
         seen = with_clusters([_with_fault(sample, judges) for sample in chosen])
         if section.on_bad_sample == "error":
             refuse_bad({sample.index: sample for sample in (*samples, *seen)}.values(), section.source, data.lines)
         else:
             refuse_nothing(seen)
-        if told and (follower := next((sample for sample in seen if sample.follows), None)):
+        if refinements and (follower := next((sample for sample in seen if sample.follows), None)):
             raise ConfigurationError(
                 Text(
                     "sample {} follows another; such a sample cannot have {: or }",
@@ -137,7 +137,7 @@ class Experiment:
             beside=frozenset(sample.id for sample in seen) - names,
             edit_models=columns,
             judges=tuple(judges),
-            told=told,
+            refinements=refinements,
             language=section.language,
             edit_seeds=evaluation.edit_seeds,
             repeats=evaluation.repeats,
@@ -151,7 +151,7 @@ class Experiment:
             made = made.with_as_many_controls_as_show_it()
         for model_section in configuration.edit_models.values():
             _refuse_what_it_does_not_do(made, model_section, folder)
-        refuse_wordless(told, made.asked)
+        refuse_wordless(refinements, made.asked)
         for judge_section in configuration.judges.values():
             _refuse_probabilities(made, judge_section, folder)
         for judge in judges:
@@ -185,7 +185,8 @@ class Experiment:
             notes=tuple(unpacked(plain.get("benchmark", {}).get("notes", []))),
             grows=bool(plain.get("grows", False)),
             beside=frozenset(map(str, plain.get("beside", ()))),
-            told={name: msgspec.convert(told, Told) for name, told in plain.get("told", {}).items()},
+            # `told` in the file, so that runs of before are resumed
+            refinements={name: msgspec.convert(how, Refinement) for name, how in plain.get("told", {}).items()},
             stored={str(name): str(run) for name, run in plain.get("stored", {}).items()},
             control_steps=None if plain.get("control_steps") is None else tuple(map(int, plain["control_steps"])),
             more_controls=msgspec.convert(plain.get("more_controls", {}), dict[str, tuple[str, str]]),
@@ -208,7 +209,7 @@ class Experiment:
             **({"more_controls": dict(self.more_controls)} if self.more_controls else {}),
             **({"grows": True} if self.grows else {}),
             **({"beside": sorted(self.beside)} if self.beside else {}),
-            **({"told": {name: asdict(told) for name, told in self.told.items()}} if self.told else {}),
+            **({"told": {name: asdict(how) for name, how in self.refinements.items()}} if self.refinements else {}),
             **({"stored": dict(self.stored)} if self.stored else {}),
             "edit_models": [asdict(model) for model in self.edit_models],
             "judges": [
@@ -393,18 +394,18 @@ class Experiment:
 
     def made_with(self, column: str) -> str:
         """Returns the edit model that makes a column's edits, by its name in the configuration."""
-        return self.told[column].edit_model if column in self.told else column
+        return self.refinements[column].edit_model if column in self.refinements else column
 
     @cached_property
     def makers(self) -> dict[str, str]:
         """For each column, by its name, a digest of all that makes its edits: columns of two runs with the same one are
         the same, whatever they are called."""
-        return makers(self.edit_models, self.told, self.judges)
+        return makers(self.edit_models, self.refinements, self.judges)
 
     @cached_property
     def critics(self) -> frozenset[str]:
         """Judges whose words edit models are told: their scores are in no number."""
-        return frozenset(told.judge for told in self.told.values())
+        return frozenset(refinement.judge for refinement in self.refinements.values())
 
     @cached_property
     def standing_alone(self) -> list[int]:
@@ -464,7 +465,8 @@ class Experiment:
             for judge in self.judges
         ]
         often = (self.edit_seeds, self.repeats, self.readings, self.control_samples, self.control_steps)
-        return self.edit_models, judges, self.language, often, self.told, self.stored, self.beside, self.more_controls
+        more = (self.refinements, self.stored, self.beside, self.more_controls)
+        return self.edit_models, judges, self.language, often, more
 
     def differences(self, other: Experiment) -> list[str]:
         """Returns changes for people to the `other`, new one: `edit model a: num_inference_steps 50 -> 15`, ..."""
@@ -491,8 +493,8 @@ class Experiment:
                 changes += [Text("{} {}: {}", role, name, change) for change in _model_changes(old[name], new[name])]
         changes += [
             Text("how {} is told what to do", name)
-            for name in sorted(self.told.keys() & other.told.keys())
-            if self.told[name] != other.told[name]
+            for name in sorted(self.refinements.keys() & other.refinements.keys())
+            if self.refinements[name] != other.refinements[name]
         ]
         before = {judge.name: judge for judge in self.judges}
         for judge in other.judges:

@@ -173,7 +173,7 @@ class Edit:
     own_size: tuple[int, int] = (0, 0)
     """Width and height in which the picture came, if its model has scaled it; else zeros."""
     instruction: str = ""
-    """Instruction given to the model, if not the sample's own (see `Told`)."""
+    """Instruction given to the model, if not the sample's own (see `Refinement`)."""
     made_in: str = ""
     """The column in which it was made, if it was kept from an earlier round: then it is that edit, at no cost. Empty
     for an edit of its own column. Never in the journal."""
@@ -184,7 +184,7 @@ class Edit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class Refinement:
     """How a column of edits gets its instructions, each made from a judge's words."""
 
     edit_model: str
@@ -544,7 +544,7 @@ class Results:
     """Battles that were fought in an earlier run, and are taken over: in strengths, and in nothing else."""
     joined: Mapping[str, int] = field(default_factory=dict)
     """For each of the `edit_models` that came to models whose battles are `stored`: in which turn, from 1."""
-    told: Mapping[str, Told] = field(default_factory=dict)
+    refinements: Mapping[str, Refinement] = field(default_factory=dict)
     """How each of the `edit_models` that gets a judge's words gets them."""
     critiques: tuple[Judgement, ...] = ()
     """Judgements by those judges: left out of every number but the round that they would choose. Those from before

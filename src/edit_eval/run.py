@@ -152,7 +152,7 @@ class Run:
             battle_judges=tuple(judge.name for judge in experiment.judges if judge.of_two),
             stored=stored,
             joined=turns,
-            told=experiment.told,
+            refinements=experiment.refinements,
             critiques=tuple(critique for critique in by_kind["critique"] if critique.status is not Status.SKIPPED),
             rounds=table.rounds,
             published=self._published(judgements),

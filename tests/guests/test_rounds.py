@@ -111,7 +111,7 @@ def test_the_page_has_each_rounds_edit_and_what_was_said_of_it(made: Run, tmp_pa
     assert 'id="rounds"' in drawn
     assert 'data-chart="rounds"' in drawn
     found = gallery(made.results, made.summary, PageFiles(tmp_path, made.path))
-    assert found["told"]["retoucher+rewriter@2"]["before"] == "retoucher+rewriter"
+    assert found["refinements"]["retoucher+rewriter@2"]["before"] == "retoucher+rewriter"
     edits = {(one["model"], one["edit_seed"]): one for one in found["samples"][1]["edits"]}
     first, second = edits["retoucher", 0], edits["retoucher@2", 0]
     assert first["critique"]["words"] == "The disc is not green enough."

@@ -18,7 +18,7 @@ from edit_eval.execution.contract import Event, WorkerSpecification
 from edit_eval.execution.engine.engine import Engine
 from edit_eval.execution.engine.pilot import Pilot, PilotCells, choose_pilot
 from edit_eval.execution.engine.workload import fill_work, is_left, settled
-from edit_eval.records import Reply, Status, Told
+from edit_eval.records import Refinement, Reply, Status
 from edit_eval.scheduling.batches import cut_batches
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.fleet import Replica, ReplicaState
@@ -140,16 +140,16 @@ def situations(draw: st.DrawFn, calm: bool = False) -> Situation:
     )
 
 
-def columns(situation: Situation) -> dict[str, Told | None]:
+def columns(situation: Situation) -> dict[str, Refinement | None]:
     """The edit models, each with its rounds."""
-    found: dict[str, Told | None] = {}
+    found: dict[str, Refinement | None] = {}
     critic = list(situation.judges)[-1]  # a judge that nobody waits for comes before it
     for name in situation.edit_models:
         found[name], before = None, name
         for number in range(2, situation.rounds + 1):
             column = f"{name}@{number}"
             source = "last" if number % 2 else "source"
-            found[column] = Told(edit_model=name, judge=critic, before=before, round=number, source=source)
+            found[column] = Refinement(edit_model=name, judge=critic, before=before, round=number, source=source)
             before = column
     return found
 
@@ -188,7 +188,7 @@ class Run:
         self.matrix = small_matrix(
             small_samples(situation.samples),
             models=tuple(columns(situation)),
-            told={name: told for name, told in columns(situation).items() if told is not None},
+            refinements={name: how for name, how in columns(situation).items() if how is not None},
             judges=tuple(situation.judges),
             edit_seeds=situation.edit_seeds,
             protocol=PLAIN if situation.questions == 1 else STEPS,
@@ -332,7 +332,7 @@ class Run:
             self.work.add(task.model, [cell], phase=task.phase)
             return
         self.results["judge", cell] += 1
-        for told in self.matrix.critiques.told(self.matrix.cells.judgement_of(cell)):
+        for told in self.matrix.critiques.edits_told(self.matrix.cells.judgement_of(cell)):
             for ended in self.matrix.critiques.tell(told):
                 self._settle_behind(ended)
         self._settle_ended((cell, *self.matrix.cells.after(cell)))

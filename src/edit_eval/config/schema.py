@@ -28,7 +28,7 @@ from edit_eval.endpoints.serving import Serve
 from edit_eval.files.hub import is_address
 from edit_eval.json_values import JsonObject, Unchecked
 from edit_eval.privacy import is_secret_name
-from edit_eval.records import Language, Told
+from edit_eval.records import Language, Refinement
 from edit_eval.text import Text
 from edit_eval.workers.model_class import PlainParameters
 
@@ -336,7 +336,7 @@ class ColumnsSection(Section):
         """Judges whose words edit models are told, by their names: edits wait for them."""
         raise NotImplementedError
 
-    def columns(self, column: str, edit_model: str) -> Iterable[tuple[str, Told]]:
+    def columns(self, column: str, edit_model: str) -> Iterable[tuple[str, Refinement]]:
         """Yields by name the columns that come behind one of an edit model's, and how each is told what to do."""
         raise NotImplementedError
 

@@ -10,7 +10,7 @@ from edit_eval.config.identity import Identity, digest
 from edit_eval.config.schema import ColumnsSection
 from edit_eval.errors import ConfigurationError
 from edit_eval.protocols.asked import AskedJudge, SampleQuestion
-from edit_eval.records import Told
+from edit_eval.records import Refinement
 from edit_eval.text import Text
 
 NO_WORDS = ("score", "probabilities", "measured")
@@ -19,42 +19,44 @@ NO_WORDS = ("score", "probabilities", "measured")
 
 def columns_of(
     models: Iterable[Identity], sections: Iterable[ColumnsSection]
-) -> tuple[tuple[Identity, ...], dict[str, Told]]:
+) -> tuple[tuple[Identity, ...], dict[str, Refinement]]:
     """Returns each edit model with its further columns behind it, and for these how they are told what to do.
 
     A section's columns come behind each one that the sections before it have.
     """
     columns: list[Identity] = []
-    told: dict[str, Told] = {}
+    refinements: dict[str, Refinement] = {}
     sections = list(sections)
     for model in models:
         column_names = [model.name]
         for section in sections:
             more = {name: dict(section.columns(name, model.name)) for name in column_names}
             column_names = [column for name, of in more.items() for column in (name, *of)]
-            told |= {column: how for of in more.values() for column, how in of.items()}
+            refinements |= {column: how for of in more.values() for column, how in of.items()}
         columns += [replace(model, name=name) for name in column_names]
-    return tuple(columns), {column.name: told[column.name] for column in columns if column.name in told}
+    return tuple(columns), {column.name: refinements[column.name] for column in columns if column.name in refinements}
 
 
-def makers(columns: Sequence[Identity], told: Mapping[str, Told], judges: Sequence[AskedJudge]) -> dict[str, str]:
+def makers(
+    columns: Sequence[Identity], refinements: Mapping[str, Refinement], judges: Sequence[AskedJudge]
+) -> dict[str, str]:
     """Returns for each column, by its name, a digest of what makes its edits: the edit model and its seed, and of one
     that is told a judge's words also the judge, its questions, and what is done with them."""
     by_name, digests = {judge.name: judge for judge in judges}, dict[str, str]()
     for column in columns:
         more: list[object] = []
-        if how := told.get(column.name):
+        if how := refinements.get(column.name):
             before = digests[how.before] if how.before else ""
             more = [before, how.source, how.template, how.stop, who_is_asked(by_name[how.judge])]
         digests[column.name] = digest([column.digest, column.seed, *more])
     return digests
 
 
-def refuse_who_cannot_tell(told: Mapping[str, Told], judges: Sequence[AskedJudge]) -> None:
+def refuse_unfit_critics(refinements: Mapping[str, Refinement], judges: Sequence[AskedJudge]) -> None:
     """Raises `ConfigurationError` for a critic without words, a judge that is asked before there is an edit and should
     not be, or the other way round, and if no judge is left to score the edits."""
-    critics = dict.fromkeys(how.judge for how in told.values() if how.before)
-    early = dict.fromkeys(how.judge for how in told.values() if not how.before)
+    critics = dict.fromkeys(how.judge for how in refinements.values() if how.before)
+    early = dict.fromkeys(how.judge for how in refinements.values() if not how.before)
     for judge in judges:
         if judge.name in critics and (not judge.of_one or judge.measures):
             raise ConfigurationError(
@@ -81,7 +83,7 @@ def refuse_who_cannot_tell(told: Mapping[str, Told], judges: Sequence[AskedJudge
                         "{} is {} under another name, so it cannot say what its critiques are worth", judge.name, critic
                     )
                 )
-    if told and all(judge.name in {*critics, *early} for judge in judges):
+    if refinements and all(judge.name in {*critics, *early} for judge in judges):
         raise ConfigurationError(
             Text(
                 "{} tells the edit models what to do, and would be the only judge of the result: they do what it "
@@ -96,10 +98,12 @@ def who_is_asked(judge: AskedJudge) -> tuple[object, ...]:
     return judge.model.digest, judge.protocol_name, judge.section.class_path, judge.question_parameters(), judge.texts
 
 
-def refuse_wordless(told: Mapping[str, Told], asked: Mapping[str, Sequence[Sequence[SampleQuestion]]]) -> None:
+def refuse_wordless(
+    refinements: Mapping[str, Refinement], asked: Mapping[str, Sequence[Sequence[SampleQuestion]]]
+) -> None:
     """Raises `ConfigurationError` for a judge that answers in bare numbers only; `asked` has each one's questions about
     each sample."""
-    for how in told.values():
+    for how in refinements.values():
         forms = {sample_question.question.form for of_sample in asked[how.judge] for sample_question in of_sample}
         if forms and forms <= {*NO_WORDS}:
             raise ConfigurationError(

@@ -14,7 +14,7 @@ from functools import cached_property
 from edit_eval.config.identity import Identity, canonical_json
 from edit_eval.errors import RunDirectoryError
 from edit_eval.judges.answers import quoted
-from edit_eval.records import DECLINED, EDIT_LOST, NO_EDIT, Judgement, Sample, Scale, Status, Told
+from edit_eval.records import DECLINED, EDIT_LOST, NO_EDIT, Judgement, Refinement, Sample, Scale, Status
 from edit_eval.store.cells import edit_key, seed_of_edit, sources_of
 from edit_eval.store.subjects.contract import MatrixState
 from edit_eval.store.subjects.kinds import kinds
@@ -28,48 +28,49 @@ class Critiques:
 
     def __init__(self, matrix: MatrixState) -> None:
         self._matrix = matrix
-        self.any = bool(matrix.experiment.told)
+        self.any = bool(matrix.experiment.refinements)
         """False if no edit is told anything."""
 
-    def key(self, number: int, told: Told, keys: Sequence[str]) -> str:
+    def key(self, number: int, refinement: Refinement, keys: Sequence[str]) -> str:
         """Computes the key of an edit told a judge's words; `keys` has those of earlier edit models."""
         model, edit_seed, sample = self._matrix.edit_parts(number)
-        judge = next(judge for judge in self._matrix.judges if judge.name == told.judge)
+        judge = next(judge for judge in self._matrix.judges if judge.name == refinement.judge)
         asked = [
             question.digest(0)
             for question in self._matrix.experiment.asked[judge.name][number % len(self._matrix.samples)]
         ]
         before = self.before(number)
         known = "" if before is None else keys[before]
-        sources = [known] if told.source == "last" else sources_of(sample)
-        stands = recipe(judge.model, asked, known, told.template, sample.instruction)
+        sources = [known] if refinement.source == "last" else sources_of(sample)
+        stands = recipe(judge.model, asked, known, refinement.template, sample.instruction)
         return edit_key(model, sources, stands, seed_of_edit(model, edit_seed, sample))
 
-    def how(self, edit: int) -> Told | None:
+    def refinement(self, edit: int) -> Refinement | None:
         """Returns how an edit gets its instruction from a judge; None if it uses the sample's."""
-        return self._matrix.experiment.told.get(self._matrix.edit_models[self._matrix.cells.edit_parts(edit)[0]].name)
+        column = self._matrix.edit_models[self._matrix.cells.edit_parts(edit)[0]].name
+        return self._matrix.experiment.refinements.get(column)
 
     def before(self, edit: int) -> int | None:
         """Returns the edit of the previous round; None in the first."""
-        told = self.how(edit) if self.any else None
-        if told is None or not told.before:
+        refinement = self.refinement(edit) if self.any else None
+        if refinement is None or not refinement.before:
             return None
         _, edit_seed, sample = self._matrix.cells.edit_parts(edit)
-        return self._matrix.cells.edit(self._matrix.experiment.places[told.before], edit_seed, sample)
+        return self._matrix.cells.edit(self._matrix.experiment.places[refinement.before], edit_seed, sample)
 
     def of(self, edit: int) -> int | None:
         """Returns the judgement whose words an edit is told; None if it is told the sample's instruction."""
-        told = self.how(edit) if self.any else None
-        if told is None or self._matrix.sample_of(edit).fault:
+        refinement = self.refinement(edit) if self.any else None
+        if refinement is None or self._matrix.sample_of(edit).fault:
             return None
-        judge = next(place for place, judge in enumerate(self._matrix.judges) if judge.name == told.judge)
+        judge = next(place for place, judge in enumerate(self._matrix.judges) if judge.name == refinement.judge)
         before = self.before(edit)
         about = self._without_edit.get((self._matrix.cells.sample(edit), judge)) if before is None else before
         if about is None:
             text = Text(
                 "{} rewrites instructions; what it was asked cannot be read without the package that adds such "
                 "questions",
-                told.judge,
+                refinement.judge,
             )
             raise RunDirectoryError(text)
         return next(n for n in self._matrix.cells.judgements_of(about) if self._matrix.cells.parts(n)[1:] == (judge, 0))
@@ -82,7 +83,7 @@ class Critiques:
         return {(cells.sample(number), judge): number for number in every for judge in cells.subject(number).judges}
 
     @cached_property
-    def _told_of(self) -> dict[int, list[int]]:
+    def _edits_by_critique(self) -> dict[int, list[int]]:
         """The edits told the words of a judgement, by the judgement's number."""
         by_critique: dict[int, list[int]] = {}
         for edit in range(self._matrix.cells.edits) if self.any else ():
@@ -90,15 +91,15 @@ class Critiques:
                 by_critique.setdefault(critique, []).append(edit)
         return by_critique
 
-    def told(self, judgement: int) -> list[int]:
+    def edits_told(self, judgement: int) -> list[int]:
         """Returns the edits told the words of a judgement, in order."""
-        return self._told_of.get(judgement, [])
+        return self._edits_by_critique.get(judgement, [])
 
     def behind(self, edit: int) -> list[int]:
         """Returns the edits told what a judge says about this one."""
         if not self.any:
             return []
-        return [told for judgement in self._matrix.cells.judgements_of(edit) for told in self.told(judgement)]
+        return [told for judgement in self._matrix.cells.judgements_of(edit) for told in self.edits_told(judgement)]
 
     def tell(self, edit: int) -> list[int]:
         """Gives an edit the instruction built from its critique, once the critique is final.
@@ -107,16 +108,16 @@ class Critiques:
         this one first: without a critique it fails, and so do those that depend on it; if the critic is content with
         the previous edit, that one is kept.
         """
-        told, critique = self.how(edit), self.of(edit)
-        if told is None or critique is None:
+        refinement, critique = self.refinement(edit), self.of(edit)
+        if refinement is None or critique is None:
             return []
         said, mine = self._matrix.judgement(critique), self._matrix.edits[edit]
         if said.status is PENDING:
             return []
-        judge = next(judge for judge in self._matrix.judges if judge.name == told.judge)
-        status, reason = not_told(told, judge.scoring.scale, said)
+        judge = next(judge for judge in self._matrix.judges if judge.name == refinement.judge)
+        status, reason = unrefined(refinement, judge.scoring.scale, said)
         if status is OK:
-            instruction = instruction_of(told.template, said, self._matrix.sample_of(edit))
+            instruction = instruction_of(refinement.template, said, self._matrix.sample_of(edit))
             if mine.instruction != instruction:
                 self._matrix.set_edit(edit, replace(self._matrix.new_edit(edit), instruction=instruction))
             return []
@@ -151,7 +152,7 @@ def instruction_of(template: str, said: Judgement, sample: Sample) -> str:
     return re.sub(r"\{(critique|instruction)\}", lambda slot: words[slot[1]].strip(), template)
 
 
-def not_told(told: Told, scale: Scale, said: Judgement) -> tuple[Status, str]:
+def unrefined(refinement: Refinement, scale: Scale, said: Judgement) -> tuple[Status, str]:
     """Returns the status of an edit that gets no critique, and why; `ok` if it gets one.
 
     `scale` is that of the judge's headline. Without the previous edit, or a critique of it, the edit cannot be made; if
@@ -164,10 +165,10 @@ def not_told(told: Told, scale: Scale, said: Judgement) -> tuple[Status, str]:
         reason = said.reason.removeprefix(failed).removeprefix(refused)
         return said.status, (refused if said.status in DECLINED else failed) + reason
     if said.status is not Status.OK:
-        return EDIT_LOST[0], f"{told.judge} gave no critique: {said.reason}"
-    if told.stop is not None and said.score is not None:
+        return EDIT_LOST[0], f"{refinement.judge} gave no critique: {said.reason}"
+    if refinement.stop is not None and said.score is not None:
         up = 1 if scale.higher_is_better else -1
-        if up * said.score >= up * told.stop:
-            why = f"{told.judge} gives the edit before {said.score:g}, which is good enough: it is kept"
+        if up * said.score >= up * refinement.stop:
+            why = f"{refinement.judge} gives the edit before {said.score:g}, which is good enough: it is kept"
             return Status.SKIPPED, why
     return Status.OK, ""

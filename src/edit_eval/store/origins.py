@@ -32,8 +32,8 @@ class Origins:
 
     def made_from(self, edit: int) -> int | None:
         """Returns the edit that the edit model starts from; None if it starts from the sample's own source."""
-        told = self._critiques.how(edit) if self._critiques.any else None
-        return self._critiques.before(edit) if told and told.source == "last" else self.predecessor(edit)
+        refinement = self._critiques.refinement(edit) if self._critiques.any else None
+        return self._critiques.before(edit) if refinement and refinement.source == "last" else self.predecessor(edit)
 
     def last(self, subject: int) -> int | None:
         """Returns the edit of the previous turn or round; None in the first, and for what is no single edit."""
@@ -87,8 +87,8 @@ class Origins:
                 keys[number] = edit_key(model, sources_of(sample), stands, seed)
             elif sample.follows and not sample.fault:
                 later.append(number)
-            elif told := self._critiques.how(number):
-                keys[number] = self._critiques.key(number, told, keys)
+            elif refinement := self._critiques.refinement(number):
+                keys[number] = self._critiques.key(number, refinement, keys)
             else:
                 keys[number] = edit_key(model, sources_of(sample), sample.instruction, seed)
         while later:  # a key contains that of the edit it follows, so those come first

@@ -205,7 +205,7 @@ def _forget(matrix: Matrix, cells: Iterable[int], retry: Callable[[Status], bool
         if status in (OK, PENDING) or not matrix.replies[cell]:
             continue
         # An edit needs its critique: retrying lost edits means asking for the critique again.
-        tells = matrix.critiques.told(matrix.cells.judgement_of(cell))
+        tells = matrix.critiques.edits_told(matrix.cells.judgement_of(cell))
         if retry(status) or (tells and retry(EDIT_LOST[0])):
             matrix.forget_replies(cell)
 

@@ -27,7 +27,11 @@ class References:
     def __init__(self, matrix: MatrixState, critiques: Critiques) -> None:
         self._matrix, self._critiques, experiment = matrix, critiques, matrix.experiment
         places = experiment.places
-        self._next = {places[told.before]: places[name] for name, told in experiment.told.items() if told.before}
+        self._next = {
+            places[refinement.before]: places[name]
+            for name, refinement in experiment.refinements.items()
+            if refinement.before
+        }
         self._battles = matrix.cells.of_kind("battle")  # none in an experiment that grows
         self.possible = bool(self._next)
         """False if the experiment has no rounds, so that nothing refers to anything."""

@@ -190,7 +190,7 @@ class LiveTable(JudgementTable):
                 matrix.forget_replies(cell)
             if line.ask >= len(matrix.replies[cell]):
                 matrix.add_reply(cell, line.reply)
-            for told in matrix.critiques.told(judgement):
+            for told in matrix.critiques.edits_told(judgement):
                 matrix.critiques.tell(told)
             yield line.sample
         del self._waiting[:-MOST_WAITING]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from edit_eval.execution.advice.prediction import Durations, Prediction, lower_bound
-from edit_eval.records import Told
+from edit_eval.records import Refinement
 from edit_eval.scheduling.tasks import Model
 from imagined_tasks import simulated, tasks_of
 
@@ -17,9 +17,9 @@ LOAD, EDIT, JUDGE_LOAD, JUDGE = 10.0, 4.0, 6.0, 0.5
 
 
 ROUNDS: dict[str, Any] = {
-    "told": {
-        "e0@2": Told(edit_model="e0", judge="j", before="e0", round=2),
-        "e0@3": Told(edit_model="e0", judge="j", before="e0@2", round=3, source="last"),
+    "refinements": {
+        "e0@2": Refinement(edit_model="e0", judge="j", before="e0", round=2),
+        "e0@3": Refinement(edit_model="e0", judge="j", before="e0@2", round=3, source="last"),
     },
 }
 

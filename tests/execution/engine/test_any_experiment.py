@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from edit_eval.experiment import Experiment
 from edit_eval.protocols.contract import View
-from edit_eval.records import Judgement, Sample, Status, Told
+from edit_eval.records import Judgement, Refinement, Sample, Status
 from edit_eval.store.matrix import Matrix
 from examples_of import examples
 from execution.engine.imagined_workers import Journals, Start
@@ -57,9 +57,9 @@ def experiments(draw: st.DrawFn) -> Experiment:
         source, stop = draw(st.sampled_from(["source", "last"])), draw(st.sampled_from([None, 8.0]))
         judges += [asked_judge("critic", PLAIN), asked_judge("rewriter", BEFORE)]
         told = {
-            "a+rewriter": Told(edit_model="a", judge="rewriter"),
+            "a+rewriter": Refinement(edit_model="a", judge="rewriter"),
             **{
-                f"{first}@{number}": Told(
+                f"{first}@{number}": Refinement(
                     edit_model="a",
                     judge="critic",
                     before=f"{first}@{number - 1}" if number > 2 else first,
@@ -72,7 +72,7 @@ def experiments(draw: st.DrawFn) -> Experiment:
                 for number in (2, 3)
             },
         }
-        return small_experiment(samples, models=("a", *told), judges=judges, told=told, **often)
+        return small_experiment(samples, models=("a", *told), judges=judges, refinements=told, **often)
     models = ("a", "b")[: draw(st.integers(1, 2))]
     return small_experiment(samples, models=models, judges=judges, controls=draw(st.integers(0, 3)), **often)
 
@@ -107,7 +107,7 @@ def test_every_cell_comes_to_an_end_and_the_journals_say_it_all(
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
         journals = Journals(Path(folder))
-        by_category = by_category and not experiment.told  # here batches are of several categories
+        by_category = by_category and not experiment.refinements  # here batches are of several categories
         done = Start(Matrix(experiment), journals, seed, size=size, by_category=by_category).run().matrix
         assert done.pending == 0
         assert not [edit for edit in done.edits if edit.status is Status.PENDING]
@@ -131,7 +131,7 @@ def test_a_run_that_is_ended_anywhere_comes_to_the_same_whatever_happens_to_it(
     experiment: Experiment, seed: int, size: int, by_category: bool, ends: list[float]
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        by_category = by_category and not experiment.told
+        by_category = by_category and not experiment.refinements
         undisturbed = Start(Matrix(experiment), Journals(Path(folder) / "quiet"), seed).run().matrix
         journals = Journals(Path(folder) / "run")
         for number, end in enumerate(ends):

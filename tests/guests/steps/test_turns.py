@@ -11,7 +11,7 @@ import pytest
 from edit_eval.guests.steps.chains import turns_of
 from edit_eval.guests.steps.changes import Turns, rounds, turns
 from edit_eval.guests.steps.sheet import turns_sheet
-from edit_eval.records import Judgement, Results, Scale, Scoring, Status, Told
+from edit_eval.records import Judgement, Refinement, Results, Scale, Scoring, Status
 from edit_eval.reporting.analyses import summary_of
 from edit_eval.reporting.table import markdown_sheet
 
@@ -77,8 +77,8 @@ def drawn(chance: np.random.Generator, noise: float, make_sample, make_results, 
     scores = {(column, "judge"): [[20 + float(x)] for x in row] for column, row in zip(COLUMNS, reported, strict=True)}
     made: Results = make_results(every, scores)
     told = {
-        "m@2": Told(edit_model="m", judge="critic", before="m", round=2),
-        "m@3": Told(edit_model="m", judge="critic", before="m@2", round=3),
+        "m@2": Refinement(edit_model="m", judge="critic", before="m", round=2),
+        "m@3": Refinement(edit_model="m", judge="critic", before="m@2", round=3),
     }
     critiques = tuple(
         Judgement(
@@ -95,7 +95,8 @@ def drawn(chance: np.random.Generator, noise: float, make_sample, make_results, 
         for place, column in enumerate(COLUMNS)
         for number, sample in enumerate(every)
     )
-    return replace(made, told=told, critiques=critiques, scoring={**made.scoring, "critic": made.scoring["judge"]})
+    scoring = {**made.scoring, "critic": made.scoring["judge"]}
+    return replace(made, refinements=told, critiques=critiques, scoring=scoring)
 
 
 @pytest.mark.parametrize("runs", [10, pytest.param(600, marks=pytest.mark.chaos)])

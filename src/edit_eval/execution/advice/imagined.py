@@ -71,12 +71,12 @@ def imagined(configuration: Configuration, categories: Sequence[str]) -> Experim
     )
     evaluation, controls = configuration.evaluation, configuration.evaluation.controls
     models = [_as_written(model, configuration.folder, "") for model in configuration.edit_models.values()]
-    columns, told = columns_of(models, configuration.columns.values())
+    columns, refinements = columns_of(models, configuration.columns.values())
     made = Experiment(
         samples=samples,
         edit_models=columns,
         judges=tuple(_asked_somehow(judge, samples) for judge in asked_judges(configuration, _as_written)),
-        told=told,
+        refinements=refinements,
         language=configuration.benchmark.language,
         edit_seeds=evaluation.edit_seeds,
         repeats=evaluation.repeats,
@@ -239,11 +239,12 @@ class ImaginedWork:
         return sum(count for key, (count, _) in self.asked.items() if key.startswith("edit:"))
 
     @property
-    def told(self) -> int:
+    def refined(self) -> int:
         """Number of edits that are told a judge's words."""
         return sum(
-            times * sum(edit.edit_model in matrix.experiment.told for edit in matrix.edits if edit.status is PENDING)
+            times * sum(edit.edit_model in columns for edit in matrix.edits if edit.status is PENDING)
             for matrix, _, times in self._parts
+            for columns in [matrix.experiment.refinements]
         )
 
     def battles(self, judge: str) -> int:

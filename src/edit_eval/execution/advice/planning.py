@@ -401,8 +401,8 @@ def _words(
         if least is not work:
             few = _tokens(configuration, experiment, seen, least)
             notes += [Text("with the first round alone: {}", note) for note in few]
-    if experiment.told:
-        counts = work.edits, work.edits - work.told
+    if experiment.refinements:
+        counts = work.edits, work.edits - work.refined
         notes.append(Text("rounds and rewriting: {:,} edits in place of {:,}, if no round is stopped early", *counts))
     return notes
 

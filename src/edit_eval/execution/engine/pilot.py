@@ -33,7 +33,7 @@ def choose_pilot(matrix: Matrix, mine: Container[int] | None = None) -> PilotCel
     work, or when the pilot would be the whole run.
     """
     at_work = models_at_work(matrix)
-    first = [m for m, identity in enumerate(matrix.edit_models) if identity.name not in matrix.experiment.told]
+    first = [m for m, identity in enumerate(matrix.edit_models) if identity.name not in matrix.experiment.refinements]
     edit_models = [m for m in first if f"edit:{matrix.edit_models[m].name}" not in at_work]
     judges = [
         j
@@ -57,10 +57,10 @@ def choose_pilot(matrix: Matrix, mine: Container[int] | None = None) -> PilotCel
 def _cells(matrix: Matrix, position: int, edit_models: Sequence[int], judges: Sequence[int]) -> PilotCells:
     """Returns what these models have not done yet for a sample. Judges take the first edit model that has not failed,
     judges that compare the first battle whose edits have not."""
-    told = matrix.experiment.told
+    refined = matrix.experiment.refinements
     numbers = [matrix.cells.edit(model, 0, position) for model in range(len(matrix.edit_models))]
     edits = [numbers[model] for model in edit_models if matrix.edits[numbers[model]].status is Status.PENDING]
-    firsts = (n for model, n in zip(matrix.edit_models, numbers, strict=True) if model.name not in told)
+    firsts = (n for model, n in zip(matrix.edit_models, numbers, strict=True) if model.name not in refined)
     to_judge = next((n for n in firsts if matrix.edits[n].status in (Status.OK, Status.PENDING)), None)
     of_one = [judge for judge in judges if not matrix.judges[judge].of_two]
     judged = [] if to_judge is None else [matrix.cells.judgement(to_judge, judge, 0) for judge in of_one]

@@ -342,7 +342,7 @@ class Recorder:
             return
         for later in matrix.cells.after(cell) if matrix.aside else ():
             matrix.take_from_aside(later)  # an answer to the very words asked now counts
-        for told in matrix.critiques.told(matrix.cells.judgement_of(cell)):
+        for told in matrix.critiques.edits_told(matrix.cells.judgement_of(cell)):
             self._tell(told, task.phase)
         for ended in (cell, *matrix.cells.after(cell)):
             if not is_left(matrix, ended):  # if it gave no answer, those that needed it get none

@@ -134,7 +134,7 @@ def _decisive(edit_models: Any) -> Any:
 
 def _refuse_unlike(before: Experiment, after: Experiment) -> None:
     for name, experiment in ((BASELINE, before), (CANDIDATE, after)):
-        if experiment.told:
+        if experiment.refinements:
             raise ConfigurationError(
                 Text(
                     "{}: a gate compares one edit model with one, each given the sample's instruction; leave out "

@@ -8,7 +8,7 @@ from typing import Annotated, Self
 from pydantic import Field
 
 from edit_eval.config.schema import ColumnsSection
-from edit_eval.records import Told
+from edit_eval.records import Refinement
 
 
 class RewriteSection(ColumnsSection):
@@ -33,7 +33,7 @@ class RewriteSection(ColumnsSection):
         """All of them."""
         return self.rewriters
 
-    def columns(self, column: str, edit_model: str) -> Iterator[tuple[str, Told]]:
+    def columns(self, column: str, edit_model: str) -> Iterator[tuple[str, Refinement]]:
         """Yields `MODEL+NAME` for each judge."""
         for judge in self.rewriters:
-            yield f"{column}+{judge}", Told(edit_model=edit_model, judge=judge)
+            yield f"{column}+{judge}", Refinement(edit_model=edit_model, judge=judge)

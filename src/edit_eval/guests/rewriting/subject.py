@@ -1,4 +1,4 @@
-"""Rewritings: what a judge makes of an instruction, before there is an edit. Columns are told it (`told`)."""
+"""Rewritings: what a judge makes of an instruction, before there is an edit; columns are told it (`Refinement`)."""
 
 from __future__ import annotations
 

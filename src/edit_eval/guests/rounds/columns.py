@@ -9,7 +9,7 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from edit_eval.config.faults import did_you_mean, shown
 from edit_eval.config.schema import ColumnsSection
-from edit_eval.records import Language, Told
+from edit_eval.records import Language, Refinement
 from edit_eval.text import Text
 
 TEMPLATES: dict[Language, str] = {
@@ -56,14 +56,14 @@ class RoundsSection(ColumnsSection):
         """The critic."""
         return (self.critic,)
 
-    def columns(self, column: str, edit_model: str) -> Iterator[tuple[str, Told]]:
+    def columns(self, column: str, edit_model: str) -> Iterator[tuple[str, Refinement]]:
         """Yields `COLUMN@2`, `COLUMN@3` and so on, each told of the one before."""
         before = column
         for number in range(2, self.max + 1):
             name = f"{column}@{number}"
             yield (
                 name,
-                Told(
+                Refinement(
                     edit_model=edit_model,
                     judge=self.critic,
                     before=before,

@@ -12,7 +12,7 @@ def chains_of(results: Results) -> dict[str, list[str]]:
     chains: dict[str, list[str]] = {}
     first: dict[str, str] = {}
     for column in results.edit_models:
-        before = results.told[column].before if column in results.told else ""
+        before = results.refinements[column].before if column in results.refinements else ""
         first[column] = first[before] if before else column
         chains.setdefault(first[column], []).append(column)
     return {column: chain for column, chain in chains.items() if len(chain) > 1}

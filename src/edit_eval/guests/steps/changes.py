@@ -272,7 +272,7 @@ def rounds(results: Results) -> list[RoundsOf]:
     """
     of_models = []
     for column, chain in chains_of(results).items():
-        critic = results.told[chain[1]].judge
+        critic = results.refinements[chain[1]].judge
         for judge, series in series_of(results).items():
             of_models.append(_RoundsOf(results, column, chain, critic, judge, series).document())
     return of_models
@@ -290,15 +290,15 @@ class _RoundsOf:
         self._clusters = _clusters_of(results)
 
     def document(self) -> RoundsOf:
-        told = self._results.told[self._chain[1]]
+        refinement = self._results.refinements[self._chain[1]]
         first = self._scores(self._of(self._column))
         return RoundsOf(
             edit_model=self._column,
             judge=self._judge,
             critic=self._critic,
             family=shared_family(self._results, self._critic, self._judge),
-            source=told.source,
-            stop=told.stop,
+            source=refinement.source,
+            stop=refinement.stop,
             score=self._series.score,
             scale=replace(self._series.scale, mean_over="samples"),
             rounds=tuple(self._round(number, column, first) for number, column in enumerate(self._chain, 1)),

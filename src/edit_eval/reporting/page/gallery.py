@@ -194,7 +194,7 @@ class JudgeEntry(TypedDict):
     scores: dict[str, ScoreEntry]
 
 
-class ToldEntry(TypedDict):
+class RefinementEntry(TypedDict):
     """How a column of edits got its instructions."""
 
     before: str
@@ -207,7 +207,7 @@ class Gallery(TypedDict):
 
     run: str
     edit_models: list[str]
-    told: dict[str, ToldEntry]
+    refinements: dict[str, RefinementEntry]
     judges: list[str]
     battle_judges: list[str]
     scoring: dict[str, JudgeEntry]
@@ -278,9 +278,9 @@ def gallery(results: Results, summary: Summary, pictures: PictureAddresses) -> G
     return {
         "run": Path(results.directory).name,
         "edit_models": list(results.edit_models),
-        "told": {
-            name: {"before": told.before, "judge": told.judge, "round": told.round}
-            for name, told in results.told.items()
+        "refinements": {
+            name: {"before": refinement.before, "judge": refinement.judge, "round": refinement.round}
+            for name, refinement in results.refinements.items()
         },
         "judges": list(results.judges),
         "battle_judges": list(results.battle_judges),

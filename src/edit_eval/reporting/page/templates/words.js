@@ -111,8 +111,8 @@ function answerOf(battle, one) {
 
 // The column of an edit's first round; an edit without rounds is its own.
 function firstOf(model) {
-  const told = data.told[model];
-  return told && told.before ? firstOf(told.before) : model;
+  const refinement = data.refinements[model];
+  return refinement && refinement.before ? firstOf(refinement.before) : model;
 }
 
 // The rounds of the compared edits, a row each: an edit, its critique, and the edit made from that.
