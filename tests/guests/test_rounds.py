@@ -18,8 +18,9 @@ from edit_eval.config.components import describe
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Status
 from edit_eval.reporting.page.files import markdown
-from edit_eval.reporting.page.gallery import PageFiles, gallery
+from edit_eval.reporting.page.gallery import gallery
 from edit_eval.reporting.page.page import page
+from edit_eval.reporting.page.shown_pictures import PageFiles
 from edit_eval.run import Run
 from edit_eval.store.run_directory import RunDirectory
 from faults.faulty_runs import Ears

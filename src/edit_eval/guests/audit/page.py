@@ -25,10 +25,10 @@ from edit_eval.reporting import formats
 from edit_eval.reporting.language import said
 from edit_eval.reporting.names import name_of, short_category
 from edit_eval.reporting.page.files import whole
-from edit_eval.reporting.page.gallery import thumbnails
 from edit_eval.reporting.page.html import page_sheet, page_table
 from edit_eval.reporting.page.page import asset, digest_of
 from edit_eval.reporting.page.rendering import say_in, template_environment
+from edit_eval.reporting.page.shown_pictures import thumbnails
 from edit_eval.statistics.battles import Fought
 from edit_eval.text import Text
 

@@ -30,7 +30,6 @@ from edit_eval.records import Edit, Sample
 from edit_eval.reporting.analyses import summary_of
 from edit_eval.reporting.language import said
 from edit_eval.reporting.page.files import SIDE, export, in_limits
-from edit_eval.reporting.page.gallery import PictureAddress, thumbnails
 from edit_eval.reporting.page.page import (
     Served,
     asset,
@@ -42,6 +41,7 @@ from edit_eval.reporting.page.page import (
     spoken_by,
     stylesheet,
 )
+from edit_eval.reporting.page.shown_pictures import PictureAddress, thumbnails
 from edit_eval.reporting.table import in_each
 from edit_eval.store.comparable import compare_runs, together
 from edit_eval.store.run_directory import refuse_what_leads_elsewhere
@@ -142,7 +142,7 @@ def comparison_page(compared: Sequence[WatchedRun]) -> str:
 
 @dataclass(frozen=True)
 class _OfSeveral:
-    """Pictures of several runs (see `edit_eval.reporting.page.gallery.PictureAddresses`)."""
+    """Pictures of several runs (see `edit_eval.reporting.page.shown_pictures.PictureAddresses`)."""
 
     first: ServedPictures
     of: Mapping[str, ServedPictures]

@@ -32,9 +32,9 @@ from edit_eval.reporting.documents import encoded
 from edit_eval.reporting.language import said
 from edit_eval.reporting.languages import SPOKEN
 from edit_eval.reporting.names import name_of, scale_words, score_name
-from edit_eval.reporting.page.gallery import PageFiles, thumbnail
 from edit_eval.reporting.page.page import page, portable_page
 from edit_eval.reporting.page.rendering import content_of, say_in, template_environment
+from edit_eval.reporting.page.shown_pictures import PageFiles, thumbnail
 from edit_eval.reporting.remarks import examined_lines, wrong_lines
 from edit_eval.reporting.results_sheet import coverage_words
 from edit_eval.reporting.scores import write_replies, write_scores

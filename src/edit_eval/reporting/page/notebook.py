@@ -25,9 +25,9 @@ from edit_eval.reporting.comparison_tables import columns_table, compared, pairs
 from edit_eval.reporting.entries import Entry, controls_of, entries, headlines
 from edit_eval.reporting.language import said, spoken
 from edit_eval.reporting.names import NAMES, named_score
-from edit_eval.reporting.page.gallery import PageFiles, thumbnails
 from edit_eval.reporting.page.html import notebook_sheet, notebook_table
 from edit_eval.reporting.page.rendering import say_in, template_environment
+from edit_eval.reporting.page.shown_pictures import PageFiles, thumbnails
 from edit_eval.reporting.remarks import examined_lines, footnotes, no_interval, unshown_lines, wrong_lines
 from edit_eval.reporting.result_tables import SCORE, results_table
 from edit_eval.reporting.results_sheet import coverage_words

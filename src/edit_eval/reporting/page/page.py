@@ -42,9 +42,10 @@ from edit_eval.reporting.language import catalogue, said, said_own
 from edit_eval.reporting.languages import SPOKEN
 from edit_eval.reporting.names import NAMES, name_of, scale_words, score_name
 from edit_eval.reporting.page.charts import TITLES, charts, histogram_hint, most_tags
-from edit_eval.reporting.page.gallery import PageFiles, PictureAddresses, gallery, thumbnails
+from edit_eval.reporting.page.gallery import gallery
 from edit_eval.reporting.page.html import followed, page_sheet, page_table
 from edit_eval.reporting.page.rendering import RunContent, content_of, say_in, template_environment
+from edit_eval.reporting.page.shown_pictures import PageFiles, PictureAddresses, thumbnails
 from edit_eval.reporting.page.verdict import verdict_content
 from edit_eval.reporting.table import in_each
 from edit_eval.statistics.summary import Summary
