@@ -131,7 +131,7 @@ def test_help_is_there_for_all_and_loads_nothing_heavy() -> None:
     ours = {module for module in modules if module.startswith("edit_eval.")}
     streams = "edit_eval.reporting.progress.standard_streams"  # it imports nothing of ours
     verbs = {f"edit_eval.verbs.{path.stem}" for path in Path(cli.__file__).with_name("verbs").glob("*.py")}
-    words = {"edit_eval.text", "edit_eval.reporting.language"}
+    words = {"edit_eval.text", "edit_eval.reporting.language", "edit_eval.reporting.languages"}
     light = {"edit_eval.cli", "edit_eval.verbs", *verbs, "edit_eval.verbs.command_line", "edit_eval.errors", streams}
     finders = "config config.components config.faults json_values privacy workers workers.failures workers.messages"
     named = {f"edit_eval.{name}" for name in finders.split()}  # what finds the names of analyses

@@ -110,11 +110,8 @@ def of_ledger(path: Path) -> Path:
 
     Raises `RunDirectoryError` if the ledger has several.
     """
-    runs = (
-        []
-        if (path / "config").is_dir()
-        else sorted(config.parent for config in path.glob("[0-9][0-9][0-9][0-9]*/config"))
-    )
+    of_runs = [] if (path / "config").is_dir() else path.glob("[0-9][0-9][0-9][0-9]*/config")
+    runs = sorted(config.parent for config in of_runs)
     if len(runs) > 1:
         raise RunDirectoryError(Text("{} has {} runs of a service; name one of them: {}", path, len(runs), runs[-1]))
     return runs[0] if runs else path
@@ -540,13 +537,9 @@ def refuse_what_leads_elsewhere(run: Path) -> None:
     except OSError as error:
         raise RunDirectoryError(Text("{} cannot be read ({})", error.filename or run, error.strerror)) from error
     if strange is not None:
-        what = Text("link") if strange.is_symlink() else Text("pipe or a device")
+        path, what = strange.path, Text("link") if strange.is_symlink() else Text("pipe or a device")
         raise RunDirectoryError(
-            Text(
-                "{} is a {}: a run directory must contain only its own files and folders; remove it",
-                strange.path,
-                what,
-            )
+            Text("{} is a {}: a run directory must contain only its own files and folders; remove it", path, what)
         )
 
 
@@ -594,12 +587,8 @@ def _one_more(so_far: DeviceFailures | None, device: str, model: str, event: Rec
     if event["event"] == "retired":
         return replace(failures, retired=event["reason"])
     short = event["kind"] == "out_of_memory"
-    return replace(
-        failures,
-        attempts=failures.attempts + 1,
-        out_of_memory=failures.out_of_memory + short,
-        error=event["error"],
-    )
+    attempts, out_of_memory = failures.attempts + 1, failures.out_of_memory + short
+    return replace(failures, attempts=attempts, out_of_memory=out_of_memory, error=event["error"])
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import typer
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.records import LANGUAGES
 from edit_eval.text import Text
 from edit_eval.verbs.command_line import JUDGE, RunDir, added, answer, end_if_short, say, words
 from edit_eval.verbs.contract import Verb
@@ -46,7 +45,7 @@ class ScoreVerb(Verb):
         readings: Annotated[
             int | None, typer.Option(metavar="N", min=1, help="Ask each judge N times: shows how sure a score is.")
         ] = None,
-        language: Annotated[str, typer.Option(metavar="|".join(LANGUAGES), help="Language of the instructions.")] = "",
+        language: Annotated[str, typer.Option(metavar="en|zh", help="Language of the instructions.")] = "",
         devices: Annotated[str | None, typer.Option(metavar="LIST|cpu:N|auto", help="Where judges run.")] = None,
         run_dir: RunDir = None,
         progress: Annotated[str, typer.Option(metavar="auto|plain|lines|none", help="Progress display.")] = "auto",
@@ -111,7 +110,7 @@ class ServeVerb(Verb):
         readings: Annotated[
             int | None, typer.Option(metavar="N", min=1, help="Ask each judge N times: shows how sure a score is.")
         ] = None,
-        language: Annotated[str, typer.Option(metavar="|".join(LANGUAGES), help="Language of the instructions.")] = "",
+        language: Annotated[str, typer.Option(metavar="en|zh", help="Language of the instructions.")] = "",
         devices: Annotated[str | None, typer.Option(metavar="LIST|cpu:N|auto", help="Where judges run.")] = None,
         ledger: Annotated[
             Path | None,
