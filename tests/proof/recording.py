@@ -16,7 +16,7 @@ from typing import Any
 
 from proof import doors
 from proof.page_text import page_text
-from proof.rules import settled, settled_document, shortened
+from proof.rules import settled, settled_document, settled_environment, shortened
 
 Document = dict[str, Any]
 KEY = 16
@@ -145,7 +145,10 @@ def read_page(file: Path, folder: Path) -> str:
     lines, blocks = page_text(_text(file))
     text = settled("\n".join(lines), folder)
     for number, block in enumerate(blocks):
-        text = text.replace(f"<BLOCK {number}>", shortened(settled(block, folder), 2).strip())
+        said = settled(block, folder)
+        if said.startswith("command: "):
+            said = settled_environment(said)
+        text = text.replace(f"<BLOCK {number}>", shortened(said, 2).strip())
     return text
 
 

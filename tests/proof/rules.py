@@ -103,6 +103,12 @@ def _beneath(key: str, value: Any, folder: Path, volatile: bool) -> Any:
     return settled_document(value, folder, volatile=volatile or key in VOLATILE)
 
 
+def settled_environment(text: str) -> str:
+    """The recorded environment as a page shows it, without the machine's own texts and its libraries' versions."""
+    lines = re.sub(rf"^( *(?:{'|'.join(UNSTABLE_TEXTS)})): .+$", r"\1: <TEXT>", text, flags=re.MULTILINE)
+    return re.sub(r": \d+\.\d+\S*$", ": <VERSION>", lines, flags=re.MULTILINE)
+
+
 def _nine_digits(value: int | float) -> int | float:
     if isinstance(value, int):
         return value

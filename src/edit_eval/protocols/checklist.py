@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 from edit_eval.judges.contract import PROBABILITIES
 from edit_eval.protocols.contract import Question, Score, Texts, Values, View
 from edit_eval.protocols.replies import list_schema, one_of, read_list, read_values, read_yes_or_no
-from edit_eval.records import Language, Reading, Reply, Sample, Scale
+from edit_eval.records import Reading, Reply, Sample, Scale
 from edit_eval.rubrics import loading
 
 _EXPECTED = {"yes": 1.0, "no": 0.0, True: 1.0, False: 0.0}  # YAML reads a bare `yes` as true
@@ -88,7 +88,7 @@ class Checklist:
         """A question for each check, or one question with all checks of a sample; boxes need `one_by_one`."""
         answer: Literal["words", "probabilities"] = "words"
         """What counts: the word that the judge writes, or how likely it is to write it (`one_by_one` alone)."""
-        language: Language = "en"
+        language: Literal["en", "zh"] = "en"
         """Of our wording; by default the benchmark's."""
 
         def __post_init__(self) -> None:

@@ -19,7 +19,7 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.judges.contract import PROBABILITIES
 from edit_eval.protocols.contract import Question, Score, Texts, View
 from edit_eval.protocols.replies import WORDS, Entry, advice_on_limits, object_schema, one_of, read_object, read_values
-from edit_eval.records import Judgement, Language, Reading, Reply, Sample, Scale
+from edit_eval.records import Judgement, Reading, Reply, Sample, Scale
 from edit_eval.rubrics import loading
 from edit_eval.statistics.votes import BACKWARD, FORWARD, value_names
 from edit_eval.text import Text
@@ -324,7 +324,7 @@ class Pairwise(Comparing):
         """How the judge answers: with reasons and a label (JSON), with the label alone, or by its probabilities."""
         ties: bool = True
         """Whether it may say that the two are equally good."""
-        language: Language = "en"
+        language: Literal["en", "zh"] = "en"
         """Of the wording; by default the benchmark's."""
 
         def __post_init__(self) -> None:

@@ -35,7 +35,7 @@ from edit_eval.protocols.replies import (
     read_object,
     read_values,
 )
-from edit_eval.records import Judgement, Language, Reading, Reply, Sample, Scale, Status
+from edit_eval.records import Judgement, Reading, Reply, Sample, Scale, Status
 from edit_eval.rubrics import loading
 from edit_eval.text import Text
 
@@ -82,7 +82,7 @@ class Rubric:
         against: Against = "source"
         """Which picture is the source: the sample's; `first`, that of the first turn; or `last`, the edit of the turn
         or the round before."""
-        language: Language = "en"
+        language: Literal["en", "zh"] = "en"
         """Of the rubrics; by default the benchmark's."""
         prompts: dict[str, dict[str, str]] = field(default_factory=dict)
         """Category -> `system_prompt`, `user_prompt_template` or both; by default `prompts:` of the configuration."""
