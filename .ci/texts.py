@@ -14,6 +14,8 @@ from pathlib import Path
 from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po, write_po
 
+from edit_eval.text import CONTEXT
+
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 SRC = ROOT / "src/edit_eval"
@@ -33,32 +35,48 @@ def main() -> None:
     from source_texts import templates
 
     texts = sorted(templates().items(), key=lambda item: (item[1].partition(":")[0], item[0]))
-    lacking = [line for language in SPOKEN if language != ENGLISH for line in updated(language, texts)]
+    others = [language for language in SPOKEN if language != ENGLISH]
+    known = {language: catalogues(language) for language in others}
+    wanted = {template for template, _ in texts if is_for_people(template, [*known.values()])}
+    lacking = [line for language in others for line in updated(language, known[language], texts, wanted)]
     print("\n".join([*lacking, f"{len(texts)} templates, {len(lacking)} without a translation"]))
     if "--check" in sys.argv and lacking:
         sys.exit(1)
 
 
-def updated(language: str, texts: list[tuple[str, str]]) -> Iterator[str]:
-    """Writes a language's catalogues, and yields a line for each template that they lack."""
-    from edit_eval.text import CONTEXT
+def catalogues(language: str) -> dict[Path, Catalog]:
+    """A language's catalogues, as they are now."""
+    files = sorted([*SRC.glob(f"reporting/{language}.po"), *SRC.glob(f"guests/*/{language}.po")])
+    return {file: read_po(io.BytesIO(file.read_bytes()), locale=language) for file in files}
+
+
+def translation(template: str, known: dict[Path, Catalog]) -> str:
+    """What catalogues have for a template; empty if they have nothing."""
+    context, _, words = template.rpartition(CONTEXT)
+    messages = (catalog.get(words, context or None) for catalog in known.values())
+    return next((str(message.string) for message in messages if message and message.string), "")
+
+
+def is_for_people(template: str, languages: list[dict[Path, Catalog]]) -> bool:
+    """Whether a template has words; one capital word may be a name, unless some language has a translation of it."""
     from source_texts import has_words
 
-    name = f"{language}.po"
-    files = sorted({*SRC.glob(f"reporting/{name}"), *SRC.glob(f"guests/*/{name}")})
-    old = [read_po(io.BytesIO(file.read_bytes()), locale=language) for file in files]
+    return has_words(template.rpartition(CONTEXT)[2]) or any(translation(template, known) for known in languages)
+
+
+def updated(language: str, known: dict[Path, Catalog], texts: list[tuple[str, str]], wanted: set[str]) -> Iterator[str]:
+    """Writes a language's catalogues, and yields a line for each template that they lack."""
     new: dict[Path, Catalog] = {}
     for template, place in texts:
-        context, _, words = template.rpartition(CONTEXT)
-        known = (messages.get(words, context or None) for messages in old)
-        translation = next((str(message.string) for message in known if message and message.string), "")
-        if translation or has_words(words):
+        if template in wanted:
+            context, _, words = template.rpartition(CONTEXT)
             file = place.partition(":")[0].replace(" ", "_")
-            catalog = new.setdefault(folder_of(file) / name, Catalog(locale=language, charset="utf-8"))
-            catalog.add(words, translation, locations=[(file, None)], context=context or None)
-        if not translation and has_words(words):
-            yield f"{language}: {place}: {words}" + (f" ({context})" if context else "")
-    for file in files:
+            target = folder_of(file) / f"{language}.po"
+            catalog = new.setdefault(target, Catalog(locale=language, charset="utf-8"))
+            catalog.add(words, translation(template, known), locations=[(file, None)], context=context or None)
+            if not translation(template, known):
+                yield f"{language}: {place}: {words}" + (f" ({context})" if context else "")
+    for file in known:
         if file not in new:
             file.unlink()
     for file, catalog in new.items():

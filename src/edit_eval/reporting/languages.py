@@ -35,6 +35,11 @@ class Typography:
     closing: str = ""
     """Marks behind which there is no space, likewise."""
 
+    @property
+    def space(self) -> str:
+        """Stands between sentences."""
+        return "" if self.unspaced else " "
+
     def without_gaps(self, words: str, ours: list[bool]) -> str:
         """Takes out the spaces that templates have and this language has not; where not `ours`, data stays as it is."""
         return self._gap.sub(lambda gap: gap[0][: not ours[gap.start()]], words) if self.unspaced else words

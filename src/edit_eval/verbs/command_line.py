@@ -629,7 +629,7 @@ class TranslatedHelp:
 
     def write_heading(self, heading: str) -> None:
         """`选项：`."""
-        self.write(f"{'':{self.current_indent}}{_named(heading)}\n")
+        self.write(f"{'':{self.current_indent}}{_named(heading).rstrip()}\n")
 
     def write_text(self, text: str) -> None:
         """Writes the paragraphs of a verb's description."""
@@ -677,7 +677,7 @@ def _named(name: str) -> str:
 
 
 def _sentences(text: str) -> str:
-    return "".join(map(said_own, re.split(r"(?<=[.?]) (?=[A-Z])", text)))
+    return SPOKEN[spoken()].space.join(map(said_own, re.split(r"(?<=[.?]) (?=[A-Z])", text)))
 
 
 def _wrapped(text: str, cells: int) -> list[str]:
