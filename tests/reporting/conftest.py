@@ -90,6 +90,6 @@ def open_page(tabs: Tabs, faults: list[str]) -> Iterator[Callable[..., Any]]:
             return opened(place, f"{script};{own}" if script or idle else None, **options)
 
         yield open_it
-    found = [*faults]
+    complaints = [*faults]
     faults.clear()
-    assert found == []
+    assert complaints == []

@@ -67,23 +67,23 @@ def drawn(
     results = build_run(folder, samples=samples, edit_models=models, judges=judges, size=(320, 240))
     draw = random.Random(seed)
     common = {sample.id: draw.gauss(0, 1.0) for sample in results.samples}
-    failed = {name: {one.id for one in results.samples[: (failing or {}).get(name, 0)]} for name in models}
+    failed = {name: {sample.id for sample in results.samples[: (failing or {}).get(name, 0)]} for name in models}
     edits = tuple(
-        replace(one, status=Status.EDIT_FAILED, reason="the image is black: all values are 0", image="", pixels="")
-        if one.sample_id in failed[one.edit_model]
-        else one
-        for one in results.edits
+        replace(edit, status=Status.EDIT_FAILED, reason="the image is black: all values are 0", image="", pixels="")
+        if edit.sample_id in failed[edit.edit_model]
+        else edit
+        for edit in results.edits
     )
     judgements: list[Judgement] = []
-    for one in results.judgements:
-        value = gains[one.judge][one.edit_model] + common[one.sample_id] + draw.gauss(0, noise)
-        kept = rescored(one, round(min(10.0, max(0.0, value)), 1))
+    for judgement in results.judgements:
+        value = gains[judgement.judge][judgement.edit_model] + common[judgement.sample_id] + draw.gauss(0, noise)
+        kept = rescored(judgement, round(min(10.0, max(0.0, value)), 1))
         judgements.append(
-            unscored(one, Status.EDIT_FAILED, "the image is black: all values are 0")
-            if one.sample_id in failed[one.edit_model]
+            unscored(judgement, Status.EDIT_FAILED, "the image is black: all values are 0")
+            if judgement.sample_id in failed[judgement.edit_model]
             else kept
         )
-    first = next(one for one in judgements if one.status is Status.OK)
+    first = next(judgement for judgement in judgements if judgement.status is Status.OK)
     controls = [
         replace(
             first,
@@ -115,11 +115,12 @@ def plainly(results: Results) -> tuple[Results, Summary]:
 def within(results: Results, margin: float) -> tuple[Results, Summary]:
     """Returns the run with the verdict of `compare --margin`."""
     columns = [
-        replace(one, name=one.edit_model) for one in columns_of(results, {judge: {} for judge in results.judges})
+        replace(column, name=column.edit_model)
+        for column in columns_of(results, {judge: {} for judge in results.judges})
     ]
-    found = compare(columns, margin=margin, known=known(results))
-    assert found.verdict is not None
-    return results, msgspec.structs.replace(summary_of(results), verdict=found.verdict)
+    comparison = compare(columns, margin=margin, known=known(results))
+    assert comparison.verdict is not None
+    return results, msgspec.structs.replace(summary_of(results), verdict=comparison.verdict)
 
 
 READINGS = (
@@ -226,11 +227,11 @@ def main(folder: Path, names: list[str]) -> None:
 
     with sync_playwright() as started:
         browser = started.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        for number, one in enumerate(READINGS, start=1):
-            if names and one.name not in names:
+        for number, reading in enumerate(READINGS, start=1):
+            if names and reading.name not in names:
                 continue
             name = f"run-{number}"  # pages show it, and a reader is not to be told
-            results, summary = one.build(folder / name)
+            results, summary = reading.build(folder / name)
             for language in ("en", "zh"):
                 out = folder / f"{name}-{language}"
                 write_report(results, summary, out, language=language)

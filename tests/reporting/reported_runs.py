@@ -131,7 +131,7 @@ def build_run(
                     score = round(min(10.0, max(0.0, draw_from.gauss(quality, 1.7))), 3)
                     judgements.append(_judgement(sample, edit, judge, repeat, score, failure, waits, draw_from))
     order = {(model, judge): place for place, (model, judge) in enumerate(_pairs(edit_models, judges))}
-    judgements.sort(key=lambda one: (order[(one.edit_model, one.judge)], one.repeat))
+    judgements.sort(key=lambda judgement: (order[(judgement.edit_model, judgement.judge)], judgement.repeat))
     activities, wall = _activities(edits, judgements, judges, gpus)
     return Results(
         name=directory.name,
@@ -399,26 +399,28 @@ def build_hostile_run(directory: Path) -> Results:
         ),
         judgements=tuple(
             replace(
-                one,
-                sample_id=worse(one.sample_id),
+                judgement,
+                sample_id=worse(judgement.sample_id),
                 category=f"category{HOSTILE}",
-                edit_model=names[one.edit_model],
-                judge=names[one.judge],
+                edit_model=names[judgement.edit_model],
+                judge=names[judgement.judge],
                 reason=HOSTILE,
                 readings=tuple(
                     {
-                        f"{name}{HOSTILE}": replace(found, text=f"{HOSTILE}\n\ud800", reason=HOSTILE)
-                        for name, found in reading.items()
+                        f"{name}{HOSTILE}": replace(answer, text=f"{HOSTILE}\n\ud800", reason=HOSTILE)
+                        for name, answer in reading.items()
                     }
-                    for reading in one.readings
+                    for reading in judgement.readings
                 ),
             )
-            for one in results.judgements
+            for judgement in results.judgements
         ),
         edit_models=tuple(names[name] for name in results.edit_models),
         judges=tuple(names[name] for name in results.judges),
         scoring={names[name]: scoring for name, scoring in results.scoring.items()},
-        activities=tuple(replace(one, device=HOSTILE, model=HOSTILE, what=HOSTILE) for one in results.activities),
+        activities=tuple(
+            replace(activity, device=HOSTILE, model=HOSTILE, what=HOSTILE) for activity in results.activities
+        ),
         devices=(HOSTILE,),
         configuration={HOSTILE: HOSTILE},
         resolved={"rubrics": {HOSTILE: HOSTILE}},

@@ -35,10 +35,10 @@ class Report:
     @property
     def thumbnails(self) -> list[str]:
         """The base64 of each thumbnail, in their order."""
-        found = Elements(self.html)
-        names = [values["id"] for _, values in found.all if (values.get("id") or "").startswith("thumbnail-")]
+        elements = Elements(self.html)
+        names = [values["id"] for _, values in elements.all if (values.get("id") or "").startswith("thumbnail-")]
         assert names == [f"thumbnail-{place}" for place in range(len(names))]
-        return [found.text_of.get(name, "") for name in names]
+        return [elements.text_of.get(name, "") for name in names]
 
 
 class Elements(HTMLParser):
@@ -94,8 +94,8 @@ def report_on(results: Results, language: str = "en", *, analyses: bool = False)
 
 def ids(tab: Any) -> list[str]:
     """The samples whose cards are there."""
-    found: list[str] = tab.locator(".card .id").all_text_contents()
-    return found
+    samples: list[str] = tab.locator(".card .id").all_text_contents()
+    return samples
 
 
 def link_to(report: Report, place: int) -> str:

@@ -91,19 +91,19 @@ def test_a_tie_comes_with_what_it_does_not_mean(clear: Comparison) -> None:
 
 
 def test_categories_are_marked_exploratory(clear: Comparison) -> None:
-    found = [line for line in lines(clear) if line.startswith("Social")]
-    assert len(found) == 1
+    social = [line for line in lines(clear) if line.startswith("Social")]
+    assert len(social) == 1
     category = clear.pairs[0].categories["social"]
-    assert found[0].split()[1:6] == ["A", "-", "B", "30", "30"]
-    assert p_value(category.p_adjusted) == found[0].split()[-1]
+    assert social[0].split()[1:6] == ["A", "-", "B", "30", "30"]
+    assert p_value(category.p_adjusted) == social[0].split()[-1]
     assert "Exploratory; p adj.: Benjamini-Hochberg over 9 tests." in printed(clear)
 
 
 def test_the_mean_of_categories_stands_below_them(clear: Comparison) -> None:
-    [found] = [line for line in lines(clear) if line.startswith("Mean of categories")]
+    [line] = [line for line in lines(clear) if line.startswith("Mean of categories")]
     mean = clear.pairs[0].category_mean
-    assert found.split()[3:8] == ["A", "-", "B", "90", "90"]
-    assert found.split()[8:] == [signed(mean.difference), *signed_span(mean.ci95).split()]
+    assert line.split()[3:8] == ["A", "-", "B", "90", "90"]
+    assert line.split()[8:] == [signed(mean.difference), *signed_span(mean.ci95).split()]
 
 
 @pytest.mark.parametrize("count", [40, 22])
@@ -205,7 +205,7 @@ def test_no_bare_tie_and_no_bare_better_where_one_fails_more(
 
 def test_the_failed_edits_of_columns_and_pairs_in_numbers() -> None:
     columns = [failing(column("a", drawn(2)), [0]), failing(column("b", drawn(3)), range(4))]
-    comparison = compare([*columns, *(replace(one, judge="other") for one in columns)])
+    comparison = compare([*columns, *(replace(column, judge="other") for column in columns)])
     low, high = comparison.columns[1].failed.ci95 or (0.0, 0.0)
     assert row(comparison, "B  ")[2:5] == ["86/90", "4/90", f"({100 * low:.0f}–{100 * high:.0f}%)"]
     p = p_value(comparison.pairs[0].failures.p)
@@ -247,13 +247,13 @@ def test_a_difference_that_is_always_the_same_has_no_interval_and_says_why() -> 
 
 def test_one_common_sample_is_not_called_a_tie() -> None:
     """The verdict says on how much it rests, and the text that it says nothing of the rest."""
-    one = compare([column("a", [7, None]), column("b", [7, 3])])
-    assert row(one, "A - B")[-4:] == ["–", "same", "on", "1"]
-    assert "identical" not in printed(one)
-    assert [column.no_ci95 for column in one.columns] == ["one_image", "few_images"]
+    comparison = compare([column("a", [7, None]), column("b", [7, 3])])
+    assert row(comparison, "A - B")[-4:] == ["–", "same", "on", "1"]
+    assert "identical" not in printed(comparison)
+    assert [column.no_ci95 for column in comparison.columns] == ["one_image", "few_images"]
     unread = compare([column("a", [None, None]), column("b", [7, 3])]).columns[0]
     assert (unread.ci95, unread.no_ci95) == (None, "no_scores")
-    assert "This says nothing about other samples." in " ".join(printed(one).split())
+    assert "This says nothing about other samples." in " ".join(printed(comparison).split())
     ten = compare([column("a", [7] * 9 + [6], clusters=[0] * 10), column("b", [7] * 10, clusters=[0] * 10)])
     assert row(ten, "A - B")[-3:] == ["too", "few:", "1"], "ten samples, one image"
 
@@ -280,8 +280,8 @@ def test_every_verdict_and_warning_is_chinese() -> None:
     for comparison in columns:
         file = io.StringIO()
         print_comparison(comparison, Console(file=file, width=80, color_system=None), language="zh")
-        found = set(re.findall("[A-Za-z]{3,}", file.getvalue()))
-        assert found <= {"judge", "not", "Holm", "all"}, "`all` is the category, `not` of what differs"
+        words = set(re.findall("[A-Za-z]{3,}", file.getvalue()))
+        assert words <= {"judge", "not", "Holm", "all"}, "`all` is the category, `not` of what differs"
 
 
 def test_each_judge_has_a_section_and_the_letters_are_the_same() -> None:
@@ -424,17 +424,17 @@ def test_where_lower_is_better_the_verdict_is_and_it_is_said() -> None:
         replace(column(name, scores, scale=DRIFT, categories=CATEGORIES), score="drift")
         for name, scores in (("runs/a", low), ("runs/b", high))
     )
-    found = compare([a, b])
-    text = printed(found)
+    comparison = compare([a, b])
+    text = printed(comparison)
     assert "drift: from 0 to 1, lower is better, mean of the categories" in text
     assert "A difference below 0 is in favour of the first of a pair." in text
-    assert row(found, "A - B")[5] == f"{found.pairs[0].difference:+.3f}"
-    assert found.pairs[0].difference < 0
+    assert row(comparison, "A - B")[5] == f"{comparison.pairs[0].difference:+.3f}"
+    assert comparison.pairs[0].difference < 0
     assert "A better" in text
     assert "Mean of samples" in text
     assert "Mean of categories" not in text
     assert max(map(cell_len, text.splitlines())) <= 80
-    [line] = gate_lines(found.gate)
+    [line] = gate_lines(comparison.gate)
     assert line.startswith("runs/b scores worse than runs/a by judge judge: -0.1")
 
 
@@ -443,11 +443,11 @@ def test_an_open_scale_has_no_bounds_for_what_is_missing() -> None:
     scores = [20 + score for score in drawn(2)]
     worse: list[float | None] = [19 + score for score in drawn(3)]
     worse[4] = None
-    found = compare(
+    comparison = compare(
         [column("runs/a", scores, scale=psnr), failing(column("runs/b", worse, scale=psnr), [4])], margin=0.5
     )
-    assert row(found, "A - B", table=1)[-1] == "–"
-    assert "Worst to best" in printed(found)
-    assert "A better*" in printed(found)
-    assert (found.gate.candidates[0].missing, found.gate.candidates[0].lower) == (1, None)
-    assert all(said(line, "zh") != line for line in gate_lines(found.gate))
+    assert row(comparison, "A - B", table=1)[-1] == "–"
+    assert "Worst to best" in printed(comparison)
+    assert "A better*" in printed(comparison)
+    assert (comparison.gate.candidates[0].missing, comparison.gate.candidates[0].lower) == (1, None)
+    assert all(said(line, "zh") != line for line in gate_lines(comparison.gate))

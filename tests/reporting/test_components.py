@@ -40,7 +40,7 @@ def printed(*arguments: Any, width: int = 80) -> list[str]:
 def test_all_registered_components_are_listed() -> None:
     document = components_document()
     assert list(document) == [*PLURALS.values(), "configurations", "problems"]
-    demo = next(one for one in document.pop("configurations") if one["name"] == "demo")
+    demo = next(configuration for configuration in document.pop("configurations") if configuration["name"] == "demo")
     assert (demo["name"], Path(demo["path"]).name) == ("demo", "demo.yaml")
     assert demo["summary"] == "A whole evaluation in less than a minute: no weights, no GPU, no download."
     for kind in KINDS:
@@ -176,9 +176,11 @@ def test_what_is_known_about_a_benchmarks_data() -> None:
     ours = {"five_dimensions", "table", "scenes", "ladder"}
     told = ("source", "licence", "samples", "formula", "defects")
     for name in sorted({*by_name} - ours):
-        assert [*by_name[name]] == [one for one in told if one in by_name[name]]
+        assert [*by_name[name]] == [key for key in told if key in by_name[name]]
         assert {"source", "formula"} <= {*by_name[name]}
-        (described,) = [one for one in description_document(name)["components"] if one["kind"] == "benchmark"]
+        (described,) = [
+            component for component in description_document(name)["components"] if component["kind"] == "benchmark"
+        ]
         protocol = {"protocol": described["about"]["protocol"]}
         assert described["about"] == by_name[name] | protocol, "read from the source, and from the class"
     assert by_name["scenes"] == {}

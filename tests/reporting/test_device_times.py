@@ -47,23 +47,23 @@ def test_nothing_measured_is_nothing(complete: Report) -> None:
         activities=(),
         wall_seconds=(),
         edits=tuple(replace(edit, seconds=0.0) for edit in complete.results.edits),
-        judgements=tuple(replace(one, seconds=0.0) for one in complete.results.judgements),
+        judgements=tuple(replace(judgement, seconds=0.0) for judgement in complete.results.judgements),
     )
     took = times(results, summarise(results))
     assert (took.seconds_per_edit, took.seconds_per_answer, took.wall_seconds) == (None, None, 0.0)
 
 
 def test_workers_on_a_cpu_are_no_gpus(complete: Report) -> None:
-    activities = tuple(replace(one, device="cpu:0") for one in complete.results.activities)
+    activities = tuple(replace(activity, device="cpu:0") for activity in complete.results.activities)
     results = replace(complete.results, activities=activities, devices=("cpu:0",))
     assert not times(results, summarise(results)).on_gpus
 
 
 def test_loads_stand_in_the_order_in_which_they_began(complete: Report) -> None:
-    found = loads(complete.results)
-    assert len(found) == 8
-    assert [one.begin for one in found] == sorted(one.begin for one in found)
-    assert [one.end - one.begin for one in found[:4]] == [70.0, 79.0, 88.0, 97.0]
+    activities = loads(complete.results)
+    assert len(activities) == 8
+    assert [load.begin for load in activities] == sorted(load.begin for load in activities)
+    assert [load.end - load.begin for load in activities[:4]] == [70.0, 79.0, 88.0, 97.0]
     assert "Loads, in their order" in complete.html
     assert "| cuda:3 | qwen_image_edit | 0.0 s | 1 min 37 s |" in (complete.folder / "report.md").read_text("utf-8")
 
@@ -72,8 +72,8 @@ def test_a_load_that_failed_is_called_so(complete: Report) -> None:
     failed = Activity(
         start_number=1, device="cuda:0", kind="loading", model="m", begin=0.0, end=3.0, what="failed: no kernel image"
     )
-    found = loads(replace(complete.results, activities=(*complete.results.activities, failed)))
-    assert [(one.model, one.end - one.begin) for one in found if one.what] == [("m", 3.0)]
+    activities = loads(replace(complete.results, activities=(*complete.results.activities, failed)))
+    assert [(load.model, load.end - load.begin) for load in activities if load.what] == [("m", 3.0)]
 
 
 @pytest.fixture(scope="module")
@@ -155,11 +155,11 @@ def test_without_figures_nothing_is_said_of_them(complete: Report) -> None:
 
 
 def test_seeds_versions_and_devices_are_those_of_the_records(complete: Report) -> None:
-    found = repetition(complete.results)
-    assert list(found.versions.items())[:2] == [("python", "3.11.9"), ("edit-eval", "0.1.0")]
-    assert found.devices == ["4 × NVIDIA A100-SXM4-80GB"]
-    assert found.seeds == {"qwen_image_edit": 0}
-    assert (found.edit_seeds, found.repeats) == (1, 1)
+    recorded = repetition(complete.results)
+    assert list(recorded.versions.items())[:2] == [("python", "3.11.9"), ("edit-eval", "0.1.0")]
+    assert recorded.devices == ["4 × NVIDIA A100-SXM4-80GB"]
+    assert recorded.seeds == {"qwen_image_edit": 0}
+    assert (recorded.edit_seeds, recorded.repeats) == (1, 1)
 
 
 def test_workers_on_the_cpu_are_called_so(complete: Report) -> None:
@@ -169,7 +169,7 @@ def test_workers_on_the_cpu_are_called_so(complete: Report) -> None:
 
 def test_records_may_lack_anything(complete: Report, hostile: Report) -> None:
     bare = replace(complete.results, environment={}, resolved={}, configuration={}, devices=())
-    assert [one for one in repetition(bare) if one] == [1, 1]
+    assert [value for value in repetition(bare) if value] == [1, 1]
     odd = replace(bare, environment={"libraries": 3, "gpus": "none", "command": ["x"]}, resolved={"edit_models": "m"})
     assert repetition(odd).versions == {}
     assert (repetition(odd).command, repetition(odd).folder) == ("", "")
@@ -208,11 +208,11 @@ def results_of(seconds: dict[str, list[float]]) -> Results:
             edit_seed=0,
             status=Status.OK,
             image="x.png",
-            seconds=one,
+            seconds=time,
             device=device,
         )
         for device, times in seconds.items()
-        for n, one in enumerate(times)
+        for n, time in enumerate(times)
     ]
     return Results(
         name="r",
@@ -241,7 +241,7 @@ def results_of(seconds: dict[str, list[float]]) -> Results:
     ],
 )
 def test_only_what_is_clearly_slower_is_named(seconds: dict[str, list[float]], named: list[str]) -> None:
-    assert [one.device for one in slow_devices(results_of(seconds))] == named
+    assert [slower.device for slower in slow_devices(results_of(seconds))] == named
 
 
 def told_and_reported(seed: int, devices: int, slow: float = 1.0) -> tuple[set[str], set[str]]:
@@ -262,7 +262,7 @@ def told_and_reported(seed: int, devices: int, slow: float = 1.0) -> tuple[set[s
         if live.has_become_slow("editing", "m", device, seconds):
             assert device not in told, "once"
             told.add(device)
-    return told, {one.device for one in slow_devices(results_of(times))}
+    return told, {slower.device for slower in slow_devices(results_of(times))}
 
 
 def test_noise_is_not_taken_for_a_slow_device() -> None:

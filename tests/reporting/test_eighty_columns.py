@@ -53,8 +53,13 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Results:
     )
     return replace(
         made,
-        samples=tuple(replace(one, category=CATEGORIES.get(one.category, one.category)) for one in made.samples),
-        judgements=tuple(replace(one, category=CATEGORIES.get(one.category, one.category)) for one in made.judgements),
+        samples=tuple(
+            replace(sample, category=CATEGORIES.get(sample.category, sample.category)) for sample in made.samples
+        ),
+        judgements=tuple(
+            replace(judgement, category=CATEGORIES.get(judgement.category, judgement.category))
+            for judgement in made.judgements
+        ),
     )
 
 
@@ -77,7 +82,7 @@ def test_the_results_in_both_languages(run: Results) -> None:
 
 def test_the_judges(run: Results) -> None:
     for language in ("en", "zh"):
-        [section] = [one for one in sections(summary_of(run)) if one.name == "agreement"]
+        [section] = [section for section in sections(summary_of(run)) if section.name == "agreement"]
         shown = lines(lambda console, to=language, of=section: print_sheet(of.sheet(), console, language=to))
         assert max(map(cell_len, shown)) <= 80
         assert not any("…" in line for line in shown)
@@ -89,7 +94,7 @@ def test_the_status_but_for_what_is_to_be_copied(run: Results) -> None:
         lines(lambda console: print_sample(run, run.samples[0].id, console)),
     ):
         whole = ("edit-eval run", run.directory, "SHA-256", "key", "pixels")
-        assert [line for line in shown if cell_len(line) > 80 and not any(one in line for one in whole)] == []
+        assert [line for line in shown if cell_len(line) > 80 and not any(text in line for text in whole)] == []
         assert not any("…" in line for line in shown)
 
 
@@ -100,7 +105,7 @@ def test_a_comparison_of_long_names() -> None:
     columns += [
         column(f"runs/{name}", drawn(n), categories=categories, edit_model=name) for n, name in enumerate(others)
     ]
-    columns = [failing(one, range(20 * n, 20 * n + 9 * n)) for n, one in enumerate(columns)]
+    columns = [failing(column, range(20 * n, 20 * n + 9 * n)) for n, column in enumerate(columns)]
     comparison = compare(columns, detect=0.2)
     for language in ("en", "zh"):
         shown = lines(lambda console, to=language: print_comparison(comparison, console, language=to))

@@ -46,31 +46,32 @@ def test_every_frame_has_its_columns_whatever_is_in_it(of: str, library: str, se
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_a_score_is_missing_exactly_where_there_is_none(library: str, incomplete: Report) -> None:
-    found = columns_of(frame(incomplete.results, "scores", library))
-    assert {*found["status"]} > {"ok", "pending", "edit_failed"}
+    columns = columns_of(frame(incomplete.results, "scores", library))
+    assert {*columns["status"]} > {"ok", "pending", "edit_failed"}
     for judgement, status, score, reason in zip(
-        incomplete.results.judgements, found["status"], found["score"], found["reason"], strict=True
+        incomplete.results.judgements, columns["status"], columns["score"], columns["reason"], strict=True
     ):
         assert (status, number(score)) == (judgement.status.value, judgement.score)
         assert (number(score) is None) == (status != "ok")
         assert bool(reason) == (status not in ("ok", "pending"))
     clusters = {sample.id: sample.cluster for sample in incomplete.results.samples}
-    assert found["cluster"] == [clusters[name] for name in found["sample_id"]]
+    assert columns["cluster"] == [clusters[name] for name in columns["sample_id"]]
 
 
 def test_several_scores_are_several_rows(three_scores: Report) -> None:
-    found = columns_of(frame(three_scores.results, "scores", "pyarrow"))
+    columns = columns_of(frame(three_scores.results, "scores", "pyarrow"))
     applies = [
-        (one.sample_id, one.edit_model, one.judge, name)
-        for one in three_scores.results.judgements
-        for name in three_scores.results.scoring[one.judge].scales
-        if one.outcome(name)
+        (judgement.sample_id, judgement.edit_model, judgement.judge, name)
+        for judgement in three_scores.results.judgements
+        for name in three_scores.results.scoring[judgement.judge].scales
+        if judgement.outcome(name)
     ]
     assert (
-        list(zip(found["sample_id"], found["edit_model"], found["judge"], found["score_name"], strict=True)) == applies
+        list(zip(columns["sample_id"], columns["edit_model"], columns["judge"], columns["score_name"], strict=True))
+        == applies
     )
     heads = {judge: scoring.headline for judge, scoring in three_scores.results.scoring.items()}
-    assert found["headline"] == [heads[j] == n for j, n in zip(found["judge"], found["score_name"], strict=True)]
+    assert columns["headline"] == [heads[j] == n for j, n in zip(columns["judge"], columns["score_name"], strict=True)]
 
 
 def test_edits_and_answers(several: Report) -> None:
@@ -80,7 +81,7 @@ def test_edits_and_answers(several: Report) -> None:
         assert flags == " ".join(edit.flags)
     assert Path(edits["image"][0]).is_file()
     answers = columns_of(frame(several.results, "judgements", "pandas"))["answer"]
-    assert answers == [one.answer for one in several.results.judgements]
+    assert answers == [judgement.answer for judgement in several.results.judgements]
 
 
 @pytest.mark.parametrize("library", LIBRARIES)

@@ -74,9 +74,10 @@ def test_a_margin_that_is_not_shown_comes_with_what_it_takes() -> None:
 
 def test_a_margin_that_is_shown_is_said_too() -> None:
     columns = [column("a", drawn(2)), column("b", drawn(3, 0.1))]
-    one = compare(columns, margin=0.6).gate.candidates[0]
+    candidate = compare(columns, margin=0.6).gate.candidates[0]
     assert said(*columns, margin=0.6) == [
-        f"b passes by judge judge: {one.difference:+.2f} against a, at worst {one.lower:+.2f}, which is above -0.60"
+        f"b passes by judge judge: {candidate.difference:+.2f} against a, "
+        f"at worst {candidate.lower:+.2f}, which is above -0.60"
     ]
 
 
@@ -98,7 +99,7 @@ def test_what_is_left_out_is_said() -> None:
 
 def test_what_is_the_same_for_all_judges_is_said_once() -> None:
     columns = [WHOLE, failing(column("b", drawn(3)), range(23))]
-    others = [replace(one, judge="other") for one in columns]
+    others = [replace(column, judge="other") for column in columns]
     assert said(*columns, *others) == ["b fails more edits than a: 23 of 90 against 0, adjusted p <0.0001"]
 
 

@@ -68,11 +68,11 @@ def test_no_entry_is_of_a_template_that_is_gone() -> None:
 
 def test_both_languages_have_the_same_fields() -> None:
     def fields(text: str) -> list[tuple[str, str]]:
-        found = [
+        slots = [
             (name, spec or "", conv or "") for _, name, spec, conv in string.Formatter().parse(text) if name is not None
         ]
-        order = range(len(found)) if all(name == "" for name, *_ in found) else [int(name) for name, *_ in found]
-        return sorted((str(at), spec.strip() + conv) for at, (_, spec, conv) in zip(order, found, strict=True))
+        order = range(len(slots)) if all(name == "" for name, *_ in slots) else [int(name) for name, *_ in slots]
+        return sorted((str(at), spec.strip() + conv) for at, (_, spec, conv) in zip(order, slots, strict=True))
 
     different = {}
     for english, said_ in catalogue("zh").items():
@@ -215,13 +215,13 @@ def test_a_line_of_a_report_is_broken_between_characters() -> None:
     """Not only at its spaces, and with nothing behind its end."""
     line = "它看不出编辑，或没有值得一看的编辑（3.62，编辑 3.62）、灰图（3.62，编辑 3.62）。"
     lines = printed(Styled(line), width=30).rstrip("\n").split("\n")
-    assert all(20 < cell_len(one) <= 30 for one in lines[:-1])
-    assert lines == [one.rstrip() for one in lines]
+    assert all(20 < cell_len(part) <= 30 for part in lines[:-1])
+    assert lines == [part.rstrip() for part in lines]
     assert "".join("".join(lines).split()) == "".join(line.split())
 
 
 def test_what_a_card_and_a_server_say_is_a_text() -> None:
     (line,) = card_lines({"pipeline": "P", "steps": "4", "prompt_rewriting": "off"})
     assert said(line, "zh") == "P：4 步；提示词改写：off"
-    (found,) = ability_findings("judge", {"about": {"schema": "json_schema", "thinking": "no switch"}})
-    assert re.search("[a-z]+ a |has", said(found.text, "zh")) is None
+    (finding,) = ability_findings("judge", {"about": {"schema": "json_schema", "thinking": "no switch"}})
+    assert re.search("[a-z]+ a |has", said(finding.text, "zh")) is None

@@ -74,13 +74,13 @@ def test_scores_coverage_and_pictures(several: Report) -> None:
     assert [name for name in chosen if name not in text] == []
     pictures = [values["src"] or "" for tag, values in Elements(made).all if tag == "img"]
     assert len(pictures) > 2 * SAMPLES
-    assert all(one.startswith("data:image/webp;base64,") for one in pictures)
+    assert all(picture.startswith("data:image/webp;base64,") for picture in pictures)
     assert "The source image is not on this computer." in text  # that of one sample is gone
     assert "edit failed" in text
     assert str(several.folder / "index.html") in text
-    for one in several.results.judgements:  # each judge by its name: no mean over judges
-        if one.sample_id == chosen[0] and one.score is not None:
-            assert f"{one.judge}: {one.score:.2f}" in text
+    for judgement in several.results.judgements:  # each judge by its name: no mean over judges
+        if judgement.sample_id == chosen[0] and judgement.score is not None:
+            assert f"{judgement.judge}: {judgement.score:.2f}" in text
 
 
 def test_a_source_is_opened_only_where_the_users_cache_knows_it(complete: Report) -> None:
@@ -104,7 +104,7 @@ def test_it_is_bounded(tmp_path: Path, complete: Report) -> None:
     models = tuple(f"model-{number}" for number in range(MODELS + 2))
     results = build_run(tmp_path, samples=SAMPLES + 1, size=(320, 240), edit_models=models)
     remember_sources(results.samples)
-    long = [replace(one, instruction="word " * 100_000) for one in results.samples]
+    long = [replace(sample, instruction="word " * 100_000) for sample in results.samples]
     made = shown(replace(results, samples=tuple(long), notes=("note " * 10_000,) * 50))
     pictures = [values["src"] or "" for tag, values in Elements(made).all if tag == "img"]
     assert len(pictures) == SAMPLES * (1 + MODELS)

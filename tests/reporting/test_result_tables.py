@@ -42,7 +42,7 @@ def test_a_figure_that_is_added_in_one_line_is_in_all_five(several: Report, monk
     monkeypatch.setattr(result_tables, "FIGURES", (*result_tables.FIGURES, added))
     numbers = [f"{2 * entry.scores['score'].mean:.3f}" for entry in several.summary.results]
     for medium, words in in_each_medium(several.results).items():
-        assert [one for one in ("Twice the mean", *numbers) if one not in words] == [], medium
+        assert [cell for cell in ("Twice the mean", *numbers) if cell not in words] == [], medium
 
 
 def test_a_column_of_pairs_is_in_all_five_and_one_of_ranks_in_all_but_the_notebook(
@@ -57,7 +57,7 @@ def test_a_column_of_pairs_is_in_all_five_and_one_of_ranks_in_all_but_the_notebo
     of_ranks = ["Thrice scored", *(f"{3 * column.scored}?" for column in comparison.columns)]
     for medium, words in in_each_medium(several.results).items():
         shown = of_pairs if medium == "notebook" else [*of_pairs, *of_ranks]  # its drawing is in their order
-        assert [one for one in shown if one not in words] == [], medium
+        assert [cell for cell in shown if cell not in words] == [], medium
 
 
 ROWS = [("a", 1.5, True), ("a", None, False), ("b|<i>", 2.25, False)]

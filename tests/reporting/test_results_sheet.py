@@ -227,9 +227,9 @@ def test_it_is_said_in_every_medium(twenty: Results) -> None:
     folder = Path(twenty.directory) / "report"
     terminal, comparison = (Console(file=io.StringIO(), width=300) for _ in range(2))
     print_summary(report.summary, terminal)
-    found = compare_models(twenty)
-    assert found is not None
-    print_comparison(found, comparison)
+    compared = compare_models(twenty)
+    assert compared is not None
+    print_comparison(compared, comparison)
     notebook = notebook_html(twenty, report.summary, folder / "index.html", language="en")
     shown = [console.file.getvalue() for console in (terminal, comparison)]  # type: ignore[attr-defined]
     shown += [notebook, (folder / "report.md").read_text("utf-8")]
@@ -250,11 +250,11 @@ def test_it_is_a_number_beside_each_interval_and_nowhere_else(twenty: Results) -
             None,
             "few_images",
         )
-    assert [one.ruled_out_share for one in summary.comparison.columns] == [row.ruled_out_share] * 2
+    assert [column.ruled_out_share for column in summary.comparison.columns] == [row.ruled_out_share] * 2
     few = replace(twenty, samples=twenty.samples[:5], edits=twenty.edits[:0])
     kept = {sample.id for sample in few.samples}
-    few = replace(few, judgements=tuple(one for one in twenty.judgements if one.sample_id in kept))
-    assert [one.ruled_out_share for one in means(summarise(few))] == [None, None]
+    few = replace(few, judgements=tuple(judgement for judgement in twenty.judgements if judgement.sample_id in kept))
+    assert [mean.ruled_out_share for mean in means(summarise(few))] == [None, None]
     assert footnotes(summarise(few)) == []
 
 
@@ -281,14 +281,14 @@ def controlled(directory: Path, source: float, **how: object) -> Results:
     run = build_run(directory, samples=10, size=(24, 16), **how)
     controls = [
         replace(
-            rescored(one, min(10.0, (source if kind == "source" else score) + place % 3 / 10)),
+            rescored(judgement, min(10.0, (source if kind == "source" else score) + place % 3 / 10)),
             edit_model=f"{CONTROL}{kind}",
         )
         for kind, score in KINDS.items()
-        for place, one in enumerate(run.judgements)
-        if one.edit_model == run.edit_models[0] and one.repeat == 0
+        for place, judgement in enumerate(run.judgements)
+        if judgement.edit_model == run.edit_models[0] and judgement.repeat == 0
     ]
-    judges = [{**one, "measures": False, "replays": False} for one in judges_of(run)]
+    judges = [{**judge, "measures": False, "replays": False} for judge in judges_of(run)]
     return replace(
         run,
         controls=tuple(controls),
@@ -359,13 +359,15 @@ def test_switched_off_is_said_where_a_judge_could_have_had_them(tmp_path: Path, 
     run = replace(run, configuration=configuration)
     assert ("No controls were judged (evaluation.controls is 0)" in printed_controls(run)) == off
     assert ("No controls were judged" in html(run, tmp_path)) == off
-    measured = [{**one, "measures": True} for one in judges_of(run)]
+    measured = [{**judge, "measures": True} for judge in judges_of(run)]
     assert "No controls" not in printed_controls(replace(run, resolved={"judges": measured}))
 
 
 def test_each_failure_is_counted_once(incomplete: Report) -> None:
     counted = failures(incomplete.results)
-    ended = [one for one in incomplete.results.judgements if one.status not in (Status.OK, Status.PENDING)]
+    ended = [
+        judgement for judgement in incomplete.results.judgements if judgement.status not in (Status.OK, Status.PENDING)
+    ]
     assert sum(failure.count for failure in counted) == len(ended) > 5
     for of_edits in (True, False):
         counts = [failure.count for failure in counted if (not failure.judge) == of_edits]
@@ -380,9 +382,9 @@ def test_a_failed_edit_counts_once_whatever_judges_would_have_seen_it(several: R
     results = several.results
     assert len(results.judges) == 2
     failed = sum(edit.status is Status.EDIT_FAILED for edit in results.edits)
-    unjudged = sum(one.status is Status.EDIT_FAILED for one in results.judgements)
+    unjudged = sum(judgement.status is Status.EDIT_FAILED for judgement in results.judgements)
     assert unjudged == 2 * failed > 0
-    mute = sum(one.status in JUDGE_FAILED for one in results.judgements)
+    mute = sum(judgement.status in JUDGE_FAILED for judgement in results.judgements)
     expected = {"edits": failed, "judgements": mute}
 
     def of(pairs: list[tuple[bool, int]]) -> dict[str, int]:
@@ -392,7 +394,7 @@ def test_a_failed_edit_counts_once_whatever_judges_would_have_seen_it(several: R
         return dict(counts)
 
     document = plain(status_document(results))
-    assert of([(not one["judge"], one["count"]) for one in document["failures"]]) == expected
+    assert of([(not failure["judge"], failure["count"]) for failure in document["failures"]]) == expected
     [chart] = charts(results, several.summary, "en")["failures"]
     rows: list[dict[str, Any]] = next(iter(chart["datasets"].values()))
     assert of([(row["status"] == "edit failed", row["count"]) for row in rows]) == expected
@@ -411,9 +413,9 @@ ASIDE = "failed 2 times; the last time: {} is gone"
 def test_a_skipped_sample_counts_once(complete: Report) -> None:
     bad = replace(complete.results.samples[0], fault="the image ends in the middle")
     results = replace(complete.results, samples=(bad, *complete.results.samples[1:]))
-    [found] = failures(results)
-    assert (found.status, found.reason, found.count) == (Status.SKIPPED, "the image ends in the middle", 1)
-    assert (found.edit_model, found.judge, found.samples) == ("", "", [bad.id])
+    [failure] = failures(results)
+    assert (failure.status, failure.reason, failure.count) == (Status.SKIPPED, "the image ends in the middle", 1)
+    assert (failure.edit_model, failure.judge, failure.samples) == ("", "", [bad.id])
 
 
 def test_a_number_is_no_name_of_a_sample(incomplete: Report) -> None:
@@ -421,8 +423,8 @@ def test_a_number_is_no_name_of_a_sample(incomplete: Report) -> None:
         replace(edit, sample_id=str(number), status=Status.EDIT_FAILED, image="", reason=f"12 GiB for {number}")
         for number, edit in enumerate(incomplete.results.edits[:4])
     )
-    [found] = failures(replace(incomplete.results, samples=(), edits=edits, judgements=()))
-    assert (found.reason, found.count) == ("12 GiB for …", 4)
+    [failure] = failures(replace(incomplete.results, samples=(), edits=edits, judgements=()))
+    assert (failure.reason, failure.count) == ("12 GiB for …", 4)
 
 
 def test_equal_reasons_that_name_their_sample_are_one(incomplete: Report) -> None:
@@ -430,16 +432,18 @@ def test_equal_reasons_that_name_their_sample_are_one(incomplete: Report) -> Non
         replace(edit, status=Status.EDIT_FAILED, image="", reason=ASIDE.format(edit.sample_id))
         for edit in incomplete.results.edits[:7]
     )
-    [found] = failures(replace(incomplete.results, edits=edits, judgements=()))
-    assert (found.reason, found.count, found.set_aside) == ("… is gone", 7, True)
+    [failure] = failures(replace(incomplete.results, edits=edits, judgements=()))
+    assert (failure.reason, failure.count, failure.set_aside) == ("… is gone", 7, True)
 
 
 def test_a_control_that_nobody_could_score_is_no_fault_of_the_judge(tmp_path: Path) -> None:
     made = drawn(tmp_path, gains={"j": {"a": 6.0, "b": 7.0}}, samples=12, noise=0.3)
     silent = f"{CONTROL}blank"
     controls = tuple(
-        replace(one, status=Status.JUDGE_ERROR, reason="it raised", scores={}) if one.edit_model == silent else one
-        for one in made.controls
+        replace(control, status=Status.JUDGE_ERROR, reason="it raised", scores={})
+        if control.edit_model == silent
+        else control
+        for control in made.controls
     )
     [line] = unshown_lines(summary_of(replace(made, controls=controls)))
     assert line == (

@@ -31,7 +31,9 @@ def test_scores_have_exactly_these_columns(complete: Report) -> None:
 
 def test_one_row_a_judgement_in_their_order(several: Report) -> None:
     rows = rows_of(several.results)
-    expected = [(one.sample_id, one.edit_model, one.judge) for one in several.results.judgements]
+    expected = [
+        (judgement.sample_id, judgement.edit_model, judgement.judge) for judgement in several.results.judgements
+    ]
     assert [(row["sample_id"], row["edit_model"], row["judge"]) for row in rows] == expected
 
 
@@ -117,10 +119,18 @@ def test_every_reply_that_counts_is_a_line(three_scores: Report) -> None:
     write_replies(three_scores.results, file)
     lines = [json.loads(line) for line in file.getvalue().splitlines()]
     expected = [
-        (one.sample_id, one.edit_model, one.judge, question, found.status.value, found.values, found.text)
-        for one in three_scores.results.judgements
-        for reading in one.readings
-        for question, found in reading.items()
+        (
+            judgement.sample_id,
+            judgement.edit_model,
+            judgement.judge,
+            question,
+            answer.status.value,
+            answer.values,
+            answer.text,
+        )
+        for judgement in three_scores.results.judgements
+        for reading in judgement.readings
+        for question, answer in reading.items()
     ]
     keys = ("sample", "edit_model", "judge", "question", "status", "values", "text")
     assert [tuple(line[key] for key in keys) for line in lines] == expected

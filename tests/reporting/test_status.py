@@ -50,14 +50,14 @@ def test_every_edit_and_judgement_is_counted_once() -> None:
 
 
 def test_equal_failures_are_one_and_name_their_samples() -> None:
-    found = plain(status_document(RESULTS))["failures"]
-    assert [(f["status"], f["judge"], f["set_aside"], f["count"], f["samples"]) for f in found] == [
+    failures = plain(status_document(RESULTS))["failures"]
+    assert [(f["status"], f["judge"], f["set_aside"], f["count"], f["samples"]) for f in failures] == [
         ("edit_failed", "", True, 2, ["00003_社会_hard", "00004_社会_hard"]),
         ("edit_failed", "", False, 1, ["00005_社会_hard"]),
         ("refused", "judge", False, 1, ["00001_物理_hard"]),
     ]
-    assert found[0]["reason"] == "RuntimeError: … fails on purpose"
-    assert found[2]["reason"] == REFUSED
+    assert failures[0]["reason"] == "RuntimeError: … fails on purpose"
+    assert failures[2]["reason"] == REFUSED
 
 
 def test_a_judge_that_answers_in_words_is_told_the_way_out() -> None:
@@ -66,9 +66,9 @@ def test_a_judge_that_answers_in_words_is_told_the_way_out() -> None:
     results = replace(RESULTS, judgements=(*JUDGEMENTS[:1], failed, *JUDGEMENTS[2:]))
     told = "judge answers in words; write `protocol: {answer: reason_then_score}`"
     for form, advice in (("score", [told]), ("reason_then_score", [])):
-        found = replace(results, resolved=resolved(form))
-        assert plain(status_document(found))["advice"] == advice
-        assert ("advice: judge answers in words;" in " ".join(printed(found))) is bool(advice)
+        configured = replace(results, resolved=resolved(form))
+        assert plain(status_document(configured))["advice"] == advice
+        assert ("advice: judge answers in words;" in " ".join(printed(configured))) is bool(advice)
     assert plain(status_document(RESULTS))["advice"] == [], "a refusal is not prose"
     assert plain(status_document(replace(results, resolved={"rubrics": {}})))["advice"] == [], "of another version"
 
@@ -205,8 +205,8 @@ def test_the_command_that_was_typed_is_in_the_document() -> None:
 
 
 def test_one_is_one() -> None:
-    one = replace(RESULTS, judgements=tuple(j for n, j in enumerate(JUDGEMENTS) if n not in (4, 5)))
-    assert "(1 of the judgements is of a failed edit)" in printed(one)
+    results = replace(RESULTS, judgements=tuple(j for n, j in enumerate(JUDGEMENTS) if n not in (4, 5)))
+    assert "(1 of the judgements is of a failed edit)" in printed(results)
 
 
 def test_sample() -> None:
@@ -311,8 +311,8 @@ def test_headlines_have_their_scales() -> None:
     error = Scale(lowest=0.0, higher_is_better=False)
     mse = Scoring(protocol="numbers", headline="mse", scales={"mse": error, "psnr": Scale()})
     measured = [
-        replace(one, judge="pixels", headline="mse", scores={"mse": 0.125, "psnr": 9.0} if one.scores else {})
-        for one in JUDGEMENTS
+        replace(judged, judge="pixels", headline="mse", scores={"mse": 0.125, "psnr": 9.0} if judged.scores else {})
+        for judged in JUDGEMENTS
     ]
     results = replace(
         RESULTS,
@@ -356,7 +356,7 @@ def test_a_sample_with_several_scores_and_questions() -> None:
         "SC": Reading(values={"a": 1.0}, text="[1, 1]", reason="no such object", asked=1),
         "PQ": Reading(status=Status.UNPARSEABLE, reason="no numbers", text="Nice!", asked=3),
     }
-    one = replace(
+    judged = replace(
         judgement(0, score=7.25),
         status=Status.UNPARSEABLE,
         reason="no numbers",
@@ -365,7 +365,7 @@ def test_a_sample_with_several_scores_and_questions() -> None:
         missing={"O": (Status.UNPARSEABLE, "no numbers"), "PQ": (Status.UNPARSEABLE, "no numbers")},
         readings=(asked,),
     )
-    lines = printed(replace(RESULTS, judgements=(one,)), "00000_物理_hard")
+    lines = printed(replace(RESULTS, judgements=(judged,)), "00000_物理_hard")
     assert lines[lines.index("  score by judge  no score in the answer") :] == [
         "  score by judge  no score in the answer",
         "    SC           1.000",
@@ -377,7 +377,7 @@ def test_a_sample_with_several_scores_and_questions() -> None:
         "    asked (PQ)   3 times",
         "    time         3.0 s on cuda:1",
     ]
-    (made,) = plain(sample_document(replace(RESULTS, judgements=(one,)), "00000_物理_hard"))["edits"]
+    (made,) = plain(sample_document(replace(RESULTS, judgements=(judged,)), "00000_物理_hard"))["edits"]
     assert made["judgements"][0]["missing"]["O"] == ["unparseable", "no numbers"]
 
 

@@ -47,7 +47,9 @@ def scored(results: Results, gains: dict[str, float], *, lower: bool = False) ->
         wave = {"a": 0.0, "b": 0.2, "c": -0.2}[model] * (place[sample] % 5 - 2)
         return 5 + sign * (gains[model] + wave) + 0.1 * (place[sample] % 3)
 
-    judgements = tuple(rescored(one, value(one.edit_model, one.sample_id)) for one in results.judgements)
+    judgements = tuple(
+        rescored(judgement, value(judgement.edit_model, judgement.sample_id)) for judgement in results.judgements
+    )
     scale = Scale(lowest=0.0, highest=10.0, higher_is_better=not lower)
     scoring = {name: Scoring(protocol="p", headline="score", scales={"score": scale}) for name in results.scoring}
     return replace(results, judgements=judgements, scoring=scoring)
@@ -64,8 +66,8 @@ def then(results: Results) -> list[str]:
 @pytest.mark.parametrize("lower", [False, True])
 def test_the_best_is_held_against_all_others(drawn: Results, lower: bool) -> None:
     results = scored(drawn, {"a": 0.0, "b": 0.05, "c": 1.0}, lower=lower)
-    found = summarise(results)
-    of_b = next(pair for pair in found.comparison.pairs if (pair.a, pair.b) == ("b", "c"))
+    summary = summarise(results)
+    of_b = next(pair for pair in summary.comparison.pairs if (pair.a, pair.b) == ("b", "c"))
     low, high = sorted(abs(end) for end in of_b.ci95)
     scale = "from 0 to 10, lower is better" if lower else "out of 10"
     by = f"{abs(of_b.difference):.2f} ({scale}; 95% interval {low:.2f} to {high:.2f})"
@@ -77,8 +79,11 @@ def test_the_best_is_held_against_all_others(drawn: Results, lower: bool) -> Non
 
 
 def without(results: Results, name: str) -> Results:
-    kept = {of: tuple(one for one in getattr(results, of) if one.edit_model != name) for of in ("edits", "judgements")}
-    return replace(results, edit_models=tuple(one for one in results.edit_models if one != name), **kept)
+    kept = {
+        of: tuple(record for record in getattr(results, of) if record.edit_model != name)
+        for of in ("edits", "judgements")
+    }
+    return replace(results, edit_models=tuple(model for model in results.edit_models if model != name), **kept)
 
 
 def test_what_no_test_separates_has_no_winner(drawn: Results) -> None:
@@ -93,10 +98,12 @@ def test_what_no_test_separates_has_no_winner(drawn: Results) -> None:
     more = pair.settled_by - 30
     told = f"Add about {round(more, -1)} more pictures: a real lead of this size would then be shown 4 times in 5."
     assert then(close) == [told]
-    same = replace(drawn, judgements=tuple(rescored(one, 4.0) for one in drawn.judgements))
+    same = replace(drawn, judgements=tuple(rescored(judgement, 4.0) for judgement in drawn.judgements))
     assert said(same) == "No winner: a and b and c have the same score on each of 30 pictures."
     alike = {"a": 4.0, "b": 5.0, "c": 3.0}
-    flat = replace(drawn, judgements=tuple(rescored(one, alike[one.edit_model]) for one in drawn.judgements))
+    flat = replace(
+        drawn, judgements=tuple(rescored(judgement, alike[judgement.edit_model]) for judgement in drawn.judgements)
+    )
     assert "on every picture alike" in said(without(flat, "c"))
 
 
@@ -105,8 +112,8 @@ def test_few_images_and_missing_scores_are_named(drawn: Results) -> None:
     small = replace(
         drawn,
         samples=drawn.samples[:5],
-        edits=tuple(one for one in drawn.edits if one.sample_id in few),
-        judgements=tuple(one for one in drawn.judgements if one.sample_id in few),
+        edits=tuple(edit for edit in drawn.edits if edit.sample_id in few),
+        judgements=tuple(judgement for judgement in drawn.judgements if judgement.sample_id in few),
     )
     small = scored(small, {"a": 0.0, "b": 0.3, "c": 0.0})
     assert said(small).startswith("No winner: b is ahead, but 5 pictures are too few to tell it from ")
@@ -114,8 +121,10 @@ def test_few_images_and_missing_scores_are_named(drawn: Results) -> None:
     results = scored(drawn, {"a": 0.0, "b": 0.0, "c": 0.4})
     gone = [sample.id for sample in drawn.samples[:3]]
     holes = tuple(
-        unscored(one, Status.UNPARSEABLE) if one.sample_id in gone and one.edit_model == "c" else one
-        for one in results.judgements
+        unscored(judgement, Status.UNPARSEABLE)
+        if judgement.sample_id in gone and judgement.edit_model == "c"
+        else judgement
+        for judgement in results.judgements
     )
     holey = replace(results, judgements=holes)
     assert said(holey).count("missing scores could reverse this") == 1
@@ -156,27 +165,33 @@ def test_judges_that_agree_are_one_line_and_those_that_do_not_are_the_line(tmp_p
     places = {sample.id: sample.index for sample in both.samples}
 
     def judged(gains: dict[str, float]) -> Results:
-        found = tuple(
+        judgements = tuple(
             rescored(
-                one,
+                judgement,
                 5
-                + (one.edit_model == "b") * (gains[one.judge] + 0.3 * (places[one.sample_id] % 3 - 1))
-                + 0.1 * (places[one.sample_id] % (5 if one.judge == "strict" else 7)),
+                + (judgement.edit_model == "b") * (gains[judgement.judge] + 0.3 * (places[judgement.sample_id] % 3 - 1))
+                + 0.1 * (places[judgement.sample_id] % (5 if judgement.judge == "strict" else 7)),
             )
-            for one in both.judgements
+            for judgement in both.judgements
         )
-        return replace(both, judgements=found)
+        return replace(both, judgements=judgements)
 
     assert said(judged({"strict": 1.0, "kind": 0.9})).endswith("; both judges agree.")
     apart = judged({"strict": 1.0, "kind": -0.9})
     assert said(apart) == "The judges disagree: strict says b is better; kind says a is better."
     assert "edit-eval view" in then(apart)[0]
-    copied = {(one.edit_model, one.sample_id): one.scores["score"] for one in apart.judgements if one.judge == "strict"}
+    copied = {
+        (judgement.edit_model, judgement.sample_id): judgement.scores["score"]
+        for judgement in apart.judgements
+        if judgement.judge == "strict"
+    }
     shifted = replace(
         apart,
         judgements=tuple(
-            rescored(one, copied[one.edit_model, one.sample_id] + 1.2) if one.judge == "kind" else one
-            for one in apart.judgements
+            rescored(judgement, copied[judgement.edit_model, judgement.sample_id] + 1.2)
+            if judgement.judge == "kind"
+            else judgement
+            for judgement in apart.judgements
         ),
     )
     verdict = summarise(shifted).verdict
@@ -202,21 +217,21 @@ def test_only_a_judge_that_nobody_tested_is_called_so(ended: str, advised: str |
     columns = columns_of(drawn, {judge: {}})
     told = verdict(columns, compare(columns), Known(examined={judge: ended}))
     audits = {"audit", "audit_language", "failed_audit"}
-    assert {one.kind for one in told.next} & audits == ({advised} if advised else set())
+    assert {advice.kind for advice in told.next} & audits == ({advised} if advised else set())
     examined = {judge: ExaminedJudge(line="", ended=ended)}
     assert known(replace(drawn, examined=examined)).examined == {judge: ended}
 
 
 def test_models_that_make_the_same_pictures_are_named(drawn: Results) -> None:
     twins = replace(
-        drawn, edits=tuple(replace(one, pixels=f"{one.sample_id}{one.edit_model == 'c'}") for one in drawn.edits)
+        drawn, edits=tuple(replace(edit, pixels=f"{edit.sample_id}{edit.edit_model == 'c'}") for edit in drawn.edits)
     )
     assert doubt_lines(summarise(twins).verdict) == [
         "a and b made exactly the same picture in 30 of 30 cases: are they two models?"
     ]
 
 
-@pytest.mark.parametrize("reading", READINGS, ids=lambda one: one.name)
+@pytest.mark.parametrize("reading", READINGS, ids=lambda reading: reading.name)
 def test_the_runs_that_are_read_come_to_what_they_should(reading: Reading, tmp_path: Path) -> None:
     _, summary = reading.build(tmp_path)
     verdict = summary.verdict
@@ -260,14 +275,14 @@ def test_every_display_that_names_a_winner_shows_the_same_verdict(drawn: Results
 def test_a_judge_that_does_not_put_controls_last_ranks_nobody(tmp_path: Path) -> None:
     [unfit] = [reading for reading in READINGS if reading.name == "unfit"]
     results, summary = unfit.build(tmp_path)
-    places = {one.rank for one in summary.comparison.columns}
-    places |= {one.rank for one in summary.verdict.opinions[0].standings}
+    places = {column.rank for column in summary.comparison.columns}
+    places |= {standing.rank for standing in summary.verdict.opinions[0].standings}
     assert places == {None}
     [pair] = summary.comparison.pairs
     assert pair.difference == pytest.approx(0.4, abs=0.3), "what it said is still told"
-    found = compare_models(results, known=None)
-    assert found is not None
-    assert {one.rank for one in found.columns} != {None}, "this judge would have"
+    comparison = compare_models(results, known=None)
+    assert comparison is not None
+    assert {column.rank for column in comparison.columns} != {None}, "this judge would have"
 
 
 def test_nobody_else_words_who_is_better() -> None:
@@ -285,7 +300,7 @@ def test_a_long_name_is_cut_only_where_the_drawing_has_no_room(drawn: Results) -
     long = "instruct-pix2pix-large-finetuned-on-magicbrush"
     opinion = summarise(drawn).verdict.opinions[0]
     opinion = msgspec.structs.replace(
-        opinion, standings=tuple(msgspec.structs.replace(one, name=long) for one in opinion.standings)
+        opinion, standings=tuple(msgspec.structs.replace(standing, name=long) for standing in opinion.standings)
     )
     assert f">{long}<" in drawing(opinion, 2, "en", places=lambda name: 0)
     assert long not in re.sub('<title>.*?</title>|aria-label=".*?"', "", drawing(opinion, 2, "en", standalone=True))

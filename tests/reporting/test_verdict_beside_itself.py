@@ -78,7 +78,7 @@ def test_judges_that_both_show_equality_do_not_disagree() -> None:
         *judged("k", {"a": SHARED, "b": near(-0.02, 0.2, 2)}),
         margin=1,
     )
-    assert {one.first for one in verdict.opinions} == {"a", "b"}
+    assert {opinion.first for opinion in verdict.opinions} == {"a", "b"}
     assert (verdict.kind, verdict.agreed) == ("equal", True)
     assert said(verdict).endswith("both judges agree.")
 
@@ -88,8 +88,8 @@ def test_a_lead_in_failures_alone_is_not_worded_as_one_in_score() -> None:
     a = replace(a, failed={name: {0: False} for name in a.scores})
     worse = failing(column("b", near(-1, 0.3, 3), judge="k"), range(30))
     verdict = verdict_of(a, b, replace(a, judge="k"), worse)
-    assert [one.kind for one in verdict.opinions] == ["fails_more", "better"]
-    shown = next(one for one in verdict.opinions if one.kind == "better")
+    assert [opinion.kind for opinion in verdict.opinions] == ["fails_more", "better"]
+    shown = next(opinion for opinion in verdict.opinions if opinion.kind == "better")
     assert verdict.kind == "better"
     assert f"by {shown.contests[0].difference:.2f} (" in said(verdict)
     c = replace(column("c", near(-3, 0.3, 4)), failed=a.failed)
@@ -139,8 +139,13 @@ def test_models_are_listed_as_a_judge_with_a_say_ranks_them() -> None:
 
 
 def test_of_several_runs_the_worst_audit_counts() -> None:
-    for one, other in (("limited", "failed"), ("failed", "limited"), ("passed", "failed"), ("not_audited", "failed")):
-        assert of_several([Known(examined={"j": one}), Known(examined={"j": other})]).examined == {"j": "failed"}
+    for first, second in (
+        ("limited", "failed"),
+        ("failed", "limited"),
+        ("passed", "failed"),
+        ("not_audited", "failed"),
+    ):
+        assert of_several([Known(examined={"j": first}), Known(examined={"j": second})]).examined == {"j": "failed"}
     both = of_several([Known(examined={"j": "limited"}), Known(examined={"j": "not_audited"})])
     assert both.examined == {"j": "not_audited"}
 
@@ -149,7 +154,7 @@ def test_of_several_runs_the_worst_audit_counts() -> None:
 def test_two_that_say_yes_to_the_same_few_edits_are_two_judges(times: int, repeats: str) -> None:
     scores = {"a": [1, 0, 1, 1, 1, 1] * times, "b": [1, 0, 1, 1, 1, 0] * times}
     verdict = verdict_of(*judged("j", scores), *judged("k", scores))
-    assert [one.repeats for one in verdict.opinions] == ["", repeats]
+    assert [opinion.repeats for opinion in verdict.opinions] == ["", repeats]
 
 
 def test_scores_that_are_not_there_are_not_said_to_be_alike() -> None:

@@ -158,7 +158,11 @@ def computed(node: ast.AST) -> Iterator[str]:
     loop = node.target if isinstance(node, ast.For | ast.comprehension) else None
     if loop and any(last_name(each) == "rank" for each in ast.walk(loop)):
         yield f"counts ranks: {ast.unparse(loop)}"
-    if isinstance(node, ast.Assign) and any(last_name(one) == "rank" for one in node.targets) and not told(node.value):
+    if (
+        isinstance(node, ast.Assign)
+        and any(last_name(target) == "rank" for target in node.targets)
+        and not told(node.value)
+    ):
         yield f"makes a rank: {ast.unparse(node)}"
     if isinstance(node, ast.Constant) and isinstance(node.value, float) and node.value in QUANTILES:
         yield f"has a level or a quantile of its own: {node.value}"
@@ -178,11 +182,11 @@ def refused(path: Path, text: str) -> Iterator[str]:
         if isinstance(node, ast.Import | ast.ImportFrom):
             module = node.module or "" if isinstance(node, ast.ImportFrom) else ""
             names = [alias.name for alias in node.names]
-            if any(one.partition(".")[0] == "scipy" for one in (module, *names)):
+            if any(name.partition(".")[0] == "scipy" for name in (module, *names)):
                 yield f"{where}: computes with scipy"
             if path.name not in DRAWS and {"statistics", "numpy", "random"} & {module, *names}:
                 yield f"{where}: computes: {names}"
-            if module == INFERENCE and (made := [one for one in names if not one.isupper()]):
+            if module == INFERENCE and (made := [name for name in names if not name.isupper()]):
                 yield f"{where}: makes intervals or p-values by itself: {made}"
             if module == "edit_eval.statistics.families" and set(names) - {"Correction"}:
                 yield f"{where}: makes a family or ranks by itself"
@@ -217,9 +221,11 @@ def _passed_on(key: object, value: ast.expr) -> bool:
 
 def claimed(path: Path, text: str, where: str) -> Iterator[str]:
     """Says where a text claims a correction that whoever corrected should word (`Correction`)."""
-    allowed = any(f"{path.name}: " in one and one.partition(": ")[2] in text for one in WORDS_OF_ITS_OWN)
-    if (found := CORRECTED.search(text)) and not allowed:
-        yield f"{where}: claims {found.group()!r}, which only the code that corrects may say"
+    allowed = any(
+        f"{path.name}: " in exemption and exemption.partition(": ")[2] in text for exemption in WORDS_OF_ITS_OWN
+    )
+    if (match := CORRECTED.search(text)) and not allowed:
+        yield f"{where}: claims {match.group()!r}, which only the code that corrects may say"
 
 
 @pytest.mark.parametrize("path", DISPLAYS, ids=lambda path: str(path.relative_to(SOURCE)))

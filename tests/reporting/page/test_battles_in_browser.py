@@ -29,8 +29,10 @@ def battle(sample: str, category: str, said: tuple[str, str]) -> Judgement:
         share = first if order == FORWARD else 1 - first
         values = {f"overall.{order}": share, f"overall.{order}.tie": float(label == "C")}
         readings[f"overall.{order}"] = Reading(values=values, text=f"I say <{label}>.")
-    given = [value for one in readings.values() for name, value in one.values.items() if not name.endswith("tie")]
-    found = len(given) == 2
+    given = [
+        value for reading in readings.values() for name, value in reading.values.items() if not name.endswith("tie")
+    ]
+    labelled = len(given) == 2
     return Judgement(
         sample_id=sample,
         category=category,
@@ -40,10 +42,10 @@ def battle(sample: str, category: str, said: tuple[str, str]) -> Judgement:
         edit_seed=0,
         repeat=0,
         headline="overall",
-        status=Status.OK if found else Status.UNPARSEABLE,
-        reason="" if found else "no label",
-        scores={"overall": sum(given) / 2} if found else {},
-        missing={} if found else {"overall": (Status.UNPARSEABLE, "no label")},
+        status=Status.OK if labelled else Status.UNPARSEABLE,
+        reason="" if labelled else "no label",
+        scores={"overall": sum(given) / 2} if labelled else {},
+        missing={} if labelled else {"overall": (Status.UNPARSEABLE, "no label")},
         readings=(readings,),
     )
 
@@ -58,7 +60,9 @@ def arena(tmp_path_factory: pytest.TempPathFactory) -> Report:
             judgements=(),
             controls=(),
             battle_judges=("arena",),
-            battles=tuple(battle(one.id, one.category, said) for one, said in zip(run.samples, SAID, strict=True)),
+            battles=tuple(
+                battle(sample.id, sample.category, said) for sample, said in zip(run.samples, SAID, strict=True)
+            ),
             scoring={
                 "arena": Scoring(
                     protocol="pairwise", headline="overall", scales={"overall": preference("overall").scale}

@@ -87,7 +87,7 @@ def test_the_score_axis_is_always_the_whole_scale(several: Report) -> None:
 
 
 def test_the_histogram_counts_every_score_once(several: Report) -> None:
-    scored = [one for one in several.results.judgements if one.status is Status.OK]
+    scored = [judgement for judgement in several.results.judgements if judgement.status is Status.OK]
     histograms = charts_of(several)["histogram"]
     assert len(histograms) == 4
     assert sum(row["count"] for chart in histograms for row in rows_of(chart)) == len(scored)
@@ -102,15 +102,17 @@ def test_a_score_falls_into_its_half_point(score: float, place: int, complete: R
 
 def test_failures_are_counted_and_have_no_score(incomplete: Report) -> None:
     [chart] = charts_of(incomplete)["failures"]
-    ended = [one for one in incomplete.results.judgements if one.status not in (Status.OK, Status.PENDING)]
+    ended = [
+        judgement for judgement in incomplete.results.judgements if judgement.status not in (Status.OK, Status.PENDING)
+    ]
     assert sum(row["count"] for row in rows_of(chart)) == len(ended)
     assert not any(key == "score" for row in rows_of(chart) for key in row)
 
 
 def test_rare_reasons_share_one_bar(incomplete: Report) -> None:
     judgements = tuple(
-        replace(one, reason=f"reason {number}") if one.status is Status.REFUSED else one
-        for number, one in enumerate(replaced_by_refusals(incomplete))
+        replace(judgement, reason=f"reason {number}") if judgement.status is Status.REFUSED else judgement
+        for number, judgement in enumerate(replaced_by_refusals(incomplete))
     )
     results = replace(incomplete.results, edits=(), judgements=judgements)
     [chart] = charts(results, summarise(results), "en")["failures"]
@@ -126,7 +128,7 @@ def test_what_belongs_to_no_judge_is_in_the_chart_without_a_colour(several: Repo
         several.results,
         edit_models=("first",),
         edits=tuple(edit for edit in several.results.edits if edit.edit_model == "first"),
-        judgements=tuple(one for one in several.results.judgements if one.edit_model == "first"),
+        judgements=tuple(judgement for judgement in several.results.judgements if judgement.edit_model == "first"),
     )
     edit = replace(results.edits[0], status=Status.EDIT_FAILED, reason="black", image="")
     results = replace(results, edits=(edit, *results.edits[1:]))
@@ -138,7 +140,7 @@ def test_what_belongs_to_no_judge_is_in_the_chart_without_a_colour(several: Repo
 
 
 def replaced_by_refusals(report: Report) -> list[Any]:
-    return [unscored(one, Status.REFUSED) for one in report.results.judgements]
+    return [unscored(judgement, Status.REFUSED) for judgement in report.results.judgements]
 
 
 def test_one_model_has_no_chart_of_models(complete: Report, several: Report) -> None:
@@ -163,7 +165,7 @@ def test_with_one_edit_model_the_judges_share_their_charts(several: Report) -> N
         several.results,
         edit_models=("first",),
         edits=tuple(edit for edit in several.results.edits if edit.edit_model == "first"),
-        judgements=tuple(one for one in several.results.judgements if one.edit_model == "first"),
+        judgements=tuple(judgement for judgement in several.results.judgements if judgement.edit_model == "first"),
     )
     drawn = charts(results, summarise(results), "en")
     [chart] = drawn["overall"]
@@ -174,7 +176,7 @@ def test_with_one_edit_model_the_judges_share_their_charts(several: Report) -> N
 def test_a_run_without_scores_or_times_has_no_chart_of_them(complete: Report) -> None:
     results = replace(
         complete.results,
-        judgements=tuple(unscored(one, Status.PENDING) for one in complete.results.judgements),
+        judgements=tuple(unscored(judgement, Status.PENDING) for judgement in complete.results.judgements),
         activities=(),
         wall_seconds=(),
     )
@@ -183,7 +185,7 @@ def test_a_run_without_scores_or_times_has_no_chart_of_them(complete: Report) ->
 
 
 def test_the_words_are_those_of_the_language(complete: Report) -> None:
-    english, chinese = (json.dumps(charts_of(complete, one)) for one in ("en", "zh"))
+    english, chinese = (json.dumps(charts_of(complete, language)) for language in ("en", "zh"))
     assert "Physical" in english
     assert json.dumps("物理")[1:-1] in chinese
     assert "Physical" not in chinese
@@ -198,8 +200,8 @@ def of_choice(report: Report, name: str, score: str) -> list[dict[str, Any]]:
 
 
 def axis_of(chart: dict[str, Any]) -> tuple[list[float], str]:
-    [found] = {json.dumps([x["scale"]["domain"], x["title"]]) for x in everywhere(chart, "x") if "scale" in x}
-    domain, title = json.loads(found)
+    [axis] = {json.dumps([x["scale"]["domain"], x["title"]]) for x in everywhere(chart, "x") if "scale" in x}
+    domain, title = json.loads(axis)
     return domain, title
 
 
@@ -211,8 +213,10 @@ def test_each_score_is_drawn_on_its_own_scale(three_scores: Report) -> None:
             assert axis_of(chart) == ([-1, 1], "drift (lower is better)")
         for chart in of_choice(three_scores, name, "psnr"):
             (low, high), title = axis_of(chart)
-            found = [one.scores["psnr"] for one in three_scores.results.judgements if "psnr" in one.scores]
-            assert low < min(found) < max(found) < high < 60
+            values = [
+                judgement.scores["psnr"] for judgement in three_scores.results.judgements if "psnr" in judgement.scores
+            ]
+            assert low < min(values) < max(values) < high < 60
             assert title == "psnr"
 
 
@@ -230,8 +234,9 @@ def test_what_lacks_only_a_further_score_is_said_of_that_score(three_scores: Rep
     [chart] = charts_of(three_scores)["failures"]
     [bar] = [row for row in rows_of(chart) if row["status"] == "psnr: score undefined" and row["series"] == "first"]
     lacking = [
-        one
-        for one in three_scores.results.judgements
-        if (one.edit_model, one.judge, one.status) == ("first", "three", Status.OK) and "psnr" in one.missing
+        judgement
+        for judgement in three_scores.results.judgements
+        if (judgement.edit_model, judgement.judge, judgement.status) == ("first", "three", Status.OK)
+        and "psnr" in judgement.missing
     ]
     assert bar["count"] == len(lacking) > 0

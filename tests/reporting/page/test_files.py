@@ -78,11 +78,11 @@ def test_a_report_that_fails_leaves_the_old_one_whole(
 
 
 def test_a_number_that_json_does_not_know_is_refused(complete: Report, tmp_path: Path) -> None:
-    [found] = complete.summary.results
-    mean = changed(found.leading.category_mean, ruled_out_share=math.nan)
-    found = changed(found, scores={**found.scores, found.headline: changed(found.leading, category_mean=mean)})
+    [result] = complete.summary.results
+    mean = changed(result.leading.category_mean, ruled_out_share=math.nan)
+    result = changed(result, scores={**result.scores, result.headline: changed(result.leading, category_mean=mean)})
     with pytest.raises(ValueError, match="not JSON compliant"):
-        write_report(complete.results, changed(complete.summary, results=[found]), tmp_path)
+        write_report(complete.results, changed(complete.summary, results=[result]), tmp_path)
 
 
 def test_another_language_is_refused_in_one_line(complete: Report, tmp_path: Path) -> None:
@@ -132,8 +132,8 @@ LINK = re.compile(
 def leads_out(page: str, beside: Collection[str] = ()) -> list[str]:
     """What is in a page that leads out of what is sent: neither a place in it, nor data, nor a file `beside` it."""
     without_programs = re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL)
-    found = [one for one in LINK.findall(without_programs) if one and not one.startswith(("#", "data:", "?"))]
-    return [one for one in found if one.removeprefix("./") not in beside]
+    links = [link for link in LINK.findall(without_programs) if link and not link.startswith(("#", "data:", "?"))]
+    return [link for link in links if link.removeprefix("./") not in beside]
 
 
 def test_one_page_has_all_pictures_in_it(made: Results, tmp_path: Path, browser: Any) -> None:
@@ -403,7 +403,7 @@ def test_all_that_is_about_others_is_left_out(run: Results) -> None:
     wanted = {run.samples[3].id, run.samples[1].id}
     some = selected(run, [run.samples[3].id, run.samples[1].id])
     assert [sample.id for sample in some.samples] == [run.samples[1].id, run.samples[3].id]
-    assert {edit.sample_id for edit in some.edits} == {one.sample_id for one in some.judgements} == wanted
+    assert {edit.sample_id for edit in some.edits} == {judgement.sample_id for judgement in some.judgements} == wanted
     assert len(some.edits) == len(some.judgements) == 4
     assert some.notes[0].startswith("2 of 4 samples, chosen by hand")
     assert some.notes[1:] == run.notes

@@ -40,37 +40,44 @@ def test_each_sample_has_its_edits_and_they_have_their_judgements(several: Repor
     assert [sample["id"] for sample in made["samples"]] == [sample.id for sample in several.results.samples]
     for sample in made["samples"]:
         assert [edit["model"] for edit in sample["edits"]] == ["first", "second"]
-        assert all([one["judge"] for one in edit["judgements"]] == ["strict", "kind"] for edit in sample["edits"])
+        assert all(
+            [judgement["judge"] for judgement in edit["judgements"]] == ["strict", "kind"] for edit in sample["edits"]
+        )
 
 
 def test_judgements_are_those_of_the_records(several: Report) -> None:
     made, _ = of(several.results)
-    found = {
-        (sample["id"], edit["model"], one["judge"]): (one["status"], one["scores"], one["reason"], one["readings"])
+    shown = {
+        (sample["id"], edit["model"], judgement["judge"]): (
+            judgement["status"],
+            judgement["scores"],
+            judgement["reason"],
+            judgement["readings"],
+        )
         for sample in made["samples"]
         for edit in sample["edits"]
-        for one in edit["judgements"]
+        for judgement in edit["judgements"]
     }
-    assert found == {
-        (one.sample_id, one.edit_model, one.judge): (
-            one.status.value,
-            one.scores,
-            one.reason,
+    assert shown == {
+        (judgement.sample_id, judgement.edit_model, judgement.judge): (
+            judgement.status.value,
+            judgement.scores,
+            judgement.reason,
             [
                 {
                     question: {
-                        "status": found.status.value,
-                        "reason": found.reason,
-                        "text": found.text,
-                        "values": found.values,
-                        "asked": found.asked,
+                        "status": answer.status.value,
+                        "reason": answer.reason,
+                        "text": answer.text,
+                        "values": answer.values,
+                        "asked": answer.asked,
                     }
-                    for question, found in reading.items()
+                    for question, answer in reading.items()
                 }
-                for reading in one.readings
+                for reading in judgement.readings
             ],
         )
-        for one in several.results.judgements
+        for judgement in several.results.judgements
     }
 
 
@@ -84,8 +91,14 @@ def test_every_score_has_its_scale_and_says_why_it_is_missing(three_scores: Repo
         "digits": 3,
         "title": {"en": "drift (lower is better)", "zh": "drift（越低越好）"},
     }
-    judgements = [one for sample in made["samples"] for edit in sample["edits"] for one in edit["judgements"]]
-    missing = [one["missing"] for one in judgements if one["judge"] == "three" and one["status"] == "ok"]
+    judgements = [
+        judgement for sample in made["samples"] for edit in sample["edits"] for judgement in edit["judgements"]
+    ]
+    missing = [
+        judgement["missing"]
+        for judgement in judgements
+        if judgement["judge"] == "three" and judgement["status"] == "ok"
+    ]
     assert {"psnr": ["undefined", IDENTICAL]} in missing
     assert {} in missing
 
@@ -163,8 +176,8 @@ def test_scores_stand_only_where_the_status_is_ok(incomplete: Report) -> None:
     made, _ = of(incomplete.results)
     for sample in made["samples"]:
         for edit in sample["edits"]:
-            for one in edit["judgements"]:
-                assert bool(one["scores"]) == (one["status"] == Status.OK.value)
+            for judgement in edit["judgements"]:
+                assert bool(judgement["scores"]) == (judgement["status"] == Status.OK.value)
 
 
 SIZE = CopyLimits(side=64, file_bytes=20_000)
@@ -230,7 +243,7 @@ def test_what_is_no_picture_is_none_and_does_not_stop_the_rest(tmp_path: Path) -
     (tmp_path / "bad.png").write_bytes(b"\x89PNG\r\n\x1a\n and then nothing")
     paths = [tmp_path / name for name in ("good.png", "bad.png", "gone.png", "good.png")]
     made = list(thumbnails(paths, SIZE))
-    assert [one is None for one in made] == [False, True, True, False]
+    assert [picture is None for picture in made] == [False, True, True, False]
     assert opened(base64.b64decode(made[0] or "")).size == (9, 9)
 
 

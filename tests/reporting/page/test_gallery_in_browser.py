@@ -42,7 +42,7 @@ def test_cards_come_a_page_at_a_time(incomplete: Report, open_page: OpenPage) ->
 def test_filters_leave_what_they_name(incomplete: Report, open_page: OpenPage) -> None:
     tab = open_page(incomplete)
     samples = incomplete.results.samples
-    judgements = {one.sample_id: one for one in incomplete.results.judgements}
+    judgements = {judgement.sample_id: judgement for judgement in incomplete.results.judgements}
 
     def expect(wanted: Callable[[Any], bool]) -> None:
         expected = [sample.id for sample in samples if wanted(sample)]
@@ -83,32 +83,37 @@ def test_search_looks_at_ids_instructions_and_the_judges_words(incomplete: Repor
     tab.fill("[name=search]", "00007")
     assert ids(tab) == [incomplete.results.samples[7].id]
     tab.fill("[name=search]", "展示一夜暴雨")
-    assert {one.split("_")[1] for one in ids(tab)} == {"因果"}
+    assert {sample.split("_")[1] for sample in ids(tab)} == {"因果"}
     tab.fill("[name=search]", "EDGE BLEEDS")
-    expected = [one.sample_id for one in incomplete.results.judgements if "edge bleeds" in one.answer]
+    expected = [judgement.sample_id for judgement in incomplete.results.judgements if "edge bleeds" in judgement.answer]
     assert ids(tab) == expected[:24]
 
 
 def test_sorting_by_score_puts_what_has_none_last(incomplete: Report, open_page: OpenPage) -> None:
     tab = open_page(incomplete)
-    scores = {one.sample_id: one.score for one in incomplete.results.judgements}
+    scores = {judgement.sample_id: judgement.score for judgement in incomplete.results.judgements}
     for order, sign in (("worst", 1), ("best", -1)):
         tab.select_option("[name=sort]", order)
         shown = ids(tab)
         tab.click("#pages button[value='1']")
         shown += ids(tab)
-        numbers = [scores[one] for one in shown]
-        known = [one for one in numbers if one is not None]
-        assert numbers == [*sorted(known, key=lambda one: sign * one), *[None] * (30 - len(known))]
+        numbers = [scores[sample] for sample in shown]
+        known = [number for number in numbers if number is not None]
+        assert numbers == [*sorted(known, key=lambda number: sign * number), *[None] * (30 - len(known))]
 
 
 def test_sorting_by_disagreement(several: Report, open_page: OpenPage) -> None:
     tab = open_page(several)
-    scored = [one for one in several.results.judgements if one.score is not None]
-    level = {judge: fmean(one.score for one in scored if one.judge == judge) for judge in several.results.judges}
+    scored = [judgement for judgement in several.results.judgements if judgement.score is not None]
+    level = {
+        judge: fmean(judgement.score for judgement in scored if judgement.judge == judge)
+        for judge in several.results.judges
+    }
     scores: dict[str, dict[str, list[float]]] = {}
-    for one in scored:
-        scores.setdefault(one.sample_id, {}).setdefault(one.edit_model, []).append(one.score - level[one.judge])
+    for judgement in scored:
+        scores.setdefault(judgement.sample_id, {}).setdefault(judgement.edit_model, []).append(
+            judgement.score - level[judgement.judge]
+        )
 
     def spread(numbers: list[float]) -> float:
         return max(numbers) - min(numbers) if len(numbers) > 1 else -1
@@ -117,7 +122,7 @@ def test_sorting_by_disagreement(several: Report, open_page: OpenPage) -> None:
     between_judges = {key: max(spread(x) for x in of.values()) for key, of in scores.items()}
     for order, spreads in (("models", between_models), ("answers", between_judges)):
         tab.select_option("[name=sort]", order)
-        shown = [spreads.get(one, -1) for one in ids(tab)]
+        shown = [spreads.get(sample, -1) for sample in ids(tab)]
         assert shown == sorted(shown, reverse=True)
 
 
@@ -277,7 +282,7 @@ def test_the_stage_shows_the_files_themselves_where_they_are(complete: Report, o
 
 def test_failures_have_their_status_and_reason_and_no_number(incomplete: Report, open_page: OpenPage) -> None:
     tab = open_page(incomplete)
-    failed = next(one for one in incomplete.results.judgements if one.status is Status.UNPARSEABLE)
+    failed = next(judgement for judgement in incomplete.results.judgements if judgement.status is Status.UNPARSEABLE)
     place = [sample.id for sample in incomplete.results.samples].index(failed.sample_id)
     tab.goto((incomplete.folder / "index.html").as_uri() + link_to(incomplete, place))
     tab.locator("#detail").wait_for()
@@ -312,11 +317,11 @@ def test_flags_are_shown(several: Report, open_page: OpenPage) -> None:
 
 def scores_by(report: Report, judge: str) -> dict[str, dict[str, float]]:
     """sample -> edit model -> the judge's score."""
-    found: dict[str, dict[str, float]] = {}
-    for one in report.results.judgements:
-        if one.judge == judge and one.score is not None:
-            found.setdefault(one.sample_id, {})[one.edit_model] = one.score
-    return found
+    scores: dict[str, dict[str, float]] = {}
+    for judgement in report.results.judgements:
+        if judgement.judge == judge and judgement.score is not None:
+            scores.setdefault(judgement.sample_id, {})[judgement.edit_model] = judgement.score
+    return scores
 
 
 def open_card(tab: Any, sample: str) -> None:
@@ -348,14 +353,14 @@ def test_sorting_and_bounds_are_by_the_chosen_judge_alone(several: Report, open_
         choose(tab, "judge", judge)
         scores = scores_by(several, judge)
         choose(tab, "sort", "worst")
-        worst = [min(scores[one].values()) for one in ids(tab) if one in scores]
+        worst = [min(scores[sample].values()) for sample in ids(tab) if sample in scores]
         assert worst == sorted(worst)
         choose(tab, "sort", "best")
-        best = [max(scores[one].values()) for one in ids(tab) if one in scores]
+        best = [max(scores[sample].values()) for sample in ids(tab) if sample in scores]
         assert best == sorted(best, reverse=True)
         bound = sorted(best)[len(best) // 2]
         tab.fill("[name=lowest]", str(bound))
-        assert set(ids(tab)) == {one for one, of in scores.items() if max(of.values()) >= bound}
+        assert set(ids(tab)) == {sample for sample, of in scores.items() if max(of.values()) >= bound}
         tab.fill("[name=lowest]", "")
 
 
@@ -364,7 +369,7 @@ def test_the_strip_of_the_detail_has_the_chosen_judges_scores(several: Report, o
     for judge in ("strict", "kind"):
         choose(tab, "judge", judge)
         scores = scores_by(several, judge)
-        sample = next(one.id for one in several.results.samples if len(scores.get(one.id, {})) == 2)
+        sample = next(sample.id for sample in several.results.samples if len(scores.get(sample.id, {})) == 2)
         open_card(tab, sample)
         assert tab.locator("#choices .score").all_text_contents() == [f"{s:.2f}" for s in scores[sample].values()]
         assert tab.locator("#choices-judge").inner_text() == f"judged by {judge}"
@@ -377,7 +382,7 @@ def test_the_detail_opens_the_edit_that_the_filters_are_about(several: Report, o
     tab = open_page(several)
     choose(tab, "status", "unscored")
     scores = scores_by(several, "strict")
-    half = [one for one in ids(tab) if len(scores.get(one, {})) == 1]
+    half = [sample for sample in ids(tab) if len(scores.get(sample, {})) == 1]
     assert half, "a sample of which one model is scored"
     for sample in half:
         (scored,) = scores[sample]
@@ -445,8 +450,8 @@ def test_the_chosen_views_label_can_be_read(complete: Report, open_page: OpenPag
         const innermost = label.querySelector('*') || label;
         return [getComputedStyle(innermost).color, getComputedStyle(label).backgroundColor];
     }""")
-    one, other = sorted((luminance(ink), luminance(ground)))
-    assert (other + 0.05) / (one + 0.05) >= 4.5
+    darker, lighter = sorted((luminance(ink), luminance(ground)))
+    assert (lighter + 0.05) / (darker + 0.05) >= 4.5
 
 
 def test_no_table_is_cut_off_on_paper(several: Report, open_page: OpenPage) -> None:

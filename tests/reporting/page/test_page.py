@@ -51,7 +51,7 @@ def test_nothing_is_fetched_from_anywhere(report: Report) -> None:
     ]
     assert addresses
     beside = r"#[\w=&%+.*~-]+|summary\.json|scores\.csv|replies\.jsonl|report\.md"
-    assert [one for one in addresses if not re.fullmatch(beside, one or "")] == []
+    assert [address for address in addresses if not re.fullmatch(beside, address or "")] == []
     assert not {"link", "iframe", "object", "embed", "base", "img"} & {tag for tag, _ in page.all}
     assert "url(" not in "".join(page.styles)
     assert "@import" not in "".join(page.styles)
@@ -201,12 +201,12 @@ def test_the_tab_says_the_run_and_what_came_out_of_it(complete: Report, several:
 
 
 def test_a_failure_is_never_a_number(incomplete: Report) -> None:
-    unscored = [one for one in incomplete.results.judgements if one.status is not Status.OK]
+    unscored = [judgement for judgement in incomplete.results.judgements if judgement.status is not Status.OK]
     samples = {sample["id"]: sample for sample in incomplete.data["samples"]}
-    for one in unscored:
-        [shown] = samples[one.sample_id]["edits"][0]["judgements"]
+    for judgement in unscored:
+        [shown] = samples[judgement.sample_id]["edits"][0]["judgements"]
         assert shown["scores"] == {}
-        assert shown["reason"] == one.reason
+        assert shown["reason"] == judgement.reason
 
 
 def test_every_form_field_and_button_has_a_name(several: Report) -> None:
@@ -328,9 +328,9 @@ def test_what_is_not_scored_is_accounted_for(tmp_path: Path) -> None:
     table = verdict_content(run, summary).standings
     no_edit, no_score = table.columns[-2:]
     for row in table.rows:
-        found = row.parts["qwen3_vl"].coverage
+        coverage = row.parts["qwen3_vl"].coverage
         missing = int(no_edit.cell(row)) + int(no_score.cell(row))
-        assert 0 < missing == found.total - found.scored, row.edit_model
+        assert 0 < missing == coverage.total - coverage.scored, row.edit_model
         assert "status=edit_failed" in no_edit.to(row)
         assert "status=unscored" in no_score.to(row), "of several statuses"
 
@@ -385,7 +385,7 @@ def test_entries_are_those_of_the_summary(several: Report) -> None:
         ("first", "kind"),
         ("second", "kind"),
     ]
-    blocks = {(one.edit_model, one.judge): headline(one) for one in several.summary.results}
+    blocks = {(result.edit_model, result.judge): headline(result) for result in several.summary.results}
     for part in parts:
         block = blocks[part.edit_model, part.judge]
         assert (part.overall, part.coverage, part.categories) == (block, block.coverage, block.categories)
@@ -400,8 +400,8 @@ def test_the_headline_leads_and_other_scores_are_chosen_by_name(three_scores: Re
         ("three", "psnr", False, 2),
         ("kind", "score", True, 2),
     ]
-    found = {choice.score: (choice.names, [part.judge for part in choice.parts]) for choice in choices(parts)}
-    assert found == {
+    by_score = {choice.score: (choice.names, [part.judge for part in choice.parts]) for choice in choices(parts)}
+    assert by_score == {
         "": (("quality", "score"), ["three", "three", "kind", "kind"]),
         "drift": (("drift",), ["three", "three"]),
         "psnr": (("psnr",), ["three", "three"]),

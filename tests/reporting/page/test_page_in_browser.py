@@ -189,22 +189,22 @@ LATIN_ONLY = """() => {
 
 def data_of(run: Results) -> set[str]:
     """What a page may show in whatever language it is recorded in."""
-    found = {*run.edit_models, *run.judges, *run.devices, *run.notes, run.name, "edit-eval", "EN"}
+    texts = {*run.edit_models, *run.judges, *run.devices, *run.notes, run.name, "edit-eval", "EN"}
     for sample in run.samples:
-        found |= {sample.id, *sample.tags, sample.description, sample.rationale, sample.fault}
-        found |= {sample.instruction, *sample.instructions.values()}
-    found |= {edit.reason for edit in run.edits} | {one.reason for one in run.judgements}
-    found |= {one.answer.strip() for one in run.judgements}
-    found |= {"five_dimensions", "benchmark.json", "summary.json", "scores.csv", "report.md", "replies.jsonl"}
-    found.add("NVIDIA A100-SXM4-80GB")
-    found |= {"Qwen/Qwen-Image-Edit", "Qwen/Qwen3-VL-30B-A3B-Instruct", "python", "torch", "diffusers", "transformers"}
-    return found
+        texts |= {sample.id, *sample.tags, sample.description, sample.rationale, sample.fault}
+        texts |= {sample.instruction, *sample.instructions.values()}
+    texts |= {edit.reason for edit in run.edits} | {judgement.reason for judgement in run.judgements}
+    texts |= {judgement.answer.strip() for judgement in run.judgements}
+    texts |= {"five_dimensions", "benchmark.json", "summary.json", "scores.csv", "report.md", "replies.jsonl"}
+    texts.add("NVIDIA A100-SXM4-80GB")
+    texts |= {"Qwen/Qwen-Image-Edit", "Qwen/Qwen3-VL-30B-A3B-Instruct", "python", "torch", "diffusers", "transformers"}
+    return texts
 
 
 def known(words: str, from_records: set[str]) -> bool:
     """Whether nothing is left of `words` without what comes from the records, numbers and units of bytes."""
-    for one in sorted(from_records, key=len, reverse=True):
-        words = words.replace(one, "")
+    for text in sorted(from_records, key=len, reverse=True):
+        words = words.replace(text, "")
     return re.search(r"[A-Za-z]{2}", re.sub(r"\b(GiB|MiB|GPU)\b", "", words)) is None
 
 

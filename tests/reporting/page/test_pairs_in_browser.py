@@ -43,8 +43,12 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Report:
 
 
 def scores(report: Report, model: str, judge: str) -> dict[str, float]:
-    found = (one for one in report.results.judgements if (one.edit_model, one.judge) == (model, judge))
-    return {one.sample_id: one.score for one in found if one.score is not None}
+    judgements = (
+        judgement
+        for judgement in report.results.judgements
+        if (judgement.edit_model, judgement.judge) == (model, judge)
+    )
+    return {judgement.sample_id: judgement.score for judgement in judgements if judgement.score is not None}
 
 
 def pair(tab: Any) -> tuple[str, str, str]:
@@ -54,8 +58,8 @@ def pair(tab: Any) -> tuple[str, str, str]:
 
 
 def fragment(tab: Any) -> str:
-    found: str = tab.evaluate("location.hash")
-    return found
+    address: str = tab.evaluate("location.hash")
+    return address
 
 
 def seen(tab: Any) -> dict[str, Any]:
@@ -144,9 +148,9 @@ def test_a_key_held_down_shows_the_other_and_a_button_keeps_its_space_bar(two: R
 def test_both_are_enlarged_and_moved_as_one_to_the_pixel(two: Report, open_page: OpenPage) -> None:
     tab = open_page(two, link(sample=two.results.samples[0].id, left="source:2", right="reference", way="beside"))
     tab.wait_for_function(WHOLE)
-    frames = [one.bounding_box() for one in tab.locator("#stage .frame").all()]
+    frames = [frame.bounding_box() for frame in tab.locator("#stage .frame").all()]
     # The wheel, over a place a quarter into the second: that place of both stays where it is.
-    x, y = (round(frames[1][one] + frames[1][size] / 4) for one, size in (("x", "width"), ("y", "height")))
+    x, y = (round(frames[1][edge] + frames[1][size] / 4) for edge, size in (("x", "width"), ("y", "height")))
     under = """([x, y]) => [...document.querySelectorAll('#stage img')].map((one) => {
         const box = one.getBoundingClientRect();
         const frame = one.closest('.frame').getBoundingClientRect();
@@ -226,7 +230,7 @@ def test_arrows_go_on_with_the_same_two_and_say_where_one_is_missing(two: Report
 def test_each_seed_of_a_model_is_a_picture_of_its_own(tmp_path: Path, open_page: OpenPage) -> None:
     run = build_run(tmp_path, samples=2, size=(96, 72))
     again = tuple(replace(edit, edit_seed=1, seed=edit.seed + 77) for edit in run.edits)
-    judged = tuple(replace(one, edit_seed=1) for one in run.judgements)
+    judged = tuple(replace(judgement, edit_seed=1) for judgement in run.judgements)
     report = report_on(replace(run, edits=(*run.edits, *again), judgements=(*run.judgements, *judged)))
     model = run.edit_models[0]
     tab = open_page(report, link(sample=run.samples[1].id, left=f"edit:{model}:1", right=f"edit:{model}:0"))
@@ -241,7 +245,7 @@ def test_what_is_only_in_the_page_is_said_to_be_a_copy(
 ) -> None:
     alone = tmp_path / "alone.html"
     alone.write_bytes((two.folder / "index.html").read_bytes())
-    edit = next(one for one in two.results.edits if one.status is Status.OK)
+    edit = next(edit for edit in two.results.edits if edit.status is Status.OK)
     tab = open_page(two, link(sample=edit.sample_id, right=f"edit:{edit.edit_model}"))
     tab.wait_for_function(WHOLE)
     assert tab.locator("#size-right").inner_text() == "736 × 552"
@@ -305,8 +309,8 @@ def test_a_link_on_the_page_leads_to_its_samples(two: Report, open_page: OpenPag
 
 
 def test_disagreement_is_between_scores_that_are_at_least_so_far_apart(two: Report, open_page: OpenPage) -> None:
-    one, other = (scores(two, model, "strict") for model in ("A&1", "B"))
-    apart = {sample: abs(one[sample] - other[sample]) for sample in one.keys() & other.keys()}
+    first, second = (scores(two, model, "strict") for model in ("A&1", "B"))
+    apart = {sample: abs(first[sample] - second[sample]) for sample in first.keys() & second.keys()}
     tab = open_page(two, link(differ="models", by=1))
     assert set(ids(tab)) == {sample for sample, by in apart.items() if by >= 1}
     of_two = [scores(two, model, judge) for model in ("A&1", "B") for judge in ("strict", "kind")]
@@ -322,11 +326,11 @@ def test_disagreement_is_between_scores_that_are_at_least_so_far_apart(two: Repo
 
 
 def test_who_got_it_wrong(two: Report, open_page: OpenPage) -> None:
-    one, other = (scores(two, model, "strict") for model in ("A&1", "B"))
+    first, second = (scores(two, model, "strict") for model in ("A&1", "B"))
     for edit in two.results.edits:
         if edit.status in NO_EDIT:
-            (one if edit.edit_model == "A&1" else other)[edit.sample_id] = 0.0
-    known = [(sample, one[sample], other[sample]) for sample in one.keys() & other.keys()]
+            (first if edit.edit_model == "A&1" else second)[edit.sample_id] = 0.0
+    known = [(sample, first[sample], second[sample]) for sample in first.keys() & second.keys()]
     bar = round(max(min(score, its) for _, score, its in known) - 0.001, 3)  # one sample is right with both
     wanted = {
         "only:A&1": {sample for sample, score, its in known if score < bar <= its},
@@ -383,7 +387,7 @@ def test_what_the_page_does_not_have_is_said(two: Report, open_page: OpenPage) -
     assert len(ids(tab)) == 9
     assert tab.locator("#detail").is_hidden()
     said = tab.locator("#gallery-unknown").inner_text()
-    assert all(one in said for one in ("model=C", "judge=nobody", "sort=sideways", "min=low")), said
+    assert all(setting in said for setting in ("model=C", "judge=nobody", "sort=sideways", "min=low")), said
 
 
 # -- what is taken along --
@@ -418,8 +422,8 @@ def test_the_csv_has_the_rows_of_scores_csv_that_are_chosen(two: Report, open_pa
     rows = list(csv.DictReader(io.StringIO(file.getvalue(), newline="")))
 
     def plain(some: list[dict[str, str]]) -> list[dict[str, str]]:
-        numbered = [{**one, "score": f"{float(one['score']):.9f}" if one["score"] else ""} for one in some]
-        return sorted(numbered, key=lambda one: list(one.values()))
+        numbered = [{**row, "score": f"{float(row['score']):.9f}" if row["score"] else ""} for row in some]
+        return sorted(numbered, key=lambda row: list(row.values()))
 
     everything = saved(open_page(two))
     assert list(everything[0]) == list(rows[0])
@@ -427,9 +431,9 @@ def test_the_csv_has_the_rows_of_scores_csv_that_are_chosen(two: Report, open_pa
     tab = open_page(two, link(status="unscored", model="B"))
     assert "edits of" in tab.locator("#selection-count").text_content() or not tab.locator("#selection[open]").count()
     failed = {
-        (one["sample_id"]) for one in rows if one["edit_model"] == "B" and one["judge"] == "strict" and not one["score"]
+        (row["sample_id"]) for row in rows if row["edit_model"] == "B" and row["judge"] == "strict" and not row["score"]
     }
-    assert plain(saved(tab)) == plain([one for one in rows if one["edit_model"] == "B" and one["sample_id"] in failed])
+    assert plain(saved(tab)) == plain([row for row in rows if row["edit_model"] == "B" and row["sample_id"] in failed])
     assert failed
     command = tab.locator("#selection-command").inner_text()
     assert command == f"edit-eval export {Path(two.results.directory).name} selection.html --samples selection.csv"
@@ -439,6 +443,6 @@ def test_what_a_spreadsheet_would_run_is_disarmed(hostile: Report, open_page: Op
     file = io.StringIO(newline="")
     write_scores(hostile.results, file)
     rows = list(csv.DictReader(io.StringIO(file.getvalue(), newline="")))
-    found = saved(open_page(hostile))
+    saved_rows = saved(open_page(hostile))
     for column in ("sample_id", "category", "edit_model", "judge", "reason"):
-        assert sorted(one[column] for one in found) == sorted(one[column] for one in rows)
+        assert sorted(row[column] for row in saved_rows) == sorted(row[column] for row in rows)

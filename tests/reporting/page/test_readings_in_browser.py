@@ -27,17 +27,17 @@ ANSWER = """I looked at both.
 ```"""
 
 
-def read_twice(one: Judgement, mass: float | str) -> Judgement:
+def read_twice(judgement: Judgement, mass: float | str) -> Judgement:
     readings = [{"score": Reading(values={"score": value}, mass=mass, asked=1, text=ANSWER)} for value in (6.0, 7.0)]
     scores, spread = {"score": 6.5, "Light": 0.25}, {"score": 0.7071, "Light": 0.0}
-    return replace(one, scores=scores, spread=spread, readings=tuple(readings), tokens=(1234, 56))
+    return replace(judgement, scores=scores, spread=spread, readings=tuple(readings), tokens=(1234, 56))
 
 
 @pytest.fixture(scope="module")
 def likely(tmp_path_factory: pytest.TempPathFactory) -> Report:
     run = build_run(tmp_path_factory.mktemp("likely"), samples=4, size=SMALL)
     masses = (0.9, 0.9, 0.8, "unknown")
-    judged = tuple(read_twice(one, mass) for one, mass in zip(run.judgements, masses, strict=True))
+    judged = tuple(read_twice(judgement, mass) for judgement, mass in zip(run.judgements, masses, strict=True))
     return report_on(replace(run, judgements=judged, scoring=dict.fromkeys(run.judges, PARTED)))
 
 

@@ -16,13 +16,21 @@ SHOWN = """() => [...document.querySelectorAll('.chart-body')].filter((body) => 
 
 
 def of_first(report: Report) -> list[Judgement]:
-    return [one for one in report.results.judgements if (one.edit_model, one.judge) == ("first", "three")]
+    return [
+        judgement
+        for judgement in report.results.judgements
+        if (judgement.edit_model, judgement.judge) == ("first", "three")
+    ]
 
 
 def mean_score(report: Report, sample: str, score: str) -> list[float]:
     """Of both edit models, where there is one."""
-    some = (one for one in report.results.judgements if (one.sample_id, one.judge) == (sample, "three"))
-    return [one.scores[score] for one in some if score in one.scores]
+    some = (
+        judgement
+        for judgement in report.results.judgements
+        if (judgement.sample_id, judgement.judge) == (sample, "three")
+    )
+    return [judgement.scores[score] for judgement in some if score in judgement.scores]
 
 
 def wait_for_axes(tab: Any, titles: set[str]) -> None:
@@ -95,7 +103,11 @@ def test_the_gallery_follows_and_sorts_by_what_is_worse(three_scores: Report, op
     assert tab.locator("[name=highest]").get_attribute("max") is None
     assert tab.locator("[name=highest]").input_value() == "", "bounds of another scale"
     tab.select_option("[name=status]", "undefined")
-    lacking = {one.sample_id for one in three_scores.results.judgements if "undefined" in str(one.missing.get("psnr"))}
+    lacking = {
+        judgement.sample_id
+        for judgement in three_scores.results.judgements
+        if "undefined" in str(judgement.missing.get("psnr"))
+    }
     assert set(ids(tab)) == lacking
     tab.select_option("[name=status]", "")
     tab.select_option("[name=judge]", "kind")
@@ -106,21 +118,23 @@ def test_the_gallery_follows_and_sorts_by_what_is_worse(three_scores: Report, op
 
 def test_the_detail_has_every_score_every_reply_and_what_is_missing(three_scores: Report, open_page: OpenPage) -> None:
     judged = of_first(three_scores)
-    place = next(number for number, one in enumerate(judged) if one.status == "ok" and "psnr" in one.missing)
+    place = next(
+        number for number, judgement in enumerate(judged) if judgement.status == "ok" and "psnr" in judgement.missing
+    )
     tab = open_page(three_scores, link_to(three_scores, place))
     verdict = tab.locator(".verdict", has_text="three").first
     text = re.sub(r"\s+", " ", verdict.inner_text())
-    one = judged[place]
-    assert f"quality {one.scores['quality']:.2f}" in text
-    assert f"drift (lower is better) {one.scores['drift']:.3f}" in text
+    judgement = judged[place]
+    assert f"quality {judgement.scores['quality']:.2f}" in text
+    assert f"drift (lower is better) {judgement.scores['drift']:.3f}" in text
     assert f"psnr score undefined {IDENTICAL}" in text
-    assert [name.strip() for name in verdict.locator(".question").all_text_contents()] == list(one.readings[0])
+    assert [name.strip() for name in verdict.locator(".question").all_text_contents()] == list(judgement.readings[0])
     # JSON is a list of names and words, with the answer itself folded beneath.
     came = [
         block.locator("pre") if block.locator("pre").count() else block for block in verdict.locator("blockquote").all()
     ]
     assert [words.text_content().strip() for words in came] == [
-        reading.text for reading in one.readings[0].values() if reading.text
+        reading.text for reading in judgement.readings[0].values() if reading.text
     ]
     assert text.count(IDENTICAL) == 1
 
@@ -129,7 +143,7 @@ def test_a_headline_that_is_missing_says_why_beside_scores_that_are_there(
     three_scores: Report, open_page: OpenPage
 ) -> None:
     judged = of_first(three_scores)
-    place = next(number for number, one in enumerate(judged) if one.missing.keys() == {"quality"})
+    place = next(number for number, judgement in enumerate(judged) if judgement.missing.keys() == {"quality"})
     tab = open_page(three_scores, link_to(three_scores, place))
     text = re.sub(r"\s+", " ", tab.locator(".verdict", has_text="three").first.inner_text())
     assert judged[place].reason in text

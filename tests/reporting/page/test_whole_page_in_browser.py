@@ -85,8 +85,8 @@ def numbers_of(document: Any) -> Iterator[str]:
         if {"count", "total"} <= set(document) and document["total"]:
             yield f"{100 * document['count'] / document['total']:.0f}"
     elif isinstance(document, Sequence) and not isinstance(document, str):
-        for one in document:
-            yield from numbers_of(one)
+        for value in document:
+            yield from numbers_of(value)
     elif isinstance(document, int | float) and not isinstance(document, bool):
         yield from (f"{abs(document):.{digits}f}" for digits in ((0, 2, 4, 6) if isinstance(document, float) else (0,)))
         if 0 <= document <= 1:
@@ -97,9 +97,9 @@ def numbers_of(document: Any) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def known(run: Run, report: Report) -> set[str]:
     summary = json.loads((report.folder / "summary.json").read_text("utf-8"))
-    found = {*numbers_of({**summary, "timing": {}}), *numbers_of(plain(compare([run]).document()))}
+    numbers = {*numbers_of({**summary, "timing": {}}), *numbers_of(plain(compare([run]).document()))}
     # What the page's own words have: 95% interval, a probability of 0.8, p below .0001.
-    return found | {number for words in templates() for number in NUMBER.findall(words)} | {"0.0001"}
+    return numbers | {number for words in templates() for number in NUMBER.findall(words)} | {"0.0001"}
 
 
 # Names, texts of the records, and times are none of the numbers in question; an axis has ticks.
@@ -135,7 +135,8 @@ def test_every_number_is_one_of_the_summary_or_of_compare(
     assert strangers(printed, known) == []
     # A mean over judges is no number of theirs, and is found out.
     means = {
-        model: [one.scores["score"].mean for one in run.summary.results if one.edit_model == model] for model in MODELS
+        model: [result.scores["score"].mean for result in run.summary.results if result.edit_model == model]
+        for model in MODELS
     }
     for harsh, mild in means.values():
         stray = f"{(harsh + mild) / 2:.2f}"
@@ -143,9 +144,9 @@ def test_every_number_is_one_of_the_summary_or_of_compare(
         assert stray in [number for number, _ in strangers(printed, known)]
     # A card has the scores of the judge that it names.
     recorded = {
-        (one.sample_id, one.edit_model, one.judge): f"{one.scores['score']:.2f}"
-        for one in run.results.judgements
-        if "score" in one.scores
+        (judgement.sample_id, judgement.edit_model, judgement.judge): f"{judgement.scores['score']:.2f}"
+        for judgement in run.results.judgements
+        if "score" in judgement.scores
     }
     for judge in JUDGES:
         printed.evaluate(
@@ -153,24 +154,24 @@ def test_every_number_is_one_of_the_summary_or_of_compare(
             one.value = judge; one.dispatchEvent(new Event('input', { bubbles: true })); }""",
             judge,
         )
-        found = printed.evaluate("""() => [...document.querySelectorAll('.card')].flatMap((card) =>
+        shown = printed.evaluate("""() => [...document.querySelectorAll('.card')].flatMap((card) =>
             [...card.querySelectorAll('.tile')].filter((tile) => tile.querySelector('.score')).map((tile) => [
               card.querySelector('.id').textContent, tile.querySelector('.model').textContent,
               tile.querySelector('.score').textContent]))""")
-        assert len(found) > 24
-        assert [one for one in found if recorded[one[0], one[1], judge] != one[2]] == []
+        assert len(shown) > 24
+        assert [tile for tile in shown if recorded[tile[0], tile[1], judge] != tile[2]] == []
 
 
 def test_summary_and_compare_agree(run: Run) -> None:
     whole = plain(compare([run]).document())
     ours = plain(run.summary.comparison)
     for name in ("columns", "pairs"):
-        for one, other in zip(ours[name], whole[name], strict=True):
-            shared = {key: value for key, value in other.items() if key in one and key != "largest"}
-            assert {key: value for key, value in one.items() if key != "largest"} == shared
+        for mine, theirs in zip(ours[name], whole[name], strict=True):
+            shared = {key: value for key, value in theirs.items() if key in mine and key != "largest"}
+            assert {key: value for key, value in mine.items() if key != "largest"} == shared
     apart = run.summary.extremes.judges_apart
-    assert all(one.difference == one.scores["mild"] - one.scores["harsh"] for one in apart)
-    assert [one.status for one in run.summary.failures] == ["edit_failed", "unparseable"]
+    assert all(disputed.difference == disputed.scores["mild"] - disputed.scores["harsh"] for disputed in apart)
+    assert [failure.status for failure in run.summary.failures] == ["edit_failed", "unparseable"]
 
 
 class Rows(HTMLParser):
@@ -211,8 +212,8 @@ def test_rows_pictures_and_bars_lead_to_samples_that_are_there(run: Run, report:
     ]
     assert len(bars) > 100
     choices = {
-        **{"model": MODELS, "judge": JUDGES, "sample": [one.id for one in run.results.samples], "status": None},
-        "category": [one.category for one in run.results.samples],
+        **{"model": MODELS, "judge": JUDGES, "sample": [sample.id for sample in run.results.samples], "status": None},
+        "category": [sample.category for sample in run.results.samples],
         "left": ("source", *(f"edit:{model}" for model in MODELS)),
     }
     choices["right"] = choices["left"]

@@ -359,10 +359,10 @@ def open_terminal() -> Iterator[Callable[..., Terminal]]:
         return opened[-1]
 
     yield open_one
-    for one in opened:
-        one.program.kill()
-        one.program.wait()
-        os.close(one.master)
+    for terminal in opened:
+        terminal.program.kill()
+        terminal.program.wait()
+        os.close(terminal.master)
 
 
 def test_on_a_real_terminal(tmp_path: Path, open_terminal: Callable[..., Terminal]) -> None:
@@ -418,11 +418,11 @@ def directory(tmp_path: Path) -> Any:
 
 def test_what_is_written_is_what_is_read(directory: RunDirectory) -> None:
     write_live(directory, SNAPSHOT)
-    found = read_live(RunDirectory.existing(directory.path))
-    assert found is not None
-    assert {name: getattr(found, name) for name in vars(SNAPSHOT)} == vars(SNAPSHOT)
-    assert (found.schema, found.start, found.ended) == (1, 1, False)
-    assert abs(time.time() - found.at) < 600
+    state = read_live(RunDirectory.existing(directory.path))
+    assert state is not None
+    assert {name: getattr(state, name) for name in vars(SNAPSHOT)} == vars(SNAPSHOT)
+    assert (state.schema, state.start, state.ended) == (1, 1, False)
+    assert abs(time.time() - state.at) < 600
     assert [path.name for path in directory.path.iterdir() if path.name.startswith(".")] == []
 
 
@@ -512,7 +512,7 @@ def test_a_disk_that_hangs_holds_nothing_up(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(live, "write_live", lambda *arguments, **named: go_on.wait())
     run = SimulatedRun(tmp_path, count=6)
     run.play(Progress(None, "none", ""))
-    assert all(one.score is not None for one in run.matrix.judgements())
+    assert all(judgement.score is not None for judgement in run.matrix.judgements())
     go_on.set()
 
 

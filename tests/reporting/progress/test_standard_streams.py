@@ -74,13 +74,13 @@ def test_a_pipe_that_does_not_block_gets_every_line(unbuffered: str) -> None:
     environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
     writer = subprocess.Popen([sys.executable, "-c", WRITER], stdout=writing, stderr=subprocess.PIPE, env=environment)
     os.close(writing)
-    found = b""
+    received = b""
     with open(reading, "rb", buffering=0) as pipe:
         while data := pipe.read(10_000):
-            found += data
+            received += data
     _, said = writer.communicate()
     assert (writer.returncode, said) == (0, b"")
-    assert found == b"".join(b"%d\n" % number for number in range(100_000))
+    assert received == b"".join(b"%d\n" % number for number in range(100_000))
 
 
 def test_a_terminal_that_was_closed_is_silence() -> None:

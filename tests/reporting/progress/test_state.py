@@ -79,7 +79,9 @@ def test_each_category_is_summed_up_once_when_its_last_score_has_come(tmp_path: 
     assert len(display.of(CategoryDone)) == 2
     for category, line in by_label.items():
         after = display.lines[display.lines.index(line) :]
-        assert not [one for one in after if isinstance(one, Judged) and one.judgement.category.capitalize() == category]
+        assert not [
+            later for later in after if isinstance(later, Judged) and later.judgement.category.capitalize() == category
+        ]
 
 
 def test_a_category_whose_edits_all_fail_is_summed_up_too(tmp_path: Path) -> None:
@@ -141,9 +143,9 @@ def test_what_is_dealt_stays_dealt(tmp_path: Path, schedule: str, pilot: bool, m
     display = watch(run, only_the_end=True)
     (plan,) = display.of(Assignment)
     done = defaultdict(list)
-    for one in sorted(run.directory.timeline().activities, key=lambda one: one.begin):
-        if one.kind == "editing":
-            done[one.model, one.device].append(int(one.what[:5]))
+    for activity in sorted(run.directory.timeline().activities, key=lambda activity: activity.begin):
+        if activity.kind == "editing":
+            done[activity.model, activity.device].append(int(activity.what[:5]))
     table = {(row.model, *row.devices): row for row in plan.rows if row.kind == "edit"}
     counts = {key: len(indices) for key, indices in done.items()}
     if pilot:
@@ -280,7 +282,7 @@ def test_being_told_twice_changes_nothing(tmp_path: Path) -> None:
     state = state_of(run)
     failed = replace(run.matrix.edits[0], status=Status.EDIT_FAILED, reason="no")
     run.matrix.set_edit(0, failed)
-    (lost,) = (one for one in run.matrix.judgements() if one.status is Status.EDIT_FAILED)
+    (lost,) = (judgement for judgement in run.matrix.judgements() if judgement.status is Status.EDIT_FAILED)
 
     def tell() -> Snapshot:
         state.edit(failed)
@@ -400,10 +402,10 @@ def test_a_picture_that_is_judged_anew_counts_with_its_new_score(tmp_path: Path)
     state = state_of(run)
     for score, mean in ((2.0, 2.0), (9.0, 9.0), (None, None)):
         status = Status.UNPARSEABLE if score is None else Status.OK
-        one = a_judgement(score, status=status, sample="00000_物理_hard", category="physical")
-        state.judgement(replace(one, edit_model="qwen_image_edit", judge="qwen3_vl"))
-        (found,) = state.snapshot().means
-        assert (found.mean, found.scored) == (mean, int(score is not None))
+        judgement = a_judgement(score, status=status, sample="00000_物理_hard", category="physical")
+        state.judgement(replace(judgement, edit_model="qwen_image_edit", judge="qwen3_vl"))
+        (average,) = state.snapshot().means
+        assert (average.mean, average.scored) == (mean, int(score is not None))
 
 
 def test_what_gpus_do_is_in_the_snapshot(tmp_path: Path) -> None:

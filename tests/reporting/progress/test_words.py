@@ -270,7 +270,7 @@ def test_a_log_file_gets_every_score_as_it_comes(tmp_path: Path) -> None:
     file = io.StringIO()
     run.play(Watched(run, PlainProgress(file, lambda: f"{run.driver.now:4.0f}", scores=True)))
     lines = file.getvalue().splitlines()
-    scored = [one.sample_id for one in run.matrix.judgements() if one.status is Status.OK]
+    scored = [judgement.sample_id for judgement in run.matrix.judgements() if judgement.status is Status.OK]
     said = [line.split(": ")[1:] for line in lines if " score: " in line]
     assert sorted(said) == sorted([name, "6.500"] for name in scored)
     assert len(scored) == 8
