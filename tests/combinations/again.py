@@ -48,12 +48,12 @@ def main() -> None:
         if given.draws:
             return several(range(*given.draws), folder, carry_out)
         draw = drawing.read(given.draw)
-        found = tried(draw, folder, carry_out)
-        if found and given.shrink:
-            kinds = {*reading.kinds(found)}
+        disagreements = tried(draw, folder, carry_out)
+        if disagreements and given.shrink:
+            kinds = {*reading.kinds(disagreements)}
             draw = drawing.shrunk(draw, lambda less: bool(kinds & {*reading.kinds(tried(less, folder, carry_out))}))
-            found = tried(draw, folder, carry_out)
-        print(drawing.told(draw), *found or ["agrees"], sep="\n")
+            disagreements = tried(draw, folder, carry_out)
+        print(drawing.told(draw), *disagreements or ["agrees"], sep="\n")
     return None
 
 
@@ -61,11 +61,16 @@ def several(numbers: range, folder: Path, carry_out: carrying_out.CarryOut) -> N
     begun, seen = time.monotonic(), defaultdict(list)
     for number in numbers:
         draw = drawing.drawn(number)
-        found = tried(draw, folder, carry_out)
-        for kind in reading.kinds(found):
+        disagreements = tried(draw, folder, carry_out)
+        for kind in reading.kinds(disagreements):
             seen[kind].append(number)
             if len(seen[kind]) < 3:
-                print(drawing.told(draw), next(one for one in found if one.kind == kind), sep="\n", flush=True)
+                print(
+                    drawing.told(draw),
+                    next(disagreement for disagreement in disagreements if disagreement.kind == kind),
+                    sep="\n",
+                    flush=True,
+                )
         shutil.rmtree(folder, ignore_errors=True)
     print(f"{len(numbers)} draws, {(time.monotonic() - begun) / len(numbers):.2f} s each")
     print(*(f"{kind}: {numbers}" for kind, numbers in sorted(seen.items())), sep="\n")

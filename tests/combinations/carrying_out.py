@@ -77,8 +77,8 @@ def smaller(draw: Draw) -> Draw:
     """The evaluation that another one extends: a model less, and fewer judges; itself where that would need another."""
     fewer = {"models": max(1, draw["models"] - 1)}
     for less in ({"second": 0, "third": 0, "arena": "", **fewer}, fewer):
-        if judges(found := legal({**draw, **less})).items() <= judges(draw).items():
-            return found
+        if judges(reduced := legal({**draw, **less})).items() <= judges(draw).items():
+            return reduced
     return draw
 
 

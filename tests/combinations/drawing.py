@@ -183,7 +183,7 @@ def legal(draw: Draw) -> Draw:
     if draw["turns"]:
         draw |= {"rounds": 1, "rewrite": 0}
     while columns(draw) > MOST_COLUMNS:
-        name = max(("models", "rounds", "folder"), key=lambda one: draw[one])
+        name = max(("models", "rounds", "folder"), key=lambda name: draw[name])
         draw[name] -= 1
     for _ in range(2):  # what is switched off here may have been what another needed
         for name, feature in FEATURES.items():
@@ -212,7 +212,7 @@ def there_before(draw: Draw) -> Draw:
 
 def off(rows: int = 6, salt: int = 0) -> Draw:
     """The plainest evaluation: an edit model and a judge."""
-    return {"salt": salt, "rows": rows, **{name: one.off for name, one in FEATURES.items()}}
+    return {"salt": salt, "rows": rows, **{name: feature.off for name, feature in FEATURES.items()}}
 
 
 def drawn(salt: int, *, times: float = 1.0) -> Draw:
@@ -227,7 +227,7 @@ def drawn(salt: int, *, times: float = 1.0) -> Draw:
 
 def features(draw: Draw) -> list[str]:
     """Those that are on; of some also which."""
-    on = [name for name, one in FEATURES.items() if draw[name] != one.off]
+    on = [name for name, feature in FEATURES.items() if draw[name] != feature.off]
     return [f"{name}={draw[name]}" if name in SWITCHED else name for name in on]
 
 
@@ -235,8 +235,8 @@ def features(draw: Draw) -> list[str]:
 
 EVERY = tuple(
     itertools.chain.from_iterable(
-        [f"{name}={value}" for value in dict.fromkeys(one.values)] if name in SWITCHED else [name]
-        for name, one in FEATURES.items()
+        [f"{name}={value}" for value in dict.fromkeys(feature.values)] if name in SWITCHED else [name]
+        for name, feature in FEATURES.items()
     )
 )
 
@@ -256,11 +256,11 @@ def _together(pair: tuple[str, str]) -> Draw | None:
 
 def legal_pairs() -> dict[tuple[str, str], Draw]:
     """Every two features that may stand together, with a draw that has both."""
-    found = {}
-    for one, other in itertools.combinations(EVERY, 2):
-        if one.split("=")[0] != other.split("=")[0] and (draw := _together((one, other))):
-            found[one, other] = draw
-    return found
+    draws = {}
+    for first, second in itertools.combinations(EVERY, 2):
+        if first.split("=")[0] != second.split("=")[0] and (draw := _together((first, second))):
+            draws[first, second] = draw
+    return draws
 
 
 def pairs_of(draw: Draw) -> set[tuple[str, str]]:
@@ -280,13 +280,13 @@ def covering(count: int, first: int, worth: Callable[[Draw], object], *, among: 
     """So many draws with as many pairs as can be, each the one of many with the most new ones for its cost, of those
     that are `worth` it."""
     seen: set[tuple[str, str]] = set()
-    found = []
+    draws = []
     for place in range(count):
         candidates = [drawn(first + place * among + step, times=RICHER) for step in range(among)]
         best = max(filter(worth, candidates), key=lambda draw: len(pairs_of(draw) - seen) / cost(draw))
         seen |= pairs_of(best)
-        found.append(best)
-    return found
+        draws.append(best)
+    return draws
 
 
 # -- shrinking --
@@ -366,14 +366,14 @@ IDS_LEFT_OUT = 1
 def judges(draw: Draw) -> dict[str, dict[str, float]]:
     """For each judge that is asked about edits, what its answers may come to."""
     words = {name: draw[name] for name in ("unparseable", "refused", "judge_error", "cut_off", "out_of_range")}
-    found = {"scorer": words} if draw["scorer"] else {}
-    found |= {"second": {"unparseable": words["unparseable"] / 2}} if draw["second"] else {}
-    found |= {"third": {"refused": words["refused"]}} if draw["third"] else {}
-    found |= {"followed": {**words, "hesitating": draw["hesitating"]}} if draw["followed"] else {}
-    found |= {"recorded": {"judge_error": 0.1, "cut_off": words["cut_off"]}} if draw["recorded"] else {}
-    found |= {name: {"undefined": draw["undefined"]} for name in ("measure", "drift", "start") if draw[name]}
-    found |= {"arena": {"garbled": draw["garbled"]}} if draw["arena"] else {}
-    return found | ({"critic": {"unparseable": words["unparseable"] / 2}} if draw["rounds"] > 1 else {})
+    by_judge = {"scorer": words} if draw["scorer"] else {}
+    by_judge |= {"second": {"unparseable": words["unparseable"] / 2}} if draw["second"] else {}
+    by_judge |= {"third": {"refused": words["refused"]}} if draw["third"] else {}
+    by_judge |= {"followed": {**words, "hesitating": draw["hesitating"]}} if draw["followed"] else {}
+    by_judge |= {"recorded": {"judge_error": 0.1, "cut_off": words["cut_off"]}} if draw["recorded"] else {}
+    by_judge |= {name: {"undefined": draw["undefined"]} for name in ("measure", "drift", "start") if draw[name]}
+    by_judge |= {"arena": {"garbled": draw["garbled"]}} if draw["arena"] else {}
+    return by_judge | ({"critic": {"unparseable": words["unparseable"] / 2}} if draw["rounds"] > 1 else {})
 
 
 def column_names(draw: Draw) -> list[str]:
@@ -508,6 +508,6 @@ def paid_requests(folder: Path) -> int:
     return sum(json.loads(line)[:2] == ["edit", PAID] for line in lines)
 
 
-def counted(found: Counter[Any]) -> dict[Any, int]:
+def counted(counts: Counter[Any]) -> dict[Any, int]:
     """A count without zeros, in a fixed order."""
-    return {name: count for name, count in sorted(found.items()) if count}
+    return {name: count for name, count in sorted(counts.items()) if count}

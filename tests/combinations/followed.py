@@ -48,5 +48,5 @@ class Followed:
         return [first, replace(first, **rest, after=("followed",), when=was_followed)]
 
     def read(self, question: Question, reply: Reply) -> Reading:
-        found = read_answer(reply.text)
-        return replace(found, values={question.name: found.values["score"]}) if found.values else found
+        reading = read_answer(reply.text)
+        return replace(reading, values={question.name: reading.values["score"]}) if reading.values else reading

@@ -165,9 +165,9 @@ def _edited(model: Any, order: Message) -> list[Message]:
 
 def _judged(model: Any, order: Message) -> list[Message]:
     opened = open_judge_requests(order["requests"])
-    there = [one for one in opened if not isinstance(one, str)]
-    said = iter(as_results(model.judge([with_own_pictures(one) for one in there]), len(there)))
-    return [{"damaged": one} if isinstance(one, str) else next(said) for one in opened]
+    there = [request for request in opened if not isinstance(request, str)]
+    said = iter(as_results(model.judge([with_own_pictures(request) for request in there]), len(there)))
+    return [{"damaged": request} if isinstance(request, str) else next(said) for request in opened]
 
 
 # -- commands --

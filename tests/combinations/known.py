@@ -20,8 +20,8 @@ class Known(NamedTuple):
     kinds: str
     """A pattern of the kinds of disagreements."""
 
-    def explains(self, draw: Draw, one: Disagreement) -> bool:
-        return bool(self.concerns(draw)) and re.fullmatch(self.kinds, one.kind) is not None
+    def explains(self, draw: Draw, disagreement: Disagreement) -> bool:
+        return bool(self.concerns(draw)) and re.fullmatch(self.kinds, disagreement.kind) is not None
 
     @property
     def draw(self) -> Draw:
@@ -31,6 +31,8 @@ class Known(NamedTuple):
 KNOWN: tuple[Known, ...] = ()
 
 
-def unknown(draw: Draw, found: Iterable[Disagreement]) -> list[Disagreement]:
+def unknown(draw: Draw, disagreements: Iterable[Disagreement]) -> list[Disagreement]:
     """The disagreements that no entry explains."""
-    return [one for one in found if not any(entry.explains(draw, one) for entry in KNOWN)]
+    return [
+        disagreement for disagreement in disagreements if not any(entry.explains(draw, disagreement) for entry in KNOWN)
+    ]

@@ -88,7 +88,7 @@ class Expected:
     @cached_property
     def samples(self) -> list[str]:
         """The samples that were asked for: all that counts is about these."""
-        draw, taken, found = self.draw, Counter[str](), []
+        draw, taken, samples = self.draw, Counter[str](), []
         named = [*self.rows][:-IDS_LEFT_OUT] if draw["ids"] else [*self.rows]
         for row in self.rows.values():
             passes = (
@@ -99,8 +99,8 @@ class Expected:
             )
             if passes and not (draw["limit"] and taken[row.category] >= draw["limit"]):
                 taken[row.category] += 1
-                found.append(row.id)
-        return found
+                samples.append(row.id)
+        return samples
 
     @cached_property
     def made(self) -> list[str]:
@@ -110,10 +110,10 @@ class Expected:
 
     def chain(self, sample: str) -> list[str]:
         """The sample, then those that it follows."""
-        found = [sample]
-        while before := self.rows[found[-1]].follows:
-            found.append(before)
-        return found
+        samples = [sample]
+        while before := self.rows[samples[-1]].follows:
+            samples.append(before)
+        return samples
 
     def first(self, sample: str) -> Row:
         """The row whose picture a sample begins with."""
@@ -205,9 +205,12 @@ class Expected:
         if judge == "followed":
             return self._followed(edit, repeat)
         if judge == "recorded":
-            given = [planted.recorded(self.salt, edit.made_in, sample, seed, repeat, one, bad) for one in self.readings]
+            given = [
+                planted.recorded(self.salt, edit.made_in, sample, seed, repeat, reading, bad)
+                for reading in self.readings
+            ]
         else:
-            given = [planted.answer(self.salt, judge, edit.code, repeat, one, bad) for one in self.readings]
+            given = [planted.answer(self.salt, judge, edit.code, repeat, reading, bad) for reading in self.readings]
         return Judgement({"score": mean_of(given)}, headline)
 
     def _held_against(self, judge: str, edit: Edit, sample: str) -> str:
@@ -251,12 +254,12 @@ class Expected:
 
     def series(self, column: str, judge: str, score: str = "") -> dict[Place, Outcome]:
         """All that counts of a column by a judge, so far as its score (or the headline) applies."""
-        found = {}
+        outcomes = {}
         for place in self.places():
             its = self.judgement(column, judge, place)
             if (name := score or its.headline) in its.scores:
-                found[place] = its.scores[name]
-        return found
+                outcomes[place] = its.scores[name]
+        return outcomes
 
     @property
     def reporting(self) -> list[str]:
@@ -270,7 +273,7 @@ class Expected:
 
         `met`: two columns and a sample each; by default every two that the design has meet.
         """
-        found = {}
+        outcomes = {}
         pairs = (
             met
             if met is not None
@@ -284,8 +287,8 @@ class Expected:
         for a, b, sample in pairs:
             for seed, repeat in itertools.product(self.seeds, self.repeats):
                 if self.fights(a, b, sample, seed):
-                    found[Battle(a, b, sample, seed, repeat)] = self.outcome(Battle(a, b, sample, seed, repeat))
-        return found
+                    outcomes[Battle(a, b, sample, seed, repeat)] = self.outcome(Battle(a, b, sample, seed, repeat))
+        return outcomes
 
     def meets(self, a: str, b: str, sample: str) -> bool:
         """Whether the design has two columns' edits of a sample meet. Of those that are stored only the new one meets
@@ -302,23 +305,25 @@ class Expected:
 
     def fights(self, a: str, b: str, sample: str, seed: int) -> bool:
         """Whether two columns' edits of a sample meet: turns after the first do not, nor does an edit meet itself."""
-        one, two = self.edit(a, sample, seed), self.edit(b, sample, seed)
-        return not self.rows[sample].follows and not (one.status == two.status == "ok" and one.made_in == two.made_in)
+        left, right = self.edit(a, sample, seed), self.edit(b, sample, seed)
+        return not self.rows[sample].follows and not (
+            left.status == right.status == "ok" and left.made_in == right.made_in
+        )
 
     def outcome(self, battle: Battle) -> tuple[str, str]:
         a, b, sample, seed, repeat = battle
-        one, two = self.edit(a, sample, seed), self.edit(b, sample, seed)
-        if lost := [edit.status for edit in (one, two) if edit.status != "ok"]:
+        left, right = self.edit(a, sample, seed), self.edit(b, sample, seed)
+        if lost := [edit.status for edit in (left, right) if edit.status != "ok"]:
             return "missing", lost[-1]
         leans, signs = {"A": 1, "C": 0, "B": -1}, []
-        for first, last, sign in ((one, two, 1), (two, one, -1)):
+        for first, last, sign in ((left, right, 1), (right, left, -1)):
             said = [
                 planted.prefers(self.salt, "arena", first.code, last.code, repeat, n, self.judges["arena"])
                 for n in self.readings
             ]
             if "unparseable" in said:
                 return "missing", "unparseable"
-            signs.append(sign * sum(leans[one] for one in said))
+            signs.append(sign * sum(leans[label] for label in said))
         if min(signs) < 0 < max(signs):
             return "contradiction", "ok"
         return ("first" if sum(signs) > 0 else "second" if sum(signs) < 0 else "tie"), "ok"
@@ -327,13 +332,13 @@ class Expected:
 
     def coverage(self, battles: dict[Battle, tuple[str, str]]) -> list[tuple[int, int]]:
         """Scored and total of each column by each judge, and of each judge that compares."""
-        found = []
+        coverage = []
         for column, judge in itertools.product(self.columns, self.reporting):
             its = self.series(column, judge).values()
-            found.append((sum(status == "ok" for status, _ in its), len(its)))
+            coverage.append((sum(status == "ok" for status, _ in its), len(its)))
         if "arena" in self.judges:
-            found.append((sum(outcome != "missing" for outcome, _ in battles.values()), len(battles)))
-        return found
+            coverage.append((sum(outcome != "missing" for outcome, _ in battles.values()), len(battles)))
+        return coverage
 
     def code(self, battles: dict[Battle, tuple[str, str]]) -> int:
         """The exit code."""
@@ -380,12 +385,12 @@ class Expected:
 
     def edits_asked(self) -> Counter[str]:
         """How often each edit is made: a failed one is tried twice, a refused one once."""
-        found = Counter[str]()
+        asked = Counter[str]()
         for column, sample, seed in itertools.product(self.columns, self.made, self.seeds):
             edit = self.edit(column, sample, seed)
             if edit.code and not edit.kept and not edit.code.startswith("folder"):
-                found[edit.code] += 2 if edit.status == "edit_failed" else 1
-        return found
+                asked[edit.code] += 2 if edit.status == "edit_failed" else 1
+        return asked
 
     def spent(self, times: int) -> float:
         """What so many requests to the paid model have cost, in US dollars: a refusal costs as much as an edit."""
@@ -394,7 +399,7 @@ class Expected:
     def answers_asked(self) -> dict[tuple[str, str, str, int, int], int]:
         """How often each question about an edit is put: (judge, question, code, repeat, reading); of a measure the
         question is what the edit is held against."""
-        found: dict[tuple[str, str, str, int, int], int] = {}
+        asked: dict[tuple[str, str, str, int, int], int] = {}
         for column, judge, place in itertools.product(self.columns, self.reporting, self.places()):
             edit = self.edit(column, place.sample, place.seed)
             if judge == "recorded" or not self.is_asked(column, judge, place):
@@ -402,24 +407,24 @@ class Expected:
             for reading in self.readings:
                 about = edit.code, place.repeat, reading
                 if HEADLINES.get(judge) == "change":
-                    found[judge, self._held_against(judge, edit, place.sample), *about] = 1
+                    asked[judge, self._held_against(judge, edit, place.sample), *about] = 1
                 elif judge == "followed":
                     status, value, often = self._asked("followed", *about)
-                    found[judge, "followed", *about] = often
+                    asked[judge, "followed", *about] = often
                     if status == "ok" and value >= planted.GOOD_ENOUGH:
-                        found[judge, "rest", *about] = self._asked("rest", *about)[2]
+                        asked[judge, "rest", *about] = self._asked("rest", *about)[2]
                 else:
-                    found[judge, "score", *about] = self._often(judge, *about)
+                    asked[judge, "score", *about] = self._often(judge, *about)
         for column, sample, seed in (
             itertools.product(self.columns, self.made, self.seeds) if "critic" in self.judges else ()
         ):
             edit = self.edit(column, sample, seed)
             if edit.status == "ok" and not edit.kept:  # a critic is asked once, however often others are
-                found |= {
-                    ("critic", "score", edit.code, 0, one): self._often("critic", edit.code, 0, one)
-                    for one in self.readings
+                asked |= {
+                    ("critic", "score", edit.code, 0, reading): self._often("critic", edit.code, 0, reading)
+                    for reading in self.readings
                 }
-        return found
+        return asked
 
     def _often(self, judge: str, code: str, repeat: int, reading: int) -> int:
         status, _ = planted.answer(self.salt, judge, code, repeat, reading, self.judges[judge])
@@ -449,13 +454,13 @@ class Expected:
             ]
             weights: dict[int, float] = defaultdict(float)
             for some in itertools.combinations(range(len(scored)), size):
-                there = [scored[one][0] for one in some if scored[one][0] is not None]
-                best = [one for one in some if there and scored[one][0] == max(there)]
-                for one in best:
-                    weights[one] += 1 / len(best)
-            known = {one: weight for one, weight in weights.items() if scored[one][1] is not None}
+                there = [scored[number][0] for number in some if scored[number][0] is not None]
+                best = [number for number in some if there and scored[number][0] == max(there)]
+                for number in best:
+                    weights[number] += 1 / len(best)
+            known = {number: weight for number, weight in weights.items() if scored[number][1] is not None}
             if known:
-                means.append(sum(weight * scored[one][1] for one, weight in known.items()) / sum(known.values()))
+                means.append(sum(weight * scored[number][1] for number, weight in known.items()) / sum(known.values()))
         return fmean(means) if means else None
 
     def of_edit(self, column: str, judge: str, sample: str, seed: int) -> float | None:
@@ -487,11 +492,11 @@ class Expected:
         """How many chains have both steps, and by how much the later one is better; `begins`: sample -> its chain."""
         steps = []
         for step in (first, later):
-            found = defaultdict(list)
+            by_chain = defaultdict(list)
             for place, (status, score) in step.items():
                 if status == "ok":
-                    found[begins[place.sample], place.seed].append(score)
-            steps.append({chain: fmean(some) for chain, some in found.items()})
+                    by_chain[begins[place.sample], place.seed].append(score)
+            steps.append({chain: fmean(some) for chain, some in by_chain.items()})
         both = [steps[1][chain] - steps[0][chain] for chain in steps[0].keys() & steps[1].keys()]
         return len(both), mean_or_none(both)
 
@@ -499,11 +504,11 @@ class Expected:
 
     def by_sample(self, column: str, judge: str) -> dict[str, float]:
         """Each sample's mean over edit seeds and repeats, so far as it has one."""
-        found = defaultdict(list)
+        scores = defaultdict(list)
         for place, (status, score) in self.series(column, judge).items():
             if status == "ok":
-                found[place.sample].append(score)
-        return {sample: fmean(some) for sample, some in found.items()}
+                scores[place.sample].append(score)
+        return {sample: fmean(some) for sample, some in scores.items()}
 
     def images(self, samples: Iterable[str]) -> int:
         """How many source images samples are of."""

@@ -62,8 +62,8 @@ def in_folder(salt: int, sample: str) -> bool:
 def quality(salt: int, code: str) -> float:
     """How good an edit is, 0.5 to 9.5: better where an instruction was rewritten, and from round to round."""
     model, _, _, rewriter, turn, _ = code.split("|")
-    found = 3 + 3 * share(salt, model) + 0.6 * bool(rewriter) + 0.7 * int(turn) + 3 * share(salt, "quality", code) - 1.5
-    return min(9.5, max(0.5, found))
+    level = 3 + 3 * share(salt, model) + 0.6 * bool(rewriter) + 0.7 * int(turn) + 3 * share(salt, "quality", code) - 1.5
+    return min(9.5, max(0.5, level))
 
 
 def answer(salt: int, judge: str, code: str, repeat: int, reading: int, bad: dict[str, float]) -> tuple[str, float]:
@@ -203,7 +203,7 @@ class Judge:
         return [self.said(request) for request in requests]
 
     def said(self, request: Any) -> Any:
-        own, pictures = self.own, {name: code_in(one) for name, one in request.pictures.items()}
+        own, pictures = self.own, {name: code_in(picture) for name, picture in request.pictures.items()}
         shown = [pictures[name] for name in ("A", "B", "edit", "edited") if name in pictures]
         about = request.edit_model, request.question, shown or [request.sample_id], request.repeat, request.reading
         own.note("judge", own.name, *about)
@@ -245,13 +245,13 @@ class Measure(Judge):
     @staticmethod
     def measures(parameters: Planted) -> dict[str, dict[str, object]]:
         """What it measures; `there` is measured even where the change is not."""
-        one = {"lowest": 0.0, "highest": 10.0, "higher_is_better": True, "needs": ["edit", "source"]}
-        return {"change": one, "there": one}
+        measure = {"lowest": 0.0, "highest": 10.0, "higher_is_better": True, "needs": ["edit", "source"]}
+        return {"change": measure, "there": measure}
 
     def said(self, request: Any) -> Any:
         from edit_eval.records import Reply
 
         code, before = code_in(request.pictures["edit"]), code_in(request.pictures["source"])
         self.own.note("judge", self.own.name, request.edit_model, before, [code], request.repeat, request.reading)
-        found = change(self.own.salt, self.own.name, code, before, self.own.bad)
-        return Reply(values={"there": 1.0} | ({} if found is None else {"change": found}), text="no such number")
+        value = change(self.own.salt, self.own.name, code, before, self.own.bad)
+        return Reply(values={"there": 1.0} | ({} if value is None else {"change": value}), text="no such number")

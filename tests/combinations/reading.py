@@ -61,7 +61,7 @@ def disagreements(
     """Carries out a draw in a folder, which is emptied first, and asks all readers."""
     shutil.rmtree(folder, ignore_errors=True)
     with drawn_seldom() if carry_out is carrying_out.in_place else contextlib.nullcontext():
-        return Readers(draw, folder, carry_out).found
+        return Readers(draw, folder, carry_out).disagreements
 
 
 class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, VoteReadings):
@@ -70,7 +70,7 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
     def __init__(self, draw: Draw, folder: Path, carry_out: carrying_out.CarryOut) -> None:
         self.draw, self.folder, self.run = draw, folder, folder / "run"
         self.want = Expected(draw)
-        self.found: list[Disagreement] = []
+        self.disagreements: list[Disagreement] = []
         self.cells: dict[str, list[str]] = defaultdict(list)
         """For each verb, counts that have to be among the cells of what it prints."""
         self.ended = carry_out(draw, folder)
@@ -78,7 +78,7 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
 
     def check(self, kind: str, where: str, expected: object, got: object) -> None:
         if not same(expected, got):
-            self.found.append(Disagreement(kind, where, expected, got))
+            self.disagreements.append(Disagreement(kind, where, expected, got))
 
     def carried_out(self) -> None:
         code, _, err = self.ended
@@ -118,7 +118,7 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
     def message(self, last: str) -> None:
         """The message on coverage names one that is below what is required, and nobody else."""
         below = [
-            one for one in zip(self.entries(), self.want.coverage(self.battles), strict=True) if self.is_below(one[1])
+            row for row in zip(self.entries(), self.want.coverage(self.battles), strict=True) if self.is_below(row[1])
         ]
         if not below:
             return self.check("run: message", last, False, "coverage:" in last)
@@ -129,8 +129,8 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
 
     def entries(self) -> list[tuple[str, str]]:
         """Columns and judges, then the judge that compares: as `Expected.coverage` has them."""
-        found = list(itertools.product(self.want.columns, self.want.reporting))
-        return [*found, ("", "arena")] if "arena" in self.want.judges else found
+        entries = list(itertools.product(self.want.columns, self.want.reporting))
+        return [*entries, ("", "arena")] if "arena" in self.want.judges else entries
 
     def is_below(self, coverage: tuple[int, int]) -> bool:
         scored, total = coverage
@@ -165,11 +165,11 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
     def asked(self) -> None:
         """How often each model was asked, where nothing had to be done twice."""
         noted = [json.loads(line) for line in (self.folder / "asked.jsonl").read_text("utf-8").splitlines()]
-        edits = Counter(one[2] for one in noted if one[0] == "edit")
+        edits = Counter(line[2] for line in noted if line[0] == "edit")
         answers = Counter(
-            (one[1], one[3], one[4][-1], one[5], one[6])
-            for one in noted
-            if one[0] == "judge" and one[1] not in ("arena", "rw") and not one[2].startswith("control:")
+            (line[1], line[3], line[4][-1], line[5], line[6])
+            for line in noted
+            if line[0] == "judge" and line[1] not in ("arena", "rw") and not line[2].startswith("control:")
         )
         want_edits, want_answers = self.want.edits_asked(), self.want.answers_asked()
         # What is stopped between two tries of an edit has both before it.
@@ -180,8 +180,13 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
         if quiet:
             self.check("asked: edits made twice", "", {}, differing(want_edits, edits))
         if quiet and self.draw["batch"] == 1:
-            certain = {one: often for one, often in want_answers.items() if self.is_certain(one)}
-            self.check("asked: answers given twice", "", {}, differing(certain, {one: answers[one] for one in certain}))
+            certain = {question: often for question, often in want_answers.items() if self.is_certain(question)}
+            self.check(
+                "asked: answers given twice",
+                "",
+                {},
+                differing(certain, {question: answers[question] for question in certain}),
+            )
 
     def is_certain(self, about: tuple[str, str, str, int, int]) -> bool:
         """Whether it is known how often a question is put: not where the judge breaks down, nor about a picture that a
@@ -193,8 +198,8 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
     # -- summary.json and scores.csv --
 
     def read_summary(self) -> None:
-        entries = {(one["edit_model"], one["judge"]): one for one in self.summary["results"]}
-        wanted = [one for one in self.entries() if one[0]]
+        entries = {(result["edit_model"], result["judge"]): result for result in self.summary["results"]}
+        wanted = [entry for entry in self.entries() if entry[0]]
         self.check("summary: entries", "", sorted(wanted), sorted(entries))
         every = self.want.coverage(self.battles)
         coverage = self.summary["coverage"]
@@ -204,16 +209,16 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
         for column, judge in wanted:
             if entry := entries.get((column, judge)):
                 self.entry(entry, f"{column} by {judge}")
-        for one in self.summary["edits"]:
+        for counts in self.summary["edits"]:
             made = [
-                self.want.edit(one["edit_model"], sample, seed)
+                self.want.edit(counts["edit_model"], sample, seed)
                 for sample in self.want.samples
                 for seed in self.want.seeds
             ]
             tried = Counter(edit.status for edit in made if edit.status != "skipped" and not edit.kept)
-            self.check("summary: edits tried", one["edit_model"], sum(tried.values()), one["total"])
+            self.check("summary: edits tried", counts["edit_model"], sum(tried.values()), counts["total"])
             for status in ("edit_failed", "edit_refused"):
-                self.check(f"summary: edits {status}", one["edit_model"], tried[status], one[status]["count"])
+                self.check(f"summary: edits {status}", counts["edit_model"], tried[status], counts[status]["count"])
 
     def entry(self, entry: Mapping[str, Any], where: str) -> None:
         """What a column's scores by one judge come to."""
@@ -227,15 +232,15 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
         )
         if judge == "followed":
             self.check("summary: asked again", where, again, entry["coverage"]["asked_again"])
-        for name, one in entry["scores"].items():
+        for name, score in entry["scores"].items():
             mine = self.want.series(column, judge, name)
-            self.numbers(f"summary: {name}", where, mine, one)
+            self.numbers(f"summary: {name}", where, mine, score)
             by_category = defaultdict(dict)
             for place, outcome in mine.items():
                 by_category[self.want.rows[place.sample].category][place] = outcome
-            for category, group in one["categories"].items():
+            for category, group in score["categories"].items():
                 self.numbers("summary: categories", f"{where}, {category}", by_category[category], group)
-            self.check("summary: categories", where, sorted(by_category), sorted(one["categories"]))
+            self.check("summary: categories", where, sorted(by_category), sorted(score["categories"]))
 
     def numbers(
         self, kind: str, where: str, its: Mapping[Place, tuple[str, float | None]], got: Mapping[str, Any]
@@ -264,7 +269,7 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
         lines: dict[tuple[str, str, str], list[dict[str, str]]] = defaultdict(list)
         for row in self.rows:
             lines[row["edit_model"], row["judge"], row["score_name"]].append(row)
-        for column, judge in (one for one in self.entries() if one[0]):
+        for column, judge in (entry for entry in self.entries() if entry[0]):
             names = {name for place in self.want.places() for name in self.want.judgement(column, judge, place).scores}
             for name in names:
                 where, its = f"{column} by {judge}, {name}", self.want.series(column, judge, name)
@@ -280,7 +285,11 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
                     "scores.csv",
                     where,
                     {},
-                    {place: (its.get(place), one) for place, one in got.items() if not same(its.get(place), one)},
+                    {
+                        place: (its.get(place), outcome)
+                        for place, outcome in got.items()
+                        if not same(its.get(place), outcome)
+                    },
                 )
 
     # -- battles --
@@ -305,7 +314,7 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
         for battle, (outcome, _) in (*self.battles.items(), *stored.items()):
             by_pair[battle.a, battle.b][outcome] += 1
         self.check("battles: stored", "", len(stored), of.get("stored", {"battles": 0})["battles"])
-        got = {(one["a"], one["b"]): {name: one[name] for name in OUTCOMES if one[name]} for one in of["pairs"]}
+        got = {(pair["a"], pair["b"]): {name: pair[name] for name in OUTCOMES if pair[name]} for pair in of["pairs"]}
         self.check(
             "battles: pairs",
             "",
@@ -330,19 +339,19 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
 
     def analysis(self, name: str) -> list[dict[str, Any]]:
         """What an analysis says of the run by itself."""
-        return [one for document in self.summary.get("analyses", {}).get(name, ()) for one in document["results"]]
+        return [result for document in self.summary.get("analyses", {}).get(name, ()) for result in document["results"]]
 
     def read_steps(self) -> None:
         rounds = self.analysis("rounds")
         self.check("summary: rounds are there", "", self.draw["rounds"] > 1 and bool(self.want.reporting), bool(rounds))
         alone = {sample: sample for sample in self.want.rows}
-        for one in rounds:
+        for column in rounds:
             names, judge, where = (
-                [its["edit_model"] for its in one["rounds"]],
-                one["judge"],
-                f"{one['edit_model']} by {one['judge']}",
+                [its["edit_model"] for its in column["rounds"]],
+                column["judge"],
+                f"{column['edit_model']} by {column['judge']}",
             )
-            for its in one["rounds"]:
+            for its in column["rounds"]:
                 made = [
                     self.want.edit(its["edit_model"], sample, seed)
                     for sample in self.want.samples
@@ -361,18 +370,21 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
                     where,
                 )
             self.check(
-                "rounds: best by critic", where, self.want.best_by_critic(names, judge), one["best_by_critic"]["mean"]
+                "rounds: best by critic",
+                where,
+                self.want.best_by_critic(names, judge),
+                column["best_by_critic"]["mean"],
             )
-            if one["best_of"]:
-                best = self.want.best_of(one["edit_model"], "critic", judge, len(names))
-                self.check("rounds: best of as many", where, best, one["best_of"]["mean"])
-        for one in self.analysis("turns"):
+            if column["best_of"]:
+                best = self.want.best_of(column["edit_model"], "critic", judge, len(names))
+                self.check("rounds: best of as many", where, best, column["best_of"]["mean"])
+        for column in self.analysis("turns"):
             by_turn: dict[int, dict[Place, tuple[str, float | None]]] = defaultdict(dict)
-            for place, outcome in self.want.series(one["edit_model"], one["judge"]).items():
+            for place, outcome in self.want.series(column["edit_model"], column["judge"]).items():
                 by_turn[len(self.want.chain(place.sample))][place] = outcome
             begins = {sample: self.want.first(sample).id for sample in self.want.rows}
-            self.check("turns: which", one["judge"], sorted(by_turn), [its["turn"] for its in one["turns"]])
-            for its in one["turns"]:
+            self.check("turns: which", column["judge"], sorted(by_turn), [its["turn"] for its in column["turns"]])
+            for its in column["turns"]:
                 first = by_turn[min(by_turn)]
                 self.step(
                     "turns",
@@ -381,7 +393,7 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
                     by_turn[its["turn"]],
                     begins,
                     its["turn"] > min(by_turn),
-                    f"{one['edit_model']} by {one['judge']}",
+                    f"{column['edit_model']} by {column['judge']}",
                 )
 
     def step(
@@ -406,9 +418,9 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
         judges = (self.summary["controls"] or {}).get("judges", {})
         asked = {judge: self.want.controls(judge) for judge in self.want.see_controls if judge in self.want.reporting}
         self.check("controls: judges", "", sorted(judge for judge in asked if max(asked[judge])), sorted(judges))
-        for judge, one in judges.items():
+        for judge, controls in judges.items():
             for kind in ("source", "blank"):
-                got = one["kinds"][kind]
+                got = controls["kinds"][kind]
                 self.check("controls: n", f"{kind} by {judge}", True, got["n"] in asked[judge])
                 self.check("controls: mean", f"{kind} by {judge}", 1.0, got["mean"])
 
@@ -464,7 +476,9 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
         if said := self.succeeds(verb, self.run, *more, "--json"):
             read(json.loads(said.out))
         chinese = planted.share(self.draw["salt"], verb, *more) < IN_CHINESE
-        spoken = [self.succeeds(verb, self.run, *more, language=one) for one in ("en", *(["zh"] if chinese else []))]
+        spoken = [
+            self.succeeds(verb, self.run, *more, language=language) for language in ("en", *(["zh"] if chinese else []))
+        ]
         cells = [Counter(CELL.findall(each.out)) for each in spoken if each]
         if len(cells) < len(spoken):
             return None
@@ -472,7 +486,7 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
         self.check(f"{verb}: what is printed has the counts", "", {}, dict(lacking))
         if chinese and spoken[1]:
             words = "".join(spoken[1].out.split())
-            notes = [one for one in Run(self.run).results.notes if "".join(str.split(one)) in words]
+            notes = [note for note in Run(self.run).results.notes if "".join(str.split(note)) in words]
             self.check(f"{verb}: notes are in Chinese", "", [], notes)
             self.check(f"{verb}: both languages have the same cells", "", {}, differing(*cells))
         return None
@@ -488,48 +502,51 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
             counted(by),
             counted(Counter({k: v for k, v in said["judgements"].items() if k != "total"})),
         )
-        for one in said["scores"]:
-            its = want.series(one["edit_model"], one["judge"])
+        for headline in said["scores"]:
+            its = want.series(headline["edit_model"], headline["judge"])
             there = [score for status, score in its.values() if status == "ok"]
-            where = f"{one['edit_model']} by {one['judge']}"
-            self.check("status: scored", where, len(there), one["scored"])
-            self.check("status: mean", where, fmean(there) if there else None, one["mean"])
+            where = f"{headline['edit_model']} by {headline['judge']}"
+            self.check("status: scored", where, len(there), headline["scored"])
+            self.check("status: mean", where, fmean(there) if there else None, headline["mean"])
         if "arena" in want.judges:
             self.check("status: battles", "", len(self.battles), said.get("battles", {}).get("total"))
         categories: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
-        for column, judge in (one for one in self.entries() if one[0]):
+        for column, judge in (entry for entry in self.entries() if entry[0]):
             for place, (status, _) in want.series(column, judge).items():
                 categories[want.rows[place.sample].category, column, judge][status] += 1
-        for one in said["categories"]:
-            mine = categories[one["category"], one["edit_model"], one["judge"]]
-            got = {name: count for name, count in one.items() if isinstance(count, int) and name != "total"}
+        for counts in said["categories"]:
+            mine = categories[counts["category"], counts["edit_model"], counts["judge"]]
+            got = {name: count for name, count in counts.items() if isinstance(count, int) and name != "total"}
             self.cells["status"].append(f"{mine['ok']}/{mine.total()}")
             self.check(
                 "status: categories",
-                f"{one['category']}, {one['edit_model']} by {one['judge']}",
+                f"{counts['category']}, {counts['edit_model']} by {counts['judge']}",
                 counted(mine),
                 counted(Counter(got)),
             )
 
     def read_columns(self, verb: str, columns: Iterable[Mapping[str, Any]]) -> None:
         """The columns of a comparison: a sample's score is the mean of its edits' and repeats'."""
-        for one in columns:
-            where = f"{one['edit_model']} by {one['judge']}"
-            by_sample = self.want.by_sample(one["edit_model"], one["judge"])
-            self.check(f"{verb}: mean", where, fmean(by_sample.values()) if by_sample else None, one["mean"])
+        for column in columns:
+            where = f"{column['edit_model']} by {column['judge']}"
+            by_sample = self.want.by_sample(column["edit_model"], column["judge"])
+            self.check(f"{verb}: mean", where, fmean(by_sample.values()) if by_sample else None, column["mean"])
             count = f"{len(by_sample)}/{len(self.want.samples)}"
-            self.check(f"{verb}: scored", where, count, f"{one['scored']}/{one['total']}")
+            self.check(f"{verb}: scored", where, count, f"{column['scored']}/{column['total']}")
             self.cells[verb].append(count)
-            self.check(f"{verb}: images", where, self.want.images(by_sample), one["clusters"])
+            self.check(f"{verb}: images", where, self.want.images(by_sample), column["clusters"])
             made = [
-                self.want.edit(one["edit_model"], sample, seed)
+                self.want.edit(column["edit_model"], sample, seed)
                 for sample in self.want.samples
                 for seed in self.want.seeds
             ]
             tried = [edit for edit in made if edit.status != "skipped" and not edit.kept]
             lost = sum(edit.status != "ok" for edit in tried)
             self.check(
-                f"{verb}: failed", where, f"{lost}/{len(tried)}", f"{one['failed']['count']}/{one['failed']['total']}"
+                f"{verb}: failed",
+                where,
+                f"{lost}/{len(tried)}",
+                f"{column['failed']['count']}/{column['failed']['total']}",
             )
 
     def read_compare(self, said: Mapping[str, Any]) -> None:
@@ -537,14 +554,14 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
         self.check(
             "compare: columns",
             "",
-            sorted(one for one in self.entries() if one[0]),
-            sorted((one["edit_model"], one["judge"]) for one in columns),
+            sorted(entry for entry in self.entries() if entry[0]),
+            sorted((column["edit_model"], column["judge"]) for column in columns),
         )
         self.read_columns("compare", columns)
         for pair in pairs:
             where = f"{pair['a']} and {pair['b']} by {pair['judge']}"
-            one, two = (self.want.by_sample(pair[side], pair["judge"]) for side in "ab")
-            gaps = {sample: one[sample] - two[sample] for sample in one if sample in two}
+            first, second = (self.want.by_sample(pair[side], pair["judge"]) for side in "ab")
+            gaps = {sample: first[sample] - second[sample] for sample in first if sample in second}
             self.check("compare: n", where, len(gaps), pair["n"])
             self.check(
                 "compare: difference", where, fmean(gaps.values()) if gaps else None, pair["sample_mean"]["difference"]
@@ -579,12 +596,12 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
 
     def ranks(self, columns: Iterable[Mapping[str, Any]], pairs: Iterable[Mapping[str, Any]]) -> None:
         """A rank says how many are shown to be better, at most; nobody stands above one that leads it."""
-        self.rank = {(one["name"], one["judge"]): one["rank"] for one in columns}
+        self.rank = {(column["name"], column["judge"]): column["rank"] for column in columns}
         for judge in {judge for _, judge in self.rank}:
             there = {name: rank for (name, by), rank in self.rank.items() if by == judge and rank is not None}
             beaten = Counter[str]()
             self.check("compare: somebody is first", judge, not there or min(there.values()), 1 if there else True)
-            for pair in (one for one in pairs if one["judge"] == judge and {one["a"], one["b"]} <= {*there}):
+            for pair in (pair for pair in pairs if pair["judge"] == judge and {pair["a"], pair["b"]} <= {*there}):
                 where = f"{pair['a']} and {pair['b']} by {judge}"
                 self.check("compare: enough images for a rank", where, True, pair["clusters"] >= FEWEST_IMAGES)
                 better, ahead = pair["outcome"]["better"], pair["a"] if pair["difference"] > 0 else pair["b"]
@@ -598,7 +615,7 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
     def read_leaderboard(self, said: Mapping[str, Any]) -> None:
         self.read_columns("leaderboard", said["columns"])
         if self.want.reporting:
-            theirs = {(one["name"], one["judge"]): one["rank"] for one in said["columns"]}
+            theirs = {(column["name"], column["judge"]): column["rank"] for column in said["columns"]}
             self.check("leaderboard: ranks are those of compare", "", getattr(self, "rank", {}), theirs)
         if "arena" in self.want.judges:
             board, own = said["battles"]["arena"], self.summary["battles"]["arena"]
@@ -611,20 +628,20 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
                 f"{board['coverage']['scored']}/{board['coverage']['total']}",
             )
             strengths = [
-                {one["edit_model"]: one["strength"] for one in of["scores"]["overall"]["strengths"]}
+                {model["edit_model"]: model["strength"] for model in of["scores"]["overall"]["strengths"]}
                 for of in (own, board)
             ]
             self.check("leaderboard: strengths are those of the run", "", *strengths)
 
     def read_agreement(self, said: Mapping[str, Any]) -> None:
-        for judge, one in said["judges"].items():
+        for judge, agreement in said["judges"].items():
             asked, unscored = 0, Counter[str]()
             for column, place in itertools.product(self.want.columns, self.want.places()):
                 if self.want.is_asked(column, judge, place):
                     asked += 1
                     unscored[self.want.judgement(column, judge, place).outcome[0]] += 1
-            self.check("agreement: asked", judge, asked, one["asked"])
-            self.check("agreement: unscored", judge, asked - unscored["ok"], one["unscored"]["count"])
+            self.check("agreement: asked", judge, asked, agreement["asked"])
+            self.check("agreement: unscored", judge, asked - unscored["ok"], agreement["unscored"]["count"])
         self.check("agreement: judges", "", sorted(self.want.reporting), sorted(said["judges"]))
 
     def read_best_of(self, said: Mapping[str, Any]) -> None:
@@ -645,7 +662,7 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
         """The Markdown has a row of every column by every judge, with its coverage and its mean."""
         text = (self.run / "report" / "report.md").read_text("utf-8")
         rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("|")]
-        for column, judge in (one for one in self.entries() if one[0]):
+        for column, judge in (entry for entry in self.entries() if entry[0]):
             its = self.want.series(column, judge).values()
             there = [score for status, score in its if status == "ok"]
             count = f"{len(there)}/{len(its)}"
@@ -676,14 +693,16 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
             )
             for edit in sample["edits"]:
                 self.shown_edit(sample["id"], edit)
-            fought = [(one, (sample["id"], one["edit_seed"], one["repeat"])) for one in sample["battles"]]
-            shown = {Battle._make([*one["models"], *where]): one["outcomes"]["overall"] for one, where in fought}
+            fought = [(battle, (sample["id"], battle["edit_seed"], battle["repeat"])) for battle in sample["battles"]]
+            shown = {
+                Battle._make([*battle["models"], *where]): battle["outcomes"]["overall"] for battle, where in fought
+            }
             mine = {battle: outcome for battle, (outcome, _) in self.battles.items() if battle.sample == sample["id"]}
             self.check("page: battles", sample["id"], mine, shown)
         if self.draw["page"]:
             text = (self.run / "report" / "index.html").read_text("utf-8")
-            found = re.search(r'<script type="application/json"[^>]*>(.*?)</script>', text, re.S)
-            drawn = json.loads(found[1]) if found else {}
+            match = re.search(r'<script type="application/json"[^>]*>(.*?)</script>', text, re.S)
+            drawn = json.loads(match[1]) if match else {}
             self.check("page: its data", "", [], [name for name, value in data.items() if drawn.get(name) != value])
 
     def shown_edit(self, sample: str, edit: Mapping[str, Any]) -> None:
@@ -693,11 +712,11 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
         self.check("page: an edit's status", where, want.status, edit["status"])
         self.check("page: where an edit was made", where, want.made_in if want.kept else "", edit["made_in"])
         self.check("page: an edit's picture", where, want.status == "ok", "thumbnail" in edit["picture"])
-        for one in edit["judgements"]:
-            its = self.want.judgement(column, one["judge"], Place(sample, seed, one["repeat"]))
+        for judgement in edit["judgements"]:
+            its = self.want.judgement(column, judgement["judge"], Place(sample, seed, judgement["repeat"]))
             scores = {name: score for name, (status, score) in its.scores.items() if status == "ok"}
-            self.check("page: scores", f"{where} by {one['judge']}", scores, one["scores"])
-            self.check("page: status", f"{where} by {one['judge']}", its.outcome[0], one["status"])
+            self.check("page: scores", f"{where} by {judgement['judge']}", scores, judgement["scores"])
+            self.check("page: status", f"{where} by {judgement['judge']}", its.outcome[0], judgement["status"])
         count = len(self.want.reporting) * self.draw["repeats"]
         self.check("page: judgements", where, count, len(edit["judgements"]))
         won = [0, 0]
@@ -727,20 +746,20 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
         if BROKEN_DOWN.search(ended.err) or ended.code not in (0, 2, 3):
             return self.check("gate: how it ends", "", "0, 2 or 3", f"{ended.code}: {ended.err.strip()[-600:]}")
         if ended.code == 2:
-            has = self.want.images(one for one in self.want.samples if not self.want.skipped(one))
+            has = self.want.images(sample for sample in self.want.samples if not self.want.skipped(sample))
             told = [int(number) for number in re.findall(r"(\d+) images can .* it takes (\d+) at least", ended.err)[0]]
             return self.check("gate: refuses", ended.err.strip()[-300:], (has, True), (told[0], told[0] < told[1]))
         said = json.loads(ended.out)
         self.check("gate: passes, and says so", "", said["gated"]["passed"], ended.code == 0)
         self.check("gate: judges", "", sorted(judges), sorted(pair["judge"] for pair in said["pairs"]))
         for pair in said["pairs"]:
-            one, two = (self.want.by_sample(name, pair["judge"]) for name in ("m0", "m1"))
-            gaps = [one[sample] - two[sample] for sample in one if sample in two]
+            first, second = (self.want.by_sample(name, pair["judge"]) for name in ("m0", "m1"))
+            gaps = [first[sample] - second[sample] for sample in first if sample in second]
             self.check("gate: n", pair["judge"], len(gaps), pair["n"])
             mean = fmean(gaps) if gaps else None
             self.check("gate: difference", pair["judge"], mean, pair["sample_mean"]["difference"])
             if said["gated"]["passed"]:
-                worst = fmean(one.get(sample, 10.0) - two.get(sample, 0.0) for sample in self.want.samples)
+                worst = fmean(first.get(sample, 10.0) - second.get(sample, 0.0) for sample in self.want.samples)
                 self.check("gate: who passes could not be so much worse", pair["judge"], True, worst < MARGIN)
         return None
 
@@ -770,6 +789,6 @@ def differing(expected: Mapping[Any, int], got: Mapping[Any, int]) -> dict[Any, 
     return {name: (expected.get(name, 0), got.get(name, 0)) for name in sorted(names, key=str)[:3]}
 
 
-def kinds(found: Iterable[Disagreement]) -> list[str]:
+def kinds(differences: Iterable[Disagreement]) -> list[str]:
     """The kinds of disagreements, each once."""
-    return sorted({one.kind for one in found})
+    return sorted({disagreement.kind for disagreement in differences})

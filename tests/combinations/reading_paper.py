@@ -27,31 +27,33 @@ class PaperReadings:
 
     def paper(self) -> None:
         """A table of all that is scored, and a folder of files with the same numbers; nothing of nothing."""
-        of_one = [one for one in self.entries() if one[0]]
+        of_one = [entry for entry in self.entries() if entry[0]]
         strengths = [
-            one["strength"]
+            model["strength"]
             for battles in self.summary.get("battles", {}).values()
-            for one in next(iter(battles["scores"].values()))["strengths"]
+            for model in next(iter(battles["scores"].values()))["strengths"]
         ]
-        scored = any(self.want.by_sample(*one) for one in of_one) or any(one is not None for one in strengths)
+        scored = any(self.want.by_sample(*entry) for entry in of_one) or any(
+            strength is not None for strength in strengths
+        )
         self.document("paper", scored, self.read_paper)
         place = self.folder / "paper"
         if scored and self.succeeds("paper", self.run, "--to", place):
             rows = list(csv.DictReader(io.StringIO((place / "numbers.csv").read_text("utf-8"))))
             self.check("paper: rows of the CSV", "", len(of_one) + len(strengths), len(rows))
             for row in rows:
-                found = self.want.by_sample(row["name"], row["judge"]) if (row["name"], row["judge"]) in of_one else {}
-                if found:
+                scores = self.want.by_sample(row["name"], row["judge"]) if (row["name"], row["judge"]) in of_one else {}
+                if scores:
                     where = f"{row['name']} by {row['judge']}"
-                    self.check("paper: mean in the CSV", where, fmean(found.values()), float(row["mean"]))
+                    self.check("paper: mean in the CSV", where, fmean(scores.values()), float(row["mean"]))
 
     def read_paper(self, said: Mapping[str, Any]) -> None:
         rows = [(table, row, row["placing"]) for table in said["tables"] for row in table["rows"]]
-        of_one = [one for one in rows if not one[0]["compares"]]
+        of_one = [row for row in rows if not row[0]["compares"]]
         self.check(
             "paper: columns",
             "",
-            sorted(one for one in self.entries() if one[0]),
+            sorted(entry for entry in self.entries() if entry[0]),
             sorted((its["name"], table["judge"]) for table, _, its in of_one),
         )
         self.read_columns(
@@ -80,6 +82,8 @@ class PaperReadings:
     def behind(self, table: Mapping[str, Any], contest: Mapping[str, Any], name: str, where: str) -> None:
         """How far it is behind the first, on the samples that both have."""
         sign = 1 if table["scale"]["higher_is_better"] else -1
-        first, its = (self.want.by_sample(one, table["judge"]) for one in (table["rows"][0]["placing"]["name"], name))
+        first, its = (
+            self.want.by_sample(column, table["judge"]) for column in (table["rows"][0]["placing"]["name"], name)
+        )
         gaps = [sign * (first[sample] - its[sample]) for sample in first if sample in its]
         self.check("paper: behind", where, fmean(gaps) if gaps else None, contest["difference"])

@@ -37,9 +37,11 @@ class PlanReadings:
         if ended.code:
             return
         work, want = json.loads(ended.out)["work"], self.want
-        edits, judged = ([one for one in samples if not want.skipped(one)] for samples in (want.made, want.samples))
+        edits, judged = (
+            [sample for sample in samples if not want.skipped(sample)] for samples in (want.made, want.samples)
+        )
         seeds, readings = len(want.seeds), len(want.readings)
-        made = sum(one["edits"] for one in work.values() if "edits" in one)
+        made = sum(counts["edits"] for counts in work.values() if "edits" in counts)
         self.check("plan: edits", "", len(want.columns) * len(edits) * seeds, made)
         for judge in want.judges:
             once = judge == "critic"  # what edit models are told is said once
@@ -48,6 +50,6 @@ class PlanReadings:
                 questions = work.get(f"judge:{judge}", {"questions": 0})["questions"]
                 self.check("plan: questions", judge, len(want.columns) * len(judged) * seeds * each, questions)
             elif self.draw["arena"] != "extended":  # of which the most is planned
-                fought = sum(not want.skipped(one.sample) for one in self.battles)
+                fought = sum(not want.skipped(battle.sample) for battle in self.battles)
                 enough = work["judge:arena"]["questions"] >= 2 * readings * fought
                 self.check("plan: battles", judge, True, enough)

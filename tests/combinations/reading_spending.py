@@ -37,28 +37,32 @@ class SpendingReadings:
         times = paid_requests(self.folder) if self.draw["paid"] else 0
         if self.draw["capped"]:
             self.capped(times)
-        told = {one["model"]: one for one in json.loads(command("status", self.run, "--json").out)["spent"]}
+        told = {
+            spending["model"]: spending for spending in json.loads(command("status", self.run, "--json").out)["spent"]
+        }
         self.document("costs", True, lambda said: self.read_costs(said, told))
         apart = self.draw["way"] in ("reuse", "added") or self.draw["arena"] == "stored"  # some is another run's
         if not times or (apart and not told):
             return self.check("spent: models", "", [], sorted(told))
         self.check("spent: models", "", [f"edit:{PAID}"], sorted(told))
-        one, usd = (
+        spending, usd = (
             told.get(f"edit:{PAID}", {"usd": 0.0, "feared": 0.0, "attempts": 0, "told": None}),
             self.want.spent(times),
         )
         if apart:
-            self.check("spent: at most", "", True, one["usd"] <= usd + 1e-9)
+            self.check("spent: at most", "", True, spending["usd"] <= usd + 1e-9)
         elif self.draw["way"] == "kill":
-            self.check("spent: at least", "", True, one["usd"] + one["feared"] >= usd - 1e-9)
+            self.check("spent: at least", "", True, spending["usd"] + spending["feared"] >= usd - 1e-9)
         else:
-            self.check("spent: dollars", "", (usd, 0.0, times), (one["usd"], one["feared"], one["attempts"]))
-        return self.check("spent: told", "", False, one["told"])
+            self.check(
+                "spent: dollars", "", (usd, 0.0, times), (spending["usd"], spending["feared"], spending["attempts"])
+            )
+        return self.check("spent: told", "", False, spending["told"])
 
     def read_costs(self, said: Mapping[str, Any], told: Mapping[str, Any]) -> None:
         """Money by model is what `status` says; a report has it where there is some."""
-        charged = {f"edit:{one['model']}": one["usd"] for one in said["models"] if one["usd"] is not None}
-        self.check("costs: dollars", "", {name: one["usd"] for name, one in told.items()}, charged)
+        charged = {f"edit:{cost['model']}": cost["usd"] for cost in said["models"] if cost["usd"] is not None}
+        self.check("costs: dollars", "", {name: spending["usd"] for name, spending in told.items()}, charged)
         self.check("costs: in all", "", sum(charged.values()) if charged else None, said["usd"])
         shown = self.summary.get("analyses", {}).get("costs", [])
         self.check("costs: in the report", "", [said] if said["models"] else [], shown)

@@ -27,11 +27,13 @@ class TrainingReadings:
         given = ("--edit-model", first, "--against", against, "--judge", judge, "--labels-only")
         self.document("slices", want.images(both) >= 12, self.read_slices, *given)
         of_controls = (self.summary["controls"] or {}).get("judges", {})
-        heard = [one for one in want.reporting if of_controls.get(one, {}).get("last") is not False]
+        heard = [judge for judge in want.reporting if of_controls.get(judge, {}).get("last") is not False]
         noisy = any(
-            sum(want.judgement(column, one, Place(sample, seed, repeat)).outcome[0] == "ok" for repeat in want.repeats)
+            sum(
+                want.judgement(column, judge, Place(sample, seed, repeat)).outcome[0] == "ok" for repeat in want.repeats
+            )
             > 1
-            for one in heard
+            for judge in heard
             for column in want.columns
             for sample in want.samples
             for seed in want.seeds
@@ -41,11 +43,11 @@ class TrainingReadings:
 
     def _scored_by_both(self, first: str, against: str, judge: str) -> dict[str, float]:
         """Each sample's score by the first, or by how much it is more than the other's."""
-        one = self.want.by_sample(first, judge)
+        mine = self.want.by_sample(first, judge)
         if against == "none":
-            return one
-        other = self.want.by_sample(against, judge)
-        return {sample: score - other[sample] for sample, score in one.items() if sample in other}
+            return mine
+        theirs = self.want.by_sample(against, judge)
+        return {sample: score - theirs[sample] for sample, score in mine.items() if sample in theirs}
 
     def read_slices(self, said: Mapping[str, Any]) -> None:
         values = self._scored_by_both(said["edit_model"], said["against"] or "none", said["judge"])
@@ -53,9 +55,9 @@ class TrainingReadings:
         self.check("slices: samples", "", len(values), said["samples"])
         self.check("slices: images", "", self.want.images(values), said["images"])
         self.check("slices: mean", "", sign * sum(values.values()) / len(values), said["mean"])
-        for one in (*said["best"], *said["worst"]):
-            there = [values[sample] for sample in one["ids"] if sample in values]
-            self.check("slices: of a slice", str(one["conditions"]), len(there), one["samples"])
+        for part in (*said["best"], *said["worst"]):
+            there = [values[sample] for sample in part["ids"] if sample in values]
+            self.check("slices: of a slice", str(part["conditions"]), len(there), part["samples"])
 
     def read_pairs(self, said: Mapping[str, Any]) -> None:
         for pair in said["pairs"]:

@@ -82,13 +82,13 @@ def agrees(draw: Draw, folder: Path, carry_out: CarryOut = in_place) -> None:
     def tried(some: Draw) -> list[reading.Disagreement]:
         return known.unknown(some, reading.disagreements(some, folder, carry_out))
 
-    if found := tried(draw):
-        kinds = {*reading.kinds(found)}
+    if disagreements := tried(draw):
+        kinds = {*reading.kinds(disagreements)}
         least = drawing.shrunk(draw, lambda less: bool(kinds & {*reading.kinds(tried(less))}))
         again = f"{sys.executable} tests/combinations/again.py {'--workers ' if carry_out is with_workers else ''}"
         lines = [
             drawing.told(draw),
-            *map(str, found[:12]),
+            *map(str, disagreements[:12]),
             "the same with the fewest features:",
             f"{again}{drawing.told(least)}",
         ]
@@ -122,27 +122,32 @@ def test_nearly_every_pair_of_features_that_may_stand_together_is_drawn() -> Non
 
 
 def test_a_draw_is_shrunk_to_the_features_that_matter() -> None:
-    draw = next(one for one in draws() if one["controls"] and one["edit_seeds"] > 1 and one["rows"] > 5)
+    draw = next(draw for draw in draws() if draw["controls"] and draw["edit_seeds"] > 1 and draw["rows"] > 5)
     least = drawing.shrunk(draw, lambda less: less["controls"] and less["edit_seeds"] > 1 and less["rows"] > 4)
     assert (drawing.features(least), least["rows"]) == (["edit_seeds", "controls"], 5)
     assert drawing.read(drawing.told(least).split()) == least
 
 
-@pytest.mark.parametrize("one", drawing.REFUSALS, ids=lambda one: " ".join(one.features))
-def test_what_may_not_stand_together_is_refused_before_anything_is_done(one: drawing.Refusal, tmp_path: Path) -> None:
-    draw = drawing.off() | one.features
+@pytest.mark.parametrize("refusal", drawing.REFUSALS, ids=lambda refusal: " ".join(refusal.features))
+def test_what_may_not_stand_together_is_refused_before_anything_is_done(
+    refusal: drawing.Refusal, tmp_path: Path
+) -> None:
+    draw = drawing.off() | refusal.features
     path = prepared(draw, tmp_path / "draw")
     with without_processes():
         ended = command("run", path, "--run-dir", tmp_path / "run")
-    assert (ended.code, one.words in ended.err) == (2, True), ended.err
+    assert (ended.code, refusal.words in ended.err) == (2, True), ended.err
     assert not (tmp_path / "run").exists()
     assert (path.parent / "asked.jsonl").read_bytes() == b""
 
 
-@pytest.mark.parametrize("one", known.KNOWN, ids=lambda one: one.reason)
-def test_what_is_known_to_disagree_does(one: known.Known, tmp_path: Path) -> None:
+@pytest.mark.parametrize("explanation", known.KNOWN, ids=lambda explanation: explanation.reason)
+def test_what_is_known_to_disagree_does(explanation: known.Known, tmp_path: Path) -> None:
     """An entry that is true by now has to go."""
-    assert any(one.explains(one.draw, each) for each in reading.disagreements(one.draw, tmp_path / "draw"))
+    assert any(
+        explanation.explains(explanation.draw, each)
+        for each in reading.disagreements(explanation.draw, tmp_path / "draw")
+    )
 
 
 def test_readers_of_another_evaluation_are_found_out(tmp_path: Path) -> None:
@@ -165,8 +170,8 @@ def test_readers_of_another_evaluation_are_found_out(tmp_path: Path) -> None:
     def swapped(of: Draw, folder: Path) -> Ended:
         return in_place(other, folder)
 
-    found = {kind.split(":")[0] for kind in reading.kinds(reading.disagreements(draw, tmp_path / "draw", swapped))}
-    assert found >= {
+    kinds = {kind.split(":")[0] for kind in reading.kinds(reading.disagreements(draw, tmp_path / "draw", swapped))}
+    assert kinds >= {
         "asked",
         "summary",
         "scores.csv",
@@ -185,9 +190,11 @@ def test_the_oracle_knows_nothing_of_the_product() -> None:
         tree = ast.parse((HERE / name).read_text("utf-8"))
         imported = [
             module
-            for one in tree.body
-            if isinstance(one, ast.Import | ast.ImportFrom)
-            for module in ([one.module or ""] if isinstance(one, ast.ImportFrom) else [each.name for each in one.names])
+            for node in tree.body
+            if isinstance(node, ast.Import | ast.ImportFrom)
+            for module in (
+                [node.module or ""] if isinstance(node, ast.ImportFrom) else [each.name for each in node.names]
+            )
         ]
         assert not [module for module in imported if module.startswith("edit_eval")]
 
@@ -261,8 +268,8 @@ class Sequences(RuleBasedStateMachine):
             return
         ended = self.start()
         draw = {**self.draw, "way": "retry"}  # how often each was asked is not known any more
-        found = known.unknown(draw, reading.Readers(draw, self.place, lambda *_: ended).found)
-        assert not found, [drawing.told(draw), *map(str, found)]
+        disagreements = known.unknown(draw, reading.Readers(draw, self.place, lambda *_: ended).disagreements)
+        assert not disagreements, [drawing.told(draw), *map(str, disagreements)]
 
 
 def sequences(folder: Path, examples: int, steps: int) -> None:
