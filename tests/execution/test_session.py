@@ -271,10 +271,10 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def lines(run: Run, journal: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
+    records: list[dict[str, Any]] = []
     for path in sorted((run.path / journal).glob("*.jsonl")):
-        found += map(json.loads, path.read_text("utf-8").splitlines())
-    return found
+        records += map(json.loads, path.read_text("utf-8").splitlines())
+    return records
 
 
 def test_classes_in_a_file_edit_and_judge_with_their_parameters(own: Run) -> None:

@@ -205,7 +205,7 @@ def test_a_part_of_an_array_is_the_right_shard_in_a_new_run_where_the_whole_is_s
     with pytest.raises(ConfigurationError, match="counts from 0"):
         read_shard("auto/16", array(16, 16), tmp_path)  # of 1-16
     # Arrays that are whole: of one, and those that say how many they are.
-    assert [read_shard("auto", array(one, one), tmp_path) for one in (0, 1)] == [Shard(1, 1)] * 2
+    assert [read_shard("auto", array(number, number), tmp_path) for number in (0, 1)] == [Shard(1, 1)] * 2
     assert read_shard("auto/1", array(3, 3), tmp_path) == Shard(1, 1)
     assert read_shard("auto/3", array(6, 5, 6, 7), tmp_path) == Shard(2, 3)
 

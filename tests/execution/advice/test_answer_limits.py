@@ -25,7 +25,7 @@ def found(folder: Path, form: str, judge: dict[str, Any]) -> list[tuple[str, str
     loaded = load_configuration(settings)
     experiment = Experiment.of(loaded, load_samples(loaded))
     context = Context(loaded, LocalMachine(), experiment_known=experiment)
-    return [(one.text, one.advice) for one in short_limits(context)]
+    return [(finding.text, finding.advice) for finding in short_limits(context)]
 
 
 @pytest.mark.parametrize(
@@ -68,9 +68,11 @@ def test_a_thought_needs_room(tmp_path: Path, params: dict[str, Any], warned: bo
     write_benchmark(tmp_path, 1)
     settings = configuration(tmp_path)
     settings["reward_model"] = {"type": "transformers", "params": {"model_name": "Qwen/Qwen3.5-9B", **params}}
-    found = short_thoughts(Context(load_configuration(settings), LocalMachine()))
-    assert [(one.level, one.advice) for one in found] == [("warning", "set it to 8192, or leave it out")] * warned
-    assert all("`thinking_tokens: 512` is too low for thinking" in one.text for one in found)
+    findings = short_thoughts(Context(load_configuration(settings), LocalMachine()))
+    assert [(finding.level, finding.advice) for finding in findings] == [
+        ("warning", "set it to 8192, or leave it out")
+    ] * warned
+    assert all("`thinking_tokens: 512` is too low for thinking" in finding.text for finding in findings)
 
 
 def test_what_was_cut_off_at_first_is_told_even_where_a_second_asking_helped() -> None:

@@ -164,8 +164,10 @@ class TestModels:
     def test_a_limit_that_cuts_answers_off(self, load: Load, no_probes: list[probing.EnvironmentProbe]) -> None:
         asked = {"protocol": {"answer": "reason_then_score"}}
         judge = {"type": "qwen3_vl", "params": {"device": "cpu", "max_new_tokens": 128}}
-        found = [f for f in examine(load(reward_model=judge, **asked)) if "is too low for" in f.sentence]
-        assert [(f.level, f.stops, f.advice) for f in found] == [("warning", False, "set it to 512, or leave it out")]
+        findings = [f for f in examine(load(reward_model=judge, **asked)) if "is too low for" in f.sentence]
+        assert [(f.level, f.stops, f.advice) for f in findings] == [
+            ("warning", False, "set it to 512, or leave it out")
+        ]
 
     def test_on_80_gib_with_one_gpu_in_use(
         self, load: Load, monkeypatch: pytest.MonkeyPatch, no_probes: list[probing.EnvironmentProbe]
@@ -294,9 +296,9 @@ class TestServed:
         pytest.importorskip("uvicorn")
         version = metadata.version("transformers")
         findings = of(self.examined(load, engine="transformers"), "environments")
-        (found,) = (f for f in findings if f.sentence.startswith("judge chat_endpoint: its server"))
-        assert found.level == "ok"
-        assert f"transformers {version}" in found.sentence
+        (finding,) = (f for f in findings if f.sentence.startswith("judge chat_endpoint: its server"))
+        assert finding.level == "ok"
+        assert f"transformers {version}" in finding.sentence
 
     @pytest.mark.usefixtures("no_probes")
     def test_a_command_whose_program_is_not_there(self, load: Load) -> None:

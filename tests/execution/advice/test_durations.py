@@ -25,17 +25,21 @@ def durations(folder: Path, **more: Any) -> dict[str, Duration]:
 def test_an_edit_costs_its_forwards_and_what_lies_around_them(
     tmp_path: Path, params: dict[str, Any], forwards: int
 ) -> None:
-    found = durations(tmp_path, diffusion_model={"type": "qwen_image_edit", "params": params})["edit:qwen_image_edit"]
-    assert found.unit == pytest.approx(0.5 * forwards + 1.2)
-    assert found.load == pytest.approx(57.7)
-    assert f"{forwards} forwards" in found.source
-    assert found.published
+    estimate = durations(tmp_path, diffusion_model={"type": "qwen_image_edit", "params": params})[
+        "edit:qwen_image_edit"
+    ]
+    assert estimate.unit == pytest.approx(0.5 * forwards + 1.2)
+    assert estimate.load == pytest.approx(57.7)
+    assert f"{forwards} forwards" in estimate.source
+    assert estimate.published
 
 
 def test_one_forward_is_one(tmp_path: Path) -> None:
     params = {"num_inference_steps": 1, "true_cfg_scale": 1.0}
-    found = durations(tmp_path, diffusion_model={"type": "qwen_image_edit", "params": params})["edit:qwen_image_edit"]
-    assert found.source.startswith("1 forward at ")
+    estimate = durations(tmp_path, diffusion_model={"type": "qwen_image_edit", "params": params})[
+        "edit:qwen_image_edit"
+    ]
+    assert estimate.source.startswith("1 forward at ")
 
 
 def notes(folder: Path, edit: dict[str, Any], judge: dict[str, Any], **more: Any) -> list[str]:

@@ -50,8 +50,8 @@ def big(tmp_path: Path, **params: Any) -> dict[str, Any]:
 def problems(raw: dict[str, Any], check: Check, environment: dict[str, str]) -> list[str]:
     """What a check finds wrong with the edit model, on a machine without a GPU."""
     context = Context(load_configuration(raw), LocalMachine({}), environment)
-    found = look(context, [check])
-    return [one.line for one in found if one.stops and one.who.startswith("edit model")]
+    findings = look(context, [check])
+    return [finding.line for finding in findings if finding.stops and finding.who.startswith("edit model")]
 
 
 GPU, HUB = Check(devices), Check(reachable, each=True)
@@ -75,8 +75,8 @@ def test_without_a_gpu_a_large_model_is_refused_by_run_plan_and_doctor(tmp_path:
     with pytest.raises(ConfigurationError) as caught:
         plan(big(tmp_path))
     assert str(caught.value) == f"{NO_GPU}; `plan --gpus N` simulates GPUs"
-    (found,) = [f for f in examine(big(tmp_path)) if f.area == "devices" and f.stops]
-    assert (found.line, found.sentence) == (NO_GPU, f"edit model qwen_image_edit: {found.text}")
+    (finding,) = [f for f in examine(big(tmp_path)) if f.area == "devices" and f.stops]
+    assert (finding.line, finding.sentence) == (NO_GPU, f"edit model qwen_image_edit: {finding.text}")
 
 
 def test_who_asks_for_the_cpu_gets_it(tmp_path: Path) -> None:
@@ -97,8 +97,8 @@ def test_a_driver_that_does_not_answer_is_named(tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_model_that_nobody_has_seen_is_as_large_as_that_of_its_class(tmp_path: Path) -> None:
-    (found,) = problems(big(tmp_path, model_name="somebody/fine-tuned"), GPU, {})
-    assert "53.7 GiB" in found
+    (problem,) = problems(big(tmp_path, model_name="somebody/fine-tuned"), GPU, {})
+    assert "53.7 GiB" in problem
 
 
 def test_small_models_and_those_without_weights_take_the_cpu(tmp_path: Path) -> None:
@@ -135,8 +135,8 @@ def test_half_a_download_needs_the_hub_too(tmp_path: Path) -> None:
     snapshot = tmp_path / "huggingface" / "hub" / "models--Qwen--Qwen-Image-Edit" / "snapshots" / "main"
     snapshot.mkdir(parents=True)
     (snapshot / "model_index.json").write_text('{"vae": ["diffusers", "AutoencoderKLQwenImage"]}')
-    (found,) = problems(big(tmp_path), HUB, {"HF_HOME": str(tmp_path / "huggingface"), **OFFLINE})
-    assert f"are incomplete in the cache ({snapshot / 'vae'} is missing), and http" in found
+    (problem,) = problems(big(tmp_path), HUB, {"HF_HOME": str(tmp_path / "huggingface"), **OFFLINE})
+    assert f"are incomplete in the cache ({snapshot / 'vae'} is missing), and http" in problem
 
 
 def test_an_address_that_lets_us_in() -> None:
@@ -154,7 +154,8 @@ def test_only_models_that_have_something_to_do_are_asked_about(tmp_path: Path, m
 
     def none(context: Context) -> list[Finding]:
         return [
-            Finding("devices", "problem", f"no GPU for {one.section.parameters}", "buy one") for one in context.wanted
+            Finding("devices", "problem", f"no GPU for {wanted.section.parameters}", "buy one")
+            for wanted in context.wanted
         ]
 
     monkeypatch.setattr(checks, "CHECKS", (Check(none, refuses=True),))
@@ -180,13 +181,13 @@ def test_a_key_that_is_not_there_is_said_before_anything_is_loaded(
 
 
 def test_every_check_is_made_by_doctor_and_some_by_run_and_plan(tmp_path: Path) -> None:
-    assert [one.find.__name__ for one in checks.CHECKS if one.refuses] == [
+    assert [check.find.__name__ for check in checks.CHECKS if check.refuses] == [
         "claimed_twice",
         "devices",
         "reachable",
         "keys",
     ]
-    assert [one.find.__name__ for one in checks.CHECKS if one.room] == ["loads_at_once", "fits"]
+    assert [check.find.__name__ for check in checks.CHECKS if check.room] == ["loads_at_once", "fits"]
 
 
 def test_a_server_that_would_take_a_gpu_on_which_another_model_stays(

@@ -13,19 +13,19 @@ def server(python: str, *packages: str) -> EnvironmentProbe:
 
 
 def test_an_engine_beside_what_needs_other_versions_is_a_warning() -> None:
-    (one,) = shared_environments([EDITOR, CLIENT, server("/e/python", "vllm")])
-    assert one.level == "warning"
-    assert one.text == f"judge b: its server shares /e/python with edit model a: {PINS['vllm']}"
-    assert "`edit-eval env create DIR --for judge`" in one.advice
+    (finding,) = shared_environments([EDITOR, CLIENT, server("/e/python", "vllm")])
+    assert finding.level == "warning"
+    assert finding.text == f"judge b: its server shares /e/python with edit model a: {PINS['vllm']}"
+    assert "`edit-eval env create DIR --for judge`" in finding.advice
     both = shared_environments(
         [server("/e/python", "vllm"), EnvironmentProbe("judge c: its server", "/e/python", packages=("sglang",))]
     )
-    assert [one.level for one in both] == ["warning", "warning"]
+    assert [finding.level for finding in both] == ["warning", "warning"]
 
 
 def test_an_engine_by_itself_says_what_it_asks_for() -> None:
-    (one,) = shared_environments([EDITOR, CLIENT, server("/v/python", "vllm")])
-    assert (one.level, one.text) == ("note", f"judge b: its server: {PINS['vllm']}")
+    (finding,) = shared_environments([EDITOR, CLIENT, server("/v/python", "vllm")])
+    assert (finding.level, finding.text) == ("note", f"judge b: its server: {PINS['vllm']}")
 
 
 def test_an_engine_that_fixes_nothing_is_silent() -> None:

@@ -39,8 +39,8 @@ def settings(folder: Path, execution: dict[str, Any] | None = None, **more: Any)
 
 def own(made: Plan) -> dict[str, Any]:
     """The configuration's own combination."""
-    found: dict[str, Any] = made.as_plain()["combinations"][made.chosen]
-    return found
+    combination: dict[str, Any] = made.as_plain()["combinations"][made.chosen]
+    return combination
 
 
 def test_the_document_is_what_was_agreed(tmp_path: Path) -> None:
@@ -75,9 +75,9 @@ def test_the_document_is_what_was_agreed(tmp_path: Path) -> None:
     ],
 )
 def test_the_configuration_s_own_combination_is_marked(tmp_path: Path, execution: dict[str, str]) -> None:
-    found = own(make_plan(settings(tmp_path, execution), CATEGORIES))
+    combination = own(make_plan(settings(tmp_path, execution), CATEGORIES))
     auto = {"schedule": "pull", "order": "by_stage", "placement": "swap"}
-    assert {name: found[name] for name in auto} == {**auto, **execution}
+    assert {name: combination[name] for name in auto} == {**auto, **execution}
 
 
 def test_what_shapes_a_run_shapes_its_prediction(tmp_path: Path) -> None:
@@ -151,20 +151,20 @@ def test_they_reach_the_plan(tmp_path: Path) -> None:
 
 
 def test_one_device_stays_one_however_many_there_are(tmp_path: Path) -> None:
-    one = settings(
+    loaded = settings(
         tmp_path, edit={"device_ids": None, "device": "cuda:0"}, judge={"device_ids": None, "device": "cuda:0"}
     )
-    assert make_plan(one, CATEGORIES, gpus=8).devices == 1
+    assert make_plan(loaded, CATEGORIES, gpus=8).devices == 1
 
 
 @pytest.mark.parametrize(("samples", "counts"), [(24, (10, 8, 6)), (7, (3, 2, 2)), (2, (1, 1, 0)), (1, (1, 0, 0))])
 def test_samples_stretch_the_benchmark_with_equal_shares(samples: int, counts: tuple[int, ...]) -> None:
-    named = [replace(one, category=name) for one, name in zip(small_samples(12), CATEGORIES, strict=True)]
+    named = [replace(sample, category=name) for sample, name in zip(small_samples(12), CATEGORIES, strict=True)]
     made = stretched(small_experiment(named), samples).samples
-    found = Counter(one.category for one in made)
-    assert tuple(found[name] for name in ("physical", "social", "causal")) == counts
-    assert len({one.id for one in made}) == len({one.cluster for one in made}) == samples
-    assert [one.index for one in made] == list(range(samples))
+    shares = Counter(sample.category for sample in made)
+    assert tuple(shares[name] for name in ("physical", "social", "causal")) == counts
+    assert len({sample.id for sample in made}) == len({sample.cluster for sample in made}) == samples
+    assert [sample.index for sample in made] == list(range(samples))
 
 
 @pytest.mark.parametrize("samples", [1, 4, 7, 12, 25])
@@ -172,11 +172,11 @@ def test_copies_follow_copies_and_what_they_need_is_edited_beside(samples: int) 
     """Four chains of three turns, each turn of a category of its own."""
     there = small_samples(12, follows={n: n - 1 for n in range(12) if n % 3})
     made = stretched(small_experiment(there), samples)
-    ids = {one.id for one in made.samples}
+    ids = {sample.id for sample in made.samples}
     assert len(ids - made.beside) == samples
-    assert {one.follows for one in made.samples} - {""} <= ids
-    assert len(made.predecessors) == sum(bool(one.follows) for one in made.samples)
-    assert all(one.source_digest for one in made.samples if not one.follows)
+    assert {sample.follows for sample in made.samples} - {""} <= ids
+    assert len(made.predecessors) == sum(bool(sample.follows) for sample in made.samples)
+    assert all(sample.source_digest for sample in made.samples if not sample.follows)
 
 
 def test_samples_are_at_least_one(tmp_path: Path) -> None:
@@ -208,7 +208,7 @@ def test_hundreds_of_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_batches_are_cut_from_the_whole_benchmark_for_each_judge() -> None:
     """A filter gives nobody other company, so what is left of four batches stays four batches."""
-    whole = [replace(one, category="physical") for one in small_samples(12)]
+    whole = [replace(sample, category="physical") for sample in small_samples(12)]
     chosen = small_experiment([whole[n] for n in (0, 1, 5, 9)], judges=("four", "one"))
 
     def batches(experiment: Experiment, everything: Sequence[Sample]) -> list[int]:
@@ -216,7 +216,7 @@ def test_batches_are_cut_from_the_whole_benchmark_for_each_judge() -> None:
         return [len(task.units) for task in work.tasks() if task.model == "judge:four"]
 
     assert batches(chosen, whole) == [1, 1, 1, 1]
-    alone = replace(chosen, samples=tuple(replace(one, index=n) for n, one in enumerate(chosen.samples)))
+    alone = replace(chosen, samples=tuple(replace(sample, index=n) for n, sample in enumerate(chosen.samples)))
     assert batches(alone, alone.samples) == [1, 3]
 
 
@@ -225,13 +225,13 @@ def test_a_part_that_stands_several_times_is_as_much_work_as_the_whole(
     monkeypatch: pytest.MonkeyPatch, by_category: bool
 ) -> None:
     """And it takes as long: of a million samples, only some are unfolded."""
-    named = [replace(one, category=name) for one, name in zip(small_samples(12), CATEGORIES, strict=True)]
+    named = [replace(sample, category=name) for sample, name in zip(small_samples(12), CATEGORIES, strict=True)]
     experiment = small_experiment(named, models=("e0", "e1"), judges=("j0", "j1"), controls=8, edit_seeds=2)
     sizes = {"j0": 3, "j1": 1}
     layout = [Model(name, "edit", (("a",), ("b",))) for name in ("e0", "e1")]
     layout += [Model(name, "judge", (("a",), ("b",))) for name in sizes]
     timing = Durations({m.key: 9.0 for m in layout}, {m.key: 5.0 if m.kind == "edit" else 0.5 for m in layout})
-    found = []
+    both = []
     for most in (10**9, 700):
         monkeypatch.setattr(advice_imagined, "MOST_AT_ONCE", most)
         work = ImaginedWork(experiment, named, sizes, samples=500)
@@ -239,8 +239,8 @@ def test_a_part_that_stands_several_times_is_as_much_work_as_the_whole(
         assert len([*tasks]) == len(tasks)
         assert Counter(unit for task in tasks if task.model == "edit:e1" for unit in task.units).total() == 1000
         assert len({(task.model[:4], unit) for task in tasks for unit in task.units}) == tasks.units.total()
-        found.append((tasks.units, work.asked, work.controls, simulate(layout, tasks, timing)))
-    (units, asked, controls, whole), (its_units, its_asked, its_controls, parts) = found
+        both.append((tasks.units, work.asked, work.controls, simulate(layout, tasks, timing)))
+    (units, asked, controls, whole), (its_units, its_asked, its_controls, parts) = both
     assert (units, asked, controls) == (its_units, its_asked, its_controls)
     assert parts.makespan == pytest.approx(whole.makespan, rel=0.02)
     assert parts.lower_bound == pytest.approx(whole.lower_bound)
@@ -333,7 +333,7 @@ def test_a_run_tells_how_long_things_take(seen: Run, tmp_path: Path) -> None:
 
 
 def test_a_run_tells_how_many_tokens_judges_take(seen: Run, tmp_path: Path) -> None:
-    counted = tuple(replace(one, tokens=(1000, 5)) for one in seen.results.judgements)
+    counted = tuple(replace(judgement, tokens=(1000, 5)) for judgement in seen.results.judgements)
     source = configuration(tmp_path, evaluation={"readings": 2, "repeats": 3, "controls": 10})
     source["edit_models"] = dict.fromkeys(("painter", "other"), source["diffusion_model"])
     source["judges"] = {"critic": source["reward_model"]}
@@ -370,9 +370,9 @@ def test_an_edit_model_and_a_judge_of_one_name_are_two_models(seen: Run, tmp_pat
             loading("edit", 1.0, "failed"),
         ),
     )
-    found = durations_of(load_configuration(configuration(tmp_path)), results)
-    assert (found["edit:testing"].load, found["judge:testing"].load) == (42.0, 90.0)
-    old = replace(results, activities=tuple(replace(one, role="") for one in results.activities))
+    estimates = durations_of(load_configuration(configuration(tmp_path)), results)
+    assert (estimates["edit:testing"].load, estimates["judge:testing"].load) == (42.0, 90.0)
+    old = replace(results, activities=tuple(replace(activity, role="") for activity in results.activities))
     assert durations_of(load_configuration(configuration(tmp_path)), old)["judge:testing"].load == 58.0
 
 
@@ -394,7 +394,7 @@ def test_a_plan_from_a_run_is_what_the_run_took(seen: Run, tmp_path: Path, pilot
     models = [Model("testing", kind, tuple((f"cpu:{n}",) for n in range(4))) for kind in ("edit", "judge")]
     ran = simulated(models, categories, true, batch_size=2, pilot=pilot, keep_activities=True, **more)
     edit = next(edit for edit in seen.results.edits if edit.status is Status.OK)
-    judgement = next(one for one in seen.results.judgements if one.status is Status.OK)
+    judgement = next(judgement for judgement in seen.results.judgements if judgement.status is Status.OK)
     results = replace(
         seen.results,
         edits=(replace(edit, edit_model="testing", seconds=5.0),),
@@ -406,7 +406,7 @@ def test_a_plan_from_a_run_is_what_the_run_took(seen: Run, tmp_path: Path, pilot
 
 
 def test_what_a_run_records_tells_them_apart(seen: Run) -> None:
-    roles = {(one.model, one.role) for one in seen.results.activities}
+    roles = {(activity.model, activity.role) for activity in seen.results.activities}
     assert roles == {("painter", "edit"), ("critic", "judge")}
 
 

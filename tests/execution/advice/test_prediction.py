@@ -137,12 +137,12 @@ def test_a_load_lasts_from_its_order_to_its_end(at_once: int | None, placement: 
     timing = durations(layout, prepare=dict.fromkeys(keys, 2.0), unload=dict.fromkeys(keys, 0.5))
     more: dict[str, Any] = {"placement": placement, "load_concurrency": at_once}
     activities = simulated(layout, ["a"] * 40, timing, keep_activities=True, **more).activities
-    loads = [one for one in activities if one.kind == "loading" and not one.what]
-    assert {(one.role, round(one.end - one.begin, 9)) for one in loads} == {("edit", LOAD), ("judge", JUDGE_LOAD)}
+    loads = [activity for activity in activities if activity.kind == "loading" and not activity.what]
+    assert {(load.role, round(load.end - load.begin, 9)) for load in loads} == {("edit", LOAD), ("judge", JUDGE_LOAD)}
     assert max(sum(b.begin <= a.begin < b.end for b in loads) for a in loads) <= (at_once or 8)
-    assert {one.end - one.begin for one in activities if one.kind == "starting"} == {2.0}
-    started = {(one.device, one.role, one.end) for one in activities if one.kind == "starting"}
-    assert all(any(s[:2] == (one.device, one.role) and s[2] <= one.begin for s in started) for one in loads)
+    assert {activity.end - activity.begin for activity in activities if activity.kind == "starting"} == {2.0}
+    started = {(activity.device, activity.role, activity.end) for activity in activities if activity.kind == "starting"}
+    assert all(any(s[:2] == (load.device, load.role) and s[2] <= load.begin for s in started) for load in loads)
 
 
 def test_nothing_to_do_takes_no_time() -> None:

@@ -147,9 +147,9 @@ class TestRealEnvironments:
         write(tmp_path, mine=MODEL.format(load="import slow"), slow="import time; time.sleep(60)")
         asked = question(tmp_path)
         begin = time.monotonic()
-        found = probe(asked, seconds=1.5)
+        answer = probe(asked, seconds=1.5)
         assert time.monotonic() - begin < 20
-        (finding,) = environment_findings(asked, found, ())
+        (finding,) = environment_findings(asked, answer, ())
         assert finding.text.endswith("did not answer within 1.5 s while importing slow")
 
     @pytest.mark.parametrize("program", ["true", "false", "cat"])

@@ -46,7 +46,7 @@ def experiments(draw: st.DrawFn) -> Experiment:
     numbers = st.integers(0, count - 1)
     bad = draw(st.sets(numbers, max_size=1))
     follows = draw(st.dictionaries(numbers, numbers, max_size=2))
-    samples = small_samples(count, bad, {one: before for one, before in follows.items() if one != before})
+    samples = small_samples(count, bad, {number: before for number, before in follows.items() if number != before})
     protocols = draw(st.lists(st.sampled_from([PLAIN, UNLIKE, STEPS]), min_size=1, max_size=2))
     judges = []
     for number, protocol in enumerate(protocols):
@@ -80,13 +80,15 @@ def experiments(draw: st.DrawFn) -> Experiment:
 def came_to(matrix: Matrix) -> list[tuple[Any, ...]]:
     """All judgements, but for times, and how often somebody was asked: a twin's reply may have been taken."""
 
-    def told(one: Judgement) -> tuple[Any, ...]:
-        readings = [{name: (r.status, r.reason, r.text) for name, r in reading.items()} for reading in one.readings]
-        about = one.sample_id, one.edit_model, one.judge, one.edit_seed, one.repeat
-        reason = "" if one.status is Status.PENDING else one.reason
-        return *about, one.status, reason, dict(one.scores), dict(one.missing), readings
+    def told(judgement: Judgement) -> tuple[Any, ...]:
+        readings = [
+            {name: (r.status, r.reason, r.text) for name, r in reading.items()} for reading in judgement.readings
+        ]
+        about = judgement.sample_id, judgement.edit_model, judgement.judge, judgement.edit_seed, judgement.repeat
+        reason = "" if judgement.status is Status.PENDING else judgement.reason
+        return *about, judgement.status, reason, dict(judgement.scores), dict(judgement.missing), readings
 
-    return [told(one) for one in (*matrix.judgements(), *matrix.rows("control"), *matrix.rows("rewriting"))]
+    return [told(judgement) for judgement in (*matrix.judgements(), *matrix.rows("control"), *matrix.rows("rewriting"))]
 
 
 def is_as_told(matrix: Matrix) -> None:

@@ -157,11 +157,11 @@ def test_what_json_chokes_on_is_no_message(line: bytes) -> None:
 def test_a_long_message_takes_a_time_that_grows_with_its_length_alone() -> None:
     """As many parts as a pipe makes of it; put together anew for each part they would take minutes."""
     data = encode({"text": "x" * 40_000_000})
-    lines, found = MessageStream(), []
+    lines, received = MessageStream(), []
     began = time.process_time()
     for start in range(0, len(data), 1 << 14):
-        found += lines.feed(data[start : start + (1 << 14)])
-    assert found == [json.loads(data)]
+        received += lines.feed(data[start : start + (1 << 14)])
+    assert received == [json.loads(data)]
     assert time.process_time() - began < 20
 
 

@@ -60,10 +60,10 @@ def run(folder: Path, edit: dict[str, Any], judge: dict[str, Any], ears: Ears | 
 
 
 def records(folder: Path, journal: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
+    lines: list[dict[str, Any]] = []
     for path in sorted((folder / "run" / journal).glob("*.jsonl")):
-        found += map(json.loads, path.read_text("utf-8").splitlines())
-    return found
+        lines += map(json.loads, path.read_text("utf-8").splitlines())
+    return lines
 
 
 PILOT = [sample_id(n) for n in range(3)]

@@ -37,9 +37,9 @@ def test_the_limit_holds_under_concurrency_and_kills(seed: int) -> None:
     for start in range(1, 8):
         mine, under_way = purse(events, limit, price, start=start), dict[int, Task]()
         for number in range(draw.randrange(30)):
-            one = task(number)
-            if mine.takes(one, EDIT):
-                under_way[number] = one
+            work = task(number)
+            if mine.takes(work, EDIT):
+                under_way[number] = work
             if len(under_way) > 4 or not mine.takes(task(-1), EDIT):
                 for done in list(under_way.values())[: draw.randrange(1, 4)]:
                     cost = draw.choice((0.0, 0.04, 0.08, 0.12))

@@ -450,10 +450,10 @@ def test_tasks_wait_each_for_itself_and_all_are_counted_at_the_end() -> None:
 def test_controls_that_are_read_again_are_still_controls() -> None:
     """That they fail then, all of them, ends no run."""
     work, engine = Work(), Engine.__new__(Engine)
-    found: list[Task] = []
-    work.on_ready = found.append
+    ready: list[Task] = []
+    work.on_ready = ready.append
     engine._again, engine._now, engine._work, engine._policy = ReadingAgain(), 0.0, work, Mock()
     engine._do, engine._watch = Mock(), Mock()
     engine._read_again(Mock(), Task(1, "judge:m", (1,), by_the_way=True), "a.png: gone")
     work.settle(FIRST_TICKET)
-    assert [one.by_the_way for one in found] == [True]
+    assert [task.by_the_way for task in ready] == [True]

@@ -298,7 +298,7 @@ def test_battles_are_asked_in_batches_of_one_order_and_wait_for_both_edits() -> 
     for task in work.of("judge"):
         battles = [matrix.cells.parts(matrix.cells.judgement_of(cell))[0] for cell in task.units]
         assert len({matrix.address(cell)[5] for cell in task.units}) == 1
-        assert {*work.waits[task.number]} == {edit for one in battles for edit in matrix.cells.edits_of(one)}
+        assert {*work.waits[task.number]} == {edit for battle in battles for edit in matrix.cells.edits_of(battle)}
         assert not task.by_the_way
     assert {len(task.units) for task in work.of("judge")} == {1, 2}, "three battles a sample, batches of two"
     waits = {edit for task in work.of("judge") if task.phase == PILOT for edit in work.waits[task.number]}

@@ -29,9 +29,9 @@ def gpus(environment: dict[str, str]) -> list[Gpu]:
 
 def seen(visible: str | None) -> list[str]:
     """The UUIDs of the GPUs that are visible, in order."""
-    found = gpus({} if visible is None else {"CUDA_VISIBLE_DEVICES": visible})
-    assert [g.name for g in found] == [f"cuda:{i}" for i in range(len(found))]
-    return [g.uuid for g in found]
+    listed = gpus({} if visible is None else {"CUDA_VISIBLE_DEVICES": visible})
+    assert [g.name for g in listed] == [f"cuda:{i}" for i in range(len(listed))]
+    return [g.uuid for g in listed]
 
 
 class TestWhatIsVisible:
@@ -86,24 +86,24 @@ class TestWhatIsKnownOfAGpu:
     def test_memory_load_and_users(self, monkeypatch: pytest.MonkeyPatch) -> None:
         mine = (os.getpid(), 12 * GIB)
         nvml = install(monkeypatch, gpu(0, free=68, busy=97, users=[mine, (1 << 30, None)]))
-        (found,) = gpus({})
-        assert (found.memory, found.free, found.utilisation) == (80 * GIB, 68 * GIB, 97)
-        assert found.capability == (9, 0)
+        (device,) = gpus({})
+        assert (device.memory, device.free, device.utilisation) == (80 * GIB, 68 * GIB, 97)
+        assert device.capability == (9, 0)
         program = Path("/proc/self/comm").read_text().strip()
-        assert found.users == (f"{os.getpid()} {program} (12.0 GiB)", f"{1 << 30} ?")
+        assert device.users == (f"{os.getpid()} {program} (12.0 GiB)", f"{1 << 30} ?")
         assert nvml.open == 0
 
     def test_what_the_driver_does_not_tell_is_none_and_never_a_number(self, monkeypatch: pytest.MonkeyPatch) -> None:
         install(monkeypatch, {"uuid": "GPU-1", "title": "NVIDIA GB10"})
-        (found,) = gpus({})
-        assert (found.memory, found.free, found.utilisation, found.capability) == (None, None, None, None)
-        assert found.users == ()
+        (device,) = gpus({})
+        assert (device.memory, device.free, device.utilisation, device.capability) == (None, None, None, None)
+        assert device.users == ()
 
     def test_a_slice_tells_its_users_though_not_its_load(self, monkeypatch: pytest.MonkeyPatch) -> None:
         install(monkeypatch, gpu(0), {**SLICE, "users": [(os.getpid(), GIB)]})
-        (found,) = gpus({"CUDA_VISIBLE_DEVICES": "MIG-5c89-1"})
-        assert found.utilisation is None
-        assert len(found.users) == 1
+        (device,) = gpus({"CUDA_VISIBLE_DEVICES": "MIG-5c89-1"})
+        assert device.utilisation is None
+        assert len(device.users) == 1
 
 
 class TestWhatAWorkerIsTold:
@@ -112,10 +112,10 @@ class TestWhatAWorkerIsTold:
         ours = {} if variable is None else {"CUDA_VISIBLE_DEVICES": variable}
         all_of_them = gpus(ours)
         assert len(all_of_them) > 1
-        for one in all_of_them:
-            variables, names = environment_for([one.name], ours)
+        for device in all_of_them:
+            variables, names = environment_for([device.name], ours)
             assert names == ["cuda:0"]
-            assert [g.uuid for g in gpus({**ours, **variables})] == [one.uuid]
+            assert [g.uuid for g in gpus({**ours, **variables})] == [device.uuid]
 
     def test_several_devices_keep_their_order(self, four: None) -> None:
         ours = {"CUDA_VISIBLE_DEVICES": "3,GPU-1a,0"}

@@ -122,12 +122,12 @@ class TestLayersZip:
 
 def other_pythons() -> list[str]:
     """Interpreters 3.10 to 3.12 that are not this one: on the PATH, or among pyenv's."""
-    found = [p for minor in (10, 12, 11) if (p := shutil.which(f"python3.{minor}"))]
+    pythons = [p for minor in (10, 12, 11) if (p := shutil.which(f"python3.{minor}"))]
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
-    found += [str(p) for minor in (10, 12, 11) for p in sorted(pyenv.glob(f"versions/3.{minor}.*/bin/python"))]
+    pythons += [str(p) for minor in (10, 12, 11) for p in sorted(pyenv.glob(f"versions/3.{minor}.*/bin/python"))]
     ours = f"{sys.version_info[0]}.{sys.version_info[1]}"
     working = []
-    for python in found:
+    for python in pythons:
         said = subprocess.run([python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"], capture_output=True)
         if said.returncode == 0 and said.stdout.decode().strip() != ours:
             working.append(python)
@@ -230,9 +230,9 @@ class TestPython:
         assert interpreter(model(python="venv/bin/python")) == str(link)
 
     def test_a_name_is_looked_for_on_the_path(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        found = program(tmp_path / "python-of-mine", "#!/bin/sh\n")
+        python = program(tmp_path / "python-of-mine", "#!/bin/sh\n")
         monkeypatch.setenv("PATH", str(tmp_path))
-        assert interpreter(model(python="python-of-mine")) == str(found)
+        assert interpreter(model(python="python-of-mine")) == str(python)
 
     def test_what_is_not_there_is_said_with_its_key(self, tmp_path: Path) -> None:
         with pytest.raises(ConfigurationError, match=rf"^judge\.params\.python: {tmp_path}/python is not there"):

@@ -69,7 +69,7 @@ def findings(section: ModelSection, version_of: Sequence[int], free: float) -> l
     places = (("cuda:0",),)
     model = Wanted(Model.of("judge:qwen3_vl", places), section, weights(), expert_bytes=version_of[0])
     gpus = ImaginedMachine(1, round(free * GIB)).gpus()
-    return [(one.level, one.text, one.advice) for one in fit_findings(model, gpus, None)]
+    return [(finding.level, finding.text, finding.advice) for finding in fit_findings(model, gpus, None)]
 
 
 def test_what_doctor_says_of_a_card_of_80_gib(tmp_path: Path) -> None:

@@ -264,17 +264,17 @@ class TestServed:
             ({"args": ["--gpu-memory-utilization", 0.8]}, 0.8),
             ({"engine": "sglang", "memory": 0.8}, 0.8),
         ):
-            one, gpus = served("cuda:0", **serve)
-            need = need_of(one)
+            judge, gpus = served("cuda:0", **serve)
+            need = need_of(judge)
             assert need is not None
             assert need.weights == pytest.approx(share * 80 * GIB)
-            (finding,) = fit_findings(one, gpus, None)
+            (finding,) = fit_findings(judge, gpus, None)
             assert finding.level == "ok", finding
 
     def test_one_that_takes_what_it_needs_is_counted_by_its_weights(self) -> None:
-        one, _ = served("cuda:0", engine="transformers")
-        need = need_of(one)
-        assert one.claim is None
+        judge, _ = served("cuda:0", engine="transformers")
+        need = need_of(judge)
+        assert judge.claim is None
         assert need is not None
         assert need.weights == pytest.approx(57.9 * GIB, rel=0.01)
 
@@ -294,11 +294,11 @@ class TestServed:
         assert finding.level == "ok"
 
     def test_beside_another_model_it_must_be_told_its_share(self) -> None:
-        one, _ = served("cuda:0", size=141.0, free=140.0)
+        judge, _ = served("cuda:0", size=141.0, free=140.0)
         gpus = [gpu(0, 140.0, 141.0)]
         other = wanted(EDITOR, "cuda:0")
-        (finding,) = together_findings([other, one], gpus, "together")
+        (finding,) = together_findings([other, judge], gpus, "together")
         assert finding.level == "problem"
         assert finding.advice == "execution.placement: swap, or a smaller `serve.memory`"
-        two, _ = served("cuda:0", size=141.0, free=140.0, memory=0.5)
-        assert not together_findings([other, two], gpus, "together")
+        smaller, _ = served("cuda:0", size=141.0, free=140.0, memory=0.5)
+        assert not together_findings([other, smaller], gpus, "together")

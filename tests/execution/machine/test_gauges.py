@@ -97,20 +97,20 @@ def test_memory_before_loaded_at_the_peak_and_after(
     monkeypatch: pytest.MonkeyPatch, events: Events, slow: None
 ) -> None:
     nvml = install(monkeypatch, gpu(0))
-    one = replica("cuda:0")
-    with Gauges([one], events, LocalMachine()) as gauges:
+    worker = replica("cuda:0")
+    with Gauges([worker], events, LocalMachine()) as gauges:
         use(nvml, 0.5)
-        gauges(one, "loading", {})
+        gauges(worker, "loading", {})
         settled(gauges)
         use(nvml, 54)
-        gauges(one, "loaded", {"memory": {"host": GIB, "device": 53 * GIB, "device_peak": 53 * GIB}})
+        gauges(worker, "loaded", {"memory": {"host": GIB, "device": 53 * GIB, "device_peak": 53 * GIB}})
         settled(gauges)
         assert events.memory() == [], "the answer came after the last word of the engine's"
-        gauges(one, "done", {"memory": {"host": GIB, "device": 53 * GIB, "device_peak": 61 * GIB}})
+        gauges(worker, "done", {"memory": {"host": GIB, "device": 53 * GIB, "device_peak": 61 * GIB}})
         assert [(e["before"], e["loaded"], e["after"]) for e in events.memory()] == [(GIB // 2, 54 * GIB, None)]
-        gauges(one, "ended", {"memory": {"host": GIB, "device": 53 * GIB, "device_peak": 62 * GIB}})
+        gauges(worker, "ended", {"memory": {"host": GIB, "device": 53 * GIB, "device_peak": 62 * GIB}})
         use(nvml, 0.25)
-        gauges(one, "died", {"reason": "ended"})
+        gauges(worker, "died", {"reason": "ended"})
     last = events.memory()[-1]
     assert last == {
         "event": "memory",
@@ -131,18 +131,18 @@ def test_the_peak_is_looked_for_once_a_second_as_well(
 ) -> None:
     """A model that says nothing of itself (no torch), and memory that another process takes meanwhile."""
     nvml = install(monkeypatch, gpu(0))
-    one, other = replica("cuda:0"), replica("cuda:0", kind="judge", name="j", number=1)
-    with Gauges([one, other], events, LocalMachine()) as gauges:
-        gauges(one, "loading", {})
-        gauges(one, "loaded", {"memory": {"host": GIB}})
+    editor, judge = replica("cuda:0"), replica("cuda:0", kind="judge", name="j", number=1)
+    with Gauges([editor, judge], events, LocalMachine()) as gauges:
+        gauges(editor, "loading", {})
+        gauges(editor, "loaded", {"memory": {"host": GIB}})
         settled(gauges)
         use(nvml, 70)
         wait_for(lambda: any(stage.highest == 70 * GIB for stage in gauges._stages[0]))
         use(nvml, 40)
-        gauges(one, "died", {})
-        gauges(other, "loading", {})
+        gauges(editor, "died", {})
+        gauges(judge, "loading", {})
         settled(gauges)
-        gauges(other, "died", {})
+        gauges(judge, "died", {})
     finished = {e["model"]: (e["kind"], e["before"], e["peak"], e["after"]) for e in events.memory()}
     assert finished == {"m": ("editing", 0, 70 * GIB, 40 * GIB), "j": ("judging", 40 * GIB, 40 * GIB, 40 * GIB)}
 
@@ -159,19 +159,19 @@ def test_each_device_of_a_replica_has_its_own_figures(
         gauges(pair, "loading", {})
         gauges(pair, "loaded", {"memory": {"device": 61 * GIB, "device_peak": 70 * GIB}})
         gauges(pair, "died", {})
-    found = {e["device"]: (e["before"], e["loaded"], e["peak"], e["after"]) for e in events.memory()}
-    assert found == {"cuda:0": (30 * GIB,) * 4, "cuda:1": (31 * GIB,) * 4}
+    figures = {e["device"]: (e["before"], e["loaded"], e["peak"], e["after"]) for e in events.memory()}
+    assert figures == {"cuda:0": (30 * GIB,) * 4, "cuda:1": (31 * GIB,) * 4}
 
 
 def test_of_workers_on_the_cpu_there_is_what_they_say(events: Events) -> None:
     before = threading.active_count()
-    one = replica("cpu:0")
-    with Gauges([one], events, LocalMachine()) as gauges:
+    worker = replica("cpu:0")
+    with Gauges([worker], events, LocalMachine()) as gauges:
         assert threading.active_count() == before
-        gauges(one, "loading", {})
-        gauges(one, "loaded", {"memory": {"host": 300 * MIB, "host_peak": 310 * MIB}})
-        gauges(one, "done", {"memory": {"host": 320 * MIB, "host_peak": 350 * MIB}})
-        gauges(one, "died", {"reason": "its process was killed by SIGKILL"})
+        gauges(worker, "loading", {})
+        gauges(worker, "loaded", {"memory": {"host": 300 * MIB, "host_peak": 310 * MIB}})
+        gauges(worker, "done", {"memory": {"host": 320 * MIB, "host_peak": 350 * MIB}})
+        gauges(worker, "died", {"reason": "its process was killed by SIGKILL"})
     assert [e["event"] for e in events.all] == ["memory", "memory"]
     figures = {name: events.all[-1][name] for name in ("before", "loaded", "peak", "after")}
     assert figures == {"before": None, "loaded": 300 * MIB, "peak": 350 * MIB, "after": None}
@@ -179,13 +179,13 @@ def test_of_workers_on_the_cpu_there_is_what_they_say(events: Events) -> None:
 
 def test_a_load_that_failed_was_never_loaded(monkeypatch: pytest.MonkeyPatch, events: Events, slow: None) -> None:
     nvml = install(monkeypatch, gpu(0))
-    one = replica("cuda:0")
-    with Gauges([one], events, LocalMachine()) as gauges:
+    worker = replica("cuda:0")
+    with Gauges([worker], events, LocalMachine()) as gauges:
         use(nvml, 3)
-        gauges(one, "loading", {})
-        gauges(one, "broken", {"error": "CUDA out of memory"})
-        gauges(one, "died", {"reason": "exit code 1"})
-        gauges(one, "died", {"reason": "of a process that was only prepared"})
+        gauges(worker, "loading", {})
+        gauges(worker, "broken", {"error": "CUDA out of memory"})
+        gauges(worker, "died", {"reason": "exit code 1"})
+        gauges(worker, "died", {"reason": "of a process that was only prepared"})
     (event,) = events.memory()
     assert (event["before"], event["loaded"], event["after"]) == (3 * GIB, None, 3 * GIB)
 
@@ -229,14 +229,14 @@ def test_utilisation_is_written_now_and_then(monkeypatch: pytest.MonkeyPatch, ev
     """Samples taken meanwhile are never lost and never counted twice; a line says all of thirty seconds."""
     install(monkeypatch, gpu(0, busy=50))
     now = [0.0]
-    one = replica("cuda:0")
-    with Gauges([one], events, LocalMachine(), clock=lambda: now[0]) as gauges:
+    worker = replica("cuda:0")
+    with Gauges([worker], events, LocalMachine(), clock=lambda: now[0]) as gauges:
         wait_for(lambda: bool(gauges._samples))
-        gauges(one, "started", {"task": 1})
+        gauges(worker, "started", {"task": 1})
         assert events.all == []
         now[0] = 31.0
-        gauges(one, "started", {"task": 2})
-        gauges(one, "started", {"task": 3})
+        gauges(worker, "started", {"task": 2})
+        gauges(worker, "started", {"task": 3})
         assert [list(event) for event in events.all] == [["event", "devices"]]
         assert events.all[0]["devices"]["cuda:0"]["idle"][1] == 0.5
         wait_for(lambda: bool(gauges._samples))
@@ -272,13 +272,13 @@ def test_a_driver_that_hangs_holds_nobody_up(monkeypatch: pytest.MonkeyPatch, ev
         raise nvml.NVMLError("GPU is lost")
 
     monkeypatch.setattr(nvml, "nvmlDeviceGetMemoryInfo", hang)
-    one = replica("cuda:0")
+    worker = replica("cuda:0")
     begin = time.monotonic()
-    with Gauges([one], events, LocalMachine()) as gauges:
-        gauges(one, "loading", {})
+    with Gauges([worker], events, LocalMachine()) as gauges:
+        gauges(worker, "loading", {})
         assert stuck.wait(60)
-        gauges(one, "loaded", {"memory": {"device": GIB}})
-        gauges(one, "died", {})
+        gauges(worker, "loaded", {"memory": {"device": GIB}})
+        gauges(worker, "died", {})
     assert time.monotonic() - begin < 60
     (event,) = events.memory()
     assert (event["before"], event["loaded"], event["peak"], event["after"]) == (None, GIB, GIB, None)
@@ -293,11 +293,11 @@ def test_without_a_driver_there_is_what_workers_say(
         monkeypatch.setitem(sys.modules, "pynvml", None)
     else:
         install(monkeypatch, gpu(0), gpu(1, lost=True), fault="Driver Not Loaded" if fault == "no driver" else "")
-    one = replica("cuda:0")
-    with Gauges([one], events, LocalMachine()) as gauges:
-        gauges(one, "loading", {})
-        gauges(one, "loaded", {"memory": {"device": GIB, "device_peak": 2 * GIB}})
-        gauges(one, "died", {})
+    worker = replica("cuda:0")
+    with Gauges([worker], events, LocalMachine()) as gauges:
+        gauges(worker, "loading", {})
+        gauges(worker, "loaded", {"memory": {"device": GIB, "device_peak": 2 * GIB}})
+        gauges(worker, "died", {})
     (event,) = {e["stage"]: e for e in events.memory()}.values()
     assert (event["before"], event["loaded"], event["peak"], event["after"]) == (None, GIB, 2 * GIB, None)
 
@@ -307,14 +307,14 @@ def test_workers_that_are_still_there_at_the_end_are_measured(
 ) -> None:
     """Of a run that was interrupted: the engine has ended them without a word."""
     nvml = install(monkeypatch, gpu(0))
-    one = replica("cuda:0")
+    worker = replica("cuda:0")
     use(nvml, 1)
-    gauges = Gauges([one], events, LocalMachine())
+    gauges = Gauges([worker], events, LocalMachine())
 
     def interrupted() -> None:
         with gauges:
-            gauges(one, "loading", {})
-            gauges(one, "loaded", {"memory": {"device": 9 * GIB, "device_peak": 9 * GIB}})
+            gauges(worker, "loading", {})
+            gauges(worker, "loaded", {"memory": {"device": 9 * GIB, "device_peak": 9 * GIB}})
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -327,9 +327,9 @@ def test_a_full_disk_is_said_unless_something_is_said_already() -> None:
         raise CannotWrite("full")
 
     def measured(error: Exception | None) -> None:
-        one = replica("cpu:0")
-        with Gauges([one], full, LocalMachine()) as gauges:
-            gauges(one, "loading", {})
+        worker = replica("cpu:0")
+        with Gauges([worker], full, LocalMachine()) as gauges:
+            gauges(worker, "loading", {})
             if error is not None:
                 raise error
 
@@ -400,21 +400,24 @@ def test_a_whole_run_on_gpus(on_gpus: Run) -> None:
     results = on_gpus.results
     assert on_gpus.reached
     # A load that was broken off, since nothing was left to do, has needed memory as well.
-    loads = Counter((one.device, one.model) for one in results.activities if one.kind == "loading")
-    assert Counter((one.device, one.model) for one in results.memory) >= loads
-    assert {(one.model, one.kind) for one in results.memory} == {("editor", "editing"), ("critic", "judging")}
-    assert {(one.before, one.loaded or GIB, one.peak, one.after) for one in results.memory} == {(GIB,) * 4}
-    assert {one.kind for one in results.utilisation} >= {"editing"}
-    assert {(one.device, round(one.busy, 2)) for one in results.utilisation} == {("cuda:0", 0.88), ("cuda:1", 0.96)}
+    loads = Counter((activity.device, activity.model) for activity in results.activities if activity.kind == "loading")
+    assert Counter((stage.device, stage.model) for stage in results.memory) >= loads
+    assert {(stage.model, stage.kind) for stage in results.memory} == {("editor", "editing"), ("critic", "judging")}
+    assert {(stage.before, stage.loaded or GIB, stage.peak, stage.after) for stage in results.memory} == {(GIB,) * 4}
+    assert {utilisation.kind for utilisation in results.utilisation} >= {"editing"}
+    assert {(utilisation.device, round(utilisation.busy, 2)) for utilisation in results.utilisation} == {
+        ("cuda:0", 0.88),
+        ("cuda:1", 0.96),
+    }
     means = on_gpus.summary.timing.gpu_utilisation
     assert means["cuda:0"]["mean"] == pytest.approx(0.88)
     assert means["cuda:1"]["editing"] == pytest.approx(0.96)
     memory = on_gpus.summary.timing.memory
-    assert {name: (one.total, one.peak) for name, one in memory.items()} == {
+    assert {name: (device.total, device.peak) for name, device in memory.items()} == {
         "cuda:0": (80 * GIB, GIB),
         "cuda:1": (80 * GIB, GIB),
     }
-    assert {stage.model for one in memory.values() for stage in one.stages} == {"editor", "critic"}
+    assert {stage.model for device in memory.values() for stage in device.stages} == {"editor", "critic"}
     encoded(on_gpus.summary.timing)
 
 
@@ -425,7 +428,7 @@ def test_what_was_measured_is_in_the_run_s_events(on_gpus: Run) -> None:
     last = {line["stage"]: line for line in memory}
     assert len(last) == len(on_gpus.results.memory)
     assert all((line["before"], line["after"]) == (GIB, GIB) for line in last.values())
-    samples = [one for line in lines if line["event"] == "utilisation" for one in line["devices"].items()]
+    samples = [sample for line in lines if line["event"] == "utilisation" for sample in line["devices"].items()]
     assert {device for device, _ in samples} == {"cuda:0", "cuda:1"}
     assert all(count > 0 and 0 <= mean <= 1 for _, kinds in samples for count, mean in kinds.values())
 
@@ -435,12 +438,12 @@ def test_a_whole_run_on_the_cpu(tmp_path: Path) -> None:
     made = evaluate(settings, run_dir=tmp_path / "run", report=False)
     results = made.results
     assert len(results.memory) >= sum(a.kind == "loading" for a in results.activities) >= 3
-    assert {one.kind for one in results.memory} == {"editing", "judging"}
-    for one in results.memory:
-        assert one.before is one.after is None
-    for one in (one for one in results.memory if one.loaded is not None):
-        assert one.peak is not None
-        assert 5 * MIB < one.loaded <= one.peak < 4 * GIB
+    assert {stage.kind for stage in results.memory} == {"editing", "judging"}
+    for stage in results.memory:
+        assert stage.before is stage.after is None
+    for stage in (stage for stage in results.memory if stage.loaded is not None):
+        assert stage.peak is not None
+        assert 5 * MIB < stage.loaded <= stage.peak < 4 * GIB
     assert results.utilisation == ()
     assert not made.summary.timing.gpu_utilisation
     environment = json.loads((made.path / "environment" / "0001.json").read_text("utf-8"))

@@ -105,11 +105,11 @@ class TestOneFile:
 
 class TestFolders:
     def test_a_pipeline_is_counted_by_part(self, tmp_path: Path) -> None:
-        found = find_weights(str(pipeline(tmp_path / "edit")), None, "bfloat16", {})
-        assert found.parts == {"transformer": 800, "vae": 10}
-        assert found.loaded == 810
-        assert found.faults == ()
-        assert found.stored > 405 * 4  # on the disk it is float32
+        weights = find_weights(str(pipeline(tmp_path / "edit")), None, "bfloat16", {})
+        assert weights.parts == {"transformer": 800, "vae": 10}
+        assert weights.loaded == 810
+        assert weights.faults == ()
+        assert weights.stored > 405 * 4  # on the disk it is float32
 
     def test_a_modular_pipeline_whose_text_encoder_lies_elsewhere(self, tmp_path: Path) -> None:
         folder = pipeline(tmp_path / "edit")
@@ -118,16 +118,16 @@ class TestFolders:
         parts["text_encoder"] = [None, None, {"type_hint": ["transformers", "T"]}]
         (folder / "modular_model_index.json").write_text(json.dumps({"_class_name": "M", **parts}))
         (folder / "model_index.json").unlink()
-        found = find_weights(str(folder), None, "bfloat16", {})
-        assert (found.parts, found.faults) == ({"transformer": 800, "vae": 10}, ())
+        weights = find_weights(str(folder), None, "bfloat16", {})
+        assert (weights.parts, weights.faults) == ({"transformer": 800, "vae": 10}, ())
 
     def test_a_model_is_counted_over_its_shards_and_nothing_beside_them(self, tmp_path: Path) -> None:
         folder = model(tmp_path / "judge", "model-1-of-2.safetensors", "model-2-of-2.safetensors")
         safetensors(folder / "consolidated.safetensors", w=("BF16", [9999]))
         (folder / "model.fp16.safetensors.index.json").write_text('{"weight_map": {"w": "model.fp16.safetensors"}}')
-        found = find_weights(str(folder), None, "bfloat16", {})
-        assert found.parts == {"model": 2 * 200 * 2}
-        assert found.faults == ()
+        weights = find_weights(str(folder), None, "bfloat16", {})
+        assert weights.parts == {"model": 2 * 200 * 2}
+        assert weights.faults == ()
 
     def test_every_missing_or_damaged_file_is_named(self, tmp_path: Path) -> None:
         folder = model(tmp_path / "judge", "a.safetensors", "b.safetensors", "c.safetensors")
@@ -172,10 +172,10 @@ class TestHub:
         return {"HF_HOME": str(tmp_path)}
 
     def test_what_is_in_the_cache_is_counted_there(self, tmp_path: Path) -> None:
-        found = find_weights("Qwen/Qwen3-VL-30B-A3B-Instruct", None, "bfloat16", self.cached(tmp_path))
-        assert found.folder is not None
-        assert found.folder.name == "c0ffee-main"
-        assert found.parts == {"model": 400}
+        weights = find_weights("Qwen/Qwen3-VL-30B-A3B-Instruct", None, "bfloat16", self.cached(tmp_path))
+        assert weights.folder is not None
+        assert weights.folder.name == "c0ffee-main"
+        assert weights.parts == {"model": 400}
 
     def test_a_branch_or_a_commit(self, tmp_path: Path) -> None:
         environment = self.cached(tmp_path, "next")
@@ -187,19 +187,19 @@ class TestHub:
             assert folder.name == "c0ffee-next"
 
     def test_what_is_not_there_is_known_by_its_published_configuration(self, tmp_path: Path) -> None:
-        found = find_weights("Qwen/Qwen-Image-Edit", None, "bfloat16", {"HF_HOME": str(tmp_path)})
-        assert found.folder is None
-        assert found.loaded == pytest.approx(57.7e9, rel=0.001)
-        assert found.stored == found.loaded
+        weights = find_weights("Qwen/Qwen-Image-Edit", None, "bfloat16", {"HF_HOME": str(tmp_path)})
+        assert weights.folder is None
+        assert weights.loaded == pytest.approx(57.7e9, rel=0.001)
+        assert weights.stored == weights.loaded
         wide = find_weights("Qwen/Qwen-Image-Edit", None, "float32", {"HF_HOME": str(tmp_path)})
-        assert (wide.loaded, wide.stored) == (2 * found.loaded, found.stored)
+        assert (wide.loaded, wide.stored) == (2 * weights.loaded, weights.stored)
         judge = find_weights("Qwen/Qwen3-VL-30B-A3B-Instruct", None, "bfloat16", {"HF_HOME": str(tmp_path)})
         assert judge.loaded == pytest.approx(62.1e9, rel=0.001)
         assert sum(PUBLISHED["Qwen/Qwen3-VL-8B-Instruct"].values()) * 2 == pytest.approx(17.5, abs=0.1)
 
     def test_an_unknown_model_has_no_number(self, tmp_path: Path) -> None:
-        found = find_weights("somebody/model", None, "bfloat16", {"HF_HOME": str(tmp_path)})
-        assert (found.folder, found.parts, found.loaded, found.stored) == (None, {}, 0, 0)
+        weights = find_weights("somebody/model", None, "bfloat16", {"HF_HOME": str(tmp_path)})
+        assert (weights.folder, weights.parts, weights.loaded, weights.stored) == (None, {}, 0, 0)
 
     @pytest.mark.parametrize(
         ("environment", "expected"),
@@ -240,8 +240,8 @@ class TestHub:
 def test_quantised_weights(load: dict[str, Any], expected: float | None) -> None:
     """Of a thousand numbers, nine hundred in linear layers."""
     weights = Weights("", None, {"transformer": 2000}, matrices={"transformer": 900})
-    found = quantised_bytes(load, "transformer", weights, "bfloat16")
-    assert found == (None if expected is None else pytest.approx(expected, abs=0.1))
+    quantised = quantised_bytes(load, "transformer", weights, "bfloat16")
+    assert quantised == (None if expected is None else pytest.approx(expected, abs=0.1))
 
 
 def test_layers_one_after_the_other() -> None:
