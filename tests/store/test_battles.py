@@ -43,21 +43,23 @@ def test_numbers_and_addresses_beside_a_judge_of_single_edits() -> None:
         judges=("critic", comparing_judge(), comparing_judge("duel", pairs="anchor", anchor="o")), repeats=2, controls=2
     )
     assert len(matrix.cells.of_kind("battle")) == 6
-    assert [len(matrix.cells.judgements_of(one)) for one in matrix.cells.of_kind("battle")] == [2, 4, 4, 2, 4, 4]
-    found = [matrix.address(cell) for cell in range(len(matrix.cells))]
-    assert len({*found}) == len(found)
-    assert {name for *_, name in found} == {"", "n", "o"}
-    assert {one.judge for one in (*matrix.judgements(), *matrix.rows("control"))} == {"critic"}
-    assert {(one.judge, one.edit_model, one.other) for one in matrix.rows("battle") if one.judge == "duel"} == {
+    assert [len(matrix.cells.judgements_of(battle)) for battle in matrix.cells.of_kind("battle")] == [2, 4, 4, 2, 4, 4]
+    addresses = [matrix.address(cell) for cell in range(len(matrix.cells))]
+    assert len({*addresses}) == len(addresses)
+    assert {name for *_, name in addresses} == {"", "n", "o"}
+    assert {judgement.judge for judgement in (*matrix.judgements(), *matrix.rows("control"))} == {"critic"}
+    assert {
+        (battle.judge, battle.edit_model, battle.other) for battle in matrix.rows("battle") if battle.judge == "duel"
+    } == {
         ("duel", "m", "o"),
         ("duel", "n", "o"),
     }
 
 
 def test_keys_hold_both_pictures_and_their_order_and_no_names() -> None:
-    one, other = made_all(matrix_of()), made_all(matrix_of(models=("o", "n", "m")))
-    keys = {one.key(cell): one.address(cell) for cell in range(len(one.cells))}
-    assert len(keys) == len(one.cells) == 2 * 3 * 2
+    matrix, other = made_all(matrix_of()), made_all(matrix_of(models=("o", "n", "m")))
+    keys = {matrix.key(cell): matrix.address(cell) for cell in range(len(matrix.cells))}
+    assert len(keys) == len(matrix.cells) == 2 * 3 * 2
     others = {other.key(cell): other.address(cell) for cell in range(len(other.cells))}
     assert keys.keys() == others.keys()
     for key, (sample, first, _, _, _, question, _, second) in keys.items():
@@ -74,28 +76,28 @@ def test_keys_hold_both_pictures_and_their_order_and_no_names() -> None:
 )
 def test_a_judgement_has_both_orders(forward: str, backward: str, came: Fought) -> None:
     matrix = made_all(matrix_of())
-    judgement, one, two = cells_of_first(matrix)
-    matrix.add_reply(one, said(forward))
+    judgement, first, second = cells_of_first(matrix)
+    matrix.add_reply(first, said(forward))
     assert matrix.judgement(judgement).status is Status.PENDING
-    matrix.add_reply(two, said(backward))
+    matrix.add_reply(second, said(backward))
     assert fought(matrix.judgement(judgement), "overall") is came
 
 
 def test_one_order_alone_is_missing_with_its_reason() -> None:
     matrix = made_all(matrix_of())
-    judgement, one, two = cells_of_first(matrix)
-    matrix.add_reply(one, said("A"))
+    judgement, first, second = cells_of_first(matrix)
+    matrix.add_reply(first, said("A"))
     for _ in range(2):
-        matrix.add_reply(two, Reply(text="Image B"))
-    found = matrix.judgement(judgement)
-    assert (found.status, found.scores, fought(found, "overall")) == (Status.UNPARSEABLE, {}, Fought.MISSING)
+        matrix.add_reply(second, Reply(text="Image B"))
+    battle = matrix.judgement(judgement)
+    assert (battle.status, battle.scores, fought(battle, "overall")) == (Status.UNPARSEABLE, {}, Fought.MISSING)
 
 
 def test_a_battle_waits_for_both_edits_and_ends_with_one_that_failed() -> None:
     matrix = matrix_of(1)
-    judgement, one, _ = cells_of_first(matrix)
+    judgement, first, _ = cells_of_first(matrix)
     matrix.set_edit(0, imagined_edit(matrix, 0))
-    assert not matrix.can_be_asked(one)
+    assert not matrix.can_be_asked(first)
     failed = made_all(matrix_of(1)).edits[1]
     matrix.set_edit(1, type(failed)(**{**vars_of(failed), "status": Status.EDIT_FAILED, "image": "", "reason": "no"}))
     assert (matrix.judgement(judgement).status, matrix.judgement(judgement).reason) == (Status.EDIT_FAILED, "no")
@@ -110,14 +112,14 @@ def vars_of(edit: Any) -> dict[str, Any]:
 
 def test_another_picture_takes_the_replies_away_and_the_same_one_gives_them_back() -> None:
     matrix = made_all(matrix_of())
-    judgement, one, two = cells_of_first(matrix)
-    matrix.add_reply(one, said("A"))
-    matrix.add_reply(two, said("B"))
+    judgement, first, second = cells_of_first(matrix)
+    matrix.add_reply(first, said("A"))
+    matrix.add_reply(second, said("B"))
     before = matrix.edits[2]  # n's edit of the first sample
     assert matrix.shown_with(2) == [2, matrix.cells.of_kind("battle")[0], matrix.cells.of_kind("battle")[2]]
     matrix.set_edit(2, imagined_edit(matrix, 2, "another"))
     assert matrix.judgement(judgement).status is Status.PENDING
-    assert [found.sample_id for found in matrix.set_edit(2, before)] == ["s0"]
+    assert [battle.sample_id for battle in matrix.set_edit(2, before)] == ["s0"]
     assert matrix.judgement(judgement).status is Status.OK
 
 
@@ -130,7 +132,10 @@ def test_replies_are_recalled_where_the_models_are_listed_otherwise(tmp_path: Pa
     for models in (("m", "n", "o"), ("o", "n", "m")):
         again = matrix_of(models=models)
         assert recalled(again, directory, edits, lines) == []
-        won = {(one.sample_id, one.edit_model, one.other): fought(one, "overall") for one in again.rows("battle")}
+        won = {
+            (battle.sample_id, battle.edit_model, battle.other): fought(battle, "overall")
+            for battle in again.rows("battle")
+        }
         first = Fought.FIRST if models[0] == "m" else Fought.SECOND
         assert won == {(sample, *pair): first for sample in ("s0", "s1") for pair in pairs_of(models)}
 
@@ -160,10 +165,10 @@ def test_rounds_are_opened_by_what_is_complete_alone_and_end_when_all_are_told_a
 
 
 def pairs_of(models: tuple[str, ...]) -> list[tuple[str, str]]:
-    return [(one, other) for place, one in enumerate(models) for other in models[place + 1 :]]
+    return [(first, second) for place, first in enumerate(models) for second in models[place + 1 :]]
 
 
 def test_samples_that_follow_others_have_no_battles_and_those_of_bad_ones_are_skipped() -> None:
     matrix = matrix_of(small_samples(4, bad=[1], follows={2: 0}))
-    assert {one.sample_id for one in matrix.rows("battle")} == {"s0", "s1", "s3"}
-    assert {one.sample_id for one in matrix.rows("battle") if one.status is Status.SKIPPED} == {"s1"}
+    assert {battle.sample_id for battle in matrix.rows("battle")} == {"s0", "s1", "s3"}
+    assert {battle.sample_id for battle in matrix.rows("battle") if battle.status is Status.SKIPPED} == {"s1"}

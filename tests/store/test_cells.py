@@ -34,7 +34,7 @@ def test_judges_ask_what_they_ask_of_each_sample() -> None:
     counts = [[len(cells.cells_of(cells.judgement(n, judge, 0))) for judge in range(3)] for n in range(4)]
     assert counts == [[1, 2, 4], [0, 0, 0], [1, 1, 4], [1, 2, 4]], "nobody is asked about a sample with a fault"
     assert len(cells) == sum(map(sum, counts))
-    asked = [one.question.name for one in cells.asked(cells.judgement(2, 1, 0))]
+    asked = [sample_question.question.name for sample_question in cells.asked(cells.judgement(2, 1, 0))]
     assert asked == ["first"]
 
 
@@ -71,9 +71,11 @@ def test_without_a_judge_that_looks_there_are_no_controls() -> None:
 
 
 def test_a_control_is_no_sample_with_a_fault_and_shuffled_is_another_source_s_edit() -> None:
-    one, other, again = small_samples(3)
-    same = type(one)(**{name: getattr(again, name) for name in again.__dataclass_fields__} | {"cluster": one.cluster})
-    experiment = small_experiment([one, other, same], controls=9)
+    first, other, again = small_samples(3)
+    same = type(first)(
+        **{name: getattr(again, name) for name in again.__dataclass_fields__} | {"cluster": first.cluster}
+    )
+    experiment = small_experiment([first, other, same], controls=9)
     assert [(c.shows, c.sample, c.other) for c in Controls().unfold(experiment) if c.shows == "shuffled"] == [
         ("shuffled", 0, 1),
         ("shuffled", 1, 2),
@@ -89,7 +91,7 @@ def test_every_number_stands_for_one_thing_and_back(data: st.DataObject) -> None
     count = data.draw(st.integers(1, 6))
     bad = data.draw(st.sets(st.integers(0, count - 1), max_size=2))
     some = data.draw(st.lists(st.sampled_from([None, UNLIKE, STEPS]), min_size=1, max_size=3))
-    judges = [asked_judge(f"j{n}", one, measures=data.draw(st.booleans())) for n, one in enumerate(some)]
+    judges = [asked_judge(f"j{n}", protocol, measures=data.draw(st.booleans())) for n, protocol in enumerate(some)]
     often = {name: data.draw(st.integers(1, 2)) for name in ("edit_seeds", "repeats", "readings")}
     models = ("a", "b")[: data.draw(st.integers(1, 2))]
     controls = data.draw(st.integers(0, 4))
@@ -101,7 +103,9 @@ def test_every_number_stands_for_one_thing_and_back(data: st.DataObject) -> None
     covered = [judgement for edit in range(cells.everything) for judgement in cells.judgements_of(edit)]
     assert covered == list(range(cells.judgements))
     assert [cell for judgement in covered for cell in cells.cells_of(judgement)] == list(range(len(cells)))
-    assert [cell for one in range(cells.everything) for cell in cells.cells_of_subject(one)] == list(range(len(cells)))
+    assert [cell for subject in range(cells.everything) for cell in cells.cells_of_subject(subject)] == list(
+        range(len(cells))
+    )
     for number in range(len(cells)):
         judgement, reading, question = cells.cell(number)
         assert number in cells.cells_of(judgement) == cells.cells_of(cells.judgement_of(number))

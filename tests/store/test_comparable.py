@@ -129,9 +129,9 @@ def judged(of: Sample, model: str, judge: str, headline: str, status: Status, mo
     ],
 )
 def test_names_are_the_shortest_that_tell_runs_apart(directories: list[str], names: list[str]) -> None:
-    found = run_names(directories)
-    assert [name.lstrip("/") for name in found] == names
-    assert len(set(found)) == len(found)
+    short = run_names(directories)
+    assert [name.lstrip("/") for name in short] == names
+    assert len(set(short)) == len(short)
 
 
 def test_a_relative_folder_has_the_name_of_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -262,8 +262,8 @@ def test_the_wording_of_a_question_that_comes_after_another_must_be_equal(change
 
 def test_a_rubric_that_no_common_sample_needs_may_differ() -> None:
     physical = [sample(n) for n in range(0, 12, 2)]
-    one = made_run("x", prompts={"social": {"system_prompt": "Rate it."}})
-    comparison = compare_runs([one, made_run("y", samples=physical)])
+    reworded = made_run("x", prompts={"social": {"system_prompt": "Rate it."}})
+    comparison = compare_runs([reworded, made_run("y", samples=physical)])
     assert comparison.pairs[0].n == 6
 
 

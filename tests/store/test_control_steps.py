@@ -45,7 +45,7 @@ def answer(matrix: Matrix, of: dict[str, float], *, first: int | None = None, or
 
 
 def asked_about(matrix: Matrix) -> Counter[tuple[str, str]]:
-    return Counter((one.judge, one.edit_model.removeprefix("control:")) for one in matrix.rows("control"))
+    return Counter((control.judge, control.edit_model.removeprefix("control:")) for control in matrix.rows("control"))
 
 
 def test_a_judge_that_is_right_is_asked_one_step() -> None:
@@ -61,7 +61,7 @@ def test_more_is_asked_of_the_kind_and_the_judge_alone_that_did_not_show_it() ->
     while matrix.pending:
         answer(matrix, {"source by j1": 7.0})
         opened = matrix.look()
-        assert {matrix.cells.subject(one).shows for one in opened} <= {"source"}
+        assert {matrix.cells.subject(cell).shows for cell in opened} <= {"source"}
     asked = {(f"j{judge}", kind): STEPS[0] for judge in (0, 1) for kind in KINDS}
     assert asked_about(matrix) == {**asked, ("j1", "source"): STEPS[-1]}
 
@@ -87,14 +87,17 @@ def test_nothing_is_looked_at_before_all_is_there() -> None:
     matrix = matrix_of()
 
     def left() -> bool:
-        rows = (*matrix.rows("edit"), *(one for one in matrix.rows("control") if one.edit_model == "control:source"))
-        about = {one.sample_id for one in matrix.rows("control")}
-        return any(one.status is Status.PENDING and one.sample_id in about for one in rows)
+        rows = (
+            *matrix.rows("edit"),
+            *(control for control in matrix.rows("control") if control.edit_model == "control:source"),
+        )
+        about = {control.sample_id for control in matrix.rows("control")}
+        return any(row.status is Status.PENDING and row.sample_id in about for row in rows)
 
     while left():
         assert matrix.look() == []
         answer(matrix, {"source": 9.0}, first=1)
-    assert {matrix.cells.subject(one).shows for one in matrix.look()} == {"source"}
+    assert {matrix.cells.subject(cell).shows for cell in matrix.look()} == {"source"}
     matrix.forget_replies(0)  # asked again: the end of the step is taken back, and so is what followed it
     assert matrix.look() == []
     assert asked_about(matrix)["j0", "source"] == STEPS[0]
@@ -102,7 +105,7 @@ def test_nothing_is_looked_at_before_all_is_there() -> None:
 
 def test_each_source_image_has_one_control_of_a_kind_and_none_are_of_samples_that_follow() -> None:
     samples = small_samples(30, bad=[1], follows={4: 3})
-    alike = [replace(one, cluster="same") if one.index in (5, 6, 7) else one for one in samples]
+    alike = [replace(sample, cluster="same") if sample.index in (5, 6, 7) else sample for sample in samples]
     experiment = small_experiment(alike, models=("m", "n"), judges=["critic"])
     matrix = Matrix(replace(experiment, control_samples=25, control_steps=(7, 14, 25)))
     places = {matrix.cells.sample(number) for number in matrix.cells.of_kind("control")}

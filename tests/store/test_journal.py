@@ -53,9 +53,9 @@ def test_a_journal_cut_at_any_byte_loses_only_the_torn_line(tmp_path: Path) -> N
         write(tmp_path / "j", "0001.jsonl", data[:cut])
         write(tmp_path / "j", "0002.jsonl", seal({"later": 1}))
         damage = Damage()
-        found = list(read(tmp_path / "j", damage))
+        records = list(read(tmp_path / "j", damage))
         whole = data[:cut].count(b"\n") + (data[cut : cut + 1] == b"\n")
-        assert found == [*RECORDS[:whole], {"later": 1}]
+        assert records == [*RECORDS[:whole], {"later": 1}]
         assert damage.total == (
             1 if data[:cut] and not data[:cut].endswith(b"\n") and data[cut : cut + 1] != b"\n" else 0
         )
@@ -173,9 +173,9 @@ def test_texts_that_are_no_utf_8_are_kept(text: str) -> None:
 
 
 def test_numbers_that_are_none_are_kept() -> None:
-    found = unseal(seal({"key": "a", "score": float("nan")})[:-1], Kept)
-    assert found is not None
-    assert found.score != found.score
+    record = unseal(seal({"key": "a", "score": float("nan")})[:-1], Kept)
+    assert record is not None
+    assert record.score != record.score
     assert unseal(seal({"n": 10**40})[:-1], dict) == {"n": 10**40}
 
 

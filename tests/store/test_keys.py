@@ -72,9 +72,9 @@ def test_the_key_of_a_follower_has_that_of_the_edit_before() -> None:
         return small_matrix([replace(samples[0], instruction=first), *samples[1:]]).edit_keys
 
     here, changed = keys("a", {1: 0, 2: 1}), keys("b", {1: 0, 2: 1})
-    assert [one == other for one, other in zip(here, changed, strict=True)] == [False, False, False]
+    assert [key == other for key, other in zip(here, changed, strict=True)] == [False, False, False]
     beside = keys("a", {1: 0, 2: 0})
-    assert [one == other for one, other in zip(here, beside, strict=True)] == [True, True, False]
+    assert [key == other for key, other in zip(here, beside, strict=True)] == [True, True, False]
     assert keys("a", {0: 1, 1: 2})[2] == small_matrix(3).edit_keys[2], "whatever the order"
     two = small_matrix(small_samples(2, follows={1: 0}), models=("a", "b"), edit_seeds=2).edit_keys
     assert len({*two}) == 8, "each follows its own model's, of the same seed"
@@ -108,11 +108,11 @@ def keys(*questions: Question, shown: str = "pixels", said: str = "7", matrix: M
     """The keys of all questions about one edit, by their names; each was answered with `said`."""
     matrix = matrix or small_matrix([small_sample(0)], protocol=Asking(questions), **more)
     matrix.set_edit(0, imagined_edit(matrix, 0, shown))
-    found = {}
+    by_question = {}
     for cell in range(len(matrix.cells)):
-        found[matrix.address(cell)[5]] = matrix.key(cell)
+        by_question[matrix.address(cell)[5]] = matrix.key(cell)
         matrix.add_reply(cell, Reply(text=said))
-    return found
+    return by_question
 
 
 def test_a_changed_wording_asks_that_question_again_and_no_other() -> None:
@@ -146,8 +146,8 @@ def test_judges_repeats_and_readings_are_asked_for_themselves() -> None:
     matrix = small_matrix(2, judges=("x", "y"), repeats=2, readings=3)
     for number in range(2):
         matrix.set_edit(number, imagined_edit(matrix, number, "equal"))
-    found = [matrix.key(cell) for cell in range(len(matrix.cells))]
-    assert len(found) == len({*found}) == 2 * 2 * 2 * 3, "equal pixels, but the samples' instructions differ"
+    cell_keys = [matrix.key(cell) for cell in range(len(matrix.cells))]
+    assert len(cell_keys) == len({*cell_keys}) == 2 * 2 * 2 * 3, "equal pixels, but the samples' instructions differ"
     assert [matrix.seed(cell) for cell in range(6)] == [0, 1, 2, 1_000_000, 1_000_001, 1_000_002]
 
 
@@ -239,11 +239,11 @@ def test_what_was_given_elsewhere_is_known_by_its_address() -> None:
     matrix = small_matrix(2, judges=[judge], models=("a", "b"), repeats=2)
     for number in range(4):
         matrix.set_edit(number, imagined_edit(matrix, number, "equal"))
-    found = [matrix.key(cell) for cell in range(len(matrix.cells))]
-    assert len({*found}) == len(found)
+    cell_keys = [matrix.key(cell) for cell in range(len(matrix.cells))]
+    assert len({*cell_keys}) == len(cell_keys)
     matrix.set_edit(0, imagined_edit(matrix, 0, "another"))
-    assert matrix.key(0) == found[0]
+    assert matrix.key(0) == cell_keys[0]
     reworded = asked_judge("replays", Asking([ask("first", user="else")]), replays=True)
     again = small_matrix(2, judges=[reworded], models=("a", "b"), repeats=2)
     again.set_edit(0, imagined_edit(again, 0))
-    assert again.key(0) == found[0]
+    assert again.key(0) == cell_keys[0]

@@ -37,17 +37,17 @@ def failed(matrix: Matrix, number: int, reason: str = "black") -> Edit:
 
 def test_judgements_come_in_the_order_of_results() -> None:
     matrix = small_matrix(3, models=("a", "b"), judges=("x", "y", "z"), edit_seeds=2, repeats=2)
-    found = [(j.edit_model, j.edit_seed, j.judge, j.repeat, j.sample_id) for j in matrix.judgements()]
-    assert found == list(itertools.product("ab", range(2), "xyz", range(2), ("s0", "s1", "s2")))
+    addresses = [(j.edit_model, j.edit_seed, j.judge, j.repeat, j.sample_id) for j in matrix.judgements()]
+    assert addresses == list(itertools.product("ab", range(2), "xyz", range(2), ("s0", "s1", "s2")))
 
 
 def test_every_cell_has_an_address_of_its_own() -> None:
     protocol = Asking([ask("first"), ask("second")])
     matrix = small_matrix(3, models=("a", "b"), edit_seeds=2, repeats=2, readings=2, protocol=protocol, controls=2)
-    found = [matrix.address(cell) for cell in range(len(matrix.cells))]
-    assert len({*found}) == len(found)
-    assert found[3] == ("s0", "a", 0, "critic", 0, "second", 1, "")
-    assert {name for _, name, *_ in found} == {"a", "b", "control:source", "control:blank", "control:shuffled"}
+    addresses = [matrix.address(cell) for cell in range(len(matrix.cells))]
+    assert len({*addresses}) == len(addresses)
+    assert addresses[3] == ("s0", "a", 0, "critic", 0, "second", 1, "")
+    assert {name for _, name, *_ in addresses} == {"a", "b", "control:source", "control:blank", "control:shuffled"}
 
 
 # -- what becomes of a judgement --
@@ -80,14 +80,14 @@ def test_all_replies_so_far_make_a_judgement(
     matrix = made(small_matrix(1))
     for reply in replies:
         matrix.add_reply(0, reply)
-    found = matrix.judgement(0)
-    assert (found.status.value, found.score) == (status, score)
+    judgement = matrix.judgement(0)
+    assert (judgement.status.value, judgement.score) == (status, score)
     if status != "pending":
-        assert found.answers == len(replies)
-        assert found.seconds == pytest.approx(sum(reply.seconds for reply in replies))
+        assert judgement.answers == len(replies)
+        assert judgement.seconds == pytest.approx(sum(reply.seconds for reply in replies))
     if reason is not None:
-        assert found.reason == reason
-    assert matrix.judgement(0) == found
+        assert judgement.reason == reason
+    assert matrix.judgement(0) == judgement
 
 
 def test_without_an_edit_there_is_no_judgement() -> None:
@@ -107,15 +107,15 @@ def answered(matrix: Matrix, *texts: str) -> Judgement:
 
 def test_a_judgement_has_the_scores_that_could_be_read_and_says_why_the_others_are_missing() -> None:
     matrix = made(small_matrix(1, protocol=Asking([ask("a"), ask("b")], headline="a"), retries=0))
-    found = answered(matrix, "7", "so so")
-    assert (found.status, found.scores) == (Status.OK, {"a": 7.0})
-    assert {name: status for name, (status, _) in found.missing.items()} == dict.fromkeys(
+    judgement = answered(matrix, "7", "so so")
+    assert (judgement.status, judgement.scores) == (Status.OK, {"a": 7.0})
+    assert {name: status for name, (status, _) in judgement.missing.items()} == dict.fromkeys(
         ("mean", "b"), Status.UNPARSEABLE
     )
-    assert found.outcome("b") == (Status.UNPARSEABLE, "'so so' is not a number")
+    assert judgement.outcome("b") == (Status.UNPARSEABLE, "'so so' is not a number")
     other = made(small_matrix(1, protocol=Asking([ask("a"), ask("b")], headline="b"), retries=0))
-    found = answered(other, "7", "so so")
-    assert (found.status, found.reason, found.score, found.scores) == (
+    judgement = answered(other, "7", "so so")
+    assert (judgement.status, judgement.reason, judgement.score, judgement.scores) == (
         Status.UNPARSEABLE,
         "'so so' is not a number",
         None,
@@ -130,7 +130,7 @@ def test_a_judgement_is_pending_until_all_its_questions_are_answered() -> None:
         assert matrix.is_pending(0)
         matrix.add_reply(cell, Reply(text=str(cell)))
     assert matrix.judgement(0).scores == {"mean": 1.5, "a": 1.0, "b": 2.0}
-    assert [{name: one.text for name, one in reading.items()} for reading in matrix.judgement(0).readings] == [
+    assert [{name: answer.text for name, answer in reading.items()} for reading in matrix.judgement(0).readings] == [
         {"a": "0", "b": "1"},
         {"a": "2", "b": "3"},
     ]
@@ -138,16 +138,16 @@ def test_a_judgement_is_pending_until_all_its_questions_are_answered() -> None:
 
 def test_a_reading_that_is_missing_leaves_the_score_missing() -> None:
     matrix = made(small_matrix(1, protocol=Asking([ask("a"), ask("b")]), readings=2, retries=0))
-    found = answered(matrix, "1", "2", "3", "hm")
-    assert found.scores == {"a": 2.0}
-    assert {*found.missing} == {"mean", "b"}
+    judgement = answered(matrix, "1", "2", "3", "hm")
+    assert judgement.scores == {"a": 2.0}
+    assert {*judgement.missing} == {"mean", "b"}
 
 
 def test_a_score_is_the_mean_of_its_readings_and_what_lies_between_them_is_kept() -> None:
     matrix = made(small_matrix(1, protocol=Asking([ask("a"), ask("b")]), readings=3, retries=0))
-    found = answered(matrix, "1", "5", "2", "5", "6", "hm")
-    assert found.scores == {"a": 3.0}
-    assert found.spread == {"a": pytest.approx(7**0.5)}, "the standard deviation of 1, 2, 6, with n - 1"
+    judgement = answered(matrix, "1", "5", "2", "5", "6", "hm")
+    assert judgement.scores == {"a": 3.0}
+    assert judgement.spread == {"a": pytest.approx(7**0.5)}, "the standard deviation of 1, 2, 6, with n - 1"
     assert answered(made(small_matrix(1, protocol=Asking([ask("a")]))), "4").spread == {}
 
 
@@ -190,16 +190,16 @@ def test_a_formula_that_has_no_number_leaves_its_score_missing(formula: Any, sta
         raise Missing(Status.REFUSED, "not today")
 
     scores = {"odd": Score(scale=SCALE, of=refuses if formula == "missing" else formula), "a": Score(scale=SCALE)}
-    found = answered(made(small_matrix(1, protocol=Asking([ask("a")], scores=scores, headline="odd"))), "4")
-    assert (found.status.value, found.reason, found.scores) == (status, reason, {"a": 4.0})
+    judgement = answered(made(small_matrix(1, protocol=Asking([ask("a")], scores=scores, headline="odd"))), "4")
+    assert (judgement.status.value, judgement.reason, judgement.scores) == (status, reason, {"a": 4.0})
 
 
 def test_what_a_judge_says_besides_its_score_is_the_reason() -> None:
     matrix = made(small_matrix(1))
     matrix.add_reply(0, Reply(text='{"score": 6.5, "reason": "the shadow is wrong"}'))
-    found = matrix.judgement(0)
-    assert (found.status, found.score) == (Status.OK, 6.5)
-    assert found.answer == '{"score": 6.5, "reason": "the shadow is wrong"}'
+    judgement = matrix.judgement(0)
+    assert (judgement.status, judgement.score) == (Status.OK, 6.5)
+    assert judgement.answer == '{"score": 6.5, "reason": "the shadow is wrong"}'
 
 
 # -- questions that come after others --
@@ -228,9 +228,9 @@ def test_where_the_earlier_one_has_no_answer_there_is_nothing_to_ask() -> None:
     assert matrix.reading(1).status is Status.PENDING
     matrix.add_reply(0, HM)
     assert matrix.reading(2) == Reading(status=Status.UNPARSEABLE, reason="'hm' is not a number", text="hm")
-    found = matrix.judgement(0)
-    assert (found.status, found.scores) == (Status.UNPARSEABLE, {})
-    assert [one.asked for one in found.readings[0].values()] == [2, 0, 0]
+    judgement = matrix.judgement(0)
+    assert (judgement.status, judgement.scores) == (Status.UNPARSEABLE, {})
+    assert [answer.asked for answer in judgement.readings[0].values()] == [2, 0, 0]
 
 
 def test_what_is_forgotten_takes_all_that_came_after_it_along() -> None:
@@ -268,7 +268,7 @@ def test_a_chain_of_questions_comes_back_with_the_same_picture_only(pixels: str)
     answered(matrix, "1", "2", "3")
     matrix.set_edit(0, replace(matrix.edits[0], status=Status.PENDING, image="", pixels=""))
     settled = matrix.set_edit(0, imagined_edit(matrix, 0, pixels))
-    assert [one.scores["mean"] for one in settled] == ([2.0] if pixels == "a" else [])
+    assert [judgement.scores["mean"] for judgement in settled] == ([2.0] if pixels == "a" else [])
     assert [len(replies) for replies in matrix.replies] == [int(pixels == "a")] * 3
 
 
@@ -306,10 +306,10 @@ def test_what_follows_an_edit_that_is_not_made_is_not_made_and_says_so(status: S
 
 
 def test_a_follower_of_a_sample_with_a_fault_has_one() -> None:
-    found = small_samples(4, bad=(0,), follows={1: 0, 2: 1})
-    assert [bool(sample.fault) for sample in found] == [True, True, True, False]
-    assert "cannot be used" in found[1].fault
-    assert statuses(small_matrix(found)) == ["skipped"] * 3 + ["pending"]
+    samples = small_samples(4, bad=(0,), follows={1: 0, 2: 1})
+    assert [bool(sample.fault) for sample in samples] == [True, True, True, False]
+    assert "cannot be used" in samples[1].fault
+    assert statuses(small_matrix(samples)) == ["skipped"] * 3 + ["pending"]
     circle = small_samples(2, follows={0: 1, 1: 0})
     assert all("which follows it" in sample.fault for sample in circle)
     lost = small_samples(2, follows={1: 7})
@@ -342,15 +342,15 @@ def test_controls_are_judged_beside_everything_else() -> None:
         "control:shuffled",
     ]
     shown = [matrix.pictures(first + n)["edit"] for n in range(3)]
-    assert [(one.path, one.blank, one.pixels) for one in shown] == [
+    assert [(picture.path, picture.blank, picture.pixels) for picture in shown] == [
         ("/sources/0.png", False, ""),
         ("/sources/0.png", True, ""),
         ("1.png", False, "pixels-1"),
     ]
     for cell in matrix.cells.cells_of_subject(first + 2):
         matrix.add_reply(cell, GOOD)
-    found = list(matrix.rows("control"))
-    assert [(j.edit_model, j.sample_id, j.status.value) for j in found] == [
+    controls = list(matrix.rows("control"))
+    assert [(j.edit_model, j.sample_id, j.status.value) for j in controls] == [
         ("control:source", "s0", "pending"),
         ("control:blank", "s0", "pending"),
         ("control:shuffled", "s0", "ok"),

@@ -119,8 +119,8 @@ def test_a_path_that_leads_elsewhere_is_no_picture(directory: RunDirectory, imag
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes((directory.path / edit.image).read_bytes())
     size = target.stat().st_size
-    found = msgspec.convert({**edit_record(edit), "image": image or "x", "file_bytes": size}, Edit)
-    assert not is_there(found, directory.path)
+    recorded = msgspec.convert({**edit_record(edit), "image": image or "x", "file_bytes": size}, Edit)
+    assert not is_there(recorded, directory.path)
 
 
 def test_the_last_line_of_an_edit_counts(directory: RunDirectory) -> None:
@@ -173,7 +173,7 @@ def test_what_follows_an_edit_that_is_not_made_is_not_made_without_a_line_of_its
     recalled(after, directory, [edits[1], edits[3]], replies)
     assert statuses(after) == [status, status, status, "ok"]
     again = small_matrix(samples)
-    recalled(again, directory, [edits[1], edits[3]], replies, lambda one: one.value == status)
+    recalled(again, directory, [edits[1], edits[3]], replies, lambda ended: ended.value == status)
     assert statuses(again) == ["pending", "pending", "pending", "ok"]
     made = small_matrix(samples)
     recalled(made, directory, edits, replies)

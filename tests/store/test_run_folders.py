@@ -192,8 +192,8 @@ def test_what_differs_is_named(directory: RunDirectory, change: dict[str, Any], 
 def test_of_many_differences_the_first_are_named(directory: RunDirectory) -> None:
     many = (model("qwen", steps=15, a=1, b=2, c=3),)
     said = was_another(directory, made(edit_models=many))
-    one = "edit model qwen: "
-    assert f"({one}steps 50 -> 15; {one}a null -> 1; {one}b null -> 2 and 1 more)" in said
+    prefix = "edit model qwen: "
+    assert f"({prefix}steps 50 -> 15; {prefix}a null -> 1; {prefix}b null -> 2 and 1 more)" in said
 
 
 def test_another_protocol_is_named_alone(directory: RunDirectory) -> None:
@@ -206,10 +206,14 @@ def replace_section(section: ProtocolSection, **changed: Any) -> ProtocolSection
 
 
 def test_what_was_recorded_is_what_was_asked(directory: RunDirectory) -> None:
-    found = recorded(directory)
-    assert found is not None
-    assert (found.samples, found.edit_models, found.judges) == (made().samples, made().edit_models, made().judges)
-    assert found.asked == made().asked
+    experiment = recorded(directory)
+    assert experiment is not None
+    assert (experiment.samples, experiment.edit_models, experiment.judges) == (
+        made().samples,
+        made().edit_models,
+        made().judges,
+    )
+    assert experiment.asked == made().asked
     assert recorded(RunDirectory(directory.path / "nowhere")) is None
 
 
