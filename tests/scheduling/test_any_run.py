@@ -142,16 +142,16 @@ def situations(draw: st.DrawFn, calm: bool = False) -> Situation:
 
 def columns(situation: Situation) -> dict[str, Refinement | None]:
     """The edit models, each with its rounds."""
-    found: dict[str, Refinement | None] = {}
+    by_column: dict[str, Refinement | None] = {}
     critic = list(situation.judges)[-1]  # a judge that nobody waits for comes before it
     for name in situation.edit_models:
-        found[name], before = None, name
+        by_column[name], before = None, name
         for number in range(2, situation.rounds + 1):
             column = f"{name}@{number}"
             source = "last" if number % 2 else "source"
-            found[column] = Refinement(edit_model=name, judge=critic, before=before, round=number, source=source)
+            by_column[column] = Refinement(edit_model=name, judge=critic, before=before, round=number, source=source)
             before = column
-    return found
+    return by_column
 
 
 class Silence:
@@ -382,12 +382,14 @@ class Run:
 
     def _others_left(self, replica: Replica, task: Task) -> bool:
         """Whether it failed there, and another one is left that has not tried it."""
-        others = [one for one in self.policy.of(replica.key) if one.index not in task.failed_on]
-        return replica.index in task.failed_on and any(one.state is not ReplicaState.RETIRED for one in others)
+        others = [other for other in self.policy.of(replica.key) if other.index not in task.failed_on]
+        return replica.index in task.failed_on and any(other.state is not ReplicaState.RETIRED for other in others)
 
     def _others_of(self, replica: Replica, task: Task) -> list[Replica]:
         """The other replicas of its model that can take what it is not to try again, or have yet to end."""
-        others = [one for one in self.policy.of(replica.key) if one.index not in task.failed_on and not one.leaving]
+        others = [
+            other for other in self.policy.of(replica.key) if other.index not in task.failed_on and not other.leaving
+        ]
         return [other for other in others if other.wanted or other.state is ReplicaState.STOPPING]
 
     def go(self) -> Run:

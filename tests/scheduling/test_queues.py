@@ -163,12 +163,12 @@ def test_what_one_has_missed_is_dealt_again_among_those_who_are_there(
     queue.go(0)
     taken = []
     for _ in range(meanwhile):
-        together = [task for one in there[1:] if (task := queue.take(one)) is not None]
+        together = [task for replica in there[1:] if (task := queue.take(replica)) is not None]
         for task in together:
             queue.finish(task)
         taken += together
-    for one in there:
-        one.wanted = one.index == 0 or one.index not in left
+    for replica in there:
+        replica.wanted = replica.index == 0 or replica.index not in left
     before = [len(share) for share in queue.dealt()]
     queue.come(0)
     if again:  # only what it missed is dealt again, and once
@@ -178,10 +178,10 @@ def test_what_one_has_missed_is_dealt_again_among_those_who_are_there(
     assert sorted(task.number for share in shares for task in share) == [
         task.number for task in made if task not in taken
     ]
-    assert after[0] <= 1 + min(after[one.index] for one in there if one.wanted)
-    for one in there[1:]:
-        assert after[one.index] >= before[one.index]
-        assert one.wanted or after[one.index] == before[one.index]
+    assert after[0] <= 1 + min(after[replica.index] for replica in there if replica.wanted)
+    for replica in there[1:]:
+        assert after[replica.index] >= before[replica.index]
+        assert replica.wanted or after[replica.index] == before[replica.index]
     kept = [task.number for task in made if task.number % 4 == 0]
     assert [task.number for task in shares[0]] == kept[: len(shares[0])], "it goes on with its first"
 

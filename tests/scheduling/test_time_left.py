@@ -40,9 +40,9 @@ A, B, C = (frozenset({f"cuda:{n}"}) for n in range(3))
     ],
 )
 def test_time_left(demands: list[Demand], expected: TimeLeft) -> None:
-    found = time_left(demands)
-    assert found.missing == expected.missing
-    assert found.seconds == (None if expected.seconds is None else pytest.approx(expected.seconds))
+    estimate = time_left(demands)
+    assert estimate.missing == expected.missing
+    assert estimate.seconds == (None if expected.seconds is None else pytest.approx(expected.seconds))
 
 
 def test_many_models_are_looked_at_in_no_time() -> None:
