@@ -31,7 +31,7 @@ class StartedWorker:
         low_in, self._into = os.pipe()
         self._out, low_out = os.pipe()
         # High ones, as an engine has that has many files open: whatever starts a worker must not mix them up.
-        child_in, child_out = (fcntl.fcntl(one, fcntl.F_DUPFD, 203) for one in (low_in, low_out))
+        child_in, child_out = (fcntl.fcntl(descriptor, fcntl.F_DUPFD, 203) for descriptor in (low_in, low_out))
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [*worker_command(sys.executable), str(child_in), str(child_out)],
@@ -42,8 +42,8 @@ class StartedWorker:
                 env={**os.environ, **(environment or {})},
                 start_new_session=True,
             )
-        for one in (low_in, low_out, child_in, child_out):
-            os.close(one)
+        for descriptor in (low_in, low_out, child_in, child_out):
+            os.close(descriptor)
         self._lines = MessageStream()
         self._unheard: list[Message] = []
         self._open = True

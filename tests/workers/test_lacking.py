@@ -39,9 +39,9 @@ WRAPPED = "try:\n import no_such_library\nexcept ImportError as e:\n raise {} fr
     ],
 )
 def test_what_is_missing(code: str, lacks: str) -> None:
-    found = lacking(failed(code))
-    assert found["lacks"] == lacks
-    assert found["pip"] is (importlib.util.find_spec("pip") is not None)
+    missing = lacking(failed(code))
+    assert missing["lacks"] == lacks
+    assert missing["pip"] is (importlib.util.find_spec("pip") is not None)
 
 
 @pytest.mark.parametrize(

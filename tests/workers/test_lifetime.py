@@ -20,15 +20,15 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="asks Linux for 
 
 def group_of(worker: StartedWorker) -> list[int]:
     """The processes of a worker's group that are no zombies: itself, who waits for its end, what its model started."""
-    found = []
+    processes = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
             state, _, group = (process / "stat").read_text().rpartition(")")[2].split()[:3]
         except OSError:
             continue
         if int(group) == worker.process.pid and state != "Z":
-            found.append(int(process.name))
-    return found
+            processes.append(int(process.name))
+    return processes
 
 
 def soon(condition: Callable[[], bool]) -> bool:

@@ -31,11 +31,11 @@ TEXTS = [
 
 
 def received(data: bytes, cuts: list[int]) -> list[dict[str, Any]]:
-    lines, found = MessageStream(), []
+    lines, messages = MessageStream(), []
     places = sorted({0, len(data), *(cut % (len(data) + 1) for cut in cuts)})
     for begin, end in itertools.pairwise(places):
-        found += list(lines.feed(data[begin:end]))
-    return found
+        messages += list(lines.feed(data[begin:end]))
+    return messages
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))

@@ -108,21 +108,21 @@ def test_it_is_the_file_that_is_run_and_no_compiled_one_of_a_moment_before(
         importlib.invalidate_caches()
         if by == "module" and "red" in text:
             py_compile.compile(str(path), doraise=True)
-        found = find_class(class_path, [str(tmp_path)])
-        assert found.colour in text
-        refuse_changed(hashlib.sha256(text.encode()).hexdigest(), class_path, found, {})
+        model_class = find_class(class_path, [str(tmp_path)])
+        assert model_class.colour in text
+        refuse_changed(hashlib.sha256(text.encode()).hexdigest(), class_path, model_class, {})
         with pytest.raises(ChangedError, match=r"zz_changing_.*\.py has changed since the run began; rerun the same"):
-            refuse_changed(hashlib.sha256(b"another").hexdigest(), class_path, found, {})
+            refuse_changed(hashlib.sha256(b"another").hexdigest(), class_path, model_class, {})
     sys.modules.pop(path.stem, None)
 
 
 def test_what_a_class_says_itself_counts(tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
     path.write_text("class Mine:\n    @staticmethod\n    def revision(p): return p['weights']\n")
-    found = find_class(f"{path}:Mine", [])
-    refuse_changed("one", f"{path}:Mine", found, {"weights": "one"})
-    refuse_changed("", f"{path}:Mine", found, {"weights": "two"})
+    model_class = find_class(f"{path}:Mine", [])
+    refuse_changed("one", f"{path}:Mine", model_class, {"weights": "one"})
+    refuse_changed("", f"{path}:Mine", model_class, {"weights": "two"})
     with pytest.raises(ChangedError, match=r"changed since the run began \(revision 'one', now 'two'\)"):
-        refuse_changed("one", f"{path}:Mine", found, {"weights": "two"})
+        refuse_changed("one", f"{path}:Mine", model_class, {"weights": "two"})
     with pytest.raises(ChangedError, match="can no longer be determined"):
-        refuse_changed("one", f"{path}:Mine", found, {})
+        refuse_changed("one", f"{path}:Mine", model_class, {})

@@ -70,9 +70,9 @@ def test_an_edit_is_held_to_its_pixels(pictures: OpenedPictures, tmp_path: Path)
 def test_who_paints_on_one_does_not_paint_for_the_next(pictures: OpenedPictures, tmp_path: Path) -> None:
     file = written(tmp_path / "a")
     for paint in (
-        lambda one: one.paste(BLUE, (0, 0, 4, 4)),
-        lambda one: one.putpixel((0, 0), BLUE),
-        lambda one: ImageDraw.Draw(one).point((0, 0), BLUE),
+        lambda picture: picture.paste(BLUE, (0, 0, 4, 4)),
+        lambda picture: picture.putpixel((0, 0), BLUE),
+        lambda picture: ImageDraw.Draw(picture).point((0, 0), BLUE),
     ):
         picture = pictures.open(file)
         paint(picture)

@@ -40,18 +40,25 @@ def view(name: str, path: Path, *steps: list[Any], **more: Any) -> Message:
 
 def opened(*asked: Message) -> JudgeRequest:
     """The one request that shows these views."""
-    (found,) = open_judge_requests([{**request(Path("none"), Path("none")), "pictures": list(asked)}])
-    assert isinstance(found, JudgeRequest), found
-    return found
+    (judge_request,) = open_judge_requests([{**request(Path("none"), Path("none")), "pictures": list(asked)}])
+    assert isinstance(judge_request, JudgeRequest), judge_request
+    return judge_request
 
 
 def test_a_request_has_all_that_was_told_in_order(source: Path, edit: Path) -> None:
     told = {"form": "json", "question": "SC", "seed": 3, "edit_seed": 1, "repeat": 2, "reading": 4}
-    (found,) = open_judge_requests([request(source, edit, **told)])
-    assert isinstance(found, JudgeRequest)
-    assert {name: getattr(found, name) for name in told} == told
-    assert (found.sample_id, found.edit_model, found.category) == ("edit", "painter", "physical")
-    assert {name: picture.size for name, picture in found.pictures.items()} == {"source": (40, 30), "edit": (80, 20)}
+    (judge_request,) = open_judge_requests([request(source, edit, **told)])
+    assert isinstance(judge_request, JudgeRequest)
+    assert {name: getattr(judge_request, name) for name in told} == told
+    assert (judge_request.sample_id, judge_request.edit_model, judge_request.category) == (
+        "edit",
+        "painter",
+        "physical",
+    )
+    assert {name: picture.size for name, picture in judge_request.pictures.items()} == {
+        "source": (40, 30),
+        "edit": (80, 20),
+    }
     (turned,) = open_judge_requests([{**request(source, edit), "pictures": request(source, edit)["pictures"][::-1]}])
     assert isinstance(turned, JudgeRequest)
     assert list(turned.pictures) == ["edit", "source"]
@@ -101,14 +108,16 @@ def test_what_several_requests_show_is_opened_once(
 
     monkeypatch.setattr(requests, "open_picture", counted)
     small = [view("source", source, ["longest", 10], digest=""), view("again", source, digest="")]
-    found = open_judge_requests(
+    judge_requests = open_judge_requests(
         [{**request(source, edit), "pictures": small}, request(source, edit), request(source, other)]
     )
-    first, second, third = (one.pictures for one in found if isinstance(one, JudgeRequest))
+    first, second, third = (
+        judge_request.pictures for judge_request in judge_requests if isinstance(judge_request, JudgeRequest)
+    )
     assert seen == {str(source): 1, str(edit): 1, str(other): 1}
     assert first["source"].size == (10, 8)
     assert first["again"] is second["source"] is third["source"]
-    own = with_own_pictures(found[1])
+    own = with_own_pictures(judge_requests[1])
     own.pictures["source"].paste((0, 0, 0), (0, 0, 40, 30))
     assert third["source"].getpixel((0, 0)) == (10, 120, 60)
 
@@ -148,12 +157,12 @@ def test_a_source_that_is_another_by_now_is_nobodys_edit(source: Path, edit: Pat
 def test_an_edit_request_has_every_source(source: Path, edit: Path) -> None:
     pictures = [{"name": "source", "path": str(source), "digest": ""}, {"name": "source_2", "path": str(edit)}]
     task = {"pictures": pictures, "instruction": "join them", "seed": 5, "sample": "s"}
-    found = open_edit_request(task)
-    assert [(name, picture.size) for name, picture in found.pictures.items()] == [
+    edit_request = open_edit_request(task)
+    assert [(name, picture.size) for name, picture in edit_request.pictures.items()] == [
         ("source", (40, 30)),
         ("source_2", (80, 20)),
     ]
-    assert (found.instruction, found.seed, found.sample_id) == ("join them", 5, "s")
-    assert found.source is found.pictures["source"]
+    assert (edit_request.instruction, edit_request.seed, edit_request.sample_id) == ("join them", 5, "s")
+    assert edit_request.source is edit_request.pictures["source"]
     with pytest.raises(UnreadableError, match="differ from those reported"):
         open_edit_request({**task, "pictures": [{**pictures[0], "pixels": "0" * 64}]})
