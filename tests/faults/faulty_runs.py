@@ -74,13 +74,13 @@ def run(folder: Path, name: str = "run", *, ears: Ears | None = None, **more: An
 def verdicts(made: Run) -> list[tuple[object, ...]]:
     """What must be equal between an undisturbed run and any other: all but times and workers."""
     pixels = {(e.sample_id, e.edit_model, e.edit_seed): (e.pixels, e.flags) for e in made.results.edits}
-    matrix, found = matrix_of(made), []
+    matrix, rows = matrix_of(made), []
     for number in range(matrix.cells.judgements):
         j = matrix.judgement(number)
         keys = tuple(matrix.key(cell) for cell in matrix.cells.cells_of(number) if matrix.can_be_asked(cell))
         said = (j.sample_id, j.category, j.edit_model, j.judge, j.repeat, j.status, j.scores, j.answer, j.reason, keys)
-        found.append(said + pixels.get((j.sample_id, j.edit_model, j.edit_seed), ()))
-    return found
+        rows.append(said + pixels.get((j.sample_id, j.edit_model, j.edit_seed), ()))
+    return rows
 
 
 PASSED = ("name", "timing", "notes", "device_failures")
@@ -95,9 +95,9 @@ def report_of(made: Run) -> dict[str, Any]:
             return {k: timeless(v) for k, v in value.items() if "seconds" not in k and k not in PASSED}
         return [timeless(v) for v in value] if isinstance(value, list | tuple) else value
 
-    found = timeless(json.loads(encoded(made.summary)))
-    assert isinstance(found, dict)
-    return found
+    numbers = timeless(json.loads(encoded(made.summary)))
+    assert isinstance(numbers, dict)
+    return numbers
 
 
 def lines(folder: Path, journal: str) -> list[Record]:
@@ -169,13 +169,13 @@ class Command:
 
 def workers_of(folder: Path, role: str = "") -> list[int]:
     """The processes whose output goes to a log in the run in `folder`: workers (`edit`, `judge`), what they started."""
-    found = []
+    workers = []
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             log = (process / "fd" / "1").readlink()
             if log.parent == folder / "logs" and log.name.startswith(role):
-                found.append(int(process.name))
-    return found
+                workers.append(int(process.name))
+    return workers
 
 
 def kill(process: int, number: int = signal.SIGKILL) -> None:

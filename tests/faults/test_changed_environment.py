@@ -112,17 +112,17 @@ def test_what_a_model_notes_about_itself_is_said_once_a_start_and_stands_in_the_
 
 
 def test_replicas_of_one_start_are_compared_with_the_first(resumed: RunDirectory) -> None:
-    one = {"attention": "_native_cudnn", "device": "cuda:0"}
+    said = {"attention": "_native_cudnn", "device": "cuda:0"}
     say = ModelsSay(resumed)
-    assert not say.compare("edit:qwen", one, "cuda:0")
-    assert not say.compare("edit:qwen", {**one, "device": "cuda:1"}, "cuda:1")
+    assert not say.compare("edit:qwen", said, "cuda:0")
+    assert not say.compare("edit:qwen", {**said, "device": "cuda:1"}, "cuda:1")
     assert not say.compare("judge:other", {"attention": "native"}, "cuda:2")
     for _ in range(2):  # loaded, given up, and loaded again
         (note,) = say.compare("edit:qwen", {"attention": "native"}, "cuda:2")
         assert note.startswith("qwen on cuda:2 differs from cuda:0: attention _native_cudnn -> native; ")
     assert say.unlike == ["qwen on cuda:2 differs from cuda:0: attention _native_cudnn -> native"]
     strict = ModelsSay(resumed, strict=True)
-    assert not strict.compare("edit:qwen", one, "cuda:0")
+    assert not strict.compare("edit:qwen", said, "cuda:0")
     with pytest.raises(RunDirectoryError, match=r"qwen on cuda:2 differs from cuda:0: .*; remove one of them"):
         strict.compare("edit:qwen", {"attention": "native"}, "cuda:2")
 

@@ -36,7 +36,7 @@ def refuse_any_harm(made: Run, count: int = 9) -> None:
 
 
 def statuses(made: Run) -> Counter[tuple[str, Status]]:
-    return Counter((one.edit_model.removeprefix("control:"), one.status) for one in made.results.controls)
+    return Counter((control.edit_model.removeprefix("control:"), control.status) for control in made.results.controls)
 
 
 KINDS = ("source", "blank", "shuffled")
@@ -50,9 +50,9 @@ def test_a_judge_that_can_do_nothing_with_grey_pictures(tmp_path: Path, deed: st
     assert statuses(made) == Counter(
         {("source", Status.OK): 3, ("blank", Status.JUDGE_ERROR): 3, ("shuffled", Status.OK): 3}
     )
-    assert all(said in one.reason for one in made.results.controls if one.status is not Status.OK)
-    found = made.summary.controls.judges["Critic"].kinds
-    assert {kind: (found[kind].n, found[kind].coverage.total) for kind in KINDS} == {
+    assert all(said in control.reason for control in made.results.controls if control.status is not Status.OK)
+    kinds = made.summary.controls.judges["Critic"].kinds
+    assert {kind: (kinds[kind].n, kinds[kind].coverage.total) for kind in KINDS} == {
         "source": (3, 3),
         "blank": (0, 3),
         "shuffled": (3, 3),

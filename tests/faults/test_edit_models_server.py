@@ -68,9 +68,9 @@ REFUSED = {13: r"refused (moderation_blocked): rejected, <OPENAI_API_KEY>", 14: 
 
 
 def number_of(asked: AskedEdit) -> int:
-    found = re.search(r"turn it into (\d+)", asked.fields["prompt"])
-    assert found
-    return int(found[1])
+    match = re.search(r"turn it into (\d+)", asked.fields["prompt"])
+    assert match
+    return int(match[1])
 
 
 def edited_by(server: ImageServer, folder: Path, **params: Any) -> dict[str, Any]:
@@ -107,13 +107,15 @@ def test_each_sample_ends_as_what_it_is(tmp_path: Path, monkeypatch: pytest.Monk
         assert done.returncode == 3, done.stderr
         made = Run(tmp_path / "run")
         edits = {edit.sample_id: edit for edit in made.results.edits}
-        found = {number: edits[sample_id(number)] for number in range(COUNT)}
+        by_number = {number: edits[sample_id(number)] for number in range(COUNT)}
         expected = {n: Status.EDIT_FAILED if n in FAILED else Status.EDIT_REFUSED for n in (*FAILED, *REFUSED)}
-        assert {n: edit.status for n, edit in found.items()} == {n: expected.get(n, Status.OK) for n in range(COUNT)}
+        assert {n: edit.status for n, edit in by_number.items()} == {
+            n: expected.get(n, Status.OK) for n in range(COUNT)
+        }
         for number, words in {**FAILED, **REFUSED}.items():
-            assert words in found[number].reason
-        assert found[17].flags == ("other_aspect_ratio",), "a picture of another size is taken as it is"
-        assert (found[17].width, found[17].height) == (64, 128)
+            assert words in by_number[number].reason
+        assert by_number[17].flags == ("other_aspect_ratio",), "a picture of another size is taken as it is"
+        assert (by_number[17].width, by_number[17].height) == (64, 128)
         assert [times[n] for n in (9, 11, 12)] == [1, 1, 1], "what will not get better is asked for once"
         assert {asked.fields["size"] for asked in server.edited} == {"32x16"}
 
@@ -241,8 +243,8 @@ def test_a_class_of_ones_own_refuses_with_its_words(tmp_path: Path) -> None:
     made = evaluate(what, run_dir=tmp_path / "run", report=False)
     assert Counter(edit.status for edit in made.results.edits) == {Status.OK: 1, Status.EDIT_REFUSED: 11}
     assert {edit.reason for edit in made.results.edits} == {"", "not this one"}
-    assert {one.outcome("score") for one in made.results.judgements if one.status is not Status.OK} == {
-        (Status.EDIT_REFUSED, "not this one")
-    }
+    assert {
+        judgement.outcome("score") for judgement in made.results.judgements if judgement.status is not Status.OK
+    } == {(Status.EDIT_REFUSED, "not this one")}
     assert not [event for event in lines(made.path, "events") if event["event"] in ("retired", "died")]
     assert len(lines(made.path, "edits")) == 12, "each was asked for once"

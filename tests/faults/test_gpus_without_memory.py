@@ -48,8 +48,8 @@ def says_who(text: str) -> bool:
 
 def rows(markdown: str, *cells: str) -> list[list[str]]:
     """The rows of a table that begin with these cells."""
-    found = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in markdown.splitlines()]
-    return [row for row in found if row[: len(cells)] == list(cells)]
+    table = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in markdown.splitlines()]
+    return [row for row in table if row[: len(cells)] == list(cells)]
 
 
 @pytest.mark.parametrize("role", ["diffusion_model", "reward_model"])
@@ -62,21 +62,21 @@ def test_a_gpu_that_others_have_filled_costs_no_sample_and_every_report_names_it
 
     tries = (tmp_path / "out").read_text().split()
     summary = json.loads(made.page.with_name("summary.json").read_text("utf-8"))
-    (found,) = summary["device_failures"]
-    assert (found["device"], found["out_of_memory"]) == ("cuda:1", found["attempts"])
-    assert 5 <= found["attempts"] <= len(tries)
-    assert CUDA_SAYS in found["error"]
-    assert says_who(found["retired"]), "why it is not used any more"
+    (failure,) = summary["device_failures"]
+    assert (failure["device"], failure["out_of_memory"]) == ("cuda:1", failure["attempts"])
+    assert 5 <= failure["attempts"] <= len(tries)
+    assert CUDA_SAYS in failure["error"]
+    assert says_who(failure["retired"]), "why it is not used any more"
     assert any("cuda:1" in note and "memory" in note for note in ears.notes), "at once, not only in the end"
     assert any("cuda:1" in note and says_who(note) for note in ears.notes)
 
     (row,) = rows(
         made.page.with_name("report.md").read_text("utf-8"),
         "cuda:1",
-        found["model"].partition(":")[2],
-        str(found["attempts"]),
+        failure["model"].partition(":")[2],
+        str(failure["attempts"]),
     )
-    assert row[3] == str(found["attempts"])
+    assert row[3] == str(failure["attempts"])
     assert CUDA_SAYS in row[4]
     assert says_who(row[5].replace("\\", ""))
     assert says_who(html.unescape(made.page.read_text("utf-8")))
@@ -94,6 +94,6 @@ def test_what_finds_no_memory_anywhere_says_who_else_is_there(tmp_path: Path, ro
     assert CUDA_SAYS in failed.reason
     assert says_who(failed.reason)
     assert "cuda:1" in failed.reason, "on which of them"
-    found = {one.device: one for one in made.results.device_failures}
-    assert sorted(found) == GPUS, "it was tried on both"
-    assert not any(one.retired for one in found.values()), "and speaks against neither"
+    by_device = {failure.device: failure for failure in made.results.device_failures}
+    assert sorted(by_device) == GPUS, "it was tried on both"
+    assert not any(failure.retired for failure in by_device.values()), "and speaks against neither"

@@ -44,9 +44,9 @@ ALWAYS: dict[int, Reply] = {
 
 
 def number_of(asked: Asked) -> int:
-    found = re.search(r"turn it into (\d+)", asked.text)
-    assert found
-    return int(found[1])
+    match = re.search(r"turn it into (\d+)", asked.text)
+    assert match
+    return int(match[1])
 
 
 def judged_by(server: JudgeServer, folder: Path, **params: Any) -> dict[str, Any]:
@@ -73,13 +73,13 @@ def test_what_passes_is_waited_out_and_the_rest_has_no_score(tmp_path: Path) -> 
         return ALWAYS.get(number, Reply("Score: 5.000"))
 
     made = run_with(answer, tmp_path, attempt_timeout=8.0)
-    found = {j.sample_id: j for j in made.results.judgements}
-    status = [found[sample_id(n)].status for n in range(18)]
+    judgements = {j.sample_id: j for j in made.results.judgements}
+    status = [judgements[sample_id(n)].status for n in range(18)]
     assert status[:8] == [Status.OK] * 8
     assert status[8:12] == [Status.JUDGE_ERROR] * 4
     assert status[12:15] == [Status.UNPARSEABLE, Status.OUT_OF_RANGE, Status.CUT_OFF]
     assert status[15:] == [Status.OK] * 3
-    reasons = [found[sample_id(n)].reason for n in range(18)]
+    reasons = [judgements[sample_id(n)].reason for n in range(18)]
     for number, words in ((8, "500"), (9, "with a chat completion"), (10, "in time"), (11, "picture too small")):
         assert words in reasons[number]
     assert numbers(made.summary).n == 11

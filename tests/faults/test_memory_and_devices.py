@@ -42,8 +42,8 @@ def test_a_batch_that_does_not_fit_is_halved_and_recorded_so(tmp_path: Path) -> 
     made = run(tmp_path, **faulty("NarrowJudge", "reward_model", batch_size=4))
     # In each category the first is alone and the other four are a batch: that does not fit, and is halved.
     assert [j.score for j in made.results.judgements] == [*[1] * 3, *[2] * 12]
-    found = {r["sample"]: (r["batch"], r.get("halved_to")) for r in lines(made.path, "replies")}
-    assert found == {sample_id(n): (1, None) if n < 3 else (4, 2) for n in range(15)}
+    batches = {r["sample"]: (r["batch"], r.get("halved_to")) for r in lines(made.path, "replies")}
+    assert batches == {sample_id(n): (1, None) if n < 3 else (4, 2) for n in range(15)}
 
 
 @pytest.mark.parametrize(("times", "status"), [(1, Status.OK), (2, Status.JUDGE_ERROR)])

@@ -34,11 +34,11 @@ KEYS = {
 
 def with_their(text: bytes) -> list[str]:
     """The keys that stand in a text, whole or as JSON or HTML would have them."""
-    found = []
+    names = []
     for name, value in KEYS.items():
         forms = {value, json.dumps(value)[1:-1], value.replace('"', "&quot;").replace("'", "&#39;")}
-        found += [name for form in forms if form.encode() in text]
-    return found
+        names += [name for form in forms if form.encode() in text]
+    return names
 
 
 class CommandLines(threading.Thread):

@@ -43,8 +43,8 @@ def served(folder: Path, *words: str, concurrency: int = 1, **params: Any) -> di
 
 def asked(folder: Path) -> Counter[int]:
     """How often the servers of that folder were asked about each sample."""
-    found = re.findall(r"turn it into (\d+)", (folder / "asked.txt").read_text())
-    return Counter(map(int, found))
+    samples = re.findall(r"turn it into (\d+)", (folder / "asked.txt").read_text())
+    return Counter(map(int, samples))
 
 
 def nothing_is_left(folder: Path) -> bool:
@@ -85,7 +85,7 @@ def test_it_or_its_worker_is_killed_and_the_run_goes_on(tmp_path: Path, whom: st
         said = [e["error"] for e in lines(made.path, "events") if e["event"] == "failed"]
         why = rf"the server \(command\) was killed by SIGKILL.*; more in {re.escape(str(log))}"
         assert said
-        assert all(re.search(why, one) for one in said)
+        assert all(re.search(why, error) for error in said)
 
 
 def test_an_edit_model_s_server_is_killed_and_the_run_goes_on(tmp_path: Path) -> None:
