@@ -70,22 +70,24 @@ def test_slurm_starts_ray_on_every_node_and_the_engine_once(tmp_path: Path) -> N
 
 def commands() -> dict[str, str]:
     """The command of each file that runs edit-eval."""
-    found = {}
+    by_file = {}
     for path in sorted(FILES.glob("*.yaml")):
         plain: Any = yaml.safe_load(path.read_text("utf-8"))
         spec = plain.get("spec", {})
         pods = spec.get("template", {}).get("spec", {}).get("containers", [{}])
-        found[path.name] = plain.get("run") or spec.get("entrypoint") or pods[0]["args"][0]
+        by_file[path.name] = plain.get("run") or spec.get("entrypoint") or pods[0]["args"][0]
     for path in sorted(FILES.glob("*.sh")):
         text = path.read_text("utf-8").replace("\\\n", " ")
-        found[path.name] = next(line for line in text.splitlines() if "edit-eval run" in line and line[0] != "#")
-    return found
+        by_file[path.name] = next(line for line in text.splitlines() if "edit-eval run" in line and line[0] != "#")
+    return by_file
 
 
 @pytest.mark.parametrize("name", sorted(commands()))
 def test_every_command_is_one_that_the_command_line_takes(name: str) -> None:
     line = commands()[name].partition("edit-eval run")[2]
-    (run,) = [one for one in evaluating.registered_commands if one.callback and one.callback.__name__ == "run"]
+    (run,) = [
+        command for command in evaluating.registered_commands if command.callback and command.callback.__name__ == "run"
+    ]
     import inspect
 
     known = {f"--{parameter.replace('_', '-').strip('-')}" for parameter in inspect.signature(run.callback).parameters}
@@ -96,7 +98,7 @@ def test_every_command_is_one_that_the_command_line_takes(name: str) -> None:
 def test_the_pods_of_a_job_know_how_many_they_are() -> None:
     job = yaml.safe_load((FILES / "kubernetes_job.yaml").read_text("utf-8"))["spec"]
     (container,) = job["template"]["spec"]["containers"]
-    variables = {one["name"]: one["value"] for one in container["env"]}
+    variables = {variable["name"]: variable["value"] for variable in container["env"]}
     shard = read_shard("auto", {**variables, "JOB_COMPLETION_INDEX": "3"})
     assert (shard.number, shard.count) == (4, job["completions"])
     grace = int(re.search(r"--grace ([0-9]+)", container["args"][0])[1])

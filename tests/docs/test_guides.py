@@ -45,18 +45,18 @@ def goes_on(page: Path) -> bool:
 
 def to_type(page: Path) -> bool:
     """True if a page, or its details, has a command or a program that is typed."""
-    both = [one for one in (page, page.with_name(f"{page.stem}-details.md")) if one.exists()]
-    return any(b.language in ("sh", "python") and not b.not_run and not b.file for one in both for b in blocks(one))
+    both = [path for path in (page, page.with_name(f"{page.stem}-details.md")) if path.exists()]
+    return any(b.language in ("sh", "python") and not b.not_run and not b.file for path in both for b in blocks(path))
 
 
 def flags() -> dict[str, set[str]]:
     """The flags of every verb, those of a group as `group verb`."""
-    found: dict[str, set[str]] = {}
+    by_verb: dict[str, set[str]] = {}
     for name, verb in command_of(cli.app).commands.items():
         inner: dict[str, Any] = getattr(verb, "commands", None) or {"": verb}
-        for sub, one in inner.items():
-            found[f"{name} {sub}".strip()] = {"--help", "-h", *(flag for p in one.params for flag in p.opts)}
-    return found
+        for sub, command in inner.items():
+            by_verb[f"{name} {sub}".strip()] = {"--help", "-h", *(flag for p in command.params for flag in p.opts)}
+    return by_verb
 
 
 @pytest.mark.parametrize("page", [*PAGES, *READMES], ids=named)
@@ -119,12 +119,12 @@ MOST_WORDS = 700
 
 def shown_first() -> list[Path]:
     """The guides: what the READMEs lead to below "Where to go next"; what is to be looked up has its own table."""
-    found = []
+    guides = []
     for readme, heading in zip(READMES, ("Where to go next", "接下来读什么"), strict=True):
         section = re.search(rf"^## {heading}\n(.*?)^#", readme.read_text("utf-8"), re.M | re.S)
         assert section, heading
-        found += [ROOT / path for path in re.findall(r"\]\((docs/[\w/-]+\.md)", section[1])]
-    return sorted(set(found))
+        guides += [ROOT / path for path in re.findall(r"\]\((docs/[\w/-]+\.md)", section[1])]
+    return sorted(set(guides))
 
 
 @pytest.mark.parametrize("page", shown_first(), ids=named)
@@ -151,11 +151,11 @@ def bare(block: Block) -> str:
 @pytest.mark.parametrize("page", TRANSLATED, ids=named)
 def test_a_translation_has_the_sections_and_blocks_of_its_original(page: Path) -> None:
     original = DOCS / page.name
-    both = [[(b.language, b.file, bool(b.not_run), bare(b)) for b in blocks(one)] for one in (page, original)]
+    both = [[(b.language, b.file, bool(b.not_run), bare(b)) for b in blocks(path)] for path in (page, original)]
     assert both[0] == both[1]
     output = [block.text for block in blocks(page) if block.language == "text"]
     assert all(re.search("[\u4e00-\u9fff]", text) for text in output), "it shows what a reader of Chinese sees"
-    headings = [re.findall(r"^(#+) ", one.read_text("utf-8"), re.M) for one in (page, original)]
+    headings = [re.findall(r"^(#+) ", path.read_text("utf-8"), re.M) for path in (page, original)]
     assert headings[0] == headings[1]
 
 

@@ -35,12 +35,12 @@ def blocks(language: str) -> list[str]:
 
 def sections(block: str) -> list[tuple[str, dict[str, Any]]]:
     """(type or class path, the parameters that belong to the class) of each model in a YAML block."""
-    found = []
+    models = []
     written = yaml.safe_load(block)
     for section in written.get("judges", written).values():
         params = {k: v for k, v in section["params"].items() if k not in {*PLACEMENT_KEYS, "seed"}}
-        found.append((section.get("type") or section["class_path"], params))
-    return found
+        models.append((section.get("type") or section["class_path"], params))
+    return models
 
 
 def test_every_yaml_block_fits_its_class() -> None:
@@ -70,7 +70,7 @@ def test_every_yaml_block_fits_its_class() -> None:
 def judge_agreement() -> str:
     """How often judges agree with people, as the page has it."""
     lines = ["| judge | GB in bfloat16 | agreement | thinking |", "|---|---|---|---|"]
-    for judge in sorted(PUBLISHED, key=lambda one: max(one.agreement, one.thinking or 0)):
+    for judge in sorted(PUBLISHED, key=lambda judge: max(judge.agreement, judge.thinking or 0)):
         thinking = f"{judge.thinking:.3f}" if judge.thinking else ""
         lines.append(f"| `{judge.name}` | {2 * judge.billions:.0f} | {judge.agreement:.3f} | {thinking} |")
     others = (("EditScore (Qwen2.5-VL-7B)", 0.491), ("EditScore (Qwen3-VL-8B)", 0.559), ("EditReward", 0.560))

@@ -104,15 +104,15 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / editor).mkdir()
         for uid in uids:
             (folder / editor / f"{named(uid)}.png").write_bytes(picture((editor, uid)))
-    one = {"device_ids": "cpu:1"}
+    placement = {"device_ids": "cpu:1"}
     configuration = {
         "benchmark": {"type": "five_dimensions", "data_path": "benchmark.json", "language": "en"},
-        "edit_models": {name: {"type": "image_folder", "params": {**one, "folder": name}} for name in said},
+        "edit_models": {name: {"type": "image_folder", "params": {**placement, "folder": name}} for name in said},
         "judges": {
             "gpt4o": {
                 "type": "recorded",
                 "params": {
-                    **one,
+                    **placement,
                     "batch_size": 64,
                     "path": "replies.jsonl",
                     "fields": {"sample": "uid", "edit_model": "editor"},

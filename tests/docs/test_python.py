@@ -73,23 +73,23 @@ def test_every_block_of_the_page_is_run(own_pictures: tuple[dict[str, Any], list
     names = own_pictures[0]
     (folder / "config.yaml").write_text(yaml.safe_dump(names["config"]))
     names["run"].path.rename(folder / "runs" / FINISHED)  # a finished run is given back as it is
-    found: dict[str, Any] = {"__name__": "__main__"}
+    namespace: dict[str, Any] = {"__name__": "__main__"}
     every = blocks(DOCS / "python.md")
     assert len(every) > 8
     for block in every:
         assert (block.language, block.not_run) == ("python", "")
-        exec(compile(block.text, "docs/python.md", "exec", dont_inherit=True), found)
-    assert found["run"].path.name == FINISHED
+        exec(compile(block.text, "docs/python.md", "exec", dont_inherit=True), namespace)
+    assert namespace["run"].path.name == FINISHED
     there = {path.name.partition("-")[0] for path in (folder / "runs").iterdir()}
     assert there == {"config", "score", "few"}  # and no second one of the same evaluation
-    assert found["found"].score == 10.0
-    assert found["counter"].edits == 8  # two of each category by each model
-    assert found["counter"].scores == sum(one.scored for one in found["few"].means())
-    assert list(found["lost"]) == ["disc-5"]
-    assert set(found["controls"].index) == {"control:source", "control:blank", "control:shuffled"}
+    assert namespace["found"].score == 10.0
+    assert namespace["counter"].edits == 8  # two of each category by each model
+    assert namespace["counter"].scores == sum(mean.scored for mean in namespace["few"].means())
+    assert list(namespace["lost"]) == ["disc-5"]
+    assert set(namespace["controls"].index) == {"control:source", "control:blank", "control:shuffled"}
     shown = re.search(r"# (careful, judged by .*)", PAGE)
     assert shown is not None
-    assert shown[1] == str(found["run"].means("careful")[0])
+    assert shown[1] == str(namespace["run"].means("careful")[0])
 
 
 def test_every_notebook_is_in_the_table_and_has_no_outputs() -> None:
@@ -120,10 +120,10 @@ def test_a_kernel_executes_it(name: str, tmp_path: Path, monkeypatch: pytest.Mon
     nbformat.validate(notebook)
     options = {"resources": {"metadata": {"path": str(tmp_path)}}, "kernel_name": "python3", "timeout": 250}
     nbclient.NotebookClient(notebook, **options).execute()
-    outputs = [one for cell in notebook.cells for one in cell.get("outputs", ())]
-    assert not [one for one in outputs if one.output_type == "stream" and one.name == "stderr"]
-    pictures = [one.data["text/html"] for one in outputs if "text/html" in one.get("data", {})]
-    assert any("data:image/webp" in one for one in pictures)  # a run
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
+    assert not [output for output in outputs if output.output_type == "stream" and output.name == "stderr"]
+    pictures = [output.data["text/html"] for output in outputs if "text/html" in output.get("data", {})]
+    assert any("data:image/webp" in picture for picture in pictures)  # a run
     if name != "training_loop.ipynb":  # which shows no progress
-        (progress,) = [one for one in pictures if one.startswith("<pre") and "schedule" in one]
+        (progress,) = [picture for picture in pictures if picture.startswith("<pre") and "schedule" in picture]
         assert "end" in progress

@@ -62,7 +62,7 @@ def test_it_is_searched_from_disk(site: Path, browser: Any, words: str, page: st
     tab.on("request", lambda made: asked.append(made.url))
     tab.goto(f"{(site / 'search.html').as_uri()}?q={words}")
     tab.locator("#search-results li a").first.wait_for()
-    found = tab.locator("#search-results li a").all_inner_texts()
+    titles = tab.locator("#search-results li a").all_inner_texts()
     tab.close()
-    assert any(one.startswith(page) for one in found), found
+    assert any(title.startswith(page) for title in titles), titles
     assert all(url.startswith(("file:", "data:")) for url in asked)

@@ -27,13 +27,13 @@ def lines() -> list[tuple[str, str]]:
 
 
 def test_no_phrase_that_is_gone_comes_back() -> None:
-    found = [
+    complaints = [
         f"{where}: {phrase!r}: write {instead!r}"
         for where, words in lines()
         for phrase, instead in GONE.items()
         if phrase.lower() in words and re.search(rf"(?<![a-z]){re.escape(phrase.lower())}", words)
     ]
-    assert not found, "\n".join(found)
+    assert not complaints, "\n".join(complaints)
 
 
 @pytest.mark.skipif(not (HOUSE / "docs").is_dir(), reason="not a checkout")

@@ -51,17 +51,17 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 def asked(made: Run) -> dict[str, list[str]]:
     """Of which samples each question was asked, controls apart."""
-    found: dict[str, list[str]] = {}
+    by_question: dict[str, list[str]] = {}
     for line in lines(made.path, "replies"):
         if not line["edit_model"].startswith("control:"):
-            found.setdefault(line["question"], []).append(line["sample"])
-    return {question: sorted(set(of)) for question, of in found.items()}
+            by_question.setdefault(line["question"], []).append(line["sample"])
+    return {question: sorted(set(of)) for question, of in by_question.items()}
 
 
 def test_a_question_is_asked_only_after_an_answer(made: Run) -> None:
     every = [sample_id(n) for n in range(9)]
     assert asked(made) == {"followed": every, "real": every, "kept": every[5:]}
-    by_sample = {one.sample_id: one for one in made.results.judgements}
+    by_sample = {judgement.sample_id: judgement for judgement in made.results.judgements}
     left, unread, kept = (by_sample[sample_id(n)] for n in (0, 4, 5))
     assert left.status is Status.OK
     assert left.outcome("kept") is None, "it does not apply"
@@ -87,7 +87,7 @@ def test_what_was_not_asked_is_shown_as_such(made: Run) -> None:
     assert "not asked: an earlier answer rules it out" in shown.getvalue()
     made.draw()
     replies = [json.loads(line) for line in (made.path / "report" / "replies.jsonl").read_text("utf-8").splitlines()]
-    assert not [one for one in replies if (one["sample"], one["question"]) == (sample_id(0), "kept")]
+    assert not [reply for reply in replies if (reply["sample"], reply["question"]) == (sample_id(0), "kept")]
     page = made.page.read_text("utf-8")
     assert '"applies": false' in page or '"applies":false' in page
 
@@ -102,7 +102,9 @@ def test_it_goes_on_and_asks_nothing_twice(made: Run, tmp_path: Path) -> None:
         journal.write_text("".join(whole[:kept]), "utf-8")
         again = run(tmp_path)
         assert asked(again) == asked(made)
-        assert [one.scores for one in again.results.judgements] == [one.scores for one in made.results.judgements]
+        assert [judgement.scores for judgement in again.results.judgements] == [
+            judgement.scores for judgement in made.results.judgements
+        ]
         told = [(line["key"], line["sample"], line["edit_model"], line["ask"]) for line in lines(again.path, "replies")]
         assert len(told) == len(set(told)), "nothing was asked twice"
         assert {key for key, *_ in told} == {line["key"] for line in lines(made.path, "replies")}
@@ -120,7 +122,9 @@ def test_a_changed_condition_asks_only_what_is_new(tmp_path: Path) -> None:
     assert len(lines(first.path, "replies")) == before + len(new)
     assert fewer.summary.results[0].scores["kept"].coverage.scored == 0
     broken = run(tmp_path, ('values["followed"] >= 3', 'values["nobody"] >= 3'))
-    status, reason = next(one.missing["kept"] for one in broken.results.judgements if "overall" not in one.scores)
+    status, reason = next(
+        judgement.missing["kept"] for judgement in broken.results.judgements if "overall" not in judgement.scores
+    )
     assert (status, reason) == (Status.UNDEFINED, "its `when` fails (KeyError: 'nobody')")
 
 
@@ -151,9 +155,9 @@ def test_the_page_with_real_weights(tiny_judges: Path, tmp_path: Path) -> None:
     made["protocol"]["class_path"] = f"{tmp_path}/careful.py:Careful"
     made["judges"]["qwen35"]["params"] |= {"model_name": str(tiny_judges / "qwen3.5"), "device_ids": "cpu:1"}
     made["evaluation"]["min_coverage"] = 0.0
-    found = evaluate(made, run_dir=tmp_path / "run", spectator=Ears())
-    for one in found.results.judgements:
-        first, real, kept = (one.readings[0][name] for name in ("followed", "real", "kept"))
+    evaluated = evaluate(made, run_dir=tmp_path / "run", spectator=Ears())
+    for judgement in evaluated.results.judgements:
+        first, real, kept = (judgement.readings[0][name] for name in ("followed", "real", "kept"))
         assert first.status is Status.OK, "it was held to the schema"
         assert first.values["followed"] in (1, 2, 3, 4, 5)
         assert kept.applies == (first.values["followed"] >= 3)
