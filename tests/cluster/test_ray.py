@@ -81,7 +81,7 @@ def lines(run: Path, journal: str) -> list[dict[str, Any]]:
 
 def charged(run: Path) -> list[dict[str, Any]]:
     """Lines of edits that were attempts without an edit."""
-    return [one for one in lines(run, "edits") if one["status"] != "ok"]
+    return [line for line in lines(run, "edits") if line["status"] != "ok"]
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +118,7 @@ def begun(folder: Path, run: Path, config: Mapping[str, Any]) -> subprocess.Pope
 
 
 def edited(run: Path, count: int) -> Callable[[], bool]:
-    return lambda: sum(one["status"] == "ok" for one in lines(run, "edits")) >= count
+    return lambda: sum(line["status"] == "ok" for line in lines(run, "edits")) >= count
 
 
 def test_three_machines_make_what_one_makes(machines: Machines, alone: tuple[Path, Mapping[str, Any]]) -> None:
@@ -146,25 +146,25 @@ def test_one_machine_dies_and_another_joins_and_nobody_is_charged(
     engine = begun(folder, run, config)
     assert soon(edited(run, 6))
     machines.kill()
-    assert soon(lambda: any(one["event"] == "gone" for one in lines(run, "events")))
+    assert soon(lambda: any(event["event"] == "gone" for event in lines(run, "events")))
     machines.add()
-    assert soon(lambda: {"cuda:6", "cuda:7"} <= {d for one in lines(run, "events") for d in one.get("place", ())})
+    assert soon(lambda: {"cuda:6", "cuda:7"} <= {d for event in lines(run, "events") for d in event.get("place", ())})
     go.touch()
     _, said = engine.communicate(timeout=300)
     assert engine.returncode == 0, said
     made = Run(run)
-    found = came_to(run)
-    assert [pixels for _, pixels in found["edits"]] == [pixels for _, pixels in expected["edits"]]
-    assert found["replies"] == expected["replies"]
-    assert found["rows"] == expected["rows"]
+    records = came_to(run)
+    assert [pixels for _, pixels in records["edits"]] == [pixels for _, pixels in expected["edits"]]
+    assert records["replies"] == expected["replies"]
+    assert records["rows"] == expected["rows"]
     assert charged(run) == []
-    assert max(Counter(one["key"] for one in lines(run, "edits")).values()) == 1
+    assert max(Counter(line["key"] for line in lines(run, "edits")).values()) == 1
     events = lines(run, "events")
-    (gone,) = [one for one in events if one["event"] == "gone"]
+    (gone,) = [event for event in events if event["event"] == "gone"]
     assert len(gone["devices"]) == 2
-    after = [one for one in events if one["event"] == "activity" and one["begin"] > gone["seconds"]]
-    assert not {one["device"] for one in after} & set(gone["devices"])
-    assert {one["device"] for one in after} >= {"cuda:6", "cuda:7"}
+    after = [event for event in events if event["event"] == "activity" and event["begin"] > gone["seconds"]]
+    assert not {activity["device"] for activity in after} & set(gone["devices"])
+    assert {activity["device"] for activity in after} >= {"cuda:6", "cuda:7"}
     assert set(made.results.devices) == {f"cuda:{number}" for number in range(8)}
 
 
@@ -184,7 +184,7 @@ def test_a_machine_whose_agent_has_ended_is_used_again(
     engine = begun(folder, run, config)
     assert soon(edited(run, 4))
     os.kill(processes("ray::Agent")[0], signal.SIGKILL)
-    assert soon(lambda: {"cuda:4", "cuda:5"} <= {d for one in lines(run, "events") for d in one.get("place", ())})
+    assert soon(lambda: {"cuda:4", "cuda:5"} <= {d for event in lines(run, "events") for d in event.get("place", ())})
     go.touch()
     _, said = engine.communicate(timeout=300)
     assert engine.returncode == 0, said
@@ -207,9 +207,9 @@ def test_a_gpu_without_memory_is_retired_and_costs_no_sample(
     run = folder / "short"
     (folder / "short.yaml").write_text(yaml.safe_dump(config))
     evaluate(folder / "short.yaml", run_dir=run)
-    found = came_to(run)
-    assert [pixels for _, pixels in found["edits"]] == [pixels for _, pixels in expected["edits"]]
-    assert found["replies"] == expected["replies"]
+    records = came_to(run)
+    assert [pixels for _, pixels in records["edits"]] == [pixels for _, pixels in expected["edits"]]
+    assert records["replies"] == expected["replies"]
     (there,) = json.loads((run / "report" / "summary.json").read_text())["device_failures"]
     assert there["device"] == "cuda:0"
     assert there["attempts"] == there["out_of_memory"] >= 5
@@ -231,10 +231,10 @@ def test_without_a_shared_directory_pictures_come_back_and_a_killed_engine_leave
     assert soon(lambda: not processes(WORKER), 5.0), "workers outlive their engine"
     assert soon(lambda: not processes("ray::Agent"), 30.0), f"agents outlive it after {time.monotonic() - begin:.0f} s"
     assert soon(lambda: not processes("guests.ray.gateway"), 5.0)
-    kept = {one["key"] for one in lines(run, "edits") if one["status"] == "ok"}
+    kept = {line["key"] for line in lines(run, "edits") if line["status"] == "ok"}
     # The next one repeats nothing that was finished.
     evaluate(asked(folder, machines, seconds=0.5), run_dir=run)
-    counts = Counter(one["key"] for one in lines(run, "edits"))
+    counts = Counter(line["key"] for line in lines(run, "edits"))
     assert all(counts[key] == 1 for key in kept)
     assert charged(run) == []
     assert [pixels for _, pixels in came_to(run)["edits"]] == [pixels for _, pixels in expected["edits"]]
@@ -258,7 +258,7 @@ def test_the_end_of_the_head_is_a_clear_stop(tmp_path: Path) -> None:
         last = said.decode().strip().splitlines()[-1]
         assert last.startswith("error: the Ray cluster is gone")
         assert "all finished work is kept" in last
-        assert sum(one["status"] == "ok" for one in lines(run, "edits")) >= 4
+        assert sum(line["status"] == "ok" for line in lines(run, "edits")) >= 4
     finally:
         machines.close()
     assert soon(lambda: not processes(WORKER))

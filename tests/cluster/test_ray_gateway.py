@@ -113,7 +113,7 @@ def looking(gateway: Made, monkeypatch: pytest.MonkeyPatch) -> Made:
     agent = SimpleNamespace(hear=SimpleNamespace(remote=gateway._hears))
     maker = SimpleNamespace(options=lambda **more: SimpleNamespace(remote=lambda *about: agent))
     monkeypatch.setattr(ray, "remote", lambda what: maker)
-    monkeypatch.setattr(ray_gateway, "free_gpus", lambda one: 2)
+    monkeypatch.setattr(ray_gateway, "free_gpus", lambda machine: 2)
     monkeypatch.setattr(ray_gateway, "LOOK_EVERY", 0.0)
     gateway._peers.clear()
     return gateway
@@ -168,7 +168,7 @@ def test_a_picture_is_kept_when_it_has_the_size_that_was_said(
 ) -> None:
     fetched: list[Any] = []
     monkeypatch.setattr(ray, "wait", lambda some, **more: (some, []))
-    monkeypatch.setattr(ray, "get", lambda one, **more: (fetched.append(one), data)[1])
+    monkeypatch.setattr(ray, "get", lambda reference, **more: (fetched.append(reference), data)[1])
     monkeypatch.setattr(ray_gateway, "get_object_locations", lambda some: {some[0]: {"object_size": stored}})
     gateway._fetch(1, 5, "picture", 7, str(tmp_path / "edit.png"), 9)
     gateway._to_do.get_nowait()()
@@ -182,7 +182,7 @@ def test_a_picture_that_comes_when_its_machine_was_lost_is_not_written_over_anot
     gateway: Made, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(ray, "wait", lambda some, **more: (some, []))
-    monkeypatch.setattr(ray, "get", lambda one, **more: b"p" * 9)
+    monkeypatch.setattr(ray, "get", lambda reference, **more: b"p" * 9)
     monkeypatch.setattr(ray_gateway, "get_object_locations", lambda some: {some[0]: {"object_size": 9}})
     (tmp_path / "edit.png").write_bytes(b"another's")
     del gateway._peers[1]

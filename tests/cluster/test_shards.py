@@ -131,11 +131,11 @@ def test_an_array_is_drained_queued_again_and_loses_a_node(slurm: Slurm, tmp_pat
         return file.read_text(errors="replace") if file.exists() else ""
 
     def restarts() -> dict[int, int]:
-        found = {}
+        by_shard = {}
         for number in range(4):
             said = slurm.said("scontrol", "show", "job", f"{job}_{number}")
-            found[number] = int(said.partition("Restarts=")[2].split()[0]) if "Restarts=" in said else 0
-        return found
+            by_shard[number] = int(said.partition("Restarts=")[2].split()[0]) if "Restarts=" in said else 0
+        return by_shard
 
     # Each shard has made one edit, and waits.
     assert soon(lambda: edits_of(run) == 4), [printed(number) for number in range(4)]
