@@ -43,28 +43,36 @@ def test_both_parts_are_rehearsed_and_printed_as_rows(
     ways = yaml.safe_load((BENCH / "gpu_edits.yaml").read_text())["edit_models"]
     batches = yaml.safe_load((BENCH / "gpu_judges.yaml").read_text())["judges"]
     small = [
-        f"edits:edit_models.{way}.params.{one}" for way in ways for one in ("canvas=4096", "num_inference_steps=3")
+        f"edits:edit_models.{way}.params.{setting}"
+        for way in ways
+        for setting in ("canvas=4096", "num_inference_steps=3")
     ]
     small += ["edits:edit_models.switches.params.compile=false"]  # a minute of C++
     for name, models in (
         ("qwen-image-edit", [f"edits:edit_models.{way}" for way in ways]),
-        ("qwen3-vl-moe", [f"judges:judges.{one}" for one in batches]),
+        ("qwen3-vl-moe", [f"judges:judges.{batch}" for batch in batches]),
     ):
         without = tmp_path / name
         shutil.copytree(tiny_models / name, without, ignore=shutil.ignore_patterns("*.safetensors*"))
         small += [f"{model}.params.model_name={without}" for model in models]
     out = tmp_path / "gpu.json"
-    arguments = [*given, *(word for one in small for word in ("--set", one)), "--out", str(out)]
+    arguments = [*given, *(word for setting in small for word in ("--set", setting)), "--out", str(out)]
     assert module("gpu").main(arguments) == 0
     printed = capsys.readouterr().out
     for name in (*ways, *batches):
         assert f"| {name} |" in printed
     kept = json.loads(out.read_text())
-    edits = {one["model"].partition(":")[2]: one for one in kept["edits"]["models"] if one["model"].startswith("edit:")}
-    assert {one["loads"] for one in edits.values()} == {"stand-in"}, "a class made of ours is one of ours"
-    assert all(one["steps"] == 3 and one["unit"] > 0 for one in edits.values())
-    assert all(one["equal"] for one in kept["edits"]["digests"])
-    judges = {one["model"].partition(":")[2]: one for one in kept["judges"]["models"] if one["model"][:2] == "ju"}
+    edits = {
+        model["model"].partition(":")[2]: model
+        for model in kept["edits"]["models"]
+        if model["model"].startswith("edit:")
+    }
+    assert {model["loads"] for model in edits.values()} == {"stand-in"}, "a class made of ours is one of ours"
+    assert all(model["steps"] == 3 and model["unit"] > 0 for model in edits.values())
+    assert all(digest["equal"] for digest in kept["edits"]["digests"])
+    judges = {
+        model["model"].partition(":")[2]: model for model in kept["judges"]["models"] if model["model"][:2] == "ju"
+    }
     assert [judges[name]["batch"] for name in batches] == [1, 4, 16, 16]
     assert "speedup_over_diffusers: " in printed
     assert "judge_pairs_per_second: " in printed
@@ -134,7 +142,7 @@ class TestWork:
 
     def test_edit(self) -> None:
         work = module("gpu_work")
-        parts = {name: one[2] for name, one in CONFIGURATIONS[work.EDIT_MODEL]["parts"].items()}
+        parts = {name: part[2] for name, part in CONFIGURATIONS[work.EDIT_MODEL]["parts"].items()}
         assert work.picture_tokens(1024 * 1024) == 8192
         assert work.edit_forward(parts["transformer"], 8192, 1401) == pytest.approx(198.2e12, rel=0.001)
         both = 2 * work.encode_prompt(parts["text_encoder"], 74 * 74, 100)

@@ -33,7 +33,7 @@ SHORT = (
 @pytest.mark.parametrize("name", SHORT)
 def test_equal_models_are_seldom_told_apart(hostile: Any, name: str) -> None:
     """Of 20 at .05, more than 5 come three times in ten thousand."""
-    (row,) = (one for one in hostile.ROWS if one.name == name)
+    (row,) = (row for row in hostile.ROWS if row.name == name)
     share, count = hostile.measured(row, 20)
     assert count == 20
     assert share <= 5 / 20
@@ -41,9 +41,9 @@ def test_equal_models_are_seldom_told_apart(hostile: Any, name: str) -> None:
 
 @pytest.mark.chaos
 def test_every_row_is_as_wanted(hostile: Any, record_property: Callable[[str, object], None]) -> None:
-    found = [(row, *hostile.measured(row, 80)) for row in hostile.ROWS]
-    record_property("simulated", hostile.table_of(found))
-    above = {row.name: share for row, share, count in found if share > 0.05 + 3.5 * math.sqrt(0.05 * 0.95 / count)}
+    measured = [(row, *hostile.measured(row, 80)) for row in hostile.ROWS]
+    record_property("simulated", hostile.table_of(measured))
+    above = {row.name: share for row, share, count in measured if share > 0.05 + 3.5 * math.sqrt(0.05 * 0.95 / count)}
     assert not above
 
 
@@ -71,13 +71,13 @@ def test_nothing_known_is_not_certainty(hostile: Any, side: float, ties: float, 
     """A judge that never prefers an edit: no strength, interval, rank or leader, and what it does is said."""
     results = hostile.Battles(3, (1,) * 40, side=side, ties=ties).draw(np.random.default_rng(1))
     document, lines = hostile.printed(results)
-    found = plain(document)["battles"]["arena"]["scores"]["overall"]
-    for row in found["strengths"]:
+    overall = plain(document)["battles"]["arena"]["scores"]["overall"]
+    for row in overall["strengths"]:
         assert (row["strength"], row["ci95"], row["rank"], row["no_ci95"]) == (None, None, None, "no_preference")
-    assert all((row["ci95"], row["p"], row["better"]) == (None, None, None) for row in found["differences"])
+    assert all((row["ci95"], row["p"], row["better"]) == (None, None, None) for row in overall["differences"])
     assert lines[0] == says
     assert not any("leads" in line or "won" in line or "A rank is" in line for line in lines)
-    low, high = found["contradictions"]["ci95"]
+    low, high = overall["contradictions"]["ci95"]
     assert (low > 0.9, high < 0.1) == (not ties, bool(ties))
 
 
@@ -88,6 +88,6 @@ def test_contradictions_of_one_image_are_not_those_of_many(hostile: Any) -> None
     told = plain(document)["battles"]["arena"]["scores"]["overall"]["contradictions"]
     independent = 2 * 1.96 * math.sqrt(told["share"] * (1 - told["share"]) / 240)
     assert told["ci95"][1] - told["ci95"][0] > 1.1 * independent
-    one = replace(results, battles=tuple(battle for battle in results.battles if battle.sample_id == "s0000"))
-    document, _ = hostile.printed(one)
+    of_one_image = replace(results, battles=tuple(battle for battle in results.battles if battle.sample_id == "s0000"))
+    document, _ = hostile.printed(of_one_image)
     assert plain(document)["battles"]["arena"]["scores"]["overall"]["contradictions"]["ci95"] is None, "one image"
