@@ -59,7 +59,9 @@ RUBRIC = {
 def forms(folder: Path, stack: ExitStack) -> None:
     """One edit model, and a judge for each form in which it can be asked; one that measures."""
     write(folder, "rubric.yaml", RUBRIC)
-    judges: dict[str, Any] = {one: {**model(), "protocol": {"type": "rubric", **form}} for one, form in FORMS.items()}
+    judges: dict[str, Any] = {
+        judge: {**model(), "protocol": {"type": "rubric", **form}} for judge, form in FORMS.items()
+    }
     judges["criteria"]["params"]["default_answer"] = "[3, 4]"
     judges["measured"] = model("picture_metrics")
     config(folder, count=3, judges=judges, evaluation={"controls": 1}, execution={"pilot": False})
@@ -82,7 +84,7 @@ def another_judge(folder: Path) -> None:
     write(folder, "two.yaml", of_photographs(judges=both, evaluation={"min_coverage": 0.5}))
     kept = [json.loads(line) for line in (folder / "run/report/replies.jsonl").read_text("utf-8").splitlines()]
     names = ("sample", "edit_model", "question", "repeat", "edit_seed", "reading", "text")
-    write_rows(folder, "kept.jsonl", [{name: one[name] for name in names} for one in kept])
+    write_rows(folder, "kept.jsonl", [{name: reply[name] for name in names} for reply in kept])
     again = {"kept": model("recorded", path="kept.jsonl")}
     write(folder, "again.yaml", of_photographs(judges=again, evaluation={"min_coverage": 0.5}))
 
@@ -92,7 +94,7 @@ def gate(folder: Path, stack: ExitStack) -> None:
     of = {"released": 0.0, "same": 0.0, "worse": -1.5, "failing": 0.3}
     for order, (run, better) in enumerate(of.items()):
         said = answers([run], 30, order)
-        said = {one: f"Score: {max(0.0, float(text[7:]) + better):.2f}" for one, text in said.items()}
+        said = {edit: f"Score: {max(0.0, float(text[7:]) + better):.2f}" for edit, text in said.items()}
         params = {"fail": [sample_id(n) for n in range(0, 8)]} if run == "failing" else {}
         config(
             folder,
@@ -103,8 +105,8 @@ def gate(folder: Path, stack: ExitStack) -> None:
             execution={"pilot": False},
         )
         rows = [
-            {"sample": one.partition("/")[2], "edit_model": run, "question": "score", "text": text}
-            for one, text in said.items()
+            {"sample": edit.partition("/")[2], "edit_model": run, "question": "score", "text": text}
+            for edit, text in said.items()
         ]
         write(folder, f"{run}.csv", table(rows))
     both = [*(folder / f"{run}.csv" for run in of)]
@@ -120,7 +122,7 @@ def people(folder: Path, stack: ExitStack) -> None:
     config(
         folder,
         count=18,
-        edit_models={one: model(steps=order + 1) for order, one in enumerate(three)},
+        edit_models={editor: model(steps=order + 1) for order, editor in enumerate(three)},
         judges={"sharp": model(answers=answers(three, 18, 3, 1.0)), "dull": model(answers=answers(three, 18, 4, 0.1))},
         execution={"pilot": False},
     )
@@ -129,12 +131,12 @@ def people(folder: Path, stack: ExitStack) -> None:
     rows = [
         {
             "sample_id": sample_id(number),
-            "edit_model": one,
+            "edit_model": editor,
             "rater": rater,
-            "score": f"{min(10, max(0, float(levels[f'{one}/{sample_id(number)}'][7:]) + chance.gauss(0, 1))):.0f}",
+            "score": f"{min(10, max(0, float(levels[f'{editor}/{sample_id(number)}'][7:]) + chance.gauss(0, 1))):.0f}",
         }
         for rater in ("ann", "bo", "cy")
-        for one in three
+        for editor in three
         for number in range(12)
     ]
     write(folder, "people.csv", table(rows))
@@ -221,9 +223,9 @@ def init(folder: Path) -> Any:
     """`init` with a server, whose address no line can name beforehand."""
     address = (folder / "server.txt").read_text()
     line = "init mine.yaml --pictures photos --instruction 'Make it blue' --edits edits_a --edits grey=edits_b"
-    found = Typed(f"{line} --judge judge@{address} --devices cpu:1 --no-reasons", KEY).record(folder)
+    document = Typed(f"{line} --judge judge@{address} --devices cpu:1 --no-reasons", KEY).record(folder)
     made = folder / "mine.yaml"
-    return {**found, "file": made.read_text("utf-8") if made.exists() else ""}
+    return {**document, "file": made.read_text("utf-8") if made.exists() else ""}
 
 
 def battles(folder: Path, stack: ExitStack) -> None:

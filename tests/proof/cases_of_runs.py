@@ -28,11 +28,11 @@ def means(*runs: str) -> Callable[[Path], Any]:
 
         return {
             run: {
-                "means": [{"text": str(mean), **asdict(mean)} for mean in one.means()],
-                "reached": one.reached,
-                **{of: rows(one, of) for of in ("scores", "judgements", "edits", "controls")},
+                "means": [{"text": str(mean), **asdict(mean)} for mean in opened.means()],
+                "reached": opened.reached,
+                **{of: rows(opened, of) for of in ("scores", "judgements", "edits", "controls")},
             }
-            for run, one in ((run, Run(Path(run))) for run in runs)
+            for run, opened in ((run, Run(Path(run))) for run in runs)
         }
 
     def rows(run: Any, of: str) -> str:
@@ -71,25 +71,25 @@ def refused(folder: Path) -> Any:
         "no such type": lambda: edit_eval.evaluate({"benchmark": "scenes", "edit_models": {"a": {"type": "zebra"}}}),
         "compare with itself": lambda: edit_eval.compare("run", score="zebra"),
     }
-    found = {"names": dir(edit_eval)}
+    said = {"names": dir(edit_eval)}
     for what, do in tries.items():
         try:
-            found[what] = f"no error: {do()}"
+            said[what] = f"no error: {do()}"
         except Exception as error:
-            found[what] = f"{type(error).__name__}: {error}"
-    return found
+            said[what] = f"{type(error).__name__}: {error}"
+    return said
 
 
 def matrix(folder: Path, stack: ExitStack) -> None:
     """Two edit models and two judges over three categories, with tags and controls, some of it failing."""
     both = ("fast", "slow")
-    one, other = answers(both, 24, 1, 1.2), answers(both, 24, 2, 0.9)
-    one[f"fast/{sample_id(3)}"] = "I cannot say."
+    strict, kind = answers(both, 24, 1, 1.2), answers(both, 24, 2, 0.9)
+    strict[f"fast/{sample_id(3)}"] = "I cannot say."
     config(
         folder,
         count=24,
         edit_models={"fast": model(steps=2, fail=[sample_id(5)]), "slow": model(steps=5)},
-        judges={"strict": model(answers=one), "kind": model(answers=other, batch_size=4)},
+        judges={"strict": model(answers=strict), "kind": model(answers=kind, batch_size=4)},
         evaluation={"controls": 3, "min_coverage": 0.9},
     )
 
@@ -380,7 +380,7 @@ OF_RUNS: dict[str, Case] = {
             *(T(f"run config.yaml --run-dir {n} --set benchmark.data_path={p} {QUIET}") for n, p in enumerate(PLACES)),
             R("0", samples=True),
             *(R(str(number), summary=False) for number in range(1, len(PLACES))),
-            D("by themselves", lambda folder: {one: os.path.exists(one) for one in PLACES}),
+            D("by themselves", lambda folder: {place: os.path.exists(place) for place in PLACES}),
         ],
     ),
 }

@@ -184,7 +184,7 @@ OF_WORDS: dict[str, Case] = {
     "described": Case(
         "what `describe` says of every type, and the documents of it",
         nothing,
-        [*(T(f"describe {one}") for one in TYPES.split()), T("describe rubric --json")],
+        [*(T(f"describe {name}") for name in TYPES.split()), T("describe rubric --json")],
     ),
     "mistakes": Case(
         "mistakes on the command line, in configurations and in tables: one line each",
@@ -195,15 +195,15 @@ OF_WORDS: dict[str, Case] = {
         "configurations that come with the package or with the original scripts, merged, resolved and planned",
         base_system,
         [
-            *(T(f"config show {one}.yaml") for one in ("template",)),
-            *(T(f"doctor {one}.yaml", words=False) for one in ("full_multi_gpu", "template")),
+            *(T(f"config show {name}.yaml") for name in ("template",)),
+            *(T(f"doctor {name}.yaml", words=False) for name in ("full_multi_gpu", "template")),
             *(
-                T(f"plan {one}.yaml --samples 270 --gpus 6 --gpu-memory 80 {ONE_AT_A_TIME}")
-                for one in ("full_multi_gpu", "multi_gpu")
+                T(f"plan {name}.yaml --samples 270 --gpus 6 --gpu-memory 80 {ONE_AT_A_TIME}")
+                for name in ("full_multi_gpu", "multi_gpu")
             ),
             *(
-                T(f"plan {one} --samples 270 --gpus 8 --gpu-memory 80 {ONE_AT_A_TIME}")
-                for one in ("multi_gpu", "one_small_gpu")
+                T(f"plan {name} --samples 270 --gpus 8 --gpu-memory 80 {ONE_AT_A_TIME}")
+                for name in ("multi_gpu", "one_small_gpu")
             ),
             T("config show full_multi_gpu --resolved"),
             T("config show judge_qwen3_6_thinking --resolved"),

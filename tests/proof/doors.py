@@ -82,18 +82,18 @@ def vote(run: Path, votes: list[Mapping[str, Any]]) -> None:
 
     keys = {(edit["sample_id"], edit["edit_model"]): edit["key"] for edit in lines(run, "edits")}
     ballot = Ballot(run)
-    for number, one in enumerate(votes):
+    for number, vote in enumerate(votes):
         ballot.add(
             VoteLine(
                 ticket=f"ticket-{number:03d}",
-                rater=one["rater"],
-                sample=one["sample"],
+                rater=vote["rater"],
+                sample=vote["sample"],
                 edit_seed=0,
-                left=one["left"],
-                right=one["right"],
-                left_key=keys[one["sample"], one["left"]],
-                right_key=keys[one["sample"], one["right"]],
-                choice=one["choice"],
+                left=vote["left"],
+                right=vote["right"],
+                left_key=keys[vote["sample"], vote["left"]],
+                right_key=keys[vote["sample"], vote["right"]],
+                choice=vote["choice"],
                 weight=1.0,
                 how="blindly",
                 seconds=2.0,

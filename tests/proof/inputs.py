@@ -40,8 +40,8 @@ def answers(edit_models: Sequence[str], count: int, seed: int, shift: float = 0.
     shared, own = random.Random("shared"), random.Random(seed)
     levels = [shared.uniform(3, 7) for _ in range(count)]
     return {
-        f"{one}/{sample_id(number)}": f"Score: {min(10.0, max(0.0, level + order * shift + own.gauss(0, 0.8))):.3f}"
-        for order, one in enumerate(edit_models)
+        f"{editor}/{sample_id(number)}": f"Score: {min(10.0, max(0.0, level + order * shift + own.gauss(0, 0.8))):.3f}"
+        for order, editor in enumerate(edit_models)
         for number, level in enumerate(levels)
     }
 

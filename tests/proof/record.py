@@ -13,7 +13,10 @@ from pathlib import Path
 from secrets import token_hex
 
 TESTS = Path(__file__).resolve().parents[1]
-sys.path[:] = [str(TESTS), *(one for one in sys.path if Path(one or ".").resolve() != Path(__file__).resolve().parent)]
+sys.path[:] = [
+    str(TESTS),
+    *(path for path in sys.path if Path(path or ".").resolve() != Path(__file__).resolve().parent),
+]
 
 import registered_here  # noqa: E402
 from proof.cases import CASES  # noqa: E402
@@ -56,7 +59,7 @@ def _run_here(name: str) -> None:
     doors.draw_here()
     with ExitStack() as stack:
         case.inputs(folder, stack)
-        steps = [found for step in case.steps if (found := step.record(folder)) is not None]
+        steps = [recorded for step in case.steps if (recorded := step.record(folder)) is not None]
     document = {"case": name, "about": case.about, "steps": without_repetition(steps)}
     folder.with_name("document.yaml").write_text(written(document), "utf-8")
 

@@ -56,19 +56,21 @@ class Typed(Step):
         return self._document(folder, *said)
 
     def _document(self, folder: Path, code: int, out: str, err: str) -> Document:
-        found: Document = {"typed": " ".join([*(f"{k}={v}" for k, v in (self.environment or {}).items()), self.line])}
+        document: Document = {
+            "typed": " ".join([*(f"{k}={v}" for k, v in (self.environment or {}).items()), self.line])
+        }
         if code:
-            found["code"] = code
+            document["code"] = code
         if not self.words:
-            return found
+            return document
         if "--json" in self.line.split() and out.strip():
-            found["document"] = settled_document(json.loads(out), folder)
+            document["document"] = settled_document(json.loads(out), folder)
         elif out:
-            found["stdout"] = settled(out, folder)
+            document["stdout"] = settled(out, folder)
         err = "\n".join(line for line in err.splitlines() if not self.by_chance or self.by_chance not in line)
         if err := settled(err, folder):
-            found["stderr"] = "\n".join(sorted(err.splitlines())) + "\n" if self.sorted_lines else err
-        return found
+            document["stderr"] = "\n".join(sorted(err.splitlines())) + "\n" if self.sorted_lines else err
+        return document
 
 
 @dataclass(frozen=True)
@@ -90,8 +92,8 @@ class Done(Step):
     do: Callable[[Path], Any]
 
     def record(self, folder: Path) -> Document | None:
-        found = self.do(folder)
-        return None if found is None else {"python": self.name, "value": settled_document(found, folder)}
+        value = self.do(folder)
+        return None if value is None else {"python": self.name, "value": settled_document(value, folder)}
 
 
 @dataclass(frozen=True)
@@ -110,29 +112,29 @@ class Records(Step):
 
     def record(self, folder: Path) -> Document:
         run = folder / self.run
-        found: Document = {"records": self.run, "files": _files(run)}
+        document: Document = {"records": self.run, "files": _files(run)}
         if self.samples:
-            found["fields"] = _fields(run)
+            document["fields"] = _fields(run)
         most = 1000 if self.every else MOST
         edits = _last(run, "edits", ("edit_model", "sample_id", "edit_seed", "key"))
-        found["edits"] = _beginning(settled_document([_edit(line) for line in edits], folder), most)
+        document["edits"] = _beginning(settled_document([_edit(line) for line in edits], folder), most)
         order = ("judge", "edit_model", "sample", "edit_seed", "repeat", "question", "reading", "ask", "key")
         replies = _last(run, "replies", order)
-        found["replies"] = _beginning(settled_document([_reply(line) for line in replies], folder), most)
+        document["replies"] = _beginning(settled_document([_reply(line) for line in replies], folder), most)
         if self.samples:
-            found["samples"] = settled_document([_sample(line) for line in doors.lines(run, "samples")], folder)
+            document["samples"] = settled_document([_sample(line) for line in doors.lines(run, "samples")], folder)
         report = run / "report"
         if self.summary and (report / "summary.json").exists():
             summary = json.loads((report / "summary.json").read_text("utf-8"))
             kept = {name: value for name, value in summary.items() if self.numbers or name not in NUMBERS}
-            found["summary"] = settled_document(kept, folder)
+            document["summary"] = settled_document(kept, folder)
         if (report / "scores.csv").exists():
-            found["scores"] = shortened(settled((report / "scores.csv").read_text("utf-8"), folder), most)
+            document["scores"] = shortened(settled((report / "scores.csv").read_text("utf-8"), folder), most)
         if self.markdown:
-            found["markdown"] = settled(_text(report / "report.md"), folder)
+            document["markdown"] = settled(_text(report / "report.md"), folder)
         if self.page:
-            found["page"] = read_page(report / "index.html", folder)
-        return found
+            document["page"] = read_page(report / "index.html", folder)
+        return document
 
 
 def _text(file: Path) -> str:
@@ -160,27 +162,27 @@ def _set(stack: ExitStack, more: Mapping[str, str]) -> None:
 
 def _files(run: Path) -> list[str]:
     """What lies in a run directory; pictures are counted."""
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for path in sorted(run.rglob("*")):
         if path.is_file() and path.suffix != ".tmp":  # what an engine that was killed left half written
             place = path.relative_to(run)
             pictures = path.suffix in (".png", ".webp", ".jpg")
-            found[f"{place.parent}/*{path.suffix}" if pictures else str(place)] = (
-                found.get(f"{place.parent}/*{path.suffix}", 0) + 1 if pictures else 1
+            counts[f"{place.parent}/*{path.suffix}" if pictures else str(place)] = (
+                counts.get(f"{place.parent}/*{path.suffix}", 0) + 1 if pictures else 1
             )
-    return [f"{count} {name}" if "*" in name else name for name, count in sorted(found.items())]
+    return [f"{count} {name}" if "*" in name else name for name, count in sorted(counts.items())]
 
 
 def _fields(run: Path) -> Document:
     """The names in the lines of each journal."""
-    found = {}
+    fields = {}
     for journal in ("samples", "edits", "replies", "events"):
         lines = doors.lines(run, journal)
         kinds: dict[str, list[str]] = {}
         for line in lines:
             kinds.setdefault(str(line.get("event", "")), sorted(line))
-        found[journal] = " / ".join(" ".join(names) for _, names in sorted(kinds.items()))
-    return found
+        fields[journal] = " / ".join(" ".join(names) for _, names in sorted(kinds.items()))
+    return fields
 
 
 def _beginning(lines: list[Any], most: int) -> list[Any]:
@@ -191,8 +193,8 @@ def _beginning(lines: list[Any], most: int) -> list[Any]:
 
 
 def _last(run: Path, journal: str, order: tuple[str, ...]) -> list[Mapping[str, Any]]:
-    found = doors.lines(run, journal)
-    return sorted(found, key=lambda line: [str(line.get(name, "")) for name in order])
+    lines = doors.lines(run, journal)
+    return sorted(lines, key=lambda line: [str(line.get(name, "")) for name in order])
 
 
 def _without_nothing(**named: Any) -> Document:
@@ -229,7 +231,7 @@ def _reply(line: Mapping[str, Any]) -> Document:
 
 
 def _sample(line: Mapping[str, Any]) -> Document:
-    pictures = {name: one["digest"][:KEY] for name, one in line["pictures"].items()}
+    pictures = {name: picture["digest"][:KEY] for name, picture in line["pictures"].items()}
     rest = {name: value for name, value in line.items() if name not in ("pictures", "cluster", "crc")}
     return _without_nothing(**rest, pictures=pictures, cluster=line["cluster"][:KEY])
 

@@ -126,9 +126,9 @@ def shortened(text: str, most: int = 16) -> str:
 def without_meant(lines: Iterable[str], meant: Iterable[Mapping[str, str]]) -> list[str]:
     """Lines without those whose change is meant (`line`), and with `<MEANT>` in place of `words` that change."""
     left = list(lines)
-    for one in meant:
-        if "line" in one:
-            left = [line for line in left if not re.search(one["line"], line)]
+    for change in meant:
+        if "line" in change:
+            left = [line for line in left if not re.search(change["line"], line)]
         else:
-            left = [re.sub(one["words"], "<MEANT>", line) for line in left]
+            left = [re.sub(change["words"], "<MEANT>", line) for line in left]
     return left

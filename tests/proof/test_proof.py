@@ -30,8 +30,8 @@ def test_all_is_as_it_was_recorded(name: str, tmp_path: Path) -> None:
     before = without_meant(file.read_text("utf-8").splitlines(), MEANT)
     now = without_meant(came_to(name, tmp_path / "proof").splitlines(), MEANT)
     where = str(file.relative_to(Path(__file__).parents[2]))
-    found = list(difflib.unified_diff(before, now, where, "now", lineterm=""))
-    assert not found, "\n" + "\n".join(found[:400])
+    differences = list(difflib.unified_diff(before, now, where, "now", lineterm=""))
+    assert not differences, "\n" + "\n".join(differences[:400])
 
 
 def test_every_case_is_recorded_and_nothing_else() -> None:
@@ -40,9 +40,9 @@ def test_every_case_is_recorded_and_nothing_else() -> None:
 
 
 def test_what_is_meant_to_change_says_why() -> None:
-    for one in MEANT:
-        assert one.keys() in ({"line", "why"}, {"words", "why"}), one
-        assert one["why"]
+    for change in MEANT:
+        assert change.keys() in ({"line", "why"}, {"words", "why"}), change
+        assert change["why"]
 
 
 def test_what_is_meant_to_change_is_looked_away_from_on_both_sides() -> None:

@@ -46,10 +46,10 @@ def without_repetition(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
     seen: dict[str, str] = {}
     made = []
     for number, step in enumerate(steps):
-        found = {}
+        document = {}
         for name, value in step.items():
             text = str(value)
-            found[name] = value if len(text) < 400 or text not in seen else f"<AS {seen[text]}>"
+            document[name] = value if len(text) < 400 or text not in seen else f"<AS {seen[text]}>"
             seen.setdefault(text, f"{name} OF STEP {number}: {' '.join(str(next(iter(step.values()))).split())}")
-        made.append(found)
+        made.append(document)
     return made
