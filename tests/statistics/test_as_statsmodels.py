@@ -48,9 +48,9 @@ def test_with_one_score_an_image_it_is_hc2():
     design = (groups[:, None] == np.arange(3)).astype(float)
     fit = linear_model.OLS(values, design).fit(cov_type="HC2")
     contrast = fit.t_test(np.full(3, 1 / 3))
-    found = estimate(values, np.arange(60), groups)
-    assert found.value == pytest.approx(float(contrast.effect[0]))
-    assert found.standard_error == pytest.approx(float(contrast.sd[0][0]))
+    ours = estimate(values, np.arange(60), groups)
+    assert ours.value == pytest.approx(float(contrast.effect[0]))
+    assert ours.standard_error == pytest.approx(float(contrast.sd[0][0]))
 
 
 def test_equal_images_have_the_cluster_robust_interval():
@@ -63,10 +63,10 @@ def test_equal_images_have_the_cluster_robust_interval():
         cov_type="cluster", cov_kwds={"groups": clusters}, use_t=True
     )
     assert estimate(values, clusters).standard_error == pytest.approx(float(fit.bse[0]))
-    (low, high), found = fit.conf_int()[0].tolist(), estimate(values, clusters)
-    assert replace(found, asymmetry=0.0).interval() == pytest.approx([low, high])
-    assert found.interval()[0] <= low + 1e-9
-    assert found.interval()[1] >= high - 1e-9
+    (low, high), ours = fit.conf_int()[0].tolist(), estimate(values, clusters)
+    assert replace(ours, asymmetry=0.0).interval() == pytest.approx([low, high])
+    assert ours.interval()[0] <= low + 1e-9
+    assert ours.interval()[1] >= high - 1e-9
 
 
 def test_the_detectable_difference_is_close_to_that_of_the_t_test():
@@ -75,8 +75,8 @@ def test_the_detectable_difference_is_close_to_that_of_the_t_test():
     for clusters, more in ((30, 1.05), (90, 1.015), (270, 1.005)):
         expected = 2.0 * power.TTestPower().solve_power(nobs=clusters, alpha=0.05, power=0.8)
         free, chance = clusters - 1, skewness_by_chance(clusters) / math.sqrt(clusters)
-        found = Estimate(0.0, 2.0 / math.sqrt(clusters), free, free, clusters, clusters, 0.0, chance, None)
-        assert detectable_difference(found, 10) == pytest.approx(more * expected, rel=0.01)
+        difference = Estimate(0.0, 2.0 / math.sqrt(clusters), free, free, clusters, clusters, 0.0, chance, None)
+        assert detectable_difference(difference, 10) == pytest.approx(more * expected, rel=0.01)
 
 
 SCALE = 10.0
@@ -101,9 +101,9 @@ SIZES = {
 }
 
 
-def close(found: float, expected: float, size: float = 1.0) -> bool:
+def close(value: float, expected: float, size: float = 1.0) -> bool:
     """To 1e-8, as far as scipy 1.14 goes; what is left where numbers of `size` cancel is no number."""
-    return math.isclose(found, expected, rel_tol=1e-8, abs_tol=1e-13 * size)
+    return math.isclose(value, expected, rel_tol=1e-8, abs_tol=1e-13 * size)
 
 
 def flat(images, g):
@@ -113,11 +113,11 @@ def flat(images, g):
     return [value for value, _ in rows], np.array([image for _, image in rows])
 
 
-def drawn(one, sizes, *, draws=DRAWS):
-    g = random.Random(f"{one} {sizes}")
+def drawn(kind, sizes, *, draws=DRAWS):
+    g = random.Random(f"{kind} {sizes}")
     for _ in range(draws):
         count = g.choice([*range(1, 13), 5, 6, 7])
-        yield {image: [ONE[one](g) for _ in range(SIZES[sizes](g))] for image in range(count)}, g
+        yield {image: [ONE[kind](g) for _ in range(SIZES[sizes](g))] for image in range(count)}, g
 
 
 def agrees(images, g) -> str | None:
@@ -149,12 +149,12 @@ def agrees(images, g) -> str | None:
 
 
 @pytest.mark.parametrize("sizes", SIZES)
-@pytest.mark.parametrize("one", ONE)
-def test_a_difference_and_how_sure_it_is(one, sizes):
-    reasons = {agrees(images, g) for images, g in drawn(one, sizes)}
-    assert "few_images" in reasons or one == "all equal"
-    assert (None in reasons) == (one != "all equal")
-    assert "too_uneven" in reasons or sizes != "very unequal" or one == "all equal"
+@pytest.mark.parametrize("kind", ONE)
+def test_a_difference_and_how_sure_it_is(kind, sizes):
+    reasons = {agrees(images, g) for images, g in drawn(kind, sizes)}
+    assert "few_images" in reasons or kind == "all equal"
+    assert (None in reasons) == (kind != "all equal")
+    assert "too_uneven" in reasons or sizes != "very unequal" or kind == "all equal"
 
 
 def test_images_that_are_alike_on_the_whole_have_no_spread():
@@ -230,8 +230,10 @@ def asked(judge, people, *, counts, draws=DRAWS):
 
 def people_agree(samples, g) -> str | None:
     values, codes = flat(samples, g)
-    people = np.array([math.nan if one.people is None else one.people for one in values])
-    ours = corrected(people, np.array([one.judge for one in values]), codes, np.array([one.counts for one in values]))
+    people = np.array([math.nan if sample.people is None else sample.people for sample in values])
+    ours = corrected(
+        people, np.array([sample.judge for sample in values]), codes, np.array([sample.counts for sample in values])
+    )
     theirs = people_corrected(samples)
     assert close(ours.weight, theirs.weight)
     assert close(ours.value, theirs.mean, 10)
@@ -259,15 +261,15 @@ def test_what_it_says_that_people_would_say():
     seen = set()
     for samples, g in asked("useful", "ratings", counts=False, draws=12):
         values, codes = flat(samples, g)
-        scores = [5 + one.judge / 2 for one in values], [5 - one.judge / 2 for one in values]
+        scores = [5 + sample.judge / 2 for sample in values], [5 - sample.judge / 2 for sample in values]
         columns = [column(name, of, clusters=codes) for name, of in zip("ab", scores, strict=True)]
         answers, rated = [], {image: [] for image in samples}
-        for number, (one, image) in enumerate(zip(values, codes.tolist(), strict=True)):
-            said = [] if one.people is None else [one.people, one.people + g.gauss(0, 1)][: g.randint(1, 2)]
+        for number, (sample, image) in enumerate(zip(values, codes.tolist(), strict=True)):
+            said = [] if sample.people is None else [sample.people, sample.people + g.gauss(0, 1)][: g.randint(1, 2)]
             for rater, y in zip(("ann", "bo"), said, strict=False):
                 answers += [Rating(f"s{number:04d}", name, at, rater) for name, at in (("a", 4 + y), ("b", 4.0))]
             mean = math.fsum(said) / len(said) if said else None
-            rated[image].append(Seen(one.judge, mean, float(len(said))))
+            rated[image].append(Seen(sample.judge, mean, float(len(said))))
         (pair,) = peoples_differences(columns, answers).pairs
         expected = people_corrected(rated)
         assert close(pair.weight, expected.weight)

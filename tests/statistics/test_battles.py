@@ -45,7 +45,7 @@ def battle(forward: str, backward: str, **more: Any) -> Judgement:
         share, tie = OUTCOMES[said]
         share = share if order == FORWARD else 1 - share
         readings[order] = Reading(values={f"{SCORE}.{order}": share, f"{SCORE}.{order}.tie": tie})
-    good = [one.values[f"{SCORE}.{order}"] for order, one in readings.items() if one.status is Status.OK]
+    good = [reading.values[f"{SCORE}.{order}"] for order, reading in readings.items() if reading.status is Status.OK]
     told: dict[str, Any] = {
         "sample_id": "s0",
         "category": "",
@@ -82,8 +82,8 @@ def test_what_came_of_a_battle(forward: str, backward: str, came: Fought) -> Non
 
 
 def test_each_order_is_a_vote_with_the_sides_that_were_shown_and_one_order_alone_is_none() -> None:
-    found = votes_of([battle("A", "A"), battle("A", "-", sample_id="s1")], SCORE, [])
-    assert [(one.left, one.right, one.choice) for one in found] == [("a", "b", "left"), ("b", "a", "left")]
+    votes = votes_of([battle("A", "A"), battle("A", "-", sample_id="s1")], SCORE, [])
+    assert [(vote.left, vote.right, vote.choice) for vote in votes] == [("a", "b", "left"), ("b", "a", "left")]
 
 
 def test_a_failed_edit_has_lost_beside_the_battles_and_is_in_none() -> None:
@@ -97,7 +97,7 @@ def test_a_failed_edit_has_lost_beside_the_battles_and_is_in_none() -> None:
     }
     assert not votes_of([of_one, of_both], SCORE, [])
     lost = lost_for_want_of_an_edit([of_one, of_both], edits, [])
-    assert [(one.sample_id, one.left, one.right, one.choice) for one in lost] == [
+    assert [(vote.sample_id, vote.left, vote.right, vote.choice) for vote in lost] == [
         ("s0", "a", "b", "right"),
         ("s0", "b", "a", "left"),
     ]
@@ -107,28 +107,28 @@ def test_both_ways_of_judging_and_people_stand_beside_each_other(
     make_sample: Callable[..., Sample], make_results: Callable[..., Results]
 ) -> None:
     samples = [make_sample(number) for number in range(8)]
-    one, two, three, four = (sample.id for sample in samples[:4])
+    first, second, third, fourth = (sample.id for sample in samples[:4])
     scores = {
         ("a", "alone"): [(9,)] * 4 + [(5,)] * 4,
         ("b", "alone"): [(3,)] * 4 + [(5,)] * 4,
     }
     said = [("A", "B"), ("A", "A"), ("B", "A"), ("A", "-")]
-    found = replace(
+    results = replace(
         make_results(samples, scores),
         battle_judges=("judge",),
         battles=tuple(battle(*labels, sample_id=sample.id) for sample, labels in zip(samples, said, strict=False)),
     )
     votes = [
-        Vote(one, "b", "a", "right", "Ann"),
-        Vote(one, "a", "b", "left", "Ben"),
-        Vote(two, "a", "b", "left", "Ann"),
-        Vote(two, "a", "b", "tie", "Ben"),
-        Vote(three, "a", "b", "right", "Ann"),
-        Vote(four, "a", "b", "left", "Ann"),
-        Vote(four, "a", "b", "skip", "Ben"),
+        Vote(first, "b", "a", "right", "Ann"),
+        Vote(first, "a", "b", "left", "Ben"),
+        Vote(second, "a", "b", "left", "Ann"),
+        Vote(second, "a", "b", "tie", "Ben"),
+        Vote(third, "a", "b", "right", "Ann"),
+        Vote(fourth, "a", "b", "left", "Ann"),
+        Vote(fourth, "a", "b", "skip", "Ben"),
         Vote(samples[4].id, "a", "b", "tie", "Ann"),
     ]
-    beside = beside_votes(found, votes)
+    beside = beside_votes(results, votes)
     alone, compares = beside.judges
     assert (alone.judge, alone.edits, alone.pairs) == ("alone", 1, 5)
     assert alone.agrees == pytest.approx((1 + 1 + 1 + 0.5 + 0 + 1 + 1) / 7)
@@ -186,13 +186,13 @@ def expected(
 ) -> list[Vote]:
     """What very many samples come to, as a few votes with shares."""
     quality = np.asarray(true) + among * np.random.default_rng(0).normal(size=(200_000, len(true)))
-    found = []
+    votes = []
     for left in range(len(true)):
         for right in set(range(len(true))) - {left}:
             first, tie = (part.mean() for part in chances(quality[:, left] - quality[:, right], ties, side))
             share, tied = float(first + tie / 2), float(tie)
-            found.append(Vote("s", "abcdefgh"[left], "abcdefgh"[right], "left", weight=1e5, share=share, tied=tied))
-    return found
+            votes.append(Vote("s", "abcdefgh"[left], "abcdefgh"[right], "left", weight=1e5, share=share, tied=tied))
+    return votes
 
 
 @settings(max_examples=6, deadline=None)
@@ -202,16 +202,18 @@ def test_nothing_depends_on_the_names_or_the_order_of_models(
 ) -> None:
     votes = drawn(3, samples=9, true=[-40.0, 0.1, 0.2, 0.5] if dominated else STRENGTHS)
     new = dict(zip("abcd", renamed, strict=True))
-    others = [Vote(one.sample_id, new[one.left], new[one.right], one.choice, "j", cluster=one.cluster) for one in votes]
-    one, other = preferences(votes, "abcd"), preferences(others, listed)
+    others = [
+        Vote(vote.sample_id, new[vote.left], new[vote.right], vote.choice, "j", cluster=vote.cluster) for vote in votes
+    ]
+    ours, other = preferences(votes, "abcd"), preferences(others, listed)
     theirs = {row.edit_model: row for row in other.strengths}
-    for place, row in enumerate(one.strengths):
+    for place, row in enumerate(ours.strengths):
         same = theirs[new[row.edit_model]]
         assert same.strength == pytest.approx(row.strength, abs=1e-7)
         assert same.ci95 == (None if row.ci95 is None else pytest.approx(row.ci95, abs=1e-6))
         assert (same.rank, same.no_ci95) == (row.rank, row.no_ci95)
         by_davidson = other.davidson.strengths[listed.index(new[row.edit_model])]
-        assert by_davidson == pytest.approx(one.davidson.strengths[place], abs=1e-6)
+        assert by_davidson == pytest.approx(ours.davidson.strengths[place], abs=1e-6)
 
 
 def test_davidsons_model_is_the_most_likely_one_by_another_way() -> None:
@@ -220,16 +222,16 @@ def test_davidsons_model_is_the_most_likely_one_by_another_way() -> None:
 
     def less_likely(beta: np.ndarray) -> float:
         total = PENALTY / 2 * float(beta[:4] @ beta[:4] + beta[5] ** 2)
-        for one in votes:
-            apart = beta[place[one.left]] - beta[place[one.right]] + beta[5]
+        for vote in votes:
+            apart = beta[place[vote.left]] - beta[place[vote.right]] + beta[5]
             odds = {"left": apart / 2, "right": -apart / 2, "tie": beta[4]}
-            total -= odds[one.choice] - math.log(sum(map(math.exp, odds.values())))
+            total -= odds[vote.choice] - math.log(sum(map(math.exp, odds.values())))
         return total
 
     best = optimize.minimize(less_likely, np.zeros(6), method="BFGS", options={"gtol": 1e-7}).x
-    found = davidson(votes, "abcd")
-    assert found.strengths == pytest.approx(best[:4] - best[:4].mean(), abs=1e-4)
-    assert (math.log(found.ties), found.side) == pytest.approx((best[4], best[5]), abs=1e-4)
+    fit = davidson(votes, "abcd")
+    assert fit.strengths == pytest.approx(best[:4] - best[:4].mean(), abs=1e-4)
+    assert (math.log(fit.ties), fit.side) == pytest.approx((best[4], best[5]), abs=1e-4)
 
 
 def test_questions_together_are_as_sure_as_one_where_all_say_the_same(
@@ -242,8 +244,8 @@ def test_questions_together_are_as_sure_as_one_where_all_say_the_same(
     )
     said = [("A", "B"), ("B", "A"), ("A", "A"), ("C", "C")]
     battles = [battle(*said[n % 4], sample_id=sample.id) for n, sample in enumerate(samples)]
-    one, twice = together(results, battles, [SCORE]), together(results, battles, [SCORE, SCORE])
-    for row, other in zip(one.strengths, twice.strengths, strict=True):
+    once, twice = together(results, battles, [SCORE]), together(results, battles, [SCORE, SCORE])
+    for row, other in zip(once.strengths, twice.strengths, strict=True):
         assert other.strength == pytest.approx(row.strength, abs=1e-9)
         assert other.ci95 == pytest.approx(row.ci95, abs=1e-9)
 
@@ -283,10 +285,10 @@ def test_a_model_that_lost_everything_has_a_finite_strength_and_an_interval_with
 
 def test_a_judge_that_always_takes_the_first_prefers_nobody_and_its_side_is_seen() -> None:
     votes = [Vote(f"s{n}", *pair, "left", "j") for n in range(30) for pair in (("a", "b"), ("b", "a"))]
-    found = preferences(votes, "ab", taken_in={"j"})
-    assert [(row.strength, row.ci95, row.rank) for row in found.strengths] == [(None, None, None)] * 2
-    assert found.davidson.side > 2
-    assert found.davidson.side_ci95 is None, "nothing bounds it"
+    document = preferences(votes, "ab", taken_in={"j"})
+    assert [(row.strength, row.ci95, row.rank) for row in document.strengths] == [(None, None, None)] * 2
+    assert document.davidson.side > 2
+    assert document.davidson.side_ci95 is None, "nothing bounds it"
 
 
 def holds(seeds: range, **how: Any) -> tuple[float, float, float]:
@@ -296,7 +298,7 @@ def holds(seeds: range, **how: Any) -> tuple[float, float, float]:
     many, names = expected(given, **how), "abcdefgh"[: len(given)]
     true, side = fit_strengths(many, names).strengths, davidson(many, names).side
     assert true is not None
-    found = []
+    covered = []
     for seed in seeds:
         votes = drawn(seed, true=given, **how)
         fit, ends = fit_strengths(votes, names), davidson(votes, names).side_ci95
@@ -304,8 +306,8 @@ def holds(seeds: range, **how: Any) -> tuple[float, float, float]:
         assert of_two
         low, high = (edge if edge is not None else end for edge, end in zip(of_two, (-99, 99), strict=True))
         held = low <= true[0] - true[1] <= high
-        found.append((held, of_one is None or of_one[0] <= true[0] <= of_one[1], ends[0] <= side <= ends[1]))
-    return tuple(np.mean(found, axis=0))
+        covered.append((held, of_one is None or of_one[0] <= true[0] <= of_one[1], ends[0] <= side <= ends[1]))
+    return tuple(np.mean(covered, axis=0))
 
 
 def holds_when_it_ends(seeds: range, true: Sequence[float], rounds: int, **how: Any) -> tuple[float, float]:
@@ -319,14 +321,14 @@ def holds_when_it_ends(seeds: range, true: Sequence[float], rounds: int, **how: 
         votes, asked = drawn(seed, true=true, **how), 0
         chance = np.random.default_rng((seed, 1))
         order: dict[tuple[str, frozenset[str]], int] = {}
-        for sample in {one.sample_id: None for one in votes}:
+        for sample in {vote.sample_id: None for vote in votes}:
             for turn in range(rounds):
                 of = chance.permutation([*names])
                 for pair in zip(of, np.roll(of, 1), strict=True):
                     order.setdefault((sample, frozenset(map(str, pair))), turn)
-        of_round = [order.get((one.sample_id, frozenset((one.left, one.right))), rounds) for one in votes]
+        of_round = [order.get((vote.sample_id, frozenset((vote.left, vote.right))), rounds) for vote in votes]
         for asked in range(rounds):
-            there = [one for one, turn in zip(votes, of_round, strict=True) if turn <= asked]
+            there = [vote for vote, turn in zip(votes, of_round, strict=True) if turn <= asked]
             if all_differ(there, names, 1, rounds):
                 break
         low, high = fit_strengths(there, names, looks=rounds).between(0, 1) or (None, None)
@@ -377,20 +379,20 @@ GOOD = {"ash": 0.0, "birch": 0.5, "cedar": 0.2, "dogwood": 1.1}
 
 
 def drawn_shares(seed: int, samples: int, ties: float) -> list[Outcome]:
-    chance, found = random.Random(seed), list[Outcome]()
+    chance, outcomes = random.Random(seed), list[Outcome]()
     for _ in range(samples):
         for first in GOOD:
             for second in GOOD:
                 if first < second:
                     apart = GOOD[first] - GOOD[second] + chance.gauss(0, 1.5)
-                    found.append((first, second, 0.5 if abs(apart) < ties else 1.0 if apart > 0 else 0.0))
-    return found
+                    outcomes.append((first, second, 0.5 if abs(apart) < ties else 1.0 if apart > 0 else 0.0))
+    return outcomes
 
 
 def test_geditbench_v2_over_three_questions_one_of_which_knows_no_tie() -> None:
-    found = geditbench_v2([drawn_shares(1, 30, 0.4), drawn_shares(2, 20, 0.9), drawn_shares(3, 25, 0.0)])
+    points = geditbench_v2([drawn_shares(1, 30, 0.4), drawn_shares(2, 20, 0.9), drawn_shares(3, 25, 0.0)])
     # elo_score.py@82bc00e where its gradient is 0; by tolerances of scipy it ends .0005 points away
-    assert found == pytest.approx(
+    assert points == pytest.approx(
         {
             "ash": 901.7359470391416,
             "birch": 1007.3488778065803,

@@ -41,7 +41,7 @@ def test_columns_of_several_models_and_judges(make_sample, make_results):
     samples = [make_sample(0), make_sample(1)]
     scores = {(edit_model, judge): [[1.0], [2.0]] for edit_model in ("a", "b") for judge in ("x", "y")}
     columns = columns_of(make_results(samples, scores), {"x": {"judge": "x"}, "y": {"judge": "y"}})
-    assert {judge: [column.name for column in found] for judge, found in by_judge(columns).items()} == {
+    assert {judge: [column.name for column in group] for judge, group in by_judge(columns).items()} == {
         "x": ["run/a", "run/b"],
         "y": ["run/a", "run/b"],
     }
@@ -51,10 +51,10 @@ def test_columns_of_several_models_and_judges(make_sample, make_results):
 
 
 def test_bounds_of_a_sample():
-    one = column("a", [8, None, 6], unscored={"s0000": 0.5})
-    assert [one.bound(sample, 0.0) for sample in one.scores] == [4.0, 0.0, 6.0]
-    assert [one.bound(sample, 10.0) for sample in one.scores] == [9.0, 10.0, 6.0]
-    assert [one.bound(sample, math.inf) for sample in one.scores] == [math.inf, math.inf, 6.0]
+    holed = column("a", [8, None, 6], unscored={"s0000": 0.5})
+    assert [holed.bound(sample, 0.0) for sample in holed.scores] == [4.0, 0.0, 6.0]
+    assert [holed.bound(sample, 10.0) for sample in holed.scores] == [9.0, 10.0, 6.0]
+    assert [holed.bound(sample, math.inf) for sample in holed.scores] == [math.inf, math.inf, 6.0]
 
 
 def test_what_cannot_be_compared_is_refused_with_what_differs():
@@ -96,8 +96,8 @@ def test_a_value_that_is_not_there_is_not_set_and_named_once():
 
 def test_long_texts_are_shown_from_where_they_differ():
     before = "Turn the sky over the harbour into a thunderstorm " * 3
-    (found,) = differences({"text": before + "at night"}, {"text": before + "by day"})
-    assert found == Difference("text", "...into a thunderstorm at night'", "...into a thunderstorm by day'")
+    (difference,) = differences({"text": before + "at night"}, {"text": before + "by day"})
+    assert difference == Difference("text", "...into a thunderstorm at night'", "...into a thunderstorm by day'")
 
 
 def test_another_image_under_the_same_id_is_refused():
@@ -109,10 +109,10 @@ def test_samples_that_were_asked_differently_are_refused_with_the_first_and_thei
     asked = {f"s{index:04d}": {"instruction": "make it rain", "rubric": "v1 aa"} for index in range(3)}
     others = {**asked, "s0002": {"instruction": "make it snow", "rubric": "v1 aa"}}
     every = {key: {**value, "rubric": "v1 bb"} for key, value in asked.items()}
-    one, same = column("a", [1, 2, 3], asked=asked), column("b", [1, 2, 3], asked=dict(asked))
-    refuse_incomparable([one, same])
+    first, same = column("a", [1, 2, 3], asked=asked), column("b", [1, 2, 3], asked=dict(asked))
+    refuse_incomparable([first, same])
     with pytest.raises(ConfigurationError) as refused:
-        refuse_incomparable([one, replace(same, asked=others)])
+        refuse_incomparable([first, replace(same, asked=others)])
     assert str(refused.value).endswith(
         "they differ in the instruction of 1 of 3 common samples (the first, 's0002': 'make it rain' and "
         "'make it snow')"
@@ -120,9 +120,9 @@ def test_samples_that_were_asked_differently_are_refused_with_the_first_and_thei
     with pytest.raises(
         ConfigurationError, match=r"the rubric of 3 of 3 common samples \(the first, 's0000': 'v1 aa' an"
     ):
-        refuse_incomparable([one, replace(same, asked=every)])
+        refuse_incomparable([first, replace(same, asked=every)])
     # What only one of them ran may be anything.
-    refuse_incomparable([one, column("b", [1, 2], asked=others)])
+    refuse_incomparable([first, column("b", [1, 2], asked=others)])
 
 
 def test_runs_without_a_common_sample_are_refused():
@@ -166,19 +166,20 @@ def test_a_column_is_of_the_headline_or_of_the_score_that_is_asked_for(make_samp
 
 def test_another_score_or_scale_is_refused(make_sample, make_results):
     run = axes(make_sample, make_results)
-    (one,), (other,) = columns_of(run, {"j": IDENTITY}), columns_of(run, {"j": IDENTITY}, score="loss")
+    (first,), (other,) = columns_of(run, {"j": IDENTITY}), columns_of(run, {"j": IDENTITY}, score="loss")
     with pytest.raises(ConfigurationError, match="they differ in score: 'O' and 'loss' "):
-        refuse_incomparable([one, replace(other, name="second")])
-    turned = replace(one, name="second", scale=replace(one.scale, higher_is_better=False))
+        refuse_incomparable([first, replace(other, name="second")])
+    turned = replace(first, name="second", scale=replace(first.scale, higher_is_better=False))
     with pytest.raises(ConfigurationError, match=r"they differ in scale\.higher_is_better: True and False"):
-        refuse_incomparable([one, turned])
+        refuse_incomparable([first, turned])
 
 
 def test_another_reference_under_the_same_id_is_refused(make_sample, make_results):
     def column_with(name, digest):
         reference = Picture(path="r.png", digest=digest)
         samples = [
-            replace(one, pictures={**one.pictures, "reference": reference}) for one in map(make_sample, range(2))
+            replace(sample, pictures={**sample.pictures, "reference": reference})
+            for sample in map(make_sample, range(2))
         ]
         (only,) = columns_of(make_results(samples, {("m", "j"): [[1.0], [2.0]]}, name=name), {"j": IDENTITY})
         return only
@@ -204,9 +205,9 @@ def test_of_each_judge_the_headline_or_the_score_that_is_asked_for(make_sample, 
 
 
 def test_what_a_scale_says():
-    assert [ends(one) for one in (UP, DOWN, OPEN, LOSS)] == [(1, 5), (1, -1), (0, math.inf), (math.inf, 0)]
-    assert [largest_difference(one) for one in (UP, DOWN, OPEN)] == [4, 2, math.inf]
-    assert [gain(one) for one in (UP, DOWN)] == [1, -1]
+    assert [ends(scale) for scale in (UP, DOWN, OPEN, LOSS)] == [(1, 5), (1, -1), (0, math.inf), (math.inf, 0)]
+    assert [largest_difference(scale) for scale in (UP, DOWN, OPEN)] == [4, 2, math.inf]
+    assert [gain(scale) for scale in (UP, DOWN)] == [1, -1]
     assert [finite(value) for value in (None, -math.inf, 2.0)] == [None, None, 2.0]
     assert groups_of(UP, ["a", "b"]) is None
     assert groups_of(Scale(mean_over="categories"), ["b", "a", "b"]).tolist() == [1, 0, 1]

@@ -174,15 +174,15 @@ def test_the_test_and_the_interval_say_the_same():
     """Three images hold half of the samples: by its old test 1 in 3 intervals contradicted it."""
     sizes = [40] * 3 + [4] * 29
     clusters = images_of(sizes).tolist()
-    generator, excluded, found = np.random.default_rng(4), 0, 0
+    generator, excluded, intervals = np.random.default_rng(4), 0, 0
     for _ in range(60):
         differences, _ = clustered(generator, sizes, 0.3)
         a, b = (column(name, x, clusters=clusters) for name, x in (("a", 5 + differences), ("b", [5.0] * 236)))
         (pair,) = compare([a, b]).pairs
         assert (pair.ci95[0] > 0 or pair.ci95[1] < 0) == (pair.p < 0.05)
         excluded += pair.p < 0.05
-        found += pair.ci95 is not None
-    assert found == 60
+        intervals += pair.ci95 is not None
+    assert intervals == 60
     assert excluded <= 8
 
 
@@ -222,9 +222,9 @@ def test_a_difference_within_the_noise_of_many_pairs_is_not_called():
 
 
 def test_all_judges_are_one_family_and_each_ranks_for_itself():
-    one = [column("a", drawn(2, 0.3)), column("b", drawn(3))]
+    first = [column("a", drawn(2, 0.3)), column("b", drawn(3))]
     other = [column("a", drawn(4), judge="other"), column("b", drawn(5, 2.0), judge="other")]
-    comparison = compare([*one, *other])
+    comparison = compare([*first, *other])
     assert [(pair.judge, pair.a, pair.b) for pair in comparison.pairs] == [("judge", "a", "b"), ("other", "a", "b")]
     assert comparison.judges == ("judge", "other")
     assert [(summary.judge, summary.rank) for summary in comparison.columns] == [
@@ -233,12 +233,15 @@ def test_all_judges_are_one_family_and_each_ranks_for_itself():
         ("other", 2),
         ("other", 1),
     ]
-    (alone,) = compare(one).pairs
+    (alone,) = compare(first).pairs
     assert 0.001 < alone.p == comparison.pairs[0].p < 0.05
     assert comparison.pairs[0].p_adjusted == pytest.approx(alone.p)  # the larger of two keeps its own
     assert comparison.pairs[1].p_adjusted == pytest.approx(2 * comparison.pairs[1].p)
     assert comparison.pairs[0].detectable > alone.detectable
-    assert [(one.judge, one.passed) for one in comparison.gate.candidates] == [("judge", False), ("other", True)]
+    assert [(candidate.judge, candidate.passed) for candidate in comparison.gate.candidates] == [
+        ("judge", False),
+        ("other", True),
+    ]
     assert comparison.document().tests == 2
 
 
@@ -246,19 +249,19 @@ def test_categories_are_exploratory_and_corrected_together():
     categories = ["physical"] * 45 + ["social"] * 45
     good = [score + 2 if index < 45 else score for index, score in enumerate(drawn(2))]
     comparison = compare([column("a", good, categories=categories), column("b", drawn(3), categories=categories)])
-    found = comparison.pairs[0].categories
-    assert list(found) == ["physical", "social"]
-    assert found["physical"].p_adjusted < 0.01
-    assert found["social"].p_adjusted > 0.05
-    assert found["physical"].p_adjusted == pytest.approx(2 * found["physical"].p)
-    assert all(category.exploratory and category.n == 45 for category in found.values())
+    by_category = comparison.pairs[0].categories
+    assert list(by_category) == ["physical", "social"]
+    assert by_category["physical"].p_adjusted < 0.01
+    assert by_category["social"].p_adjusted > 0.05
+    assert by_category["physical"].p_adjusted == pytest.approx(2 * by_category["physical"].p)
+    assert all(category.exploratory and category.n == 45 for category in by_category.values())
 
 
 def test_the_samples_that_differ_most():
     a, b = [5.0] * 30, [5.0] * 30
     b[7], b[21], b[3] = 0.0, 9.0, 6.0
     (pair,) = compare([column("a", a), column("b", b)]).pairs
-    assert [(found.sample_id, found.a, found.b, found.difference) for found in pair.largest] == [
+    assert [(sample.sample_id, sample.a, sample.b, sample.difference) for sample in pair.largest] == [
         ("s0007", 5.0, 0.0, 5.0),
         ("s0021", 5.0, 9.0, -4.0),
         ("s0003", 5.0, 6.0, -1.0),
@@ -268,8 +271,8 @@ def test_the_samples_that_differ_most():
 def test_the_judges_words_stand_beside_the_samples_that_differ():
     a = column("a", [9.0, 5.0], words={"s0000": "All is right."})
     b = column("b", [2.0, 5.0], words={"s0000": "Nothing happened."})
-    (found,) = compare([a, b]).pairs[0].largest
-    assert (found.words_a, found.words_b) == ("All is right.", "Nothing happened.")
+    (sample,) = compare([a, b]).pairs[0].largest
+    assert (sample.words_a, sample.words_b) == ("All is right.", "Nothing happened.")
 
 
 def test_the_order_of_the_columns_only_turns_the_sign():
@@ -330,7 +333,7 @@ def test_a_mean_over_categories_is_what_is_tested_where_the_scale_says_so():
     good = [score + (2 if index >= 75 else -0.1) for index, score in enumerate(drawn(2))]
     columns = [column(name, of, categories=categories) for name, of in (("a", good), ("b", drawn(3)))]
     (plain,) = compare(columns).pairs
-    comparison = compare([replace(one, scale=over) for one in columns], margin=0.3)
+    comparison = compare([replace(scored, scale=over) for scored in columns], margin=0.3)
     (pair,) = comparison.pairs
     assert pair.category_mean == plain.category_mean
     assert pair.sample_mean == plain.sample_mean
@@ -340,7 +343,7 @@ def test_a_mean_over_categories_is_what_is_tested_where_the_scale_says_so():
     assert pair.worst_case_difference == pytest.approx(pair.difference)
     assert pair.p < plain.p
     assert (plain.better, pair.better) == (None, "a")
-    assert [one.mean for one in comparison.columns] == pytest.approx([pair.mean_a, pair.mean_b])
+    assert [summary.mean for summary in comparison.columns] == pytest.approx([pair.mean_a, pair.mean_b])
     assert comparison.gate.candidates[0].difference == pytest.approx(-pair.difference)
 
 
@@ -349,14 +352,14 @@ def test_a_category_that_none_has_scored_leaves_no_mean_over_categories():
     categories = ["physical"] * 60 + ["social"] * 30
     holes = [None if index >= 60 else score for index, score in enumerate(drawn(3))]
     columns = [column("a", drawn(2), categories=categories), column("b", holes, categories=categories)]
-    comparison = compare([replace(one, scale=over) for one in columns], margin=5.0)
+    comparison = compare([replace(scored, scale=over) for scored in columns], margin=5.0)
     (pair,) = comparison.pairs
     assert (pair.n, pair.clusters) == (60, 60)
     assert pair.difference is pair.mean_a is pair.mean_b is pair.ci95 is pair.p is pair.better is None
     assert pair.no_ci95 == "no_scores"
     assert pair.sample_mean.difference is not None
     assert pair.worst_case_difference < 0 < pair.best_case_difference
-    assert [one.mean is None for one in comparison.columns] == [False, True]
+    assert [summary.mean is None for summary in comparison.columns] == [False, True]
     assert comparison.columns[1].no_ci95 == "no_scores"
     (candidate,) = comparison.gate.candidates
     assert [reason.kind for reason in candidate.reasons] == ["category_not_held"]
@@ -454,7 +457,7 @@ def test_equality_is_as_strict_as_the_gate_and_says_whether_missing_scores_could
     many = column("b", [None if n < 30 else score for n, score in enumerate(ALIKE.scores.values())])
     (pair,) = compare([A, many], margin=0.6).pairs
     assert (pair.outcome.kind, pair.outcome.holds) == ("equal", False)
-    few = [column(one.name, list(one.scores.values())[:10]) for one in (A, ALIKE)]
+    few = [column(whole.name, list(whole.scores.values())[:10]) for whole in (A, ALIKE)]
     (pair,) = compare(few, margin=0.5).pairs
     assert pair.ci95 is not None
     assert max(map(abs, pair.ci95)) < 0.5
@@ -463,11 +466,11 @@ def test_equality_is_as_strict_as_the_gate_and_says_whether_missing_scores_could
 
 def test_losing_samples_lifts_no_rank():
     whole = [column("best", drawn(2, 2.0)), column("middle", drawn(3, 1.0)), column("last", drawn(4))]
-    assert [one.rank for one in compare(whole).columns] == [1, 2, 3]
+    assert [summary.rank for summary in compare(whole).columns] == [1, 2, 3]
     for left in (60, 12, 8):
         hidden = failing(whole[2], range(left, 90))
         hidden = replace(hidden, failed={})  # lost by its judge
-        ranks = [one.rank for one in compare([*whole[:2], hidden]).columns]
+        ranks = [summary.rank for summary in compare([*whole[:2], hidden]).columns]
         assert ranks[:2] == [1, 2]
         assert ranks[2] is None or ranks[2] >= 2, "it is behind both on what is left of it"
 
@@ -475,6 +478,6 @@ def test_losing_samples_lifts_no_rank():
 def test_what_shares_fewer_than_six_images_has_no_rank_and_takes_none_from_others():
     whole = [column("best", drawn(2, 2.0)), column("last", drawn(4))]
     hidden = replace(failing(column("hidden", drawn(3, 1.0)), range(5, 90)), failed={})
-    assert [one.rank for one in compare([hidden, *whole]).columns] == [None, 1, 2]
+    assert [summary.rank for summary in compare([hidden, *whole]).columns] == [None, 1, 2]
     few = [column(name, drawn(seed)[:5]) for seed, name in enumerate("abc")]
-    assert [one.rank for one in compare(few).columns] == [None] * 3
+    assert [summary.rank for summary in compare(few).columns] == [None] * 3

@@ -38,7 +38,7 @@ def test_p_is_the_share_of_all_ways_to_give_signs(count: int) -> None:
     seen = np.round(np.random.default_rng(count).normal(0.7, 2, count), 1)
     seen[: count // 4] = 0.0
     every = [float(np.dot(signs, np.abs(seen))) for signs in product((-1, 1), repeat=count)]
-    assert least_p(seen) == pytest.approx(sum(one >= seen.sum() - 1e-9 for one in every) / len(every))
+    assert least_p(seen) == pytest.approx(sum(total >= seen.sum() - 1e-9 for total in every) / len(every))
     assert least_p(np.abs(seen) + 1) == 2.0**-count
 
 
@@ -54,14 +54,14 @@ def test_steps_cost_at_most_a_third_and_a_tenth(models: int, kinds: int) -> None
     first = fewest(models, 0.5)
     for samples in (0, 1, 5, 10, 20, 27, 50, 120, 400, 5_000):
         edits = samples * models
-        found = steps(samples, edits, kinds, models)
-        most = max(found, default=0)
+        looks = steps(samples, edits, kinds, models)
+        most = max(looks, default=0)
         assert kinds * most <= edits / SMALL, "no more than a third"
         assert most <= MOST_OF_SMALL or kinds * most <= edits / LARGE, "many of them no more than a tenth"
         assert most <= min(MOST, samples)
-        assert list(found) == sorted(set(found))
-        assert len(found) < 2 or found[0] == first, "a right judge is asked no more than shows it"
-        assert found or edits < SMALL * kinds, "as many as are cheap enough"
+        assert list(looks) == sorted(set(looks))
+        assert len(looks) < 2 or looks[0] == first, "a right judge is asked no more than shows it"
+        assert looks or edits < SMALL * kinds, "as many as are cheap enough"
     assert steps(10_000, 10_000, 3, 2) == (7, 14, 25)
 
 
@@ -110,13 +110,13 @@ def test_a_judge_that_cannot_tell_is_shown_fit_in_no_more_than_five_of_a_hundred
     """Of one kind of control alone, which is the worst case; looked at up to three times."""
     draw, runs = np.random.default_rng(models), 500
     looks = steps(10_000, 10_000, 3, models)
-    found = sum(is_shown(draw, 0.0, models, looks, like) > 0 for _ in range(runs))
-    assert found / runs <= ALPHA + 3 * (ALPHA * (1 - ALPHA) / runs) ** 0.5
-    assert found, "a test that never shows anything would pass, too"
+    shown = sum(is_shown(draw, 0.0, models, looks, like) > 0 for _ in range(runs))
+    assert shown / runs <= ALPHA + 3 * (ALPHA * (1 - ALPHA) / runs) ** 0.5
+    assert shown, "a test that never shows anything would pass, too"
 
 
 def test_a_judge_that_is_right_is_shown_at_the_first_look() -> None:
     draw, looks = np.random.default_rng(0), steps(10_000, 10_000, 3, 2)
-    found = [is_shown(draw, 6.0, 2, looks, 0.5) for _ in range(200)]
-    assert found.count(looks[0]) > 150
-    assert 0 not in found
+    shown = [is_shown(draw, 6.0, 2, looks, 0.5) for _ in range(200)]
+    assert shown.count(looks[0]) > 150
+    assert 0 not in shown

@@ -29,9 +29,9 @@ def judged(
 
 def drifted(seed: int, **then: float) -> bool:
     generator = np.random.default_rng(seed)
-    found = drift(judged(generator, ANCHORS, name="anchor ", **then), judged(generator, REPEATED))
-    assert found is not None
-    return found.drifted
+    change = drift(judged(generator, ANCHORS, name="anchor ", **then), judged(generator, REPEATED))
+    assert change is not None
+    return change.drifted
 
 
 def test_an_unchanged_judge_is_seldom_accused() -> None:
@@ -62,15 +62,15 @@ def test_it_is_what_an_enumeration_from_the_description_alone_says(step: float |
         generator = np.random.default_rng(seed)
         anchors, repeated = (
             [
-                one
+                edit
                 if step is None
-                else structs.replace(one, before=round(one.before / step) * step, now=round(one.now / step) * step)
-                for one in judged(generator, of, noise, shift)
+                else structs.replace(edit, before=round(edit.before / step) * step, now=round(edit.now / step) * step)
+                for edit in judged(generator, of, noise, shift)
             ]
             for of, noise, shift in (({"a": 2, "b": 1, "c": 1}, 0.8, seed / 4), ({"a": 3, "b": 4}, 0.5, 0.0))
         )
         changes = [
-            {rung: [one.now - one.before for one in some if one.rung == rung] for rung in "abc"}
+            {rung: [edit.now - edit.before for edit in some if edit.rung == rung] for rung in "abc"}
             for some in (anchors, repeated)
         ]
         expected = float(independently.p_of(*changes)[2])
@@ -80,16 +80,16 @@ def test_it_is_what_an_enumeration_from_the_description_alone_says(step: float |
 def test_what_is_told() -> None:
     generator = np.random.default_rng(5)
     anchors, repeated = judged(generator, ANCHORS, shift=0.1, name="anchor "), judged(generator, REPEATED)
-    found = drift(anchors, repeated, span=10.0)
-    changes = np.array([one.now - one.before for one in anchors])
-    assert (found.n, found.repeated, found.mean) == (25, 150, pytest.approx(changes.mean()))
-    assert found.spread == pytest.approx(np.sqrt((changes**2).mean() / 2))
-    assert found.retest_sd == pytest.approx(0.4, abs=0.06)
-    assert 0.8 <= found.found <= 1.0
+    change = drift(anchors, repeated, span=10.0)
+    changes = np.array([edit.now - edit.before for edit in anchors])
+    assert (change.n, change.repeated, change.mean) == (25, 150, pytest.approx(changes.mean()))
+    assert change.spread == pytest.approx(np.sqrt((changes**2).mean() / 2))
+    assert change.retest_sd == pytest.approx(0.4, abs=0.06)
+    assert 0.8 <= change.found <= 1.0
     noisy = drift(anchors, judged(generator, REPEATED, 2.0), span=10.0)
     assert noisy.found < 0.3, "and where the noise hides half a point, that is said"
     assert drift(anchors, repeated).found is None, "an open scale"
-    assert drift([*reversed(anchors)], repeated).p == pytest.approx(found.p, abs=0.03)
+    assert drift([*reversed(anchors)], repeated).p == pytest.approx(change.p, abs=0.03)
 
 
 def test_a_judge_that_repeats_itself_exactly_has_drifted_at_the_third_other_score() -> None:

@@ -62,7 +62,8 @@ def carried(run: Results, other: Other) -> Results:
         for judge, of in run.scoring.items()
     }
     judgements = tuple(
-        replace(one, scores={name: other.at(score) for name, score in one.scores.items()}) for one in run.judgements
+        replace(judgement, scores={name: other.at(score) for name, score in judgement.scores.items()})
+        for judgement in run.judgements
     )
     return replace(run, scoring=scoring, judgements=judgements)
 
@@ -100,7 +101,7 @@ def run(request, make_sample, make_results) -> Results:
 def only(run: Results, wanted) -> Results:
     """The run as if it had had no other samples."""
     parts = {
-        name: tuple(one for one in getattr(run, name) if wanted(int(one.sample_id[1:])))
+        name: tuple(record for record in getattr(run, name) if wanted(int(record.sample_id[1:])))
         for name in ("edits", "judgements")
     }
     return replace(run, samples=tuple(sample for sample in run.samples if wanted(sample.index)), **parts)
@@ -109,10 +110,10 @@ def only(run: Results, wanted) -> Results:
 def blocks(entries):
     """Of every entry the score and its sub-groups."""
     for entry in entries:
-        found = entry.scores["score"]
-        yield found
+        score = entry.scores["score"]
+        yield score
         for kind in ("categories", "tags", "difficulties", "languages"):
-            yield from getattr(found, kind).values()
+            yield from getattr(score, kind).values()
 
 
 def assert_carried(here, there, other: Other) -> None:
@@ -137,8 +138,8 @@ def test_a_summary(run, other):
         assert_carried(ours, theirs, other)
     for ours, theirs in zip(here.results, there.results, strict=True):
         for key in ("sample_mean", "category_mean"):
-            one, two = (getattr(entry.scores["score"], key) for entry in (ours, theirs))
-            assert (two.mean, two.ci95) == (pytest.approx(other.at(one.mean)), other.span(one.ci95))
+            before, after = (getattr(entry.scores["score"], key) for entry in (ours, theirs))
+            assert (after.mean, after.ci95) == (pytest.approx(other.at(before.mean)), other.span(before.ci95))
         score = theirs.scores["score"]
         over = "sample_mean" if other.scale.mean_over == run.scoring["x"].scale.mean_over else "category_mean"
         mean = getattr(score, over)
@@ -159,9 +160,11 @@ def test_the_judges_and_their_median(run, other):
     ours, theirs = here["between_judges"], there["between_judges"]
     assert theirs["alpha"] == pytest.approx(ours["alpha"], abs=RANKS)
     assert theirs["ci95"] == pytest.approx(ours["ci95"], abs=RANKS)
-    for one, two in zip(*(blocks(msgspec.convert(one["median"], list[Result])) for one in (here, there)), strict=True):
-        assert two.mean == pytest.approx(other.at(one.mean))
-        assert two.ci95 == other.span(one.ci95)
+    for first, second in zip(
+        *(blocks(msgspec.convert(document["median"], list[Result])) for document in (here, there)), strict=True
+    ):
+        assert second.mean == pytest.approx(other.at(first.mean))
+        assert second.ci95 == other.span(first.ci95)
 
 
 @pytest.mark.parametrize("other", [LOWER, FREE], ids=["lower", "free"])
@@ -174,7 +177,7 @@ def test_people_agree_as_much_whichever_way_the_scale_runs(run, other):
         for model in MODELS
         for rater in ("ann", "bo")
     ]
-    here, there = (people_agreement(one, people, resamples=50) for one in (run, carried(run, other)))
+    here, there = (people_agreement(results, people, resamples=50) for results in (run, carried(run, other)))
     for judge in JUDGES:
         assert there["judges"][judge]["spearman"] == pytest.approx(here["judges"][judge]["spearman"], abs=RANKS)
     assert there["median"]["spearman"] == pytest.approx(here["median"]["spearman"], abs=RANKS)
@@ -214,8 +217,8 @@ def test_a_comparison(run, other):
         for name, part in theirs.categories.items():
             assert part.difference == other.apart(ours.categories[name].difference)
             assert part.p_adjusted == pytest.approx(ours.categories[name].p_adjusted)
-        assert {one.sample_id for one in theirs.largest} == {one.sample_id for one in ours.largest}
-    assert [one.rank for one in there.columns] == [one.rank for one in here.columns]
+        assert {sample.sample_id for sample in theirs.largest} == {sample.sample_id for sample in ours.largest}
+    assert [column.rank for column in there.columns] == [column.rank for column in here.columns]
     for ours, theirs in zip(here.columns, there.columns, strict=True):
         assert theirs.mean == pytest.approx(other.at(ours.mean))
         assert theirs.ci95 == other.span(ours.ci95)
@@ -245,8 +248,8 @@ def test_where_nothing_is_missing_an_open_end_bounds_nothing(run, other):
     for pair in compared(short).pairs:
         assert pair.worst_case_difference == pair.best_case_difference == pytest.approx(pair.difference)
         assert pair.outcome.holds is True
-    for found in blocks(summarise(short).results):
-        assert found.worst_case_mean == found.best_case_mean == found.mean
+    for score in blocks(summarise(short).results):
+        assert score.worst_case_mean == score.best_case_mean == score.mean
 
 
 @pytest.mark.parametrize(
@@ -254,7 +257,7 @@ def test_where_nothing_is_missing_an_open_end_bounds_nothing(run, other):
 )
 @OF_SAMPLES
 def test_the_gate(run, models, margin):
-    edits = tuple(replace(one, status=Status.OK, image="x") for one in run.edits)
+    edits = tuple(replace(edit, status=Status.OK, image="x") for edit in run.edits)
     whole = replace(run, edits=edits, edit_models=models)
     made = only(whole, lambda number: number > 30)  # what is missing is another test
     here = compared(made, margin=margin).gate
@@ -269,7 +272,7 @@ def test_the_gate(run, models, margin):
             continue
         assert there.passed == here.passed
         for ours, theirs in zip(here.candidates, there.candidates, strict=True):
-            assert [one.kind for one in theirs.reasons] == [one.kind for one in ours.reasons]
+            assert [reason.kind for reason in theirs.reasons] == [reason.kind for reason in ours.reasons]
             assert theirs.difference == pytest.approx(abs(other.factor) * ours.difference)
             if margin is not None:
                 assert theirs.lower == pytest.approx(abs(other.factor) * ours.lower)
@@ -278,23 +281,29 @@ def test_the_gate(run, models, margin):
 @OF_SAMPLES
 def test_a_failed_edit_could_have_had_any_score(run):
     def reasons(of, margin):
-        return [[reason.kind for reason in one.reasons] for one in compared(of, margin=margin).gate.candidates]
+        return [
+            [reason.kind for reason in candidate.reasons] for candidate in compared(of, margin=margin).gate.candidates
+        ]
 
     few = {f"s{n:04d}" for n in range(40, 46)}
     judgements = tuple(
-        replace(one, status=Status.EDIT_FAILED, scores={}) if (one.edit_model == "b" and one.sample_id in few) else one
-        for one in run.judgements
+        replace(judgement, status=Status.EDIT_FAILED, scores={})
+        if (judgement.edit_model == "b" and judgement.sample_id in few)
+        else judgement
+        for judgement in run.judgements
     )
     edits = tuple(
-        replace(one, status=Status.EDIT_FAILED, image="") if (one.edit_model == "b" and one.sample_id in few) else one
-        for one in run.edits
+        replace(edit, status=Status.EDIT_FAILED, image="")
+        if (edit.edit_model == "b" and edit.sample_id in few)
+        else edit
+        for edit in run.edits
     )
     failing = replace(run, judgements=judgements, edits=edits)
     assert reasons(failing, 0.3)[0] == reasons(carried(failing, LOWER), 0.06)[0] != []
     for other in (PSNR, LOSS, FREE):
-        found = compared(carried(failing, other), margin=1.2 * abs(other.factor)).gate.candidates[0]
-        assert [reason.kind for reason in found.reasons] == ["open"]
-        assert found.lower is None or other is PSNR
+        candidate = compared(carried(failing, other), margin=1.2 * abs(other.factor)).gate.candidates[0]
+        assert [reason.kind for reason in candidate.reasons] == ["open"]
+        assert candidate.lower is None or other is PSNR
 
 
 @OPEN

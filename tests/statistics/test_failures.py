@@ -19,14 +19,14 @@ stats = Late("scipy.stats")
 
 
 def by_trying_all(sums):
-    totals = [abs(sum(signs)) for signs in itertools.product(*[(-one, one) for one in sums])]
+    totals = [abs(sum(signs)) for signs in itertools.product(*[(-difference, difference) for difference in sums])]
     return sum(total >= abs(sum(sums)) for total in totals) / len(totals)
 
 
 @pytest.mark.parametrize("sums", [(1,), (2, -1), (3, 3, 3, -1, 1, 1), (1,) * 6, (4, -4), (5, 1, 1, 1, 1, -2, 3)])
 def test_the_test_is_the_share_of_all_swaps(sums):
-    differences = np.concatenate([np.full(abs(one), np.sign(one)) for one in (*sums, 0)])
-    clusters = np.concatenate([np.full(abs(one), place) for place, one in enumerate(sums)])
+    differences = np.concatenate([np.full(abs(difference), np.sign(difference)) for difference in (*sums, 0)])
+    clusters = np.concatenate([np.full(abs(difference), place) for place, difference in enumerate(sums)])
     assert exchange_p_value(differences, clusters) == pytest.approx(by_trying_all(sums), abs=1e-15)
 
 
@@ -41,16 +41,16 @@ def test_the_test_holds_its_level_for_few_and_rare_failures_and_finds_what_is_th
     """Failures of an image go together (an intraclass correlation of .5), images have 1 to 9 edits."""
     generator = np.random.default_rng(5)
     clusters = np.repeat(np.arange(30), np.resize([1, 3, 9], 30))
-    found = {}
+    shares = {}
     for rates in ((0.02, 0.02), (0.1, 0.1), (0.4, 0.4), (0.05, 0.4)):
         rejected = 0
         for _ in range(400):
             of_images = [generator.beta(rate, 1 - rate, size=30)[clusters] for rate in rates]
             a, b = (generator.random(len(clusters)) < of for of in of_images)
             rejected += exchange_p_value(a.astype(int) - b.astype(int), clusters) <= 0.05
-        found[rates] = rejected / 400
-    assert max(found[0.02, 0.02], found[0.1, 0.1], found[0.4, 0.4]) <= 0.075  # 2.3 standard errors above .05
-    assert found[0.05, 0.4] > 0.9
+        shares[rates] = rejected / 400
+    assert max(shares[0.02, 0.02], shares[0.1, 0.1], shares[0.4, 0.4]) <= 0.075  # 2.3 standard errors above .05
+    assert shares[0.05, 0.4] > 0.9
 
 
 def test_the_interval_of_single_edits_is_the_exact_binomial_one():
@@ -95,9 +95,9 @@ def test_a_failed_edit_is_the_models_and_an_unread_answer_the_judges(make_sample
     run = make_results(samples, {("m", "j"): rows})
     (only,) = columns_of(run, {"j": IDENTITY})
     assert only.failed == {"s0000": {0: False}, "s0001": {0: True}, "s0002": {0: False}}
-    found = failed_edits(only)
-    assert (found.count, found.total) == (1, 3)
-    assert found.ci95[0] < 1 / 3 < found.ci95[1]
+    failures = failed_edits(only)
+    assert (failures.count, failures.total) == (1, 3)
+    assert failures.ci95[0] < 1 / 3 < failures.ci95[1]
 
 
 def test_every_edit_seed_is_an_edit_of_its_own(make_sample, make_results):
@@ -113,7 +113,7 @@ def test_every_edit_seed_is_an_edit_of_its_own(make_sample, make_results):
 def test_a_model_that_refuses_an_edit_has_not_made_it(make_sample, make_results):
     run = make_results([make_sample(0)], {("m", "j"): [[Status.REFUSED]]})
     refused = replace(run.edits[0], status=Status.REFUSED, image="")
-    assert [columns_of(one, {"j": IDENTITY})[0].failed for one in (run, replace(run, edits=(refused,)))] == [
+    assert [columns_of(results, {"j": IDENTITY})[0].failed for results in (run, replace(run, edits=(refused,)))] == [
         {"s0000": {0: False}},  # the judge refused
         {"s0000": {0: True}},
     ]
@@ -123,10 +123,10 @@ def test_only_what_both_tried_is_held_against_each_other():
     a = failing(column("a", [5.0] * 10), [0, 1, 2])
     b = failing(column("b", [5.0] * 4), [3])
     (pair,) = compare([a, b]).pairs
-    found = pair.failures
-    assert (found.total, found.clusters, found.a, found.b, found.difference) == (4, 4, 3, 1, 0.5)
-    assert found.p == pytest.approx(stats.binomtest(3, 4).pvalue)
-    assert found.p_adjusted == found.p
+    failures = pair.failures
+    assert (failures.total, failures.clusters, failures.a, failures.b, failures.difference) == (4, 4, 3, 1, 0.5)
+    assert failures.p == pytest.approx(stats.binomtest(3, 4).pvalue)
+    assert failures.p_adjusted == failures.p
 
 
 def test_without_edits_there_is_no_test():
@@ -182,7 +182,7 @@ def test_refusals_are_counted_apart_from_failures_and_on_source_images(make_samp
     failed, refused, left = Status.EDIT_FAILED, Status.EDIT_REFUSED, Status.PENDING
     rows: dict[str, list[int | Status]] = {"a": [], "b": [5] * 8, "c": [left] * 8}
     rows["a"] = [5, 5, refused, refused, refused, failed, left, 5]
-    run = make_results(samples, {(model, "j"): [[one] for one in row] for model, row in rows.items()})
+    run = make_results(samples, {(model, "j"): [[outcome] for outcome in row] for model, row in rows.items()})
     a, b, c = edits_by_model(run)
     assert (a.edit_model, a.total) == ("a", 7)
     assert (a.edit_failed.count, a.edit_refused.count) == (1, 3)

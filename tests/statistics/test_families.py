@@ -28,20 +28,24 @@ def shown(draw: Any) -> tuple[dict[str, int], list[Contrast], list[str | None]]:
     pairs = list(combinations(values, 2))
     contrasts = [Contrast(a, b, float(values[a] - values[b]), math.hypot(known[a], known[b]), 0.5) for a, b in pairs]
     ahead = [None if values[a] == values[b] else a if values[a] > values[b] else b for a, b in pairs]
-    return values, contrasts, [one if draw(st.booleans()) else None for one in ahead]
+    return values, contrasts, [name if draw(st.booleans()) else None for name in ahead]
 
 
 @given(shown())
 def test_no_rank_claims_more_than_is_shown_and_none_is_against_the_estimates(drawn: Any) -> None:
     estimates, contrasts, better = drawn
-    found = ranks(contrasts, better)
-    beaten = [one.b if best == one.a else one.a for one, best in zip(contrasts, better, strict=True) if best]
-    assert all(rank is None or 1 <= rank <= 1 + beaten.count(name) for name, rank in found.items())
-    known = [name for name in estimates if found[name] is not None]
+    rank_of = ranks(contrasts, better)
+    beaten = [
+        contrast.b if best == contrast.a else contrast.a
+        for contrast, best in zip(contrasts, better, strict=True)
+        if best
+    ]
+    assert all(rank is None or 1 <= rank <= 1 + beaten.count(name) for name, rank in rank_of.items())
+    known = [name for name in estimates if rank_of[name] is not None]
     ordered = sorted(known, key=lambda name: -estimates[name])
-    for one, other in pairwise(ordered):
-        assert found[one] <= found[other]
-        assert found[one] == found[other] or estimates[one] != estimates[other]
+    for ahead, behind in pairwise(ordered):
+        assert rank_of[ahead] <= rank_of[behind]
+        assert rank_of[ahead] == rank_of[behind] or estimates[ahead] != estimates[behind]
 
 
 def of(names: str, *shown: str, errors: Mapping[str, float] | None = None) -> dict[str, int | None]:
@@ -96,9 +100,9 @@ def test_a_sum_over_clusters_is_as_sure_as_the_mean_that_it_is(sizes: list[int],
     values = chance.normal(size=len(codes)) + chance.normal(size=len(sizes))[codes]
     mean = estimate(values, codes)
     parts = np.bincount(codes, values - values.mean()) / len(codes)
-    found = linear_estimate(mean.value, parts, np.array(sizes) / len(codes))
-    assert found.doubt == mean.doubt
-    assert (found.standard_error, found.freedom, found.worth) == pytest.approx(
+    total = linear_estimate(mean.value, parts, np.array(sizes) / len(codes))
+    assert total.doubt == mean.doubt
+    assert (total.standard_error, total.freedom, total.worth) == pytest.approx(
         (mean.standard_error, mean.freedom, mean.worth)
     )
 
@@ -106,7 +110,7 @@ def test_a_sum_over_clusters_is_as_sure_as_the_mean_that_it_is(sizes: list[int],
 def coins(seed: int, models: int, images: int, *, rounds: int = 1, winning: float = 0.0) -> list[Vote]:
     """Cycles of equal models, each pair in both orders, with what each image prefers; the first wins more often."""
     chance = np.random.default_rng(seed)
-    found = []
+    votes = []
     for image in range(images):
         own = 0.7 * chance.normal(size=models) + winning * np.eye(models)[0]
         for _ in range(rounds):
@@ -115,8 +119,8 @@ def coins(seed: int, models: int, images: int, *, rounds: int = 1, winning: floa
                 for left, right in ((a, b), (b, a)):
                     won = chance.random() < 1 / (1 + np.exp(own[right] - own[left]))
                     choice = "tie" if chance.random() < 0.1 else "left" if won else "right"
-                    found.append(Vote(str(image), f"m{left}", f"m{right}", choice, "j"))
-    return found
+                    votes.append(Vote(str(image), f"m{left}", f"m{right}", choice, "j"))
+    return votes
 
 
 def fitted(votes: list[Vote], models: int, **more: int) -> Fit:
@@ -131,9 +135,9 @@ def test_equal_models_share_the_first_rank(models: int, images: int, draws: int)
 
 
 def test_a_better_one_is_found_and_ranked_before_all_others() -> None:
-    found = [fitted(coins(seed, 6, 60, rounds=2, winning=1.2), 6).ranks for seed in range(20)]
-    assert all(ranks["m0"] == 1 for ranks in found)
-    assert sum(sum(rank is not None and rank > 1 for rank in ranks.values()) for ranks in found) > 50
+    rankings = [fitted(coins(seed, 6, 60, rounds=2, winning=1.2), 6).ranks for seed in range(20)]
+    assert all(ranks["m0"] == 1 for ranks in rankings)
+    assert sum(sum(rank is not None and rank > 1 for rank in ranks.values()) for ranks in rankings) > 50
 
 
 def test_more_looks_and_more_tables_ask_for_more() -> None:
@@ -150,10 +154,10 @@ def test_one_image_with_half_of_the_votes_is_not_taken_for_one_of_many() -> None
     few = coins(3, 3, 21)
     votes = [Vote(vote.sample_id if int(vote.sample_id) > 10 else "0", *two(vote)) for vote in few for _ in range(1)]
     votes += [Vote("0", *two(vote)) for vote in coins(4, 3, 40)]
-    found = fitted(votes, 3)
-    assert [test.p for test in found.family.tests] == [None] * 3
-    assert set(found.ranks.values()) == {None}
-    assert found.doubt_of(0) == "too_uneven"
+    fit = fitted(votes, 3)
+    assert [test.p for test in fit.family.tests] == [None] * 3
+    assert set(fit.ranks.values()) == {None}
+    assert fit.doubt_of(0) == "too_uneven"
 
 
 def two(vote: Vote) -> tuple[str, str, str, str]:

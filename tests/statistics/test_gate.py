@@ -14,9 +14,9 @@ from small_columns import column, drawn, failing
 def reasons(*columns, **how):
     """What keeps each column but the first from passing."""
     gate = compare(columns, **how).gate
-    assert gate.passed == all(one.passed for one in gate.candidates)
-    assert all(one.passed == (not one.reasons) for one in gate.candidates)
-    return [[reason.kind for reason in one.reasons] for one in gate.candidates]
+    assert gate.passed == all(candidate.passed for candidate in gate.candidates)
+    assert all(candidate.passed == (not candidate.reasons) for candidate in gate.candidates)
+    return [[reason.kind for reason in candidate.reasons] for candidate in gate.candidates]
 
 
 def test_only_what_is_worse_than_the_first_fails():
@@ -24,9 +24,9 @@ def test_only_what_is_worse_than_the_first_fails():
     assert reasons(column("a", good), column("b", bad), column("c", drawn(4, 1.4))) == [["worse"], []]
     assert reasons(column("a", bad), column("b", good)) == [[]]
     assert reasons(column("a", good), column("b", good)) == [[]]
-    found = compare([column("a", good), column("b", bad)])
-    (candidate,) = found.gate.candidates
-    assert candidate.reasons[0].values == {"difference": -found.pairs[0].difference, "p": found.pairs[0].p}
+    comparison = compare([column("a", good), column("b", bad)])
+    (candidate,) = comparison.gate.candidates
+    assert candidate.reasons[0].values == {"difference": -comparison.pairs[0].difference, "p": comparison.pairs[0].p}
     assert (candidate.name, candidate.first, candidate.judge) == ("b", "a", "judge")
 
 
@@ -53,9 +53,9 @@ def test_what_cannot_be_tested_does_not_pass():
 
 def test_each_judge_holds_every_column_against_the_first():
     x = [column("a", drawn(2, 1.5)), column("b", drawn(3)), column("c", drawn(4, 1.5))]
-    y = [replace(one, judge="y") for one in (x[2], x[1], x[0])]
-    found = compare([*x, *y]).gate.candidates
-    assert [(one.judge, one.first, one.name, one.passed) for one in found] == [
+    y = [replace(scored, judge="y") for scored in (x[2], x[1], x[0])]
+    candidates = compare([*x, *y]).gate.candidates
+    assert [(candidate.judge, candidate.first, candidate.name, candidate.passed) for candidate in candidates] == [
         ("judge", "a", "b", False),
         ("judge", "a", "c", True),
         ("y", "c", "b", False),
@@ -66,15 +66,15 @@ def test_each_judge_holds_every_column_against_the_first():
 def test_its_power_falls_little_with_the_number_of_columns():
     """The first loses a fixed amount to one of seven others: tested among 7 pairs, and not among all 28."""
     generator = np.random.default_rng(7)
-    found = np.zeros((2, 2), dtype=int)
+    counts = np.zeros((2, 2), dtype=int)
     for which, count in enumerate((2, 8)):
         for _ in range(10):
             items = generator.uniform(3, 7, size=60)
             own = generator.normal(size=(count, 60))
             own[1] -= 0.6
             made = compare([column(str(n), np.clip(items + own[n], 0, 10)) for n in range(count)])
-            found[which] += made.pairs[0].better == "0", not made.gate.candidates[0].passed
-    (alone, gate_alone), (among_all, gate_among) = found / 10
+            counts[which] += made.pairs[0].better == "0", not made.gate.candidates[0].passed
+    (alone, gate_alone), (among_all, gate_among) = counts / 10
     assert alone == gate_alone >= 0.8
     assert gate_among > among_all
     assert made.gate.candidates[0].p_adjusted <= 7 * made.pairs[0].p + 1e-12
@@ -134,17 +134,17 @@ def test_without_an_interval_a_margin_is_not_shown():
     assert reasons(exact[0], replace(exact[0], name="b"), margin=0.01) == [[]], "the same scores on 90 images"
 
 
-def silent(one, numbers):
+def silent(whole, numbers):
     """The column without the judge's score of these samples, whose edits are there."""
     names = [f"s{number:04d}" for number in numbers]
-    scores = {sample: None if sample in names else score for sample, score in one.scores.items()}
-    return replace(one, scores=scores, unscored={sample: float(sample in names) for sample in scores})
+    scores = {sample: None if sample in names else score for sample, score in whole.scores.items()}
+    return replace(whole, scores=scores, unscored={sample: float(sample in names) for sample in scores})
 
 
-def without(one, numbers):
+def without(whole, numbers):
     """The column of a run that was never asked about these samples."""
     names = [f"s{number:04d}" for number in numbers]
-    return replace(one, scores={sample: score for sample, score in one.scores.items() if sample not in names})
+    return replace(whole, scores={sample: score for sample, score in whole.scores.items() if sample not in names})
 
 
 @pytest.mark.parametrize("hidden", [silent, without, failing])
@@ -166,7 +166,7 @@ def test_a_few_missing_scores_pass_where_no_value_of_theirs_could_decide():
     a, b = column("a", drawn(2)), column("b", drawn(3, 1.0))
     assert reasons(a, silent(b, [3])) == [[]]
     assert reasons(silent(a, [3]), b, margin=1.0) == [[]]
-    (whole,), (holed,) = (compare([a, one], margin=1.0).gate.candidates for one in (b, silent(b, [3])))
+    (whole,), (holed,) = (compare([a, second], margin=1.0).gate.candidates for second in (b, silent(b, [3])))
     assert holed.lower < whole.lower
 
 
@@ -184,7 +184,7 @@ def test_the_worst_that_may_be_missing_need_not_be_the_worst_score():
 def test_what_may_be_left_out_is_said():
     a, b = column("a", drawn(2)), silent(column("b", drawn(2)), range(4))
     (strict,), (loose,) = (compare([a, b], allow_unscored=share).gate.candidates for share in (0.04, 0.05))
-    assert ([one.kind for one in strict.reasons], strict.left_out) == (["open"], 0)
+    assert ([reason.kind for reason in strict.reasons], strict.left_out) == (["open"], 0)
     assert (loose.passed, loose.left_out) == (True, 4)
     failed = failing(column("b", drawn(2)), range(4))
     assert reasons(a, failed, allow_unscored=0.5) == [["open"]], "a failed edit is never left out"

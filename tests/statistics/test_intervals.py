@@ -33,9 +33,9 @@ def test_with_one_score_a_cluster_it_is_the_textbook_interval():
     stats = pytest.importorskip("scipy.stats")
     values = np.array([7.0, 3.5, 4.0, 9.0, 5.5, 8.5, 6.0, 6.5])  # as far apart on both sides of their mean
     test = stats.ttest_1samp(values, 4.8)
-    found = estimate(values, np.arange(8))
-    assert found.interval() == pytest.approx([*test.confidence_interval(0.95)])
-    assert found.p_value(4.8) == pytest.approx(test.pvalue)
+    mean = estimate(values, np.arange(8))
+    assert mean.interval() == pytest.approx([*test.confidence_interval(0.95)])
+    assert mean.p_value(4.8) == pytest.approx(test.pvalue)
 
 
 @pytest.mark.parametrize("asymmetry", [-0.5, -0.3, -1e-7, 0.0, 1e-12, 0.2, 0.5])
@@ -51,13 +51,13 @@ def test_the_hull_holds_students_interval_and_halls(asymmetry):
 
     roots = [optimize.brentq(lambda mean, end=end: hall(mean) - end, -99, 99, xtol=1e-14) for end in (reach, -reach)]
     ends = [*roots, value - reach * error, value + reach * error]
-    found = hull_interval(value, error, freedom, a)
-    assert found == pytest.approx((min(ends), max(ends)), rel=1e-9)
-    for at in (-1.0, 0.0, 0.5, 0.7, 2.0, *found):
-        p = max(2 * stats.t.sf(abs(one), freedom) for one in ((value - at) / error, hall(at)))
+    interval = hull_interval(value, error, freedom, a)
+    assert interval == pytest.approx((min(ends), max(ends)), rel=1e-9)
+    for at in (-1.0, 0.0, 0.5, 0.7, 2.0, *interval):
+        p = max(2 * stats.t.sf(abs(t), freedom) for t in ((value - at) / error, hall(at)))
         assert hull_p_value(value, error, freedom, a, at=at) == pytest.approx(p, rel=1e-9)
-    assert hull_p_value(value, error, freedom, a, at=found[0]) == pytest.approx(0.05)
-    assert hull_p_value(value, error, freedom, a, at=found[1]) == pytest.approx(0.05)
+    assert hull_p_value(value, error, freedom, a, at=interval[0]) == pytest.approx(0.05)
+    assert hull_p_value(value, error, freedom, a, at=interval[1]) == pytest.approx(0.05)
 
 
 def test_the_more_skewed_the_more_is_asked_for_however_skewed():
@@ -108,7 +108,7 @@ def by_matrices(values, clusters, groups):
             by_matrices(values[groups == kind], clusters[groups == kind], groups[groups == kind]) for kind in kinds
         ]
         seen = [((rows[:, groups == kind] @ residuals[groups == kind]) ** 2).sum() for kind in kinds]
-        welch = sum(seen) ** 2 / sum(one**2 / freely for one, (_, _, freely) in zip(seen, alone, strict=True))
+        welch = sum(seen) ** 2 / sum(squares**2 / freely for squares, (_, _, freely) in zip(seen, alone, strict=True))
         freedom = min(freedom, welch)
     return contrast @ bread @ design.T @ values, error, freedom
 
@@ -119,8 +119,8 @@ def test_it_is_cr2_as_the_papers_write_it(design, groups):
     generator = np.random.default_rng(4)
     values, clusters = clustered(generator, DESIGNS[design], 0.3)
     codes = generator.choice(groups, p=[1.0] if groups == 1 else [0.6, 0.3, 0.1], size=len(values))
-    found = estimate(values, clusters, codes)
-    assert (found.value, found.standard_error, found.freedom) == pytest.approx(by_matrices(values, clusters, codes))
+    mean = estimate(values, clusters, codes)
+    assert (mean.value, mean.standard_error, mean.freedom) == pytest.approx(by_matrices(values, clusters, codes))
 
 
 @pytest.mark.parametrize("images", [2, 3])
@@ -140,9 +140,9 @@ def test_equal_clusters_keep_what_they_had():
     """G - 1 degrees of freedom, and the sandwich with G / (G - 1)."""
     values, clusters = clustered(np.random.default_rng(5), [9] * 30, 0.3)
     sums = np.bincount(clusters, values - values.mean())
-    found = estimate(values, clusters)
-    assert found.freedom == pytest.approx(29)
-    assert found.standard_error == pytest.approx(math.sqrt(30 / 29 * (sums**2).sum()) / 270)
+    mean = estimate(values, clusters)
+    assert mean.freedom == pytest.approx(29)
+    assert mean.standard_error == pytest.approx(math.sqrt(30 / 29 * (sums**2).sum()) / 270)
 
 
 def test_thousands_of_images_take_no_matrix_of_their_square():
@@ -161,12 +161,12 @@ def test_a_few_images_far_to_one_side_bend_the_interval():
     values = np.random.default_rng(8).normal(8, 0.5, size=40)
     assert not estimate(values, np.arange(40)).lopsided
     values[:3] = 0.0
-    found = estimate(values, np.arange(40))
-    assert found.asymmetry < -0.2
-    assert found.lopsided
-    low, high = found.interval()
-    assert found.value - low > 1.2 * (high - found.value)
-    assert [found.p_value(low), found.p_value(high)] == pytest.approx([0.05, 0.05])
+    mean = estimate(values, np.arange(40))
+    assert mean.asymmetry < -0.2
+    assert mean.lopsided
+    low, high = mean.interval()
+    assert mean.value - low > 1.2 * (high - mean.value)
+    assert [mean.p_value(low), mean.p_value(high)] == pytest.approx([0.05, 0.05])
 
 
 @pytest.mark.parametrize(
@@ -186,9 +186,9 @@ def test_why_there_is_no_interval(sizes, groups, why):
     images = images_of(sizes)
     codes = None if groups is None else np.array(groups)
     values = np.random.default_rng(1).normal(size=len(images))
-    found = estimate(values, images, codes)
-    assert found.doubt == why
-    assert (found.interval() is None) == (found.p_value() is None) == (why is not None)
+    mean = estimate(values, images, codes)
+    assert mean.doubt == why
+    assert (mean.interval() is None) == (mean.p_value() is None) == (why is not None)
     assert estimate(np.ones(9), np.arange(9)).doubt == "no_spread"
     with pytest.raises(ValueError, match="nothing"):
         estimate(values[:0], images[:0])
@@ -240,8 +240,8 @@ def test_wilson_refuses_impossible_counts():
 def test_the_bootstrap_agrees_with_the_formula_for_a_mean():
     generator = np.random.default_rng(5)
     values, clusters = clustered(generator, [3] * 90, 0.4)
-    found = bootstrap_interval(lambda weights: float((weights * values).sum() / weights.sum()), clusters)
-    assert found == pytest.approx(estimate(values, clusters).interval(), abs=0.03)
+    interval = bootstrap_interval(lambda weights: float((weights * values).sum() / weights.sum()), clusters)
+    assert interval == pytest.approx(estimate(values, clusters).interval(), abs=0.03)
 
 
 def test_the_bootstrap_gives_no_interval_where_it_cannot():
@@ -285,10 +285,10 @@ def test_the_interval_holds_exactly_what_the_test_does_not_reject(skewed):
         differences = generator.normal(size=50)
         if skewed:
             differences[:3] -= 8
-        found = estimate(differences, np.arange(50))
-        assert found.lopsided == skewed
-        for end in found.interval(lowest=-10, highest=10):
-            assert found.p_value(end) == pytest.approx(0.05)
+        mean = estimate(differences, np.arange(50))
+        assert mean.lopsided == skewed
+        for end in mean.interval(lowest=-10, highest=10):
+            assert mean.p_value(end) == pytest.approx(0.05)
 
 
 def test_the_share_of_total_losses_that_would_undo_a_difference():
@@ -311,10 +311,10 @@ def test_the_share_that_so_many_images_rule_out():
 @pytest.mark.parametrize("count", [6, 20, 270])
 def test_the_strict_end_also_asks_for_what_was_not_seen(count):
     """A share of total losses that n images show none of with a probability of .05 brings the difference down to it."""
-    found = gains(count, 1.0, noise=1e-6)
-    low = strict_lower(found, 10.0, alpha=0.05)
+    narrow = gains(count, 1.0, noise=1e-6)
+    low = strict_lower(narrow, 10.0, alpha=0.05)
     share = ruled_out_share(count)
-    assert (1 - share) * found.value - share * 10.0 == pytest.approx(low)
+    assert (1 - share) * narrow.value - share * 10.0 == pytest.approx(low)
     wide = gains(count, 1.0, noise=30.0)
     assert strict_lower(wide, math.inf, alpha=0.025) == pytest.approx(wide.interval()[0])
     assert strict_lower(gains(5, 1.0), 10.0, alpha=0.05) is None
@@ -326,10 +326,10 @@ def test_wins_are_counted_by_image_and_tested_exactly():
     gain = np.where(images < 14, 0.5, np.where(images < 17, -0.5, 0.0))
     gain[::2] += 0.3
     gain[1::2] -= 0.3  # of one image one sample gains, the other loses: their mean decides
-    found = image_wins(gain, images, fewest=6)
-    assert (found.wins, found.ties, found.losses) == (14, 3, 3)
-    assert found.p == pytest.approx(stats.binomtest(14, 17).pvalue)
-    assert image_wins(-gain, images, fewest=6).p == found.p
+    wins = image_wins(gain, images, fewest=6)
+    assert (wins.wins, wins.ties, wins.losses) == (14, 3, 3)
+    assert wins.p == pytest.approx(stats.binomtest(14, 17).pvalue)
+    assert image_wins(-gain, images, fewest=6).p == wins.p
     assert image_wins(np.ones(5), np.arange(5), fewest=6).p is None
     assert image_wins(np.ones(6), np.arange(6), fewest=6).p == pytest.approx(2 / 64)
     assert image_wins(np.zeros(9), np.arange(9), fewest=6).p is None
@@ -342,9 +342,9 @@ def test_equal_differences_have_no_interval_and_say_so():
 
 def test_one_image_with_nearly_all_samples_shows_nothing():
     images = np.repeat(np.arange(31), [600] + [1] * 30)
-    found = estimate(3 + 0.1 * np.random.default_rng(2).normal(size=630), images)
-    assert (found.doubt, found.p_value()) == ("too_uneven", None)
-    assert math.isfinite(found.freedom)
+    mean = estimate(3 + 0.1 * np.random.default_rng(2).normal(size=630), images)
+    assert (mean.doubt, mean.p_value()) == ("too_uneven", None)
+    assert math.isfinite(mean.freedom)
 
 
 # The means of a summary as rows, and which one is meant where somebody asks for one.
@@ -375,12 +375,12 @@ def rows(*entries: Any) -> tuple[MeanScore, ...]:
 
 
 def test_a_row_has_all_that_the_summary_says() -> None:
-    (one, part) = rows(entry("a", "j", score=block(7.0), light=block(None, 0, part=True)))
-    assert (one.edit_model, one.judge, one.score, one.headline, one.part) == ("a", "j", "score", True, False)
-    assert (one.value, one.ci95, one.no_ci95, one.worst, one.best) == (7.0, (6.0, 8.0), "", 1.0, 9.0)
-    assert (one.scored, one.total, one.coverage, one.by_status["edit_failed"]) == (3, 4, 0.75, 1)
-    assert (one.scale.lowest, one.scale.highest) == (0.0, 10.0)
-    assert str(one) == "a, judged by j, score: 7 [6, 8], 3 of 4 scored"
+    (row, part) = rows(entry("a", "j", score=block(7.0), light=block(None, 0, part=True)))
+    assert (row.edit_model, row.judge, row.score, row.headline, row.part) == ("a", "j", "score", True, False)
+    assert (row.value, row.ci95, row.no_ci95, row.worst, row.best) == (7.0, (6.0, 8.0), "", 1.0, 9.0)
+    assert (row.scored, row.total, row.coverage, row.by_status["edit_failed"]) == (3, 4, 0.75, 1)
+    assert (row.scale.lowest, row.scale.highest) == (0.0, 10.0)
+    assert str(row) == "a, judged by j, score: 7 [6, 8], 3 of 4 scored"
     assert (part.headline, part.part, part.value, part.ci95, part.no_ci95) == (False, True, None, None, "no_scores")
     assert str(part) == "a, judged by j, light: no mean, 0 of 4 scored"
 
@@ -413,7 +413,7 @@ def test_where_it_is_not_clear_the_error_says_what_to_name(named: dict[str, str]
 def test_names_narrow_it_down() -> None:
     every = rows(*FOUR)
     assert the_mean(every, "b", "y", None) == 4
-    assert [one.value for one in chosen(every, None, "x", None)] == [1, 3]
+    assert [row.value for row in chosen(every, None, "x", None)] == [1, 3]
     assert chosen(every, None, None, None) == every
 
 

@@ -67,13 +67,15 @@ def test_a_second_score_of_the_same_name_is_refused():
 
 
 def test_the_tables_that_viescore_published(judge_agreement_data):
-    found = read_people(judge_agreement_data)
-    assert len(found) == 3 * 179 * 9 * 3
-    assert {one.rater for one in found} == {"rater1", "rater2", "rater3"}
-    first = [one for one in found if one.sample_id == "sample_100081_1" and one.edit_model == "CycleDiffusion"]
-    of_one = [(one.score_name, one.score) for one in first if one.rater == "rater1"]
+    ratings = read_people(judge_agreement_data)
+    assert len(ratings) == 3 * 179 * 9 * 3
+    assert {rating.rater for rating in ratings} == {"rater1", "rater2", "rater3"}
+    first = [
+        rating for rating in ratings if rating.sample_id == "sample_100081_1" and rating.edit_model == "CycleDiffusion"
+    ]
+    of_one = [(rating.score_name, rating.score) for rating in first if rating.rater == "rater1"]
     assert of_one == [("SC", 0.5), ("PQ", 0.5), ("O", 0.5)]
-    assert found == read_people(judge_agreement_data / "human")
+    assert ratings == read_people(judge_agreement_data / "human")
 
 
 def test_a_folder_without_tables_and_a_cell_that_is_none(tmp_path):

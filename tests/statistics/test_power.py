@@ -27,15 +27,15 @@ TEN = Scale(lowest=0, highest=10)
 def passes(images: int, loss: float, seed: int, often: int) -> dict[str, float]:
     """The shares that pass the gate, and two rules of thumb. Differences on an image deviate by 1 point."""
     generator = np.random.default_rng((seed, images, round(100 * loss)))
-    found = {"gate": 0, "mean": 0, "fixed": 0}
+    passed = {"gate": 0, "mean": 0, "fixed": 0}
     for _ in range(often):
         ease = generator.uniform(3, 8, size=images)
         noise = generator.normal(scale=np.sqrt(0.5), size=(2, images))
         a, b = np.clip(ease + noise[0], 0, 10), np.clip(ease - loss + noise[1], 0, 10)
-        found["gate"] += compare([column("a", a), column("b", b)], margin=MARGIN).gate.passed
-        found["mean"] += bool((b - a).mean() > -0.02)
-        found["fixed"] += bool((b - a).mean() > -MARGIN)
-    return {rule: count / often for rule, count in found.items()}
+        passed["gate"] += compare([column("a", a), column("b", b)], margin=MARGIN).gate.passed
+        passed["mean"] += bool((b - a).mean() > -0.02)
+        passed["fixed"] += bool((b - a).mean() > -MARGIN)
+    return {rule: count / often for rule, count in passed.items()}
 
 
 def shown() -> dict[tuple[int, float], float]:
@@ -75,8 +75,8 @@ def test_the_table_of_the_page(images: int) -> None:
 def test_as_many_as_are_said_pass_four_times_in_five() -> None:
     needed = images_to_show(MARGIN, TEN, 1.0)
     assert needed is not None
-    found = passes(needed, 0.0, 4, 500)
-    assert found["gate"] == pytest.approx(0.8, abs=0.08)
+    shares = passes(needed, 0.0, 4, 500)
+    assert shares["gate"] == pytest.approx(0.8, abs=0.08)
 
 
 @pytest.mark.chaos
@@ -105,13 +105,13 @@ def test_a_difference_of_the_reported_size_is_found_four_times_in_five(images):
     def draw():
         return generator.normal(size=images)[clusters] + generator.normal(size=2 * images)
 
-    found = []
+    rejected = []
     for _ in range(400):
         shift = detectable_difference(estimate(draw(), clusters), 10)
         if shift is not None:  # a skewed draw now and then says nothing
-            found.append(estimate(shift + draw(), clusters).p_value() <= 0.05)
-    assert len(found) > 370
-    assert np.mean(found) == pytest.approx(0.8, abs=0.05)
+            rejected.append(estimate(shift + draw(), clusters).p_value() <= 0.05)
+    assert len(rejected) > 370
+    assert np.mean(rejected) == pytest.approx(0.8, abs=0.05)
 
 
 @pytest.mark.parametrize("difference", [0.05, 0.2, 1.0, 5.0])
@@ -124,8 +124,8 @@ def test_the_number_needed_is_the_smallest_that_is_enough(difference):
 
 def test_as_many_as_were_seen_show_what_they_could():
     for clusters in (10, 24, 90, 270):
-        found = seen(clusters)
-        assert clusters_needed(found, detectable_difference(found, 10), 10) == clusters
+        difference = seen(clusters)
+        assert clusters_needed(difference, detectable_difference(difference, 10), 10) == clusters
 
 
 def test_a_sharper_level_needs_more():
@@ -140,16 +140,16 @@ def test_a_difference_that_cannot_be_detected_is_refused(difference):
 
 
 def test_where_the_samples_do_not_say_there_is_no_number():
-    one = estimate(np.array([1.0, 2.0]), np.array([0, 0]))
+    single = estimate(np.array([1.0, 2.0]), np.array([0, 0]))
     few = seen(4)
     uneven = estimate(np.random.default_rng(1).normal(size=251), np.repeat(np.arange(30), [135] + [4] * 29))
-    assert one.doubt == "one_image"
+    assert single.doubt == "one_image"
     assert few.freedom == 3
     assert uneven.freedom < 4
     skewed = estimate(np.array([0.0] * 58 + [-4.6, -4.3]), np.arange(60))
     assert skewed.lopsided
-    for found in (one, few, uneven, skewed):
-        assert detectable_difference(found, 10) is None
-        assert clusters_needed(found, 1.0, 10) is None
+    for mean in (single, few, uneven, skewed):
+        assert detectable_difference(mean, 10) is None
+        assert clusters_needed(mean, 1.0, 10) is None
     assert detectable_difference(seen(7), 3, alpha=0.001) is None, "beyond the scale"
     assert clusters_needed(seen(90), 11.0, 10) is None, "nor can any difference be that large"

@@ -55,7 +55,7 @@ def voted(
     of_rater = among_raters * chance.normal(size=(len(models), raters))
     pairs = list(combinations(range(len(models)), 2))
     drawn = sample_chances(chance.random(samples)) if telling else np.full(samples, 1 / samples)
-    found: list[Vote] = []
+    cast: list[Vote] = []
     asked, phases = np.zeros(samples), chance.random(samples)
     for number in range(votes):
         two = pairs[chance.integers(len(pairs))]
@@ -64,17 +64,17 @@ def voted(
             sample = int(sample_order(asked, drawn, phases)[0])
             asked[sample] += 1
             if number % 20 == 0:
-                pair_choice = PairChoice(found, models)
-            one, other = pair_choice.order()[0]
-            pair_choice.plan(one, other)
-            two = models.index(one), models.index(other)
+                pair_choice = PairChoice(cast, models)
+            first, second = pair_choice.order()[0]
+            pair_choice.plan(first, second)
+            two = models.index(first), models.index(second)
         a, b = chance.permutation(two)
         apart = true + of_sample[:, sample] + of_rater[:, rater]
         left = chance.random() < 1 / (1 + math.exp(apart[b] - apart[a]))
         choice = "tie" if chance.random() < TIES else "left" if left else "right"
         weight = 1 / (samples * drawn[sample])
-        found.append(Vote(str(sample), models[a], models[b], choice, rater=str(rater), weight=float(weight)))
-    return found
+        cast.append(Vote(str(sample), models[a], models[b], choice, rater=str(rater), weight=float(weight)))
+    return cast
 
 
 def simulated(runs: int, true: np.ndarray = TRUE, **design: Any) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def simulated(runs: int, true: np.ndarray = TRUE, **design: Any) -> dict[str, An
     near = int(np.argmin(np.diff(true)))
     for seed in range(runs):
         fit = fit_strengths(voted(seed, true=true, **design), MODELS[:count])
-        ends = np.array([fit.interval(one) or (-math.inf, math.inf) for one in np.eye(count)])
+        ends = np.array([fit.interval(contrast) or (-math.inf, math.inf) for contrast in np.eye(count)])
         held.append((ends[:, 0] <= truth) & (truth <= ends[:, 1]))
         wide.append(ends[:, 1] - ends[:, 0])
         low, high = fit.interval(np.eye(count)[near + 1] - np.eye(count)[near]) or (-math.inf, math.inf)
@@ -118,14 +118,14 @@ def test_strengths_are_those_of_a_logistic_regression() -> None:
 
 def test_two_models_have_the_log_odds_of_their_votes() -> None:
     votes = [Vote(str(n), "a", "b", "left" if n < 30 else "right", rater="r") for n in range(40)]
-    found = preferences(votes, ["a", "b"])
-    one, other = found.strengths
-    assert one.strength - other.strength == pytest.approx(math.log(3))
-    assert found.differences[0].difference == pytest.approx(math.log(3))
-    low, high = found.differences[0].ci95
+    document = preferences(votes, ["a", "b"])
+    first, second = document.strengths
+    assert first.strength - second.strength == pytest.approx(math.log(3))
+    assert document.differences[0].difference == pytest.approx(math.log(3))
+    low, high = document.differences[0].ci95
     error = 1 / math.sqrt(40 * 0.75 * 0.25)
     assert high - low == pytest.approx(2 * 2.0227 * error * math.sqrt(40 / 39), rel=1e-3)
-    assert (one.rank, other.rank, one.share) == (1, 2, pytest.approx(0.75))
+    assert (first.rank, second.rank, first.share) == (1, 2, pytest.approx(0.75))
 
 
 @pytest.mark.parametrize(
@@ -143,16 +143,16 @@ def test_two_models_have_the_log_odds_of_their_votes() -> None:
     ],
 )
 def test_where_nothing_follows_nothing_is_said(votes: list[Vote], doubt: str) -> None:
-    models = sorted({one for vote in votes for one in (vote.left, vote.right)} | {"a", "b"})
-    found = preferences(votes, models, taken_in=[""])
-    assert [one.no_ci95 for one in found.strengths] == [doubt] * len(models)
-    assert all(one.ci95 is None for one in found.strengths)
+    models = sorted({model for vote in votes for model in (vote.left, vote.right)} | {"a", "b"})
+    document = preferences(votes, models, taken_in=[""])
+    assert [row.no_ci95 for row in document.strengths] == [doubt] * len(models)
+    assert all(row.ci95 is None for row in document.strengths)
     ranks = [1, 2] if doubt == "unbounded" else [None] * len(models)  # twenty images, all won by the same
-    assert [one.rank for one in found.strengths] == ranks
+    assert [row.rank for row in document.strengths] == ranks
     if doubt != "unbounded":
-        assert [(one.ci95, one.better) for one in found.differences] == [(None, None)] * len(found.differences)
+        assert [(pair.ci95, pair.better) for pair in document.differences] == [(None, None)] * len(document.differences)
     if doubt not in ("unbounded", "few_images", "few_preferences"):
-        assert all(one.strength is None for one in found.strengths)
+        assert all(row.strength is None for row in document.strengths)
 
 
 def test_sides_and_order_do_not_matter() -> None:
@@ -162,9 +162,9 @@ def test_sides_and_order_do_not_matter() -> None:
         Vote(v.sample_id, v.right, v.left, turned.get(v.choice, v.choice), rater=v.rater, weight=v.weight)
         for v in reversed(votes)
     ]
-    one, two = fit_strengths(votes, MODELS), fit_strengths(other, MODELS)
-    assert np.allclose(one.strengths, two.strengths)
-    assert [test.p for test in one.family.tests] == pytest.approx([test.p for test in two.family.tests])
+    first, second = fit_strengths(votes, MODELS), fit_strengths(other, MODELS)
+    assert np.allclose(first.strengths, second.strengths)
+    assert [test.p for test in first.family.tests] == pytest.approx([test.p for test in second.family.tests])
 
 
 @pytest.mark.parametrize(
@@ -174,9 +174,9 @@ def test_sides_and_order_do_not_matter() -> None:
 def test_strengths_lie_within_their_intervals(
     runs: int, low: float, high: float, raters: int, among_raters: float, record_property: Callable[[str, object], None]
 ) -> None:
-    found = simulated(runs, votes=400, raters=raters, among_raters=among_raters)
-    record_property("simulated", f"strengths by {raters} raters{'':<40} covers {found['held']:.3f}")
-    assert low <= found["held"] <= high
+    figures = simulated(runs, votes=400, raters=raters, among_raters=among_raters)
+    record_property("simulated", f"strengths by {raters} raters{'':<40} covers {figures['held']:.3f}")
+    assert low <= figures["held"] <= high
 
 
 @pytest.mark.chaos
@@ -215,7 +215,7 @@ def test_no_strength_is_less_sure_than_by_as_many_votes_on_each_pair() -> None:
     pairs = list(combinations(MODELS, 2))
     expected = {(a, b): 1 / (1 + math.exp(TRUE[MODELS.index(b)] - TRUE[MODELS.index(a)])) for a, b in pairs}
     design = np.array([np.eye(5)[MODELS.index(a)] - np.eye(5)[MODELS.index(b)] for a, b in pairs])
-    of_a_vote = np.array([one * (1 - one) for one in expected.values()])
+    of_a_vote = np.array([share * (1 - share) for share in expected.values()])
     reach = np.linalg.pinv((design.T * of_a_vote) @ design) @ design.T
 
     def variances(counts: np.ndarray) -> np.ndarray:
@@ -238,7 +238,7 @@ def test_no_strength_is_less_sure_than_by_as_many_votes_on_each_pair() -> None:
 def test_a_rater_who_always_takes_the_left_one_is_named() -> None:
     votes = voted(1, votes=120, raters=3)
     votes += [Vote(v.sample_id, v.left, v.right, "left", rater="stubborn") for v in votes[:40]]
-    sides = {one.rater: one.side for one in preferences(votes, MODELS).raters}
+    sides = {rater.rater: rater.side for rater in preferences(votes, MODELS).raters}
     assert sides == {"0": None, "1": None, "2": None, "stubborn": "left"}
 
 
@@ -246,10 +246,10 @@ def test_raters_agree_with_themselves_and_not_with_a_coin() -> None:
     votes = [vote for vote in voted(2, votes=80, raters=1) if vote.choice != "skip"]
     turned = {"left": "right", "right": "left"}
     same = [Vote(v.sample_id, v.right, v.left, turned.get(v.choice, v.choice), rater="other") for v in votes]
-    found = preferences(votes + same, MODELS).agreement
-    assert found.identical == 1.0
-    assert found.alpha == pytest.approx(1.0)
-    assert found.pairs == len({(v.sample_id, frozenset((v.left, v.right))) for v in votes})
+    agreement = preferences(votes + same, MODELS).agreement
+    assert agreement.identical == 1.0
+    assert agreement.alpha == pytest.approx(1.0)
+    assert agreement.pairs == len({(v.sample_id, frozenset((v.left, v.right))) for v in votes})
 
 
 def test_little_compared_and_close_models_come_first() -> None:
@@ -283,7 +283,7 @@ def test_what_agreement_reads() -> None:
         Vote("s", "b", "c", "both_bad", rater="r", edit_seed=1),
         Vote("s", "b", "c", "skip", rater="q"),
     ]
-    scores = {(one.edit_model, one.edit_seed): one.score for one in ratings_of(votes)}
+    scores = {(rating.edit_model, rating.edit_seed): rating.score for rating in ratings_of(votes)}
     assert scores == {("a", 0): 0.75, ("b", 0): 0.0, ("c", 0): 0.5, ("b", 1): 0.0, ("c", 1): 0.0}
 
 
@@ -293,7 +293,7 @@ def test_a_rater_who_takes_one_side_is_counted_only_once_he_is_taken_in() -> Non
     blind = [Vote(str(n), *chance.choice(("ab", "ba")), choice="left", rater="blind") for n in range(30)]
     alone, both = preferences(honest, ["a", "b"]), preferences([*honest, *blind], ["a", "b"])
     assert both.strengths == alone.strengths
-    assert [(one.rater, one.set_apart) for one in both.raters] == [("blind", True), ("honest", False)]
+    assert [(rater.rater, rater.set_apart) for rater in both.raters] == [("blind", True), ("honest", False)]
     assert (both.votes, both.agreement) == (30, None)
     taken = preferences([*honest, *blind], ["a", "b"], taken_in=["blind"])
     assert taken.votes == 60
@@ -307,7 +307,7 @@ def test_a_rater_who_takes_one_side_is_counted_only_once_he_is_taken_in() -> Non
 def test_a_leaning_that_is_no_habit_costs_nobody_his_votes(left: int, of: int, side: str | None) -> None:
     """58 % of 500 votes are as unlikely by chance as one in a thousand, and still tell of the edits."""
     choices = ["left" if n < left else "right" for n in range(of)]
-    votes = [Vote(str(n), *"ab"[:: 1 - 2 * (n % 2)], choice=one, rater="r") for n, one in enumerate(choices)]
+    votes = [Vote(str(n), *"ab"[:: 1 - 2 * (n % 2)], choice=choice, rater="r") for n, choice in enumerate(choices)]
     (rater,) = preferences(votes, ["a", "b"], resamples=1).raters
     assert (rater.side, rater.set_apart) == (side, side is not None)
 
@@ -319,14 +319,14 @@ def _all_meet(models: Sequence[str], images: int, seed: int) -> list[Vote]:
     """Votes of all pairs in both orders, with pictures that suit some more than others."""
     rng = np.random.default_rng(seed)
     skills, suits = rng.normal(0, 0.6, len(models)), rng.normal(0, 0.8, (images, len(models)))
-    found = []
+    votes = []
     for image in range(images):
         for a, b in combinations(range(len(models)), 2):
             chance = 1 / (1 + np.exp(skills[b] - skills[a] + suits[image, b] - suits[image, a]))
             for left, right, of_left in ((a, b, chance), (b, a, 1 - chance)):
                 choice = "left" if rng.random() < of_left else "right"
-                found.append(Vote(str(image), models[left], models[right], choice, rater="judge"))
-    return found
+                votes.append(Vote(str(image), models[left], models[right], choice, rater="judge"))
+    return votes
 
 
 def test_who_joins_moves_nobody() -> None:
@@ -356,16 +356,16 @@ def test_who_joined_is_known_as_well_as_if_it_were_left_out_image_by_image() -> 
         left_out.append([less.strength(3), less.difference(3, 0)])
     errors = np.sqrt((images - 1) * np.var(left_out, axis=0))
     for contrast, error in zip((fit.alone(3), np.array([-1.0, 0.0, 0.0, 1.0])), errors, strict=True):
-        found = fit.estimate(contrast)
-        assert found is not None
-        assert found.standard_error == pytest.approx(error, rel=0.05)
+        estimate = fit.estimate(contrast)
+        assert estimate is not None
+        assert estimate.standard_error == pytest.approx(error, rel=0.05)
 
 
 def test_who_joins_and_loses_everything_leaves_the_others_alone() -> None:
     models = ["a", "b", "new"]
     votes = [vote for vote in _all_meet(models, 30, 2) if "new" not in (vote.left, vote.right)]
     alone = fit_strengths(votes, models[:2])
-    lost = [Vote(str(image), one, "new", "left", rater="judge") for image in range(30) for one in "ab"]
+    lost = [Vote(str(image), model, "new", "left", rater="judge") for image in range(30) for model in "ab"]
     fit = fit_strengths(votes + lost, models, joined={"new": 1})
     assert [fit.strength(place) for place in range(2)] == pytest.approx([alone.strength(place) for place in range(2)])
     low, high = fit.between(0, 2) or (None, None)

@@ -45,10 +45,10 @@ def test_the_order_of_the_judgements_does_not_matter(make_sample, make_results):
 def test_icc_of_shrout_and_fleiss():
     """The example of Shrout and Fleiss (1979), table 2: ICC(1,1) = .17."""
     ratings = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]
-    found = retest(ratings)
-    assert found.icc == pytest.approx(0.166, abs=0.0005)
-    assert found.sd**2 == pytest.approx(6.26, abs=0.005)  # their mean square within
-    assert (found.edits, found.answers) == (6, 24)
+    reliability = retest(ratings)
+    assert reliability.icc == pytest.approx(0.166, abs=0.0005)
+    assert reliability.sd**2 == pytest.approx(6.26, abs=0.005)  # their mean square within
+    assert (reliability.edits, reliability.answers) == (6, 24)
 
 
 def test_retest_finds_the_noise_that_was_put_in():
@@ -56,10 +56,10 @@ def test_retest_finds_the_noise_that_was_put_in():
     truth = generator.normal(5, 2, size=800)
     sizes = generator.integers(1, 5, size=800)
     repeats = [(t + generator.normal(0, 1, size=size)).tolist() for t, size in zip(truth, sizes, strict=True)]
-    found = retest(repeats)
-    assert found.sd == pytest.approx(1.0, abs=0.05)
-    assert found.icc == pytest.approx(4 / 5, abs=0.03)
-    assert found.edits == int((sizes >= 2).sum())
+    reliability = retest(repeats)
+    assert reliability.sd == pytest.approx(1.0, abs=0.05)
+    assert reliability.icc == pytest.approx(4 / 5, abs=0.03)
+    assert reliability.edits == int((sizes >= 2).sum())
 
 
 def test_retest_at_its_edges():
@@ -97,7 +97,7 @@ def test_people_together_are_the_mean_of_their_means():
     ratings = [Rating("s", "m", 1.0, "ann"), Rating("s", "m", 3.0, "bo", score_name="PQ"), Rating("t", "m", 5.0, "bo")]
     people = people_of(ratings, "PQ")
     assert people.values == {Item("m", "s", 0): 2.0, Item("m", "t", 0): 5.0}
-    assert [(one.name, one.given) for one in people.raters] == [("ann", "rated"), ("bo", "rated")]
+    assert [(rater.name, rater.given) for rater in people.raters] == [("ann", "rated"), ("bo", "rated")]
     assert people.others[0].values == people.raters[1].values
     assert people_of(ratings, "SC").values == {Item("m", "s", 0): 1.0, Item("m", "t", 0): 5.0}
 
@@ -135,9 +135,9 @@ def test_the_spread_is_the_root_of_the_mean_square_over_edits(run):
     judgements = [read_as(run.judgements[0], 4, 6), read_as(run.judgements[1], 5, 5)]
     assert spread_of(judgements, "score") == pytest.approx(1.0), "variances 2 and 0"
     assert spread_of(judgements, "other") is None
-    found = summarise(replace(run, judgements=(*judgements, *run.judgements[2:])))
-    assert found.results[0].scores["score"].spread == pytest.approx(1.0)
-    assert plain(found.readings["judge"]) == {
+    summary = summarise(replace(run, judgements=(*judgements, *run.judgements[2:])))
+    assert summary.results[0].scores["score"].spread == pytest.approx(1.0)
+    assert plain(summary.readings["judge"]) == {
         "readings": 2,
         "spread": pytest.approx(1.0),
         "identical": False,
@@ -147,7 +147,7 @@ def test_the_spread_is_the_root_of_the_mean_square_over_edits(run):
 
 def test_one_reading_has_no_spread_and_a_judge_that_was_not_asked_has_no_entry(run):
     assert readings_of(run) == {}
-    once = replace(run, judgements=tuple(read_as(one, 5) for one in run.judgements))
+    once = replace(run, judgements=tuple(read_as(judgement, 5) for judgement in run.judgements))
     assert plain(readings_of(once)) == {"judge": {"readings": 1, "spread": None, "identical": False, "mass": None}}
 
 
@@ -158,8 +158,8 @@ def test_what_readings_scatter_is_in_the_interval(run):
     for scatter, count in ((0.0, 1), (2.0, 1), (2.0, 16)):
         true = [4 + number / 15 for number in range(30)]
         judgements = tuple(
-            read_as(one, *(value + chance.gauss(0, scatter) for _ in range(count)))
-            for one, value in zip(run.judgements, true, strict=True)
+            read_as(judgement, *(value + chance.gauss(0, scatter) for _ in range(count)))
+            for judgement, value in zip(run.judgements, true, strict=True)
         )
         low, high = summarise(replace(run, judgements=judgements)).results[0].scores["score"].ci95
         widths.append(high - low)
@@ -169,13 +169,13 @@ def test_what_readings_scatter_is_in_the_interval(run):
 
 
 def test_the_mass_is_that_of_all_readings_and_those_below_the_floor_are_no_answers(run):
-    def likely(one, *masses):
+    def likely(judgement, *masses):
         readings = tuple(
             {"score": Reading(status=status, mass=mass, asked=1)}
             for mass in masses
             for status in [Status.UNPARSEABLE if mass != "unknown" and mass < 0.5 else Status.OK]
         )
-        return replace(one, readings=readings)
+        return replace(judgement, readings=readings)
 
     first, second, third, *_ = run.judgements
     judgements = (likely(first, 0.9, 0.4), likely(second, 1.0, "unknown"), read_as(third, 5))
@@ -184,11 +184,13 @@ def test_the_mass_is_that_of_all_readings_and_those_below_the_floor_are_no_answe
 
 
 def test_readings_in_the_same_words_are_said_once_and_equal_scores_in_other_words_are_not(run):
-    def worded(one, *words):
+    def worded(judgement, *words):
         read = tuple({"score": Reading(values={"score": 5.0}, text=text, asked=1)} for text in words)
-        return replace(one, spread={"score": 0.0}, readings=read)
+        return replace(judgement, spread={"score": 0.0}, readings=read)
 
-    same = replace(run, judgements=tuple(worded(one, "Score: 5", "Score: 5", "Score: 5") for one in run.judgements))
+    same = replace(
+        run, judgements=tuple(worded(judgement, "Score: 5", "Score: 5", "Score: 5") for judgement in run.judgements)
+    )
     assert sum("the 3 readings of each edit are identical" in line for line in footnotes(summarise(same))) == 1
     other = worded(run.judgements[0], "Score: 5", "Score: 5.0", "Score: 5")
     mixed = replace(same, judgements=(other, *same.judgements[1:]))

@@ -134,7 +134,7 @@ def test_a_judge_that_has_drifted(noise: str, whole: bool, record: Record) -> No
 def test_what_more_columns_cost(columns: int, gate: float, table: float, record: Record) -> None:
     """The last column loses .67 on 50 images; the gate tests pairs with the first, the table all pairs (Holm)."""
     g = np.random.default_rng(33)
-    runs, found = 2_000, []
+    runs, called = 2_000, []
     for _ in range(runs):
         scores = g.normal(size=(columns, 50))
         scores[-1] -= 0.67
@@ -143,8 +143,8 @@ def test_what_more_columns_cost(columns: int, gate: float, table: float, record:
         }
         with_first = dict(zip(range(1, columns), holm([p[0, b] for b in range(1, columns)]), strict=True))
         every = dict(zip(p, holm(list(p.values())), strict=True))
-        found.append((with_first[columns - 1] <= ALPHA, every[0, columns - 1] <= ALPHA))
-    seen = np.mean(found, axis=0)
+        called.append((with_first[columns - 1] <= ALPHA, every[0, columns - 1] <= ALPHA))
+    seen = np.mean(called, axis=0)
     record(f"a loss of .67 of one of {columns} columns, 50 images", f"gate {seen[0]:.3f}, table {seen[1]:.3f}")
     assert seen == pytest.approx([gate, table], abs=0.01 + slack(0.3, runs))
 
@@ -159,15 +159,15 @@ def test_spearman_within_models(rho: float, images: int, record: Record) -> None
     sources = {name: f"i{at // 3}" for at, name in enumerate(names)}
     held = []
     for _ in range(runs):
-        one, other = {}, {}
+        of_a, of_b = {}, {}
         for model in "abc":
             level = np.repeat(g.normal(size=(images, 2)), 3, axis=0)
             a, b = (math.sqrt(0.3) * level + math.sqrt(0.7) * g.normal(size=(3 * images, 2))).T
             b = rho * a + math.sqrt(1 - rho * rho) * b
-            one |= {Item(model, name, 0): float(x) for name, x in zip(names, a, strict=True)}
-            other |= {Item(model, name, 0): float(x) for name, x in zip(names, b, strict=True)}
-        samples = Samples([one], sources, resamples=300)
-        low, high = with_interval(Within(one, other, samples), samples).ci95
+            of_a |= {Item(model, name, 0): float(x) for name, x in zip(names, a, strict=True)}
+            of_b |= {Item(model, name, 0): float(x) for name, x in zip(names, b, strict=True)}
+        samples = Samples([of_a], sources, resamples=300)
+        low, high = with_interval(Within(of_a, of_b, samples), samples).ci95
         held.append(low <= truth <= high)
     record(f"spearman within three models, {images} images with 3, r {rho}", f"covers {np.mean(held):.3f}")
     assert np.mean(held) >= 0.91 - slack(0.09, runs)

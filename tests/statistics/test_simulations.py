@@ -114,7 +114,7 @@ def test_a_difference_its_test_and_what_could_be_seen(design: str, icc: float, r
     """Coverage; a test at its level that agrees with the interval; and the power that `detectable` promises."""
     generator = np.random.default_rng(14)
     draws = [clustered(generator, DESIGNS[design], icc) for _ in range(2 * runs)]
-    covered, found, called = [], [], []
+    covered, detected, called = [], [], []
     for (values, images), (again, _) in zip(draws[::2], draws[1::2], strict=True):
         here = estimate(values, images)
         ends, p = here.interval(), here.p_value()
@@ -125,14 +125,14 @@ def test_a_difference_its_test_and_what_could_be_seen(design: str, icc: float, r
         detectable = detectable_difference(here, SCALE)
         if detectable is not None:
             seen = estimate(again + detectable, images)
-            found.append(seen.p_value() <= ALPHA)
+            detected.append(seen.p_value() <= ALPHA)
     figures = [f"covers {np.mean(covered):.3f}" if covered else "no interval", f"calls {np.mean(called):.3f}"]
-    figures.append(f"power {np.mean(found):.3f}" if found else "none detectable")
+    figures.append(f"power {np.mean(detected):.3f}" if detected else "none detectable")
     record(f"difference, {design}, ICC {icc}", ", ".join(figures))
     assert not covered or held(covered, runs)
     assert np.mean(called) <= 0.09 + slack(runs)
-    if found:
-        assert np.mean(found) == pytest.approx(0.8, abs=0.05 + 2 * slack(runs))
+    if detected:
+        assert np.mean(detected) == pytest.approx(0.8, abs=0.05 + 2 * slack(runs))
 
 
 @pytest.mark.parametrize(("count", "runs"), COUNTS)
@@ -152,8 +152,8 @@ def test_no_winner_among_equals(design: str, count: int, runs: int, record: Reco
         values = kind.draw(generator, len(sizes))[images] + (
             kind.within * generator.normal(size=len(images)) if kind.within else 0.0
         )
-        found = estimate(values, images)
-        ends, p = found.interval(), found.p_value()
+        mean = estimate(values, images)
+        ends, p = mean.interval(), mean.p_value()
         none += ends is None
         called.append(p is not None and p <= ALPHA)
         if ends is not None:

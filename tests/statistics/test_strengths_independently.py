@@ -16,7 +16,7 @@ MODELS = ["a", "b", "c", "d", "e"]
 def drawn(seed: int, sizes: list[int], apart: float, design: str, ties: float) -> list[tuple[str, str, str, float]]:
     """Votes in both orders on pairs of each sample: all, or a cycle; images have their own preferences."""
     chance = np.random.default_rng(seed)
-    found = []
+    votes = []
     for image, size in enumerate(sizes):
         quality = apart * np.linspace(-1, 1, len(MODELS)) + 0.7 * chance.normal(size=len(MODELS))
         for _ in range(size):
@@ -30,8 +30,8 @@ def drawn(seed: int, sizes: list[int], apart: float, design: str, ties: float) -
                     lead = quality[left] - quality[right] + 0.3 + wins * (int(left == 4) - int(right == 4))
                     won = float(chance.random() < 1 / (1 + np.exp(-lead)))
                     share = 0.5 if chance.random() < ties else won
-                    found.append((str(image), MODELS[left], MODELS[right], share))
-    return found
+                    votes.append((str(image), MODELS[left], MODELS[right], share))
+    return votes
 
 
 DESIGNS = [
@@ -53,10 +53,10 @@ def test_both_come_to_the_same(seed: int, sizes: list[int], apart: float, design
         Vote(f"{n}", left, right, words[share], "j", cluster=image)
         for n, (image, left, right, share) in enumerate(told)
     ]
-    found, rows = compared(told, MODELS)
+    strengths, rows = compared(told, MODELS)
     fit = fit_strengths(votes, MODELS)
     assert fit.strengths is not None
-    assert fit.strengths == pytest.approx(found, abs=1e-6)
+    assert fit.strengths == pytest.approx(strengths, abs=1e-6)
     document = preferences(votes, MODELS)
     for row, test, ours in zip(rows, fit.family.tests, document.differences, strict=True):
         assert (ours.a, ours.b) == row["pair"]
@@ -66,7 +66,7 @@ def test_both_come_to_the_same(seed: int, sizes: list[int], apart: float, design
             (row["difference"], row["error"], row["freedom"]), rel=1e-5, abs=1e-6
         )
         assert (ours.p, ours.p_adjusted) == pytest.approx((row["p"], row["p_adjusted"]), rel=1e-4, abs=1e-7)
-    assert {one.edit_model: one.rank for one in document.strengths} == ranks(found, rows, MODELS)
+    assert {row.edit_model: row.rank for row in document.strengths} == ranks(strengths, rows, MODELS)
 
 
 def test_a_side_is_worth_as_much() -> None:

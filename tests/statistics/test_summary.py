@@ -44,7 +44,9 @@ def run(make_sample, make_results):
 
 def test_scores_that_needed_a_second_asking_are_counted_apart(run):
     again = [(), ("score",), (), ("score",), (), ()]
-    judgements = tuple(replace(one, again=frozenset(of)) for one, of in zip(run.judgements, again, strict=True))
+    judgements = tuple(
+        replace(judgement, again=frozenset(of)) for judgement, of in zip(run.judgements, again, strict=True)
+    )
     summary = summarise(replace(run, judgements=judgements))
     assert summary.coverage.asked_again == 2
     categories = summary.results[0].scores["score"].categories
@@ -116,19 +118,19 @@ def test_categories_difficulties_tags_and_languages(run):
 
 def test_weighted_by_samples_and_by_category(make_sample, make_results):
     samples = [make_sample(index, category="a" if index < 3 else "b") for index in range(4)]
-    found = score_of(make_results(samples, {("m", "j"): [[1.0], [1.0], [1.0], [9.0]]}))
-    assert found.mean == found.sample_mean.mean == 3.0
-    assert found.category_mean.mean == 5.0
+    score = score_of(make_results(samples, {("m", "j"): [[1.0], [1.0], [1.0], [9.0]]}))
+    assert score.mean == score.sample_mean.mean == 3.0
+    assert score.category_mean.mean == 5.0
 
 
 def test_a_category_without_any_score_leaves_no_category_mean(make_sample, make_results):
     samples = [make_sample(0, category="a"), make_sample(1, category="b")]
-    found = score_of(make_results(samples, {("m", "j"): [[7.0], [Status.REFUSED]]}))
-    assert found.category_mean.mean is None
-    assert found.categories["b"].mean is None
-    assert found.categories["b"].worst_case_mean == 0.0
-    assert found.categories["b"].best_case_mean == 10.0
-    assert found.mean == 7.0
+    score = score_of(make_results(samples, {("m", "j"): [[7.0], [Status.REFUSED]]}))
+    assert score.category_mean.mean is None
+    assert score.categories["b"].mean is None
+    assert score.categories["b"].worst_case_mean == 0.0
+    assert score.categories["b"].best_case_mean == 10.0
+    assert score.mean == 7.0
 
 
 def test_several_models_and_judges_have_no_common_mean(make_sample, make_results):
@@ -166,9 +168,9 @@ def test_rounding_does_not_miss_a_coverage_that_is_just_reached(make_sample, mak
 
 
 def test_nothing_scored_is_no_number_at_all(make_sample, make_results):
-    found = score_of(make_results([make_sample(0)], {("m", "j"): [[Status.JUDGE_ERROR]]}))
-    assert plain(found.category_mean) == plain(found.sample_mean) == NOTHING
-    (category,) = plain(found.categories).values()
+    score = score_of(make_results([make_sample(0)], {("m", "j"): [[Status.JUDGE_ERROR]]}))
+    assert plain(score.category_mean) == plain(score.sample_mean) == NOTHING
+    (category,) = plain(score.categories).values()
     del category["coverage"], category["exploratory"]
     assert category == {
         "n": 0,
@@ -205,10 +207,10 @@ def test_repeats_count_in_the_mean_and_share_a_cluster(make_sample, make_results
 
 def test_a_score_without_a_known_source_has_no_interval(make_sample, make_results):
     samples = [make_sample(0), make_sample(1), replace(make_sample(2), pictures={}, cluster="")]
-    found = score_of(make_results(samples, {("m", "j"): [[1.0], [5.0], [9.0]]}))
-    assert found.mean == 5.0
-    assert (found.ci95, found.no_ci95) == (None, "unknown_source")
-    assert found.images is None
+    score = score_of(make_results(samples, {("m", "j"): [[1.0], [5.0], [9.0]]}))
+    assert score.mean == 5.0
+    assert (score.ci95, score.no_ci95) == (None, "unknown_source")
+    assert score.images is None
 
 
 def test_the_document_is_plain_json_and_the_same_in_any_order(make_sample, make_results):
@@ -231,10 +233,10 @@ def test_the_mean_of_categories_has_the_interval_of_its_own_weights(make_sample,
     scores = np.append(generator.normal(6, 0.5, size=40), generator.normal(6, 1.5, size=10))
     result = score_of(make_results(samples, {("m", "j"): [[score] for score in scores]}))
     groups = np.array([name == "social" for name in categories], dtype=np.int64)
-    found = estimate(scores, np.arange(50) % 25, groups)
+    mean = estimate(scores, np.arange(50) % 25, groups)
     of_categories = result.category_mean
-    assert of_categories.mean == pytest.approx(found.value)
-    assert of_categories.ci95 == pytest.approx(found.interval())
+    assert of_categories.mean == pytest.approx(mean.value)
+    assert of_categories.ci95 == pytest.approx(mean.interval())
     low, high = result.ci95
     assert of_categories.ci95[1] - of_categories.ci95[0] > 1.2 * (high - low)
     assert of_categories.no_ci95 is None
@@ -243,8 +245,8 @@ def test_the_mean_of_categories_has_the_interval_of_its_own_weights(make_sample,
 def test_why_the_mean_of_categories_has_no_interval(make_sample, make_results):
     names = ["physical"] * 4 + ["social"]
     samples = [make_sample(n, category=name) for n, name in enumerate(names)]
-    one = score_of(make_results(samples, {("m", "j"): [[n] for n in (4, 5, 6, 7, 8)]}))
-    assert plain(one.category_mean) == {**NOTHING, "mean": 6.75, "no_ci95": "one_image"}
+    single = score_of(make_results(samples, {("m", "j"): [[n] for n in (4, 5, 6, 7, 8)]}))
+    assert plain(single.category_mean) == {**NOTHING, "mean": 6.75, "no_ci95": "one_image"}
     none = score_of(make_results(samples, {("m", "j"): [[4], [5], [6], [7], [Status.REFUSED]]}))
     assert plain(none.category_mean) == NOTHING
 
@@ -275,19 +277,19 @@ def test_each_score_counts_the_samples_to_which_it_applies(make_sample, make_res
     run = make_results([make_sample(n) for n in range(5)], {("m", "j"): rows}, scoring=AXES)
     (result,) = summarise(run).results
     assert (result.protocol, result.headline) == ("axes", "overall")
-    found = result.scores
-    assert list(found) == ["overall", "knowledge", "loss"]
-    assert {name: (one.n, one.coverage.total, one.mean) for name, one in found.items()} == {
+    scores = result.scores
+    assert list(scores) == ["overall", "knowledge", "loss"]
+    assert {name: (score.n, score.coverage.total, score.mean) for name, score in scores.items()} == {
         "overall": (3, 5, 3.0),
         "knowledge": (2, 4, 4.0),
         "loss": (3, 5, pytest.approx(0.3)),
     }
-    assert found["knowledge"].coverage.by_status == {"ok": 2, "edit_failed": 1, "refused": 1}
-    assert found["loss"].coverage.by_status == {"ok": 3, "edit_failed": 1, "undefined": 1}
+    assert scores["knowledge"].coverage.by_status == {"ok": 2, "edit_failed": 1, "refused": 1}
+    assert scores["loss"].coverage.by_status == {"ok": 3, "edit_failed": 1, "undefined": 1}
     assert result.coverage.by_status == {"ok": 3, "edit_failed": 1, "unparseable": 1}
-    assert found["knowledge"].worst_case_mean == (3 + 5 + 1 + 1) / 4
-    assert (found["loss"].worst_case_mean, found["loss"].best_case_mean) == (None, pytest.approx(0.9 / 5))
-    assert plain(found["loss"].scale) == {
+    assert scores["knowledge"].worst_case_mean == (3 + 5 + 1 + 1) / 4
+    assert (scores["loss"].worst_case_mean, scores["loss"].best_case_mean) == (None, pytest.approx(0.9 / 5))
+    assert plain(scores["loss"].scale) == {
         "lowest": 0,
         "highest": None,
         "higher_is_better": False,
@@ -299,8 +301,8 @@ def test_each_score_counts_the_samples_to_which_it_applies(make_sample, make_res
 def test_a_failed_edit_counts_for_the_scores_that_it_names(make_sample, make_results):
     failed = {"overall": Status.EDIT_FAILED, "loss": Status.EDIT_FAILED}
     rows = [[{"overall": 4, "knowledge": 3, "loss": 0.5}], [failed]]
-    found = scores_of(make_results([make_sample(0), make_sample(1)], {("m", "j"): rows}, scoring=AXES))
-    assert {name: one.coverage.total for name, one in found.items()} == {"overall": 2, "knowledge": 1, "loss": 2}
+    scores = scores_of(make_results([make_sample(0), make_sample(1)], {("m", "j"): rows}, scoring=AXES))
+    assert {name: score.coverage.total for name, score in scores.items()} == {"overall": 2, "knowledge": 1, "loss": 2}
 
 
 def test_coverage_is_that_of_the_headline(make_sample, make_results):
@@ -314,24 +316,24 @@ def test_a_mean_over_categories_leads_where_the_scale_says_so(make_sample, make_
     scoring = Scoring(protocol="p", headline="score", scales={"score": scale})
     samples = [make_sample(n, category="a" if n < 6 else "b", tags=("t",) if n in (0, 6) else ()) for n in range(8)]
     rows = [[1], [2], [3], [1], [2], [Status.REFUSED], [5], [4]]
-    found = score_of(make_results(samples, {("m", "j"): rows}, scoring=scoring))
-    assert found.mean == found.category_mean.mean == (9 / 5 + 4.5) / 2
-    assert found.sample_mean.mean == 18 / 7
-    assert found.ci95 == found.category_mean.ci95 != found.sample_mean.ci95
-    assert (found.worst_case_mean, found.best_case_mean) == ((10 / 6 + 4.5) / 2, (14 / 6 + 4.5) / 2)
-    assert found.languages["en"].mean == found.mean, "the same samples, and so the same mean"
-    assert found.tags["t"].mean == 3.0
+    score = score_of(make_results(samples, {("m", "j"): rows}, scoring=scoring))
+    assert score.mean == score.category_mean.mean == (9 / 5 + 4.5) / 2
+    assert score.sample_mean.mean == 18 / 7
+    assert score.ci95 == score.category_mean.ci95 != score.sample_mean.ci95
+    assert (score.worst_case_mean, score.best_case_mean) == ((10 / 6 + 4.5) / 2, (14 / 6 + 4.5) / 2)
+    assert score.languages["en"].mean == score.mean, "the same samples, and so the same mean"
+    assert score.tags["t"].mean == 3.0
     lost = [*rows[:6], [Status.REFUSED], [Status.REFUSED]]
-    found = score_of(make_results(samples, {("m", "j"): lost}, scoring=scoring))
-    assert (found.mean, found.no_ci95, found.sample_mean.mean) == (None, "no_scores", 9 / 5)
-    assert found.worst_case_mean == (10 / 6 + 1) / 2
+    score = score_of(make_results(samples, {("m", "j"): lost}, scoring=scoring))
+    assert (score.mean, score.no_ci95, score.sample_mean.mean) == (None, "no_scores", 9 / 5)
+    assert score.worst_case_mean == (10 / 6 + 1) / 2
 
 
 def test_what_belongs_together_is_what_the_sample_says(make_sample, make_results):
     samples = [make_sample(n, cluster=f"film {n // 2}") for n in range(8)]
-    found = score_of(make_results(samples, {("m", "j"): [[n] for n in range(8)]}))
-    assert found.images == 4
-    assert found.ci95 == pytest.approx(estimate(np.arange(8.0), np.arange(8) // 2).interval(lowest=0, highest=10))
+    score = score_of(make_results(samples, {("m", "j"): [[n] for n in range(8)]}))
+    assert score.images == 4
+    assert score.ci95 == pytest.approx(estimate(np.arange(8.0), np.arange(8) // 2).interval(lowest=0, highest=10))
 
 
 def test_published_numbers_stand_beside_ours_and_change_nothing(run):
@@ -357,13 +359,15 @@ def test_controls_stand_for_themselves(run):
         for score in scores
     )
     elsewhere = replace(controls[0], judge="another")
-    without, found = (plain(summarise(one)) for one in (run, replace(run, controls=(*controls, elsewhere))))
+    without, with_controls = (
+        plain(summarise(results)) for results in (run, replace(run, controls=(*controls, elsewhere)))
+    )
     assert without.pop("controls") == {"samples": None, "fewest": 5, "wanted": 5, "judges": {}}
-    judge = found.pop("controls")["judges"]["judge"]
-    del without["verdict"], found["verdict"]  # which says what controls make of a judge
-    assert found == without
+    judge = with_controls.pop("controls")["judges"]["judge"]
+    del without["verdict"], with_controls["verdict"]  # which says what controls make of a judge
+    assert with_controls == without
     assert (judge["score"], judge["last"], list(judge["kinds"])) == ("score", None, ["source", "blank"])
-    source, blank = (msgspec.convert(one, ControlNumbers) for one in judge["kinds"].values())
+    source, blank = (msgspec.convert(numbers, ControlNumbers) for numbers in judge["kinds"].values())
     assert (source.n, source.coverage.total, source.mean) == (2, 3, 1.5)
     assert source.std == pytest.approx(math.sqrt(0.5))
     assert (blank.n, blank.coverage.total, blank.mean, blank.ci95) == (0, 1, None, None)
@@ -374,20 +378,20 @@ def test_the_worst_of_each_judge_and_never_a_mean_over_judges(make_sample, make_
     strict = [[3.0, 1.0], [2.0, 2.0], [1.0, 4.0], [Status.UNPARSEABLE, 0.5], [9.0, 9.0]]
     kind = [[9.0, 9.0], [2.5, 2.5], [9.0, 9.0], [8.0, 8.0], [9.0, Status.REFUSED]]
     results: Results = make_results(samples, {("m", "strict"): strict, ("m", "kind"): kind})
-    found = extremes(results)
-    assert [(one.sample_id, one.score) for one in found.worst["strict"]] == [
+    ends = extremes(results)
+    assert [(sample.sample_id, sample.score) for sample in ends.worst["strict"]] == [
         ("s0003", 0.5),  # the mean of the one repeat that has a score
         ("s0000", 2.0),
         ("s0001", 2.0),
     ]
-    apart = [(one.sample_id, one.scores, one.difference) for one in found.judges_apart]
+    apart = [(sample.sample_id, sample.scores, sample.difference) for sample in ends.judges_apart]
     assert apart == [
         ("s0004", {"strict": 9.0, "kind": 9.0}, pytest.approx(4.3)),  # kind is milder by 4.3, but not here
         ("s0001", {"strict": 2.0, "kind": 2.5}, pytest.approx(3.8)),
         ("s0003", {"strict": 0.5, "kind": 8.0}, pytest.approx(3.2)),
     ]
     shuffled = replace(results, judgements=results.judgements[::-1])
-    assert extremes(shuffled) == found
+    assert extremes(shuffled) == ends
 
 
 def test_the_worst_is_the_highest_where_lower_is_better_and_unlike_scales_are_not_held_together(
@@ -398,10 +402,10 @@ def test_the_worst_is_the_highest_where_lower_is_better_and_unlike_scales_are_no
     distance = Scoring(
         protocol="d", headline="score", scales={"score": Scale(lowest=0, highest=10, higher_is_better=False)}
     )
-    found = extremes(replace(results, scoring={**results.scoring, "one": distance}))
-    assert [one.sample_id for one in found.worst["one"]] == ["s0001", "s0000"]
-    assert [one.sample_id for one in found.worst["other"]] == ["s0000", "s0001"]
-    assert found.judges_apart == []
+    ends = extremes(replace(results, scoring={**results.scoring, "one": distance}))
+    assert [sample.sample_id for sample in ends.worst["one"]] == ["s0001", "s0000"]
+    assert [sample.sample_id for sample in ends.worst["other"]] == ["s0000", "s0001"]
+    assert ends.judges_apart == []
 
 
 KINDS = ("source", "blank", "shuffled")
@@ -436,10 +440,10 @@ def noisy(levels, spread=1.0, seed=0):
 
 def test_a_judge_that_sees_edits_puts_controls_last(judged):
     run = judged(noisy({"m": 6, "source": 2, "blank": 0, "shuffled": 1}))
-    found = beside_edits(run, "j", series_of(run)["j"])
+    by_kind = beside_edits(run, "j", series_of(run)["j"])
     assert last(run) is True
-    assert [one.below for one in found.values()] == [True] * 3
-    source = found["source"]
+    assert [control.below for control in by_kind.values()] == [True] * 3
+    source = by_kind["source"]
     assert (source.edit_model, source.n, source.images) == ("m", 25, 25)
     assert source.difference == pytest.approx(source.edits - source.control)
     assert source.ci95[0] > 0
@@ -481,7 +485,7 @@ def test_one_model_that_stands_out_shows_that_the_judge_sees(judged):
     levels = {"bad": 2, "good": 6, "source": 2, "blank": 1, "shuffled": 1}
     run = judged(noisy(levels), models=("bad", "good"))
     assert last(run) is True
-    assert {one.edit_model for one in beside_edits(run, "j", series_of(run)["j"]).values()} == {"good"}
+    assert {control.edit_model for control in beside_edits(run, "j", series_of(run)["j"]).values()} == {"good"}
 
 
 def test_where_less_is_better_controls_lie_above(judged):
@@ -495,15 +499,15 @@ def test_of_few_images_nothing_is_said(judged):
     assert last(run) is None
     assert last(judged(lambda what, n: 0.0 if what in KINDS else 9.0, samples=8)) is True, "without spread, and plain"
     silent = judged(lambda what, n: Status.UNPARSEABLE if what in KINDS else 6.0)
-    found = beside_edits(silent, "j", series_of(silent)["j"])["blank"]
-    assert (found.n, found.difference, found.below, last(silent)) == (0, None, None, None)
+    blank = beside_edits(silent, "j", series_of(silent)["j"])["blank"]
+    assert (blank.n, blank.difference, blank.below, last(silent)) == (0, None, None, None)
 
 
 def test_an_honest_judge_is_seldom_accused(judged):
     """Edits two points above the source with a spread of three, 25 samples: what the rule says in 60 runs."""
     levels = {"m": 6, "source": 3.5, "blank": 1, "shuffled": 1}
-    found = [last(judged(noisy(levels, 2.0, seed=seed))) for seed in range(60)]
-    assert found.count(True) >= 57
+    verdicts = [last(judged(noisy(levels, 2.0, seed=seed))) for seed in range(60)]
+    assert verdicts.count(True) >= 57
     level = {"m": 5, "source": 5, "blank": 1, "shuffled": 1}
     blind = [last(judged(noisy(level, 2.0, seed=seed))) for seed in range(60)]
     assert blind.count(True) <= 6, "at most .025 of blind judges pass, give or take"

@@ -28,20 +28,20 @@ def timing_of(make_results):
 
 
 def test_what_nothing_covers_is_idle(timing_of):
-    found = timing_of([activity("loading", 1, 3), activity("editing", 3, 7), activity("unloading", 7, 7.5)], (10.0,))
+    spent = timing_of([activity("loading", 1, 3), activity("editing", 3, 7), activity("unloading", 7, 7.5)], (10.0,))
     times = {"starting": 0.0, "loading": 2.0, "editing": 4.0, "judging": 0.0, "unloading": 0.5, "idle": 3.5}
-    assert plain(found) == {"wall_seconds": 10.0, "devices": {"cuda:0": times}}
+    assert plain(spent) == {"wall_seconds": 10.0, "devices": {"cuda:0": times}}
 
 
 def test_imports_are_no_idle_time_and_what_another_model_does_meanwhile_is_that_models(timing_of):
     everything = [activity("starting", 0, 3), activity("loading", 4, 6), activity("editing", 6, 9)]
     everything += [activity("starting", 8, 11), activity("loading", 11, 12)]
-    found = timing_of(everything, (12.0,)).devices["cuda:0"]
-    assert (found["starting"], found["loading"], found["editing"], found["idle"]) == (3 + 2, 2 + 1, 3, 1)
+    seconds = timing_of(everything, (12.0,)).devices["cuda:0"]
+    assert (seconds["starting"], seconds["loading"], seconds["editing"], seconds["idle"]) == (3 + 2, 2 + 1, 3, 1)
 
 
 def test_a_moment_of_two_activities_is_counted_once(timing_of):
-    found = timing_of(
+    seconds = timing_of(
         [
             activity("loading", 0, 6),
             activity("editing", 2, 5),
@@ -50,11 +50,11 @@ def test_a_moment_of_two_activities_is_counted_once(timing_of):
         ],
         (9.0,),
     ).devices["cuda:0"]
-    assert found == {"starting": 0.0, "loading": 2.0, "editing": 5.0, "judging": 2.0, "unloading": 0.0, "idle": 0.0}
+    assert seconds == {"starting": 0.0, "loading": 2.0, "editing": 5.0, "judging": 2.0, "unloading": 0.0, "idle": 0.0}
 
 
 def test_a_device_counts_in_the_starts_in_which_it_did_something(timing_of):
-    found = timing_of(
+    spent = timing_of(
         [
             activity("editing", 0, 4),
             activity("editing", 0, 1, device="cuda:1"),
@@ -63,21 +63,21 @@ def test_a_device_counts_in_the_starts_in_which_it_did_something(timing_of):
         (5.0, 3.0),
         devices=("cuda:1", "cuda:0", "cuda:7"),
     )
-    assert found.wall_seconds == 8.0
-    assert list(found.devices) == ["cuda:1", "cuda:0"]
-    assert sum(found.devices["cuda:0"].values()) == 8.0
-    assert sum(found.devices["cuda:1"].values()) == 5.0
-    assert found.devices["cuda:0"]["idle"] == 3.0
+    assert spent.wall_seconds == 8.0
+    assert list(spent.devices) == ["cuda:1", "cuda:0"]
+    assert sum(spent.devices["cuda:0"].values()) == 8.0
+    assert sum(spent.devices["cuda:1"].values()) == 5.0
+    assert spent.devices["cuda:0"]["idle"] == 3.0
 
 
 def test_activities_are_cut_at_the_wall_time_and_a_killed_start_ends_with_its_last(timing_of):
-    found = timing_of(
+    spent = timing_of(
         [activity("loading", -1, 4), activity("editing", 4, 12), activity("editing", 0, 6, start=2)], (10.0,)
     )
-    assert found.wall_seconds == 16.0
-    assert found.devices["cuda:0"]["editing"] == 12.0
-    assert found.devices["cuda:0"]["loading"] == 4.0
-    assert found.devices["cuda:0"]["idle"] == 0.0
+    assert spent.wall_seconds == 16.0
+    assert spent.devices["cuda:0"]["editing"] == 12.0
+    assert spent.devices["cuda:0"]["loading"] == 4.0
+    assert spent.devices["cuda:0"]["idle"] == 0.0
 
 
 def test_activities_without_a_device_are_nobodys_time(timing_of):
@@ -92,13 +92,13 @@ def test_it_adds_up_to_the_wall_time_whatever_overlaps(timing_of):
         kind = chance.choice(["starting", "loading", "editing", "judging", "unloading"])
         device, start = f"cuda:{chance.randrange(3)}", chance.randrange(1, 4)
         activities.append(activity(kind, begin, begin + chance.uniform(0, 4), device, start))
-    found = timing_of(activities, (95.0, 80.0, 120.0))
-    assert found.wall_seconds == 295.0
-    for seconds in found.devices.values():
+    spent = timing_of(activities, (95.0, 80.0, 120.0))
+    assert spent.wall_seconds == 295.0
+    for seconds in spent.devices.values():
         assert sum(seconds.values()) == pytest.approx(295.0, abs=1e-9)
         assert min(seconds.values()) >= 0.0
     chance.shuffle(activities)
-    assert timing_of(activities, (95.0, 80.0, 120.0)) == found
+    assert timing_of(activities, (95.0, 80.0, 120.0)) == spent
 
 
 def test_the_utilisation_of_gpus_is_a_mean_over_samples(make_results):
@@ -108,9 +108,9 @@ def test_the_utilisation_of_gpus_is_a_mean_over_samples(make_results):
         Utilisation(start_number=2, device="cuda:0", kind="editing", samples=10, busy=0.5),
         Utilisation(start_number=2, device="cuda:1", kind="judging", samples=1, busy=1.0),
     )
-    found = timing(make_results([], {}, utilisation=seen)).gpu_utilisation
-    assert found["cuda:0"] == pytest.approx({"mean": 32 / 50, "editing": 0.8, "idle": 0.0})
-    assert found["cuda:1"] == {"mean": 1.0, "judging": 1.0}
+    utilisation = timing(make_results([], {}, utilisation=seen)).gpu_utilisation
+    assert utilisation["cuda:0"] == pytest.approx({"mean": 32 / 50, "editing": 0.8, "idle": 0.0})
+    assert utilisation["cuda:1"] == {"mean": 1.0, "judging": 1.0}
 
 
 def test_memory_stands_device_by_device_in_the_order_of_the_stages(make_results):
@@ -122,11 +122,11 @@ def test_memory_stands_device_by_device_in_the_order_of_the_stages(make_results)
     )
     gpus = [{"name": "cuda:0", "memory": None}, {"name": "cuda:1", "memory": 80}, "damaged"]
     results = make_results([], {}, memory=uses, devices=("cuda:0", "cuda:1"), environment={"gpus": gpus})
-    found = timing(results).memory
-    assert list(found) == ["cuda:0", "cuda:1", "cpu:0"]
-    assert [(one.total, one.peak) for one in found.values()] == [(None, None), (80, 61), (None, 2)]
-    assert [stage.model for stage in found["cuda:1"].stages] == ["model", "judge"]
-    assert plain(found["cuda:0"].stages[0]) == {
+    memory = timing(results).memory
+    assert list(memory) == ["cuda:0", "cuda:1", "cpu:0"]
+    assert [(device.total, device.peak) for device in memory.values()] == [(None, None), (80, 61), (None, 2)]
+    assert [stage.model for stage in memory["cuda:1"].stages] == ["model", "judge"]
+    assert plain(memory["cuda:0"].stages[0]) == {
         "start_number": 1, "model": "model", "kind": "editing", "before": 5, "loaded": None, "peak": None, "after": None
     }  # fmt: skip
     assert "memory" not in plain(timing(make_results([], {})))
