@@ -16,19 +16,21 @@ def sample(name: str = "a", category: str = "add", **about: Any) -> Sample:
     return Sample(pictures={"source": source}, **whole)
 
 
-def judged(protocol: Protocol, one: Sample, said: Mapping[str, str | Reply], retries: int = 0) -> Judgement:
+def judged(protocol: Protocol, of_sample: Sample, said: Mapping[str, str | Reply], retries: int = 0) -> Judgement:
     """What one reply to each question, by its name, amounts to."""
-    questions = protocol.questions(one)
+    questions = protocol.questions(of_sample)
     replies = {name: reply if isinstance(reply, Reply) else Reply(text=reply) for name, reply in said.items()}
     reading = {asked.name: judging.read(protocol, asked, [replies[asked.name]], retries) for asked in questions}
-    scored = judging.score(protocol, one, questions, [reading])
+    scored = judging.score(protocol, of_sample, questions, [reading])
     headline = judging.leading(protocol, questions, scored)
     status, reason = scored.missing.get(headline, (Status.OK, ""))
     about = {"scores": scored.scores, "missing": scored.missing, "readings": (reading,), "headline": headline}
-    return judgement(protocol, one, status, reason=reason, **about)
+    return judgement(protocol, of_sample, status, reason=reason, **about)
 
 
-def judgement(protocol: Protocol, one: Sample, status: Status, **about: Any) -> Judgement:
+def judgement(protocol: Protocol, of_sample: Sample, status: Status, **about: Any) -> Judgement:
     whose: dict[str, Any] = {"edit_model": "editor", "judge": "judge", "edit_seed": 0, "repeat": 0}
     headline = about.pop("headline", protocol.headline)
-    return Judgement(sample_id=one.id, category=one.category, headline=headline, status=status, **whose, **about)
+    return Judgement(
+        sample_id=of_sample.id, category=of_sample.category, headline=headline, status=status, **whose, **about
+    )

@@ -197,7 +197,7 @@ class TestOfficialWords:
         assert question.user == "Rate it.\nPrompt Compliance: A number from 1 to 5.\nIt is Add {x}.."
 
     def test_a_template_of_pythons_loses_its_doubled_braces(self, tmp_path):
-        names = {one.text for one in KrisScores.official.values()}
+        names = {prompt.text for prompt in KrisScores.official.values()}
         text = 'Judge {instruct}: {{"score": X}}'
         lines = [f"{name} = {(text if name != 'prompt_quality' else '{{x}}')!r}" for name in names]
         (tmp_path / "prompts.py").write_text("\n".join([*lines, "raise SystemExit('run')"]))
@@ -225,8 +225,8 @@ class TestOfficialWords:
     def test_a_number_stands_behind_its_name(self, tmp_path, line, value):
         asking = official(tmp_path)
         text = f"{line}\nVisual Naturalness: 3\nPhysical & Detail Coherence: 5"
-        found = asking.read(asking.questions(sample())[0], Reply(text=text)).values
-        assert found == ({"compliance": value, "naturalness": 3, "integrity": 5} if value else {})
+        values = asking.read(asking.questions(sample())[0], Reply(text=text)).values
+        assert values == ({"compliance": value, "naturalness": 3, "integrity": 5} if value else {})
 
     @pytest.mark.parametrize(
         ("name", "text", "said"),

@@ -56,7 +56,7 @@ LIST, BOTH, ONE = QUESTIONS
 
 
 def both(*replies: Reply | str, retries: int = 2) -> Reading:
-    return read(Two(), BOTH, [Reply(text=one) if isinstance(one, str) else one for one in replies], retries)
+    return read(Two(), BOTH, [Reply(text=reply) if isinstance(reply, str) else reply for reply in replies], retries)
 
 
 class TestRead:
@@ -64,22 +64,22 @@ class TestRead:
         assert both() == Reading(status=Status.PENDING, reason="not asked yet")
 
     def test_the_first_readable_reply_decides(self):
-        found = both("?", "7,8", "1,2")
-        assert (found.status, found.asked) == (Status.OK, 2)
-        assert (found.values, found.text, found.reason) == ({"a": 7, "b": 8}, "7,8", "words")
+        reading = both("?", "7,8", "1,2")
+        assert (reading.status, reading.asked) == (Status.OK, 2)
+        assert (reading.values, reading.text, reading.reason) == ({"a": 7, "b": 8}, "7,8", "words")
 
     def test_is_pending_while_the_judge_may_be_asked_again_and_then_what_the_last_reply_is(self):
         for replies in (["1"], ["1", "2"]):
-            found = both(*replies)
-            assert (found.status, found.values, found.asked) == (Status.PENDING, {}, len(replies))
-            assert found.reason == "its protocol read a, not a, b"
+            reading = both(*replies)
+            assert (reading.status, reading.values, reading.asked) == (Status.PENDING, {}, len(replies))
+            assert reading.reason == "its protocol read a, not a, b"
         assert both("1", "2", "3").status is Status.UNPARSEABLE
         assert both("1", retries=0).status is Status.UNPARSEABLE
 
     def test_a_protocol_that_raises_makes_a_reply_unreadable(self):
-        found = both("trap", retries=0)
-        assert found.status is Status.UNPARSEABLE
-        assert found.reason == "its protocol cannot read it (RuntimeError: not so)"
+        reading = both("trap", retries=0)
+        assert reading.status is Status.UNPARSEABLE
+        assert reading.reason == "its protocol cannot read it (RuntimeError: not so)"
 
     def test_a_value_that_is_no_number_is_none(self):
         assert both("nan,1", retries=0).reason == "one of its values is not a finite number"
@@ -96,9 +96,9 @@ class TestRead:
         ],
     )
     def test_what_no_protocol_has_to_see_to(self, reply, status, reason):
-        found = both(reply, retries=0)
-        assert (found.status, found.values) == (status, {})
-        assert reason in found.reason
+        reading = both(reply, retries=0)
+        assert (reading.status, reading.values) == (status, {})
+        assert reason in reading.reason
 
     def test_errors_and_what_was_cut_off_are_asked_again(self):
         for ended in (Status.JUDGE_ERROR, Status.CUT_OFF):
@@ -112,8 +112,8 @@ class TestRead:
 
     def test_a_bare_score_that_was_whole_before_the_cut_is_read(self):
         for text in ("8.500\nThe light", "<think>Hm.</think>\n8.500\nThe"):
-            found = read(Two(), ONE, [Reply(text=text, ended=Status.CUT_OFF)], 2)
-            assert (found.status, found.values, found.text) == (Status.OK, {"c": 8.5}, text)
+            reading = read(Two(), ONE, [Reply(text=text, ended=Status.CUT_OFF)], 2)
+            assert (reading.status, reading.values, reading.text) == (Status.OK, {"c": 8.5}, text)
         for asked, text in ((ONE, "8.500"), (ONE, "8.5\nThe"), (replace(ONE, form="text"), "8.500\nThe light")):
             assert read(Two(), asked, [Reply(text=text, ended=Status.CUT_OFF)], 0).status is Status.CUT_OFF
 
@@ -126,10 +126,10 @@ class TestRead:
 
     @given(st.lists(st.builds(Reply, text=st.sampled_from(["1,2", "1", "trap"]), ended=ENDED), max_size=5))
     def test_values_exactly_where_it_is_ok(self, replies):
-        found = both(*replies, retries=3)
-        assert (found.status is Status.OK) == (set(found.values) == {"a", "b"})
-        assert found.asked <= len(replies)
-        assert len(replies) <= 3 or found.status is not Status.PENDING
+        reading = both(*replies, retries=3)
+        assert (reading.status is Status.OK) == (set(reading.values) == {"a", "b"})
+        assert reading.asked <= len(replies)
+        assert len(replies) <= 3 or reading.status is not Status.PENDING
 
 
 class TestQuestions:
@@ -160,26 +160,26 @@ class TestQuestions:
 class TestScore:
     def readings(self, first: str, second: str) -> Mapping[str, Reading]:
         replies = {"list": "words", "both": first, "one": second}
-        return {one.name: read(Two(), one, [Reply(text=replies[one.name])], 0) for one in QUESTIONS}
+        return {question.name: read(Two(), question, [Reply(text=replies[question.name])], 0) for question in QUESTIONS}
 
     def test_each_score_by_hand_and_one_that_does_not_apply_is_nowhere(self):
-        found = score(Two(), sample(), QUESTIONS, [self.readings("6,3", "9")])
-        assert found.scores == {"mean": 6, "a": 6, "ratio": 2, "log": math.log(9), "strict": 9}
-        assert found.missing == {}
+        scored = score(Two(), sample(), QUESTIONS, [self.readings("6,3", "9")])
+        assert scored.scores == {"mean": 6, "a": 6, "ratio": 2, "log": math.log(9), "strict": 9}
+        assert scored.missing == {}
 
     def test_the_mean_over_the_readings_is_of_scores_not_of_values(self):
-        found = score(Two(), sample(), QUESTIONS, [self.readings("6,3", "9"), self.readings("1,4", "1")])
-        assert found.scores["ratio"] == (2 + 1 / 4) / 2
-        assert found.scores["a"] == 3.5
+        scored = score(Two(), sample(), QUESTIONS, [self.readings("6,3", "9"), self.readings("1,4", "1")])
+        assert scored.scores["ratio"] == (2 + 1 / 4) / 2
+        assert scored.scores["a"] == 3.5
 
     def test_one_missing_reading_leaves_the_score_missing_and_others_there(self):
-        found = score(Two(), sample(), QUESTIONS, [self.readings("6,3", "9"), self.readings("6", "9")])
-        assert set(found.scores) == {"log", "strict"}
-        assert found.missing["a"] == (Status.UNPARSEABLE, "its protocol read a, not a, b")
+        scored = score(Two(), sample(), QUESTIONS, [self.readings("6,3", "9"), self.readings("6", "9")])
+        assert set(scored.scores) == {"log", "strict"}
+        assert scored.missing["a"] == (Status.UNPARSEABLE, "its protocol read a, not a, b")
 
     def test_a_formula_without_a_number_is_undefined(self):
-        found = score(Two(), sample(), QUESTIONS, [self.readings("6,0", "0")])
-        assert found.missing == {
+        scored = score(Two(), sample(), QUESTIONS, [self.readings("6,0", "0")])
+        assert scored.missing == {
             "ratio": (Status.UNDEFINED, "ZeroDivisionError: float division by zero"),
             "log": (Status.UNDEFINED, "the formula gives -inf"),
             "strict": (Status.UNDEFINED, "there is nothing to compare"),
@@ -187,8 +187,8 @@ class TestScore:
 
     def test_a_measured_value_that_lacks_is_undefined_for_the_reason_that_was_given(self):
         lacking = {**self.readings("6,3", "9"), "one": Reading(reason="the pictures are identical", asked=1)}
-        found = score(Two(), sample(), QUESTIONS, [lacking])
-        assert found.missing["log"] == (Status.UNDEFINED, "the pictures are identical")
+        scored = score(Two(), sample(), QUESTIONS, [lacking])
+        assert scored.missing["log"] == (Status.UNDEFINED, "the pictures are identical")
 
 
 class Asking(Two):
@@ -223,9 +223,9 @@ A = Question(name="q", gives=("a",))
     ],
 )
 def test_what_a_sample_lacks_is_its_fault(protocol, said):
-    found = fault(protocol, sample())
-    assert found.startswith(said)
-    assert bool(found) == bool(said)
+    problem = fault(protocol, sample())
+    assert problem.startswith(said)
+    assert bool(problem) == bool(said)
 
 
 def test_a_follower_has_a_source_and_a_key_that_lacks_is_named():

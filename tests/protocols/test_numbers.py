@@ -78,22 +78,24 @@ class TestQuestions:
 
 class TestScores:
     def test_the_scales_are_the_judges(self) -> None:
-        found = scoring("numbers", numbers(PIXELS))
-        assert (found.protocol, found.headline) == ("numbers", "l1")
-        assert found.scale.worst == 1.0
-        assert found.scales["psnr"].highest is None
-        assert found.scales["ssim_outside"].span == 2.0
+        scheme = scoring("numbers", numbers(PIXELS))
+        assert (scheme.protocol, scheme.headline) == ("numbers", "l1")
+        assert scheme.scale.worst == 1.0
+        assert scheme.scales["psnr"].highest is None
+        assert scheme.scales["ssim_outside"].span == 2.0
         assert numbers(PIXELS, "ssim").headline == "ssim"
 
     def test_each_value_is_a_score(self) -> None:
-        found = scored(numbers(PIXELS), sample("source"), Reply(values={"l1": 0.1, "l2": 0.02, "psnr": 17, "ssim": 0}))
-        assert found.scores == {"l1": 0.1, "l2": 0.02, "psnr": 17, "ssim": 0}
-        assert found.missing == {}  # nor those outside a mask that it does not have
+        outcome = scored(
+            numbers(PIXELS), sample("source"), Reply(values={"l1": 0.1, "l2": 0.02, "psnr": 17, "ssim": 0})
+        )
+        assert outcome.scores == {"l1": 0.1, "l2": 0.02, "psnr": 17, "ssim": 0}
+        assert outcome.missing == {}  # nor those outside a mask that it does not have
 
     def test_one_that_lacks_is_undefined_with_the_judges_words(self) -> None:
-        found = scored(numbers(PIXELS), sample("source"), Reply(text="alike", values={"l1": 0, "l2": 0, "ssim": 1}))
-        assert found.scores == {"l1": 0, "l2": 0, "ssim": 1}
-        assert found.missing == {"psnr": (Status.UNDEFINED, "alike")}
+        outcome = scored(numbers(PIXELS), sample("source"), Reply(text="alike", values={"l1": 0, "l2": 0, "ssim": 1}))
+        assert outcome.scores == {"l1": 0, "l2": 0, "ssim": 1}
+        assert outcome.missing == {"psnr": (Status.UNDEFINED, "alike")}
 
     def test_what_nobody_asked_for_is_passed_over(self) -> None:
         assert scored(numbers(CLIP), sample("source"), Reply(values={"image_similarity": 1, "x": 3})).scores == {
@@ -102,25 +104,25 @@ class TestScores:
 
     @pytest.mark.parametrize("reply", [Reply(text="Score: 7"), Reply(text="", values={"score": 7}), Reply()])
     def test_a_reply_in_words_is_none(self, reply: Reply) -> None:
-        found = scored(numbers(CLIP), sample("source"), reply, reply, reply)
-        assert found.scores == {}
-        status, reason = found.missing["image_similarity"]
+        outcome = scored(numbers(CLIP), sample("source"), reply, reply, reply)
+        assert outcome.scores == {}
+        status, reason = outcome.missing["image_similarity"]
         assert status is Status.UNPARSEABLE
         assert (reply.text or "nothing") in reason
 
     @pytest.mark.parametrize(("value", "words"), [(-0.1, "below 0"), (1.5, "above 1")])
     def test_a_value_beyond_its_scale_is_none(self, value: float, words: str) -> None:
         reply = Reply(values={"l1": value, "l2": 0})
-        found = scored(numbers(PIXELS), sample("source"), reply, reply, reply)
-        assert found.scores == {}
-        assert found.missing["l1"] == (Status.OUT_OF_RANGE, f"l1 is {value:g}, {words}")
+        outcome = scored(numbers(PIXELS), sample("source"), reply, reply, reply)
+        assert outcome.scores == {}
+        assert outcome.missing["l1"] == (Status.OUT_OF_RANGE, f"l1 is {value:g}, {words}")
 
     @given(st.dictionaries(st.sampled_from(list(PIXELS)), st.floats()), st.text())
     def test_no_reply_gives_a_score_beyond_its_scale(self, values: dict[str, float], text: str) -> None:
         protocol, of = numbers(PIXELS), sample("source", "mask")
-        found = scored(protocol, of, *[Reply(text=text, values=values)] * 3)
-        assert {*found.scores} | {*found.missing} == {*PIXELS}
-        for name, value in found.scores.items():
+        outcome = scored(protocol, of, *[Reply(text=text, values=values)] * 3)
+        assert {*outcome.scores} | {*outcome.missing} == {*PIXELS}
+        for name, value in outcome.scores.items():
             scale = protocol.scores[name].scale
             assert (scale.lowest or 0) - 1 <= value <= (scale.highest or math.inf)
             assert scale.lowest is None or value >= scale.lowest

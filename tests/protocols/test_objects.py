@@ -95,8 +95,8 @@ def test_what_is_out_of_range_is_not_brought_into_it(outside):
     )
 )
 def test_whatever_a_server_that_holds_to_the_schema_writes_is_read(value):
-    found, words = read_object(json.dumps(value), SCHEMA)
-    assert found == {name: value[name] for name in ("done", "light", "shape")}
+    values, words = read_object(json.dumps(value), SCHEMA)
+    assert values == {name: value[name] for name in ("done", "light", "shape")}
     assert words == value["why"]
 
 

@@ -83,19 +83,19 @@ def test_every_score_has_its_scale_and_the_headline_is_named(made: Run) -> None:
 def test_a_judge_with_weights_gives_the_probability(tiny_models: Path, tmp_path: Path) -> None:
     """Untrained weights write no numbers, but of yes and no they have some probability, which may be too small."""
     judge = {"type": "transformers", "params": {"model_name": str(tiny_models / "qwen3-vl"), "device_ids": "cpu:1"}}
-    found = run(tmp_path, judges={"tiny": judge}, evaluation={"controls": 0})
-    for one in found.results.judgements:
-        reading = one.readings[0]["real"]
+    made = run(tmp_path, judges={"tiny": judge}, evaluation={"controls": 0})
+    for judgement in made.results.judgements:
+        reading = judgement.readings[0]["real"]
         assert reading.mass is not None, "the judge was asked for a distribution"
         assert (reading.status is Status.OK) == (reading.mass >= LEAST_MASS)
-        assert reading.status is not Status.OK or 0 < one.scores["looks_real"] < 1
+        assert reading.status is not Status.OK or 0 < judgement.scores["looks_real"] < 1
 
 
 def test_controls_are_judged_and_counted_apart(made: Run) -> None:
     assert len(made.results.judgements) == 16
-    kinds = [one.edit_model for one in made.results.controls]
+    kinds = [control.edit_model for control in made.results.controls]
     assert kinds == ["control:source", "control:blank", "control:shuffled"] * 4
-    assert {one.status for one in made.results.controls} == {Status.OK}
+    assert {control.status for control in made.results.controls} == {Status.OK}
     judges = made.summary.controls.judges
     assert len(judges) == 1
     blocks = next(iter(judges.values())).kinds
@@ -132,8 +132,8 @@ def test_killed_and_resumed_it_is_what_it_was(made: Run, tmp_path: Path) -> None
     before = len(lines(tmp_path / "run", "replies"))
     assert replies - 2 <= before <= replies
     again = run(tmp_path)
-    assert [(one.sample_id, one.scores) for one in again.results.judgements] == [
-        (one.sample_id, one.scores) for one in made.results.judgements
+    assert [(judgement.sample_id, judgement.scores) for judgement in again.results.judgements] == [
+        (judgement.sample_id, judgement.scores) for judgement in made.results.judgements
     ]
     asked = [(r["key"], r["sample"], r["edit_model"]) for r in lines(tmp_path / "run", "replies")]
     assert len(asked) == len(set(asked)), "nothing was asked twice"

@@ -44,17 +44,17 @@ def test_a_cycle_links_all_models_whatever_their_order_and_another_model_leaves_
     order: list[str], number: int
 ) -> None:
     sample, listed, shuffled = small_sample(number), models(*"ABCDEF"), models(*order)
-    found = by_name(met("cycles", sample, listed), listed)
-    assert found == by_name(met("cycles", sample, shuffled), shuffled)
-    assert len(found) == 6
-    assert all(sum(model.name in pair for pair in found) == 2 for model in listed)
+    pairs = by_name(met("cycles", sample, listed), listed)
+    assert pairs == by_name(met("cycles", sample, shuffled), shuffled)
+    assert len(pairs) == 6
+    assert all(sum(model.name in pair for pair in pairs) == 2 for model in listed)
     reached = {"a"}
     for _ in range(6):
-        reached |= {name for pair in found if pair & reached for name in pair}
+        reached |= {name for pair in pairs if pair & reached for name in pair}
     assert len(reached) == 6
     more = models(*"ABCDEFG")
-    assert len(found - by_name(met("cycles", sample, more), more)) == 1
-    assert found <= by_name(met("cycles", sample, listed, rounds=3), listed), "more rounds ask what was asked, and more"
+    assert len(pairs - by_name(met("cycles", sample, more), more)) == 1
+    assert pairs <= by_name(met("cycles", sample, listed, rounds=3), listed), "more rounds ask what was asked, and more"
 
 
 def test_designs_have_the_battles_that_they_say() -> None:
@@ -72,13 +72,13 @@ def test_designs_have_the_battles_that_they_say() -> None:
 
 
 def test_the_backward_question_shows_the_other_edit_first_under_the_same_labels() -> None:
-    one = Question(
+    question = Question(
         name="q",
         shows=(View("source"), View("edit", (("like", "other"),), "A"), View("other", label="B")),
     )
-    forward, backward = both_orders(one, "better")
+    forward, backward = both_orders(question, "better")
     assert (forward.name, backward.name) == ("q.forward", "q.backward")
-    assert forward.shows == one.shows
+    assert forward.shows == question.shows
     assert [tuple(view) for view in backward.shows] == [
         ("source", (), "source"),
         ("other", (("like", "edit"),), "A"),
@@ -115,8 +115,8 @@ def test_sources_of_several_pictures_are_all_shown() -> None:
 
 def read(text: str, place: int = 0, **parameters: Any) -> Reading:
     made = protocol(**parameters)
-    found: Reading = made.read(made.questions(small_sample(0))[place], Reply(text=text))
-    return found
+    reading: Reading = made.read(made.questions(small_sample(0))[place], Reply(text=text))
+    return reading
 
 
 def said(label: str) -> str:

@@ -34,16 +34,16 @@ def reading(values: Mapping[str, float], *, normalised: bool = False) -> Reading
 
 
 def test_the_mass_is_kept_and_the_expected_value_is_of_what_is_legal():
-    found = reading({"0": 0.2, "1": 0.2, "2": 0.4})
-    assert found.status is Status.OK
-    assert found.values == {"level": pytest.approx((0.2 + 0.8) / 0.8)}
-    assert found.mass == pytest.approx(0.8)
+    answer = reading({"0": 0.2, "1": 0.2, "2": 0.4})
+    assert answer.status is Status.OK
+    assert answer.values == {"level": pytest.approx((0.2 + 0.8) / 0.8)}
+    assert answer.mass == pytest.approx(0.8)
 
 
 def test_a_server_that_divided_by_the_sum_leaves_the_mass_unknown():
-    found = reading({"0": 0.5, "1": 0.25, "2": 0.25}, normalised=True)
-    assert found.values == {"level": pytest.approx(0.75)}
-    assert found.mass == "unknown"
+    answer = reading({"0": 0.5, "1": 0.25, "2": 0.25}, normalised=True)
+    assert answer.values == {"level": pytest.approx(0.75)}
+    assert answer.mass == "unknown"
 
 
 @pytest.mark.parametrize(
@@ -58,17 +58,17 @@ def test_a_server_that_divided_by_the_sum_leaves_the_mass_unknown():
     ],
 )
 def test_what_is_no_distribution_is_no_answer(values, why):
-    found = reading(values)
-    assert (found.status, found.values, found.mass) == (Status.UNPARSEABLE, {}, None)
+    answer = reading(values)
+    assert (answer.status, answer.values, answer.mass) == (Status.UNPARSEABLE, {}, None)
     with pytest.raises(AssertionError, match=why):
-        raise AssertionError(found.reason)
+        raise AssertionError(answer.reason)
 
 
 def test_below_the_floor_there_is_no_answer_and_the_mass_is_kept():
-    found = reading({"0": 0.1, "1": 0.2, "2": 0.1})
-    assert (found.status, found.values) == (Status.UNPARSEABLE, {})
-    assert found.mass == pytest.approx(0.4)
-    assert "rather say something else: the allowed answers have 0.4 " in found.reason
+    answer = reading({"0": 0.1, "1": 0.2, "2": 0.1})
+    assert (answer.status, answer.values) == (Status.UNPARSEABLE, {})
+    assert answer.mass == pytest.approx(0.4)
+    assert "rather say something else: the allowed answers have 0.4 " in answer.reason
     assert reading({"0": 0.1, "1": 0.2, "2": 0.2}).status is Status.OK, "the floor itself is enough"
 
 
@@ -83,7 +83,7 @@ def test_two_answers_are_the_least_that_can_be_told_apart(labels):
 
 def test_labels_and_schema_are_in_the_key_and_a_question_without_them_is_as_before():
     digests = {
-        asked_digest(one, {"source": "a", "edit": "b"})
-        for one in (QUESTION, replace(QUESTION, labels=("0", "1")), replace(QUESTION, schema="{}"))
+        asked_digest(question, {"source": "a", "edit": "b"})
+        for question in (QUESTION, replace(QUESTION, labels=("0", "1")), replace(QUESTION, schema="{}"))
     }
     assert len(digests) == 3

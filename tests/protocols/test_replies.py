@@ -69,9 +69,9 @@ def test_a_list_of_two(text, words):
     ],
 )
 def test_what_is_no_list_of_two(text, status, reason):
-    found = read(text)
-    assert (found.status, found.values) == (status, {})
-    assert reason in found.reason
+    reading = read(text)
+    assert (reading.status, reading.values) == (status, {})
+    assert reason in reading.reason
 
 
 def test_hostile_texts_take_little_time_and_never_raise():
@@ -84,9 +84,9 @@ PIECES = st.sampled_from(['{"score": ', "[8, 9]", "[1e999, -3]", "{", "}", "[", 
 
 @given(st.one_of(st.text(max_size=60), st.lists(st.one_of(PIECES, st.text(max_size=3)), max_size=9).map("".join)))
 def test_junk_never_raises_and_never_gives_values_out_of_range(text):
-    found = read(text)
-    assert (found.status is Status.OK) == (set(found.values) == {"a", "b"})
-    assert all(0 <= value <= 10 for value in found.values.values())
+    reading = read(text)
+    assert (reading.status is Status.OK) == (set(reading.values) == {"a", "b"})
+    assert all(0 <= value <= 10 for value in reading.values.values())
 
 
 @pytest.mark.parametrize(

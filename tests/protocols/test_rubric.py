@@ -184,14 +184,14 @@ class TestRead:
 
     def test_the_judges_words_are_kept(self):
         asking = protocol(answer="reason_then_score")
-        found = read(asking, question(asking), [Reply(text="Firm.\nScore: 7.000")], 2)
-        assert (found.values, found.reason, found.asked) == ({"score": 7.0}, "Firm.", 1)
+        reading = read(asking, question(asking), [Reply(text="Firm.\nScore: 7.000")], 2)
+        assert (reading.values, reading.reason, reading.asked) == ({"score": 7.0}, "Firm.", 1)
 
     @given(st.text(max_size=80))
     def test_a_score_exactly_where_it_is_ok(self, text):
-        found = read(protocol(), question(protocol()), [Reply(text=text)], 0)
-        assert (found.status is Status.OK) == bool(found.values)
-        assert all(0 <= value <= 10 for value in found.values.values())
+        reading = read(protocol(), question(protocol()), [Reply(text=text)], 0)
+        assert (reading.status is Status.OK) == bool(reading.values)
+        assert all(0 <= value <= 10 for value in reading.values.values())
 
 
 class TestAdvice:

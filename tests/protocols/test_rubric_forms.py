@@ -44,23 +44,25 @@ def written(asking, limit, steps, category="physical", **more):
 
 def shares(asked, chosen):
     """A reply to each question about an item, certain of the letter that `chosen` gives it."""
-    return {one.name: Reply(values={label: float(label == chosen[one.name]) for label in one.labels}) for one in asked}
+    return {
+        part.name: Reply(values={label: float(label == chosen[part.name]) for label in part.labels}) for part in asked
+    }
 
 
 @pytest.mark.parametrize("about", EVERY, ids=lambda about: "-".join(about.values()))
 @pytest.mark.parametrize("category", [*CATEGORIES, ""])
 def test_every_form_can_be_asked_and_is_kept_with_a_run(about, category):
     asking = protocol(**about)
-    one = sample(category=category)
-    assert fault(asking, one) == ""
-    for asked in asking.questions(one):
+    subject = sample(category=category)
+    assert fault(asking, subject) == ""
+    for asked in asking.questions(subject):
         assert asked.form == about["answer"]
         assert not {"{form}", "{images}", "{name}", "{number}"} & {*asked.system.split(), *asked.user.split()}
         assert "{form}" not in asked.system
         assert "{" not in asked.user
     parameters = Rubric.Parameters(**about)
     again = Rubric(parameters, json.loads(json.dumps(Rubric.texts(parameters))))
-    assert again.questions(one) == asking.questions(one)
+    assert again.questions(subject) == asking.questions(subject)
     assert scoring("rubric", again) == scoring("rubric", asking)
 
 
@@ -81,31 +83,33 @@ class TestJson:
     def test_what_criteria_add_is_added_up_here(self):
         asking = protocol(answer="json")
         said = written(asking, "A", (0.5, 1, -0.25, 0, -1), reasons="The hat floats.")
-        one = judged(asking, sample(category="physical"), {"score": said})
-        assert one.score == 5.25
-        assert one.scores["Material and surface"] == 0.0
-        assert one.scores["Anatomy and structure"] == -1.0
-        assert one.scores["Change made"] == 10.0
-        assert one.readings[0]["score"].reason == "The hat floats."
+        judgement = judged(asking, sample(category="physical"), {"score": said})
+        assert judgement.score == 5.25
+        assert judgement.scores["Material and surface"] == 0.0
+        assert judgement.scores["Anatomy and structure"] == -1.0
+        assert judgement.scores["Change made"] == 10.0
+        assert judgement.readings[0]["score"].reason == "The hat floats."
 
     def test_a_score_is_no_higher_than_what_was_done_allows(self):
         asking = protocol(answer="json", rubric=V2)
         best = (1,) * 5
-        found = {
+        by_letter = {
             letter: judged(
                 asking, sample(category="social"), {"score": written(asking, letter, best, "social", reasons="")}
             )
             for letter in "ABCD"
         }
-        assert {letter: one.score for letter, one in found.items()} == {"A": 10, "B": 7, "C": 4, "D": 0}
+        assert {letter: judgement.score for letter, judgement in by_letter.items()} == {"A": 10, "B": 7, "C": 4, "D": 0}
 
     def test_parts_are_those_of_the_samples_own_category(self):
         asking = protocol(answer="json")
-        one = judged(asking, sample(category="causal"), {"score": written(asking, "A", [0] * 5, "causal", reasons="")})
+        judgement = judged(
+            asking, sample(category="causal"), {"score": written(asking, "A", [0] * 5, "causal", reasons="")}
+        )
         causal = load_rubrics(None, "en")["causal"].criteria
-        assert {*one.scores} == {"score", "Change made", *causal}
-        assert one.missing == {}
-        assert one.outcome("Gravity and support") is None, "it does not apply"
+        assert {*judgement.scores} == {"score", "Change made", *causal}
+        assert judgement.missing == {}
+        assert judgement.outcome("Gravity and support") is None, "it does not apply"
         parts = scoring("rubric", asking).parts
         assert len(parts) == 2 + 30
         assert "score" not in parts
@@ -122,9 +126,9 @@ class TestJson:
     def test_what_is_not_in_form_leaves_no_score_and_no_part(self, changes, status):
         asking = protocol(answer="json")
         said = json.dumps({**json.loads(written(asking, "A", [0] * 5, reasons="")), **changes})
-        one = judged(asking, sample(category="physical"), {"score": said})
-        assert (one.status, one.scores) == (status, {})
-        assert {*one.missing} == {"score", "Change made", *CRITERIA}
+        judgement = judged(asking, sample(category="physical"), {"score": said})
+        assert (judgement.status, judgement.scores) == (status, {})
+        assert {*judgement.missing} == {"score", "Change made", *CRITERIA}
 
     def test_a_refusal_is_one_and_what_was_cut_off_is_not_read(self):
         asking = protocol(answer="json")
@@ -140,14 +144,14 @@ class TestLabels:
         asking = protocol(answer="labels", rubric=rubric)
         about = sample(category="environmental")
         limits = load_rubrics(None, "en", rubric)["environmental"].highest
-        found = {}
+        scores = {}
         for limit, *letters in itertools.product(limits, *["ABC"] * 5):
             said = written(asking, limit, letters, "environmental")
-            found[limit, *letters] = judged(asking, about, {"score": said}).score
-        assert found["A", *"AAAAA"] == max(found.values()) == 10
-        assert found["A", *"CCCCC"] == min(found.values()) == 0
-        assert found["A", *"ABBBC"] == 5
-        assert all(score <= limits[limit] for (limit, *_), score in found.items())
+            scores[limit, *letters] = judged(asking, about, {"score": said}).score
+        assert scores["A", *"AAAAA"] == max(scores.values()) == 10
+        assert scores["A", *"CCCCC"] == min(scores.values()) == 0
+        assert scores["A", *"ABBBC"] == 5
+        assert all(score <= limits[limit] for (limit, *_), score in scores.items())
 
     def test_one_letter_a_criterion_and_nothing_else(self):
         asking = protocol("zh", "labels", rubric=V2)
@@ -157,24 +161,24 @@ class TestLabels:
             **{name: [*"ABC"] for name in load_rubrics(None, "zh", V2)["physical"].criteria},
         }
         for wrong in ("D", "A+", "1", "加分"):
-            one = judged(asking, sample(category="physical"), {"score": written(asking, "A", [wrong, *"AAAA"])})
-            assert one.status is Status.UNPARSEABLE
+            judgement = judged(asking, sample(category="physical"), {"score": written(asking, "A", [wrong, *"AAAA"])})
+            assert judgement.status is Status.UNPARSEABLE
 
 
 class TestProbabilities:
     @pytest.mark.parametrize(("level", "score"), [("0", 0.0), ("9", 10.0), ("3", 10 / 3)])
     def test_a_certain_level_is_its_share_of_the_scale(self, level, score):
         asking = protocol(answer="probabilities")
-        reply = Reply(values={one: float(one == level) for one in LEVELS})
-        found = read(asking, question(asking), [reply], 0)
-        assert found.values == {"score": pytest.approx(score)}
+        reply = Reply(values={label: float(label == level) for label in LEVELS})
+        reading = read(asking, question(asking), [reply], 0)
+        assert reading.values == {"score": pytest.approx(score)}
 
     def test_the_score_is_the_expected_level_of_what_is_legal(self):
         asking = protocol(answer="probabilities")
         values = dict.fromkeys(LEVELS, 0.0) | {"5": 0.2, "6": 0.4, "7": 0.2}
-        found = read(asking, question(asking), [Reply(values=values)], 0)
-        assert found.values == {"score": pytest.approx(60 / 9)}
-        assert found.mass == pytest.approx(0.8)
+        reading = read(asking, question(asking), [Reply(values=values)], 0)
+        assert reading.values == {"score": pytest.approx(60 / 9)}
+        assert reading.mass == pytest.approx(0.8)
 
     def test_the_ends_are_never_left_by_rounding(self):
         asking = protocol(answer="probabilities")
@@ -187,12 +191,12 @@ class TestOneByOne:
 
     def test_a_question_for_each_item_with_its_letters(self):
         asked = self.asking.questions(sample(category="physical"))
-        assert [one.name for one in asked] == ["Fulfilment", *CRITERIA]
-        assert [one.labels for one in asked] == [tuple("ABCD"), *[tuple("ABC")] * 5]
-        assert len({one.system for one in asked}) == 1, "what they have in common comes first: servers reuse it"
-        assert all(one.user.endswith(f'Answer about "{one.name}" alone, with its letter.') for one in asked)
+        assert [part.name for part in asked] == ["Fulfilment", *CRITERIA]
+        assert [part.labels for part in asked] == [tuple("ABCD"), *[tuple("ABC")] * 5]
+        assert len({part.system for part in asked}) == 1, "what they have in common comes first: servers reuse it"
+        assert all(part.user.endswith(f'Answer about "{part.name}" alone, with its letter.') for part in asked)
         common = asked[0].user.partition("Answer about")[0]
-        assert all(one.user.startswith(common) for one in asked)
+        assert all(part.user.startswith(common) for part in asked)
 
     @pytest.mark.parametrize(
         ("limit", "letters", "score"),
@@ -201,37 +205,37 @@ class TestOneByOne:
     def test_certain_letters_make_the_score_that_they_make_as_labels(self, limit, letters, score):
         about = sample(category="physical")
         chosen = dict(zip(("Fulfilment", *CRITERIA), (limit, *letters), strict=True))
-        one = judged(self.asking, about, shares(self.asking.questions(about), chosen))
-        assert one.score == pytest.approx(score)
-        assert one.scores["Gravity and support"] == STEPS[letters[0]]
+        judgement = judged(self.asking, about, shares(self.asking.questions(about), chosen))
+        assert judgement.score == pytest.approx(score)
+        assert judgement.scores["Gravity and support"] == STEPS[letters[0]]
 
     def test_the_expected_score_is_that_over_all_that_can_be(self):
         about = sample(category="physical")
         asked = self.asking.questions(about)
         tables = {}
-        for number, one in enumerate(asked, 1):
-            weights = {label: 1 + place * number for place, label in enumerate(one.labels)}
-            tables[one.name] = {label: 0.9 * weight / sum(weights.values()) for label, weight in weights.items()}
-        one = judged(self.asking, about, {name: Reply(values=table) for name, table in tables.items()})
+        for number, part in enumerate(asked, 1):
+            weights = {label: 1 + place * number for place, label in enumerate(part.labels)}
+            tables[part.name] = {label: 0.9 * weight / sum(weights.values()) for label, weight in weights.items()}
+        judgement = judged(self.asking, about, {name: Reply(values=table) for name, table in tables.items()})
         whole = {name: {k: v / math.fsum(t.values()) for k, v in t.items()} for name, t in tables.items()}
         limits = load_rubrics(None, "en", V2)["physical"].highest
         expected = 0.0
         for letters in itertools.product(*whole.values()):
             share = math.prod(table[letter] for table, letter in zip(whole.values(), letters, strict=True))
             expected += share * min(limits[letters[0]], 5 + sum(STEPS[letter] for letter in letters[1:]))
-        assert one.score == pytest.approx(expected)
+        assert judgement.score == pytest.approx(expected)
         first = whole["Gravity and support"]
-        assert one.scores["Gravity and support"] == pytest.approx(first["A"] - first["C"])
-        assert one.readings[0]["Light and shadow"].mass == pytest.approx(0.9)
+        assert judgement.scores["Gravity and support"] == pytest.approx(first["A"] - first["C"])
+        assert judgement.readings[0]["Light and shadow"].mass == pytest.approx(0.9)
 
     def test_an_item_below_the_floor_leaves_the_score_and_itself_missing_alone(self):
         about = sample(category="physical")
         asked = self.asking.questions(about)
         replies = shares(asked, dict.fromkeys(("Fulfilment", *CRITERIA), "A"))
         replies["Light and shadow"] = Reply(values={"A": 0.2, "B": 0.1, "C": 0.0})
-        one = judged(self.asking, about, replies)
-        assert (one.status, {*one.missing}) == (Status.UNPARSEABLE, {"score", "Light and shadow"})
-        assert one.scores["Gravity and support"] == 1
+        judgement = judged(self.asking, about, replies)
+        assert (judgement.status, {*judgement.missing}) == (Status.UNPARSEABLE, {"score", "Light and shadow"})
+        assert judgement.scores["Gravity and support"] == 1
 
 
 class TestOrders:
@@ -239,7 +243,7 @@ class TestOrders:
         asking = protocol(rubric=V2, orders=["pictures", "criteria"])
         asked = question(asking)
         told = [in_order(asked, reading) for reading in range(11)]
-        assert len({(one.system, one.user) for one in told[:10]}) == 10
+        assert len({(version.system, version.user) for version in told[:10]}) == 10
         assert told[10] == told[0] == asked
 
     @pytest.mark.parametrize("language", LANGUAGES)
@@ -262,16 +266,16 @@ class TestOrders:
     def test_criteria_move_on_by_one_and_keep_their_words(self, rubric, language, category):
         asked = question(protocol(language, "json", rubric=rubric, orders=["criteria"]), category)
         told = [in_order(asked, reading) for reading in range(5)]
-        names = [[*json.loads(one.schema)["properties"]][2:] for one in told]
+        names = [[*json.loads(version.schema)["properties"]][2:] for version in told]
         assert names == [names[0][by:] + names[0][:by] for by in range(5)]
-        for one, ordered in zip(told, names, strict=True):
-            places = [one.system.index(f"\n{number}. {name}") for number, name in enumerate(ordered, 1)]
+        for version, ordered in zip(told, names, strict=True):
+            places = [version.system.index(f"\n{number}. {name}") for number, name in enumerate(ordered, 1)]
             assert places == sorted(places)
-            plain = [line for line in one.system.splitlines()[:-1] if line]
+            plain = [line for line in version.system.splitlines()[:-1] if line]
             numbered = sorted(line[3:] if line[:1].isdigit() else line for line in plain)
             first = [line for line in told[0].system.splitlines()[:-1] if line]
             assert numbered == sorted(line[3:] if line[:1].isdigit() else line for line in first)
-            assert one.system.count("\n\n") == told[0].system.count("\n\n")
+            assert version.system.count("\n\n") == told[0].system.count("\n\n")
 
     def test_an_object_in_another_order_is_read_alike(self):
         asking = protocol(answer="json", orders=["criteria"])
@@ -279,8 +283,8 @@ class TestOrders:
         turned = json.dumps(dict(reversed(json.loads(said).items())))
         asked = question(asking)
         both = [
-            read(asking, one, [Reply(text=text)], 0).values
-            for one, text in ((asked, said), (in_order(asked, 3), turned))
+            read(asking, version, [Reply(text=text)], 0).values
+            for version, text in ((asked, said), (in_order(asked, 3), turned))
         ]
         assert both[0] == both[1]
 
