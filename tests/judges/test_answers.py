@@ -149,16 +149,16 @@ ACCEPTED = [entry["answer"] for entry in CORPUS if any(isinstance(value, (int, f
 
 
 def test_no_beginning_of_an_answer_is_another_score_when_it_was_cut_off_there():
-    wrong, found = [], 0
+    wrong, kept = [], 0
     for text in ACCEPTED:
         whole = score_of(read_answer(text))
         for end in range(len(text)):
             line = whole_before_the_cut(text[:end])
-            found += line is not None
+            kept += line is not None
             if line is not None and (score_of(read_answer(line)) != whole or "\n" not in text[:end]):
                 wrong.append((text, text[:end]))
     assert not wrong
-    assert found > 10
+    assert kept > 10
 
 
 def test_every_form_that_is_asked_for_has_its_limits():
@@ -185,15 +185,15 @@ DRESS = [
 @pytest.mark.parametrize("form", FORMS)
 def test_a_score_stands_in_its_answer_in_one_piece(form):
     """Whatever is taken off: what is left is never joined to a number that the judge did not write."""
-    chance, found = random.Random(3), 0
+    chance, scores = random.Random(3), 0
     for _ in range(10_000):
         pieces = [chance.choice(DRESS).format(chance.choice(PARTS)) for _ in range(chance.randint(1, 3))]
         text = chance.choice(DRESS).format("".join(pieces))
         score = score_of(read_answer(text, form))
         if score is not None:
-            found += 1
+            scores += 1
             assert score in map(float, re.findall(r"[0-9]+(?:\.[0-9]+)?", text)), text
-    assert found > 300
+    assert scores > 300
 
 
 @pytest.mark.parametrize(
@@ -360,9 +360,9 @@ def test_a_score_reads_back_after_reasons(thousandths, label, reasons):
 
 
 @given(st.integers(0, 10_000), st.integers(0, 10_000), st.sampled_from(FORMS))
-def test_two_scores_are_one_only_if_they_are_the_same(one, other, form):
-    reading = read_answer(f"Score: {one / 1000:.4f}\nScore: {other / 1000}", form)
-    assert (reading.status is Status.OK) == (one == other)
+def test_two_scores_are_one_only_if_they_are_the_same(first, second, form):
+    reading = read_answer(f"Score: {first / 1000:.4f}\nScore: {second / 1000}", form)
+    assert (reading.status is Status.OK) == (first == second)
 
 
 def wrong_and_missed(count, seed):

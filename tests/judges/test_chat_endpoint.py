@@ -347,12 +347,12 @@ def test_fewer_at_once_after_429_and_more_again_later(server: JudgeServer) -> No
     with ThreadPoolExecutor(16) as threads:
         waiting = [threads.submit(judge.judge, [request(n)]) for n in range(16)]
         try:
-            while server.under_way < 4 and not any(one.done() for one in waiting):
+            while server.under_way < 4 and not any(future.done() for future in waiting):
                 time.sleep(0.005)
             assert server.most_at_once == 4, "the other twelve wait for their turn"
         finally:
             released.set()
-        assert [one.result() for one in waiting] == [["Score: 5.000"]] * 16
+        assert [future.result() for future in waiting] == [["Score: 5.000"]] * 16
         server.answer = Reply()
         list(threads.map(lambda n: judge.judge([request(n)]), range(200)))
     assert judge.client.gate.width == 16, "the server is well again, and is used"

@@ -355,7 +355,7 @@ def test_a_server_that_dies_while_it_is_found_out_is_not_one_that_cannot() -> No
 
 
 @pytest.mark.parametrize(
-    ("kind", "found"),
+    ("kind", "abilities"),
     [
         ("vllm", ("response_format", "logprobs, systemone", "chat_template_kwargs")),
         ("sglang", ("response_format", "logprobs, decisions, systemone", "chat_template_kwargs")),
@@ -363,7 +363,7 @@ def test_a_server_that_dies_while_it_is_found_out_is_not_one_that_cannot() -> No
         ("transformers", ("not held", "systemone", "chat_template_kwargs")),
     ],
 )
-def test_doctor_is_told_all_that_the_server_can_do(kind: str, found: tuple[str, ...]) -> None:
+def test_doctor_is_told_all_that_the_server_can_do(kind: str, abilities: tuple[str, ...]) -> None:
     judge = ChatEndpoint(ChatEndpoint.Parameters(model="judge", base_url=played(KINDS[kind]).base_url))
     assert judge.examine(request(AnswerForm("score"))) == "Score: 5.000"
-    assert tuple(judge.about()[name] for name in ("schema", "probabilities", "thinking")) == found
+    assert tuple(judge.about()[name] for name in ("schema", "probabilities", "thinking")) == abilities

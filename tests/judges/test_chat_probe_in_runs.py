@@ -99,8 +99,8 @@ def test_one_question_s_refusal_is_no_other_s(tmp_path: Path, servers: list[Play
 
     servers.append(server := PlayedServer(KINDS["openai"], answer=answer))
     made = evaluate(what(tmp_path, server, protocol={"written": True}), run_dir=tmp_path / "run", report=False)
-    found = {j.sample_id: j.status for j in made.results.judgements}
-    assert [found[sample_id(n)] for n in range(COUNT)] == [
+    statuses = {j.sample_id: j.status for j in made.results.judgements}
+    assert [statuses[sample_id(n)] for n in range(COUNT)] == [
         Status.OK,
         Status.REFUSED,
         Status.CUT_OFF,

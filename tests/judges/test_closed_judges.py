@@ -142,7 +142,7 @@ def test_the_cost_by_our_table_is_the_bill(api: str, model: str, providers: Prov
     asked = judge(providers, api, model)
     price = ChatEndpoint.prices(asked.parameters)
     assert price is not None
-    assert (price["read"], price["written"]) == next(one for name, one in JUDGES.items() if model.startswith(name))
+    assert (price["read"], price["written"]) == next(rates for name, rates in JUDGES.items() if model.startswith(name))
     asked.load(["cpu"])
     before = providers.spent("judge")
     try:
@@ -184,7 +184,7 @@ def test_what_the_user_gives_counts_before_the_table(api: str, model: str, provi
 def test_the_key_goes_where_the_maker_wants_it_and_nowhere_else(providers: Providers) -> None:
     for api, model in EACH:
         answered(judge(providers, api, model), question())
-        for request in [one for one in providers.asked if one.provider == api]:
+        for request in [sent for sent in providers.asked if sent.provider == api]:
             names = {name for name, value in request.headers.items() if f"key-of-{api}" in value}
             assert names == {{"openai": "authorization", "gemini": "x-goog-api-key", "anthropic": "x-api-key"}[api]}
 

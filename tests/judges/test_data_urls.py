@@ -51,7 +51,7 @@ def test_equal_pictures_are_encoded_once_and_others_are_told_apart(encoded: list
 
 def test_a_read_only_picture_is_known_by_itself_until_somebody_paints_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
     counted: list[Any] = []
-    monkeypatch.setattr(chat_endpoint, "pixel_digest", lambda one: counted.append(one) or pixel_digest(one))
+    monkeypatch.setattr(chat_endpoint, "pixel_digest", lambda image: counted.append(image) or pixel_digest(image))
     urls, shown = DataUrls(), picture(1)
     shown.readonly = 1
     assert urls.of(shown) is urls.of(shown)

@@ -98,22 +98,22 @@ def varied(tmp_path_factory: pytest.TempPathFactory) -> Run:
 class TestEveryForm:
     def test_a_judge_that_measures_says_the_same_in_every_form(self, scenes: Run) -> None:
         by_judge: dict[str, dict[str, Any]] = {name: {} for name in SCENES}
-        for one in scenes.results.judgements:
-            assert one.status is Status.OK, (one.judge, one.reason)
-            by_judge[one.judge][one.sample_id] = one
+        for judgement in scenes.results.judgements:
+            assert judgement.status is Status.OK, (judgement.judge, judgement.reason)
+            by_judge[judgement.judge][judgement.sample_id] = judgement
         for sample, written in by_judge["written"].items():
             assert by_judge["likely"][sample].score == pytest.approx(written.score, abs=0.001)
             for name, item in (("numbers", "Change made"), ("turned", "Fulfilment")):
-                one = by_judge[name][sample]
-                whole = 5 + sum(value for name, value in one.scores.items() if name not in ("score", item))
-                assert one.score == pytest.approx(min(one.scores[item], whole))
+                judgement = by_judge[name][sample]
+                whole = 5 + sum(value for name, value in judgement.scores.items() if name not in ("score", item))
+                assert judgement.score == pytest.approx(min(judgement.scores[item], whole))
                 assert whole == pytest.approx(written.score, abs=0.003)
             assert by_judge["letters"][sample].score == pytest.approx(written.score, abs=2.6)
             assert by_judge["each"][sample].score <= by_judge["each"][sample].scores["Fulfilment"] + 1e-9
 
     def test_parts_are_in_the_summary_and_below_the_headline_in_tables(self, scenes: Run) -> None:
         summary = plain(scenes.summary)
-        entry = next(one for one in summary["results"] if one["judge"] == "letters")
+        entry = next(result for result in summary["results"] if result["judge"] == "letters")
         assert entry["headline"] == "score"
         assert [name for name, block in entry["scores"].items() if not block["part"]] == ["score"]
         physical = load_rubrics(None, "en", V2)["physical"].criteria
@@ -135,7 +135,9 @@ class TestEveryForm:
         journals = (scenes.path / "replies").glob("*.jsonl")
         lines = [json.loads(line) for path in journals for line in path.read_text("utf-8").splitlines()]
         turned = {
-            (one["sample"], one["reading"]): [*json.loads(one["text"])] for one in lines if one["judge"] == "turned"
+            (reply["sample"], reply["reading"]): [*json.loads(reply["text"])]
+            for reply in lines
+            if reply["judge"] == "turned"
         }
         for (sample, reading), names in turned.items():
             assert (names == turned[sample, 0]) == (reading == 0)
@@ -145,16 +147,16 @@ class TestEveryForm:
 
 class TestReadings:
     def test_the_spread_is_that_between_the_readings(self, varied: Run) -> None:
-        mine = [one for one in varied.results.judgements if one.judge == "varying"]
-        assert {one.score for one in mine} == {5.0}
-        assert {one.spread["score"] for one in mine} == {1.0}
+        mine = [judgement for judgement in varied.results.judgements if judgement.judge == "varying"]
+        assert {judgement.score for judgement in mine} == {5.0}
+        assert {judgement.spread["score"] for judgement in mine} == {1.0}
         assert plain(varied.summary.readings["varying"]) == {
             "readings": 3,
             "spread": 1.0,
             "identical": False,
             "mass": None,
         }
-        entry = next(one for one in varied.summary.results if one.judge == "varying")
+        entry = next(result for result in varied.summary.results if result.judge == "varying")
         assert entry.scores["score"].spread == 1.0
 
     def test_it_is_in_the_files_and_shown(self, varied: Run) -> None:
@@ -176,22 +178,22 @@ class TestReadings:
 
 class TestMass:
     def test_it_is_kept_with_each_reading_and_summed_up_by_judge(self, varied: Run) -> None:
-        found = varied.summary.readings
-        assert plain(found["unsure"].mass) == {
+        readings = varied.summary.readings
+        assert plain(readings["unsure"].mass) == {
             "readings": 27,
             "unknown": 0,
             "median": pytest.approx(1.0),
             "below": 3,
             "floor": LEAST_MASS,
         }
-        assert plain(found["divided"].mass) == {
+        assert plain(readings["divided"].mass) == {
             "readings": 27,
             "unknown": 27,
             "median": None,
             "below": 0,
             "floor": LEAST_MASS,
         }
-        judged = {(one.judge, one.sample_id): one for one in varied.results.judgements}
+        judged = {(judgement.judge, judgement.sample_id): judgement for judgement in varied.results.judgements}
         below, enough = judged["unsure", sample_id(2)], judged["unsure", sample_id(3)]
         assert (below.status, below.readings[0]["score"].mass) == (Status.UNPARSEABLE, pytest.approx(0.3))
         assert enough.readings[0]["score"].mass == pytest.approx(0.7)
@@ -213,8 +215,8 @@ class TestMass:
             assert line in " ".join(shown.getvalue().split())
             assert line in (folder / "index.html").read_text("utf-8")
         replies = [json.loads(line) for line in (folder / "replies.jsonl").read_text("utf-8").splitlines()]
-        assert {one["mass"] for one in replies if one["judge"] == "divided"} == {"unknown"}
-        assert not any("mass" in one for one in replies if one["judge"] == "varying")
+        assert {reply["mass"] for reply in replies if reply["judge"] == "divided"} == {"unknown"}
+        assert not any("mass" in reply for reply in replies if reply["judge"] == "varying")
         shown = io.StringIO()
         print_sample(varied.results, sample_id(2), Console(file=shown, width=200))
         assert "0.300 (probability of the allowed answers together)" in shown.getvalue()

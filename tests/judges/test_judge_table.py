@@ -46,7 +46,9 @@ def test_settings_are_the_image_processors_own(family: Family) -> None:
         assert bool(family.frames) == by_area
 
 
-@pytest.mark.parametrize("family", [one for one in FAMILIES if one.frames], ids=lambda family: family.model_type)
+@pytest.mark.parametrize(
+    "family", [family for family in FAMILIES if family.frames], ids=lambda family: family.model_type
+)
 def test_an_area_counts_as_many_frames_as_the_row_says(family: Family) -> None:
     images = getattr(transformers, family.images)()
     module = importlib.import_module(type(images).__module__)

@@ -23,14 +23,14 @@ class Longest:
     """A tokenizer that takes the longest token that fits."""
 
     def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
-        found = []
+        ids = []
         while text:
-            token = max((one for one in TOKENS if text.startswith(one)), key=len, default="")
+            token = max((start for start in TOKENS if text.startswith(start)), key=len, default="")
             if not token:
-                return [*found, -1]
-            found.append(TOKENS.index(token))
+                return [*ids, -1]
+            ids.append(TOKENS.index(token))
             text = text[len(token) :]
-        return found
+        return ids
 
     def decode(self, tokens: Sequence[int], skip_special_tokens: bool = False) -> str:
         return "".join(TOKENS[token] if token >= 0 else "?" for token in tokens)

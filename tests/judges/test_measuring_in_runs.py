@@ -43,7 +43,11 @@ def settings(folder: Path) -> dict[str, Any]:
 
 
 def judged(run: Run, judge: str, edit_model: str) -> list[Judgement]:
-    return [one for one in run.results.judgements if (one.judge, one.edit_model) == (judge, edit_model)]
+    return [
+        judgement
+        for judgement in run.results.judgements
+        if (judgement.judge, judgement.edit_model) == (judge, edit_model)
+    ]
 
 
 @pytest.mark.real_models
@@ -58,33 +62,33 @@ def test_three_judges_of_three_protocols(tmp_path: Path) -> None:
     }
     assert run.results.controls == ()  # nothing of that kind is asked of judges that measure or replay
 
-    for one in judged(run, "pixels", "same"):
-        assert one.scores == {"l1": 0, "l2": 0, "ssim": pytest.approx(1)}
-        assert one.missing["psnr"][0] is Status.UNDEFINED
-        assert "the pictures are identical" in one.missing["psnr"][1]
-    assert [one.score for one in judged(run, "clip", "same")] == [pytest.approx(1)] * COUNT
+    for judgement in judged(run, "pixels", "same"):
+        assert judgement.scores == {"l1": 0, "l2": 0, "ssim": pytest.approx(1)}
+        assert judgement.missing["psnr"][0] is Status.UNDEFINED
+        assert "the pictures are identical" in judgement.missing["psnr"][1]
+    assert [judgement.score for judgement in judged(run, "clip", "same")] == [pytest.approx(1)] * COUNT
     sources = {sample.id: sample.source for sample in run.results.samples}
     edits = {edit.sample_id: edit.image for edit in run.results.edits if edit.edit_model == "tinted"}
-    for one in judged(run, "pixels", "tinted"):
+    for judgement in judged(run, "pixels", "tinted"):
         x, y = (
             numpy.asarray(open_picture(path)) / 255
-            for path in (sources[one.sample_id], run.path / edits[one.sample_id])
+            for path in (sources[judgement.sample_id], run.path / edits[judgement.sample_id])
         )
-        assert one.scores["l1"] == pytest.approx(numpy.abs(x - y).mean())
-        assert one.scores["psnr"] == pytest.approx(-10 * numpy.log10(numpy.square(x - y).mean()))
-        assert not one.missing
+        assert judgement.scores["l1"] == pytest.approx(numpy.abs(x - y).mean())
+        assert judgement.scores["psnr"] == pytest.approx(-10 * numpy.log10(numpy.square(x - y).mean()))
+        assert not judgement.missing
 
-    assert [one.score for one in judged(run, "people", "tinted")] == [1.0, 2.5, None]
+    assert [judgement.score for judgement in judged(run, "people", "tinted")] == [1.0, 2.5, None]
     lacking = [judged(run, "people", "tinted")[2], *judged(run, "people", "same")]
-    assert [one.status for one in lacking] == [Status.JUDGE_ERROR] * 4
+    assert [judgement.status for judgement in lacking] == [Status.JUDGE_ERROR] * 4
     assert f"has no reply for sample '{sample_id(2)}', edit model 'tinted', question 'score'" in lacking[0].reason
 
-    result = next(one for one in run.summary.results if (one.edit_model, one.judge) == ("same", "pixels"))
+    result = next(result for result in run.summary.results if (result.edit_model, result.judge) == ("same", "pixels"))
     assert (result.scores["l1"].mean, result.scores["psnr"].mean) == (0, None)
     assert result.scores["psnr"].coverage.scored == 0
     assert result.coverage.scored == COUNT
 
     write_replies(tmp_path / "replies.csv", {0: "1.000", 1: "3.500", 2: "4.000"})
     again = evaluate(asked, run_dir=tmp_path / "run", report=False)
-    assert [one.score for one in judged(again, "people", "tinted")] == [1.0, 3.5, 4.0]
+    assert [judgement.score for judgement in judged(again, "people", "tinted")] == [1.0, 3.5, 4.0]
     assert judged(again, "clip", "tinted") == judged(run, "clip", "tinted")

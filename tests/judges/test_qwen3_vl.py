@@ -100,11 +100,13 @@ class TestAnswers:
 @pytest.mark.real_models
 class TestBatches:
     @pytest.mark.parametrize("dtype", ["float32", pytest.param("bfloat16", marks=pytest.mark.models)])
-    @pytest.mark.parametrize("name", ["qwen3-vl", *(pytest.param(one, marks=pytest.mark.models) for one in JUDGES[1:])])
+    @pytest.mark.parametrize(
+        "name", ["qwen3-vl", *(pytest.param(name, marks=pytest.mark.models) for name in JUDGES[1:])]
+    )
     def test_a_row_is_answered_as_if_it_were_alone(self, name: str, dtype: str, tiny_models: Path) -> None:
         judge = loaded(tiny_models / name, dtype=dtype)
         requests = [request(number, words) for number, words in enumerate((5, 300, 40, 0, 120, 20))]
-        alone = [judge.judge([one])[0] for one in requests]
+        alone = [judge.judge([single])[0] for single in requests]
         assert judge.judge(requests[:3]) + judge.judge(requests[3:]) == alone
         assert judge.judge(requests[::-1]) == alone[::-1]
 
@@ -112,7 +114,7 @@ class TestBatches:
         rewrite(copy / "tokenizer_config.json", padding_side="right")
         judge = loaded(copy)
         requests = [request(0, 5), request(1, 200)]
-        assert judge.judge(requests) == [judge.judge([one])[0] for one in requests]
+        assert judge.judge(requests) == [judge.judge([single])[0] for single in requests]
         assert judge._processor.tokenizer.padding_side == "left"
 
 
@@ -124,7 +126,7 @@ class TestPictures:
 
         class Watched(type(processor)):
             def __call__(self, *, images: list[Image.Image], **keywords: Any) -> Any:
-                seen.append([one.size for one in images])
+                seen.append([image.size for image in images])
                 return super().__call__(images=images, **keywords)
 
         monkeypatch.setattr(processor, "__class__", Watched)
@@ -143,7 +145,7 @@ class TestPictures:
             replace(request(number), system=rubric, pictures={str(n): picture(9 * number + n) for n in range(count)})
             for number, count in enumerate(counts)
         ]
-        alone = [judge.judge([one])[0] for one in requests]
+        alone = [judge.judge([single])[0] for single in requests]
         assert judge.judge(requests) == alone
         assert judge.judge(requests, judge.make_inputs(requests)) == alone
         assert judge.judge([requests[2], requests[4]]) == [alone[2], alone[4]], "no pictures at all"
@@ -213,7 +215,7 @@ class TestTraps:
         caplog.clear()
         assert loaded(copy).judge(requests) == before
         assert not [record for record in caplog.records if "generation" in record.message]
-        assert not [one for one in recwarn if "generation" in str(one.message)]
+        assert not [warning for warning in recwarn if "generation" in str(warning.message)]
 
     @pytest.mark.parametrize("name", JUDGES)
     def test_picture_tokens_have_rows_and_columns(

@@ -54,8 +54,8 @@ def request(sample: str, edit_model: str = "m", question: str = "SC", **address:
 
 
 def reply(judge: Recorded, *address: Any, **more: int) -> Reply:
-    (found,) = judge.judge([request(*address, **more)])
-    return found
+    (answer,) = judge.judge([request(*address, **more)])
+    return answer
 
 
 @pytest.mark.parametrize("suffix", ["json", "jsonl", "csv", "tsv", "CSV"])
@@ -63,7 +63,7 @@ def test_every_form_of_file(suffix: str, tmp_path: Path) -> None:
     judge = loaded(write(tmp_path / f"replies.{suffix}".replace("CSV", "csv")))
     assert Recorded.replays
     asked = [request("b", "n", repeat=1, edit_seed=2, reading=3), request("a", question="PQ"), request("b")]
-    assert [found.text for found in judge.judge(asked)] == ["评分：8", 'Two,\nlines "and" so on', ""]
+    assert [answer.text for answer in judge.judge(asked)] == ["评分：8", 'Two,\nlines "and" so on', ""]
     assert reply(judge, "a") == Reply(text="[8, 9]", final=True)
     assert judge.about()["replies"] == "4"
 
@@ -90,8 +90,8 @@ def test_what_is_not_there_is_an_error_that_names_its_address(
 def test_columns_of_other_names(tmp_path: Path) -> None:
     rows = [{"uid": 7, "editor": "m", "asks": "SC", "said": {"score": [1, 2], "reasoning": "好"}, "text": "no"}]
     fields = {"sample": "uid", "edit_model": "editor", "question": "asks", "text": "said"}
-    found = reply(loaded(write(tmp_path / "replies.json", rows), fields=fields), "7")
-    assert found.text == '{"score": [1, 2], "reasoning": "好"}'
+    answer = reply(loaded(write(tmp_path / "replies.json", rows), fields=fields), "7")
+    assert answer.text == '{"score": [1, 2], "reasoning": "好"}'
 
 
 def test_numbers(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_two_replies_for_one_address_are_refused_with_both_places(suffix: str, t
     ],
 )
 def test_a_row_that_is_none_is_refused_with_its_place(row: dict[str, Any], words: str, tmp_path: Path) -> None:
-    lines = [json.dumps(one) for one in (ROWS[1], {**ROWS[0], **row})]
+    lines = [json.dumps(values) for values in (ROWS[1], {**ROWS[0], **row})]
     (tmp_path / "replies.jsonl").write_text("\n".join(lines))
     with pytest.raises(LoadError, match=rf"replies.jsonl, .*{words}"):
         loaded(tmp_path / "replies.jsonl", values=["yes"])
@@ -184,14 +184,14 @@ def test_junk_is_a_load_error_or_nothing(tmp_path_factory: pytest.TempPathFactor
 
 
 def test_the_revision_is_the_content(tmp_path: Path) -> None:
-    one, other = write(tmp_path / "one.csv"), write(tmp_path / "other.csv")
-    revisions = [Recorded.revision(Recorded.Parameters(path=str(path))) for path in (one, other)]
+    first, second = write(tmp_path / "one.csv"), write(tmp_path / "other.csv")
+    revisions = [Recorded.revision(Recorded.Parameters(path=str(path))) for path in (first, second)]
     assert revisions[0] == revisions[1]
-    write(other, ROWS[:1])
+    write(second, ROWS[:1])
     with pytest.raises(ChangedError, match="has changed since the run began"):
-        loaded(other)
-    assert Recorded.revision(Recorded.Parameters(path=str(other))) != revisions[0]
-    assert reply(loaded(other), "a").text == "[8, 9]"
+        loaded(second)
+    assert Recorded.revision(Recorded.Parameters(path=str(second))) != revisions[0]
+    assert reply(loaded(second), "a").text == "[8, 9]"
     with pytest.raises(ConfigurationError, match="cannot be read"):
         Recorded.revision(Recorded.Parameters(path=str(tmp_path / "nowhere.csv")))
     with pytest.raises(LoadError, match="cannot be read"):

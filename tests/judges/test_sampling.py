@@ -49,9 +49,9 @@ def test_tokens_are_drawn_as_often_as_they_are_likely() -> None:
     rows = 4000
     processed = drawing(range(rows), 1.0)(None, shares.log().expand(rows, -1))
     assert (processed.isfinite().sum(1) == 1).all(), "one token is left in each row"
-    found = Counter(processed.argmax(1).tolist())
+    counts = Counter(processed.argmax(1).tolist())
     for token, share in enumerate(shares.tolist()):
-        assert abs(found[token] / rows - share) <= 5 * (share * (1 - share) / rows) ** 0.5
+        assert abs(counts[token] / rows - share) <= 5 * (share * (1 - share) / rows) ** 0.5
 
 
 def test_a_temperature_sharpens_or_flattens() -> None:
@@ -76,7 +76,7 @@ def test_an_answer_does_not_depend_on_its_company(name: str, tiny_models: Path) 
     requests = [replace(request(number, words), seed=number % 2) for number, words in enumerate((5, 90, 0, 40))]
     requests.append(replace(requests[0], seed=7))
     answers = judge.judge(requests)
-    assert answers == [judge.judge([one])[0] for one in requests]
+    assert answers == [judge.judge([single])[0] for single in requests]
     assert answers[::-1] == judge.judge(requests[::-1], judge.make_inputs(requests[::-1]))
     assert answers[0] != answers[-1], "another seed"
     assert answers[:-1] != loaded(tiny_models / name, max_new_tokens=12).judge(requests[:-1]), "not greedy"

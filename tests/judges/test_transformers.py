@@ -56,8 +56,8 @@ def copied(tiny_judges: Path, tmp_path: Path) -> Any:
 
 def requests(form: str = "score", count: int = 3, **more: Any) -> list[JudgeRequest]:
     """About pairs of pictures of several shapes, a drawn scene among them, with prompts of several lengths."""
-    found = [replace(request(number, 40 * number), form=form, **more) for number in range(count)]
-    return [*found, replace(found[0], system="Rate.", pictures=Scenes.example_pictures())]
+    pairs = [replace(request(number, 40 * number), form=form, **more) for number in range(count)]
+    return [*pairs, replace(pairs[0], system="Rate.", pictures=Scenes.example_pictures())]
 
 
 def same(answers: Sequence[str | Reply], others: Sequence[str | Reply]) -> bool:
@@ -71,7 +71,7 @@ class TestForms:
     def test_scores(self, judge: TransformersJudge, form: str) -> None:
         asked = requests(form)
         answers = judge.judge(asked)
-        assert answers == [judge.judge([one])[0] for one in asked]
+        assert answers == [judge.judge([single])[0] for single in asked]
         assert all(read_answer(str(answer), form).status in (Status.OK, Status.OUT_OF_RANGE) for answer in answers)
 
     @pytest.mark.parametrize("form", ["json", "labels"])
@@ -79,7 +79,7 @@ class TestForms:
         pytest.importorskip("llguidance")
         asked = requests(form, schema=SCHEMA)
         answers = judge.judge(asked)
-        assert answers == [judge.judge([one])[0] for one in asked]
+        assert answers == [judge.judge([single])[0] for single in asked]
         for answer in answers:
             said = json.loads(str(answer))
             assert set(said) == {"fulfilled", "kept"}
@@ -90,12 +90,12 @@ class TestForms:
     def test_probabilities_alone_and_in_a_batch(self, judge: TransformersJudge) -> None:
         asked = requests("probabilities", 2, labels=LEVELS)
         together = [answer.values for answer in judge.judge(asked) if isinstance(answer, Reply)]
-        alone = [answer.values for one in asked for answer in judge.judge([one]) if isinstance(answer, Reply)]
+        alone = [answer.values for single in asked for answer in judge.judge([single]) if isinstance(answer, Reply)]
         assert len(together) == len(alone) == len(asked)
-        for one, other in zip(together, alone, strict=True):
-            assert one == pytest.approx(other, rel=1e-3, abs=1e-6)
-            assert list(one) == list(LEVELS)
-            assert 1e-5 < sum(one.values()) < 1
+        for batched, other in zip(together, alone, strict=True):
+            assert batched == pytest.approx(other, rel=1e-3, abs=1e-6)
+            assert list(batched) == list(LEVELS)
+            assert 1e-5 < sum(batched.values()) < 1
         assert together[0] != pytest.approx(together[1], rel=1e-3), "other pictures, other probabilities"
 
     def test_probabilities_are_those_of_the_logits(self, judge: TransformersJudge) -> None:
@@ -118,11 +118,13 @@ class TestForms:
         warm = any_loaded(tiny_judges / name, temperature=3.0, max_new_tokens=40)
         asked = [*requests("json", 1, schema=SCHEMA), *requests("json", 1, schema=SCHEMA, seed=5)]
         answers = warm.judge(asked)
-        assert same(answers, [warm.judge([one])[0] for one in asked])
+        assert same(answers, [warm.judge([single])[0] for single in asked])
         texts = [answer if isinstance(answer, str) else answer.text for answer in answers]
         assert texts[:2] != texts[2:], "another seed, another answer"
         weighed = requests("probabilities", 1, labels=("3", "8"))
-        shares = [[one.values for one in some.judge(weighed) if isinstance(one, Reply)] for some in (warm, judge)]
+        shares = [
+            [answer.values for answer in some.judge(weighed) if isinstance(answer, Reply)] for some in (warm, judge)
+        ]
         assert shares[0] == shares[1]
         assert len(shares[0]) == len(weighed)
 
@@ -176,7 +178,7 @@ class TestThinking:
         assert judge.about()["thinking"] == "on (enable_thinking), at most 8192 tokens"
         asked = requests()
         answers = judge.judge(asked)
-        assert same(answers, [judge.judge([one])[0] for one in asked])
+        assert same(answers, [judge.judge([single])[0] for single in asked])
         for answer in answers:
             assert str(answer).startswith("<think>lightshadow</think>")
             assert read_answer(str(answer)).status in (Status.OK, Status.OUT_OF_RANGE)
@@ -198,7 +200,7 @@ class TestThinking:
         judge = any_loaded(tiny_judges / name, thinking="on")
         asked = requests("json", schema=SCHEMA)
         answers = judge.judge(asked)
-        assert same(answers, [judge.judge([one])[0] for one in asked])
+        assert same(answers, [judge.judge([single])[0] for single in asked])
         for answer in answers:
             thought, said = str(answer).split("</think>")
             assert thought == "<think>lightshadow"
@@ -241,7 +243,7 @@ class TestThinking:
     def test_probabilities_are_read_without_a_thought(self, tiny_judges: Path) -> None:
         asked = requests("probabilities", labels=("3", "8"))
         shares = [
-            [one.values for one in any_loaded(tiny_judges / "qwen3.5", thinking=how).judge(asked)]
+            [answer.values for answer in any_loaded(tiny_judges / "qwen3.5", thinking=how).judge(asked)]
             for how in ("on", "off")
         ]
         assert shares[0] == shares[1]
@@ -338,7 +340,7 @@ def first_tokens(judge: TransformersJudge, asked: Sequence[JudgeRequest]) -> set
 
     start = judge.make_inputs(asked)["input_ids"].shape[1]
     progress = ThoughtProgress(judge._processor.tokenizer, judge._marks, False, 12, len(asked))
-    holding = judge._grammar().holding([one.schema for one in asked], start, progress.see, progress.opening)
+    holding = judge._grammar().holding([single.schema for single in asked], start, progress.see, progress.opening)
     vocabulary = judge._model.get_output_embeddings().weight.shape[0]
     held = holding(torch.zeros((len(asked), start), dtype=torch.long), torch.zeros((len(asked), vocabulary)))
     return set(held[0].isfinite().nonzero().flatten().tolist())
@@ -381,7 +383,7 @@ class TestPictures:
             replace(request(number), pictures={str(n): picture(9 * number + n) for n in range(count)})
             for number, count in enumerate((2, 0, 1))
         ]
-        assert judge.judge(asked) == [judge.judge([one])[0] for one in asked]
+        assert judge.judge(asked) == [judge.judge([single])[0] for single in asked]
 
     def test_a_place_for_a_picture_in_a_text_is_only_text(self, judge: TransformersJudge) -> None:
         token = judge._processor.image_token

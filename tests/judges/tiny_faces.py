@@ -86,12 +86,12 @@ def _detector(path: Path) -> Path:
         }
         for name, (weight, biases) in heads.items():
             constants = (weight[:, :, None, None].astype("float32"), numpy.asarray(biases, "float32"))
-            found = graph.node("Conv", pooled, *map(graph.constant, constants), kernel_shape=[1, 1])
+            layer = graph.node("Conv", pooled, *map(graph.constant, constants), kernel_shape=[1, 1])
             if name in ("cls", "obj"):
-                found = graph.node("Sigmoid", found)
-            found = graph.node("Transpose", found, perm=[0, 2, 3, 1])
+                layer = graph.node("Sigmoid", layer)
+            layer = graph.node("Transpose", layer, perm=[0, 2, 3, 1])
             shape = graph.constant(numpy.array([1, -1, len(biases)]))
-            graph.node("Reshape", found, shape, named=f"{name}_{stride}")
+            graph.node("Reshape", layer, shape, named=f"{name}_{stride}")
             graph.output(f"{name}_{stride}", [1, (640 // stride) ** 2, len(biases)])
     return graph.save(path, "input", [1, 3, 640, 640])
 
