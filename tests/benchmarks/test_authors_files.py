@@ -41,12 +41,12 @@ class Host:
 
 @pytest.fixture
 def host(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Host]:
-    found = Host()
+    made = Host()
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            found.asked.append(self.path)
-            data = found.files.get(self.path)
+            made.asked.append(self.path)
+            data = made.files.get(self.path)
             self.send_response(404 if data is None else 200)
             self.send_header("Content-Length", str(len(data or b"")))
             self.end_headers()
@@ -60,7 +60,7 @@ def host(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Host]:
     thread.start()
     monkeypatch.setattr(authors_files, "HOST", f"http://127.0.0.1:{server.server_address[1]}")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    yield found
+    yield made
     server.shutdown()
     server.server_close()
     thread.join()
@@ -161,6 +161,6 @@ def test_every_file_of_a_protocol_that_has_several_is_fetched(
         "edit_models: {a: {type: testing}, b: {type: testing}}\nreward_model: {type: testing}\n"
     )
     _, *prompts = fetch(load_configuration(tmp_path / "c.yaml"))
-    assert [one.path for one in prompts] == [str(file.place) for file in files]
+    assert [prompt.path for prompt in prompts] == [str(file.place) for file in files]
     texts = GEditBenchV2.texts(GEditBenchV2.Parameters(prompts="official"))
     assert texts["official"]["visual_quality"] == ["S", "Do {edit_instruction}"]

@@ -201,11 +201,11 @@ def test_a_whole_number_that_python_refuses_is_said_with_its_place(place: Place,
 def test_all_of_every_item(text: str, items: list[Any], tmp_path: Path) -> None:
     """As benchmarks of others are read, whose files have objects of objects and sessions."""
 
-    def told(one: BenchmarkItem) -> Any:
-        where = one.key or (f"{one.group} {one.place}" if one.group else "")
-        return one.problem or ((where, one.values) if where else one.values)
+    def told(row: BenchmarkItem) -> Any:
+        where = row.key or (f"{row.group} {row.place}" if row.group else "")
+        return row.problem or ((where, row.values) if where else row.values)
 
-    assert [told(one) for one in ItemReader(tmp_path, data=text.encode()).items()] == items
+    assert [told(row) for row in ItemReader(tmp_path, data=text.encode()).items()] == items
 
 
 def test_a_table_may_be_an_object_of_objects(place: Place) -> None:

@@ -30,38 +30,38 @@ def digest_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def pictured(one: Sample, path: str, digest: str) -> Sample:
-    return replace(one, pictures={"source": Picture(path=path, digest=digest)})
+def pictured(of_sample: Sample, path: str, digest: str) -> Sample:
+    return replace(of_sample, pictures={"source": Picture(path=path, digest=digest)})
 
 
-def moved_to(one: Sample, path: str) -> Sample:
-    return pictured(one, path, one.source_digest)
+def moved_to(of_sample: Sample, path: str) -> Sample:
+    return pictured(of_sample, path, of_sample.source_digest)
 
 
-def known(one: Sample) -> str:
-    (found,) = with_known_sources([one])
-    assert moved_to(found, one.source) == one
-    return found.source
+def known(of_sample: Sample) -> str:
+    (resolved,) = with_known_sources([of_sample])
+    assert moved_to(resolved, of_sample.source) == of_sample
+    return resolved.source
 
 
 def test_what_lies_in_the_cache_is_known_wherever_the_run_was_made(cache: Path, tmp_path: Path) -> None:
-    one = sample(tmp_path / "x.png")
-    laid = sample(cache / one.source_digest[:2] / f"{one.source_digest}.png")
+    original = sample(tmp_path / "x.png")
+    laid = sample(cache / original.source_digest[:2] / f"{original.source_digest}.png")
     assert known(laid) == known(moved_to(laid, "/home/somebody/else.png")) == laid.source
     remember_sources([laid])
     assert not (cache / "elsewhere").exists(), "what already exists needs no link"
 
 
 def test_what_lies_elsewhere_is_known_once_it_was_used(cache: Path, tmp_path: Path) -> None:
-    one = sample(tmp_path / "x.png")
-    assert known(one) == ""
-    remember_sources([one, replace(one, id="b")])
-    assert known(one) == known(moved_to(one, "other.png")) == one.source
+    original = sample(tmp_path / "x.png")
+    assert known(original) == ""
+    remember_sources([original, replace(original, id="b")])
+    assert known(original) == known(moved_to(original, "other.png")) == original.source
     moved = sample(tmp_path / "moved" / "x.png")
     remember_sources([moved])
     remember_sources([moved])
-    assert known(one) == moved.source
-    assert {p.stem for p in (cache / "elsewhere").iterdir()} == {one.source_digest}
+    assert known(original) == moved.source
+    assert {p.stem for p in (cache / "elsewhere").iterdir()} == {original.source_digest}
 
 
 def test_a_picture_of_two_benchmarks_is_known_when_one_of_them_has_gone(cache: Path, tmp_path: Path) -> None:
@@ -74,43 +74,43 @@ def test_a_picture_of_two_benchmarks_is_known_when_one_of_them_has_gone(cache: P
 
 
 def test_what_has_other_bytes_by_now_is_not_known(cache: Path, tmp_path: Path) -> None:
-    one = sample(tmp_path / "x.png")
-    remember_sources([one])
-    Path(one.source).write_bytes(b"another p")
-    assert known(one) == ""
-    Path(one.source).unlink()
-    os.mkfifo(one.source)
-    assert known(one) == ""
+    original = sample(tmp_path / "x.png")
+    remember_sources([original])
+    Path(original.source).write_bytes(b"another p")
+    assert known(original) == ""
+    Path(original.source).unlink()
+    os.mkfifo(original.source)
+    assert known(original) == ""
 
 
 @pytest.mark.parametrize("digest", ["", "..", "../../x", "ab/../../x", "A" * 64, "a" * 63, "a" * 64 + "\n"])
 def test_what_is_no_digest_is_no_path(cache: Path, tmp_path: Path, digest: str) -> None:
-    one = sample(tmp_path / "x.png")
-    one = pictured(one, one.source, digest)
-    remember_sources([one])
-    assert known(one) == ""
+    original = sample(tmp_path / "x.png")
+    original = pictured(original, original.source, digest)
+    remember_sources([original])
+    assert known(original) == ""
     assert not cache.exists()
 
 
 def test_nobody_needs_a_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    one = sample(tmp_path / "x.png")
+    original = sample(tmp_path / "x.png")
     (tmp_path / "cache").write_text("in the way")
-    remember_sources([one])
-    assert known(one) == ""
+    remember_sources([original])
+    assert known(original) == ""
 
     def homeless() -> Path:
         raise RuntimeError("no home")
 
     monkeypatch.setattr("edit_eval.benchmarks.known_sources.cache_folder", homeless)
-    remember_sources([one])
-    assert known(one) == ""
+    remember_sources([original])
+    assert known(original) == ""
 
 
 def test_every_picture_of_a_sample_is_known(tmp_path: Path) -> None:
-    one, other = sample(tmp_path / "x.png"), sample(tmp_path / "mask.png", b"a mask")
-    both = replace(one, pictures={**one.pictures, "mask": other.pictures["source"]})
+    original, mask = sample(tmp_path / "x.png"), sample(tmp_path / "mask.png", b"a mask")
+    both = replace(original, pictures={**original.pictures, "mask": mask.pictures["source"]})
     remember_sources([both])
     assert with_known_sources([both]) == (both,)
-    Path(other.source).unlink()
-    (found,) = with_known_sources([both])
-    assert found.pictures == {**one.pictures, "mask": Picture(path="", digest=other.source_digest)}
+    Path(mask.source).unlink()
+    (resolved,) = with_known_sources([both])
+    assert resolved.pictures == {**original.pictures, "mask": Picture(path="", digest=mask.source_digest)}

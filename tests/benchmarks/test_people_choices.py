@@ -44,7 +44,7 @@ def laid_out(folder: Path) -> Authors:
 def test_pairs_of_mmrb2_and_judges_beside_the_choice_with_the_level_of_a_constant_one(tmp_path: Path) -> None:
     made = laid_out(tmp_path)
     samples = made.samples()
-    assert [one.id for one in samples] == [f"p{number}" for number in range(6)]
+    assert [sample.id for sample in samples] == [f"p{number}" for number in range(6)]
     assert [*samples[0].pictures] == ["source", "source_2"]
     assert samples[0].instruction == "Make it 0."
     assert samples[0].facts == {"chosen": "A", "raters": ["A", "A", "B"]}
@@ -108,6 +108,6 @@ def test_pairs_in_parquet(cls: Any, words: tuple[str, ...], tmp_path: Path) -> N
     made = Authors(tmp_path, cls)
     made.write({"test.parquet": file.getvalue()})
     samples, of_a = made.samples(), made.samples(edits="A")
-    assert [one.facts["chosen"] for one in samples] == ["A", "B", "tie"]
-    assert [one.id for one in samples] == [one.id for one in of_a]
-    assert {one.source_digest for one in samples}.isdisjoint(one.source_digest for one in of_a)
+    assert [sample.facts["chosen"] for sample in samples] == ["A", "B", "tie"]
+    assert [sample.id for sample in samples] == [sample.id for sample in of_a]
+    assert {sample.source_digest for sample in samples}.isdisjoint(sample.source_digest for sample in of_a)

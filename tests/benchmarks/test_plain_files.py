@@ -66,7 +66,7 @@ def samples(path: Path, *pictures: str, **parameters: Any) -> list[Sample]:
     folder = path if path.is_dir() else path.parent
     if pictures:
         with open(folder / "my.csv", "w", newline="") as file:
-            csv.writer(file).writerows([("image", "prompt"), *((one, "Add a hat.") for one in pictures)])
+            csv.writer(file).writerows([("image", "prompt"), *((name, "Add a hat.") for name in pictures)])
     cache = str(folder.parent / "cache")
     return list(TableBenchmark(TableBenchmark.Parameters(str(path), cache_dir=cache, **parameters)).samples())
 
@@ -85,12 +85,12 @@ def test_a_tables_links_lead_out_only_where_they_are_allowed(bench: Path) -> Non
     link(bench / "x.png", private / "a.png")
     link(bench / "d", private)
     link(bench / "gone.png", private / "none.png")
-    found = samples(bench / "my.csv", "x.png", "d/a.png", "d/../x.png", "gone.png")
-    assert all("points outside" in one.fault and "`allow_links: true`" in one.fault for one in found)
+    linked = samples(bench / "my.csv", "x.png", "d/a.png", "d/../x.png", "gone.png")
+    assert all("points outside" in sample.fault and "`allow_links: true`" in sample.fault for sample in linked)
     assert not has_secret(bench.parent / "cache")
     allowed = samples(bench / "my.csv", "x.png", "d/a.png", allow_links=True)
-    assert [(one.fault, Path(one.source).read_bytes()) for one in allowed] == [("", SECRET)] * 2
-    assert all(one.fault for one in samples(bench / "my.csv")), "what was allowed once is not allowed for good"
+    assert [(sample.fault, Path(sample.source).read_bytes()) for sample in allowed] == [("", SECRET)] * 2
+    assert all(sample.fault for sample in samples(bench / "my.csv")), "what was allowed once is not allowed for good"
 
 
 def test_links_within_the_folder_and_a_folder_that_is_a_link_itself_are_plain(bench: Path) -> None:
@@ -99,10 +99,10 @@ def test_links_within_the_folder_and_a_folder_that_is_a_link_itself_are_plain(be
     link(bench / "b.png", bench / "real" / "a.png")
     link(bench / "pics", bench / "real")
     link(bench.parent / "other", bench)
-    assert [one.fault for one in samples(bench.parent / "other", "b.png", "pics/a.png")] == ["", ""]
+    assert [sample.fault for sample in samples(bench.parent / "other", "b.png", "pics/a.png")] == ["", ""]
     link(bench.parent / "elsewhere.csv", bench / "my.csv")
-    found = samples(bench.parent / "elsewhere.csv", pictures_path=str(bench))
-    assert [one.fault for one in found] == ["", ""], "the user names the table"
+    linked = samples(bench.parent / "elsewhere.csv", pictures_path=str(bench))
+    assert [sample.fault for sample in linked] == ["", ""], "the user names the table"
 
 
 @pytest.mark.parametrize("kind", ["datasets--o--n", "o--n"])
@@ -128,7 +128,7 @@ def test_a_table_in_a_folder_is_a_file_of_it(bench: Path) -> None:
             samples(bench)
         (bench / name).unlink()
     link(bench / "metadata.csv", private / "metadata.csv")
-    assert [one.instruction for one in samples(bench, allow_links=True)] == ["secret"]
+    assert [sample.instruction for sample in samples(bench, allow_links=True)] == ["secret"]
 
 
 def test_authors_files_and_their_archives(bench: Path) -> None:
@@ -159,8 +159,8 @@ def test_a_pipe_is_a_fault_and_no_wait(bench: Path) -> None:
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(os.path.relpath(bench / "s.png"))
     link(bench / "zero.png", Path("/dev/zero"))
-    found = samples(bench / "my.csv", "x.png", "s.png", "zero.png", ".", allow_links=True)
-    assert ["a pipe or a device, not a plain file" in one.fault for one in found] == [True] * 4
+    special = samples(bench / "my.csv", "x.png", "s.png", "zero.png", ".", allow_links=True)
+    assert ["a pipe or a device, not a plain file" in sample.fault for sample in special] == [True] * 4
     os.mkfifo(bench / "pipe.csv")
     with pytest.raises(ConfigurationError, match=r"pipe\.csv is a folder, a pipe or a device"):
         samples(bench / "pipe.csv")

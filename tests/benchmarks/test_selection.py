@@ -106,7 +106,7 @@ def test_what_a_chosen_sample_follows_is_chosen_in_the_benchmarks_order() -> Non
         ({"limit": 1}, [0, 1, 4]),
         ({"sample_ids": ["s3"]}, [3]),
     ):
-        assert [one.index for one in select(turns, **filters)] == chosen
+        assert [turn.index for turn in select(turns, **filters)] == chosen
 
 
 def test_a_benchmark_without_any_tags_says_so() -> None:
@@ -127,17 +127,17 @@ def test_an_empty_benchmark_is_refused() -> None:
 
 def test_bad_samples_are_all_named() -> None:
     refuse_bad(SAMPLES)
-    one = (*SAMPLES, sample(6, "social", "", fault="bad base64"))
+    with_one = (*SAMPLES, sample(6, "social", "", fault="bad base64"))
     with pytest.raises(BenchmarkError) as caught:
-        refuse_bad(one)
+        refuse_bad(with_one)
     assert str(caught.value) == ("sample 6 (s6): bad base64; fix the file, or set `benchmark.on_bad_sample: skip`")
-    two = (sample(7, "social", "", fault="cut off"), *one)
+    with_two = (sample(7, "social", "", fault="cut off"), *with_one)
     said = r"^pairs\.json: sample 7 \(s7\): cut off \(and 1 more bad sample\); fix"
     with pytest.raises(BenchmarkError, match=said) as caught:
-        refuse_bad(two, "pairs.json")
+        refuse_bad(with_two, "pairs.json")
     assert caught.value.faults == ("sample 7 (s7): cut off", "sample 6 (s6): bad base64")
     with pytest.raises(BenchmarkError, match="and 2 more bad samples"):
-        refuse_bad((*two, sample(8, "social", "", fault="gone")))
+        refuse_bad((*with_two, sample(8, "social", "", fault="gone")))
 
 
 def test_nothing_but_bad_samples_is_refused_and_one_good_one_is_enough() -> None:
@@ -170,7 +170,7 @@ def test_labels_with_space_around_them_are_taken_without_it() -> None:
         "difficulty ' medium' is taken as 'medium' (1 sample: index 3)",
         "tag ' warm  light' is taken as 'warm light' (5 samples: index 0, 1, 2, 3, 4)",
     )
-    assert {(one.difficulty, one.tags) for one in map(tidied, samples)} == {("medium", ("warm light",))}
+    assert {(tidy.difficulty, tidy.tags) for tidy in map(tidied, samples)} == {("medium", ("warm light",))}
     assert tidied(labelled(0, category=" Physical ")).category == "physical"
 
 

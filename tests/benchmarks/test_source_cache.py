@@ -195,8 +195,8 @@ class TestTheCache:
         """A disk that forgets: no time of the file has changed."""
         before = place.samples([item(0), item(1), item(2, src_img_b64=encoded(picture(1)))])
         assert place.benchmark().verify() == ""
-        for one in before[:2]:
-            flipped_bit(one.source)
+        for sample in before[:2]:
+            flipped_bit(sample.source)
         (path,) = (place.cache / "indexes").iterdir()
         index = json.loads(path.read_bytes())
         for finding in index["findings"]:
@@ -208,7 +208,7 @@ class TestTheCache:
         said = place.benchmark().verify()
         assert said == "2 source images in the cache are not what was recorded: read from the benchmark again"
         assert place.samples() == before
-        assert [Path(one.source).read_bytes() for one in before] == [picture(0), picture(1), picture(1)]
+        assert [Path(sample.source).read_bytes() for sample in before] == [picture(0), picture(1), picture(1)]
         assert place.benchmark().verify() == ""
 
     @pytest.mark.parametrize("rest", [b"", b"{", b"[]", b'{"head": 1}', b"null"])
@@ -262,8 +262,8 @@ class TestTheCache:
 
     def test_two_at_once(self, place: Place) -> None:
         place.write([item(number) for number in range(5)])
-        one, two = iter(place.benchmark().samples()), iter(place.benchmark().samples())
-        pairs = list(itertools.zip_longest(one, two))
+        left, right = iter(place.benchmark().samples()), iter(place.benchmark().samples())
+        pairs = list(itertools.zip_longest(left, right))
         assert all(first == second and not first.fault for first, second in pairs)
 
 

@@ -78,12 +78,12 @@ class TestForms:
     @pytest.mark.parametrize("name", ["my.csv", "my.tsv", "my.json", "my.jsonl", "my.parquet"])
     def test_the_same_samples_from_every_form(self, folder: Folder, name: str) -> None:
         samples = folder.samples(ROWS, name)
-        assert [(one.id, one.instruction, one.category, one.fault) for one in samples] == [
+        assert [(sample.id, sample.instruction, sample.category, sample.fault) for sample in samples] == [
             ("a", "Add a hat, please.", "add", ""),
             ("b", "加一顶帽子。", "add", ""),
             ("c", 'Write "Hi".', "text", ""),
         ]
-        assert [Path(one.source).read_bytes() for one in samples] == [picture(number) for number in range(3)]
+        assert [Path(sample.source).read_bytes() for sample in samples] == [picture(number) for number in range(3)]
         table = folder.table(folder.path / name)
         assert list(table.samples()) == samples
         assert table.notes == (
@@ -113,13 +113,16 @@ class TestForms:
         for number in (0, 1):
             (pics / f"{number}.txt").write_text(f"Add {number} hats.\n")
         samples = folder.samples(name="pics")
-        assert [(one.id, one.instruction) for one in samples[:2]] == [("0", "Add 0 hats."), ("1", "Add 1 hats.")]
+        assert [(sample.id, sample.instruction) for sample in samples[:2]] == [
+            ("0", "Add 0 hats."),
+            ("1", "Add 1 hats."),
+        ]
         assert "there is no 2.txt" in samples[2].fault
         for number in (0, 1):
             (pics / f"{number}.txt").unlink()
         (pics / "prompts.txt").write_text("1.png: Add a hat.\n0.png\tAdd two.\n\n2.png, Add a bird: a red one.\n")
         samples = folder.samples(name="pics")
-        assert [one.instruction for one in samples] == ["Add two.", "Add a hat.", "Add a bird: a red one."]
+        assert [sample.instruction for sample in samples] == ["Add two.", "Add a hat.", "Add a bird: a red one."]
         (pics / "3.png").write_bytes(picture(3))
         assert "prompts.txt has no line for 3.png" in folder.samples(name="pics")[3].fault
 
@@ -140,8 +143,8 @@ class TestForms:
                 archive.write(folder.path / "pics" / f"{number}.png", f"{inside}pics/{number}.png")
         for _ in range(2):
             samples = list(folder.table(folder.path / "my.zip").samples())
-            assert [Path(one.source).read_bytes() for one in samples[:2]] == [picture(0), picture(1)]
-            assert [one.instruction for one in samples] == [row["prompt"] for row in ROWS]
+            assert [Path(sample.source).read_bytes() for sample in samples[:2]] == [picture(0), picture(1)]
+            assert [sample.instruction for sample in samples] == [row["prompt"] for row in ROWS]
             assert samples[2].fault == (
                 f"no source: there is no file '{inside}pics/2.png' in {folder.path} or in its archives"
             )
@@ -160,12 +163,12 @@ class TestForms:
         table = pyarrow.Table.from_pylist(rows).replace_schema_metadata({"huggingface": json.dumps(said)})
         parquet.write_table(table, folder.path / "my.parquet")
         samples = list(folder.table(folder.path / "my.parquet").samples())
-        assert [one.category for one in samples] == ["remove", "add", "", "7"]
+        assert [sample.category for sample in samples] == ["remove", "add", "", "7"]
 
     def test_a_json_of_categories(self, folder: Folder) -> None:
         row = {"image": "pics/0.png", "prompt": "Add a hat."}
         (folder.path / "my.json").write_text(json.dumps({"add": [row], "remove": [row, row]}))
-        assert [one.category for one in folder.samples(name="my.json")] == ["add", "remove", "remove"]
+        assert [sample.category for sample in folder.samples(name="my.json")] == ["add", "remove", "remove"]
 
 
 class TestColumns:
@@ -188,7 +191,7 @@ class TestColumns:
 
     def test_the_columns_of_the_runs_language_come_first(self, folder: Folder) -> None:
         row = {"image": "pics/0.png", "prompt": "?", "instruction_en": "Add a hat.", "instruction_cn": "加帽子。"}
-        assert [folder.samples([row], language=one)[0].instruction for one in ("en", "zh")] == [
+        assert [folder.samples([row], language=code)[0].instruction for code in ("en", "zh")] == [
             "Add a hat.",
             "加帽子。",
         ]
@@ -214,7 +217,7 @@ class TestColumns:
 
     def test_a_sample_that_follows_another_needs_no_source(self, folder: Folder) -> None:
         rows = [ROWS[0] | {"follows": ""}, ROWS[1] | {"follows": "a", "image": ""}]
-        assert [(one.follows, list(one.pictures), one.fault) for one in folder.samples(rows)] == [
+        assert [(sample.follows, list(sample.pictures), sample.fault) for sample in folder.samples(rows)] == [
             ("", ["source"], ""),
             ("a", [], ""),
         ]
@@ -241,9 +244,9 @@ class TestNames:
 
     def test_two_instructions_for_one_picture_are_two_rows(self, folder: Folder) -> None:
         plain = [{name: value for name, value in row.items() if name != "id"} for row in ROWS]
-        assert [one.id for one in folder.samples(plain)] == ["0", "1", "2"]
+        assert [sample.id for sample in folder.samples(plain)] == ["0", "1", "2"]
         twice = [plain[0], plain[0] | {"prompt": "Make it red."}]
-        assert [(one.id, one.fault) for one in folder.samples(twice)] == [("00000", ""), ("00001", "")]
+        assert [(sample.id, sample.fault) for sample in folder.samples(twice)] == [("00000", ""), ("00001", "")]
 
     @pytest.mark.parametrize("again", [False, True], ids=["read", "remembered"])
     def test_who_lost_a_name_is_said_in_one_line(self, folder: Folder, again: bool) -> None:
@@ -251,7 +254,7 @@ class TestNames:
         path = folder.write([*rows, rows[1] | {"prompt": "Make it red."}], "my.csv")
         for _ in range(1 + again):
             table = folder.table(path)
-            assert [one.id for one in table.samples()] == ["0", "00001", "2", "00003"]
+            assert [sample.id for sample in table.samples()] == ["0", "00001", "2", "00003"]
             _, note = table.notes
         assert note == (
             "2 samples have ids by their row (00001, 00003), as their pictures' names are not theirs alone ('1'): name "
@@ -302,7 +305,7 @@ class TestFaults:
     def test_a_missing_picture_that_has_come_is_found(self, folder: Folder) -> None:
         assert folder.faults(ROWS[0] | {"image": "pics/9.png"}) != [""]
         (folder.path / "pics" / "9.png").write_bytes(picture(9))
-        assert [one.fault for one in folder.samples()] == [""]
+        assert [sample.fault for sample in folder.samples()] == [""]
 
     @pytest.mark.parametrize(
         ("name", "data", "said"),
