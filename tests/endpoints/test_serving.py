@@ -63,8 +63,8 @@ def server(tmp_path: Path) -> Iterator[Callable[..., Server]]:
         return made[-1]
 
     yield make
-    for one in made:
-        one.end()
+    for program in made:
+        program.end()
 
 
 def pid(server: Server) -> int:
@@ -77,21 +77,21 @@ class TestLife:
     def test_it_is_ready_when_it_has_started_and_all_of_it_is_gone_when_it_has_ended(
         self, server: Callable[..., Server]
     ) -> None:
-        one = server("parent")
-        one.start()
-        leader, port = pid(one), one.port
+        program = server("parent")
+        program.start()
+        leader, port = pid(program), program.port
         assert os.getpgid(leader) == leader != os.getpgrp()
         others = living(leader)
         assert len(others) == 3, "the server, its guard, and a child that went to a session of its own"
-        assert one.base_url == f"http://127.0.0.1:{port}/v1"
-        assert one.ended() == ""
+        assert program.base_url == f"http://127.0.0.1:{port}/v1"
+        assert program.ended() == ""
         assert not is_free(port)
-        one.end()
+        program.end()
         assert not living(leader)
-        assert not any(Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-                       for one in others if Path(f"/proc/{one}").exists())  # fmt: skip
+        assert not any(Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+                       for child in others if Path(f"/proc/{child}").exists())  # fmt: skip
         assert is_free(port)
-        one.end()
+        program.end()
 
     @linux
     def test_it_ends_with_the_process_that_started_it(self, tmp_path: Path) -> None:
@@ -117,14 +117,14 @@ time.sleep(1e6)
 
     @linux
     def test_a_daemon_is_known_by_its_mark_and_ends_like_any_other(self, server: Callable[..., Server]) -> None:
-        one = server("daemon")
-        one.start()
-        daemons = [each for each in members(pid(one), one._mark) if os.getpgid(each) != pid(one)]
+        program = server("daemon")
+        program.start()
+        daemons = [each for each in members(pid(program), program._mark) if os.getpgid(each) != pid(program)]
         assert daemons
-        assert not is_free(one.port)
-        assert one.ended() == ""
-        one.end()
-        assert is_free(one.port)
+        assert not is_free(program.port)
+        assert program.ended() == ""
+        program.end()
+        assert is_free(program.port)
         assert not set(daemons) & {int(each.name) for each in Path("/proc").glob("[0-9]*") if is_living(each)}
 
     @linux
@@ -154,10 +154,10 @@ time.sleep(1e6)
             monkeypatch.setenv(name, f"canary-{name}")
         for name in ("HF_HOME", "CUDA_VISIBLE_DEVICES", "https_proxy", "LD_LIBRARY_PATH", "LC_ALL"):
             monkeypatch.setenv(name, "/given")
-        one = server("tells")
-        one._serve.pass_env = ["MY_FOLDER", "MY_TOKEN"]
-        one.start()
-        one.end()
+        program = server("tells")
+        program._serve.pass_env = ["MY_FOLDER", "MY_TOKEN"]
+        program.start()
+        program.end()
         printed = (tmp_path / "server.log").read_text()
         got = next(json.loads(line) for line in printed.splitlines() if line.startswith("{"))
         given = ("HF_HOME", "CUDA_VISIBLE_DEVICES", "https_proxy", "LD_LIBRARY_PATH", "LC_ALL")
@@ -168,10 +168,10 @@ time.sleep(1e6)
         assert "canary-MY_TOKEN" not in printed
 
     def test_a_variable_that_is_not_set_is_named(self, server: Callable[..., Server]) -> None:
-        one = server()
-        one._serve.pass_env = ["EDIT_EVAL_NEVER_SET"]
+        program = server()
+        program._serve.pass_env = ["EDIT_EVAL_NEVER_SET"]
         with pytest.raises(LoadError, match="EDIT_EVAL_NEVER_SET"):
-            one.start()
+            program.start()
 
     def test_a_list_of_models_that_is_nested_absurdly_is_no_list(
         self, server: Callable[..., Server], monkeypatch: pytest.MonkeyPatch
@@ -180,12 +180,12 @@ time.sleep(1e6)
         assert "RecursionError" not in server()._missing()
 
     def test_one_that_dies_says_why(self, server: Callable[..., Server], tmp_path: Path) -> None:
-        one = server()
-        one.start()
-        os.kill(pid(one), signal.SIGKILL)
-        assert soon(lambda: bool(one.ended()))
+        program = server()
+        program.start()
+        os.kill(pid(program), signal.SIGKILL)
+        assert soon(lambda: bool(program.ended()))
         words = "the server (command) was killed by SIGKILL (the kernel may have run out of memory): "
-        assert one.ended() == f"{words}its libraries are loaded; more in {tmp_path / 'server.log'}"
+        assert program.ended() == f"{words}its libraries are loaded; more in {tmp_path / 'server.log'}"
 
 
 class TestStart:
@@ -202,23 +202,25 @@ class TestStart:
     def test_one_that_dies_at_once_says_why(
         self, server: Callable[..., Server], words: tuple[str, ...], said: str
     ) -> None:
-        one = server(*words)
+        program = server(*words)
         with pytest.raises(LoadError, match=said):
-            one.start()
-        assert one._process is None
+            program.start()
+        assert program._process is None
 
     def test_a_program_that_is_not_there(self) -> None:
-        one = Server(Serve("command", command=["no-such-program", "{port}"]), "chat", "judge", 0, ServerEnvironment())
+        program = Server(
+            Serve("command", command=["no-such-program", "{port}"]), "chat", "judge", 0, ServerEnvironment()
+        )
         with pytest.raises(
             LoadError, match=r"^the server \(command\) ended .* 1: error: no-such-program: No such file"
         ):
-            one.start()
+            program.start()
 
     @linux
     def test_one_that_is_never_ready(
         self, server: Callable[..., Server], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        one, log = server("late", seconds=600.0), tmp_path / "server.log"
+        program, log = server("late", seconds=600.0), tmp_path / "server.log"
 
         def late() -> float:
             """The time; the limit is over as soon as the server has spoken."""
@@ -228,17 +230,17 @@ class TestStart:
         monkeypatch.setattr(serving, "time", SimpleNamespace(monotonic=late, sleep=time.sleep))
         said = r"not ready after 600 s \(`load_timeout`\): /health does not answer: its libraries are loaded; more in"
         with pytest.raises(LoadError, match=said):
-            one.start()
+            program.start()
 
     def test_one_that_serves_another_model(self, server: Callable[..., Server]) -> None:
         with pytest.raises(LoadError, match=r"serves judge, and not Qwen/Qwen3-VL-8B-Instruct"):
             server(model="Qwen/Qwen3-VL-8B-Instruct").start()
 
     def test_the_log_begins_with_the_command(self, server: Callable[..., Server], tmp_path: Path) -> None:
-        one = server()
-        one.start()
+        program = server()
+        program.start()
         first, second = (tmp_path / "server.log").read_text().splitlines()[:2]
-        assert first == f"$ {sys.executable} {SCRIPTED} judge {one.port}"
+        assert first == f"$ {sys.executable} {SCRIPTED} judge {program.port}"
         assert second == "its libraries are loaded"
 
 
@@ -254,9 +256,9 @@ class TestPort:
         with JudgeServer() as other:
             free, given = serving.free_port(), []
             monkeypatch.setattr(serving, "free_port", lambda: given.append(0) or (other.port, free)[len(given) > 1])
-            one = server(manner)
-            one.start()
-            assert (one.port, len(given)) == (free, 2)
+            program = server(manner)
+            program.start()
+            assert (program.port, len(given)) == (free, 2)
             assert not other.asked
 
     def test_not_for_ever(self, server: Callable[..., Server], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -268,9 +270,9 @@ class TestPort:
 
 def line(engine: str, route: str = "chat", *args: Any, devices: int = 1, memory: float | None = None) -> str:
     serve = Serve(engine, list(args), memory=memory)
-    one = Server(serve, route, "Org/Model", devices, ServerEnvironment("/envs/e/bin/python"))
-    one.port = 4567
-    python, option, program, entry, *words = one.command()
+    launch = Server(serve, route, "Org/Model", devices, ServerEnvironment("/envs/e/bin/python"))
+    launch.port = 4567
+    python, option, program, entry, *words = launch.command()
     assert (python, option, program) == ("/envs/e/bin/python", "-c", RUN)
     return f"{entry} {' '.join(words)}"
 
@@ -309,8 +311,8 @@ class TestCommandLines:
             )
             assert ("--enable-deterministic-inference" in sglang.command()) == wanted
             assert vllm._variables().get("VLLM_BATCH_INVARIANT") == ("1" if wanted else None)
-            for one in (vllm, sglang):
-                assert ("batch_invariant" in one.about()) == wanted
+            for program in (vllm, sglang):
+                assert ("batch_invariant" in program.about()) == wanted
         monkeypatch.setenv("VLLM_BATCH_INVARIANT", "1")
         assert "batch_invariant" in vllm.about(), "as the user's environment has it"
         for serve in (Serve("transformers", batch_invariant=True), Serve("command", [], ["x", "{port}"], None, True)):
@@ -319,9 +321,9 @@ class TestCommandLines:
 
     def test_a_command_of_one_s_own(self) -> None:
         serve = Serve("command", command=["{python}", "-m", "x", "--json={a: {port}}", "{model}", "{devices}"])
-        one = Server(serve, "images", "{port}", 2, ServerEnvironment("/p"))
-        one.port = 4567
-        assert one.command() == ["/p", "-m", "x", "--json={a: 4567}", "{port}", "2"]
+        launch = Server(serve, "images", "{port}", 2, ServerEnvironment("/p"))
+        launch.port = 4567
+        assert launch.command() == ["/p", "-m", "x", "--json={a: 4567}", "{port}", "2"]
 
     def test_the_installed_transformers_still_has_that_entry_and_these_options(self) -> None:
         """The others pin another torch, and are checked by hand when a row changes."""

@@ -13,8 +13,8 @@ def test_the_gate_halves_once_for_those_that_were_under_way_together() -> None:
     async def scene() -> None:
         gate = Throttle(16)
         sent = [await gate.__aenter__() for _ in range(16)]
-        for one in sent:
-            gate.slower(one, 0.0)
+        for moment in sent:
+            gate.slower(moment, 0.0)
             await gate.__aexit__()
         assert gate.width == 8
         for _ in range(6):

@@ -51,7 +51,7 @@ def test_it_judges_a_run(tiny_models: Path, tmp_path: Path, monkeypatch: pytest.
         "execution": {"pilot": False},
     }
     made = evaluate(what, run_dir=tmp_path / "run", report=False)
-    assert [one.status for one in made.results.judgements] == [Status.OK] * 5
+    assert [judgement.status for judgement in made.results.judgements] == [Status.OK] * 5
     about = RunDirectory.existing(made.path).environment()["models"]["judge:chat_endpoint"]
     assert about["engine"] == f"transformers {metadata.version('transformers')}"
     assert about["interpreter"] == sys.executable
@@ -91,8 +91,12 @@ def test_it_gives_probabilities_in_its_own_words(
         made = evaluate(what, run_dir=tmp_path / "run", report=False)
     finally:
         server.end()
-    assert [one.status for one in made.results.judgements] == [Status.OK] * 5
-    assert [one.score for one in made.results.judgements] == pytest.approx([1.0] * 5), "it prefers none of A, B and C"
-    assert {reading["level"].mass for one in made.results.judgements for reading in one.readings} == {"unknown"}
+    assert [judgement.status for judgement in made.results.judgements] == [Status.OK] * 5
+    assert [judgement.score for judgement in made.results.judgements] == pytest.approx([1.0] * 5), (
+        "it prefers none of A, B and C"
+    )
+    assert {reading["level"].mass for judgement in made.results.judgements for reading in judgement.readings} == {
+        "unknown"
+    }
     about = RunDirectory.existing(made.path).environment()["models"]["judge:chat_endpoint"]
     assert about["probabilities"] == "systemone of transformers, mass unknown"
