@@ -99,7 +99,11 @@ class TestRefusals:
 class TestToldBefore:
     def test_doctor(self, load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(checks, "probe", lambda question: {"python": "3.11", "libraries": {}, "needs": []})
-        lines = [one.sentence for one in checks.examine(load("black-forest-labs/FLUX.2-dev")) if one.area == "models"]
+        lines = [
+            finding.sentence
+            for finding in checks.examine(load("black-forest-labs/FLUX.2-dev"))
+            if finding.area == "models"
+        ]
         (card,) = (line for line in lines if "Flux2Pipeline" in line)
         for said in ("FLUX.2-dev, non-commercial", "have to be accepted", "50 steps", "first source's size", "off"):
             assert said in card
@@ -110,8 +114,10 @@ class TestToldBefore:
 
     def test_doctor_says_what_a_class_does_not_take(self, load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(checks, "probe", lambda question: {"python": "3.11", "libraries": {}, "needs": []})
-        found = checks.examine(load(LONGCAT, params={"size": [64, 64]}))
-        assert any(one.stops and "size: LongCatImageEditPipeline takes none" in one.sentence for one in found)
+        findings = checks.examine(load(LONGCAT, params={"size": [64, 64]}))
+        assert any(
+            finding.stops and "size: LongCatImageEditPipeline takes none" in finding.sentence for finding in findings
+        )
 
     def test_plan_takes_published_durations_and_tells_the_card(self, load: Load) -> None:
         configuration = load("Qwen/Qwen-Image-Edit-2511")

@@ -114,10 +114,10 @@ class TestEdits:
         ],
     )
     def test_several_sources_in_their_order(self, name: str, model: Callable[[str], DiffusersModel]) -> None:
-        one, other = photograph(), photograph("chelsea")
-        both = pixels(model(name), source=one, source_2=other)
-        assert both == pixels(model(name), source=one, source_2=other)
-        assert len({*both, *pixels(model(name), source=other, source_2=one), *pixels(model(name), source=one)}) == 3
+        first, other = photograph(), photograph("chelsea")
+        both = pixels(model(name), source=first, source_2=other)
+        assert both == pixels(model(name), source=first, source_2=other)
+        assert len({*both, *pixels(model(name), source=other, source_2=first), *pixels(model(name), source=first)}) == 3
 
     def test_a_second_source_is_refused_by_a_pipeline_of_one(self, model: Callable[[str], DiffusersModel]) -> None:
         with pytest.raises(PictureError, match="2 sources, but LongCatImageEditPipeline takes 1 at most"):
@@ -150,13 +150,13 @@ class TestEdits:
         assert pixels(model("DreamLiteMobilePipeline")) == before
 
     def test_nan_is_no_picture(self, model: Callable[[str], DiffusersModel], monkeypatch: pytest.MonkeyPatch) -> None:
-        one = model("DreamLiteMobilePipeline")
-        weight = one._pipeline.unet.conv_out.weight
+        mobile = model("DreamLiteMobilePipeline")
+        weight = mobile._pipeline.unet.conv_out.weight
         kept = weight.detach().clone()
         try:
             weight.data.fill_(float("nan"))
             with pytest.raises(PictureError, match="returned NaN"):
-                one.edit(asked(), no_step)
+                mobile.edit(asked(), no_step)
         finally:
             weight.data.copy_(kept)
 
@@ -191,7 +191,7 @@ class TestEdits:
         import torch
 
         components = model(name)._pipeline.components
-        networks = {part for part, one in components.items() if isinstance(one, torch.nn.Module)}
+        networks = {part for part, component in components.items() if isinstance(component, torch.nn.Module)}
         assert networks <= set(PARTS)
 
     def test_offload(self, tiny: Path, model: Callable[[str], DiffusersModel]) -> None:
@@ -246,8 +246,8 @@ def test_two_workers_make_the_pixels_of_this_process(
 
 class TestUnknown:
     def test_a_class_in_no_table_is_guessed(self) -> None:
-        one = guessed_row("NewPipeline", {"image": 0, "prompt": 0, "height": 0, "width": 0})
-        assert (one.source, one.most_sources, one.sized, one.negative_argument) == ("image", 1, True, "")
+        single = guessed_row("NewPipeline", {"image": 0, "prompt": 0, "height": 0, "width": 0})
+        assert (single.source, single.most_sources, single.sized, single.negative_argument) == ("image", 1, True, "")
         several = guessed_row("NewPipeline", {"images": 0, "prompt": 0, "negative_prompt": 0})
         assert (several.source, several.most_sources, several.sized) == ("images", None, False)
         assert "NewPipeline is not in the table" in several.notes[0]
@@ -293,16 +293,16 @@ class TestUnknown:
 class TestLoading:
     def test_a_text_encoder_keeps_what_the_pipeline_drops(self, model: Callable[[str], DiffusersModel]) -> None:
         seen: list[Any] = []
-        one = model("LongCatImageEditPipeline")
-        looking = one._pipeline.text_encoder.model.language_model.register_forward_pre_hook(
+        longcat = model("LongCatImageEditPipeline")
+        looking = longcat._pipeline.text_encoder.model.language_model.register_forward_pre_hook(
             lambda module, given, keywords: seen.append(keywords.get("position_ids")), with_kwargs=True
         )
         try:
-            pixels(one)
+            pixels(longcat)
         finally:
             looking.remove()
         assert all(given is not None and given.shape[0] == 3 for given in seen)
-        assert "mm_token_type_ids" in one.about()["repairs"]
+        assert "mm_token_type_ids" in longcat.about()["repairs"]
 
     def test_over_several_devices_the_large_networks_are_spread_and_keywords_reach_their_part(
         self, tiny: Path, monkeypatch: pytest.MonkeyPatch
@@ -317,8 +317,8 @@ class TestLoading:
         load = {"transformer": {"quantization_config": config}, "vae": {"dtype": "bfloat16"}, "variant": "fp16"}
         model = DiffusersModel(Parameters(str(tiny / name), load=load))
         location = locate(str(tiny / name), None, "model_index.json", "")
-        found = {part: (location, {}) for part, _, _ in parts_in(location.index)}
-        model._parts(found, PIPELINE[name], ["cuda:0", "cuda:1"], "none")
+        locations = {part: (location, {}) for part, _, _ in parts_in(location.index)}
+        model._parts(locations, PIPELINE[name], ["cuda:0", "cuda:1"], "none")
         assert asked_for == {
             "transformer": (["cuda:0", "cuda:1"], {"variant": "fp16", "quantization_config": config}),
             "text_encoder": (["cuda:0", "cuda:1"], {"variant": "fp16"}),
@@ -378,17 +378,17 @@ class TestLoading:
             return loaded(tiny / name, loras=given, num_inference_steps=None)
 
         steps: list[tuple[int, int]] = []
-        one = adapted()
-        one.edit(asked(), lambda step, of: steps.append((step, of)))
+        full = adapted()
+        full.edit(asked(), lambda step, of: steps.append((step, of)))
         assert steps[-1] == (3, 3)
         nothing = adapted(weight=0.0)
         assert pixels(nothing) == pixels(loaded(tiny / name, num_inference_steps=3))
-        assert pixels(one) != pixels(nothing)
+        assert pixels(full) != pixels(nothing)
         shifted = adapted(scheduler={"use_dynamic_shifting": False, "shift": 5.0})
         assert shifted._pipeline.scheduler.config.shift == 5.0
-        assert pixels(shifted) != pixels(one)
+        assert pixels(shifted) != pixels(full)
         with pytest.raises(LoadError, match="loras: DreamLitePipeline takes none"):
-            loaded(tiny / "DreamLitePipeline", loras=one.parameters.loras)
+            loaded(tiny / "DreamLitePipeline", loras=full.parameters.loras)
 
 
 def test_small_settings_are_for_classes_that_are_tried() -> None:

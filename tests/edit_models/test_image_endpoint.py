@@ -373,7 +373,7 @@ def test_a_seed_that_is_ignored_now_and_then_is_noticed_in_the_run(server: Image
     assert model.about()["same_seed"] == "the same picture"
     before = len(server.asked)
     plain = [edit(model, request(seed=seed)) for seed in range(9)]
-    assert (len(server.asked) - before, [one.info.get(UNREPEATABLE) for one in plain]) == (9, [None] * 9)
+    assert (len(server.asked) - before, [image.info.get(UNREPEATABLE) for image in plain]) == (9, [None] * 9)
     assert not check_edit(edit(model, request(seed=9)), request().source), "repeated, and the same"
     assert len(server.asked) - before == 11
     model._edits = itertools.count(109)
@@ -400,9 +400,9 @@ def test_a_seed_that_gives_another_picture_each_time_is_said(
     server: ImageServer, model: str, edits: int, said: str
 ) -> None:
     server.draw = lambda asked: drawn(asked.size, len(server.asked))
-    found = endpoint(server, probe=True, model=model).about()
-    assert found["same_seed"] == "another picture"
-    assert found["note"].startswith(f"{model}: the same seed does not give the same picture")
+    about = endpoint(server, probe=True, model=model).about()
+    assert about["same_seed"] == "another picture"
+    assert about["note"].startswith(f"{model}: the same seed does not give the same picture")
     assert len(server.asked) == edits
 
 
@@ -490,7 +490,7 @@ def test_as_many_at_once_as_allowed_and_each_gets_its_own(server: ImageServer) -
     assert model.capacity == 3
     with ThreadPoolExecutor(9) as threads:
         made = list(threads.map(lambda seed: edit(model, request(seed=seed)), range(9)))
-    assert [one.tobytes() for one in made] == [drawn((48, 32), seed).tobytes() for seed in range(9)]
+    assert [image.tobytes() for image in made] == [drawn((48, 32), seed).tobytes() for seed in range(9)]
     assert server.most_at_once == 3
 
 

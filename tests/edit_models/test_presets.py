@@ -34,7 +34,9 @@ class TestTable:
         if row.modular:
             blocks = pipeline_class().blocks
             assert not row.rewriting or row.rewriting in blocks.sub_blocks
-            arguments = {one.name: one for one in blocks.get_workflow("image_conditioned").inputs if one.name}
+            arguments = {
+                argument.name: argument for argument in blocks.get_workflow("image_conditioned").inputs if argument.name
+            }
             arguments |= {row.rewriting: None} if row.rewriting else {}
             parts = set(pipeline_class().component_names)
         else:

@@ -154,8 +154,8 @@ class TestEdit:
 
     @pytest.mark.parametrize("size", [(2000, 40), (40, 2000), (1, 1), (3, 150)])
     def test_long_and_small_pictures(self, model: QwenImageEdit, plus: QwenImageEdit, size: tuple[int, int]) -> None:
-        for one in (model, plus):
-            assert min(one.edit(request(picture(*size)), no_step).size) >= 32
+        for edit_model in (model, plus):
+            assert min(edit_model.edit(request(picture(*size)), no_step).size) >= 32
 
     def test_a_picture_too_long_for_the_text_encoder_is_refused(self, model: QwenImageEdit) -> None:
         with pytest.raises(PictureError, match=r"2010 x 10 pixels.*longer than 200 times"):

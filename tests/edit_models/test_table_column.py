@@ -37,9 +37,9 @@ def model(table: Path, column: str, **about: str) -> TableColumn:
 
 def test_a_rows_picture_is_the_edit_of_the_sample_with_its_id(table: Path) -> None:
     assert edit(model(table, "two"), "b").getpixel((0, 0)) == (255, 0, 0)  # called as its source, not as the edit
-    one = model(table, "one", id="name")
-    assert edit(one, "x").getpixel((0, 0)) == (0, 0, 255)
-    assert one.about() == {"table": str(table), "column": "one", "edits": "1"}
+    column = model(table, "one", id="name")
+    assert edit(column, "x").getpixel((0, 0)) == (0, 0, 255)
+    assert column.about() == {"table": str(table), "column": "one", "edits": "1"}
 
 
 def test_the_column_of_the_sources_may_be_named(table: Path) -> None:
@@ -50,11 +50,11 @@ def test_the_column_of_the_sources_may_be_named(table: Path) -> None:
 
 
 def test_what_is_missing_is_a_failed_edit_with_its_reason(table: Path) -> None:
-    one = model(table, "one", id="name")
+    column = model(table, "one", id="name")
     with pytest.raises(ModelError, match="no edit of sample 'y' in the column one: no source"):
-        edit(one, "y")
+        edit(column, "y")
     with pytest.raises(ModelError, match=r"my\.csv has no row of that id"):
-        edit(one, "z")
+        edit(column, "z")
 
 
 def test_a_changed_picture_is_another_revision(table: Path) -> None:

@@ -47,8 +47,8 @@ def pixels(
     return hashlib.sha256(edited(model, prompt, seed, source).tobytes()).hexdigest()
 
 
-def levels_apart(one: Image.Image, other: Image.Image) -> int:
+def levels_apart(first: Image.Image, second: Image.Image) -> int:
     """The largest difference of any channel of any pixel, of 255 levels."""
     import numpy
 
-    return int(abs(numpy.asarray(one).astype(int) - numpy.asarray(other).astype(int)).max())
+    return int(abs(numpy.asarray(first).astype(int) - numpy.asarray(second).astype(int)).max())
