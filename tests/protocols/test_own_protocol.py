@@ -83,8 +83,8 @@ def test_every_score_has_its_scale_and_the_headline_is_named(made: Run) -> None:
 def test_a_judge_with_weights_gives_the_probability(tiny_models: Path, tmp_path: Path) -> None:
     """Untrained weights write no numbers, but of yes and no they have some probability, which may be too small."""
     judge = {"type": "transformers", "params": {"model_name": str(tiny_models / "qwen3-vl"), "device_ids": "cpu:1"}}
-    made = run(tmp_path, judges={"tiny": judge}, evaluation={"controls": 0})
-    for judgement in made.results.judgements:
+    tiny = run(tmp_path, judges={"tiny": judge}, evaluation={"controls": 0})
+    for judgement in tiny.results.judgements:
         reading = judgement.readings[0]["real"]
         assert reading.mass is not None, "the judge was asked for a distribution"
         assert (reading.status is Status.OK) == (reading.mass >= LEAST_MASS)
