@@ -37,7 +37,7 @@ def test_shares_of_answers_without_a_score_and_of_the_ends(make_sample, make_res
     assert (card["by_status"]["unparseable"]["count"], card["by_status"]["unparseable"]["total"]) == (1, 6)
     assert card["by_status"]["refused"]["rate"] == pytest.approx(1 / 6)
     assert card["by_status"]["out_of_range"]["rate"] == 0.0
-    assert card["unscored"]["count"] == sum(one["count"] for one in card["by_status"].values())
+    assert card["unscored"]["count"] == sum(share["count"] for share in card["by_status"].values())
     assert card["unscored"]["total"] == 6
     assert card["ceiling"]["rate"] == 0.5
     assert card["floor"]["count"] == 1
@@ -69,8 +69,8 @@ def test_agreement_between_judges(make_sample, make_results):
     assert by_pair[("x", "y")]["alpha"] > 0.9
     assert abs(by_pair[("x", "z")]["alpha"]) < 0.3
     assert by_pair[("x", "z")]["edits"] == 79
-    for found in (between, *between["pairs"]):
-        assert found["ci95"][0] < found["alpha"] < found["ci95"][1]
+    for agreement in (between, *between["pairs"]):
+        assert agreement["ci95"][0] < agreement["alpha"] < agreement["ci95"][1]
     ratings = np.array(
         [
             [x[0], sum(y) / 2, math.nan if z[0] is Status.UNPARSEABLE else z[0]]
@@ -156,30 +156,32 @@ stats = Late("scipy.stats")
 def difference(run, **changed):
     """`old` less `new`; `changed` of `new`."""
     judges = judges_of(run)
-    one, other = judges["old"], replace(judges["new"], **changed)
-    return plain(apart_by_model(one, other, run))
+    old, new = judges["old"], replace(judges["new"], **changed)
+    return plain(apart_by_model(old, new, run))
 
 
 def test_the_difference_is_that_of_a_paired_test(make_sample, make_results):
     run = two_judges(make_sample, make_results, models=("a",))
-    found = difference(run)
-    old, new = ([one.score for one in run.judgements if one.judge == judge] for judge in ("old", "new"))
+    apart = difference(run)
+    old, new = (
+        [judgement.score for judgement in run.judgements if judgement.judge == judge] for judge in ("old", "new")
+    )
     expected = stats.ttest_rel(old, new).confidence_interval()
     skew = stats.skew(np.array(old) - np.array(new)) / 60**0.5
-    assert (found["n"], found["images"]) == (60, 60)
-    assert found["difference"] == pytest.approx(np.mean(old) - np.mean(new))
-    (low, high), reach = found["ci95"], (expected.high - expected.low) / 2
+    assert (apart["n"], apart["images"]) == (60, 60)
+    assert apart["difference"] == pytest.approx(np.mean(old) - np.mean(new))
+    (low, high), reach = apart["ci95"], (expected.high - expected.low) / 2
     assert min(low - expected.low, expected.high - high) < 1e-9, "one end is Student's"
     assert high - low == pytest.approx(2 * reach, rel=2 * abs(skew) * 2 + 1e-9), "the other Hall's"
-    assert found["edit_models"]["a"]["difference"] == found["difference"]
+    assert apart["edit_models"]["a"]["difference"] == apart["difference"]
 
 
 def test_only_edits_that_both_have_scored_and_of_one_scale(make_sample, make_results):
     run = two_judges(make_sample, make_results, missing=("b", "d"))
-    found = difference(run)
-    assert found["n"] == 120
-    assert list(found["edit_models"]) == ["a", "c"]
-    assert found["difference"] == pytest.approx(-1.5, abs=0.15)
+    apart = difference(run)
+    assert apart["n"] == 120
+    assert list(apart["edit_models"]) == ["a", "c"]
+    assert apart["difference"] == pytest.approx(-1.5, abs=0.15)
     few = two_judges(make_sample, make_results, samples=5)
     assert difference(few)["no_ci95"] == "few_images"
     unlike = difference(run, scale=Scale(lowest=1, highest=5))
@@ -199,6 +201,6 @@ def test_a_source_that_is_not_known_is_an_image_of_its_own(make_sample, make_res
     }
     known = make_results([make_sample(n) for n in range(30)], rows)
     unknown = make_results([make_sample(n, follows="before") for n in range(30)], rows)
-    found, expected = (judge_agreement(run, resamples=50)["between_judges"]["pairs"][0] for run in (unknown, known))
-    assert found == expected
-    assert found["apart"]["images"] == 30
+    pair, expected = (judge_agreement(run, resamples=50)["between_judges"]["pairs"][0] for run in (unknown, known))
+    assert pair == expected
+    assert pair["apart"]["images"] == 30

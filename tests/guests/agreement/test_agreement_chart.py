@@ -27,17 +27,17 @@ def dots(chart: Any) -> list[dict[str, Any]]:
 def test_a_dot_is_an_edit_that_both_judges_have_scored(several: Results) -> None:
     [chart] = agreement_charts(several, "en")
     scores: dict[tuple[str, str], dict[str, float]] = {}
-    for one in several.judgements:
-        if one.score is not None:
-            scores.setdefault((one.edit_model, one.sample_id), {})[one.judge] = one.score
-    both = {key: found for key, found in scores.items() if len(found) == 2}
+    for judgement in several.judgements:
+        if judgement.score is not None:
+            scores.setdefault((judgement.edit_model, judgement.sample_id), {})[judgement.judge] = judgement.score
+    both = {key: of_judges for key, of_judges in scores.items() if len(of_judges) == 2}
     assert len(dots(chart)) == len(both) < len(several.edits)
     for dot in dots(chart):
         assert both[dot["series"], dot["id"]] == {"strict": dot["a"], "kind": dot["b"]}
 
 
 def test_repeats_count_as_their_mean(several: Results) -> None:
-    first = next(one for one in several.judgements if one.score is not None)
+    first = next(judgement for judgement in several.judgements if judgement.score is not None)
     again = replace(rescored(first, first.score / 2), repeat=1)
     [chart] = agreement_charts(replace(several, judgements=(*several.judgements, again)), "en")
     [dot] = [dot for dot in dots(chart) if (dot["series"], dot["id"]) == (first.edit_model, first.sample_id)]
@@ -49,9 +49,9 @@ def test_one_judge_has_nobody_to_agree_with(tmp_path: Path) -> None:
 
 
 def test_of_many_judges_only_some_pairs_are_drawn(several: Results) -> None:
-    one = [judgement for judgement in several.judgements if judgement.judge == "strict"]
+    strict = [judgement for judgement in several.judgements if judgement.judge == "strict"]
     judges = tuple("abcde")
-    judgements = tuple(replace(judgement, judge=judge) for judge in judges for judgement in one)
+    judgements = tuple(replace(judgement, judge=judge) for judge in judges for judgement in strict)
     scoring = dict.fromkeys(judges, several.scoring["strict"])
     results = replace(several, judges=judges, judgements=judgements, scoring=scoring)
     assert len(agreement_charts(results, "en")) == MOST_PAIRS_OF_JUDGES

@@ -42,9 +42,11 @@ def row(text: str, start: str) -> list[str]:
 def people_of(run: Results, raters: int = 2, apart: float = 1.0) -> list[Rating]:
     chance = random.Random(2)
     return [
-        Rating(one.sample_id, one.edit_model, (one.score or 0) + chance.gauss(0, apart), f"rater {rater}")
-        for one in run.judgements
-        if one.judge == run.judges[0] and one.repeat == 0
+        Rating(
+            judgement.sample_id, judgement.edit_model, (judgement.score or 0) + chance.gauss(0, apart), f"rater {rater}"
+        )
+        for judgement in run.judgements
+        if judgement.judge == run.judges[0] and judgement.repeat == 0
         for rater in range(raters)
     ]
 
@@ -54,11 +56,11 @@ def test_several_judges_and_repeats(make_run: Make) -> None:
     document = judges_document(run)
     text = printed(document)
     for judge, card in document["judges"].items():
-        found = row(text, judge)
-        assert found[1] == str(card["asked"])
-        assert f"{card['retest']['sd']:.2f}" in found
-        assert f"{card['retest']['icc']:.2f}" in found
-        assert found[2] == f"{100 * card['unscored']['rate']:.0f}%"
+        cells = row(text, judge)
+        assert cells[1] == str(card["asked"])
+        assert f"{card['retest']['sd']:.2f}" in cells
+        assert f"{card['retest']['icc']:.2f}" in cells
+        assert cells[2] == f"{100 * card['unscored']['rate']:.0f}%"
     alpha = document["between_judges"]
     assert row(text, "strict, kind, third")[3:5] == [str(alpha["edits"]), f"{alpha['alpha']:.2f}"]
     assert row(text, "kind, third")[3] == f"{alpha['pairs'][2]['alpha']:.2f}"
@@ -92,9 +94,9 @@ def test_judges_on_unlike_scales_have_no_alpha_and_no_median(make_run: Make) -> 
 def test_an_open_scale_has_no_ceiling(make_run: Make) -> None:
     run = make_run()
     scoring = Scoring(protocol="p", headline="score", scales={"score": Scale(lowest=0.0)})
-    found = row(printed(judges_document(replace(run, scoring={"qwen3_vl": scoring}))), "qwen3_vl")
-    assert found[-4:-2] != ["–", "–"]
-    assert found.count("–") == 1
+    cells = row(printed(judges_document(replace(run, scoring={"qwen3_vl": scoring}))), "qwen3_vl")
+    assert cells[-4:-2] != ["–", "–"]
+    assert cells.count("–") == 1
 
 
 def test_two_judges_are_not_averaged(make_run: Make) -> None:
@@ -110,16 +112,16 @@ def test_people_beside_judges_median_and_each_other(make_run: Make) -> None:
     text = printed(document)
     part = text.split("Against people: 80 scores by 2 people")[1]
     assert "note: 1 of the file's scores left out: they are about other edits or other" in part
-    found = document["people"]
-    strict = found["judges"]["strict"]
+    agreement = document["people"]
+    strict = agreement["judges"]["strict"]
     within, like, rest = part.split("Within edit models")[1], part.split("like for like")[1], part
     whole, first = (line.split() for line in within.split("strict: Score")[1].splitlines()[1:3])
     assert whole[:3] == ["all", "40/40", f"{strict['spearman']:.2f}"]
     assert first[0] == "first"
-    assert f"{found['median']['spearman']:.2f}" in within.split("the judges' median: Score")[1].splitlines()[1]
+    assert f"{agreement['median']['spearman']:.2f}" in within.split("the judges' median: Score")[1].splitlines()[1]
     assert row(like, "strict")[1] == f"{strict['one_person']['spearman']:.2f}"
-    assert f"{found['raters']['spearman']:.2f}" in row(like, "one")
-    (pair, *_) = found["pairs"]
+    assert f"{agreement['raters']['spearman']:.2f}" in row(like, "one")
+    (pair, *_) = agreement["pairs"]
     assert f"{pair['within_models']['difference']:+.2f}" in row(rest.split("Two judges")[1], "strict - kind")
     assert f"±{strict['calibration']['rmse']:.2f}" in " ".join(rest.split())
 
@@ -127,13 +129,13 @@ def test_people_beside_judges_median_and_each_other(make_run: Make) -> None:
 def test_what_was_left_unscored_is_said_and_bounded(make_run: Make) -> None:
     run = make_run(samples=60, failing=0.3)
     people = [
-        Rating(one.sample_id, one.edit_model, float(place % 7), rater)
-        for place, one in enumerate(run.judgements)
+        Rating(judgement.sample_id, judgement.edit_model, float(place % 7), rater)
+        for place, judgement in enumerate(run.judgements)
         for rater in ("ann", "bo")
     ]
-    found = people_agreement(run, people, resamples=100)
-    judge = found["judges"]["qwen3_vl"]
-    text = printed({**judges_document(run), "people": found})
+    agreement = people_agreement(run, people, resamples=100)
+    judge = agreement["judges"]["qwen3_vl"]
+    text = printed({**judges_document(run), "people": agreement})
     assert 0 < judge["unscored"]["n"] < judge["total"] == 60
     assert f"qwen3_vl left {judge['unscored']['n']} of 60 unscored" in text
     assert f"[{judge['worst_case']:.2f}, {judge['best_case']:.2f}]" in text
@@ -144,9 +146,9 @@ def test_how_far_two_judges_lie_apart(make_run: Make) -> None:
     document = judges_document(run)
     apart = document["between_judges"]["pairs"][0]["apart"]
     part = printed(document).split("Scores apart")[1]
-    found = row(part, "  all")[1:]
-    assert found[:2] == ["120", "60"]
-    assert found[4] == f"{apart['difference']:+.2f}"
+    cells = row(part, "  all")[1:]
+    assert cells[:2] == ["120", "60"]
+    assert cells[4] == f"{apart['difference']:+.2f}"
     assert row(part, "  second")[1:3] == ["60", "60"]
 
 

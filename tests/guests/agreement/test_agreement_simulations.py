@@ -52,7 +52,7 @@ def test_the_pairs_of_models_that_are_ordered_alike(images, spacing, turned, run
     held, lows = [], []
     for _ in range(runs):
         shared = g.normal(size=(2, images))
-        one, other = (
+        first, second = (
             {
                 Item(f"m{model}", f"s{at:04d}", 0): [float(spacing * place[model] + shared[side, at] + g.normal())]
                 for model in range(MODELS)
@@ -60,8 +60,8 @@ def test_the_pairs_of_models_that_are_ordered_alike(images, spacing, turned, run
             }
             for side, place in enumerate((np.arange(MODELS), order))
         )
-        both = [Rater(name, "asked", "score", Scale(), of) for name, of in (("a", one), ("b", other))]
-        low, high = Agreement(both[0], both[1], Samples([one], resamples=0)).pairs_alike().ci95
+        both = [Rater(name, "asked", "score", Scale(), of) for name, of in (("a", first), ("b", second))]
+        low, high = Agreement(both[0], both[1], Samples([first], resamples=0)).pairs_alike().ci95
         held.append(low - 1e-9 <= truth <= high + 1e-9)
         lows.append(high - low)
     record(
@@ -75,20 +75,20 @@ def edits(g: np.random.Generator, images: int) -> tuple[np.ndarray, np.ndarray, 
     """Two judges' whole scores of three edits an image, alike within an image."""
     codes = np.repeat(np.arange(images), 3)
     worth = 5.5 + 1.5 * g.normal(size=images)[codes] + 1.5 * g.normal(size=3 * images)
-    one, other = (np.clip(np.round(worth + 1.5 * g.normal(size=3 * images)), 1, 10) for _ in range(2))
-    return one, other, codes
+    first, second = (np.clip(np.round(worth + 1.5 * g.normal(size=3 * images)), 1, 10) for _ in range(2))
+    return first, second, codes
 
 
 @pytest.mark.chaos
 @pytest.mark.parametrize("images", IMAGES)
 def test_krippendorffs_alpha(images, record):
-    one, other, _ = edits(np.random.default_rng(22), 20_000)
-    truth = OrdinalRatings(np.stack([one, other], axis=1)).alpha(np.ones(len(one)))
+    first, second, _ = edits(np.random.default_rng(22), 20_000)
+    truth = OrdinalRatings(np.stack([first, second], axis=1)).alpha(np.ones(len(first)))
     g = np.random.default_rng(23)
     held = []
     for _ in range(MANY):
-        one, other, codes = edits(g, images)
-        low, high = bootstrap_interval(OrdinalRatings(np.stack([one, other], axis=1)).alpha, codes, resamples=300)
+        first, second, codes = edits(g, images)
+        low, high = bootstrap_interval(OrdinalRatings(np.stack([first, second], axis=1)).alpha, codes, resamples=300)
         held.append(low <= truth <= high)
     record(f"Krippendorff's alpha, {images} images", f"covers {np.mean(held):.3f}")
     assert np.mean(held) >= 0.9 - slack(0.1, MANY)
@@ -98,14 +98,14 @@ def test_krippendorffs_alpha(images, record):
 @pytest.mark.parametrize("images", IMAGES)
 def test_the_map_of_a_calibration(images, record):
     """At each score."""
-    one, other, _ = edits(np.random.default_rng(24), 20_000)
-    truth = isotonic(one, other)(np.arange(1.0, 11.0))
+    first, second, _ = edits(np.random.default_rng(24), 20_000)
+    truth = isotonic(first, second)(np.arange(1.0, 11.0))
     g = np.random.default_rng(25)
     at = []
     for _ in range(MANY):
-        one, other, codes = edits(g, images)
-        found = calibration(Pairs(one, other, codes, ["m"] * len(one)), resamples=200)
-        for knot in found.map:
+        first, second, codes = edits(g, images)
+        calibrated = calibration(Pairs(first, second, codes, ["m"] * len(first)), resamples=200)
+        for knot in calibrated.map:
             low, high = knot.ci95 or (math.nan, math.nan)
             at.append((3 <= knot.score <= 8, low <= truth[int(knot.score) - 1] <= high))
     inner = [held for middle, held in at if middle]
@@ -121,15 +121,15 @@ def test_the_map_of_a_calibration(images, record):
 @pytest.mark.parametrize("images", IMAGES)
 def test_the_mean_of_a_model_over_a_bridge(images, known, record):
     """Of whose images half, or all, are known to both judges."""
-    one, other, _ = edits(np.random.default_rng(24), 20_000)
-    truth, runs = float(isotonic(one, other)(one).mean()), 1_000
+    first, second, _ = edits(np.random.default_rng(24), 20_000)
+    truth, runs = float(isotonic(first, second)(first).mean()), 1_000
     g = np.random.default_rng(26)
     held = []
     for _ in range(runs):
-        one, other, codes = edits(g, images)
+        first, second, codes = edits(g, images)
         both = codes < (images // 2 if known == "half" else images)
-        pairs = Pairs(one[both], other[both], codes[both], ["m"] * int(both.sum()))
-        low, high = bridge(pairs, {"m": (one, codes)}, resamples=0).edit_models["m"].ci95
+        pairs = Pairs(first[both], second[both], codes[both], ["m"] * int(both.sum()))
+        low, high = bridge(pairs, {"m": (first, codes)}, resamples=0).edit_models["m"].ci95
         held.append(low <= truth <= high)
     record(f"bridged mean, {images} images, {known} of them known to both", f"covers {np.mean(held):.3f}")
     assert np.mean(held) >= 0.95 - slack(0.05, runs)
@@ -193,10 +193,10 @@ def test_a_model_that_is_better_than_all_that_a_bridge_has_seen_is_warned_of(bet
         codes = np.arange(50)
         names = [f"m{model}" for model in range(4) for _ in range(50)]
         pairs = Pairs(new[:4].ravel(), old[:4].ravel(), np.tile(codes, 4), names)
-        found = translated(pairs, {"x": (new[4], codes)}).edit_models["x"]
-        off.append(found.value - old[4].mean())
-        above.append(found.beyond == "above")
-        outside.append(found.outside)
+        mean = translated(pairs, {"x": (new[4], codes)}).edit_models["x"]
+        off.append(mean.value - old[4].mean())
+        above.append(mean.beyond == "above")
+        outside.append(mean.outside)
     seen = f"off by {np.mean(off):+.2f}, warned {np.mean(above):.2f}, scores not seen {np.mean(outside):.3f}"
     record(f"bridge of 4 models, 50 images; one {better:+g} against their best", seen)
     assert np.mean(off) == pytest.approx(bias, abs=0.05 + 3 * np.std(off) / math.sqrt(runs))

@@ -23,8 +23,8 @@ from edit_eval.statistics.votes import Rating
 
 def people_measures(run, ratings, *, judge=None, score=None, resamples=1_000):
     """What an audit makes of it."""
-    found = people.people_agreement(run, ratings, score=score, resamples=resamples).judges
-    return measures_beside_people(run, found[judge or next(iter(found))])
+    judges = people.people_agreement(run, ratings, score=score, resamples=resamples).judges
+    return measures_beside_people(run, judges[judge or next(iter(judges))])
 
 
 KNOWN = {
@@ -38,8 +38,8 @@ SCALES = {name: Scale(lowest=0, highest=10) for name in KNOWN}
 LOSS = {name: Scale(lowest=0, higher_is_better=False) for name in KNOWN}
 
 
-def scores(found):
-    semantics, quality = (float(min(found[name]["score"])) for name in ("SC", "PQ"))
+def scores(said):
+    semantics, quality = (float(min(said[name]["score"])) for name in ("SC", "PQ"))
     return {"SC": semantics, "PQ": quality, "O": math.sqrt(semantics * quality)}
 
 
@@ -71,8 +71,8 @@ def raters(judge_agreement_data):
 
 @pytest.mark.parametrize("name", KNOWN)
 def test_like_is_held_against_like(name, run, raters):
-    found = people_agreement(run, raters, score=name, resamples=0)
-    judge, crowd = found["judges"]["gpt4o"], found["raters"]
+    agreement = people_agreement(run, raters, score=name, resamples=0)
+    judge, crowd = agreement["judges"]["gpt4o"], agreement["raters"]
     with_mean, with_one, one_with_one, one_with_others, between = KNOWN[name]
     assert judge["spearman"] == pytest.approx(with_mean, abs=0.005)
     assert judge["one_person"]["spearman"] == pytest.approx(with_one, abs=0.005)
@@ -84,13 +84,13 @@ def test_like_is_held_against_like(name, run, raters):
     assert judge["between_models"]["models"] == 8
     assert (judge["n"], judge["total"], judge["score"]) == (1432, 1432, name)
     assert judge["worst_case"] == pytest.approx(judge["spearman"]) == judge["best_case"]
-    assert crowd["raters"] == found["people"] == 3
-    assert found["scores"] == 3 * 1432
+    assert crowd["raters"] == agreement["people"] == 3
+    assert agreement["scores"] == 3 * 1432
 
 
 def test_lpips_against_people(run, raters):
-    found = people_agreement(run, raters, resamples=0)["judges"]["lpips"]
-    assert found["spearman"] == pytest.approx(0.116, abs=0.005)
+    judge = people_agreement(run, raters, resamples=0)["judges"]["lpips"]
+    assert judge["spearman"] == pytest.approx(0.116, abs=0.005)
 
 
 def test_a_score_that_ranks_edits_and_not_models_is_told_from_one_that_does_both(run, raters):
@@ -108,36 +108,36 @@ def test_a_score_that_ranks_edits_and_not_models_is_told_from_one_that_does_both
 
 
 def test_two_judges_are_compared_on_the_same_draws(run, raters):
-    found = people_agreement(run, raters, resamples=300)
-    (pair,) = found["pairs"]
+    agreement = people_agreement(run, raters, resamples=300)
+    (pair,) = agreement["pairs"]
     within = pair["within_models"]
     assert (pair["a"], pair["b"], pair["n"]) == ("gpt4o", "lpips", 1432)
     assert within["difference"] == pytest.approx(0.419 - 0.116, abs=0.01)
     assert within["ci95"][0] > 0.2
-    widths = [end[1] - end[0] for end in (found["judges"][name]["ci95"] for name in ("gpt4o", "lpips"))]
+    widths = [end[1] - end[0] for end in (agreement["judges"][name]["ci95"] for name in ("gpt4o", "lpips"))]
     assert within["ci95"][1] - within["ci95"][0] < math.hypot(*widths) * 1.1
 
 
 def test_a_calibrated_score_foretells_people_on_images_that_it_never_saw(run, raters):
-    found = people_agreement(run, raters, score="SC", resamples=50)["judges"]["gpt4o"]["calibration"]
-    values = [knot["value"] for knot in found["map"]]
-    assert [knot["score"] for knot in found["map"]] == list(range(11))
+    calibration = people_agreement(run, raters, score="SC", resamples=50)["judges"]["gpt4o"]["calibration"]
+    values = [knot["value"] for knot in calibration["map"]]
+    assert [knot["score"] for knot in calibration["map"]] == list(range(11))
     assert values == sorted(values)
-    assert found["explained"] == pytest.approx(0.488, abs=0.01)
-    assert all(knot["ci95"][0] <= knot["value"] <= knot["ci95"][1] for knot in found["map"][:10])
+    assert calibration["explained"] == pytest.approx(0.488, abs=0.01)
+    assert all(knot["ci95"][0] <= knot["value"] <= knot["ci95"][1] for knot in calibration["map"][:10])
 
 
 def test_what_a_judge_left_unscored_is_counted_and_bounded(run, raters):
     """A judge that says nothing of what people find bad: the bounds hold the truth, and the file says what was left."""
     crowd = {}
-    for one in raters:
-        if one.score_name == "O":
-            crowd.setdefault((one.edit_model, one.sample_id), []).append(one.score)
+    for rating in raters:
+        if rating.score_name == "O":
+            crowd.setdefault((rating.edit_model, rating.sample_id), []).append(rating.score)
     judgements = tuple(
-        replace(one, scores={}, status=Status.UNPARSEABLE)
-        if one.judge == "gpt4o" and place % 4 == 0 and sum(crowd[one.edit_model, one.sample_id]) > 0
-        else one
-        for place, one in enumerate(run.judgements)
+        replace(judgement, scores={}, status=Status.UNPARSEABLE)
+        if judgement.judge == "gpt4o" and place % 4 == 0 and sum(crowd[judgement.edit_model, judgement.sample_id]) > 0
+        else judgement
+        for place, judgement in enumerate(run.judgements)
     )
     judge = people_agreement(replace(run, judgements=judgements), raters, resamples=100)["judges"]["gpt4o"]
     assert judge["n"] + judge["unscored"]["n"] == judge["total"] == 1432
@@ -162,14 +162,14 @@ def test_a_run_against_a_file_of_people(make_sample, make_results):
     for rater in ("ann", "bob"):
         lines += [f"{of.id},m,{of.index % 11 + generator.integers(-3, 4)},{rater}\n" for of in samples]
     lines += ["s9999,m,3,ann\n", "s0001,unknown,3,ann\n"]
-    found = people_agreement(run, read_people_scores(lines), resamples=100)
-    judge = found["judges"]["j"]
+    agreement = people_agreement(run, read_people_scores(lines), resamples=100)
+    judge = agreement["judges"]["j"]
     assert judge["edit_models"]["m"]["n"] == 39
     assert 0.6 < judge["ci95"][0] < judge["spearman"] < judge["ci95"][1] < 1.0
-    assert found["raters"]["raters"] == 2
-    assert found["raters"]["spearman"] < judge["spearman"]  # one person is noisier than the mean of two
-    assert found["unmatched"] == 2
-    assert json.loads(json.dumps(found, allow_nan=False)) == found
+    assert agreement["raters"]["raters"] == 2
+    assert agreement["raters"]["spearman"] < judge["spearman"]  # one person is noisier than the mean of two
+    assert agreement["unmatched"] == 2
+    assert json.loads(json.dumps(agreement, allow_nan=False)) == agreement
 
 
 def test_the_median_of_the_judges_is_held_against_people_too(make_sample, make_results):
@@ -180,8 +180,8 @@ def test_the_median_of_the_judges_is_held_against_people_too(make_sample, make_r
         ("m", f"j{judge}"): [[float(t + n)] for t, n in zip(truth, noise[judge], strict=True)] for judge in range(3)
     }
     people = [Rating(of.id, "m", float(t)) for of, t in zip(samples, truth, strict=True)]
-    found = people_agreement(make_results(samples, scores), people, resamples=0)
-    assert found["median"]["spearman"] > max(judge["spearman"] for judge in found["judges"].values())
+    agreement = people_agreement(make_results(samples, scores), people, resamples=0)
+    assert agreement["median"]["spearman"] > max(judge["spearman"] for judge in agreement["judges"].values())
 
 
 def test_scores_about_other_edits_are_refused_with_an_example(make_sample, make_results):
@@ -201,9 +201,9 @@ def test_one_person_has_no_ceiling(make_sample, make_results):
     samples = [make_sample(index) for index in range(6)]
     run = make_results(samples, {("m", "j"): [[float(index)] for index in range(6)]})
     people = [Rating(of.id, "m", float(of.index)) for of in samples]
-    found = people_agreement(run, people, resamples=0)
-    assert found["raters"] is None
-    assert found["judges"]["j"]["edit_models"]["m"]["spearman"] == pytest.approx(1.0)
+    agreement = people_agreement(run, people, resamples=0)
+    assert agreement["raters"] is None
+    assert agreement["judges"]["j"]["edit_models"]["m"]["spearman"] == pytest.approx(1.0)
 
 
 def named(make_sample, make_results):
@@ -221,18 +221,18 @@ def named(make_sample, make_results):
 def test_people_name_the_score_that_theirs_is_about(make_sample, make_results):
     run, people = named(make_sample, make_results)
     for score, of_people in ((None, 12), ("O", 12), ("loss", 12)):
-        found = people_agreement(run, people, score=score, resamples=0)
-        assert found["judges"]["j"]["spearman"] == pytest.approx(1 - 1 / 12)  # perfect, as Fisher's z takes it
-        assert (found["scores"], found["unmatched"]) == (of_people, 12)
-    unnamed = [replace(one, score_name="") for one in people if one.score_name == "O"]
-    found = people_agreement(run, unnamed, score="loss", resamples=0)
-    assert abs(found["judges"]["j"]["spearman"]) < 0.5, "one without a name is held against whatever is looked at"
-    assert found["unmatched"] == 0
+        agreement = people_agreement(run, people, score=score, resamples=0)
+        assert agreement["judges"]["j"]["spearman"] == pytest.approx(1 - 1 / 12)  # perfect, as Fisher's z takes it
+        assert (agreement["scores"], agreement["unmatched"]) == (of_people, 12)
+    unnamed = [replace(rating, score_name="") for rating in people if rating.score_name == "O"]
+    agreement = people_agreement(run, unnamed, score="loss", resamples=0)
+    assert abs(agreement["judges"]["j"]["spearman"]) < 0.5, "one without a name is held against whatever is looked at"
+    assert agreement["unmatched"] == 0
 
 
 def test_scores_of_people_about_another_score_are_refused(make_sample, make_results):
     run, people = named(make_sample, make_results)
-    only = [one for one in people if one.score_name == "O"]
+    only = [rating for rating in people if rating.score_name == "O"]
     with pytest.raises(ConfigurationError, match="none of the 12 scores by people is about loss; they are about O"):
         people_agreement(run, only, score="loss")
 
@@ -254,8 +254,8 @@ def test_pairs_of_models_that_people_separate(make_sample):
     people = {
         Item(model, f"s{n}", 0): of + float(generator.normal(0, 0.5)) for model, of in level.items() for n in range(40)
     }
-    found = separated_pairs(people, Samples([people]), level)
-    assert found == [("a", "b"), ("a", "c"), ("a", "d"), ("b", "d"), ("c", "d")]
+    pairs = separated_pairs(people, Samples([people]), level)
+    assert pairs == [("a", "b"), ("a", "c"), ("a", "d"), ("b", "d"), ("c", "d")]
     two_images = Samples([people], {f"s{n}": f"image {n % 2}" for n in range(40)})
     assert separated_pairs(people, two_images, level) == []
 
@@ -272,13 +272,13 @@ def test_a_judge_whose_score_nobody_has_looked_at_has_no_numbers(make_sample, ma
             for judge, of in zip("jk", scores, strict=True)
         },
     )
-    found = people_agreement(both, [one for one in people if one.score_name == "O"], resamples=20)
-    assert found["judges"]["j"]["n"] == 12
-    other = found["judges"]["k"]
+    agreement = people_agreement(both, [rating for rating in people if rating.score_name == "O"], resamples=20)
+    assert agreement["judges"]["j"]["n"] == 12
+    other = agreement["judges"]["k"]
     assert (other["n"], other["total"], other["spearman"], other["calibration"]) == (0, 0, None, None)
     assert other["between_models"]["pairs_ordered"] == {"value": None, "ci95": None}
-    assert found["pairs"] == []
-    assert json.loads(json.dumps(found, allow_nan=False)) == found
+    assert agreement["pairs"] == []
+    assert json.loads(json.dumps(agreement, allow_nan=False)) == agreement
 
 
 def test_a_loss_is_calibrated_on_its_own_scale(make_sample, make_results):

@@ -33,16 +33,16 @@ def test_an_image_is_foretold_by_a_map_that_has_not_seen_it():
     seen = isotonic(pairs.scores, pairs.targets)(pairs.scores)
     unseen = cross_fitted(pairs)
     assert np.corrcoef(seen, pairs.targets)[0, 1] > 0.1
-    found = calibration(pairs, resamples=20)
-    assert found.explained < 0.02
-    assert found.rmse == pytest.approx(float(np.sqrt(((unseen - pairs.targets) ** 2).mean())))
-    assert (found.n, found.clusters, found.folds) == (180, 60, 10)
+    calibrated = calibration(pairs, resamples=20)
+    assert calibrated.explained < 0.02
+    assert calibrated.rmse == pytest.approx(float(np.sqrt(((unseen - pairs.targets) ** 2).mean())))
+    assert (calibrated.n, calibrated.clusters, calibrated.folds) == (180, 60, 10)
 
 
 def test_the_map_and_its_intervals_find_a_bent_truth():
-    found = calibration(drawn(80, 6, 0.5), resamples=200)
-    assert found.explained > 0.95
-    inside = [knot.ci95[0] - 0.1 <= knot.score**2 / 10 <= knot.ci95[1] + 0.1 for knot in found.map]
+    calibrated = calibration(drawn(80, 6, 0.5), resamples=200)
+    assert calibrated.explained > 0.95
+    inside = [knot.ci95[0] - 0.1 <= knot.score**2 / 10 <= knot.ci95[1] + 0.1 for knot in calibrated.map]
     assert sum(inside) >= 10
     assert calibration(drawn(7, 6, 0.5), resamples=20) is None, "seven source images are too few"
     flat = drawn(20, 3, 0.0)

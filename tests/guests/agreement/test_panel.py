@@ -28,17 +28,17 @@ def run_of(make_sample, make_results, rows_of_judges, categories=None):
 
 def test_the_median_of_three_judges(make_sample, make_results):
     run = run_of(make_sample, make_results, {"a": [[2.0], [9.0]], "b": [[5.0], [8.0]], "c": [[4.0], [1.0]]})
-    found = panel(run)
-    assert [judgement.score for judgement in found.results.judgements] == [4.0, 8.0]
-    assert [*found.bounds.values()] == [(4.0, 4.0), (8.0, 8.0)]
-    assert found.results.judges == (MEDIAN,)
+    median = panel(run)
+    assert [judgement.score for judgement in median.results.judgements] == [4.0, 8.0]
+    assert [*median.bounds.values()] == [(4.0, 4.0), (8.0, 8.0)]
+    assert median.results.judges == (MEDIAN,)
 
 
 def test_fewer_than_three_judges_have_none(make_sample, make_results):
     two = run_of(make_sample, make_results, {"a": [[2.0]], "b": [[5.0]]})
-    one = run_of(make_sample, make_results, {"a": [[2.0]]})
-    assert panel(two) is panel(one) is None  # it would be their mean, and judges are not averaged
-    assert no_panel(two) == no_panel(one) == "few_judges"
+    single = run_of(make_sample, make_results, {"a": [[2.0]]})
+    assert panel(two) is panel(single) is None  # it would be their mean, and judges are not averaged
+    assert no_panel(two) == no_panel(single) == "few_judges"
 
 
 def test_repeats_are_a_mean_within_each_judge(make_sample, make_results):
@@ -52,20 +52,25 @@ def test_an_edit_that_a_judge_has_no_score_for_has_no_median(make_sample, make_r
         "b": [[Status.UNPARSEABLE], [Status.EDIT_FAILED], [Status.REFUSED], [7.0, 7.0]],
         "c": [[4.0], [Status.EDIT_FAILED], [6.0], [5.0, 5.0]],
     }
-    found = panel(run_of(make_sample, make_results, rows))
-    judgements = found.results.judgements
-    assert [one.status for one in judgements] == [Status.UNPARSEABLE, Status.EDIT_FAILED, Status.PENDING, Status.OK]
-    assert [one.score for one in judgements] == [None, None, None, 5.0]
+    median = panel(run_of(make_sample, make_results, rows))
+    judgements = median.results.judgements
+    assert [judgement.status for judgement in judgements] == [
+        Status.UNPARSEABLE,
+        Status.EDIT_FAILED,
+        Status.PENDING,
+        Status.OK,
+    ]
+    assert [judgement.score for judgement in judgements] == [None, None, None, 5.0]
     # What is missing may be anything in the range, and the median moves only as far as that lets it.
-    assert [*found.bounds.values()] == [(2.0, 4.0), (0.0, 10.0), (0.0, 10.0), (5.0, 6.5)]
+    assert [*median.bounds.values()] == [(2.0, 4.0), (0.0, 10.0), (0.0, 10.0), (5.0, 6.5)]
 
 
 def test_missing_repeats_bound_the_median(make_sample, make_results):
     rows = {"a": [[4.0, Status.REFUSED]], "b": [[5.0, 5.0]], "c": [[3.0, 3.0]]}
     run = run_of(make_sample, make_results, rows)
-    found = panel(run)
-    assert found.results.judgements[0].score == 4.0
-    assert [*found.bounds.values()] == [(3.0, 5.0)]  # the first judge's mean may be 2 to 7
+    median = panel(run)
+    assert median.results.judgements[0].score == 4.0
+    assert [*median.bounds.values()] == [(3.0, 5.0)]  # the first judge's mean may be 2 to 7
     (entry,) = judges_document(run)["median"]
     assert entry["scores"]["score"]["worst_case_mean"] == 3.0
     assert entry["scores"]["score"]["best_case_mean"] == 5.0
@@ -83,11 +88,11 @@ def test_a_summary_says_what_the_judges_say_together(make_sample, make_results):
     [agreement] = plain(summary.analyses["agreement"])
     (entry,) = agreement["median"]
     medians = [statistics.median(statistics.fmean(rows[judge][index]) for judge in rows) for index in range(40)]
-    found = entry["scores"]["score"]
-    assert found["mean"] == pytest.approx(statistics.fmean(medians))
-    assert found["n"] == entry["coverage"]["total"] == 40
+    score = entry["scores"]["score"]
+    assert score["mean"] == pytest.approx(statistics.fmean(medians))
+    assert score["n"] == entry["coverage"]["total"] == 40
     assert entry["coverage"]["required"] == 0.9
-    assert list(found["categories"]) == ["physical", "social"]
+    assert list(score["categories"]) == ["physical", "social"]
     assert [result.scores["score"].mean for result in summary.results] == pytest.approx(
         [statistics.fmean(score for row in rows[judge] for score in row) for judge in rows]
     )
@@ -124,10 +129,10 @@ def test_the_median_is_of_the_score_that_is_asked_for(make_sample, make_results)
     samples = [make_sample(0), make_sample(1)]
     run = make_results(samples, {("m", judge): of for judge, of in rows.items()}, scoring=named)
     headlines = panel(run).results
-    assert [one.score for one in headlines.judgements] == [2.0, 3.0]
+    assert [judgement.score for judgement in headlines.judgements] == [2.0, 3.0]
     assert headlines.judgements[0].headline == MEDIAN, "the judges' headlines have three names"
-    found = panel(run, "PQ").results
-    assert [(one.sample_id, one.scores) for one in found.judgements] == [("s0000", {"PQ": 5.0})]
+    quality = panel(run, "PQ").results
+    assert [(judgement.sample_id, judgement.scores) for judgement in quality.judgements] == [("s0000", {"PQ": 5.0})]
     (entry,) = judges_document(run, score="PQ")["median"]
     assert (entry["headline"], entry["scores"]["PQ"]["coverage"]["total"]) == ("PQ", 1)
 
@@ -139,5 +144,5 @@ def test_at_an_open_end_a_median_is_bounded_by_the_judges_that_answered(make_sam
     run = make_results(samples, {("m", judge): of for judge, of in rows.items()}, scoring=loss)
     assert [*panel(run).bounds.values()] == [(4.0, 2.0), (math.inf, 0.0)]
     (entry,) = judges_document(run)["median"]
-    found = entry["scores"]["loss"]
-    assert (found["worst_case_mean"], found["best_case_mean"]) == (None, 1.0)
+    score = entry["scores"]["loss"]
+    assert (score["worst_case_mean"], score["best_case_mean"]) == (None, 1.0)

@@ -26,24 +26,24 @@ def flat(scores):
     return {Item(model, *edit): value for model, edits in scores.items() for edit, value in edits.items()}
 
 
-def rank_agreement(one, other, sources=None, *, resamples=1_000):
+def rank_agreement(first, second, sources=None, *, resamples=1_000):
     """`{"spearman", "ci95", "edit_models": {NAME: {"n", "spearman"}}}`."""
-    one, other = flat(one), flat(other)
-    samples = Samples([one.keys() & other.keys()], sources, resamples=resamples)
-    within = Within(one, other, samples)
+    first, second = flat(first), flat(second)
+    samples = Samples([first.keys() & second.keys()], sources, resamples=resamples)
+    within = Within(first, second, samples)
     return {**plain(with_interval(within, samples)), "edit_models": plain(within.of_models(samples))}
 
 
 def test_a_correlation_is_that_of_scipy():
     generator = np.random.default_rng(0)
-    one = generator.integers(0, 11, size=50)
-    other = np.clip(one + generator.integers(-4, 5, size=50), 0, 10)
-    found = rank_agreement(
-        {"m": {(str(i), 0): float(v) for i, v in enumerate(one)}},
-        {"m": {(str(i), 0): float(v) for i, v in enumerate(other)}},
+    first = generator.integers(0, 11, size=50)
+    second = np.clip(first + generator.integers(-4, 5, size=50), 0, 10)
+    agreement = rank_agreement(
+        {"m": {(str(i), 0): float(v) for i, v in enumerate(first)}},
+        {"m": {(str(i), 0): float(v) for i, v in enumerate(second)}},
     )
-    assert found["edit_models"]["m"]["spearman"] == pytest.approx(stats.spearmanr(one, other).statistic)
-    assert found["spearman"] == pytest.approx(stats.spearmanr(one, other).statistic)
+    assert agreement["edit_models"]["m"]["spearman"] == pytest.approx(stats.spearmanr(first, second).statistic)
+    assert agreement["spearman"] == pytest.approx(stats.spearmanr(first, second).statistic)
 
 
 def scores(*values: float):
@@ -51,20 +51,20 @@ def scores(*values: float):
 
 
 def test_what_has_no_correlation_does_not_count():
-    one = {
+    first = {
         "few": scores(1, 2, 3),
         "flat": scores(5, 5, 5, 5, 5),
         "some": scores(1, 3, 2, 4, 5),
         "only": scores(1),
     }
-    other = {"few": scores(1, 2, 3), "flat": scores(1, 2, 3, 4, 5), "some": scores(1, 2, 3, 4, 5)}
-    found = rank_agreement(one, other)
-    assert found["edit_models"] == {
+    second = {"few": scores(1, 2, 3), "flat": scores(1, 2, 3, 4, 5), "some": scores(1, 2, 3, 4, 5)}
+    agreement = rank_agreement(first, second)
+    assert agreement["edit_models"] == {
         "few": {"n": 3, "spearman": None},
         "flat": {"n": 5, "spearman": None},
         "some": {"n": 5, "spearman": pytest.approx(0.9)},
     }
-    assert found["spearman"] == pytest.approx(0.8)  # closer to 1 than 1 - 1/5: taken for that
+    assert agreement["spearman"] == pytest.approx(0.8)  # closer to 1 than 1 - 1/5: taken for that
     nothing = rank_agreement({"m": scores(1, 2)}, {"m": scores(1, 2)})
     assert nothing["spearman"] is nothing["ci95"] is None
 
@@ -72,10 +72,10 @@ def test_what_has_no_correlation_does_not_count():
 def test_one_perfect_model_does_not_make_the_mean_perfect():
     values = np.random.default_rng(5).permutation(100).astype(float)
     others = np.random.default_rng(6).permutation(100).astype(float)
-    one = {"perfect": scores(*values), "unrelated": scores(*values)}
-    found = rank_agreement(one, {"perfect": scores(*values), "unrelated": scores(*others)}, resamples=0)
-    assert found["edit_models"]["perfect"]["spearman"] == pytest.approx(1.0)
-    assert found["spearman"] < 0.95
+    first = {"perfect": scores(*values), "unrelated": scores(*values)}
+    agreement = rank_agreement(first, {"perfect": scores(*values), "unrelated": scores(*others)}, resamples=0)
+    assert agreement["edit_models"]["perfect"]["spearman"] == pytest.approx(1.0)
+    assert agreement["spearman"] < 0.95
 
 
 def drawn_scores(models: int, items: int, seed: int = 0):
@@ -88,15 +88,16 @@ def drawn_scores(models: int, items: int, seed: int = 0):
 
 def test_weighted_rows_are_those_of_a_resampled_set():
     """A weight of 2 is an edit that is there twice, as scipy sees it."""
-    one, other = drawn_scores(5, 30, 1), drawn_scores(5, 30, 2)
-    samples = Samples([flat(one)], resamples=0)
+    first, second = drawn_scores(5, 30, 1), drawn_scores(5, 30, 2)
+    samples = Samples([flat(first)], resamples=0)
     weights = np.random.default_rng(3).integers(0, 4, size=(7, 30)).astype(float)
     order = sorted(samples.place, key=samples.place.get)
-    both = flat(one), flat(other)
+    both = flat(first), flat(second)
     within, between = Within(*both, samples)(weights), Between(*both, samples)(weights)
     for row, times in enumerate(weights.astype(int)):
         pairs = {
-            model: [np.repeat([of[model][(name, 0)] for name in order], times) for of in (one, other)] for model in one
+            model: [np.repeat([of[model][(name, 0)] for name in order], times) for of in (first, second)]
+            for model in first
         }
         z = [np.arctanh(stats.spearmanr(*both).statistic) for both in pairs.values()]
         assert within[row] == pytest.approx(np.tanh(np.mean(z)))
@@ -105,9 +106,9 @@ def test_weighted_rows_are_those_of_a_resampled_set():
 
 
 def test_between_models_needs_four_of_them_that_differ():
-    one, other = flat(drawn_scores(3, 10, 1)), flat(drawn_scores(3, 10, 2))
-    samples = Samples([one], resamples=50)
-    assert with_interval(Between(one, other, samples), samples) == Correlation(spearman=None, ci95=None)
+    first, second = flat(drawn_scores(3, 10, 1)), flat(drawn_scores(3, 10, 2))
+    samples = Samples([first], resamples=50)
+    assert with_interval(Between(first, second, samples), samples) == Correlation(spearman=None, ci95=None)
     level = {Item(f"m{n}", str(sample), 0): 5.0 for n in range(5) for sample in range(10)}
     assert with_interval(Between(flat(drawn_scores(5, 10)), level, samples), samples).spearman is None
     assert interval_of_models(0.5, 3) is None
@@ -131,17 +132,17 @@ def test_the_interval_is_clustered_on_the_source_image():
     of_image = generator.normal(size=(20, 2)) @ np.array([[1, 0.5], [0, 0.8]])
     noise = generator.normal(size=(180, 2)) * 0.2
     values = np.repeat(of_image, 9, axis=0) + noise
-    one, other = ({"m": {(f"s{n:03}", 0): v for n, v in enumerate(values[:, side])}} for side in (0, 1))
+    first, second = ({"m": {(f"s{n:03}", 0): v for n, v in enumerate(values[:, side])}} for side in (0, 1))
     sources = {f"s{n:03}": f"image {n // 9}" for n in range(180)}
-    wide, narrow = rank_agreement(one, other, sources)["ci95"], rank_agreement(one, other)["ci95"]
+    wide, narrow = rank_agreement(first, second, sources)["ci95"], rank_agreement(first, second)["ci95"]
     assert wide[1] - wide[0] > 2 * (narrow[1] - narrow[0])
-    assert Samples([flat(one)], sources, resamples=0).clusters == 20
+    assert Samples([flat(first)], sources, resamples=0).clusters == 20
 
 
 def test_a_mean_over_people_is_through_z():
-    one, *people = (flat(drawn_scores(3, 40, seed)) for seed in (1, 2, 3))
-    samples = Samples([one], resamples=0)
-    parts = [Within(one, person, samples) for person in people]
+    judge, *people = (flat(drawn_scores(3, 40, seed)) for seed in (1, 2, 3))
+    samples = Samples([judge], resamples=0)
+    parts = [Within(judge, person, samples) for person in people]
     z = [np.arctanh(part(samples.once)[0]) for part in parts]
     assert MeanAgreement(parts)(samples.once)[0] == pytest.approx(np.tanh(np.mean(z)))
 
@@ -168,11 +169,11 @@ def test_bounds_hold_every_completion(seed):
     ends = np.concatenate([known - 0.5, [known[-1] + 0.5]])
     low, high = spearman_bounds(scores, other)
     values = sorted({*known, *ends, *(ends + 0.1), *(ends + 0.2)})
-    found = list(every_completion(scores, other, values))
-    assert low - 1e-9 <= min(found)
-    assert max(found) <= high + 1e-9
-    assert min(found) - low < 0.2
-    assert high - max(found) < 0.2
+    correlations = list(every_completion(scores, other, values))
+    assert low - 1e-9 <= min(correlations)
+    assert max(correlations) <= high + 1e-9
+    assert min(correlations) - low < 0.2
+    assert high - max(correlations) < 0.2
 
 
 def test_bounds_of_what_is_complete_and_of_nothing():
