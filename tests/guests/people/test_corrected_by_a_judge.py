@@ -59,7 +59,7 @@ def drawn(g: np.random.Generator, sizes: list[int], shape: str, rho: float, coun
     b = rho * a + np.sqrt(1 - rho * rho) * own
     people, truth = {
         "ratings": (a + 0.2, 0.2),
-        "1 to 5": (np.subtract(*(np.clip(np.round(3.8 + one + 0.5 * noise), 1, 5) for one in (a, -a))), 0.0),
+        "1 to 5": (np.subtract(*(np.clip(np.round(3.8 + side + 0.5 * noise), 1, 5) for side in (a, -a))), 0.0),
         "votes": (np.where(np.abs(a + noise) < 0.6, 0.0, np.sign(a + noise)), 0.0),
         "60 % tie": (np.where(np.abs(a) < 0.85, 0.0, np.round(3 * a) / 3), 0.0),
         "skewed": (np.exp(0.32) - np.exp(-0.8 * a), 0.0),
@@ -89,8 +89,8 @@ def by_the_book(people, judge, images, weights):
     lone = len({image for y, _, image, _ in every if math.isnan(y)}) == 1 or len(others) == 1
 
     def theta(samples):
-        rated = [one for one in samples if not math.isnan(one[0])]
-        rest = [one[1] for one in samples if math.isnan(one[0])]
+        rated = [sample for sample in samples if not math.isnan(sample[0])]
+        rest = [sample[1] for sample in samples if math.isnan(sample[0])]
         total = sum(w for *_, w in rated)
         y_mean = sum(w * y for y, _, _, w in rated) / total
         f_mean = sum(w * f for _, f, _, w in rated) / total
@@ -104,22 +104,22 @@ def by_the_book(people, judge, images, weights):
         return y_mean - slope * (f_mean - (1 - share) * plain - beyond), slope
 
     def without(image):
-        return theta([one for one in every if one[2] != image])[0]
+        return theta([sample for sample in every if sample[2] != image])[0]
 
     def worth(sizes):
         return sum(sizes) ** 2 / sum(size**2 for size in sizes)
 
     value, slope = theta(every)
-    own, of_others = [without(one) for one in answered], [without(one) for one in others]
+    own, of_others = [without(image) for image in answered], [without(image) for image in others]
     k, u = len(own), len(of_others)
-    v1 = (k - 1) / k * sum((one - np.mean(own)) ** 2 for one in own)
-    v2 = (u - 1) / u * sum((one - np.mean(of_others)) ** 2 for one in of_others) if u > 1 else 0.0
+    v1 = (k - 1) / k * sum((replicate - np.mean(own)) ** 2 for replicate in own)
+    v2 = (u - 1) / u * sum((replicate - np.mean(of_others)) ** 2 for replicate in of_others) if u > 1 else 0.0
     w1 = worth([sum(w for y, _, at, w in every if at == image and not math.isnan(y)) for image in answered])
     freedom = v1**2 / (w1 - (1 if lone else 2))
     freedom += v2**2 / (worth([sum(at == image for *_, at, _ in every) for image in others]) - 1) if v2 else 0.0
     freedom = (v1 + v2) ** 2 / freedom
-    e = [np.mean(own) - one for one in own]
-    a = sum(one**3 for one in e) / sum(one**2 for one in e) ** 1.5 * (v1 / (v1 + v2)) ** 1.5
+    e = [np.mean(own) - replicate for replicate in own]
+    a = sum(change**3 for change in e) / sum(change**2 for change in e) ** 1.5 * (v1 / (v1 + v2)) ** 1.5
     ends, a = [], max(-0.5, min(0.5, a))
     for q in stats.t.ppf([0.025, 0.975], freedom):
         ends += [q] + ([3 / a * (np.cbrt(1 + a * (q - a / 6)) - 1)] if abs(a) > 1e-9 else [])
@@ -132,15 +132,15 @@ def by_the_book(people, judge, images, weights):
 def test_it_is_what_the_formulas_say(sizes, how):
     g = np.random.default_rng(3)
     for shape, count in product(SHAPES, (10, 12)):
-        one = drawn(g, sizes, shape, 0.6, count, how)
-        weights = np.ones(len(one.people)) if one.weights is None else one.weights
-        found = corrected(one.seen, one.judge, one.images, one.weights)
-        if found.doubt:
+        draw = drawn(g, sizes, shape, 0.6, count, how)
+        weights = np.ones(len(draw.people)) if draw.weights is None else draw.weights
+        estimate = corrected(draw.seen, draw.judge, draw.images, draw.weights)
+        if estimate.doubt:
             continue
-        value, ends, weight, freedom = by_the_book(one.seen, one.judge, one.images, weights)
-        assert found.value == pytest.approx(value, abs=1e-9)
-        assert found.interval() == pytest.approx(ends, abs=1e-9)
-        assert (found.weight, found.error.freedom) == pytest.approx((weight, freedom), abs=1e-9)
+        value, ends, weight, freedom = by_the_book(draw.seen, draw.judge, draw.images, weights)
+        assert estimate.value == pytest.approx(value, abs=1e-9)
+        assert estimate.interval() == pytest.approx(ends, abs=1e-9)
+        assert (estimate.weight, estimate.error.freedom) == pytest.approx((weight, freedom), abs=1e-9)
 
 
 def test_one_image_that_alone_lacks_answers_does_not_decide():
@@ -151,28 +151,28 @@ def test_one_image_that_alone_lacks_answers_does_not_decide():
     for unseen in (slice(28, 30), slice(29, 30)):  # an image without any answer; one with an answer to half of it
         seen = people.copy()
         seen[unseen] = np.nan
-        found = corrected(seen, judge, images)
-        assert found.weight == 0.0
-        assert found.value == pytest.approx(np.nanmean(seen))
-        assert found.interval() == pytest.approx(by_the_book(seen, judge, images, np.ones(30))[1], abs=1e-9)
+        estimate = corrected(seen, judge, images)
+        assert estimate.weight == 0.0
+        assert estimate.value == pytest.approx(np.nanmean(seen))
+        assert estimate.interval() == pytest.approx(by_the_book(seen, judge, images, np.ones(30))[1], abs=1e-9)
 
 
 def test_the_judges_bias_and_scale_cancel():
-    one = drawn(np.random.default_rng(5), [1] * 100, "ratings", 0.7, 30)
-    found, moved = (corrected(one.seen, judge, one.images) for judge in (one.judge, 7 - 40 + 100 * one.judge))
-    assert moved.value == pytest.approx(found.value)
-    assert moved.interval() == pytest.approx(found.interval())
-    assert moved.weight == pytest.approx(found.weight / 100)
+    draw = drawn(np.random.default_rng(5), [1] * 100, "ratings", 0.7, 30)
+    given, moved = (corrected(draw.seen, judge, draw.images) for judge in (draw.judge, 7 - 40 + 100 * draw.judge))
+    assert moved.value == pytest.approx(given.value)
+    assert moved.interval() == pytest.approx(given.interval())
+    assert moved.weight == pytest.approx(given.weight / 100)
 
 
 def test_a_judge_that_says_nothing_or_the_contrary_is_not_listened_to():
-    one = drawn(np.random.default_rng(6), [1] * 100, "ratings", 0.7, 30)
-    alone = corrected(one.seen, np.zeros(100), one.images)
-    contrary = corrected(one.seen, -one.judge, one.images)
-    assert contrary.value == alone.value == pytest.approx(np.nanmean(one.seen))
+    draw = drawn(np.random.default_rng(6), [1] * 100, "ratings", 0.7, 30)
+    alone = corrected(draw.seen, np.zeros(100), draw.images)
+    contrary = corrected(draw.seen, -draw.judge, draw.images)
+    assert contrary.value == alone.value == pytest.approx(np.nanmean(draw.seen))
     assert contrary.weight == alone.weight == 0.0
-    helped = corrected(one.seen, one.judge, one.images)
-    widths = [found.interval()[1] - found.interval()[0] for found in (helped, alone)]
+    helped = corrected(draw.seen, draw.judge, draw.images)
+    widths = [estimate.interval()[1] - estimate.interval()[0] for estimate in (helped, alone)]
     assert widths[0] < 0.85 * widths[1]
 
 
@@ -181,11 +181,11 @@ def test_where_nothing_shows_how_far_off_it_may_be_there_is_no_interval():
     judge, images = g.normal(size=60), np.arange(60)
 
     def doubt(people, of_images=images):
-        found = corrected(np.r_[people, [np.nan] * (60 - len(people))], judge, of_images)
-        assert (found.interval() is None) == (found.doubt is not None) == (found.images_to_halve() is None) or (
-            found.doubt is None
+        ours = corrected(np.r_[people, [np.nan] * (60 - len(people))], judge, of_images)
+        assert (ours.interval() is None) == (ours.doubt is not None) == (ours.images_to_halve() is None) or (
+            ours.doubt is None
         )
-        return found.doubt
+        return ours.doubt
 
     assert doubt(g.normal(size=FEWEST_ANSWERED - 1)) == "few_images"
     assert doubt(g.normal(size=FEWEST_ANSWERED)) is None
@@ -208,40 +208,42 @@ def test_a_judge_who_tells_apart_few_images_makes_no_slope_of_noise(noise):
 
 
 def test_the_level_of_a_judge_takes_nothing_from_its_slope():
-    one = drawn(np.random.default_rng(4), [1] * 100, "ratings", 0.8, 30)
-    near, far = (corrected(one.seen, judge, one.images) for judge in (one.judge, 1e4 + one.judge))
+    draw = drawn(np.random.default_rng(4), [1] * 100, "ratings", 0.8, 30)
+    near, far = (corrected(draw.seen, judge, draw.images) for judge in (draw.judge, 1e4 + draw.judge))
     assert far.weight == pytest.approx(near.weight, rel=1e-9)
-    alike = np.where(np.isnan(one.seen), math.nan, 1.0)
-    assert corrected(alike, 7 + 1e-4 * one.judge, one.images).doubt == "no_spread"
+    alike = np.where(np.isnan(draw.seen), math.nan, 1.0)
+    assert corrected(alike, 7 + 1e-4 * draw.judge, draw.images).doubt == "no_spread"
 
 
 def test_as_many_more_images_as_it_says_halve_the_interval():
     g = np.random.default_rng(8)
     ratios = []
     for _ in range(60):
-        one = drawn(g, [1] * 600, "ratings", 0.5, 30)
-        found = corrected(one.seen, one.judge, one.images)
-        more = found.images_to_halve()
+        draw = drawn(g, [1] * 600, "ratings", 0.5, 30)
+        estimate = corrected(draw.seen, draw.judge, draw.images)
+        more = estimate.images_to_halve()
         assert more is not None
-        others = np.flatnonzero(~one.answered)[:more]
-        seen = one.seen.copy()
-        seen[others] = one.people[others]
-        again = corrected(seen, one.judge, one.images)
-        ratios.append(np.diff(again.interval())[0] / np.diff(found.interval())[0])
+        others = np.flatnonzero(~draw.answered)[:more]
+        seen = draw.seen.copy()
+        seen[others] = draw.people[others]
+        again = corrected(seen, draw.judge, draw.images)
+        ratios.append(np.diff(again.interval())[0] / np.diff(estimate.interval())[0])
     assert np.mean(ratios) == pytest.approx(0.5, abs=0.05)
-    every = corrected(one.people, one.judge, one.images)
-    assert found.narrowest() == pytest.approx(np.diff(every.interval())[0] / np.diff(found.interval())[0], rel=0.35)
+    every = corrected(draw.people, draw.judge, draw.images)
+    assert estimate.narrowest() == pytest.approx(
+        np.diff(every.interval())[0] / np.diff(estimate.interval())[0], rel=0.35
+    )
 
 
 def covers(g: np.random.Generator, draws: int, *design) -> tuple[float, float, float]:
     """How often the corrected interval holds the truth, its width over that of people alone, and how often it is."""
     held, ratios = [], []
     for _ in range(draws):
-        one = drawn(g, *design)
-        ends = corrected(one.seen, one.judge, one.images, one.weights).interval()
-        alone = corrected(one.seen, np.zeros(len(one.judge)), one.images, one.weights).interval()
+        draw = drawn(g, *design)
+        ends = corrected(draw.seen, draw.judge, draw.images, draw.weights).interval()
+        alone = corrected(draw.seen, np.zeros(len(draw.judge)), draw.images, draw.weights).interval()
         if ends is not None and alone is not None:
-            held.append(ends[0] <= one.truth <= ends[1])
+            held.append(ends[0] <= draw.truth <= ends[1])
             ratios.append((ends[1] - ends[0]) / (alone[1] - alone[0]))
     return float(np.mean(held)), float(np.median(ratios)), len(held) / draws
 
@@ -267,16 +269,16 @@ def test_it_holds_the_truth_from_twenty_images_on(shape):
 def test_what_people_would_say_in_every_design(sizes, shape, rho, how, record):
     if how == "samples" and sizes == "270 images":
         return
-    found = {
+    by_count = {
         count: covers(np.random.default_rng(10), DRAWS, SIZES[sizes], shape, rho, count, how)
         for count in (8, 12, 20, 30, 50)
     }
-    figures = "  ".join(f"{count}: {covered:.3f}" for count, (covered, *_) in found.items())
-    width = found[30][1]
+    figures = "  ".join(f"{count}: {covered:.3f}" for count, (covered, *_) in by_count.items())
+    width = by_count[30][1]
     record(f"people corrected, {sizes}, {how}, {shape}, r {rho}", f"covers {figures}; at 30 {width:.2f} of people's")
     # Whole images drawn at random are what is promised; of a kind that makes one in ten, 20 images may show none.
     promised, rare = how == "images", shape == "1 in 10 loses 4"
-    for count, (covered, *_) in found.items():
+    for count, (covered, *_) in by_count.items():
         if rare and count < 30:
             continue
         least = (0.92 if count < 30 else 0.93) if promised and count >= 20 else 0.88
@@ -290,14 +292,14 @@ def test_what_people_would_say_in_every_design(sizes, shape, rho, how, record):
 def test_skewed_answers_where_it_is_tightest(sizes, rho, how, record):
     """What is promised, of the shape that strains it most; weights that differ by 2.5 break it, and the docs say so."""
     draws = 3_000
-    found = {
+    by_count = {
         count: covers(np.random.default_rng(77), draws, SIZES[sizes], "skewed", rho, count, how)[0]
         for count in (20, 30)
     }
-    figures = "  ".join(f"{count}: {covered:.3f}" for count, covered in found.items())
+    figures = "  ".join(f"{count}: {covered:.3f}" for count, covered in by_count.items())
     record(f"people corrected, {sizes}, {how}, skewed, r {rho}, {draws:,} draws", f"covers {figures}")
     for count, least in ((20, 0.92), (30, 0.93)):
-        assert found[count] >= (least if how == "images" else 0.87) - 0.01
+        assert by_count[count] >= (least if how == "images" else 0.87) - 0.01
 
 
 @pytest.mark.chaos
@@ -308,9 +310,9 @@ def test_what_people_would_say_of_real_edits(judge_agreement_data, key, record):
     items = sorted(next(iter(said.values())))
     _, images = np.unique([item.split("_")[1] for item in items], return_inverse=True)
     rated: dict[tuple[str, str], list[float]] = {}
-    for one in read_people(judge_agreement_data):
-        if one.score_name == key:
-            rated.setdefault((one.edit_model, one.sample_id), []).append(one.score)
+    for rating in read_people(judge_agreement_data):
+        if rating.score_name == key:
+            rated.setdefault((rating.edit_model, rating.sample_id), []).append(rating.score)
     people = {e: np.array([np.mean(rated[e, item.removesuffix(".jpg")]) for item in items]) for e in said}
     judge = {e: np.array([float(min(said[e][item][key]["score"])) for item in items]) for e in said}
     members = [np.flatnonzero(images == image) for image in range(116)]
@@ -323,14 +325,14 @@ def test_what_people_would_say_of_real_edits(judge_agreement_data, key, record):
         for a, b in ((a, b) for a in sorted(said) for b in sorted(said) if a < b):
             y, f = people[a] - people[b], judge[a] - judge[b]
             seen = np.where(codes < count, y[at], np.nan)
-            ends, alone = (corrected(seen, one, codes).interval() for one in (f[at], 0 * f[at]))
+            ends, alone = (corrected(seen, judged, codes).interval() for judged in (f[at], 0 * f[at]))
             if ends and alone:
                 low, high = _judges_own(f[at] / 10, codes)
                 inside = ends[0] <= y.mean() <= ends[1]
                 ratio = (ends[1] - ends[0]) / (alone[1] - alone[0])
                 rows[count].append((inside, low <= y.mean() <= high, ratio))
-    for count, found in rows.items():
-        covered, of_judge, width = np.mean(found, axis=0)
+    for count, draws in rows.items():
+        covered, of_judge, width = np.mean(draws, axis=0)
         figures = f"covers {covered:.3f}, judge alone {of_judge:.3f}, {width:.2f} of people's width"
         record(f"people corrected, VIEScore {key}, {count} images", figures)
         assert covered >= 0.92

@@ -38,13 +38,13 @@ def votes(numbers, rater="Ann", left="a", right="b", choice=None):
     for number in numbers:
         ahead = SCORES[left][number] - SCORES[right][number] + g.normal()
         choices.append(choice or ("left" if ahead > 0.3 else "right" if ahead < -0.3 else "tie"))
-    return [Vote(sample(n), left, right, one, rater) for n, one in zip(numbers, choices, strict=True)]
+    return [Vote(sample(n), left, right, said, rater) for n, said in zip(numbers, choices, strict=True)]
 
 
 def test_votes_are_shares_won_less_shares_lost(columns):
     cast = votes(range(0, 90, 3))
     (pair,) = peoples_differences(columns, cast).pairs
-    values = [{"left": 1.0, "right": -1.0, "tie": 0.0}[one.choice] for one in cast]
+    values = [{"left": 1.0, "right": -1.0, "tie": 0.0}[vote.choice] for vote in cast]
     assert pair.people_alone.difference == pytest.approx(np.mean(values))
     people = np.full(90, np.nan)
     people[::3] = values
@@ -59,7 +59,7 @@ def test_votes_are_shares_won_less_shares_lost(columns):
 def test_which_side_an_edit_was_on_does_not_matter(columns):
     cast = votes(range(40))
     sides = {"left": "right", "right": "left"}
-    turned = [replace(one, left="b", right="a", choice=sides.get(one.choice, one.choice)) for one in cast]
+    turned = [replace(vote, left="b", right="a", choice=sides.get(vote.choice, vote.choice)) for vote in cast]
     assert peoples_differences(columns, cast).pairs == peoples_differences(columns, turned).pairs
     (other,) = peoples_differences(columns[::-1], cast).pairs
     (pair,) = peoples_differences(columns, cast).pairs
@@ -68,9 +68,9 @@ def test_which_side_an_edit_was_on_does_not_matter(columns):
 
 def test_two_bad_ones_are_a_tie_and_who_skips_says_nothing(columns):
     cast = [*votes(range(20), choice="both_bad"), *votes(range(20, 40), choice="skip")]
-    found = peoples_differences(columns, cast)
-    (pair,) = found.pairs
-    assert (pair.answers, pair.people_alone.difference, found.unmatched) == (20, 0.0, 0)
+    people = peoples_differences(columns, cast)
+    (pair,) = people.pairs
+    assert (pair.answers, pair.people_alone.difference, people.unmatched) == (20, 0.0, 0)
     assert pair.corrected.no_ci95 == "no_spread"
 
 
@@ -84,13 +84,13 @@ def test_of_ratings_one_persons_difference_counts_whatever_the_person_is_like(co
             score = SCORES[name][number] / 2 - strict + g.normal(0, 0.2)
             ratings.append(Rating(sample(number), name, score, "strict" if number < 15 else "kind"))
     alone = [Rating(sample(number), "a", 10.0, "Cy") for number in range(30, 40)]
-    found = peoples_differences(columns, [*ratings, *alone])
-    (pair,) = found.pairs
+    people = peoples_differences(columns, [*ratings, *alone])
+    (pair,) = people.pairs
     apart = [ratings[2 * n].score - ratings[2 * n + 1].score for n in range(30)]
     assert pair.people_alone.difference == pytest.approx(np.mean(apart))
-    assert (found.kind, found.unmatched, pair.answers) == ("ratings", 10, 30)
-    assert (found.lowest, found.highest) == (min(one.score for one in ratings), 10.0)
-    stretched = np.mean(np.array(SCORES["a"]) - np.array(SCORES["b"])) * (10 - found.lowest) / 10
+    assert (people.kind, people.unmatched, pair.answers) == ("ratings", 10, 30)
+    assert (people.lowest, people.highest) == (min(rating.score for rating in ratings), 10.0)
+    stretched = np.mean(np.array(SCORES["a"]) - np.array(SCORES["b"])) * (10 - people.lowest) / 10
     assert pair.judge_alone.difference == pytest.approx(stretched)
 
 
@@ -98,17 +98,17 @@ def test_a_failed_edit_is_no_answer_and_not_asked_about(columns):
     a, b = columns
     columns = [failing(a, range(10)), failing(b, [])]
     cast = votes(range(5, 40), choice="left")
-    found = peoples_differences(columns, cast)
-    (pair,) = found.pairs
-    assert (found.unmatched, pair.answers, pair.total) == (5, 30, 80)
+    people = peoples_differences(columns, cast)
+    (pair,) = people.pairs
+    assert (people.unmatched, pair.answers, pair.total) == (5, 30, 80)
     assert not {sample(number) for number in range(10)} & set(pair.next_samples)
 
 
 def test_what_the_judge_could_not_score_is_still_asked_about(columns):
     """There is an edit, and no score: people's answer counts, and the judge is taken to prefer neither."""
     a, b = columns
-    scores = {one: None if one in (sample(1), sample(50)) else score for one, score in a.scores.items()}
-    failed = {one: {0: False} for one in a.scores}
+    scores = {name: None if name in (sample(1), sample(50)) else score for name, score in a.scores.items()}
+    failed = {name: {0: False} for name in a.scores}
     unscored = [replace(a, scores=scores, failed=failed), replace(b, failed=failed)]
     (pair,) = peoples_differences(unscored, votes(range(30))).pairs
     assert (pair.answers, pair.total) == (30, 90)
@@ -119,7 +119,7 @@ def test_what_the_judge_could_not_score_is_still_asked_about(columns):
 
 def test_lower_is_better_for_some_judges_and_never_for_people(columns):
     loss = Scale(lowest=0, highest=10, higher_is_better=False)
-    turned = [replace(one, scale=loss, scores={s: 10 - v for s, v in one.scores.items()}) for one in columns]
+    turned = [replace(scored, scale=loss, scores={s: 10 - v for s, v in scored.scores.items()}) for scored in columns]
     (pair,), (other,) = (peoples_differences(some, votes(range(30))).pairs for some in (columns, turned))
     assert other.corrected.difference == pytest.approx(pair.corrected.difference)
     assert other.judge_alone.difference == pytest.approx(pair.judge_alone.difference)
@@ -128,13 +128,13 @@ def test_lower_is_better_for_some_judges_and_never_for_people(columns):
 
 
 def test_a_model_is_known_by_its_column_or_by_a_name_that_is_its_alone(columns):
-    runs = [replace(one, name=f"runs/{one.name}") for one in columns]
+    runs = [replace(scored, name=f"runs/{scored.name}") for scored in columns]
     cast = votes(range(30))
     assert peoples_differences(runs, cast).pairs[0].a == "runs/a"
-    same_model = [replace(one, edit_model="qwen") for one in runs]
+    same_model = [replace(scored, edit_model="qwen") for scored in runs]
     with pytest.raises(ConfigurationError, match=r"none of the 30 answers .*runs/a, runs/b"):
         peoples_differences(same_model, cast)
-    named = [replace(one, left="runs/a", right="runs/b") for one in cast]
+    named = [replace(vote, left="runs/a", right="runs/b") for vote in cast]
     assert peoples_differences(same_model, named).pairs[0].answers == 30
 
 
@@ -142,7 +142,7 @@ def test_a_rater_of_a_run_who_always_takes_one_side_is_set_apart_and_named(colum
     rows = {(name, "judge"): [[value] for value in SCORES[name]] for name in SCORES}
     run = make_results([make_sample(number) for number in range(90)], rows)
     honest = votes(range(30))
-    blind = [replace(one, choice="left", rater="blind") for one in honest]
+    blind = [replace(vote, choice="left", rater="blind") for vote in honest]
     tested = columns_to_test(run)
     alone, both = by_votes(tested, honest), by_votes(tested, [*honest, *blind])
     assert alone.pairs[0].answers == 30
@@ -156,7 +156,7 @@ def test_a_rater_of_a_run_who_always_takes_one_side_is_set_apart_and_named(colum
 
 def test_each_vote_counts_with_its_weight(columns):
     cast = votes(range(30))
-    twice = [replace(one, weight=2.0) if place < 10 else one for place, one in enumerate(cast)]
+    twice = [replace(vote, weight=2.0) if place < 10 else vote for place, vote in enumerate(cast)]
     doubled = [*cast, *cast[:10]]
     of_twice, of_doubled = peoples_differences(columns, twice), peoples_differences(columns, doubled)
     assert of_twice.weighted
@@ -168,7 +168,7 @@ def test_a_score_with_another_name_is_not_held_against_this_one(columns):
     ratings = [Rating(sample(n), name, SCORES[name][n], score_name="PQ") for n in range(20) for name in SCORES]
     with pytest.raises(ConfigurationError, match="none of the 40 answers"):
         peoples_differences(columns, ratings)
-    own = [replace(one, score_name="score") for one in ratings]
+    own = [replace(rating, score_name="score") for rating in ratings]
     assert peoples_differences(columns, own).pairs[0].answers == 20
 
 
@@ -177,8 +177,8 @@ def test_whom_to_ask_next_is_spread_over_what_the_judge_says(columns):
     assert len(set(pair.next_samples)) == NEXT
     assert not set(pair.next_samples) & {sample(number) for number in range(30)}
     says = {sample(n): SCORES["a"][n] - SCORES["b"][n] for n in range(30, 90)}
-    order = sorted(says, key=lambda one: (says[one], one))
-    assert sorted(order.index(one) // 6 for one in pair.next_samples) == list(range(NEXT)), "one of each tenth"
+    order = sorted(says, key=lambda name: (says[name], name))
+    assert sorted(order.index(name) // 6 for name in pair.next_samples) == list(range(NEXT)), "one of each tenth"
 
 
 def test_votes_are_read_from_a_file_and_scores_made_of_them_for_who_wants_scores(tmp_path):
@@ -188,7 +188,7 @@ def test_votes_are_read_from_a_file_and_scores_made_of_them_for_who_wants_scores
         Vote("s1", "a", "b", "left", "Ann", 2, weight=1.5),
         Vote("s1", "a", "b", "tie", "", 0, weight=1.0),
     ]
-    assert {(one.edit_model, one.rater, one.score) for one in read_people(file)} == {
+    assert {(rating.edit_model, rating.rater, rating.score) for rating in read_people(file)} == {
         ("a", "Ann", 1.0),
         ("b", "Ann", 0.0),
         ("a", "", 0.5),
@@ -233,9 +233,9 @@ def test_an_answer_is_held_beside_the_judges_score_of_the_edit_that_was_rated():
         for name, value in (("a", 5 + seen[n]), ("b", 5.0))
     ]
     (pair,) = peoples_differences(several, rated).pairs
-    (by_mean,) = peoples_differences([replace(one, by_seed={}) for one in several], rated).pairs
+    (by_mean,) = peoples_differences([replace(scored, by_seed={}) for scored in several], rated).pairs
     assert (pair.samples, pair.total, pair.images, pair.total_images) == (30, 60, 30, 60)
-    widths = [one.corrected.ci95[1] - one.corrected.ci95[0] for one in (pair, by_mean)]
+    widths = [either.corrected.ci95[1] - either.corrected.ci95[0] for either in (pair, by_mean)]
     assert widths[0] < 0.8 * widths[1], widths
     truth = (edits["a"] - edits["b"]).mean()
     assert pair.corrected.ci95[0] < truth < pair.corrected.ci95[1]
@@ -253,14 +253,14 @@ def test_who_is_preferred_is_corrected_for_all_pairs_and_an_interval_is_its_own_
             for a, b in pairs
             for n in range(0, 90, 3)
         ]
-        found = peoples_differences(columns, answers)
-        assert found.family.tests == len(pairs)
-        by_hand = holm([one.p for one in found.pairs])
-        for one, p_adjusted in zip(found.pairs, by_hand, strict=True):
-            beside_zero = one.corrected.ci95[0] > 0 or one.corrected.ci95[1] < 0
-            assert beside_zero == (one.p < 0.05)
-            assert one.p_adjusted == p_adjusted
-            leads = one.a if one.corrected.difference > 0 else one.b
-            assert one.preferred == (leads if p_adjusted <= 0.05 else None)
-            alone += beside_zero and one.preferred is None
+        people = peoples_differences(columns, answers)
+        assert people.family.tests == len(pairs)
+        by_hand = holm([pair.p for pair in people.pairs])
+        for pair, p_adjusted in zip(people.pairs, by_hand, strict=True):
+            beside_zero = pair.corrected.ci95[0] > 0 or pair.corrected.ci95[1] < 0
+            assert beside_zero == (pair.p < 0.05)
+            assert pair.p_adjusted == p_adjusted
+            leads = pair.a if pair.corrected.difference > 0 else pair.b
+            assert pair.preferred == (leads if p_adjusted <= 0.05 else None)
+            alone += beside_zero and pair.preferred is None
     assert alone

@@ -43,14 +43,14 @@ def cast(
     report: Report, choices: tuple[str, ...] = ("left", "left", "tie", "right", "left"), rater: str = "Ann"
 ) -> None:
     """Votes of somebody on every other sample, as the viewer keeps them."""
-    one, other = report.results.edit_models[:2]
+    first, second = report.results.edit_models[:2]
     keys = {(edit.sample_id, edit.edit_model): edit.key for edit in report.results.edits if edit.status == "ok"}
     ballot = Ballot(Path(report.results.directory))
     for number, sample in enumerate(report.results.samples[::2]):
-        pair = (sample.id, one), (sample.id, other)
+        pair = (sample.id, first), (sample.id, second)
         if all(edit in keys for edit in pair):
             left, right = (keys[edit] for edit in pair)
-            said = rater, sample.id, 0, one, other, left, right, choices[number % len(choices)]
+            said = rater, sample.id, 0, first, second, left, right, choices[number % len(choices)]
             ballot.add(VoteLine(f"{rater}-{number}", *said, weight=1.0, how="blindly", seconds=1.0, at=float(number)))
     ballot.close()
 
@@ -59,7 +59,7 @@ def test_of_a_run_that_people_voted_on_each_display_has_the_three_numbers(severa
     assert not {"people", "votes"} & summary_of(several.results).analyses.keys(), "nobody has voted"
     cast(several)
     summary = summary_of(several.results)
-    [people] = next(one.documents for one in sections(summary) if one.name == "people")
+    [people] = next(section.documents for section in sections(summary) if section.name == "people")
     assert people == by_votes(
         columns_to_test(several.results), RunRecords(several.results).votes.counted(several.results.samples)
     )
@@ -97,12 +97,12 @@ def test_who_votes_can_be_left_out_and_who_takes_one_side_taken_in(several: Repo
     cast(several, ("left",), "Bo")
     records, of = RunRecords(several.results), VotesAnalysis()
     both = of.compute(records, of.Parameters())
-    assert [one.rater for one in both.raters] == ["Ann", "Bo"]
+    assert [rater.rater for rater in both.raters] == ["Ann", "Bo"]
     alone = of.compute(records, of.Parameters(without="Bo"))
     assert alone.votes == both.votes, "whoever takes one side whatever it is does not count"
     taken = of.compute(records, of.Parameters(with_="Bo"))
     assert taken.votes == 2 * alone.votes
-    assert [one.edits for one in alone.beside.judges] == [1]
+    assert [judge.edits for judge in alone.beside.judges] == [1]
     assert PeopleAnalysis().compute(records, PeopleAnalysis.Parameters()).set_apart == ["Bo"]
     for flag, given in (("--without Cy", {"without": "Cy"}), ("--with Cy", {"with_": "Cy"})):
         with pytest.raises(ConfigurationError, match=flag):
@@ -114,12 +114,12 @@ def test_nobody_s_votes_are_none_and_a_file_s_are_taken(several: Report, tmp_pat
     with pytest.raises(ConfigurationError, match="there are no votes"):
         of.compute(records, of.Parameters())
     assert "Nobody has voted yet" in markdown_sheet(votes_sheet(peoples_votes(records.results, records.votes)), "en")
-    one, other = records.results.edit_models[:2]
-    lines = [f"{sample.id},{one},{other},left" for sample in records.results.samples[:9]]
+    first, second = records.results.edit_models[:2]
+    lines = [f"{sample.id},{first},{second},left" for sample in records.results.samples[:9]]
     file = tmp_path / "votes.csv"
     file.write_text("\n".join(["sample_id,left,right,choice", *lines]), "utf-8")
-    found = of.compute(records, of.Parameters(people=file))
-    assert {(pair.a, pair.b) for pair in found.pairs} == {(one, other)}
+    people = of.compute(records, of.Parameters(people=file))
+    assert {(pair.a, pair.b) for pair in people.pairs} == {(first, second)}
 
 
 @pytest.fixture
@@ -145,7 +145,7 @@ def test_what_is_known_is_a_sentence_and_what_is_not_is_not_one(columns: list[An
     assert "One person has answered" in told
     assert "picked at random" in told
     both = votes(60) + votes(60, rater="Bo")
-    weighted = shown(columns, [replace(one, weight=1.25) for one in both])
+    weighted = shown(columns, [replace(vote, weight=1.25) for vote in both])
     assert "One person" not in weighted
     assert "picked at random" not in weighted
     assert "with their weights" in weighted
@@ -162,9 +162,9 @@ def test_documents_are_read_back_as_themselves(several: Report) -> None:
     cast(several)
     of_votes = VotesAnalysis().compute(RunRecords(several.results), VotesAnalysis.Parameters())
     assert json.loads(json.dumps(plain(of_votes))) == plain(of_votes)
-    found = {one.name: one.documents for one in sections(summary_of(several.results))}
-    assert (type(found["votes"][0]), type(found["people"][0])) == (PeoplesVotes, People)
+    documents = {section.name: section.documents for section in sections(summary_of(several.results))}
+    assert (type(documents["votes"][0]), type(documents["people"][0])) == (PeoplesVotes, People)
     theirs = preferences(
         RunRecords(several.results).votes.counted(several.results.samples), several.results.edit_models
     )
-    assert found["votes"][0].strengths == theirs.strengths
+    assert documents["votes"][0].strengths == theirs.strengths
