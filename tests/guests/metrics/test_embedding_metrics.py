@@ -57,8 +57,8 @@ def features(folder: Path, made: Image.Image) -> Any:
         return kind.from_pretrained(folder)(**inputs).last_hidden_state[0, 0]
 
 
-def cosine(one: Any, other: Any) -> float:
-    return float(one @ other / one.norm() / other.norm())
+def cosine(first: Any, second: Any) -> float:
+    return float(first @ second / first.norm() / second.norm())
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -83,8 +83,8 @@ class TestEveryEncoder:
             request(picture("red", at, (40 + at, 90 - at)), source=picture("navy", 30 - at)) for at in range(0, 24, 6)
         ]
         together = judge.judge(requests, inputs=judge.make_inputs(requests))
-        for reply, one in zip(together, requests, strict=True):
-            alone = judge.judge([one])[0]
+        for reply, asked in zip(together, requests, strict=True):
+            alone = judge.judge([asked])[0]
             assert reply.values["image_similarity"] == pytest.approx(alone.values["image_similarity"], abs=1e-6)
         assert judge.judge([]) == []
 
@@ -102,7 +102,7 @@ class TestEveryEncoder:
         side = judge._side
         left, top = round((40 - side) / 2), round((53 - side) / 2)
         box = (left, top, left + side, top + side)
-        first, second = (features(encoders / name, one.resize((40, 53)).crop(box)) for one in (source, edit))
+        first, second = (features(encoders / name, shown.resize((40, 53)).crop(box)) for shown in (source, edit))
         assert reply.values["image_similarity"] == pytest.approx(cosine(first, second), abs=1e-5)
 
     def test_it_can_be_loaded_in_16_bits(self, name: str, encoders: Path) -> None:
@@ -110,9 +110,9 @@ class TestEveryEncoder:
         exact = loaded(encoders / name).judge([request(edit, source=source)])[0].values["image_similarity"]
         judge = loaded(encoders / name, dtype="bfloat16")
         assert judge.about()["dtype"] == "bfloat16"
-        found = judge.judge([request(edit, source=source)])[0].values["image_similarity"]
-        assert found != exact
-        assert found == pytest.approx(exact, abs=0.05)
+        rough = judge.judge([request(edit, source=source)])[0].values["image_similarity"]
+        assert rough != exact
+        assert rough == pytest.approx(exact, abs=0.05)
 
 
 class TestText:
@@ -150,11 +150,13 @@ class TestText:
 class TestLoading:
     def test_what_decides_the_numbers_is_in_the_revision(self, encoders: Path, tmp_path: Path) -> None:
         copy = Path(shutil.copytree(encoders / "dinov2", tmp_path / "copy"))
-        one, other = (EmbeddingMetrics.Parameters(model_name=str(folder)) for folder in (encoders / "dinov2", copy))
-        assert EmbeddingMetrics.revision(one) == EmbeddingMetrics.revision(other)
+        original, copied = (
+            EmbeddingMetrics.Parameters(model_name=str(folder)) for folder in (encoders / "dinov2", copy)
+        )
+        assert EmbeddingMetrics.revision(original) == EmbeddingMetrics.revision(copied)
         settings = json.loads((copy / "preprocessor_config.json").read_text())
         (copy / "preprocessor_config.json").write_text(json.dumps({**settings, "do_center_crop": False}))
-        assert EmbeddingMetrics.revision(one) != EmbeddingMetrics.revision(other)
+        assert EmbeddingMetrics.revision(original) != EmbeddingMetrics.revision(copied)
         with pytest.raises(ConfigurationError, match="there is no folder"):
             EmbeddingMetrics.revision(EmbeddingMetrics.Parameters(model_name="./nowhere"))
         hub = EmbeddingMetrics.Parameters(model_name="a/b", revision="main")

@@ -47,8 +47,8 @@ def measured(judge: FaceMetrics, source: Image.Image, edit: Image.Image) -> Repl
     return reply
 
 
-def cosine(one: Any, other: Any) -> float:
-    return float(one @ other / numpy.linalg.norm(one) / numpy.linalg.norm(other))
+def cosine(first: Any, second: Any) -> float:
+    return float(first @ second / numpy.linalg.norm(first) / numpy.linalg.norm(second))
 
 
 def test_the_cosine_is_that_of_the_two_faces(judge: FaceMetrics) -> None:
@@ -83,8 +83,8 @@ def test_a_large_picture_is_scaled_to_be_searched_and_embedded_as_it_is(models: 
     face = large.crop((656 - 224, 496 - 224, 656 + 224, 496 + 224)).resize((112, 112), Image.Resampling.BOX)
     fields = numpy.asarray(face, dtype=float).reshape(4, 28, 4, 28, 3).mean((1, 3)).transpose(2, 0, 1).ravel()
     other = picture(3, HERE)
-    found = measured(loaded(**models, longest_side=320), other, large).values["face_count_change"]
-    assert found == 1  # of the small one the block is too small to be seen at that size
+    change = measured(loaded(**models, longest_side=320), other, large).values["face_count_change"]
+    assert change == 1  # of the small one the block is too small to be seen at that size
     small = picture(3, HERE, size=(320, 240))
     alike = measured(loaded(**models, longest_side=320), small, large).values["face_identity"]
     assert alike == pytest.approx(cosine(embedding(small, HERE), fields), abs=0.01)
@@ -134,16 +134,16 @@ def test_in_a_run_no_face_does_not_apply_and_a_lost_one_is_named(
     pairs = {"kept": (with_one, with_one), "lost": (with_one, without), "none": (without, without)}
     pairs["made_up"] = (without, picture(2, THERE))
     made = run(tmp_path, models, pairs)
-    found = {one.sample_id: one for one in made.results.judgements}
-    assert found["kept"].scores == {"face_identity": pytest.approx(1), "face_lost": 0, "face_count_change": 0}
-    assert found["lost"].scores == {"face_lost": 1, "face_count_change": 1}
-    assert found["lost"].missing == {"face_identity": (Status.UNDEFINED, "a face in the source, none in the edit")}
+    by_sample = {judgement.sample_id: judgement for judgement in made.results.judgements}
+    assert by_sample["kept"].scores == {"face_identity": pytest.approx(1), "face_lost": 0, "face_count_change": 0}
+    assert by_sample["lost"].scores == {"face_lost": 1, "face_count_change": 1}
+    assert by_sample["lost"].missing == {"face_identity": (Status.UNDEFINED, "a face in the source, none in the edit")}
     for name, change in (("none", 0), ("made_up", 1)):
-        assert (found[name].scores, dict(found[name].missing)) == ({"face_count_change": change}, {})
-        assert (found[name].status, found[name].headline) == (Status.OK, "face_count_change")
+        assert (by_sample[name].scores, dict(by_sample[name].missing)) == ({"face_count_change": change}, {})
+        assert (by_sample[name].status, by_sample[name].headline) == (Status.OK, "face_count_change")
     (result,) = plain(made.summary.results)
-    coverage = {name: one["coverage"] for name, one in result["scores"].items()}
-    assert {name: (one["scored"], one["total"]) for name, one in coverage.items()} == {
+    coverage = {name: score["coverage"] for name, score in result["scores"].items()}
+    assert {name: (counts["scored"], counts["total"]) for name, counts in coverage.items()} == {
         "face_identity": (1, 2),
         "face_lost": (2, 2),
         "face_count_change": (4, 4),

@@ -38,8 +38,8 @@ def weights(network: str) -> tuple[dict[str, Array], dict[str, Array]]:
 
 def written(folder: Path, network: str) -> PerceptualMetrics.Parameters:
     paths = folder / f"{network}.pth", folder / f"lin_{network}.pth"
-    for path, found in zip(paths, weights(network), strict=True):
-        torch.save({name: torch.from_numpy(one) for name, one in found.items()}, path)
+    for path, arrays in zip(paths, weights(network), strict=True):
+        torch.save({name: torch.from_numpy(array) for name, array in arrays.items()}, path)
     return PerceptualMetrics.Parameters(backbone=str(paths[0]), linear=str(paths[1]), network=network)
 
 
@@ -64,7 +64,7 @@ def noise(seed: int, size: tuple[int, int] = (40, 35)) -> Image.Image:
     return Image.fromarray(numpy.random.default_rng(seed).integers(0, 256, (*reversed(size), 3), dtype="uint8"))
 
 
-def by_hand(network: str, one: Image.Image, other: Image.Image) -> float:
+def by_hand(network: str, first: Image.Image, second: Image.Image) -> float:
     """The formula with numpy alone, place by place: the table of layers is written out a second time."""
     backbone, linear = weights(network)
     plan = {
@@ -78,7 +78,7 @@ def by_hand(network: str, one: Image.Image, other: Image.Image) -> float:
             - numpy.reshape([-0.030, -0.088, -0.188], (3, 1, 1))
         )
         / numpy.reshape([0.458, 0.448, 0.450], (3, 1, 1))
-        for x in (one, other)
+        for x in (first, second)
     ]
     total, compared = 0.0, 0
     for step in plan[network].split():
@@ -112,17 +112,17 @@ def windows(x: Array, side: int, stride: int) -> Array:
 @pytest.mark.parametrize("network", CHANNELS)
 def test_it_is_the_formula(network: str, tmp_path: Path) -> None:
     parameters = written(tmp_path, network)
-    found, words = measured(loaded(parameters), noise(1), source=noise(2))
-    assert found == pytest.approx(by_hand(network, noise(2), noise(1)), rel=1e-4)
-    assert (found > 0.1, words) == (True, "against the source")
+    distance, words = measured(loaded(parameters), noise(1), source=noise(2))
+    assert distance == pytest.approx(by_hand(network, noise(2), noise(1)), rel=1e-4)
+    assert (distance > 0.1, words) == (True, "against the source")
 
 
 def test_equal_pictures_are_no_distance_apart_and_either_may_come_first(alex: PerceptualMetrics) -> None:
     assert measured(alex, noise(1), source=noise(1))[0] == 0
-    one, other = measured(alex, noise(1), source=noise(2))[0], measured(alex, noise(2), source=noise(1))[0]
-    assert one == pytest.approx(other)
+    there, back = measured(alex, noise(1), source=noise(2))[0], measured(alex, noise(2), source=noise(1))[0]
+    assert there == pytest.approx(back)
     near = Image.blend(noise(2), noise(1), 0.2)
-    assert 0 < measured(alex, near, source=noise(2))[0] < one
+    assert 0 < measured(alex, near, source=noise(2))[0] < there
     black = Image.new("RGB", (40, 35))
     assert measured(alex, black, source=black)[0] == 0
 

@@ -61,10 +61,10 @@ class TestWholePicture:
         assert values["ssim"] == pytest.approx((2 * 0.8 * 0.4 + 1e-4) / (0.8**2 + 0.4**2 + 1e-4))
 
     def test_ssim_and_psnr_are_the_librarys_own(self) -> None:
-        one, other = noise(0), Image.blend(noise(0), noise(1), 0.3)
-        x, y = (numpy.asarray(picture) / 255 for picture in (one, other))
+        source, edit = noise(0), Image.blend(noise(0), noise(1), 0.3)
+        x, y = (numpy.asarray(picture) / 255 for picture in (source, edit))
         gaussian = {"gaussian_weights": True, "sigma": 1.5, "use_sample_covariance": False}
-        values = measured(source=one, edit=other).values
+        values = measured(source=source, edit=edit).values
         ssim = metrics.structural_similarity(x, y, data_range=1.0, channel_axis=2, **gaussian)
         assert values["ssim"] == pytest.approx(ssim)
         assert values["psnr"] == pytest.approx(metrics.peak_signal_noise_ratio(x, y, data_range=1.0))
@@ -110,7 +110,7 @@ class TestBicubic:
     def test_it_is_magicbrushs_for_any_size(self) -> None:
         target, edit = noise(1), noise(2, (SIDE // 2, SIDE))
         x, y = (
-            numpy.asarray(one, dtype=float) / 255 for one in (target, edit.resize(target.size))
+            numpy.asarray(picture, dtype=float) / 255 for picture in (target, edit.resize(target.size))
         )  # as the authors do
         values = self.measured(source=target, edit=edit).values
         assert values["l1_bicubic"] == pytest.approx(numpy.abs(x - y).mean())
@@ -135,13 +135,13 @@ class TestOutside:
 
     @pytest.mark.parametrize("covered", [0, 24, 48, 72])
     def test_unrelated_pictures_are_unrelated_whatever_the_mask(self, covered: int) -> None:
-        found = [
+        replies = [
             measured(source=noise(seed), edit=noise(seed + 50), mask=mask((0, 0, covered, SIDE) if covered else None))
             for seed in range(5)
         ]
-        mean = sum(reply.values["ssim_outside"] for reply in found) / len(found)
+        mean = sum(reply.values["ssim_outside"] for reply in replies) / len(replies)
         assert abs(mean) < 0.03
-        assert all(abs(reply.values["l1_outside"] - 1 / 3) < 0.02 for reply in found)
+        assert all(abs(reply.values["l1_outside"] - 1 / 3) < 0.02 for reply in replies)
 
     def test_a_mask_that_covers_nothing_changes_nothing(self) -> None:
         values = measured(source=noise(0), edit=noise(1), mask=mask(None)).values

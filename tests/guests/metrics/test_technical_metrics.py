@@ -45,9 +45,9 @@ def measured(edit: Image.Image, source: Image.Image | None = None) -> dict[str, 
 
 
 def test_an_unchanged_picture_has_lost_nothing() -> None:
-    found = measured(photograph())
-    assert found.pop("blocking") < 0.05
-    assert found == {"blur_added": 0, "aspect": 0, "pixels": 0, "zoom": 0, "shift": 0}
+    measures = measured(photograph())
+    assert measures.pop("blocking") < 0.05
+    assert measures == {"blur_added": 0, "aspect": 0, "pixels": 0, "zoom": 0, "shift": 0}
 
 
 def test_blur_and_blocks_grow_with_their_dose() -> None:
@@ -63,17 +63,17 @@ def test_blur_and_blocks_grow_with_their_dose() -> None:
 def test_a_crop_is_a_zoom(keep: float) -> None:
     source, edge = photograph(), round(256 * (1 - keep) / 2)
     crop = source.crop((edge, edge, 256 - edge, 256 - edge)).resize(source.size, Image.Resampling.LANCZOS)
-    found = measured(crop)
-    assert found["zoom"] == pytest.approx(100 * numpy.log2(256 / (256 - 2 * edge)), abs=1.7)
-    assert found["shift"] < 1
+    measures = measured(crop)
+    assert measures["zoom"] == pytest.approx(100 * numpy.log2(256 / (256 - 2 * edge)), abs=1.7)
+    assert measures["shift"] < 1
 
 
 def test_a_shift_and_another_size() -> None:
     source = photograph()
     moved = source.transform(source.size, Image.Transform.AFFINE, (1, 0, -12, 0, 1, -5))
-    found = measured(moved)
-    assert found["shift"] == pytest.approx(100 * 13 / 256, abs=0.6)
-    assert found["zoom"] == 0
+    measures = measured(moved)
+    assert measures["shift"] == pytest.approx(100 * 13 / 256, abs=0.6)
+    assert measures["zoom"] == 0
     wide = measured(source.resize((512, 256)))
     assert (wide["aspect"], wide["pixels"]) == (1, 1)
     assert wide["zoom"] == 0

@@ -22,11 +22,11 @@ CHINESE = Path("/usr/share/fonts/opentype/noto/NotoSerifCJK-Bold.ttc")
 def judge() -> TextMetrics:
     pytest.importorskip("rapidocr")
     pytest.importorskip("onnxruntime")
-    found = TextMetrics(TextMetrics.Parameters())
+    metrics = TextMetrics(TextMetrics.Parameters())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(socket.socket, "connect", lambda *_: pytest.fail("it asked the network"))
-        found.load(["cpu"])
-    return found
+        metrics.load(["cpu"])
+    return metrics
 
 
 def sign(text: str, size: int = 32, font: str = "") -> Image.Image:
