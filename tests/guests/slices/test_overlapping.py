@@ -23,21 +23,21 @@ def test_a_p_is_the_share_of_all_orders_whose_largest_difference_is_as_large() -
 
     largest = np.array([z(np.array(order)).max() for order in permutations(values)])
     exact = [(largest >= of - 1e-9).mean() for of in z(values)]
-    found = overlapping_groups(values, np.arange(7), members, draws=20_000)
-    assert [one.p_adjusted for one in found.tests] == pytest.approx(exact, abs=0.015)
-    assert found.correction == Correction(2, method="largest")
+    groups = overlapping_groups(values, np.arange(7), members, draws=20_000)
+    assert [test.p_adjusted for test in groups.tests] == pytest.approx(exact, abs=0.015)
+    assert groups.correction == Correction(2, method="largest")
 
 
 def test_an_interval_holds_zero_just_when_nothing_is_shown() -> None:
     random = np.random.default_rng(3)
     members = random.random((80, 25)) < 0.3
-    found = overlapping_groups(random.normal(0, 1, 80) + 1.3 * members[:, 0], np.arange(80), members, draws=999)
-    assert {one.shown for one in found.tests} == {True, False}
-    for one in found.tests:
-        assert one.ci95 is not None
-        assert one.shown == (not one.ci95[0] <= 0 <= one.ci95[1])
-        assert one.shown == (one.p_adjusted <= 0.05)
-        assert one.difference == pytest.approx(one.mean - one.elsewhere)
+    groups = overlapping_groups(random.normal(0, 1, 80) + 1.3 * members[:, 0], np.arange(80), members, draws=999)
+    assert {test.shown for test in groups.tests} == {True, False}
+    for test in groups.tests:
+        assert test.ci95 is not None
+        assert test.shown == (not test.ci95[0] <= 0 <= test.ci95[1])
+        assert test.shown == (test.p_adjusted <= 0.05)
+        assert test.difference == pytest.approx(test.mean - test.elsewhere)
 
 
 def test_samples_of_one_image_count_as_little_as_they_know() -> None:
@@ -45,7 +45,7 @@ def test_samples_of_one_image_count_as_little_as_they_know() -> None:
     random = np.random.default_rng(5)
     images = np.repeat(np.arange(12), 10)
     values = random.normal(0, 1, 12)[images]
-    whole = np.isin(images, np.argsort([values[images == one][0] for one in range(12)])[[-1, -2, 4]])
+    whole = np.isin(images, np.argsort([values[images == image][0] for image in range(12)])[[-1, -2, 4]])
     alone = overlapping_groups(values, np.arange(120), whole[:, None], draws=999).tests[0]
     together = overlapping_groups(values, images, whole[:, None], draws=999).tests[0]
     assert alone.p_adjusted < 0.01 < together.p_adjusted
@@ -62,8 +62,8 @@ def test_a_group_needs_samples_and_images_on_either_side() -> None:
 
 def test_values_that_do_not_vary_show_nothing() -> None:
     members = np.arange(20)[:, None] % 2 == 0
-    [one] = overlapping_groups(np.full(20, 3.0), np.arange(20), members).tests
-    assert (one.difference, one.ci95, one.p_adjusted, one.shown) == (0.0, None, 1.0, False)
+    [test] = overlapping_groups(np.full(20, 3.0), np.arange(20), members).tests
+    assert (test.difference, test.ci95, test.p_adjusted, test.shown) == (0.0, None, 1.0, False)
 
 
 @pytest.mark.chaos
@@ -82,7 +82,7 @@ def test_among_equals_one_run_in_twenty_names_a_group(noise: str, clustered: boo
         if clustered:
             values = np.sqrt(0.4) * _drawn(noise, random, 270)[images] + np.sqrt(0.6) * values
         members = members[:, large_enough(members, images, 8)]
-        wrong += any(one.shown for one in overlapping_groups(values, images, members, draws=499).tests)
+        wrong += any(test.shown for test in overlapping_groups(values, images, members, draws=499).tests)
     assert wrong <= 25, "of 300, where 15 are to be expected; 25 is beyond chance by 1 in 200"
 
 

@@ -45,10 +45,10 @@ SENTENCES = [
 
 @pytest.mark.parametrize(("instruction", "wanted"), SENTENCES)
 def test_an_instruction_asks_for_what_its_words_say(instruction: str, wanted: str) -> None:
-    found = {f"{attribute} {value}" for attribute, value in asked_for(instruction)}
-    assert set(filter(None, wanted.split(", "))) <= found
+    conditions = {f"{attribute} {value}" for attribute, value in asked_for(instruction)}
+    assert set(filter(None, wanted.split(", "))) <= conditions
     if not wanted:
-        assert not found
+        assert not conditions
 
 
 def test_every_row_of_words_is_found_by_its_own_in_both_languages() -> None:
@@ -58,7 +58,7 @@ def test_every_row_of_words_is_found_by_its_own_in_both_languages() -> None:
 
 
 def test_the_script_of_an_instruction() -> None:
-    assert [script(one) for one in ("make it red", "把它 red", "сделай красным")] == ["Latin", "Chinese", "other"]
+    assert [script(words) for words in ("make it red", "把它 red", "сделай красным")] == ["Latin", "Chinese", "other"]
 
 
 def drawn(
@@ -79,7 +79,9 @@ def drawn(
     ours = base + random.normal(0, 2**0.5, count) - [effect * (n in tenth and bool(weak)) for n in range(count)]
     rows = {("ours", "judge"): ours, ("theirs", "judge"): base + random.normal(0, 2**0.5, count)}
     open_scale = Scoring(protocol="rubric", headline="score", scales={"score": Scale(lowest=None, highest=None)})
-    return make_results(samples, {name: [[float(one)] for one in of] for name, of in rows.items()}, scoring=open_scale)
+    return make_results(
+        samples, {name: [[float(score)] for score in of] for name, of in rows.items()}, scoring=open_scale
+    )
 
 
 @pytest.mark.parametrize(
@@ -87,15 +89,15 @@ def drawn(
     [("counts", "number", "more than three"), ("side", "place", "side"), ("Chinese", "language", "Chinese")],
 )
 def test_a_planted_weakness_is_found_first(weak: str, attribute: str, value: str, make_sample, make_results) -> None:
-    found = slices(drawn(make_sample, make_results, weak=weak), "ours", "theirs", "judge")
-    worst = found.worst[0]
+    document = slices(drawn(make_sample, make_results, weak=weak), "ours", "theirs", "judge")
+    worst = document.worst[0]
     assert {"attribute": attribute, "value": value} in [
-        {"attribute": one.attribute, "value": one.value} for one in worst.conditions
+        {"attribute": condition.attribute, "value": condition.value} for condition in worst.conditions
     ] or worst.samples == 27
     assert (worst.shown, worst.samples, worst.of) == ("worse", 27, 27)
     assert worst.ci95 is not None
     assert worst.ci95[0] < -2 < worst.ci95[1] < 0
-    assert found.worst_shown >= 1
+    assert document.worst_shown >= 1
     by_itself = slices(drawn(make_sample, make_results, weak=weak, effect=4), "ours", "", "judge").worst[0]
     assert by_itself.shown == "worse"
     assert by_itself.mean < by_itself.elsewhere
@@ -104,8 +106,8 @@ def test_a_planted_weakness_is_found_first(weak: str, attribute: str, value: str
 def test_a_lower_score_may_be_the_better_one(make_sample, make_results) -> None:
     results = drawn(make_sample, make_results, weak="counts")
     lower = Scoring(protocol="rubric", headline="score", scales={"score": Scale(higher_is_better=False)})
-    found = slices(replace(results, scoring={"judge": lower}), "ours", "theirs", "judge")
-    assert found.best[0].shown == "better"
+    document = slices(replace(results, scoring={"judge": lower}), "ours", "theirs", "judge")
+    assert document.best[0].shown == "better"
 
 
 @pytest.mark.chaos
@@ -124,21 +126,23 @@ def test_planted_weaknesses_are_found_in_nine_of_ten(combined: bool, make_sample
 
 def test_what_failed_is_counted_and_in_no_mean(make_sample, make_results) -> None:
     results = drawn(make_sample, make_results, weak="counts")
-    lost = next(one for one in results.samples if "five" in one.instruction).id
+    lost = next(sample for sample in results.samples if "five" in sample.instruction).id
     gone = tuple(
-        replace(one, status=Status.UNPARSEABLE, scores={}) if (one.sample_id, one.edit_model) == (lost, "ours") else one
-        for one in results.judgements
+        replace(judgement, status=Status.UNPARSEABLE, scores={})
+        if (judgement.sample_id, judgement.edit_model) == (lost, "ours")
+        else judgement
+        for judgement in results.judgements
     )
-    found = slices(replace(results, judgements=gone), "ours", "theirs", "judge")
-    assert (found.samples, found.of) == (269, 270)
-    assert (found.worst[0].samples, found.worst[0].of) == (26, 27)
-    assert lost not in found.worst[0].examples
-    assert lost in found.worst[0].ids
+    document = slices(replace(results, judgements=gone), "ours", "theirs", "judge")
+    assert (document.samples, document.of) == (269, 270)
+    assert (document.worst[0].samples, document.worst[0].of) == (26, 27)
+    assert lost not in document.worst[0].examples
+    assert lost in document.worst[0].ids
 
 
 def test_a_report_shows_slices_where_there_are_images_enough(make_sample, make_results) -> None:
     results = drawn(make_sample, make_results, weak="counts")
-    [section] = [one for one in sections(summary_of(results)) if one.name == "slices"]
+    [section] = [section for section in sections(summary_of(results)) if section.name == "slices"]
     shown = markdown_sheet(section.sheet(), "en")
     assert said(slice_name(section.documents[0].worst[0])) in shown
     groups = section.of.groups(section.documents[0])
@@ -186,10 +190,10 @@ def test_whose_slices_are_the_verdicts(make_sample, make_results) -> None:
     results = make_results(
         samples, rows, scoring=Scoring(protocol="p", headline="score", scales={"score": by_categories})
     )
-    found = SlicesAnalysis().compute(RunRecords(results), SlicesAnalysis.Parameters(labels_only=True))
-    assert (found.judge, found.edit_model, found.against) == ("judge", "second", "first")
-    assert found.looked_at == 0
-    assert "slices" not in markdown_sheet(SlicesAnalysis().sheet(found), "en").replace("edit-eval slices", "")
+    document = SlicesAnalysis().compute(RunRecords(results), SlicesAnalysis.Parameters(labels_only=True))
+    assert (document.judge, document.edit_model, document.against) == ("judge", "second", "first")
+    assert document.looked_at == 0
+    assert "slices" not in markdown_sheet(SlicesAnalysis().sheet(document), "en").replace("edit-eval slices", "")
 
 
 def test_pictures_are_measured(tmp_path: Path) -> None:
@@ -221,12 +225,12 @@ def test_sources_and_edits_are_looked_at(tmp_path: Path, make_sample, make_resul
         directory=str(tmp_path),
         edits=tuple(replace(edit, image=f"{(number + 5) % 20}.png") for number, edit in enumerate(results.edits)),
     )
-    found = attributes_of(results, samples, "ours", pictures=True, without="judge")
-    assert found.unread == 0
-    assert all(("shape", "wide") in words for words in found.words)
-    members = found.members()
+    attributes = attributes_of(results, samples, "ours", pictures=True, without="judge")
+    assert attributes.unread == 0
+    assert all(("shape", "wide") in words for words in attributes.words)
+    members = attributes.members()
     assert members["brightness", "lowest tenth"].nonzero()[0].tolist() == [0, 1]
-    assert found.quantities["changed"][0] == 1.0
+    assert attributes.quantities["changed"][0] == 1.0
     (tmp_path / "3.png").unlink()
     assert attributes_of(results, samples, "ours", pictures=True, without="judge").unread == 2  # a source, and an edit
 
@@ -239,6 +243,6 @@ def test_measures_of_other_judges_are_attributes(make_sample, make_results) -> N
     }
     rows = {("ours", "judge"): [[5.0]] * 20, ("ours", "faces"): [[float(n % 2)] for n in range(20)]}
     results = make_results(samples, rows, scoring=scoring)
-    found = attributes_of(results, samples, "ours", pictures=False, without="judge")
-    assert found.quantities["faces/face_lost"] == [float(n % 2) for n in range(20)]
+    attributes = attributes_of(results, samples, "ours", pictures=False, without="judge")
+    assert attributes.quantities["faces/face_lost"] == [float(n % 2) for n in range(20)]
     assert "faces/face_lost" not in attributes_of(results, samples, "ours", pictures=False, without="faces").quantities
