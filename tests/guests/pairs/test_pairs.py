@@ -39,26 +39,26 @@ def asked_twice(
 
 def test_a_pair_is_beyond_the_judges_noise(make_sample, make_results) -> None:
     results = asked_twice(make_sample, make_results)
-    found = pairs(results)
-    [judge] = found.judges
+    document = pairs(results)
+    [judge] = document.judges
     assert judge.noise_from == "repeats"
     assert judge.noise_sd == pytest.approx(0.5, rel=0.25)
-    assert 5 < len(found.pairs) < 40 == found.compared
+    assert 5 < len(document.pairs) < 40 == document.compared
     means = {
-        (one.sample_id, one.edit_model): np.mean(
+        (judgement.sample_id, judgement.edit_model): np.mean(
             [
                 of.scores["score"]
                 for of in results.judgements
-                if (of.sample_id, of.edit_model) == (one.sample_id, one.edit_model)
+                if (of.sample_id, of.edit_model) == (judgement.sample_id, judgement.edit_model)
             ]
         )
-        for one in results.judgements
+        for judgement in results.judgements
     }
-    chosen = {pair.sample for pair in found.pairs}
+    chosen = {pair.sample for pair in document.pairs}
     for sample in results.samples:
         margin = abs(means[sample.id, "ours"] - means[sample.id, "theirs"])
         assert (sample.id in chosen) == (margin > 2.02 * judge.noise_sd), "t of 80 degrees of freedom, two answers each"
-    for pair in found.pairs:
+    for pair in document.pairs:
         assert means[pair.sample, pair.chosen.edit_model] > means[pair.sample, pair.rejected.edit_model]
 
 
@@ -70,7 +70,9 @@ def test_without_repeats_or_passport_nothing_is_told(make_sample, make_results) 
         pairs(
             replace(
                 results,
-                judgements=tuple(replace(one, status=Status.UNPARSEABLE, scores={}) for one in results.judgements),
+                judgements=tuple(
+                    replace(judgement, status=Status.UNPARSEABLE, scores={}) for judgement in results.judgements
+                ),
             )
         )
     examined = {"judge": ExaminedJudge(line="", ended="passed", retest_sd=0.4)}
@@ -95,31 +97,31 @@ def test_people_count_above_judges(make_sample, make_results) -> None:
     results = asked_twice(make_sample, make_results)
     pair = pairs(results).pairs[0]
     against = Vote(sample_id=pair.sample, left=pair.rejected.edit_model, right=pair.chosen.edit_model, choice="left")
-    turned = {one.sample: one for one in pairs(results, [against]).pairs}[pair.sample]
+    turned = {preference.sample: preference for preference in pairs(results, [against]).pairs}[pair.sample]
     assert (turned.by, turned.chosen.edit_model, turned.margin) == (("people",), pair.rejected.edit_model, 1.0)
     tie = pairs(results, [replace(against, choice="tie")])
-    assert pair.sample not in {one.sample for one in tie.pairs}
+    assert pair.sample not in {preference.sample for preference in tie.pairs}
     assert tie.opposed == 1
 
 
 def test_nothing_is_learned_from_a_judge_that_is_blind_to_controls(make_sample, make_results) -> None:
     results = asked_twice(make_sample, make_results, judges=("sees", "blind"))
     controls = tuple(
-        replace(one, edit_model=f"{CONTROL}source", scores={"score": 0.0 if one.judge == "sees" else 9.0})
-        for one in results.judgements
-        if one.edit_model == "ours"
+        replace(judgement, edit_model=f"{CONTROL}source", scores={"score": 0.0 if judgement.judge == "sees" else 9.0})
+        for judgement in results.judgements
+        if judgement.edit_model == "ours"
     )
     results = replace(results, controls=controls)
-    found = pairs(results)
-    assert ([one.judge for one in found.judges], found.unfit) == (["sees"], ("blind",))
-    assert found.pairs == pairs(results, judges=["sees"]).pairs
-    said = markdown_sheet(PairsAnalysis().sheet(found), "en")
+    document = pairs(results)
+    assert ([judge.judge for judge in document.judges], document.unfit) == (["sees"], ("blind",))
+    assert document.pairs == pairs(results, judges=["sees"]).pairs
+    said = markdown_sheet(PairsAnalysis().sheet(document), "en")
     assert "blind is left out: it does not clearly score edits above pictures that are no edits" in said
     named = pairs(results, judges=["blind"])
     assert named.pairs
     assert "Do not train on this" in markdown_sheet(PairsAnalysis().sheet(named), "en")
     assert "Do not train on this" in card(named)
-    kept = tuple(one for one in results.judgements if one.judge == "blind")
+    kept = tuple(judgement for judgement in results.judgements if judgement.judge == "blind")
     alone = replace(results, judges=("blind",), judgements=kept)
     with pytest.raises(ConfigurationError, match="blind does not clearly score edits above"):
         pairs(alone)
@@ -148,18 +150,18 @@ def planted(seed: int, *, images: int = 120, edits: int = 4, noise: float = 1.0,
     errors = np.full(len(margins), known.sd * np.sqrt(2 / asked))
     by_image = np.abs(margins).reshape(images, -1)
     best = by_image.argmax(1) + np.arange(images) * len(first)
-    chosen = [int(one) for one in best if abs(margins[one]) > known.reach(errors[:1])[0]]
+    chosen = [int(place) for place in best if abs(margins[place]) > known.reach(errors[:1])[0]]
     return margins, errors, np.repeat(np.arange(images), len(first)), chosen, known, wrong
 
 
 def test_the_expected_share_of_wrong_pairs_holds_what_is_wrong() -> None:
     margins, errors, clusters, chosen, noise, wrong = planted(5)
-    found = expected_wrong(margins, errors, clusters, chosen, noise)
-    assert found.ci95[0] <= wrong[chosen].mean() <= found.ci95[1] < 0.08
+    expected = expected_wrong(margins, errors, clusters, chosen, noise)
+    assert expected.ci95[0] <= wrong[chosen].mean() <= expected.ci95[1] < 0.08
     careless = [place for place in range(len(margins)) if place % 6 == 0]  # whatever their margin
     all_of_them = expected_wrong(margins, errors, clusters, careless, noise)
     assert all_of_them.ci95[0] <= wrong[careless].mean() <= all_of_them.ci95[1]
-    assert all_of_them.share > 3 * found.share
+    assert all_of_them.share > 3 * expected.share
 
 
 @pytest.mark.chaos
@@ -168,8 +170,8 @@ def test_it_holds_in_95_of_100(edits: int, noise: float, asked: int) -> None:
     within = 0
     for seed in range(100):
         margins, errors, clusters, chosen, known, wrong = planted(seed, edits=edits, noise=noise, asked=asked)
-        found = expected_wrong(margins, errors, clusters, chosen, known)
-        within += found.ci95[0] - 1e-9 <= wrong[chosen].mean() <= found.ci95[1] + 1e-9
+        expected = expected_wrong(margins, errors, clusters, chosen, known)
+        within += expected.ci95[0] - 1e-9 <= wrong[chosen].mean() <= expected.ci95[1] + 1e-9
     assert within >= 90, "of 100, where 95 are to be expected"
 
 
@@ -212,7 +214,7 @@ def test_the_folder_is_read_by_others(tmp_path: Path, with_pictures: Results) ->
         assert other["jpg_0" if other["label_0"] == 1 else "jpg_1"] == chosen
         assert other["caption"] == row["prompt"] == line["prompt"]
         assert len(row["images"]) == 1
-    assert {one["label_0"] for one in dpo} == {0.0, 1.0}
+    assert {example["label_0"] for example in dpo} == {0.0, 1.0}
     card = (folder / "README.md").read_text("utf-8")
     assert "CC BY 4.0" in card
     assert f"{len(document.pairs)} pairs of {document.compared}" in card
@@ -222,11 +224,11 @@ def test_the_library_datasets_opens_both(tmp_path: Path, with_pictures: Results)
     datasets = pytest.importorskip("datasets")
     folder = tmp_path / "pairs"
     write_pairs(pairs(with_pictures), Path(with_pictures.directory), folder)
-    found = datasets.load_dataset(
+    dataset = datasets.load_dataset(
         "parquet", data_files=str(folder / "data/*.parquet"), split="train", cache_dir=str(tmp_path / "cache")
     )
-    assert found[0]["chosen"].size == found[0]["images"][0].size == (64, 64)
-    assert set(found.column_names) >= {"prompt", "images", "chosen", "rejected"}
+    assert dataset[0]["chosen"].size == dataset[0]["images"][0].size == (64, 64)
+    assert set(dataset.column_names) >= {"prompt", "images", "chosen", "rejected"}
 
 
 def test_a_lost_picture_leaves_no_folder(tmp_path: Path, with_pictures: Results) -> None:
@@ -245,14 +247,14 @@ def test_a_test_set_stays_away_with_its_near_copies(tmp_path: Path, with_picture
         image.resize((48, 48)).save(away / "smaller.jpg", quality=30)
     with Image.open(with_pictures.samples[1].source) as image:
         image.point(lambda value: min(255, int(value * 1.1))).save(away / "brighter.png")
-    found = {one.id for one in with_pictures.samples[:2]}
-    assert set(copied(with_pictures.samples, sorted(away.iterdir()))) == found
+    copies = {sample.id for sample in with_pictures.samples[:2]}
+    assert set(copied(with_pictures.samples, sorted(away.iterdir()))) == copies
     document = PairsAnalysis().compute(RunRecords(with_pictures), PairsAnalysis.Parameters(leave_out=away))
     assert isinstance(document, PreferencePairs)
     assert (document.left_out, document.of) == (2, 38)
-    assert not found & {pair.sample for pair in document.pairs}
+    assert not copies & {pair.sample for pair in document.pairs}
     assert "2 samples are left out" in markdown_sheet(section_of("pairs", document).sheet(), "en")
-    one, other = (print_of(Path(sample.source)) for sample in with_pictures.samples[:2])
-    assert (one != other).sum() > 3 * NEAR
+    first, second = (print_of(Path(sample.source)) for sample in with_pictures.samples[:2])
+    assert (first != second).sum() > 3 * NEAR
     with pytest.raises(ConfigurationError, match="leave-out"):
         PairsAnalysis().compute(RunRecords(with_pictures), PairsAnalysis.Parameters(leave_out=tmp_path / "nothing"))
