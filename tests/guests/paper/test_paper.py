@@ -69,7 +69,10 @@ def made(folder: Path, name: str, models: dict[str, str], judges: dict[str, str]
     place = f"{folder / 'stand_ins.py'}:"
 
     def of(classes: dict[str, str]) -> dict[str, Any]:
-        return {name: {"class_path": place + one, "params": {"device_ids": "cpu:1"}} for name, one in classes.items()}
+        return {
+            name: {"class_path": place + class_name, "params": {"device_ids": "cpu:1"}}
+            for name, class_name in classes.items()
+        }
 
     written = {
         "benchmark": {"type": "table", "data_path": str(folder / "my.csv")},
@@ -135,7 +138,7 @@ def test_what_else_is_in_the_folder_stays(paper: Paper, tmp_path: Path, monkeypa
 def test_numbers_and_marks_are_those_of_the_run(run: Run, paper: Paper, tmp_path: Path) -> None:
     rows = list(csv.DictReader(io.StringIO((written(paper, tmp_path) / "numbers.csv").read_text("utf-8"))))
     comparison = run.summary.comparison
-    theirs = {(one.judge, one.name): one for one in comparison.columns}
+    theirs = {(column.judge, column.name): column for column in comparison.columns}
     assert {(row["judge"], row["name"]) for row in rows} == theirs.keys()
     beaten = {(pair.judge, pair.scores_better) for pair in comparison.pairs if pair.scores_better}
     assert beaten, "somebody is shown to be better"
@@ -176,10 +179,10 @@ def test_the_sentence_is_the_verdicts(run: Run, paper: Paper, tmp_path: Path) ->
 
 def test_a_judge_without_a_say_marks_nobody(run: Run) -> None:
     verdict = run.summary.verdict
-    blind = [msgspec.structs.replace(one, sees="not_last") for one in verdict.opinions[1:]]
+    blind = [msgspec.structs.replace(opinion, sees="not_last") for opinion in verdict.opinions[1:]]
     verdict = msgspec.structs.replace(verdict, opinions=(verdict.opinions[0], *blind))
-    found = analyse("paper", changed(run, verdict=verdict)).document
-    assert [{row.mark for row in table.rows} == {""} for table in found.tables] == [False, True]
+    document = analyse("paper", changed(run, verdict=verdict)).document
+    assert [{row.mark for row in table.rows} == {""} for table in document.tables] == [False, True]
 
 
 def test_the_methods_say_what_was_asked_of_whom(run: Run, paper: Paper) -> None:
@@ -195,7 +198,7 @@ def test_the_methods_say_what_was_asked_of_whom(run: Run, paper: Paper) -> None:
     ):
         assert words in text
     assert str(run.path.parent) not in text, "whose machine it was is nobody's business"
-    assert {one.key for one in things(paper)} == {"bell2002bias", "hall1992removal", "holm1979simple"}
+    assert {reference.key for reference in things(paper)} == {"bell2002bias", "hall1992removal", "holm1979simple"}
 
 
 def test_what_is_published_is_named_and_cited_with_its_licence(paper: Paper) -> None:
@@ -218,8 +221,8 @@ def test_what_is_published_is_named_and_cited_with_its_licence(paper: Paper) -> 
         passport="examined 2026-11-21: passed",
         model=NamedModel(paper.judges[0].model.name, "Qwen/Qwen3-VL-8B-Instruct", "abc", {}, 0),
     )
-    found = msgspec.structs.replace(paper, setting=setting, edit_models=[model], judges=[judge])
-    text = " ".join(map(str, methods(found)))
+    named = msgspec.structs.replace(paper, setting=setting, edit_models=[model], judges=[judge])
+    text = " ".join(map(str, methods(named)))
     assert "GEdit-Bench[[cite:liu2025step1x]]. Licence: MIT." in text
     assert "FLUX.1-Kontext-dev[[cite:blackforestlabs2025kontext]], with steps 28, guidance_scale 2.5, lora " in text
     assert "lora lora.safetensors" in text
@@ -227,21 +230,23 @@ def test_what_is_published_is_named_and_cited_with_its_licence(paper: Paper) -> 
     assert "/home" not in text
     assert "(seed 7)" in text
     other = msgspec.structs.replace(model, name="second", seed=11)
-    of_two = " ".join(map(str, methods(msgspec.structs.replace(found, edit_models=[model, other]))))
+    of_two = " ".join(map(str, methods(msgspec.structs.replace(named, edit_models=[model, other]))))
     assert "lora.safetensors, seed 7; second is " in of_two, "whose seed it was"
     assert "lora.safetensors, seed 11. Each makes 1 edit of a sample." in of_two
     assert "viescore[[cite:ku2023viescore]]" in text
     assert "examined 2026-11-21: passed" in text
-    keys = [one.key for one in things(found)]
+    keys = [reference.key for reference in things(named)]
     assert keys[:4] == ["liu2025step1x", "blackforestlabs2025kontext", "ku2023viescore", "bai2025qwen3vl"]
 
 
 def test_every_entry_says_where_it_was_read() -> None:
-    assert len({one.key for one in REFERENCES}) == len(REFERENCES)
-    assert not [one.key for one in REFERENCES if not (one.source and one.authors and one.title)]
-    assert not [one.key for one in REFERENCES if not (one.arxiv or one.place or one.url)]
+    assert len({reference.key for reference in REFERENCES}) == len(REFERENCES)
+    assert not [
+        reference.key for reference in REFERENCES if not (reference.source and reference.authors and reference.title)
+    ]
+    assert not [reference.key for reference in REFERENCES if not (reference.arxiv or reference.place or reference.url)]
     assert not cited("weights:somebody/else", "benchmark:table")
-    assert [one.key for one in cited("weights:D:\\weights\\qwen3-vl-8b")] == ["bai2025qwen3vl"]
+    assert [reference.key for reference in cited("weights:D:\\weights\\qwen3-vl-8b")] == ["bai2025qwen3vl"]
 
 
 def test_columns_are_picked_in_their_order(run: Run, tmp_path: Path) -> None:
@@ -275,9 +280,9 @@ def test_what_is_no_one_table_is_refused_in_a_line(run: Run, folder: Path, tmp_p
     assert [table.judge for table in both.tables] == ["strict"], "judges are matched by what they are, not by name"
     assert [row.placing.name for row in both.tables[0].rows].count("other/third") == 1
     assert len(both.edit_models) == len(MODELS) + 1
-    one = analyse("paper", alone).document
-    assert [(row.mark, row.contest) for row in one.tables[0].rows] == [("", None)]
-    assert "behind" not in (written(one, tmp_path) / "figure.svg").read_text("utf-8"), "nobody to be behind"
+    single = analyse("paper", alone).document
+    assert [(row.mark, row.contest) for row in single.tables[0].rows] == [("", None)]
+    assert "behind" not in (written(single, tmp_path) / "figure.svg").read_text("utf-8"), "nobody to be behind"
     nothing = [msgspec.structs.replace(of, standings=()) for of in alone.summary.verdict.opinions]
     unscored = msgspec.structs.replace(alone.summary.verdict, opinions=tuple(nothing))
     with pytest.raises(ConfigurationError, match="nothing is scored"):
@@ -387,9 +392,9 @@ def test_every_character_comes_out_of_latex_as_it_went_in(tmp_path: Path) -> Non
         ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "all"], cwd=tmp_path, capture_output=True, text=True
     )
     assert ended.returncode == 0, ended.stdout[-2000:]
-    found = re.findall(r"q(.*)q", letters(tmp_path, "all"))
+    printed = re.findall(r"q(.*)q", letters(tmp_path, "all"))
     same = str.maketrans("‘’´`'−", "''''" + "'-")
-    assert [words.translate(same) for words in found] == [words.translate(same) for words in hostile]
+    assert [words.translate(same) for words in printed] == [words.translate(same) for words in hostile]
 
 
 @needs_latex
