@@ -33,7 +33,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 def test_a_report_has_what_choosing_is_worth_by_each_judge(made: Run, tmp_path: Path) -> None:
     every = plain(made.summary.analyses["best-of"])
-    assert [(one["select"]["name"], one["report"]["name"]) for one in every] == [
+    assert [(document["select"]["name"], document["report"]["name"]) for document in every] == [
         ("hasty", "colour"),
         ("colour", "hasty"),
     ]
@@ -55,9 +55,9 @@ def test_a_report_has_what_choosing_is_worth_by_each_judge(made: Run, tmp_path: 
 
 def test_the_verb_prints_writes_and_refuses(made: Run, command: Command, tmp_path: Path) -> None:
     asked = ["best-of", made.path, "--select", "hasty", "--report"]
-    found = command(*asked, "colour", "--sizes", "2,4", "--to", tmp_path / "curve.svg", "--json")
-    assert found.code == 0
-    assert [size["size"] for size in found.document["models"][0]["sizes"]] == [1, 2, 4]
+    outcome = command(*asked, "colour", "--sizes", "2,4", "--to", tmp_path / "curve.svg", "--json")
+    assert outcome.code == 0
+    assert [size["size"] for size in outcome.document["models"][0]["sizes"]] == [1, 2, 4]
     assert (tmp_path / "curve.svg").read_text("utf-8").startswith("<svg")
     assert "careless" in command(*asked, "colour", "--to", tmp_path / "all.csv").out
     assert (tmp_path / "all.csv").read_text("utf-8").count("\n") == 7

@@ -57,7 +57,7 @@ def test_the_chances_are_those_of_every_subset(seed: int) -> None:
             lots += len(best) > 1
             for place in best:
                 counted[place] += 1 / len(best)
-        assert chances(scores, size) == pytest.approx([one / len(subsets) for one in counted])
+        assert chances(scores, size) == pytest.approx([count / len(subsets) for count in counted])
         assert by_lot(scores, size) == pytest.approx(lots / len(subsets))
         none = sum(all(scores[place] is None for place in subset) for subset in subsets)
         assert all_fail(scores.count(None), edits, size) == pytest.approx(none / len(subsets))
@@ -131,43 +131,43 @@ def test_failed_unscored_and_unreported_edits_are_what_they_are() -> None:
     telling = {name: [[4.0], [3.0], [2.0], [1.0]] for name in failed} | {"s0": [[], [6.0], [], [9.0]]}
     telling |= {"s6": [[], [], [], [8.0]], "s7": [[]] * 4}
     ten = Scale(lowest=0, highest=10)
-    found = best_of(run_of(failed), said("a", choosing), said("b", telling, ten), [1, 3])
-    (model,) = found.models
+    document = best_of(run_of(failed), said("a", choosing), said("b", telling, ten), [1, 3])
+    (model,) = document.models
     assert model.edits == Tried(tried=32, failed=8, refused=0, unscored_by_selector=1, unscored_by_reporter=1)
-    one, three = model.sizes
+    of_one, of_three = model.sizes
     # Of s0 only the second edit is chosen and reported; s7 has nothing to choose and is in no mean.
     full = 3 / 4 * 4 + 1 / 4 * 2.5  # the other five samples: the first edit is in three of four subsets
-    assert (one.mean, one.samples) == (pytest.approx((6 + 5 * 2.5 + 8) / 7), 7)
-    assert (three.mean, three.samples) == (pytest.approx((6 + 5 * full + 8) / 7), 7)
-    assert three.gain == pytest.approx(5 * (full - 2.5) / 7)
+    assert (of_one.mean, of_one.samples) == (pytest.approx((6 + 5 * 2.5 + 8) / 7), 7)
+    assert (of_three.mean, of_three.samples) == (pytest.approx((6 + 5 * full + 8) / 7), 7)
+    assert of_three.gain == pytest.approx(5 * (full - 2.5) / 7)
     # 3 of 4 have an edit of s6; its failures and those of s7 are a chance, never a number.
-    assert three.all_fail == pytest.approx((1 / 4 + 0) / 7)
+    assert of_three.all_fail == pytest.approx((1 / 4 + 0) / 7)
     # s0: one of its two alike is always drawn; half of the time the one that is not reported. s6: gone in 1 of 4.
     low = (3.0 + 5 * full + 8 * 3 / 4) / 7
-    assert three.worst_case_mean == pytest.approx(low)
-    assert three.best_case_mean == pytest.approx(low + (5 + 10 / 4) / 7)
-    assert three.seconds == pytest.approx(6.0)
-    assert three.readings == pytest.approx(3 * (20 + 2 + 1) / 32)
+    assert of_three.worst_case_mean == pytest.approx(low)
+    assert of_three.best_case_mean == pytest.approx(low + (5 + 10 / 4) / 7)
+    assert of_three.seconds == pytest.approx(6.0)
+    assert of_three.readings == pytest.approx(3 * (20 + 2 + 1) / 32)
 
 
 def test_a_sample_that_was_not_tried_so_often_is_counted_and_bounded() -> None:
     failed = {f"s{place}": [False] * (4 if place else 2) for place in range(7)}
     scores = {name: [[5.0]] * len(some) for name, some in failed.items()}
-    found = best_of(run_of(failed), said("a", scores), said("b", scores, Scale(lowest=0, highest=10)), [1, 3])
-    one, three = found.models[0].sizes
-    assert [(size.samples, size.of) for size in (one, three)] == [(7, 7), (6, 7)]
-    assert (one.worst_case_mean, one.best_case_mean) == (5.0, 5.0)
-    assert three.mean == 5.0
-    assert three.worst_case_mean == pytest.approx(30 / 7)
-    assert three.best_case_mean == pytest.approx(40 / 7)
+    document = best_of(run_of(failed), said("a", scores), said("b", scores, Scale(lowest=0, highest=10)), [1, 3])
+    of_one, of_three = document.models[0].sizes
+    assert [(size.samples, size.of) for size in (of_one, of_three)] == [(7, 7), (6, 7)]
+    assert (of_one.worst_case_mean, of_one.best_case_mean) == (5.0, 5.0)
+    assert of_three.mean == 5.0
+    assert of_three.worst_case_mean == pytest.approx(30 / 7)
+    assert of_three.best_case_mean == pytest.approx(40 / 7)
 
 
 def test_less_is_better_turns_the_choice_and_the_gain_round() -> None:
     failed = {f"s{place}": [False, False] for place in range(8)}
     distance = {name: [[0.2 + place / 10], [0.6]] for place, name in enumerate(failed)}
     down = Scale(lowest=0, highest=1, higher_is_better=False)
-    found = best_of(run_of(failed), said("a", distance, down), said("b", distance, down))
-    best = found.models[0].sizes[-1]
+    document = best_of(run_of(failed), said("a", distance, down), said("b", distance, down))
+    best = document.models[0].sizes[-1]
     assert best.mean == pytest.approx(np.mean([min(0.2 + place / 10, 0.6) for place in range(8)]))
     assert best.gain == pytest.approx(best.own_gain)
     low, high = best.gain_ci95
@@ -239,8 +239,8 @@ def test_choosing_costs_answers_seconds_and_tokens() -> None:
 def test_people_choose_and_who_is_not_there_is_named() -> None:
     run = judged(small=JUDGE)
     ratings = [Rating(f"s{place}", "painter", place + seed, "anna", seed) for place in range(8) for seed in (0, 1)]
-    found = best_of(run, rater(run, "people", ratings), rater(run, "small"))
-    assert found.models[0].sizes[1].own_gain == pytest.approx(0.5)
+    document = best_of(run, rater(run, "people", ratings), rater(run, "small"))
+    assert document.models[0].sizes[1].own_gain == pytest.approx(0.5)
     for name, message in (
         ("people", "there are no votes"),
         ("smal", "did you mean `small`"),
@@ -257,21 +257,21 @@ def test_people_choose_and_who_is_not_there_is_named() -> None:
 
 def test_what_is_drawn_is_what_was_found(tmp_path: Path) -> None:
     run = judged(small=JUDGE, gemma=OTHER)
-    found = best_of(run, rater(run, "small"), rater(run, "gemma"))
-    gained = found.models[0].sizes[1].gain
-    assert f"{gained:+.2f}" in markdown_sheet(best_of_sheet(found), "en")
+    document = best_of(run, rater(run, "small"), rater(run, "gemma"))
+    gained = document.models[0].sizes[1].gain
+    assert f"{gained:+.2f}" in markdown_sheet(best_of_sheet(document), "en")
     written = {}
     for ending in ("csv", "svg", "md", "json"):
-        write_document("best-of", found, tmp_path / f"curve.{ending}", records=None, language="en", force=False)
+        write_document("best-of", document, tmp_path / f"curve.{ending}", records=None, language="en", force=False)
         written[ending] = (tmp_path / f"curve.{ending}").read_text("utf-8")
     lines = written["csv"].splitlines()
     assert len(lines) == 3
     assert {"select", "report", "size", "gain", "gain_ci95_low"} < set(lines[0].split(","))
     assert "gain over one edit, by gemma" in written["svg"]
     assert f"{gained:+.2f}" in written["md"]
-    assert json.loads(written["json"]) == plain(found)
-    (chart,) = best_of_charts([found], ChartStyle(["painter"], "en"))
-    (rows,) = [one for one in chart.to_dict()["datasets"].values() if "gain" in one[0]]
+    assert json.loads(written["json"]) == plain(document)
+    (chart,) = best_of_charts([document], ChartStyle(["painter"], "en"))
+    (rows,) = [table for table in chart.to_dict()["datasets"].values() if "gain" in table[0]]
     assert [row["gain"] for row in rows] == [0.0, pytest.approx(gained)]
 
 
@@ -337,11 +337,11 @@ def test_the_true_gain_is_in_its_interval_and_who_chooses_sees_more(runs: int, n
     gains, own = ({size: [] for size in SIZES[1:]} for _ in range(2))
     for _ in range(runs):
         (model,) = best_of(*drawn(chance, noise), SIZES).models
-        for found in model.sizes[1:]:
-            low, high = found.gain_ci95
-            held[found.size].append(low <= true_gain(found.size, noise) <= high)
-            gains[found.size].append(found.gain)
-            own[found.size].append(found.own_gain)
+        for at_size in model.sizes[1:]:
+            low, high = at_size.gain_ci95
+            held[at_size.size].append(low <= true_gain(at_size.size, noise) <= high)
+            gains[at_size.size].append(at_size.gain)
+            own[at_size.size].append(at_size.own_gain)
     for size, inside in held.items():
         rate, true = float(np.mean(inside)), true_gain(size, noise)
         means = f"reported {np.mean(gains[size]):.3f}, seen by itself {np.mean(own[size]):.3f}"
