@@ -26,7 +26,7 @@ def mean(numbers):
 
 def official(cls, folder):
     """The protocol with prompts of the authors' names, so that it reads as they do."""
-    texts = {one.text: "Of it" for one in cls.official.values()}
+    texts = {prompt.text: "Of it" for prompt in cls.official.values()}
     file = folder / cls.official_file.name
     python = "\n".join(f"{name} = {text!r}" for name, text in texts.items())
     file.write_text(json.dumps(texts) if file.suffix == ".json" else python)
@@ -43,8 +43,8 @@ def ours(asking, name, rows):
 
 
 def held(asking, rows, theirs):
-    found = {name: ours(asking, name, rows) for name in theirs}
-    assert found == {
+    numbers = {name: ours(asking, name, rows) for name in theirs}
+    assert numbers == {
         name: number if number is None or number == STOPS else pytest.approx(number, abs=1e-9)
         for name, number in theirs.items()
     }

@@ -92,28 +92,28 @@ def test_picabench():
     rows = []
     for number, (law, asked) in enumerate(picabench_rows()):
         questions = [{"ask": "Is it?", "right": right.lower(), "box": []} for right, _ in asked or [("Yes", "")]]
-        one = sample(str(number), law, facts={"questions": questions})
+        about = sample(str(number), law, facts={"questions": questions})
         if asked is None:
-            rows.append(judgement(asking, one, Status.EDIT_FAILED, reason="no picture"))
+            rows.append(judgement(asking, about, Status.EDIT_FAILED, reason="no picture"))
         else:
             said = {f"{place}: {right.lower()}": reply for place, (right, reply) in enumerate(asked, 1)}
-            rows.append(judged(asking, one, said))
+            rows.append(judged(asking, about, said))
     assert numbers(asking, rows) == pytest.approx(PICABENCH, abs=1e-9)
-    read = [one for one in rows if one.status is Status.OK]
+    read = [row for row in rows if row.status is Status.OK]
     assert 0 < len(read) < len(rows)
-    assert all(0 <= one.scores["accuracy"] <= 1 for one in read)
+    assert all(0 <= row.scores["accuracy"] <= 1 for row in read)
 
 
 def test_wiseedit():
     asking = made(WiseEditScores)
     rows = []
-    for number, (task, found) in enumerate(wiseedit_rows()):
-        one = sample(str(number), task, facts={"asks": list(ASKS[task])})
-        if found is None:
-            rows.append(judgement(asking, one, Status.EDIT_FAILED, reason="no picture"))
+    for number, (task, values) in enumerate(wiseedit_rows()):
+        about = sample(str(number), task, facts={"asks": list(ASKS[task])})
+        if values is None:
+            rows.append(judgement(asking, about, Status.EDIT_FAILED, reason="no picture"))
         else:
-            said = {name: f'{{"score": [{value}]}}' if value else "?" for name, value in found.items()}
-            rows.append(judged(asking, one, said))
+            said = {name: f'{{"score": [{value}]}}' if value else "?" for name, value in values.items()}
+            rows.append(judged(asking, about, said))
     assert numbers(asking, rows) == pytest.approx(WISEEDIT, abs=1e-9)
 
 
@@ -122,13 +122,13 @@ def test_structeditbench():
     rows = []
     for number, (category, asked) in enumerate(structeditbench_rows()):
         questions = [{"about": label, "ask": "Is it {5}?", "right": "5"} for label, _ in asked or [("editing", "")]]
-        one = sample(str(number), category, facts={"questions": questions})
+        about = sample(str(number), category, facts={"questions": questions})
         if asked is None:
-            rows.append(judgement(asking, one, Status.EDIT_FAILED, reason="no picture"))
+            rows.append(judgement(asking, about, Status.EDIT_FAILED, reason="no picture"))
             continue
         said = {f"answer {place}": "6" for place, _ in enumerate(asked, 1)}
         said |= {f"{label} {place}": reply for place, (label, reply) in enumerate(asked, 1)}
-        rows.append(judged(asking, one, said))
+        rows.append(judged(asking, about, said))
     assert numbers(asking, rows) == pytest.approx(STRUCTEDITBENCH, abs=1e-9)
     whole = sample("w", "math", facts={"questions": [{"about": "editing", "ask": "?", "right": "5"}] * 2})
     said = {"answer 1": "5", "answer 2": "5", "editing 1": "Correct", "editing 2": "**Incorrect**"}
@@ -139,9 +139,9 @@ def test_msebench():
     asking = made(MSEScores)
     rows = []
     for session, turns in enumerate(msebench_rows()):
-        for turn, found in enumerate(turns, 1):
-            one = sample(f"{session:03d}_{turn}", "add", facts={"asks": ["turn"]})
-            rows.append(judged(asking, one, {"turn": f'{{"score": {list(found)}}}'}))
+        for turn, values in enumerate(turns, 1):
+            about = sample(f"{session:03d}_{turn}", "add", facts={"asks": ["turn"]})
+            rows.append(judged(asking, about, {"turn": f'{{"score": {list(values)}}}'}))
     assert numbers(asking, rows) == pytest.approx(MSEBENCH, abs=1e-9)
     failed = judgement(asking, sample("012_1", "add"), Status.EDIT_FAILED, reason="no picture")
     with pytest.raises(Missing, match="script stops at `012_1`"):
@@ -151,11 +151,11 @@ def test_msebench():
 def test_omnicontext():
     asking = made(OmniContextScores)
     rows = []
-    for number, (kind, *found) in enumerate(omnicontext_rows()):
+    for number, (kind, *values) in enumerate(omnicontext_rows()):
         asks = ["PF_scene", "SC_scene"] if "scene" in kind else ["PF", "SC"]
-        one = sample(str(number), kind, facts={"asks": asks})
-        said = {name: f'{{"score": [{value}]}}' for name, value in zip(asks, found, strict=True)}
-        rows.append(judged(asking, one, said))
+        about = sample(str(number), kind, facts={"asks": asks})
+        said = {name: f'{{"score": [{value}]}}' for name, value in zip(asks, values, strict=True)}
+        rows.append(judged(asking, about, said))
     missing = judgement(asking, sample("gone", "multi_object"), Status.EDIT_FAILED, reason="no picture")
     assert numbers(asking, [*rows, missing]) == pytest.approx(OMNICONTEXT, abs=1e-9)
     unread = judged(

@@ -64,9 +64,9 @@ def official(cls: Any, folder: Path) -> Any:
 
 def test_picabench_asks_the_bare_question_about_the_part_of_the_edit_as_it_is(tmp_path: Path) -> None:
     asking = official(PICAEval, tmp_path)
-    one = sample(facts={"questions": [{"ask": "Is it {so}?", "right": "no", "box": [1, 2, 30, 40]}]})
-    assert not fault(asking, one)
-    (asked,) = asking.questions(one)
+    about = sample(facts={"questions": [{"ask": "Is it {so}?", "right": "no", "box": [1, 2, 30, 40]}]})
+    assert not fault(asking, about)
+    (asked,) = asking.questions(about)
     assert (asked.system, asked.user) == ("", "Is it {so}?\n\nAs JSON.")
     (view,) = asked.shows
     assert view.picture == "edit"
@@ -78,27 +78,27 @@ def test_picabench_asks_the_bare_question_about_the_part_of_the_edit_as_it_is(tm
 
 def test_structeditbench_asks_and_compares_in_their_words(tmp_path: Path) -> None:
     asking = official(StructScore, tmp_path)
-    one = sample(facts={"questions": [{"about": "editing", "ask": "What {x}?", "right": "5"}]})
-    look, compare = asking.questions(one)
+    about = sample(facts={"questions": [{"about": "editing", "ask": "What {x}?", "right": "5"}]})
+    look, compare = asking.questions(about)
     assert look.user == "Look. Question: What {x}?"
     assert look.shows == (View(picture="edit", steps=COVERED),), "cut as they cut it"
     whole = StructScore(StructScore.Parameters(), StructScore.texts(StructScore.Parameters()))
-    assert whole.questions(one)[0].shows == (View(picture="edit"),)
+    assert whole.questions(about)[0].shows == (View(picture="edit"),)
     assert compare.user == "[Question]: What {x}?\n[Right]: 5\n[Theirs]: {answer 1}"
 
 
 @pytest.mark.parametrize("several", [False, True])
 def test_wiseedit_has_a_wording_for_one_source_and_one_for_several(several: bool, tmp_path: Path) -> None:
     asking = official(WiseEditScores, tmp_path)
-    one = sample(
+    about = sample(
         category="Awareness",
         facts={"asks": ["following", "preserving", "quality", "knowledge"], "hint": "A {moon}."},
         instructions={"en": "Add it.", "zh": "加上。"},
         instruction="加上。",
     )
     if several:
-        one.pictures["source_2"] = Picture(path="b.png", digest="b")
-    following, preserving, quality, _ = asking.questions(one)
+        about.pictures["source_2"] = Picture(path="b.png", digest="b")
+    following, preserving, quality, _ = asking.questions(about)
     called = "Input image #1, Input image #2, Edited image" if several else "Input image, Edited image"
     assert following.user == (
         f"{'Several' if several else 'One'}: instruction_following.\n\nEditing instruction: Add it.\n\n"
@@ -121,9 +121,9 @@ def test_a_file_without_their_words_is_refused(tmp_path: Path) -> None:
 def test_msebench_shows_the_whole_session(tmp_path: Path) -> None:
     """Three turns from the authors' files to what the judge got: the source, then each turn's edit."""
     asking = official(MSEScores, tmp_path)
-    one = sample("000_3", facts={"asks": ["turn"], "turns": ["Add {it}.", "Go.", "Stop."]}, follows="000_2")
-    assert not fault(asking, one)
-    (asked,) = asking.questions(one)
+    about = sample("000_3", facts={"asks": ["turn"], "turns": ["Add {it}.", "Go.", "Stop."]}, follows="000_2")
+    assert not fault(asking, about)
+    (asked,) = asking.questions(about)
     assert [view.picture for view in asked.shows] == ["first", "turn 1", "turn 2", "edit"]
     assert "Turn 3 of 4: {'turn1': 'Add {it}.', 'turn2': 'Go.', 'turn3': 'Stop.'}" in asked.user
     assert '{"reason": ""}' in asked.user
@@ -166,8 +166,8 @@ def test_msebench_shows_the_whole_session(tmp_path: Path) -> None:
         report=False,
         spectator=Ears(),
     )
-    [found] = run.summary.results
-    assert found.published["Success 3"].value == 1
-    assert found.certificate is not None
-    assert found.certificate["certified"]
-    assert found.coverage.scored == 3
+    [result] = run.summary.results
+    assert result.published["Success 3"].value == 1
+    assert result.certificate is not None
+    assert result.certificate["certified"]
+    assert result.coverage.scored == 3

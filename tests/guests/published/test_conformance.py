@@ -50,9 +50,11 @@ from edit_eval.statistics.battles import as_others_rate, others_may_read
 from protocols.judged import judged, judgement, sample
 
 ROWS = Path(__file__).parent / "conformance" / "rows"
-PUBLISHED = [one for one in registered() if ".published." in one.class_path]
+PUBLISHED = [component for component in registered() if ".published." in component.class_path]
 CERTIFICATES = {
-    one.name: import_class("protocol", one.class_path).certificate for one in PUBLISHED if one.kind == "protocol"
+    component.name: import_class("protocol", component.class_path).certificate
+    for component in PUBLISHED
+    if component.kind == "protocol"
 }
 STOPS, GUESSES, GUESS = "stops", "guesses", 5
 DIGITS = {"msebench": 5e-5, "geditbench_v2": 0.05, "genarena": 1e-6, "magicbrush": 1e-6}
@@ -61,18 +63,18 @@ DIGITS = {"msebench": 5e-5, "geditbench_v2": 0.05, "genarena": 1e-6, "magicbrush
 
 @cache
 def rows(protocol: str) -> Mapping[str, Any]:
-    found: dict[str, Any] = json.loads((ROWS / f"{protocol}.json").read_text("utf-8"))
-    return found
+    document: dict[str, Any] = json.loads((ROWS / f"{protocol}.json").read_text("utf-8"))
+    return document
 
 
-def replies(found: Mapping[str, Any], said: Mapping[str, int | None] | None) -> dict[str, Reply] | None:
+def replies(document: Mapping[str, Any], said: Mapping[str, int | None] | None) -> dict[str, Reply] | None:
     """The replies by question; one that never came is an error of the judge's."""
     if said is None:
         return None
     return {
         name: Reply(text="the server failed", ended=Status.JUDGE_ERROR)
         if place is None
-        else Reply(text=found["replies"][place])
+        else Reply(text=document["replies"][place])
         for name, place in said.items()
     }
 
@@ -86,7 +88,9 @@ def official(cls: Any, folder: Path, **parameters: Any) -> Any:
         (folder / "evaluation_utils.py").write_text('def of(hint):\n    return f"Hint:\\n{hint}"\n')
         place = str(folder)
     else:
-        texts = [text for one in getattr(cls, "official", {}).values() for text in (one.after, one.text) if text]
+        texts = [
+            text for prompt in getattr(cls, "official", {}).values() for text in (prompt.after, prompt.text) if text
+        ]
         texts = texts or TEXTS_OF[cls]
         file = folder / cls.official_file.name
         python = "\n".join(f"{name} = 'Of it.'" for name in texts)
@@ -111,14 +115,14 @@ def facts_of(protocol: str, edit: Mapping[str, Any]) -> dict[str, Any]:
     said = edit["said"] or {}
     if protocol == "structeditbench":
         labels = ("editing", "maintain")
-        found = []
-        for place, one in enumerate(edit["questions"], 1):
-            if one["right"] is not None:  # as the benchmark reads a row
-                about = "maintain" if str(one["label"]).lower() == "maintain" else "editing"
-                found.append({"about": about, "ask": "?", "right": "5"})
-                found[-1] |= {"place": place} if place != len(found) else {}
-                found[-1] |= {"label": str(one["label"])} if one["label"] not in labels else {}
-        return {"questions": found}
+        questions = []
+        for place, question in enumerate(edit["questions"], 1):
+            if question["right"] is not None:  # as the benchmark reads a row
+                about = "maintain" if str(question["label"]).lower() == "maintain" else "editing"
+                questions.append({"about": about, "ask": "?", "right": "5"})
+                questions[-1] |= {"place": place} if place != len(questions) else {}
+                questions[-1] |= {"label": str(question["label"])} if question["label"] not in labels else {}
+        return {"questions": questions}
     if protocol == "picabench":
         return {
             "questions": [{"ask": "?", "right": name.partition(": ")[2], "box": []} for name in said or ("1: yes",)]
@@ -130,13 +134,13 @@ def facts_of(protocol: str, edit: Mapping[str, Any]) -> dict[str, Any]:
     return {} if protocol == "viescore" else {"asks": list(said)}
 
 
-def judgements(protocol: str, asking: Any, one: Mapping[str, Any]) -> list[Judgement]:
-    found = []
-    for edit in one["edits"]:
+def judgements(protocol: str, asking: Any, edit_set: Mapping[str, Any]) -> list[Judgement]:
+    kept = []
+    for edit in edit_set["edits"]:
         of = sample(edit["id"], edit["category"], facts=facts_of(protocol, edit))
         said = replies(rows(protocol), edit["said"])
         if said is None:
-            found.append(judgement(asking, of, Status.EDIT_FAILED, reason="no picture"))
+            kept.append(judgement(asking, of, Status.EDIT_FAILED, reason="no picture"))
             continue
         if protocol == "structeditbench":
             names = [question.name for question in asking.questions(of) if question.gives]
@@ -145,8 +149,8 @@ def judgements(protocol: str, asking: Any, one: Mapping[str, Any]) -> list[Judge
         again = [replies(rows(protocol), more) for more in edit.get("again", ())]
         for repeat, what in enumerate((said, *again)):
             made = judged(asking, of, what or {})
-            found.append(replace(made, repeat=repeat))
-    return found
+            kept.append(replace(made, repeat=repeat))
+    return kept
 
 
 def ours(asking: Any, name: str, of: list[Judgement]) -> float | str:
@@ -178,18 +182,18 @@ def test_our_number_is_the_authors(protocol: str, tmp_path: Path, monkeypatch: p
     asking = official(PROTOCOLS[protocol], tmp_path)
     guessing = official(PROTOCOLS[protocol], tmp_path, guess_seed=1) if protocol in SEEDED else asking
     wrong = []
-    for place, one in enumerate(rows(protocol)["sets"]):
-        of = judgements(protocol, asking, one)
-        for name, number in one["numbers"].items():
+    for place, edit_set in enumerate(rows(protocol)["sets"]):
+        of = judgements(protocol, asking, edit_set)
+        for name, number in edit_set["numbers"].items():
             by = guessing if name.startswith("guessed ") or number == STOPS else asking
-            found = ours(by, name.removeprefix("guessed "), of)
+            our_number = ours(by, name.removeprefix("guessed "), of)
             same = (
-                found == number
-                if isinstance(number, str) or isinstance(found, str)
-                else (found == pytest.approx(number, abs=DIGITS.get(protocol, 1e-9)))
+                our_number == number
+                if isinstance(number, str) or isinstance(our_number, str)
+                else (our_number == pytest.approx(number, abs=DIGITS.get(protocol, 1e-9)))
             )
             if not same:
-                wrong.append(f"{place} {one['kind']}: {name} is {found}, theirs {number}")
+                wrong.append(f"{place} {edit_set['kind']}: {name} is {our_number}, theirs {number}")
     assert not wrong, f"{len(wrong)} differ:\n" + "\n".join(wrong[:20])
 
 
@@ -212,9 +216,9 @@ def test_their_points_from_our_readings_or_none(protocol: str, tmp_path: Path) -
     """A reply that we do not read and they may read takes their name from the points."""
     asking = theirs(PAIRS[protocol], tmp_path)
     rated, withheld = 0, set()
-    for one in rows(protocol)["sets"]:
+    for edit_set in rows(protocol)["sets"]:
         battles = []
-        for edit in one["edits"]:
+        for edit in edit_set["edits"]:
             first, second = edit["models"]
             of, said = sample(edit["category"], "pairs"), replies(rows(protocol), edit["said"])
             if said is None:
@@ -222,12 +226,12 @@ def test_their_points_from_our_readings_or_none(protocol: str, tmp_path: Path) -
             else:
                 made = judged(asking, of, said)
             battles.append(replace(made, edit_model=first, other=second))
-        found = as_others_rate(battles, [*asking.scores]).get(protocol)
+        points = as_others_rate(battles, [*asking.scores]).get(protocol)
         if others_may_read(battles):
-            assert found is None
-            withheld.add(one["kind"])
+            assert points is None
+            withheld.add(edit_set["kind"])
         else:
-            assert found == pytest.approx(one["numbers"], abs=DIGITS[protocol]), one["kind"]
+            assert points == pytest.approx(edit_set["numbers"], abs=DIGITS[protocol]), edit_set["kind"]
             rated += 1
     assert rated >= 10
     assert {"other capitals", "cut"} <= withheld
@@ -236,11 +240,11 @@ def test_their_points_from_our_readings_or_none(protocol: str, tmp_path: Path) -
 
 @pytest.mark.parametrize("place", range(len(rows("magicbrush")["sets"])))
 def test_the_distances_of_pictures_are_the_authors(place: int) -> None:
-    one = rows("magicbrush")["sets"][place]
+    edit_set = rows("magicbrush")["sets"][place]
     measures = PictureMetrics.measures(PictureMetrics.Parameters(bicubic=True))
     asking = MagicBrushScores(Numbers.Parameters(measures=measures))
     of = []
-    for edit in one["edits"]:
+    for edit in edit_set["edits"]:
         shown = sample(edit["id"], edit["category"])
         if edit["said"] is None:
             of.append(judgement(asking, shown, Status.EDIT_FAILED, reason="no picture"))
@@ -255,9 +259,13 @@ def test_the_distances_of_pictures_are_the_authors(place: int) -> None:
         )
         (reply,) = PictureMetrics(PictureMetrics.Parameters(bicubic=True)).judge([request])
         of.append(judged(asking, shown, {"numbers": reply}))
-    for name, number in one["numbers"].items():
-        found = ours(asking, name, of)
-        assert found == number if isinstance(number, str) else found == pytest.approx(number, abs=DIGITS["magicbrush"])
+    for name, number in edit_set["numbers"].items():
+        our_number = ours(asking, name, of)
+        assert (
+            our_number == number
+            if isinstance(number, str)
+            else our_number == pytest.approx(number, abs=DIGITS["magicbrush"])
+        )
 
 
 @pytest.mark.parametrize("row", rows("structeditbench")["pictures"], ids=lambda row: "{}x{}".format(*row))
@@ -278,8 +286,8 @@ def test_a_thumbnail_as_jpeg_is_what_these_authors_show(protocol: str, side: int
     """As held on 54 pictures each against `encode_image_to_base64` of the certificates' commits, on 2026-11-28."""
     asking = official(PROTOCOLS[protocol], tmp_path)
     asks = ["following"] if protocol == "wiseedit" else ["consistency"]
-    one = sample("a", "Awareness", facts={"asks": asks, "hint": "", "reference": "So."})
-    steps = {view.steps for question in asking.questions(one) for view in question.shows}
+    about = sample("a", "Awareness", facts={"asks": asks, "hint": "", "reference": "So."})
+    steps = {view.steps for question in asking.questions(about) for view in question.shows}
     assert len(steps) == 1
     for width, height in ((900, 620), (300, 1000), (200, 100)):
         picture = Image.frombytes("RGB", (width, height), random.Random(width).randbytes(3 * width * height))
@@ -292,26 +300,34 @@ def test_a_thumbnail_as_jpeg_is_what_these_authors_show(protocol: str, side: int
 
 @pytest.mark.parametrize("protocol", CERTIFICATES)
 def test_a_certificate_says_what_its_rows_are(protocol: str) -> None:
-    one, found = CERTIFICATES[protocol], rows(protocol)
-    assert (one.repository, one.commit, one.on) == (found["repository"], found["commit"], found["on"])
-    numbers = [name for of in found["sets"] for name in of["numbers"] if not name.startswith("guessed ")]
-    assert (one.sets, one.numbers) == (len(found["sets"]), len(numbers))
+    certificate, document = CERTIFICATES[protocol], rows(protocol)
+    assert (certificate.repository, certificate.commit, certificate.on) == (
+        document["repository"],
+        document["commit"],
+        document["on"],
+    )
+    numbers = [name for of in document["sets"] for name in of["numbers"] if not name.startswith("guessed ")]
+    assert (certificate.sets, certificate.numbers) == (len(document["sets"]), len(numbers))
 
 
 def test_the_list_says_what_is_certified_and_imports_nothing_for_it() -> None:
     """Each of ours has one; it is read from the source."""
     assert len(CERTIFICATES) == 13
-    listed = {one.name: dict(one.certificate) for one in known("protocol") if ".published." in one.class_path}
-    stated = {name: {**vars(one)} for name, one in CERTIFICATES.items()}
+    listed = {
+        component.name: dict(component.certificate)
+        for component in known("protocol")
+        if ".published." in component.class_path
+    }
+    stated = {name: {**vars(certificate)} for name, certificate in CERTIFICATES.items()}
     nothing = {"beside": "", "without": ()}
-    assert {name: nothing | one for name, one in listed.items()} == stated
+    assert {name: nothing | certificate for name, certificate in listed.items()} == stated
 
 
 def shown_by(protocol: str, folder: Path, *, words: str) -> Any:
     """The protocol asked in the authors' words or in ours; one that only measures is asked in none."""
     if protocol == "magicbrush":
-        one = {"lowest": 0.0, "highest": 1.0, "higher_is_better": False, "needs": ["edit"]}
-        return MagicBrushScores(Numbers.Parameters(measures=dict.fromkeys([*MAGICBRUSH, "l1"], one)))
+        measure = {"lowest": 0.0, "highest": 1.0, "higher_is_better": False, "needs": ["edit"]}
+        return MagicBrushScores(Numbers.Parameters(measures=dict.fromkeys([*MAGICBRUSH, "l1"], measure)))
     if words == "official":
         return theirs(PAIRS[protocol], folder) if protocol in PAIRS else official(PROTOCOLS[protocol], folder)
     cls: Any = {**PROTOCOLS, **PAIRS}[protocol]
@@ -320,26 +336,26 @@ def shown_by(protocol: str, folder: Path, *, words: str) -> Any:
 
 
 def test_every_published_benchmark_is_judged_by_a_protocol_with_a_certificate() -> None:
-    benchmarks = [one for one in PUBLISHED if one.kind == "benchmark"]
+    benchmarks = [component for component in PUBLISHED if component.kind == "benchmark"]
     assert len(benchmarks) == 11
-    for one in benchmarks:
-        assert import_class("benchmark", one.class_path).protocol in CERTIFICATES, one.name
+    for component in benchmarks:
+        assert import_class("benchmark", component.class_path).protocol in CERTIFICATES, component.name
 
 
 @pytest.mark.parametrize("protocol", CERTIFICATES)
 def test_a_certificate_covers_no_number_that_its_rows_lack(protocol: str, tmp_path: Path) -> None:
-    there = {name.removeprefix("guessed ") for one in rows(protocol)["sets"] for name in one["numbers"]}
+    there = {name.removeprefix("guessed ") for edit_set in rows(protocol)["sets"] for name in edit_set["numbers"]}
     for name in getattr(shown_by(protocol, tmp_path, words="official"), "published", {}):
         assert (name in there) == (name not in CERTIFICATES[protocol].without), name
 
 
 @pytest.mark.parametrize("words", ["official", "ours"])
-@pytest.mark.parametrize("protocol", [one for one in CERTIFICATES if one not in PAIRS])
+@pytest.mark.parametrize("protocol", [name for name in CERTIFICATES if name not in PAIRS])
 def test_every_number_that_a_report_shows_is_certified_or_renamed(protocol: str, words: str, tmp_path: Path) -> None:
     asking = shown_by(protocol, tmp_path, words=words)
     numbers_of = {name: SimpleNamespace(value=1.0) for name in asking.published}
-    one = {"edit_model": "mine", "judge": "judge", "certificate": certificate_of(asking)}
-    document: Any = SimpleNamespace(results=[SimpleNamespace(**one, published=numbers_of)])
+    whose = {"edit_model": "mine", "judge": "judge", "certificate": certificate_of(asking)}
+    document: Any = SimpleNamespace(results=[SimpleNamespace(**whose, published=numbers_of)])
     *numbers, last = published_lines(document)
     assert len(numbers) == len(asking.published) > 0
     in_theirs = words == "official" or protocol == "magicbrush"
@@ -388,9 +404,9 @@ def test_the_rows_are_what_their_scripts_give(protocol: str) -> None:
     made = subprocess.run([sys.executable, "-c", code], cwd=ROWS.parent, capture_output=True, check=True, text=True)
     again, there = json.loads(made.stdout), rows(protocol)
     assert {**again, "sets": []} == {**{name: value for name, value in there.items() if name != "on"}, "sets": []}
-    for found, frozen in zip(again["sets"], there["sets"], strict=True):
-        assert {**found, "numbers": {}} == {**frozen, "numbers": {}}
-        assert found["numbers"].keys() == frozen["numbers"].keys()
+    for fresh, frozen in zip(again["sets"], there["sets"], strict=True):
+        assert {**fresh, "numbers": {}} == {**frozen, "numbers": {}}
+        assert fresh["numbers"].keys() == frozen["numbers"].keys()
         for name, number in frozen["numbers"].items():  # other versions of numpy and scipy differ in the last digits
-            exact = isinstance(number, str) or isinstance(found["numbers"][name], str)
-            assert found["numbers"][name] == (number if exact else pytest.approx(number, rel=1e-9, abs=1e-9)), name
+            exact = isinstance(number, str) or isinstance(fresh["numbers"][name], str)
+            assert fresh["numbers"][name] == (number if exact else pytest.approx(number, rel=1e-9, abs=1e-9)), name

@@ -272,8 +272,8 @@ class TestQuestions:
         assert (success.schema, bool(quality.schema)) == ("", True)
 
     def test_the_edit_has_the_sources_size_or_its_own(self):
-        assert [one.shows[-1].steps for one in protocol().questions(sample())] == [(("like", "source"),)] * 2
-        assert [one.shows[-1].steps for one in protocol(edit_size="own").questions(sample())] == [(), ()]
+        assert [question.shows[-1].steps for question in protocol().questions(sample())] == [(("like", "source"),)] * 2
+        assert [question.shows[-1].steps for question in protocol(edit_size="own").questions(sample())] == [(), ()]
 
     def test_no_sample_lacks_anything(self):
         assert fault(protocol(), sample(category="")) == ""
@@ -350,8 +350,8 @@ class TestScores:
         assert row.readings[0]["SC"].reason == "So."
 
     def test_no_success_is_no_score(self):
-        found = judged(protocol(), sample(), both([0, 10], [9, 9])).scores
-        assert [found[name] for name in ("SC", "PQ", "O")] == [0, 9, 0]
+        scores = judged(protocol(), sample(), both([0, 10], [9, 9])).scores
+        assert [scores[name] for name in ("SC", "PQ", "O")] == [0, 9, 0]
 
     def test_one_side_that_cannot_be_read_leaves_the_other(self):
         row = judged(protocol(), sample(), {"SC": "[4, 5]", "PQ": "?"})
@@ -384,18 +384,18 @@ class TestPublished:
 
     def test_by_hand(self):
         asking = protocol()
-        found = {name: number(self.rows(asking)) for name, number in asking.published.items()}
-        assert found["G_SC"] == ((8 + 4) / 2 + 6) / 2
-        assert found["G_PQ"] == ((7 + 4) / 2 + 6) / 2
-        assert found["G_O"] == pytest.approx(((math.sqrt(56) + 4) / 2 + 6) / 2)
+        numbers = {name: number(self.rows(asking)) for name, number in asking.published.items()}
+        assert numbers["G_SC"] == ((8 + 4) / 2 + 6) / 2
+        assert numbers["G_PQ"] == ((7 + 4) / 2 + 6) / 2
+        assert numbers["G_O"] == pytest.approx(((math.sqrt(56) + 4) / 2 + 6) / 2)
 
     @pytest.mark.parametrize("said", ["?", '{"score": [11, 3]}', Reply(ended=Status.REFUSED), Reply(text="8, ")])
     def test_what_cannot_be_read_is_guessed_with_a_seed_and_refused_without(self, said):
         replies = both([8, 9], [7, 9]) | {"PQ": said}
         rows = [judged(protocol(), sample("a"), replies), judged(protocol(), sample("b"), both([1, 1], [4, 4]))]
         guess = random.Random("7 a 0 0 PQ").randint(0, 10)
-        found = protocol(guess_seed=7).published["G_O"]
-        assert found(rows) == found(rows[::-1]) == pytest.approx((math.sqrt(8 * guess) + 2) / 2)
+        formula = protocol(guess_seed=7).published["G_O"]
+        assert formula(rows) == formula(rows[::-1]) == pytest.approx((math.sqrt(8 * guess) + 2) / 2)
         with pytest.raises(Missing, match=r"PQ of `a` cannot be read, .* set `protocol\.guess_seed`"):
             protocol().published["G_SC"](rows)
 

@@ -190,16 +190,16 @@ class TestOurs:
         assert judged_row(protocol(), "a", "style", said(1, 5, 5)).scores == {"score": 11 / 3}
 
     def test_edits_without_a_type_have_one(self):
-        one = sample(category="uge", facts={"asks": ["whole"]})
-        assert judged(protocol(), one, {"whole": said(4)}).scores == {"score": 4}
+        about = sample(category="uge", facts={"asks": ["whole"]})
+        assert judged(protocol(), about, {"whole": said(4)}).scores == {"score": 4}
         published = protocol().published["Overall"]
         three = [judged(protocol(), sample(n, "uge", facts={"asks": ["whole"]}), {"whole": said(4)}) for n in "ab"]
-        assert published([*three, judged(protocol(), one, {"whole": said(3)})]) == 3.67
+        assert published([*three, judged(protocol(), about, {"whole": said(3)})]) == 3.67
 
     def test_turns_have_no_number_of_theirs(self):
-        one = sample(category="content_memory", facts={"asks": ["whole"]})
+        about = sample(category="content_memory", facts={"asks": ["whole"]})
         with pytest.raises(Missing, match="the authors let people judge"):
-            protocol().published["Overall"]([judged(protocol(), one, {"whole": said(4)})])
+            protocol().published["Overall"]([judged(protocol(), about, {"whole": said(4)})])
 
 
 def test_the_authors_prompts_are_those_of_basic(tmp_path):

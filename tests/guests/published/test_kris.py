@@ -26,8 +26,8 @@ def authors(tmp_path: Path) -> Authors:
 
 
 def row(*sources: str, **changes: Any) -> dict[str, Any]:
-    one = sources[0] if len(sources) == 1 else list(sources)
-    return {"ori_img": one, "gt_img": "", "ins_en": "Do it.", "explain_en": "So."} | changes
+    original = sources[0] if len(sources) == 1 else list(sources)
+    return {"ori_img": original, "gt_img": "", "ins_en": "Do it.", "explain_en": "So."} | changes
 
 
 FRAMES = row("3-1.jpg", "3-2.jpg", "3-4.jpg", gt_img="3-3.jpg", explain_en="")
@@ -42,9 +42,9 @@ FOLDERS = {
 PICTURES = {
     f"KRIS_Bench/{kind}/{name}": picture(number, "JPEG")
     for kind, rows in FOLDERS.items()
-    for one in rows.values()
+    for example in rows.values()
     for number, name in enumerate(
-        [*([one["ori_img"]] if isinstance(one["ori_img"], str) else one["ori_img"]), one["gt_img"]]
+        [*([example["ori_img"]] if isinstance(example["ori_img"], str) else example["ori_img"]), example["gt_img"]]
     )
     if name
 }
@@ -81,7 +81,9 @@ def test_every_type_has_its_questions_and_pictures(authors: Authors) -> None:
 def test_all_rows_in_one_list_and_as_folders_are_the_same_samples(authors: Authors) -> None:
     authors.write({f"KRIS_Bench/{kind}/annotation.json": rows for kind, rows in sorted(FOLDERS.items())} | PICTURES)
     by_folder = authors.samples()
-    rows = [one | {"id": key, "type": kind} for kind, rows in sorted(FOLDERS.items()) for key, one in rows.items()]
+    rows = [
+        example | {"id": key, "type": kind} for kind, rows in sorted(FOLDERS.items()) for key, example in rows.items()
+    ]
     authors.write({"final_data.json": rows})
     assert authors.samples(data_path=str(authors.folder / "final_data.json")) == by_folder
 
@@ -110,7 +112,7 @@ def protocol(**parameters):
 
 
 def official(folder):
-    texts = {one.text for one in KrisScores.official.values()}
+    texts = {prompt.text for prompt in KrisScores.official.values()}
     (folder / "prompts.py").write_text("\n".join(f"{name} = 'Of {{instruct}}'" for name in texts))
     return protocol(prompts="official", prompts_path=str(folder))
 
@@ -149,13 +151,13 @@ def test_by_hand(asking):
 
 class TestPublished:
     def published(self, asking, *rows):
-        found = {}
+        numbers = {}
         for name, number in asking.published.items():
             try:
-                found[name] = number(rows)
+                numbers[name] = number(rows)
             except Missing as why:
-                found[name] = why.reason
-        return found
+                numbers[name] = why.reason
+        return numbers
 
     def test_every_number_weighs_the_same(self, asking):
         rows = [
@@ -191,9 +193,9 @@ class TestPublished:
     )
     def test_their_reader_of_one(self, tmp_path, text, number):
         asking = official(tmp_path)
-        one = judged_row(asking, "a", "color_change", PLAIN, 1, 1, text)
+        single = judged_row(asking, "a", "color_change", PLAIN, 1, 1, text)
         wanted = "no edit has all of its numbers" if number is None else pytest.approx((number - 1) * 25 / 3)
-        assert self.published(asking, one)["Overall"] == wanted
+        assert self.published(asking, single)["Overall"] == wanted
 
     @pytest.mark.parametrize(
         ("text", "numbers"),
@@ -207,9 +209,9 @@ class TestPublished:
     )
     def test_their_reader_of_two(self, tmp_path, text, numbers):
         asking = official(tmp_path)
-        one = judged_row(asking, "a", "biology", KNOWING, 1, text, 1)
-        found = self.published(asking, one)["Overall"]
+        single = judged_row(asking, "a", "biology", KNOWING, 1, text, 1)
+        overall = self.published(asking, single)["Overall"]
         if numbers is None:
-            assert found == "no edit has all of its numbers"
+            assert overall == "no edit has all of its numbers"
         else:
-            assert found == pytest.approx(sum((number - 1) * 25 for number in numbers) / 4)
+            assert overall == pytest.approx(sum((number - 1) * 25 for number in numbers) / 4)

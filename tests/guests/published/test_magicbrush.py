@@ -138,10 +138,10 @@ def protocol(measures):
 
 
 def judged_row(asking, name, category, value, **about):
-    one = sample(name, category, **about)
-    (question,) = asking.questions(one)
+    of_sample = sample(name, category, **about)
+    (question,) = asking.questions(of_sample)
     values = {name.removeprefix("earlier_"): value for name in question.gives}  # the judge knows no turns
-    return judged(asking, one, {"numbers": Reply(values=values)})
+    return judged(asking, of_sample, {"numbers": Reply(values=values)})
 
 
 def test_names_are_the_authors():
@@ -158,7 +158,7 @@ def test_the_last_turns_alone_where_turns_follow_one_another():
         judged_row(asking, "c", "final turn", 0.5),
     ]
     assert asking.published["L1"](rows) == 0.375
-    assert [one.outcome("l1_bicubic") for one in rows] == [(Status.OK, ""), None, (Status.OK, "")]
+    assert [row.outcome("l1_bicubic") for row in rows] == [(Status.OK, ""), None, (Status.OK, "")]
     assert {*rows[1].scores} == {f"earlier_{name}" for name in rows[0].scores}
     assert (rows[1].headline, rows[1].score, rows[1].status) == ("earlier_l1", 0.9, Status.OK)
     assert fault(asking, sample("b", "earlier turn")) == ""

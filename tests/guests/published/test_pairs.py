@@ -43,14 +43,14 @@ def test_both_orders_of_each_question_in_our_words_and_in_theirs(cls: type[Publi
     for asking in (cls(parameters, cls.texts(parameters)), theirs(cls, tmp_path)):
         assert not fault(asking, sample)
         questions = asking.questions(sample)
-        assert [one.name for one in questions] == [
+        assert [asked.name for asked in questions] == [
             f"{score}.{order}" for score in cls.aspects for order in ("forward", "backward")
         ]
-        for one in questions:
-            shown = [view.picture for view in one.shows]
-            assert shown[-2:] == (["edit", "other"] if one.name.endswith("forward") else ["other", "edit"])
-            assert ("source" in shown) is not one.name.startswith("visual_quality")
-            assert ("Make {it} red." in one.user) is not one.name.startswith("visual_quality") or asking._official
+        for asked in questions:
+            shown = [view.picture for view in asked.shows]
+            assert shown[-2:] == (["edit", "other"] if asked.name.endswith("forward") else ["other", "edit"])
+            assert ("source" in shown) is not asked.name.startswith("visual_quality")
+            assert ("Make {it} red." in asked.user) is not asked.name.startswith("visual_quality") or asking._official
 
 
 @pytest.mark.parametrize("cls", BOTH)

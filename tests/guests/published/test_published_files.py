@@ -69,7 +69,7 @@ def made(name: str, what: Any) -> bytes:
             **plain,
         }
         schema = pyarrow.schema([(column, types[kind]) for column, kind in what["columns"].items()])
-        cells = [{key: held(one) for key, one in row.items()} for row in rows]
+        cells = [{key: held(cell) for key, cell in row.items()} for row in rows]
         parquet.write_table(pyarrow.Table.from_pylist(cells, schema=schema), file)
         return file.getvalue()
     lines = "\n".join(json.dumps(row) for row in rows) if form == "lines" else json.dumps(rows, ensure_ascii=False)
@@ -79,7 +79,7 @@ def made(name: str, what: Any) -> bytes:
 def held(cell: Any) -> Any:
     """A cell as a hub's file has it."""
     if isinstance(cell, list):
-        return [held(one) for one in cell]
+        return [held(part) for part in cell]
     return {"bytes": made("x.png", cell), "path": None} if cell == "picture" else cell
 
 
@@ -108,8 +108,8 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SmallHub]:
 
 
 def benchmark_class(name: str) -> type[RowBenchmark]:
-    found: type[RowBenchmark] = import_class("benchmark", built_in()["benchmark"][name], Path())
-    return found
+    benchmark: type[RowBenchmark] = import_class("benchmark", built_in()["benchmark"][name], Path())
+    return benchmark
 
 
 def repository_of(cls: type[RowBenchmark]) -> str:
@@ -146,7 +146,7 @@ def test_what_is_published_is_read(name: str, hub: SmallHub, tmp_path: Path, mon
         assert [sample.fault for sample in samples] == [""] * read["samples"]
         assert [*dict.fromkeys(sample.category for sample in samples)] == read["categories"]
         assert samples[0].id == read["first"]
-        digests = [one.digest for sample in samples for one in sample.pictures.values()]
+        digests = [image.digest for sample in samples for image in sample.pictures.values()]
         assert len({*digests}) == len(digests), "no sample has the picture of another"
         if {"asks", "questions"} & {*samples[0].facts}:
             asking = import_class("protocol", built_in()["protocol"][cls.protocol], Path())

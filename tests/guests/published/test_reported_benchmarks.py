@@ -43,11 +43,11 @@ def write(folder: Path, files: dict[str, Any]) -> Path:
 
 
 def run(folder: Path, benchmark: dict[str, Any], judges: dict[str, Any], **edit: Any) -> Run:
-    one = {"device_ids": "cpu:1"}
+    devices = {"device_ids": "cpu:1"}
     configuration = {
         "benchmark": {"data_path": str(folder / "data"), "cache_dir": str(folder / "cache"), **benchmark},
-        "diffusion_model": {"type": "testing", "params": {**one, **edit}},
-        "judges": {name: judge | {"params": one | judge.get("params", {})} for name, judge in judges.items()},
+        "diffusion_model": {"type": "testing", "params": {**devices, **edit}},
+        "judges": {name: judge | {"params": devices | judge.get("params", {})} for name, judge in judges.items()},
         "evaluation": {"controls": 0},
         "execution": {"pilot": False, "progress": "none"},
     }
@@ -191,12 +191,12 @@ def test_from_the_authors_files_to_their_number(name: str, tmp_path: Path) -> No
     files, answers, scores, published = CASES[name]
     write(tmp_path / "data", {"1.png": picture(1), "2.png": picture(2)} | files)
     made = run(tmp_path, {"type": name}, {"judge": {"type": "testing", "params": {"answers": answers}}})
-    [found] = made.summary.results
-    assert found.protocol == name
-    assert {key: found.scores[key].mean for key in scores} == pytest.approx(scores)
-    assert {key: found.published[key].value for key in published} == pytest.approx(published)
-    assert all(entry.value is None for key, entry in found.published.items() if key not in published)
-    assert found.headline == next(iter(scores))
+    [result] = made.summary.results
+    assert result.protocol == name
+    assert {key: result.scores[key].mean for key in scores} == pytest.approx(scores)
+    assert {key: result.published[key].value for key in published} == pytest.approx(published)
+    assert all(entry.value is None for key, entry in result.published.items() if key not in published)
+    assert result.headline == next(iter(scores))
 
 
 def test_a_turn_that_failed_fails_those_behind_it(tmp_path: Path) -> None:
@@ -222,13 +222,17 @@ def test_a_turn_that_failed_fails_those_behind_it(tmp_path: Path) -> None:
     assert edits["2_2"] == (Status.EDIT_FAILED, f"the edit that it follows failed: {why}")
     assert edits["2_3"] == edits["2_2"]
     assert [edits[name][0] for name in ("1_1", "3_1", "3_2")] == [Status.OK] * 3
-    [found] = made.summary.results
-    assert found.protocol == "magicbrush"
-    assert "the authors' script stops at `2_3`" in found.published["L1"].reason
-    last = {one.sample_id: one.scores for one in made.results.judgements if one.category == "final turn"}
+    [result] = made.summary.results
+    assert result.protocol == "magicbrush"
+    assert "the authors' script stops at `2_3`" in result.published["L1"].reason
+    last = {
+        judgement.sample_id: judgement.scores
+        for judgement in made.results.judgements
+        if judgement.category == "final turn"
+    }
     made = run(tmp_path, {"type": "magicbrush", "sample_ids": ["1_1", "3_2"]}, {"pixels": pixels}, fail=["2_1"])
-    [found] = made.summary.results
+    [result] = made.summary.results
     wanted = (last["1_1"]["l1_bicubic"] + last["3_2"]["l1_bicubic"]) / 2
-    assert found.published["L1"].value == found.scores["l1_bicubic"].mean == pytest.approx(wanted)
-    assert found.coverage.total == found.scores["l1_bicubic"].n == 2, "of the last turns"
-    assert "earlier_l1_bicubic" not in found.scores, "3_1 is edited because 3_2 follows it, and judged nowhere"
+    assert result.published["L1"].value == result.scores["l1_bicubic"].mean == pytest.approx(wanted)
+    assert result.coverage.total == result.scores["l1_bicubic"].n == 2, "of the last turns"
+    assert "earlier_l1_bicubic" not in result.scores, "3_1 is edited because 3_2 follows it, and judged nowhere"

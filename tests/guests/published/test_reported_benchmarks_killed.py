@@ -69,7 +69,7 @@ def magicbrush(folder: Path) -> None:
     turns = [("1", 1), ("2", 1), ("2", 2), ("2", 3)]
     about = [{"img_id": session, "turn_index": turn, "instruction": f"Turn {turn}."} for session, turn in turns]
     pictures = [{"source_img": struct(turn - 1), "target_img": struct(turn)} for _, turn in turns]
-    rows(folder, [one | two for one, two in zip(about, pictures, strict=True)])
+    rows(folder, [row | images for row, images in zip(about, pictures, strict=True)])
 
 
 def several_turns(folder: Path) -> None:
@@ -119,7 +119,7 @@ def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def replies(run: Path) -> Counter[tuple[str, ...]]:
     """How often each cell was asked for the first, second, ... time."""
-    return Counter(tuple(str(one[key]) for key in ("sample", "question", "ask")) for one in lines(run, "replies"))
+    return Counter(tuple(str(line[key]) for key in ("sample", "question", "ask")) for line in lines(run, "replies"))
 
 
 @pytest.mark.parametrize("name", MAKERS)
@@ -149,10 +149,10 @@ def test_killed_and_resumed_nothing_is_lost_or_done_twice(
     assert {path: path.stat().st_mtime_ns for path in before} == before, "no edit is made twice"
     assert {edit.status for edit in made.results.edits} == {Status.OK}
     answered = {Status.OK, Status.UNPARSEABLE, Status.OUT_OF_RANGE, Status.CUT_OFF}  # the tiny judge knows one form
-    assert {one.status for one in made.results.judgements} <= answered
+    assert {judgement.status for judgement in made.results.judgements} <= answered
     asked = replies(tmp_path / "run")
     assert set(asked.values()) == {1}, "nothing is asked twice"
     if about["type"] in ("magicbrush", "table"):
-        assert {one.status for one in made.results.judgements} == {Status.OK}
+        assert {judgement.status for judgement in made.results.judgements} == {Status.OK}
     evaluate(configuration, run_dir=tmp_path / "run", report=False, spectator=Ears())
     assert replies(tmp_path / "run") == asked

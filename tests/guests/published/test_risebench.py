@@ -75,7 +75,7 @@ def test_what_is_asked_about_a_row(authors: Authors, of: dict[str, Any], asks: l
 def test_the_full_set_in_its_zip(authors: Authors) -> None:
     authors.write({"datav2_total_w_subtask.json": [row("temporal"), row("causal", 2)]})
     authors.pack(
-        "data.zip", {f"data/{one}": picture(1) for one in (row("temporal")["image"], row("causal", 2)["image"])}
+        "data.zip", {f"data/{name}": picture(1) for name in (row("temporal")["image"], row("causal", 2)["image"])}
     )
     assert [s.fault for s in authors.samples()] == ["", ""]
 
@@ -99,12 +99,12 @@ def test_the_authors_script_asks_all_puzzles_without_the_instruction_as_soon_as_
 ) -> None:
     """`'reasoning_wo_ins' in item` looks at the table's columns, which are those of all rows; with our prompts a row
     is asked as it says."""
-    texts = {one.text for one in Protocol.official.values()}
+    texts = {prompt.text for prompt in Protocol.official.values()}
     (tmp_path / "utils.py").write_text("\n".join(f"{name} = 'Of {{instruct}}'" for name in texts))
     ours = Protocol.Parameters()
     theirs = Protocol.Parameters(prompts="official", prompts_path=str(tmp_path))
     rows = [row("logical", 1, **PICTURE), row("logical", 2, **PICTURE), row("temporal", 3)]
-    authors.write({one["image"]: picture() for one in rows} | {"right.png": picture(9)})
+    authors.write({example["image"]: picture() for example in rows} | {"right.png": picture(9)})
 
     def asked(parameters: Any) -> list[list[str]]:
         asking = Protocol(parameters, Protocol.texts(parameters))
@@ -156,7 +156,7 @@ def protocol(cls=RISEBenchScores, **parameters):
 
 
 def official(folder, cls=RISEBenchScores):
-    texts = {one.text for one in cls.official.values()}
+    texts = {prompt.text for prompt in cls.official.values()}
     (folder / "utils.py").write_text("\n".join(f"{name} = 'Of {{instruct}}'" for name in texts))
     return protocol(cls, prompts="official", prompts_path=str(folder))
 
@@ -198,9 +198,9 @@ class TestScores:
         )
 
     def test_one_reply_that_cannot_be_read_leaves_the_others(self, asking):
-        one = judged_row(asking, "a", ALL, 5, "?", 4)
-        assert one.scores == {"consistency": 5, "plausibility": 4}
-        assert {*one.missing} == {"accuracy", "score", "reasoning"}
+        single = judged_row(asking, "a", ALL, 5, "?", 4)
+        assert single.scores == {"consistency": 5, "plausibility": 4}
+        assert {*single.missing} == {"accuracy", "score", "reasoning"}
 
     def test_scales(self):
         made = scoring("risebench", protocol())
@@ -210,7 +210,7 @@ class TestScores:
 
 class TestRISEPublished:
     def published(self, asking, *rows):
-        return {name: found(rows) for name, found in asking.published.items()}
+        return {name: number(rows) for name, number in asking.published.items()}
 
     def test_by_hand(self, asking):
         rows = [
@@ -251,12 +251,12 @@ class TestRISEPublished:
     )
     def test_their_reader(self, tmp_path, text, score):
         asking = official(tmp_path)
-        one = judged_row(asking, "a", ALL, 5, text, 5)
+        single = judged_row(asking, "a", ALL, 5, text, 5)
         if isinstance(score, str):
             with pytest.raises(Missing, match=score):
-                asking.published["Score"]([one])
+                asking.published["Score"]([single])
         else:
-            assert asking.published["Score"]([one]) == pytest.approx(score)
+            assert asking.published["Score"]([single]) == pytest.approx(score)
 
 
 class TestUniREditPublished:

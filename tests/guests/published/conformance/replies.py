@@ -72,10 +72,10 @@ def _object(key: str, words: str = "reason") -> dict[str, str | None]:
 
 def _numbers(key: str = "score", words: str = "reasoning") -> dict[str, str | None]:
     """Like `_object`, for a question that wants a list of two numbers."""
-    one = _object(key, words)
+    of_one = _object(key, words)
     of_two = {
         kind: text.replace(f'"{key}": @', f'"{key}": [@, @]') if text else text
-        for kind, text in one.items()
+        for kind, text in of_one.items()
         if kind not in ("list in braces",)
     }
     return {
@@ -280,8 +280,8 @@ class Maker:
         every = {
             kind: None
             for edit in self.edits(self.draw)
-            for one in edit["said"]
-            for kind in self.kinds(edit["category"], one)
+            for question in edit["said"]
+            for kind in self.kinds(edit["category"], question)
         }
         for kind in every:
             if kind != "clean":
@@ -301,10 +301,13 @@ class Maker:
     def bare(self, category: str) -> Iterator[Set]:
         """Yields a set for each of `BARE`: a reply to one question about one edit, and another about another."""
         for text in BARE:
-            asked = next(one for one in self.edits(self.draw) if one["category"] == category)["said"]
+            asked = next(edit for edit in self.edits(self.draw) if edit["category"] == category)["said"]
             edits = [{"id": f"{category}_{number}", "category": category, "said": {**asked}} for number in (1, 2)]
             for edit, instead in zip(edits, asked, strict=True):
-                edit["said"] = {one: text if one == instead else self._reply(edit, one, "clean") for one in asked}
+                edit["said"] = {
+                    question: text if question == instead else self._reply(edit, question, "clean")
+                    for question in asked
+                }
             yield {"kind": "bare", "edits": edits}
 
     def _any_or_clean(self, share: float, edit: Edit, question: Question) -> str:
@@ -312,17 +315,19 @@ class Maker:
 
     def _one(self, kind: str) -> Set:
         """Returns a set in which one reply is of this kind, of each question of one edit that can have it."""
-        found = self._set(kind, lambda edit, question: "clean")
-        order = self.draw.sample(found["edits"], len(found["edits"]))
-        able = [edit for edit in order if any(kind in self.kinds(edit["category"], one) for one in edit["said"])]
+        edit_set = self._set(kind, lambda edit, question: "clean")
+        order = self.draw.sample(edit_set["edits"], len(edit_set["edits"]))
+        able = [
+            edit for edit in order if any(kind in self.kinds(edit["category"], question) for question in edit["said"])
+        ]
         for asked in able if self.of_each else able[:1]:
-            those = [one for one in asked["said"] if kind in self.kinds(asked["category"], one)]
+            those = [question for question in asked["said"] if kind in self.kinds(asked["category"], question)]
             place = int(asked["id"].rpartition("_")[2]) - 1 if self.of_each else 0
             if self.of_each and place < len(those) - 1:  # the category's first edit: its first question, and so on
                 those = those[place : place + 1]
             for question in those[:1] if not self.of_each and self.draw.random() < 0.5 else those:
                 asked["said"][question] = self._reply(asked, question, kind)
-        return found
+        return edit_set
 
     def _set(self, kind: str, which: Callable[[Edit, Question], str]) -> Set:
         edits = self.edits(self.draw)
@@ -372,10 +377,10 @@ def _wiseedit() -> Iterator[Set]:
     maker = Maker("wiseedit", lambda category, question: _object("score"), lambda question: range(1, 11), edits)
     yield from maker.sets()
     for subset in ("Awareness_2", "Imagination_1", "WiseEdit_Complex_2"):
-        found = maker._set("a subset without edits", lambda edit, question: "clean")
-        for edit in found["edits"]:
+        edit_set = maker._set("a subset without edits", lambda edit, question: "clean")
+        for edit in edit_set["edits"]:
             edit["said"] = None if edit["id"].startswith(subset) else edit["said"]
-        yield found
+        yield edit_set
 
 
 def _omnicontext() -> Iterator[Set]:
@@ -393,25 +398,25 @@ def _omnicontext() -> Iterator[Set]:
     yield from maker.sets()
     kinds = ("clean", "too high", "prose", "no reply", "bare number", "cut in the words")
     for number in range(10):
-        found = maker._set("asked three times", lambda edit, question: "clean")
-        for edit in found["edits"]:
+        edit_set = maker._set("asked three times", lambda edit, question: "clean")
+        for edit in edit_set["edits"]:
             of = kinds if number and maker.draw.random() < 0.4 else kinds[:1]
             edit["again"] = [
                 {name: maker._reply(edit, name, maker.draw.choice(of)) for name in edit["said"]} for _ in range(2)
             ]
-        yield found
+        yield edit_set
     yield from maker.bare("multi_object")
 
 
 def _structeditbench() -> Iterator[Set]:
     def edits(draw: Draw) -> list[Edit]:
-        found = []
+        drawn = []
         for number, category in enumerate(draw.choices(("chart", "math", "graph", "puzzle", "science", "table"), k=5)):
             labels = ["editing", *draw.choices(("editing", "maintain"), k=draw.randint(0, 4))]
             questions = [{"label": label, "right": "5"} for label in labels]
             asked = _blank(*(str(place) for place in range(1, len(labels) + 1)))
-            found.append({"id": f"{number:05d}", "category": category, "questions": questions, "said": asked})
-        return found
+            drawn.append({"id": f"{number:05d}", "category": category, "questions": questions, "said": asked})
+        return drawn
 
     maker = Maker("structeditbench", lambda *_: VERDICT, lambda question: ("Correct", "Incorrect"), edits)
     yield from maker.sets()
@@ -423,18 +428,18 @@ def _structeditbench() -> Iterator[Set]:
     }
     for kind, about in odd.items():
         for place in ("first", "last", "any"):
-            found = maker._set(f"{kind}, {place}", lambda edit, question: "clean")
-            for edit in found["edits"]:
+            edit_set = maker._set(f"{kind}, {place}", lambda edit, question: "clean")
+            for edit in edit_set["edits"]:
                 questions = edit["questions"]
                 at = {"first": 0, "last": len(questions) - 1, "any": maker.draw.randrange(len(questions))}[place]
                 if len(questions) > 1:
                     questions[at] |= about
                     if "right" in about:
                         del edit["said"][str(at + 1)]
-                if not any(one["label"] == "editing" and one["right"] for one in questions):
+                if not any(question["label"] == "editing" and question["right"] for question in questions):
                     questions.append({"label": "editing", "right": "5"})
                     edit["said"][str(len(questions))] = "Correct"
-            yield found
+            yield edit_set
 
 
 def sizes_of_pictures() -> Iterator[tuple[int, int]]:
@@ -482,20 +487,22 @@ def _picabench() -> Iterator[Set]:
     laws = ("Light_Propagation", "Reflection", "Deformation", "Causality", "Local")
 
     def edits(draw: Draw) -> list[Edit]:
-        found = []
+        drawn = []
         for number, law in enumerate(draw.choices(laws, k=5)):
             right = [draw.choice(("yes", "no")) for _ in range(draw.randint(1, 4))]
-            asked = _blank(*(f"{place}: {one}" for place, one in enumerate(right, 1)))
-            found.append({"id": f"{number:05d}", "category": law, "said": asked})
-        return found
+            asked = _blank(*(f"{place}: {answer}" for place, answer in enumerate(right, 1)))
+            drawn.append({"id": f"{number:05d}", "category": law, "said": asked})
+        return drawn
 
     maker = Maker("picabench", lambda *_: YES_OR_NO, lambda question: ("Yes", "No"), edits)
     yield from maker.sets()
     for number in range(3):
-        found = maker._set("the other laws", partial(maker._any_or_clean, 0.2 * number))
-        for edit, law in zip(found["edits"], ("Global", "Light_Source_Effects", "Refraction", "Global"), strict=False):
+        edit_set = maker._set("the other laws", partial(maker._any_or_clean, 0.2 * number))
+        for edit, law in zip(
+            edit_set["edits"], ("Global", "Light_Source_Effects", "Refraction", "Global"), strict=False
+        ):
             edit["category"] = law
-        yield found
+        yield edit_set
 
 
 def _viescore() -> Iterator[Set]:
@@ -528,11 +535,11 @@ RISE = {
 def _risebench() -> Iterator[Set]:
     def edits(draw: Draw) -> list[Edit]:
         free = draw.random() < 0.4
-        found = _of_categories(draw, RISE)
-        for edit in found:
+        drawn = _of_categories(draw, RISE)
+        for edit in drawn:
             if free and edit["category"] != "logical_reasoning" and draw.random() < 0.5:
                 edit["said"] = _blank(*RISE[edit["category"]][1:])
-        return found
+        return drawn
 
     def values(question: str) -> Sequence[int]:
         return (0, 1) if question.startswith("logical") else (1, 2, 3, 4, 5, 5)
@@ -559,10 +566,10 @@ KRIS = {
 
 def _kris() -> Iterator[Set]:
     keys = {"quality": "quality_score"} | {
-        one: f"{'consistency' if one.startswith('consistency') else 'instruction'}_score"
+        question: f"{'consistency' if question.startswith('consistency') else 'instruction'}_score"
         for asked in KRIS.values()
-        for one in asked
-        if one not in ("quality", "knowledge")
+        for question in asked
+        if question not in ("quality", "knowledge")
     }
     two = {
         kind: text and text.replace('"instruction_score": @', '"instruction_score": @, "knowledge_score": @')

@@ -78,9 +78,9 @@ PICTURE = Image.new("RGB", (16, 16))
 MEGFILE = {"smart_open": open, "smart_exists": os.path.exists}
 
 
-def viescore(one: Set) -> Numbers:
+def viescore(edit_set: Set) -> Numbers:
     names = ["G_SC", "G_PQ", "G_O"]
-    said = {edit["id"]: edit for edit in one["edits"]}
+    said = {edit["id"]: edit for edit in edit_set["edits"]}
     counted = Counted()
 
     class Model:
@@ -99,7 +99,7 @@ def viescore(one: Set) -> Numbers:
 
     def run(guess: int | None) -> Mapping[str, Any]:
         path = folder_of("viescore") / "GEdit-Bench"
-        groups = list(dict.fromkeys(edit["category"] for edit in one["edits"]))
+        groups = list(dict.fromkeys(edit["category"] for edit in edit_set["edits"]))
         openai = stub("mllm_tools.openai", GPT4o=Model)
         stubs = {"megfile": stub("megfile", **MEGFILE), "datasets": stub("datasets"), "mllm_tools__openai": openai}
         with theirs(path, **stubs), guesses(guess), tempfile.TemporaryDirectory() as results:
@@ -116,29 +116,29 @@ def viescore(one: Set) -> Numbers:
                 with open(Path(results) / f"m_{group}_gpt_score.csv", "w", newline="") as file:
                     writer = csv.DictWriter(file, [*fields, "intersection_exist", "instruction_language"])
                     writer.writeheader()
-                    for edit in one["edits"]:
+                    for edit in edit_set["edits"]:
                         if edit["category"] == group and edit["said"] is not None:
                             Model.about = edit["id"]
                             item = {"instruction": "Do.", "key": edit["id"], "task_type": group}
                             item |= {"instruction_language": "en", "Intersection_exist": True}
                             if row := judge.process_single_item(item, vie):
                                 writer.writerow(row)
-            found = means.analyze_scores(results, ["m"], "en")
+            averages = means.analyze_scores(results, ["m"], "en")
             kinds = ("avg_semantics", "avg_quality", "avg_overall")
-            return {name: of["m"][kind] for name, of, kind in zip(names, found, kinds, strict=False)}
+            return {name: of["m"][kind] for name, of, kind in zip(names, averages, kinds, strict=False)}
 
     return with_guesses(names, run)
 
 
-def imgedit(one: Set) -> Numbers:
+def imgedit(edit_set: Set) -> Numbers:
     def run() -> Mapping[str, Any]:
         with theirs(folder_of("imgedit") / "Benchmark/Basic"):
             first, second = module_of("step1_get_avgscore"), module_of("step2_typescore")
             replies = {}
-            for edit in one["edits"]:
+            for edit in edit_set["edits"]:
                 reply = next(iter(edit["said"].values())) if edit["said"] is not None else None
                 replies[edit["id"]] = {"error": "no reply"} if reply is None else reply
-            about = {edit["id"]: {"edit_type": edit["category"]} for edit in one["edits"]}
+            about = {edit["id"]: {"edit_type": edit["category"]} for edit in edit_set["edits"]}
             types_ = second.compute_edit_type_averages(first.compute_averages(replies), about)
             return {"Overall": sum(types_.values()) / len(types_)}
 
@@ -159,15 +159,15 @@ KRIS_PROMPTS = {
 }
 
 
-def kris(one: Set) -> Numbers:
-    said = {edit["id"]: edit["said"] for edit in one["edits"]}
+def kris(edit_set: Set) -> Numbers:
+    said = {edit["id"]: edit["said"] for edit in edit_set["edits"]}
     names = ["Overall", "factual", "conceptual", "procedural"]
 
     def run() -> Mapping[str, Any]:
         path = folder_of("kris") / "eval/gen/kris"
         with tempfile.TemporaryDirectory() as place:
             bench, results = Path(place) / "bench", Path(place) / "results"
-            for edit in one["edits"]:
+            for edit in edit_set["edits"]:
                 category, key = edit["category"], edit["id"].rpartition("_")[2]
                 held = ["1-1.png", "1-2.png", "1-3.png"]
                 several = category in ("temporal_prediction", "multi-element_composition")
@@ -189,11 +189,11 @@ def kris(one: Set) -> Numbers:
 
             def judge(prompt: str, *pictures: Any, **named: Any) -> str:
                 paths = [
-                    one
+                    shown
                     for value in (*pictures, *named.values())
-                    for one in (value if isinstance(value, list) else [value])
+                    for shown in (value if isinstance(value, list) else [value])
                 ]
-                edited = Path(next(one for one in map(str, paths) if "/results/" in one))
+                edited = Path(next(shown for shown in map(str, paths) if "/results/" in shown))
                 replies = said[f"{edited.parent.name}_{edited.stem}"]
                 return next(replies[name] for name in KRIS_PROMPTS[prompt] if name in replies) or ""
 
@@ -209,18 +209,20 @@ def kris(one: Set) -> Numbers:
                     next(run for name, run in vars(module).items() if name.startswith("run_"))()
                 summary = module_of("summarize")
                 _, _, levels, overall = summary.summarize_benchmark_scores_with_normalization(str(results / "m"))
-            found = {name.partition(" ")[0].lower(): of["AVG"] for name, of in levels.items()}
-            return found | {"Overall": overall.get("AVG")}
+            averages = {name.partition(" ")[0].lower(): of["AVG"] for name, of in levels.items()}
+            return averages | {"Overall": overall.get("AVG")}
 
     return numbers_of(names, run)
 
 
-def risebench(one: Set) -> Numbers:
+def risebench(edit_set: Set) -> Numbers:
     free = any(
-        len(edit["said"] or "??") < len(RISE[edit["category"]]) for edit in one["edits"] if edit["said"] is not None
+        len(edit["said"] or "??") < len(RISE[edit["category"]])
+        for edit in edit_set["edits"]
+        if edit["said"] is not None
     )
     rows, judged = [], {}
-    for edit in one["edits"]:
+    for edit in edit_set["edits"]:
         row = {"index": edit["id"], "category": edit["category"], "instruction": "Do.", "image": "1.png"}
         row |= {"reference": "So.", "reference_txt": "So.", "subtask": "s", "reasoning_img": None}
         asked = edit["said"]
@@ -250,13 +252,13 @@ def _rise(module: Any, place: Path, rows: Any, judged: Any, more: list[str]) -> 
     sys.argv = ["theirs", "--data", "data.json", "--output", "out", "--model", "m", *more]
     module.main()
     with open(place / "out/m_judge.csv") as file:
-        found = {row["-"]: row for row in csv.DictReader(file)}["Overall"]
-    return {name: found[key] or "nan" for name, key in (("Accuracy", "Accuracy"), ("Score", "Score-Origin"))}
+        overall = {row["-"]: row for row in csv.DictReader(file)}["Overall"]
+    return {name: overall[key] or "nan" for name, key in (("Accuracy", "Accuracy"), ("Score", "Score-Origin"))}
 
 
-def unireditbench(one: Set) -> Numbers:
+def unireditbench(edit_set: Set) -> Numbers:
     rows, judged = [], {}
-    for edit in one["edits"]:
+    for edit in edit_set["edits"]:
         name, _, idx = edit["id"].rpartition("_")
         rows.append({"name": name, "idx": int(idx), "instruction": "Do.", "category": name})
         replies = ["", "", ""]  # what a missing edit leaves
@@ -277,7 +279,7 @@ def picture(seed: int, width: int, height: int) -> Image.Image:
     return Image.frombytes("RGB", (width, height), random.Random(seed).randbytes(3 * width * height))
 
 
-def magicbrush(one: Set) -> Numbers:
+def magicbrush(edit_set: Set) -> Numbers:
     import numpy
     import torch
 
@@ -298,7 +300,7 @@ def magicbrush(one: Set) -> Numbers:
     def run() -> Mapping[str, Any]:
         with tempfile.TemporaryDirectory() as place, theirs(folder_of("magicbrush") / "evaluation", **stubs):
             made, right = Path(place) / "made", Path(place) / "right"
-            for edit in one["edits"]:
+            for edit in edit_set["edits"]:
                 session, _, turn = edit["id"].partition("_")
                 for folder in (made / session, right / session):
                     folder.mkdir(parents=True, exist_ok=True)
@@ -328,8 +330,8 @@ WISE = {
 }
 
 
-def wiseedit(one: Set) -> Numbers:
-    said = {edit["id"]: edit["said"] for edit in one["edits"]}
+def wiseedit(edit_set: Set) -> Numbers:
+    said = {edit["id"]: edit["said"] for edit in edit_set["edits"]}
     names = ["Awareness", "Interpretation", "Imagination", "Complex", "Basic Overall"]
 
     class Client:
@@ -351,10 +353,10 @@ def wiseedit(one: Set) -> Numbers:
     def run() -> Mapping[str, Any]:
         with tempfile.TemporaryDirectory() as place, theirs(folder_of("wiseedit"), openai=stub("openai")):
             data, results, scores = (Path(place) / name for name in ("data", "results", "scores"))
-            found: dict[str, list[str]] = {}
-            for edit in one["edits"]:
+            by_subset: dict[str, list[str]] = {}
+            for edit in edit_set["edits"]:
                 subset, _, idx = edit["id"].rpartition("_")
-                found.setdefault(subset, []).append(idx)
+                by_subset.setdefault(subset, []).append(idx)
                 if edit["said"] is not None:
                     for language in ("en", "cn"):
                         (results / "m" / subset / language).mkdir(parents=True, exist_ok=True)
@@ -362,7 +364,7 @@ def wiseedit(one: Set) -> Numbers:
             runner, reader = module_of("run_eval"), module_of("Evaluation.evaluation_utils")
             reader.encode_image_to_base64, reader.init_client = lambda path: path, lambda *_: Client()
             reader.get_metric_prompt = lambda metric, several=False: metric
-            for subset, rows in found.items():
+            for subset, rows in by_subset.items():
                 task = subset.rpartition("_")[0]
                 folder = data / "WiseEdit-Complex" / subset if "Complex" in task else data / "WiseEdit" / task / subset
                 folder.mkdir(parents=True)
@@ -383,7 +385,7 @@ def wiseedit(one: Set) -> Numbers:
     return numbers_of(names, run)
 
 
-def omnicontext(one: Set) -> Numbers:
+def omnicontext(edit_set: Set) -> Numbers:
     names = ["Prompt Following", "Subject Consistency", "Overall"]
 
     def run(guess: int | None) -> Mapping[str, Any]:
@@ -395,7 +397,7 @@ def omnicontext(one: Set) -> Numbers:
             )
             module.Image = types.SimpleNamespace(open=lambda path: PICTURE)
             lines: dict[str, list[Any]] = {}
-            for edit in one["edits"]:
+            for edit in edit_set["edits"]:
                 if edit["said"] is None:
                     continue
                 tries = [edit["said"], *edit.get("again", [edit["said"]] * 2)]
@@ -426,15 +428,15 @@ def omnicontext(one: Set) -> Numbers:
             means = module_of("omnicontext.calculate_statistics")
             import numpy
 
-            found = means.analyze_scores(lines, "en")
-            return {name: numpy.mean([*of.values()]) for name, of in zip(names, found, strict=True)}
+            averages = means.analyze_scores(lines, "en")
+            return {name: numpy.mean([*of.values()]) for name, of in zip(names, averages, strict=True)}
 
     return with_guesses(names, run)
 
 
-def structeditbench(one: Set) -> Numbers:
+def structeditbench(edit_set: Set) -> Numbers:
     names = ["Overall", "Editing", "Maintain", "chart", "math", "graph", "puzzle", "science", "table"]
-    said = {edit["id"]: edit for edit in one["edits"]}
+    said = {edit["id"]: edit for edit in edit_set["edits"]}
     rows = [
         {
             "category": edit["category"],
@@ -444,7 +446,7 @@ def structeditbench(one: Set) -> Numbers:
             ],
             "output_image_m": None if edit["said"] is None else PICTURE,
         }
-        for edit in one["edits"]
+        for edit in edit_set["edits"]
     ]
 
     class Judge:
@@ -452,7 +454,7 @@ def structeditbench(one: Set) -> Numbers:
             pass
 
         def generate(self, asked: Any, sampling: Any) -> list[Any]:
-            return [types.SimpleNamespace(outputs=self._outputs(one["prompt"])) for one in asked]
+            return [types.SimpleNamespace(outputs=self._outputs(request["prompt"])) for request in asked]
 
         def _outputs(self, prompt: str) -> list[Any]:
             if "Task: Evaluate" not in prompt:
@@ -474,22 +476,22 @@ def structeditbench(one: Set) -> Numbers:
             "transformers": stub("transformers", AutoProcessor=Processor),
         }
         stubs["datasets"].Dataset = types.SimpleNamespace(
-            from_list=lambda found: types.SimpleNamespace(save_to_disk=lambda path: None)
+            from_list=lambda listed: types.SimpleNamespace(save_to_disk=lambda path: None)
         )
         with tempfile.TemporaryDirectory() as place:
             argv = ("--dataset_path", "d", "--output_dir", place, "--model_path", "j", "--img_size", "512")
             with theirs(folder_of("structeditbench"), argv=argv, **stubs):
                 runpy.run_path(str(folder_of("structeditbench") / "qwen_scoring.py"), run_name="__main__")
             (file,) = Path(place).glob("*_analysis.json")
-            found = json.loads(file.read_text())
+            analysis = json.loads(file.read_text())
         overall = {
             f"global_{kind}_accuracy": name
             for kind, name in zip(("weighted", "editing", "maintain"), names, strict=False)
         }
-        groups = {category: of["accuracy"] for category, of in found["group_accuracies"].items()}
-        return {name: found[key] for key, name in overall.items()} | groups
+        groups = {category: of["accuracy"] for category, of in analysis["group_accuracies"].items()}
+        return {name: analysis[key] for key, name in overall.items()} | groups
 
-    wanted = [*names[:3], *dict.fromkeys(edit["category"] for edit in one["edits"])]
+    wanted = [*names[:3], *dict.fromkeys(edit["category"] for edit in edit_set["edits"])]
     return numbers_of(wanted, run)
 
 
@@ -511,15 +513,15 @@ def pictures_of_structeditbench() -> list[tuple[int, ...]]:
     """Returns what their Qwen script does to pictures before it shows them, with the size that it takes by default."""
     stubs = {"datasets": stub("datasets"), "vllm": stub("vllm"), "transformers": stub("transformers")}
     with theirs(folder_of("structeditbench"), **stubs):
-        found = runpy.run_path(str(folder_of("structeditbench") / "qwen_scoring.py"))
-    cut, shapes = found["var_center_crop"], found["ASPECT_RATIO_1024"]
+        script = runpy.run_path(str(folder_of("structeditbench") / "qwen_scoring.py"))
+    cut, shapes = script["var_center_crop"], script["ASPECT_RATIO_1024"]
     return [cut(Looked(size), shapes).done for size in sizes_of_pictures()]
 
 
-def msebench(one: Set) -> Numbers:
+def msebench(edit_set: Set) -> Numbers:
     names = [f"{name} {turn}" for name in ("Success", "Overall") for turn in range(1, 6)]
-    sessions = len(one["edits"]) // 5
-    said = {edit["id"]: edit["said"] for edit in one["edits"]}
+    sessions = len(edit_set["edits"]) // 5
+    said = {edit["id"]: edit["said"] for edit in edit_set["edits"]}
     results = [
         {f"turn_{turn - 1}_image": None if said[f"{n:03d}_{turn}"] is None else PICTURE for turn in range(1, 6)}
         for n in range(sessions)
@@ -571,13 +573,13 @@ def msebench(one: Set) -> Numbers:
     return numbers_of(names, run)
 
 
-def picabench(one: Set) -> Numbers:
-    said = {edit["id"]: edit["said"] for edit in one["edits"]}
-    laws = list(dict.fromkeys(edit["category"] for edit in one["edits"]))
+def picabench(edit_set: Set) -> Numbers:
+    said = {edit["id"]: edit["said"] for edit in edit_set["edits"]}
+    laws = list(dict.fromkeys(edit["category"] for edit in edit_set["edits"]))
 
     def run() -> Mapping[str, Any]:
         items = []
-        for edit in one["edits"]:
+        for edit in edit_set["edits"]:
             asked = edit["said"] if edit["said"] is not None else {"1: yes": None}
             pairs = [
                 {"question": f"{edit['id']}#{name}#", "answer": name.partition(": ")[2].capitalize(), "box": {}}
@@ -606,17 +608,19 @@ def picabench(one: Set) -> Numbers:
                 max_num=None, qa_field="annotated_qa_pairs", viz_mode="crop_box", api_key="k", api_base_url="u",
                 num_workers=1, gpt_model="m", max_attempts=5, retry_backoff=2.0,
             )  # fmt: skip
-            found = module.calculate_accuracy_by_dimension(module.evaluate_with_gpt(items, "/", args))
-        if not found["sample_count"]:
+            accuracy = module.calculate_accuracy_by_dimension(module.evaluate_with_gpt(items, "/", args))
+        if not accuracy["sample_count"]:
             return {}
-        return {"Overall": found["overall_accuracy"]} | {law: of["accuracy"] for law, of in found["by_law"].items()}
+        return {"Overall": accuracy["overall_accuracy"]} | {
+            law: of["accuracy"] for law, of in accuracy["by_law"].items()
+        }
 
     return numbers_of(["Overall", *laws], run)
 
 
-def genarena(one: Set) -> Numbers:
+def genarena(edit_set: Set) -> Numbers:
     path = folder_of("genarena")
-    models = sorted({name for edit in one["edits"] for name in edit["models"]})
+    models = sorted({name for edit in edit_set["edits"] for name in edit["models"]})
 
     def run() -> Mapping[str, Any]:
         package = stub("genarena")
@@ -628,7 +632,7 @@ def genarena(one: Set) -> Numbers:
             prompts.build_prompt = lambda **shown: shown
             rating = module_of("genarena.bt_elo")
             fought = []
-            for edit in one["edits"]:
+            for edit in edit_set["edits"]:
                 if edit["said"] is None:
                     continue
                 first, second = edit["models"]
@@ -647,14 +651,14 @@ def genarena(one: Set) -> Numbers:
     return numbers_of(models, run)
 
 
-def geditbench_v2(one: Set) -> Numbers:
+def geditbench_v2(edit_set: Set) -> Numbers:
     path = folder_of("geditbench_v2") / "src"
-    models = sorted({name for edit in one["edits"] for name in edit["models"]})
+    models = sorted({name for edit in edit_set["edits"] for name in edit["models"]})
     questions = ("instruction_following", "visual_quality", "visual_consistency")
 
     class Registry:
         def register(self, name: str) -> Callable[[Any], Any]:
-            return lambda found: found
+            return lambda pipe: pipe
 
     def run() -> Mapping[str, Any]:
         pipes = stub("pipes", BasePipe=object, PIPE_REGISTRY=Registry())
@@ -678,7 +682,7 @@ def geditbench_v2(one: Set) -> Numbers:
             data: list[list[Any]] = []
             for question in questions:
                 data.append([])
-                for edit in one["edits"]:
+                for edit in edit_set["edits"]:
                     if edit["said"] is None:
                         continue
                     first, second = pairing.canonical_pair(*edit["models"])
@@ -710,8 +714,8 @@ def geditbench_v2(one: Set) -> Numbers:
 
 
 SCRIPTS: dict[str, Callable[[Set], Numbers]] = {
-    one.__name__: one
-    for one in (
+    script.__name__: script
+    for script in (
         *(viescore, imgedit, kris, risebench, unireditbench, magicbrush, wiseedit, omnicontext, structeditbench),
         *(msebench, picabench, genarena, geditbench_v2),
     )
@@ -729,14 +733,14 @@ def sets_of(document: Mapping[str, Any]) -> list[Set]:
 
     return [
         {
-            **one,
+            **edit_set,
             "edits": [
                 {**edit, "said": replies(edit["said"])}
                 | ({"again": [*map(replies, edit["again"])]} if "again" in edit else {})
-                for edit in one["edits"]
+                for edit in edit_set["edits"]
             ],
         }
-        for one in document["sets"]
+        for edit_set in document["sets"]
     ]
 
 
@@ -750,17 +754,17 @@ def rows_of(protocol: str) -> dict[str, Any]:
         return {name: None if text is None else texts.setdefault(text, len(texts)) for name, text in said.items()}
 
     sets = []
-    for one in SETS[protocol]():
-        numbers = SCRIPTS[protocol](one)
+    for edit_set in SETS[protocol]():
+        numbers = SCRIPTS[protocol](edit_set)
         edits = [
             {**edit, "said": place(edit["said"])} | ({"again": [*map(place, edit["again"])]} if "again" in edit else {})
-            for edit in one["edits"]
+            for edit in edit_set["edits"]
         ]
-        sets.append({"kind": one["kind"], "numbers": numbers, "edits": edits})
+        sets.append({"kind": edit_set["kind"], "numbers": numbers, "edits": edits})
     repository, commit = REPOSITORIES[protocol]
     head = {"protocol": protocol, "repository": repository, "commit": commit}
     if protocol in PICTURES:
-        head |= {"pictures": [[*one] for one in PICTURES[protocol]()]}
+        head |= {"pictures": [[*steps] for steps in PICTURES[protocol]()]}
     return {**head, "replies": [*texts], "sets": sets}
 
 
@@ -769,9 +773,9 @@ def write(document: Mapping[str, Any], on: str) -> None:
     head = {name: value for name, value in document.items() if name not in ("sets", "replies")} | {"on": on}
     lines = [
         json.dumps(head, ensure_ascii=False),
-        *(json.dumps(one, ensure_ascii=False) for one in document["replies"]),
+        *(json.dumps(reply, ensure_ascii=False) for reply in document["replies"]),
     ]
-    body = ",\n".join(json.dumps(one, ensure_ascii=False, separators=(",", ":")) for one in document["sets"])
+    body = ",\n".join(json.dumps(edit_set, ensure_ascii=False, separators=(",", ":")) for edit_set in document["sets"])
     replies = ",\n".join(lines[1:])
     text = f'{lines[0][:-1]}, "replies": [\n{replies}\n], "sets": [\n{body}\n]}}\n'
     (ROWS / f"{document['protocol']}.json").write_text(text, encoding="utf-8")
@@ -780,9 +784,10 @@ def write(document: Mapping[str, Any], on: str) -> None:
 if __name__ == "__main__":
     for name in sys.argv[1:] or SCRIPTS:
         begun = time.monotonic()
-        found = rows_of(name)
-        write(found, time.strftime("%Y-%m-%d", time.gmtime()))
-        stops = sum(STOPS in one["numbers"].values() for one in found["sets"])
+        document = rows_of(name)
+        write(document, time.strftime("%Y-%m-%d", time.gmtime()))
+        stops = sum(STOPS in edit_set["numbers"].values() for edit_set in document["sets"])
         print(
-            f"{name}: {len(found['sets'])} sets, {stops} where it stops, {time.monotonic() - begun:.1f} s", flush=True
+            f"{name}: {len(document['sets'])} sets, {stops} where it stops, {time.monotonic() - begun:.1f} s",
+            flush=True,
         )

@@ -67,7 +67,7 @@ def theirs(path: Path, *, argv: tuple[str, ...] = (), **stubs: Any) -> Iterator[
     finally:
         sys.path[:], sys.argv, time.sleep = before, arguments, sleep
         os.chdir(place)
-        for name in [name for name, one in sys.modules.items() if name not in modules and _is_theirs(one, path)]:
+        for name in [name for name, module in sys.modules.items() if name not in modules and _is_theirs(module, path)]:
             del sys.modules[name]
         sys.modules.update(modules)
 
@@ -91,20 +91,20 @@ def guesses(number: int | None) -> Iterator[None]:
 
 def number(value: Any) -> float | str:
     """Returns a number as the row keeps it; `STOPS` for one that is none."""
-    found = float(value)
-    return found if math.isfinite(found) else STOPS
+    figure = float(value)
+    return figure if math.isfinite(figure) else STOPS
 
 
 def numbers_of(names: list[str], of: Callable[[], Mapping[str, Any]]) -> Numbers:
     """Returns what a script comes to by name; all `STOPS` if it ends with an error, but for a package that is not
     here: that says nothing of the script."""
     try:
-        found = of()
+        numbers = of()
     except ImportError:
         raise
     except (Exception, Endless, SystemExit):
         return dict.fromkeys(names, STOPS)
-    return {name: number(found[name]) if name in found and found[name] is not None else STOPS for name in names}
+    return {name: number(numbers[name]) if name in numbers and numbers[name] is not None else STOPS for name in names}
 
 
 class Counted:
@@ -125,7 +125,7 @@ def with_guesses(names: list[str], run: Callable[[int | None], Mapping[str, Any]
     try:
         return numbers_of(names, lambda: run(None))
     except Guessed:
-        found = numbers_of(names, lambda: run(GUESS))
-        return {name: GUESSES if value != STOPS else STOPS for name, value in found.items()} | {
-            f"guessed {name}": value for name, value in found.items() if value != STOPS
+        numbers = numbers_of(names, lambda: run(GUESS))
+        return {name: GUESSES if value != STOPS else STOPS for name, value in numbers.items()} | {
+            f"guessed {name}": value for name, value in numbers.items() if value != STOPS
         }
