@@ -22,8 +22,8 @@ from edit_eval.statistics.votes import Rating
 def judges_document(run: Results, *, min_coverage: float = 1.0, score: str | None = None) -> dict[str, Any]:
     """All of it, without people."""
     records = RunRecords(run, min_coverage=min_coverage)
-    found: dict[str, Any] = plain(AgreementAnalysis().compute(records, AgreementAnalysis.Parameters(score=score)))
-    return found
+    document: dict[str, Any] = plain(AgreementAnalysis().compute(records, AgreementAnalysis.Parameters(score=score)))
+    return document
 
 
 def judge_agreement(run: Results, *, score: str | None = None, resamples: int = 1_000) -> dict[str, Any]:
@@ -34,8 +34,8 @@ def judge_agreement(run: Results, *, score: str | None = None, resamples: int = 
 
 def people_agreement(run: Results, ratings: Sequence[Rating], **how: Any) -> dict[str, Any]:
     """Judges beside people."""
-    found: dict[str, Any] = plain(people.people_agreement(run, ratings, **how))
-    return found
+    document: dict[str, Any] = plain(people.people_agreement(run, ratings, **how))
+    return document
 
 
 def sheet_of(document: dict[str, Any]) -> Sheet:

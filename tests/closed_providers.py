@@ -137,7 +137,7 @@ class Providers:
     def edits(self, provider: str) -> list[Request]:
         """The edits that were asked of one."""
         with self.lock:
-            return [one for one in self.asked if one.provider == provider and one.body is not None]
+            return [request for request in self.asked if request.provider == provider and request.body is not None]
 
 
 class _Listener(ThreadingHTTPServer):
@@ -222,7 +222,7 @@ class _Handler(BaseHTTPRequestHandler):
         provider = self.path.split("/")[1]
         plain = {**body, "files": []} if isinstance(body, dict) and "files" in body else body
         text = re.sub(r"[\w+/]{99,}", "", json.dumps(plain))  # a picture's base64 may spell any word
-        word = next((one for one in _WORDS if one in text), "")
+        word = next((word for word in _WORDS if word in text), "")
         with self.owner.lock:
             self.owner.asked.append(Request(provider, self.path, body, headers))
             self.owner.times[provider, word] += 1
@@ -504,7 +504,7 @@ def _instance(schema: Any) -> Any:
     if "enum" in schema:
         return schema["enum"][0]
     if schema.get("type") == "object":
-        return {name: _instance(one) for name, one in schema["properties"].items()}
+        return {name: _instance(part) for name, part in schema["properties"].items()}
     if schema.get("type") == "array":
         return [_instance(schema["items"])]
     return {"string": "fine", "boolean": True}.get(schema.get("type"), 7)

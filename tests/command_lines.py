@@ -64,11 +64,11 @@ def yaml_file(folder: Path, **more: Any) -> Path:
     return path
 
 
-def one_error(found: Outcome, code: int, words: str) -> None:
+def one_error(outcome: Outcome, code: int, words: str) -> None:
     """The command ended with `code` and one line that says why, on stderr."""
-    assert found.code == code, found
-    assert found.out == ""
-    last = found.err.rstrip("\n").splitlines()[-1]
-    assert last.startswith("error: "), found.err
+    assert outcome.code == code, outcome
+    assert outcome.out == ""
+    last = outcome.err.rstrip("\n").splitlines()[-1]
+    assert last.startswith("error: "), outcome.err
     assert words in last
-    assert "Traceback" not in found.err
+    assert "Traceback" not in outcome.err

@@ -62,7 +62,7 @@ TESTS = Path(__file__).parent
 # Scenes and guests come in by entry points.
 registered_here.register()
 _points = tomllib.loads((TESTS.parent / "pyproject.toml").read_text("utf-8"))["project"]["entry-points"]
-if {one.name for one in metadata.entry_points(group="edit_eval.components")} < _points["edit_eval.components"].keys():
+if {part.name for part in metadata.entry_points(group="edit_eval.components")} < _points["edit_eval.components"].keys():
     raise pytest.UsageError("pyproject.toml has entry points that are not installed; type `make .venv/.dev`")
 ROOMS = ("torch", "combinations", "faults", ".", "bench", "execution", "workers", "judges", "reporting")
 """What takes long comes first, so that the processes of a parallel run end together; all other folders follow."""
@@ -82,11 +82,11 @@ TARGETS = ("apis", "chaos", "cluster", "docs", "models", "proof", "wheel")
 @functools.cache
 def room(path: Path) -> str:
     """The folder of a file of tests; of those that import torch, `torch`."""
-    found = re.search(
+    match = re.search(
         r"\btiny_(?:models|judges): Path|(?:importorskip|Late)\(\"(torch|diffusers|transformers)\"",
         path.read_text("utf-8"),
     )
-    return "torch" if found else path.relative_to(TESTS).parts[0] if path.parent != TESTS else "."
+    return "torch" if match else path.relative_to(TESTS).parts[0] if path.parent != TESTS else "."
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -108,8 +108,8 @@ def pytest_collection_finish() -> None:
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """What simulations found, design by design, where they were asked for."""
-    reports = [one for outcome in ("passed", "failed") for one in terminalreporter.stats.get(outcome, [])]
-    rows = [value for one in reports for name, value in one.user_properties if name == "simulated"]
+    reports = [report for outcome in ("passed", "failed") for report in terminalreporter.stats.get(outcome, [])]
+    rows = [value for report in reports for name, value in report.user_properties if name == "simulated"]
     if rows and "chaos" in config.option.markexpr:
         terminalreporter.section("simulated: 95% intervals cover, tests at .05 call, power at `detectable`")
         terminalreporter.write_line("\n".join(sorted(rows)))
@@ -126,7 +126,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """Keeps how long whole files took, outside git: by this `make quick` knows what there is time for."""
     asked, cache = session.config.option, getattr(session.config, "cache", None)
-    parts = asked.keyword or asked.markexpr or asked.maxfail or any("::" in one for one in session.config.args)
+    parts = asked.keyword or asked.markexpr or asked.maxfail or any("::" in path for path in session.config.args)
     if cache is not None and not parts and exitstatus in (0, 1) and not hasattr(session.config, "workerinput"):
         cache.set("seconds/files", cache.get("seconds/files", {}) | _seconds)
 

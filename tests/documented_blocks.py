@@ -41,8 +41,8 @@ class Block:
 
 
 def blocks(page: Path) -> list[Block]:
-    found = _BLOCK.finditer(page.read_text("utf-8"))
-    return [Block(match["language"], match["text"], match["why"] or "") for match in found]
+    matches = _BLOCK.finditer(page.read_text("utf-8"))
+    return [Block(match["language"], match["text"], match["why"] or "") for match in matches]
 
 
 def number_of_words(page: Path) -> int:

@@ -49,8 +49,8 @@ class AskedEdit:
     @property
     def size(self) -> tuple[int, int]:
         """What was asked for; 64 x 64 where that was left to the server."""
-        found = re.fullmatch(r"(\d+)[x*](\d+)", self.fields.get("size", ""))
-        return (int(found[1]), int(found[2])) if found else (64, 64)
+        match = re.fullmatch(r"(\d+)[x*](\d+)", self.fields.get("size", ""))
+        return (int(match[1]), int(match[2])) if match else (64, 64)
 
     @property
     def seed(self) -> int:

@@ -119,7 +119,7 @@ class Imagined:
         if not self._left and self._held:
             held, self._held = self._held, []
             for to, worker, order in held:
-                self.say(to, b"".join(encode({"of": worker, "say": one}) for one in answer(order)))
+                self.say(to, b"".join(encode({"of": worker, "say": message}) for message in answer(order)))
 
     def _start(self, gpus: int | None, variables: dict[str, str]) -> None:
         told = [{"number": n, "name": f"machine {n}", "gpus": count} for n, count in self._machines.items()]
@@ -154,7 +154,7 @@ class Imagined:
         if order["do"] == "run" and self._left and number not in self._lies:
             self._held.append((number, worker, order))
             return b""
-        honest = b"".join(encode({"of": worker, "say": one}) for one in answer(order))
+        honest = b"".join(encode({"of": worker, "say": message}) for message in answer(order))
         if order["do"] != "run" or number not in self._left:
             return honest
         lie = self._lies[number]
@@ -170,11 +170,11 @@ class Imagined:
             started, done = answer(order)
             victim = os.environ["VICTIM"]
             more = {"made": ["/etc/hostname", victim], "output": victim, "path": victim, "image": victim}
-            done["results"] = [{**one, **more, "pixels": "../../victim"} for one in done["results"]]
-            return b"".join(encode({"of": worker, "say": one}) for one in (started, {**done, **more}))
+            done["results"] = [{**result, **more, "pixels": "../../victim"} for result in done["results"]]
+            return b"".join(encode({"of": worker, "say": message}) for message in (started, {**done, **more}))
         _, theirs, task = other
         (_, done) = answer(task)
-        forged = {**done, "results": [{**one, "text": FORGED} for one in done["results"]]}
+        forged = {**done, "results": [{**result, "text": FORGED} for result in done["results"]]}
         text = LATER[lie].replace(b"ENDLESS", b"x" * ((1 << 26) + 1)) if b"ENDLESS" in LATER[lie] else LATER[lie]
         text = text.replace(b"WORKER", b"%d" % worker).replace(b"OTHER", b"%d" % theirs)
         return text.replace(b"DONE", encode(forged).strip())

@@ -34,7 +34,7 @@ def tasks_of(
     """All tasks of a run about samples of these categories, each judge with one question; `refinements` has further
     columns, and `more` is of the experiment."""
     samples = [
-        replace(one, category=name) for one, name in zip(small_samples(len(categories)), categories, strict=True)
+        replace(sample, category=name) for sample, name in zip(small_samples(len(categories)), categories, strict=True)
     ]
     experiment = small_experiment(
         samples,
@@ -44,11 +44,11 @@ def tasks_of(
         refinements=refinements or {},
         **more,
     )
-    found, matrix = TaskList(), Matrix(experiment)
+    tasks, matrix = TaskList(), Matrix(experiment)
     batches = dict.fromkeys((judge.name for judge in experiment.judges), cut_batches(categories, batch_size))
     early = choose_pilot(matrix) if pilot else PilotCells()
-    fill_work(found, matrix, batches, by_category=order == "by_category", pilot=early)
-    return found
+    fill_work(tasks, matrix, batches, by_category=order == "by_category", pilot=early)
+    return tasks
 
 
 def simulated(models: Sequence[Model], categories: Sequence[str], durations: Durations, **more: Any) -> Prediction:

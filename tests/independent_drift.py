@@ -51,11 +51,11 @@ def of_one_kind(anchors, pairs):
 def p_of(anchors, pairs):
     """p of shift, scatter and both, from `{kind: [now less before, ...]}` of the anchors and the repeated pairs."""
     kinds = [of_one_kind(anchors[kind], pairs.get(kind, [])) for kind in anchors]
-    seen = [sum(one[0][which] for one in kinds) for which in (0, 1)]
+    seen = [sum(kind[0][which] for kind in kinds) for which in (0, 1)]
     as_large, total = [0, 0], 0
     for arrangement in product(*(every for _, every in kinds)):
         total += 1
-        as_large[0] += abs(sum(one[0] for one in arrangement)) >= abs(seen[0]) - SAME
-        as_large[1] += sum(one[1] for one in arrangement) >= seen[1] - SAME
+        as_large[0] += abs(sum(of_kind[0] for of_kind in arrangement)) >= abs(seen[0]) - SAME
+        as_large[1] += sum(of_kind[1] for of_kind in arrangement) >= seen[1] - SAME
     shift, scatter = (Fraction(count, total) for count in as_large)
     return shift, scatter, min(Fraction(1), 2 * min(shift, scatter))

@@ -60,8 +60,8 @@ def strengths(votes, models):
     best = optimize.minimize(
         less_likely, np.zeros(len(models) - 1), jac=slope, method="BFGS", options={"gtol": 1e-10}
     ).x
-    found = np.concatenate([[0.0], best])
-    return found - found.mean(), signs, shares, weight
+    fitted = np.concatenate([[0.0], best])
+    return fitted - fitted.mean(), signs, shares, weight
 
 
 def compared(votes, models):
@@ -72,8 +72,8 @@ def compared(votes, models):
     one value, with as much weight as they know of it, so that its leverage is its share a of the information, and its
     part of the error is stretched by 1 / sqrt(1 - a).
     """
-    found, signs, shares, weight = strengths(votes, models)
-    q = 1 / (1 + np.exp(-signs @ found))
+    fitted, signs, shares, weight = strengths(votes, models)
+    q = 1 / (1 + np.exp(-signs @ fitted))
     known = weight * q * (1 - q)
     information = sum(k * np.outer(x, x) for k, x in zip(known, signs, strict=True))
     inverse = linalg.pinvh(information)
@@ -99,14 +99,14 @@ def compared(votes, models):
         freedom = np.trace(cover) ** 2 / np.trace(cover @ cover)
         whole = np.trace(stretched @ stretched.T)  # its mean square if an image's values are all the same
         square = (u**2 / (1 - share)).sum() * max(1.0, (share**2).sum() / whole)
-        error, difference = np.sqrt(square), found[a] - found[b]
+        error, difference = np.sqrt(square), fitted[a] - fitted[b]
         p = 2 * stats.t.sf(abs(difference) / error, freedom)
         if {(models[a], models[b]), (models[b], models[a])} & everything:
             p = 2 / 2 ** len({vote[0] for vote in votes if {*vote[1:3]} == {models[a], models[b]}} - {""})
         rows.append(
             {"pair": (models[a], models[b]), "difference": difference, "error": error, "freedom": freedom, "p": p}
         )
-    return found, by_holm(rows)
+    return fitted, by_holm(rows)
 
 
 def by_holm(rows):
@@ -118,15 +118,15 @@ def by_holm(rows):
     return rows
 
 
-def ranks(found, rows, models):
+def ranks(fitted, rows, models):
     """1 + how many are shown to be better, and the least of that over a model and all below it."""
     above = Counter()
     for row in rows:
         a, b = row["pair"]
         if row["p_adjusted"] <= 0.05:
             above[b if row["difference"] > 0 else a] += 1
-    place = dict(zip(models, found, strict=True))
-    return {one: 1 + min(above[other] for other in models if place[other] <= place[one]) for one in models}
+    place = dict(zip(models, fitted, strict=True))
+    return {model: 1 + min(above[other] for other in models if place[other] <= place[model]) for model in models}
 
 
 def davidsons_side(votes, models):

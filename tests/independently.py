@@ -222,18 +222,18 @@ def strict_end(differences, scale, alpha):
     Were the true mean m, a share s of images would have to be of an unseen kind, each worse by the whole scale:
     (1 - s) d - s scale = m. Below m that share stays unseen with a probability (1 - s)^worth of less than alpha.
     """
-    found = of_differences(differences)
-    if found.p is None:
+    estimate = of_differences(differences)
+    if estimate.p is None:
         return None
-    low, high = -scale, found.mean
+    low, high = -scale, estimate.mean
     for _ in range(100):
         m = (low + high) / 2
-        if ((scale + m) / (scale + found.mean)) ** float(worth(differences)) < alpha:
+        if ((scale + m) / (scale + estimate.mean)) ** float(worth(differences)) < alpha:
             low = m
         else:
             high = m
     a = skewness_of_mean(differences)
-    return max(-scale, min(low, hull(found.mean, found.error, found.freedom, a, 2 * alpha)[0]))
+    return max(-scale, min(low, hull(estimate.mean, estimate.error, estimate.freedom, a, 2 * alpha)[0]))
 
 
 # What people would say
@@ -271,8 +271,8 @@ def people_corrected(samples):
     freedom Satterthwaite's, of (what those are worth - 2: a mean and a slope) and (what the others are worth - 1)
     skew    of what deletion does among the images that people saw; the others add variance and no skewness
     """
-    every = [one for of_image in samples.values() for one in of_image]
-    unseen = sum(one.people is None for one in every) / len(every)
+    every = [sample for of_image in samples.values() for sample in of_image]
+    unseen = sum(sample.people is None for sample in every) / len(every)
     inside = {image: [x for x in v if x.people is not None] for image, v in samples.items()}
     beyond = {image: [x for x in v if x.people is None] for image, v in samples.items()}
     inside, beyond = ({image: v for image, v in part.items() if v} for part in (inside, beyond))

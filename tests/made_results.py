@@ -45,7 +45,7 @@ def _digest(index: int, source: int | None) -> str:
 def judgement(of_sample: Sample, edit_model: str, judge: str, repeat: int, value: Value, headline: str) -> Judgement:
     """What a judge says of an edit: its headline or the reason why there is none, or several scores."""
     parts = value if isinstance(value, Mapping) else {} if isinstance(value, Status) else {headline: value}
-    missing = {name: (one, "") for name, one in parts.items() if isinstance(one, Status)}
+    missing = {name: (part, "") for name, part in parts.items() if isinstance(part, Status)}
     nothing = value if isinstance(value, Status) else Status.OK
     return Judgement(
         sample_id=of_sample.id,
@@ -56,7 +56,7 @@ def judgement(of_sample: Sample, edit_model: str, judge: str, repeat: int, value
         repeat=repeat,
         headline=headline,
         status=missing.get(headline, (nothing, ""))[0],
-        scores={name: float(one) for name, one in parts.items() if not isinstance(one, Status)},
+        scores={name: float(part) for name, part in parts.items() if not isinstance(part, Status)},
         missing=missing,
     )
 
@@ -84,9 +84,9 @@ def results(
         if repeat < len(row)
     ]
     without_edit = {
-        (one.edit_model, one.sample_id): one.status
-        for one in judgements
-        if one.status in (*NO_EDIT, Status.SKIPPED, Status.PENDING)
+        (answer.edit_model, answer.sample_id): answer.status
+        for answer in judgements
+        if answer.status in (*NO_EDIT, Status.SKIPPED, Status.PENDING)
     }
     edits = tuple(
         Edit(

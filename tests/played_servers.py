@@ -148,7 +148,7 @@ class PlayedServer(JudgeServer):
         first = {"<think>": 1.0} if self.thought and self._thinks(asked) else self.first
         ids = self._of(asked, "logprob_token_ids")
         likely = sorted(first.items(), key=lambda item: -item[1])
-        chosen = [(self.words[one], first.get(self.words[one], 0.0)) for one in ids] if ids else likely
+        chosen = [(self.words[token], first.get(self.words[token], 0.0)) for token in ids] if ids else likely
         if not ids:
             chosen = chosen[: self._of(asked, "top_logprobs", 0)]
         as_ids = self._of(asked, "return_tokens_as_token_ids", False)
@@ -202,9 +202,9 @@ class PlayedServer(JudgeServer):
         return Reply.json(document)
 
     def _shares(self, labels: Sequence[str]) -> tuple[dict[str, float], float]:
-        found = {label: self.first.get(label, 0.0) for label in labels}
-        mass = math.fsum(found.values()) or 1.0
-        return {label: share / mass for label, share in found.items()}, mass
+        shares = {label: self.first.get(label, 0.0) for label in labels}
+        mass = math.fsum(shares.values()) or 1.0
+        return {label: share / mass for label, share in shares.items()}, mass
 
 
 def logprob(share: float) -> float:

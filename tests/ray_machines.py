@@ -68,8 +68,8 @@ class Machines:
         """What runs on the first one is not dead, and answers no more."""
         stopped = [self._nodes[0].all_processes["raylet"][0].process.pid]
         stopped += [child for child in processes("ray::Agent") if parent_of(child) == stopped[0]]
-        for one in stopped:
-            os.kill(one, signal.SIGSTOP)
+        for pid in stopped:
+            os.kill(pid, signal.SIGSTOP)
         self._stopped += stopped
 
     def add_without(self, folder: Path) -> None:
@@ -86,14 +86,14 @@ class Machines:
     def gpus(self) -> int:
         """How many GPUs the machines have that are there."""
         return int(
-            sum(one["Resources"].get("GPU", 0) for one in self._cluster.global_state.node_table() if one["Alive"])
+            sum(node["Resources"].get("GPU", 0) for node in self._cluster.global_state.node_table() if node["Alive"])
         )
 
     def stop_head(self) -> None:
         """Kills what the head's machine is there for."""
         for kind in ("gcs_server", "raylet"):
-            for one in self._cluster.head_node.all_processes[kind]:
-                one.process.kill()
+            for process in self._cluster.head_node.all_processes[kind]:
+                process.process.kill()
 
     def remove_all(self) -> None:
         """All machines but the head go."""
@@ -112,9 +112,9 @@ class Machines:
     def close(self) -> None:
         """The cluster is gone, and nothing of it stays."""
         self._end_those_apart()
-        for one in self._stopped:
+        for pid in self._stopped:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(one, signal.SIGCONT)
+                os.kill(pid, signal.SIGCONT)
         self._cluster.shutdown()
 
 
@@ -133,12 +133,12 @@ def parent_of(process: int) -> int:
 
 def processes(words: str) -> list[int]:
     """The processes of these tests of which the command line has these words, this one apart."""
-    found = []
+    pids = []
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
             state = (folder / "stat").read_text().rpartition(")")[2].split()[0]
             ours = MARK.encode() in (folder / "environ").read_bytes()
             if words in line and ours and state != "Z" and int(folder.name) != os.getpid():
-                found.append(int(folder.name))
-    return found
+                pids.append(int(folder.name))
+    return pids

@@ -133,7 +133,7 @@ class Slurm:
 
 def _descendants_of_jobs(settings: str, node: str) -> list[int]:
     """What runs in jobs of that node, and what keeps watch over it, by the variables that Slurm gives them."""
-    found = []
+    pids = []
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             variables = (folder / "environ").read_bytes().split(b"\0")
@@ -142,8 +142,8 @@ def _descendants_of_jobs(settings: str, node: str) -> list[int]:
             if ours and (f"SLURMD_NODENAME={node}".encode() in variables or line.startswith(b"slurmstepd")):
                 if line.startswith(b"slurmstepd") and not _watches(folder, node):
                     continue
-                found.append(int(folder.name))
-    return found
+                pids.append(int(folder.name))
+    return pids
 
 
 def _watches(folder: Path, node: str) -> bool:
@@ -158,4 +158,4 @@ def _watches(folder: Path, node: str) -> bool:
 def _free_ports(count: int) -> list[int]:
     with contextlib.ExitStack() as stack:
         held = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
-        return [one.getsockname()[1] for one in held]
+        return [listener.getsockname()[1] for listener in held]

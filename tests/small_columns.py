@@ -49,14 +49,14 @@ def column(
     )
 
 
-def failing(one: ScoreColumn, numbers: Iterable[int]) -> ScoreColumn:
+def failing(whole: ScoreColumn, numbers: Iterable[int]) -> ScoreColumn:
     """The column with those of its samples failed: no edit, and so no score."""
     names = [f"s{number:04d}" for number in numbers]
     return replace(
-        one,
-        scores={sample: None if sample in names else score for sample, score in one.scores.items()},
-        unscored={sample: float(sample in names) for sample in one.scores},
-        failed={sample: {0: sample in names} for sample in one.scores},
+        whole,
+        scores={sample: None if sample in names else score for sample, score in whole.scores.items()},
+        unscored={sample: float(sample in names) for sample in whole.scores},
+        failed={sample: {0: sample in names} for sample in whole.scores},
     )
 
 

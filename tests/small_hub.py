@@ -124,7 +124,7 @@ class SmallHubHandler(BaseHTTPRequestHandler):
             ]
         if what == "commits":
             common = {"title": "", "message": "", "authors": [], "date": "2025-04-25T08:00:00.000Z"}
-            return [{"id": one, **common} for one in reversed(commits)]
+            return [{"id": revision, **common} for revision in reversed(commits)]
         return {"id": name, "sha": commit, "siblings": [{"rfilename": path} for path in files]}
 
     def _file(self, commit: str, data: bytes | None) -> None:

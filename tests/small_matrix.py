@@ -76,9 +76,9 @@ class Asking:
 
     def questions(self, sample: Sample) -> list[Question]:
         return [
-            replace(one, user=one.user or f"{one.name}: {sample.instruction}")
-            for one in self.asked
-            if self.asks(sample, one.name)
+            replace(question, user=question.user or f"{question.name}: {sample.instruction}")
+            for question in self.asked
+            if self.asks(sample, question.name)
         ]
 
     def read(self, question: Question, reply: Reply) -> Reading:
@@ -148,7 +148,8 @@ def small_experiment(
         samples=small_samples(samples) if isinstance(samples, int) else tuple(samples),
         edit_models=tuple(Identity(name, "editor", "", {"name": name}, seed) for name in models),
         judges=tuple(
-            one if isinstance(one, AskedJudge) else asked_judge(one, protocol, retries=retries) for one in judges
+            judge if isinstance(judge, AskedJudge) else asked_judge(judge, protocol, retries=retries)
+            for judge in judges
         ),
         control_samples=controls,
         **more,
@@ -220,8 +221,8 @@ def matrix_of(run: Run) -> Matrix:
 
 def outcome(judgement: Judgement) -> dict[str, Any]:
     """A judgement without its times."""
-    found = {name: getattr(judgement, name) for name in Judgement.__dataclass_fields__}
-    return found | {"seconds": 0.0, "device": ""}
+    fields = {name: getattr(judgement, name) for name in Judgement.__dataclass_fields__}
+    return fields | {"seconds": 0.0, "device": ""}
 
 
 def digest_of(text: str) -> str:

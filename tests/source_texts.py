@@ -56,20 +56,20 @@ VOCABULARIES = (
 @cache
 def templates() -> dict[str, str]:
     """Each template of a `Text`, with the place where it stands first."""
-    found: dict[str, str] = {}
+    places: dict[str, str] = {}
     for file in sorted(SRC.rglob("*"), key=lambda path: ("guests" in path.parts, path)):  # a guest's words are its own
         name = file.relative_to(SRC).as_posix()
         read = READERS.get(file.suffix)
         for line, words in read(file.read_text(encoding="utf-8")) if read else ():
-            found[words] = shared(found.get(words, ""), f"{name}:{line}")
+            places[words] = shared(places.get(words, ""), f"{name}:{line}")
     for vocabulary in VOCABULARIES:
         for word in vocabulary:
-            found.setdefault(word, "a vocabulary")
+            places.setdefault(word, "a vocabulary")
     for word in (PICTURES, EDITS):
-        found.setdefault(word, "guests/init/verb.py:0")
+        places.setdefault(word, "guests/init/verb.py:0")
     for words, place in {**of_guests(), **own_words()}.items():
-        found.setdefault(words, of_guests().get(words, f"edit-eval {place}"))
-    return found
+        places.setdefault(words, of_guests().get(words, f"edit-eval {place}"))
+    return places
 
 
 def shared(place: str, other: str) -> str:
@@ -85,28 +85,28 @@ SEVERAL = "several guests"
 @cache
 def of_guests() -> dict[str, str]:
     """What guests say of themselves, with their file: their docstrings and those of their parameters."""
-    found = {}
-    for kind, name, path in ((kind, *one) for kind, some in built_in().items() for one in some.items()):
+    places = {}
+    for kind, name, path in ((kind, *component) for kind, some in built_in().items() for component in some.items()):
         if path.startswith("edit_eval.guests."):
             file = path.partition(":")[0].replace(".", "/").removeprefix("edit_eval/") + ".py:0"
-            [described] = (one for one in describe(name) if one.kind == kind)
-            docs = [described.summary, *(one.doc for one in described.parameters)]
+            [described] = (part for part in describe(name) if part.kind == kind)
+            docs = [described.summary, *(parameter.doc for parameter in described.parameters)]
             if kind in ("analysis", "verb"):  # its `--help` is put together of sentences
                 cls = named(kind, name)
                 docs += [cls.sources.help] if kind == "analysis" and cls.sources.several else []
-                docs += [one for doc in (inspect.getdoc(cls) or "", *docs) for one in sentences(doc)]
+                docs += [sentence for doc in (inspect.getdoc(cls) or "", *docs) for sentence in sentences(doc)]
             if kind == "option":
-                docs += [one for doc in docs for one in sentences(doc)]
+                docs += [sentence for doc in docs for sentence in sentences(doc)]
             if kind == "verb":
                 docs += set(of_help(command_of(app).commands[name])) - of_core_help() - of_options()
-            found |= {words: shared(found.get(words, ""), file) for words in map(whole, docs)}
-    return found
+            places |= {words: shared(places.get(words, ""), file) for words in map(whole, docs)}
+    return places
 
 
 @cache
 def of_options() -> set[str]:
     """What the flags say that a guest adds to a verb, which may be another's."""
-    flags = (one for name in built_in()["option"] for part in describe(name) for one in part.parameters)
+    flags = (parameter for name in built_in()["option"] for part in describe(name) for parameter in part.parameters)
     return {whole(words) for flag in flags for words in sentences(flag.doc)}
 
 
@@ -114,14 +114,14 @@ def of_options() -> set[str]:
 def of_core_help() -> set[str]:
     """What the core's verbs say of themselves, and with it of the flags that all verbs have."""
     group: Any = typer.main.get_command(app)
-    return {one for verb in group.commands.values() for one in of_help(verb)}
+    return {sentence for verb in group.commands.values() for sentence in of_help(verb)}
 
 
 @cache
 def own_words() -> dict[str, str]:
     """What commands and components say of themselves, with the place where it is shown: looked up as a whole."""
-    found = dict.fromkeys(of_help(command_of(app)), "--help")
-    return found | {words: place for place, words in of_components()}
+    places = dict.fromkeys(of_help(command_of(app)), "--help")
+    return places | {words: place for place, words in of_components()}
 
 
 def of_python(source: str) -> Iterator[tuple[int, str]]:
@@ -131,7 +131,7 @@ def of_python(source: str) -> Iterator[tuple[int, str]]:
             continue
         first, last = node.args[0], node.args[-1]
         if isinstance(node.func, ast.Name) and node.func.id == "Text" and isinstance(first, ast.Constant):
-            context = [ast.literal_eval(one.value) for one in node.keywords if one.arg == "context"]
+            context = [ast.literal_eval(keyword.value) for keyword in node.keywords if keyword.arg == "context"]
             yield node.lineno, CONTEXT.join([*context, first.value])
         elif _called(node) == "counted" and isinstance(last, ast.Constant):
             yield node.lineno, f"{{}} {ast.literal_eval(last)}"
@@ -141,13 +141,13 @@ def of_jinja(source: str) -> Iterator[tuple[int, str]]:
     """Line and key of each sentence of a template: what stands in double quotes in its expressions."""
     environment = jinja2.Environment()
     quoted = [(line, words) for line, kind, words in environment.lex(source) if kind == "string" and words[0] == '"']
-    found = [(line, ast.literal_eval(words)) for line, words in quoted]
+    texts = [(line, ast.literal_eval(words)) for line, words in quoted]
     for call in environment.parse(source).find_all(nodes.Call):
-        context = [one.value.as_const() for one in call.kwargs if one.key == "context"]
+        context = [keyword.value.as_const() for keyword in call.kwargs if keyword.key == "context"]
         if context:
             template = call.args[0].as_const()
-            found[found.index((call.args[0].lineno, template))] = call.lineno, CONTEXT.join([*context, template])
-    yield from found
+            texts[texts.index((call.args[0].lineno, template))] = call.lineno, CONTEXT.join([*context, template])
+    yield from texts
 
 
 def of_script(source: str) -> Iterator[tuple[int, str]]:
@@ -169,7 +169,7 @@ READERS: dict[str, Callable[[str], Iterable[tuple[int, str]]]] = {
 
 def of_help(command: Any) -> Iterator[str]:
     """What a command, its options and all below it say of themselves."""
-    for text in (command.help, command.short_help, *(getattr(one, "help", "") for one in command.params)):
+    for text in (command.help, command.short_help, *(getattr(parameter, "help", "") for parameter in command.params)):
         yield from sentences((text or "").partition("\f")[0])
     for below in getattr(command, "commands", {}).values():
         yield from of_help(below)
@@ -182,11 +182,11 @@ def of_components() -> Iterator[tuple[str, str]]:
     yield from (("describe diffusers", f"{name}:") for name in PRESET_FACTS)
     for kind, names in built_in().items():
         for name in names:
-            (one,) = (found for found in describe(name) if found.kind == kind)
-            assert not one.problem, one.problem
-            said = [one.summary, *one.about.values(), *(f"{fact}:" for fact in one.about)]
-            said += [parameter.doc for parameter in one.parameters]
-            said += [preset.get(key, "") for preset in one.presets for key in ("family", *PRESET_FACTS.values())]
+            (described,) = (part for part in describe(name) if part.kind == kind)
+            assert not described.problem, described.problem
+            said = [described.summary, *described.about.values(), *(f"{fact}:" for fact in described.about)]
+            said += [parameter.doc for parameter in described.parameters]
+            said += [preset.get(key, "") for preset in described.presets for key in ("family", *PRESET_FACTS.values())]
             yield from ((f"describe {name}", whole(words)) for words in said if words)
 
 
@@ -198,7 +198,7 @@ def has_words(template: str) -> bool:
 
 def sentences(text: str) -> list[str]:
     """The sentences of a help text, each as the catalogue has it."""
-    return [whole(one) for one in re.split(r"(?<=[.?])\s+(?=[A-Z])", " ".join(text.split())) if one]
+    return [whole(sentence) for sentence in re.split(r"(?<=[.?])\s+(?=[A-Z])", " ".join(text.split())) if sentence]
 
 
 def whole(words: str) -> str:
@@ -225,13 +225,13 @@ def losses(source: str) -> Iterator[int]:
     if not MAKES_TEXT.search(source):
         return
     tree = ast.parse(source)
-    functions = [one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)]
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
     for scope in (tree, *functions):
         named = {
             target.id
-            for one in ast.walk(scope)
-            if scope is not tree and isinstance(one, ast.Assign) and _has_text(one.value, set())
-            for target in one.targets
+            for node in ast.walk(scope)
+            if scope is not tree and isinstance(node, ast.Assign) and _has_text(node.value, set())
+            for target in node.targets
             if isinstance(target, ast.Name)
         }
         for call in ast.walk(scope):
@@ -250,12 +250,12 @@ def _has_text(node: ast.AST, named: set[str]) -> bool:
             return True
         case ast.Name(id=name):
             return name in named
-        case ast.IfExp(body=one, orelse=other):
-            return _has_text(one, named) or _has_text(other, named)
+        case ast.IfExp(body=first, orelse=second):
+            return _has_text(first, named) or _has_text(second, named)
         case ast.List(elts=some) | ast.Tuple(elts=some):
-            return any(_has_text(one, named) for one in some)
-        case ast.GeneratorExp(elt=one) | ast.ListComp(elt=one) | ast.Starred(value=one):
-            return _has_text(one, named)
-        case ast.BinOp(left=one, right=other):
-            return _has_text(one, named) or _has_text(other, named)
+            return any(_has_text(value, named) for value in some)
+        case ast.GeneratorExp(elt=value) | ast.ListComp(elt=value) | ast.Starred(value=value):
+            return _has_text(value, named)
+        case ast.BinOp(left=left, right=right):
+            return _has_text(left, named) or _has_text(right, named)
     return False

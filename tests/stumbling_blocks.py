@@ -19,4 +19,4 @@ def stumbling_blocks(tab: Any, within: str = "html") -> list[str]:
     pytest.importorskip("axe_playwright_python")
     if not tab.evaluate("() => 'axe' in window"):
         tab.evaluate(files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8"))
-    return [f"{tab.url}: {one}" for one in tab.evaluate(LOOK, [within, RULES])]
+    return [f"{tab.url}: {line}" for line in tab.evaluate(LOOK, [within, RULES])]

@@ -42,12 +42,12 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def strengths(run: Run) -> dict[str, float]:
-    return {one.edit_model: one.strength for one in run.summary.battles["colour"].scores["overall"].strengths}
+    return {row.edit_model: row.strength for row in run.summary.battles["colour"].scores["overall"].strengths}
 
 
 def test_the_order_is_found_with_intervals_and_everything_counts(made: Run) -> None:
-    found = strengths(made)
-    assert sorted(found, key=found.__getitem__, reverse=True) == ORDER
+    by_model = strengths(made)
+    assert sorted(by_model, key=by_model.__getitem__, reverse=True) == ORDER
     assert made.reached
     of = made.summary.battles["colour"].scores["overall"]
     assert (of.battles, of.samples, of.missing) == (36, 12, {})
@@ -70,17 +70,19 @@ def test_the_report_has_strengths_and_who_won_against_whom(made: Run) -> None:
 def test_other_names_in_another_order_ask_nothing_anew(made: Run, tmp_path: Path) -> None:
     folder = made.path.parent
     written = configuration(folder, ORDER[::-1])
-    written["edit_models"] = {f"new_{name}": one for name, one in written["edit_models"].items()}
+    written["edit_models"] = {f"new_{name}": setting for name, setting in written["edit_models"].items()}
     again = evaluate(written, run_dir=tmp_path / "run", reuse_from=[made.path], report=False, spectator=Ears())
     assert asked(again) == 0
-    assert strengths(again) == pytest.approx({f"new_{name}": one for name, one in strengths(made).items()}, abs=1e-9)
+    assert strengths(again) == pytest.approx(
+        {f"new_{name}": strength for name, strength in strengths(made).items()}, abs=1e-9
+    )
 
 
 def test_rounds_are_added_while_models_cannot_be_told_apart(made: Run, tmp_path: Path) -> None:
     written = configuration(made.path.parent, ORDER, pairs="extended", rounds=3)
     written["edit_models"] |= {
-        f"{name}_too": {**one, "params": {**one["params"], "skill": one["params"]["skill"] - 0.01}}
-        for name, one in written["edit_models"].items()
+        f"{name}_too": {**setting, "params": {**setting["params"], "skill": setting["params"]["skill"] - 0.01}}
+        for name, setting in written["edit_models"].items()
     }
     written["benchmark"]["count"] = 6
     heard = Ears()
@@ -121,23 +123,23 @@ def test_comparing_a_run_hears_every_judge_that_its_report_hears(made: Run, tmp_
     judge = {name: value for name, value in written["judges"]["colour"].items() if name != "protocol"}
     written["judges"] = {"alone": {**judge, "protocol": {"answer": "score", "general": True}}, **written["judges"]}
     run = evaluate(written, run_dir=tmp_path / "run", reuse_from=[made.path], report=False, spectator=Ears())
-    found = compare(run)
-    assert found.verdict is not None
-    assert [one.judge for one in found.verdict.opinions] == ["alone", "colour"]
-    assert found.verdict == run.summary.verdict
+    comparison = compare(run)
+    assert comparison.verdict is not None
+    assert [opinion.judge for opinion in comparison.verdict.opinions] == ["alone", "colour"]
+    assert comparison.verdict == run.summary.verdict
     of_score = compare(run, score="score").verdict
     assert of_score is not None
-    assert [one.judge for one in of_score.opinions] == ["alone"], "it has no such score"
+    assert [opinion.judge for opinion in of_score.opinions] == ["alone"], "it has no such score"
     two = compare([run, run])
     assert two.verdict is not None
-    assert [one.judge for one in two.verdict.opinions] == ["alone"]
+    assert [opinion.judge for opinion in two.verdict.opinions] == ["alone"]
     assert any("judge colour compares two edits and is left out" in note for note in two.notes)
 
 
 def test_an_edits_share_of_its_battles_is_what_it_can_be_chosen_by(made: Run) -> None:
-    found = rater(made.results, "colour")
-    assert (found.given, found.scale.span) == ("voted", 1.0)
-    shares = {model: [value for item, value in found.values.items() if item.edit_model == model] for model in ORDER}
+    judge = rater(made.results, "colour")
+    assert (judge.given, judge.scale.span) == ("voted", 1.0)
+    shares = {model: [value for item, value in judge.values.items() if item.edit_model == model] for model in ORDER}
     assert {model: len(some) for model, some in shares.items()} == dict.fromkeys(ORDER, 12)
     means = [sum(some) / len(some) for some in shares.values()]
     assert means == sorted(means, reverse=True)

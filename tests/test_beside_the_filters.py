@@ -49,15 +49,15 @@ def test_what_is_beside_the_filters_is_made_and_counted_nowhere(made: Run) -> No
     assert Counter(line["sample_id"][-2:] for line in directory.read("edits")) == {"t1": 6, "t2": 6, "t3": 6}
     assert {line["sample"][-2:] for line in directory.read("replies")} == {"t2", "t3"}, "no judge is asked about it"
     for subjects in (made.results.judgements, made.results.edits):
-        assert {one.sample_id[-2:] for one in subjects} == {"t2", "t3"}
+        assert {subject.sample_id[-2:] for subject in subjects} == {"t2", "t3"}
     assert made.summary.coverage.total == 12
-    assert [one.total for one in made.summary.edits] == [6, 6]
-    assert {name for one in made.summary.results for name in one.scores["score"].categories} == {"add"}
+    assert [counts.total for counts in made.summary.edits] == [6, 6]
+    assert {name for result in made.summary.results for name in result.scores["score"].categories} == {"add"}
     status = plain(status_document(made.results))
     assert (status["samples"], status["edits"]["total"], status["judgements"]["total"]) == (6, 12, 12)
     assert not made.results.battles, "of samples that follow another none, and none of others"
     [turns] = plain(made.summary.analyses["turns"])
-    assert [[(step["turn"], step["change"]) for step in one["turns"]] for one in turns["results"]] == [
+    assert [[(step["turn"], step["change"]) for step in result["turns"]] for result in turns["results"]] == [
         [(2, None), (3, None)]
     ] * 2, "nothing is known of the first turn"
 
@@ -69,8 +69,8 @@ def test_it_is_read_back_and_counts_once_it_passes(made: Run, tmp_path: Path) ->
         written(folder, []), run_dir=tmp_path / "run", reuse_from=[made.path], report=False, spectator=Ears()
     )
     assert whole.summary.battles["arena"].coverage.total == 3
-    assert [one.coverage.total for one in whole.summary.results] == [9, 9]
+    assert [result.coverage.total for result in whole.summary.results] == [9, 9]
     [turns] = plain(whole.summary.analyses["turns"])
-    assert [[step["turn"] for step in one["turns"]] for one in turns["results"]] == [[1, 2, 3]] * 2
+    assert [[step["turn"] for step in result["turns"]] for result in turns["results"]] == [[1, 2, 3]] * 2
     copied = sum("reused_from" in line for line in RunDirectory(whole.path).read("edits"))
     assert copied == 18, "keys are the same"

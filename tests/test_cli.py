@@ -67,11 +67,11 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
 
 def verbs() -> dict[str, Any]:
     """Every verb by its name, those of a group as `group verb`."""
-    found: dict[str, Any] = {}
+    by_name: dict[str, Any] = {}
     for name, verb in command_of(cli.app).commands.items():
         inner = getattr(verb, "commands", None)
-        found |= {f"{name} {sub}": one for sub, one in inner.items()} if inner else {name: verb}
-    return found
+        by_name |= {f"{name} {sub}": below for sub, below in inner.items()} if inner else {name: verb}
+    return by_name
 
 
 def flags_of(verb: Any) -> set[str]:
@@ -79,9 +79,9 @@ def flags_of(verb: Any) -> set[str]:
 
 
 def test_flags_are_kept() -> None:
-    found = verbs()
-    assert FLAGS.keys() <= found.keys()
-    missing = {name: sorted(flags - flags_of(found[name])) for name, flags in FLAGS.items()}
+    by_name = verbs()
+    assert FLAGS.keys() <= by_name.keys()
+    missing = {name: sorted(flags - flags_of(by_name[name])) for name, flags in FLAGS.items()}
     assert not {name: flags for name, flags in missing.items() if flags}
 
 
@@ -136,7 +136,9 @@ def test_help_is_there_for_all_and_loads_nothing_heavy() -> None:
     finders = "config config.components config.faults json_values privacy workers workers.failures workers.messages"
     named = {f"edit_eval.{name}" for name in finders.split()}  # what finds the names of analyses
     guests = {module for module in ours if module.startswith("edit_eval.guests")}
-    assert guests <= {f"edit_eval.guests{name}" for name in ("", *TYPED, *(one.rpartition(".")[0] for one in TYPED))}
+    assert guests <= {
+        f"edit_eval.guests{name}" for name in ("", *TYPED, *(module.rpartition(".")[0] for module in TYPED))
+    }
     assert not guests & set(first)
     shared = {"edit_eval.config.parameters", "edit_eval.workers.model_class"}  # what reads the flags of options
     assert ours - guests <= {*light, *(streams.rsplit(".", n)[0] for n in (1, 2)), *words, *named, *shared}
@@ -151,15 +153,15 @@ def test_the_installed_command_is_this_one() -> None:
 
 def test_without_a_verb_the_help_is_shown(command: Command) -> None:
     for words in ((), ("env",)):
-        found = command(*words)
-        assert found.code == 2
-        assert "Usage: edit-eval" in found.out + found.err
+        outcome = command(*words)
+        assert outcome.code == 2
+        assert "Usage: edit-eval" in outcome.out + outcome.err
 
 
 def test_the_help_lists_every_verb_once_by_what_one_wants(command: Command) -> None:
     listed = re.findall(r"^  ([a-z][\w-]+)  +\S", command("--help").out, re.MULTILINE)
     verbs = command_of(app).commands
-    assert sorted(listed) == sorted(name for name, one in verbs.items() if not one.hidden)
+    assert sorted(listed) == sorted(name for name, verb in verbs.items() if not verb.hidden)
     assert {name for _, names in GROUPS for name in names} <= set(verbs)
     assert listed.index("init") < listed.index("run") < listed.index("compare") < listed.index("gc")
 
@@ -182,9 +184,9 @@ def test_one_bad_sample_is_one_line_and_several_are_listed(
     for broken, lines in ((1, 1), (3, 4)):
         bad = [{**item, "src_img_b64": "?"} if n < broken else item for n, item in enumerate(items)]
         (tmp_path / "benchmark.json").write_text(json.dumps(bad))
-        found = command("run", path, "--run-dir", tmp_path / "run")
-        one_error(found, 2, f"sample 0 ({sample_id(0)}): src_img_b64 is not base64")
-        assert len(found.err.splitlines()) == lines
+        outcome = command("run", path, "--run-dir", tmp_path / "run")
+        one_error(outcome, 2, f"sample 0 ({sample_id(0)}): src_img_b64 is not base64")
+        assert len(outcome.err.splitlines()) == lines
 
 
 def test_a_fault_of_ours_is_one_and_its_trace_is_shown_on_demand(
@@ -195,10 +197,10 @@ def test_a_fault_of_ours_is_one_and_its_trace_is_shown_on_demand(
 
     monkeypatch.setattr(run, "evaluate", fail)
     one_error(command("run", finished.config), 1, "RuntimeError: something broke (this is a bug in edit-eval; `--deb")
-    found = command("run", finished.config, "--debug")
-    assert found.code == 1
-    assert "Traceback" in found.err
-    assert found.err.rstrip().splitlines()[-1].startswith("error: RuntimeError: something broke")
+    outcome = command("run", finished.config, "--debug")
+    assert outcome.code == 1
+    assert "Traceback" in outcome.err
+    assert outcome.err.rstrip().splitlines()[-1].startswith("error: RuntimeError: something broke")
 
 
 def test_a_fault_of_several_lines_is_one_line(
@@ -212,9 +214,9 @@ def test_a_fault_of_several_lines_is_one_line(
 
 
 def test_debug_adds_the_trace_to_what_was_asked_wrongly(command: Command) -> None:
-    found = command("describe", "zebra", "--debug")
-    assert found.code == 2
-    assert "Traceback" in found.err
+    outcome = command("describe", "zebra", "--debug")
+    assert outcome.code == 2
+    assert "Traceback" in outcome.err
 
 
 @pytest.mark.parametrize(("number", "code"), [(2, 130), (15, 143)])
@@ -225,9 +227,9 @@ def test_an_interruption_says_how_to_go_on(
         raise RunInterrupted(Path("runs/my night"), number)
 
     monkeypatch.setattr(run, "evaluate", interrupted)
-    found = command("run", finished.config, "--json", "--set", "benchmark.categories=[物理]")
-    assert (found.code, found.out) == (code, "")
-    assert found.err == (
+    outcome = command("run", finished.config, "--json", "--set", "benchmark.categories=[物理]")
+    assert (outcome.code, outcome.out) == (code, "")
+    assert outcome.err == (
         "interrupted: all finished work is kept in runs/my night; to resume:\n"
         f"  cd {Path.cwd()} && edit-eval run {finished.config} --json --set 'benchmark.categories=[物理]' "
         "--run-dir 'runs/my night'\n"
@@ -243,8 +245,8 @@ def test_a_control_c_before_anything_was_done_is_an_interruption_too(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(preparation, "plan", interrupted)
-    found = command("plan", finished.config)
-    assert (found.code, found.err.strip()) == (130, "interrupted")
+    outcome = command("plan", finished.config)
+    assert (outcome.code, outcome.err.strip()) == (130, "interrupted")
 
 
 def test_a_run_that_nothing_can_do_is_four(command: Command, tmp_path: Path) -> None:
@@ -257,10 +259,10 @@ def test_a_run_below_its_coverage_is_three_each_time_and_has_its_document(
 ) -> None:
     path = yaml_file(tmp_path, judge={"answers": {sample_id(0): "no idea"}})
     for time in ("first", "again"):
-        found = command("run", path, "--run-dir", tmp_path / "run", "--json", "--progress", "none")
-        assert found.code == 3, time
-        assert found.document["coverage"]["by_status"] == {"ok": 8, "unparseable": 1}
-        assert found.err.rstrip().splitlines()[-1] == (
+        outcome = command("run", path, "--run-dir", tmp_path / "run", "--json", "--progress", "none")
+        assert outcome.code == 3, time
+        assert outcome.document["coverage"]["by_status"] == {"ok": 8, "unparseable": 1}
+        assert outcome.err.rstrip().splitlines()[-1] == (
             "error: coverage: 8 of 9 are scored, and evaluation.min_coverage is 1; "
             f"`edit-eval status {tmp_path / 'run'}` lists the rest, `--retry unparseable` retries them"
         )
@@ -274,8 +276,8 @@ def test_verbs_that_only_read_are_content_with_whatever_they_read(
     path = yaml_file(tmp_path, judge={"default_answer": "no idea"}, execution={"pilot": False})
     evaluation.carry_out(path, run_dir=tmp_path / "run", report=False)
     for arguments in (["status"], ["status", "--json"], ["report", "--json"], ["agreement"]):
-        found = command(arguments[0], tmp_path / "run", *arguments[1:])
-        assert found.code == 0, found.err
+        outcome = command(arguments[0], tmp_path / "run", *arguments[1:])
+        assert outcome.code == 0, outcome.err
 
 
 @pytest.mark.parametrize(("level", "code"), [("ok", 0), ("note", 0), ("warning", 0), ("problem", 3)])
@@ -288,9 +290,9 @@ def test_doctor_is_three_when_something_would_stop_the_run(
         Finding("models", level, "it does not fit", "take a smaller one"),
     ]
     monkeypatch.setattr(preparation, "examine", lambda *arguments, **named: findings)
-    found = command("doctor", "config.yaml", "--json")
-    assert found.code == code
-    assert found.document == [finding.as_plain() for finding in findings]
+    outcome = command("doctor", "config.yaml", "--json")
+    assert outcome.code == code
+    assert outcome.document == [finding.as_plain() for finding in findings]
     readable = command("doctor", "config.yaml")
     assert readable.code == code
     assert "it does not fit" in readable.out
@@ -318,10 +320,10 @@ def test_json_is_one_document_and_all_else_is_on_stderr(
 ) -> None:
     place = {"CONFIG": finished.config, "RUN": finished.run}
     words = [place.get(word, word) for word in arguments]
-    found = command(*words, "--json")
-    assert found.code == 0, found.err
-    assert isinstance(found.document, dict | list)
-    assert found.document
+    outcome = command(*words, "--json")
+    assert outcome.code == 0, outcome.err
+    assert isinstance(outcome.document, dict | list)
+    assert outcome.document
     readable = command(*words)
     assert readable.code == 0
     assert readable.out
@@ -356,8 +358,8 @@ def test_without_a_folder_each_evaluation_has_one(
     monkeypatch.chdir(tmp_path)
     made = set()
     for limit in ("1", "1", "2", "1"):
-        found = command("run", finished.config, "--reuse", finished.run, "--progress", "none", "--limit", limit)
-        assert found.code == 0, found.err
+        outcome = command("run", finished.config, "--reuse", finished.run, "--progress", "none", "--limit", limit)
+        assert outcome.code == 0, outcome.err
         made |= {path.name for path in Path("runs").iterdir()}
     assert len(made) == 2
     assert all(name.startswith("config-20") for name in made)
@@ -380,12 +382,12 @@ def test_a_named_folder_is_told_what_reuse_would_save_before_it_starts(
 
 def test_flags_reach_the_configuration(command: Command, tmp_path: Path, undrawn: None) -> None:
     path = yaml_file(tmp_path, evaluation={"retries": 1})
-    found = command(
+    outcome = command(
         *("run", path, "--run-dir", tmp_path / "run", "--json", "--progress", "none", "--devices", "cpu:1"),
         *("--limit", "2", "--categories", "physical, 社会", "--difficulty", "easy", "--tags", "even,"),
         *("--set", "diffusion_model.params.steps=7", "--set", "evaluation.min_coverage=0.5"),
     )
-    assert found.code == 0, found.err
+    assert outcome.code == 0, outcome.err
     written = yaml.safe_load((tmp_path / "run" / "config" / "0001.yaml").read_text("utf-8"))
     benchmark = written["benchmark"]
     assert (benchmark["limit"], benchmark["categories"], benchmark["tags"]) == (2, ["physical", "社会"], ["even"])
@@ -394,17 +396,17 @@ def test_flags_reach_the_configuration(command: Command, tmp_path: Path, undrawn
     assert written["edit_models"]["testing"]["params"]["device_ids"] == ["cpu:0"]
     assert written["evaluation"]["min_coverage"] == 0.5
     assert written["execution"]["progress"] == "none"
-    assert found.document["coverage"]["total"] == 4
+    assert outcome.document["coverage"]["total"] == 4
 
 
 def test_what_a_file_should_be_told_is_told_on_stderr(command: Command, tmp_path: Path, undrawn: None) -> None:
     path = yaml_file(tmp_path)
     text = path.read_text("utf-8").replace("reward_model:\n", "reward_model:\n  class_path: src.models.reward.Qwen\n")
     path.write_text(text, "utf-8")
-    found = command("run", path, "--run-dir", tmp_path / "run", "--json", "--progress", "none")
-    assert found.code == 0, found.err
-    assert found.err.startswith("note: ")
-    assert found.document["status"] == "complete"
+    outcome = command("run", path, "--run-dir", tmp_path / "run", "--json", "--progress", "none")
+    assert outcome.code == 0, outcome.err
+    assert outcome.err.startswith("note: ")
+    assert outcome.document["status"] == "complete"
 
 
 def test_a_terminal_that_cannot_write_everything_gets_what_it_can(finished: Finished) -> None:

@@ -142,7 +142,7 @@ def test_models_within_a_run(whole: Run) -> None:
     comparison = compared(whole)
     assert [column.name for column in comparison.columns] == list(MODELS)
     assert [column.differs for column in comparison.columns] == [(), ("steps: 1, not 3",), ("steps: 2, not 3",)]
-    scores = {(one.edit_model, one.sample_id): one.score for one in whole.results.judgements}
+    scores = {(judgement.edit_model, judgement.sample_id): judgement.score for judgement in whole.results.judgements}
     for pair in comparison.pairs:
         both = [(scores[pair.a, sample.id], scores[pair.b, sample.id]) for sample in whole.results.samples]
         differences = [a - b for a, b in both if a is not None and b is not None]
@@ -153,7 +153,10 @@ def test_models_within_a_run(whole: Run) -> None:
     first, second, third = comparison.pairs
     assert (first.better, second.better, third.better) == ("50_steps", None, "distilled")
     assert [column.rank for column in comparison.columns] == [1, 3, 1]
-    assert [(one.name, one.passed) for one in comparison.gate.candidates] == [("15_steps", False), ("distilled", True)]
+    assert [(candidate.name, candidate.passed) for candidate in comparison.gate.candidates] == [
+        ("15_steps", False),
+        ("distilled", True),
+    ]
     assert first.largest[0].words_a == "The light changes, its colour only in part."
 
 
@@ -256,9 +259,9 @@ def test_several_judges_and_repeats_in_summary_comparison_and_print(judged_by_th
         assert card["retest"]["sd"] == 0.0, "the testing judge repeats itself"
     assert 0.2 < agreement["between_judges"]["alpha"] < 1.0
     scores: dict[str, dict[str, float]] = {}
-    for one in judged_by_three.results.judgements:
-        if one.score is not None and one.edit_model == "50_steps":
-            scores.setdefault(one.sample_id, {})[one.judge] = one.score
+    for judgement in judged_by_three.results.judgements:
+        if judgement.score is not None and judgement.edit_model == "50_steps":
+            scores.setdefault(judgement.sample_id, {})[judgement.judge] = judgement.score
     medians = [statistics.median(of_judges.values()) for of_judges in scores.values()]
     first = agreement["median"][0]
     assert first["scores"][first["headline"]]["mean"] == pytest.approx(statistics.fmean(medians))
@@ -292,15 +295,15 @@ def write_people(path: Path) -> Path:
 
 
 def test_agreement_with_people(whole: Run, tmp_path: Path) -> None:
-    found = people_agreement(whole.results, read_people_file(write_people(tmp_path / "people.csv")), resamples=200)
-    judge = found["judges"]["judge"]
+    agreement = people_agreement(whole.results, read_people_file(write_people(tmp_path / "people.csv")), resamples=200)
+    judge = agreement["judges"]["judge"]
     assert {name: model["n"] for name, model in judge["edit_models"].items()} == {
         "50_steps": 72,
         "15_steps": 71,
         "distilled": 72,
     }
     assert 0.5 < judge["ci95"][0] < judge["spearman"] < judge["ci95"][1] < 1.0
-    assert found["raters"]["spearman"] < judge["spearman"]
+    assert agreement["raters"]["spearman"] < judge["spearman"]
 
 
 # -- the verbs --
@@ -340,28 +343,28 @@ def test_what_people_would_say_of_a_run(
 
 def test_compare_in_python(apart: tuple[Run, Run]) -> None:
     comparison = compare([apart[0], str(apart[1].path)], detect=0.3)
-    for one in (apart[0], apart[0].path, str(apart[0].path)):  # a path is a run, not letters
+    for alone in (apart[0], apart[0].path, str(apart[0].path)):  # a path is a run, not letters
         with pytest.raises(ConfigurationError, match="two runs or more, or one run with several edit models"):
-            compare(one)
+            compare(alone)
     assert vars(comparison) == vars(compared(*apart, detect=0.3))
     with pytest.raises(RunDirectoryError, match="nowhere does not exist"):
         compare([apart[0].path, "nowhere"])
 
 
 def test_the_verb_compare(apart: tuple[Run, Run], command: Command) -> None:
-    a, b = (one.path for one in apart)
+    a, b = (made.path for made in apart)
     plain = command("compare", a, b, "--detect", "0.3")
     assert (plain.code, plain.err) == (0, "")
     assert [line.rstrip() for line in plain.out.splitlines()] == shown(compared(*apart, detect=0.3)).splitlines()
-    found = json.loads(command("compare", a, b, "--json").out)
-    assert found["pairs"][0]["difference"] == compared(*apart).pairs[0].difference
-    (candidate,) = found["gate"]["candidates"]
-    assert (found["gate"]["passed"], candidate["name"], candidate["passed"]) == (False, "b/night", False)
+    document = json.loads(command("compare", a, b, "--json").out)
+    assert document["pairs"][0]["difference"] == compared(*apart).pairs[0].difference
+    (candidate,) = document["gate"]["candidates"]
+    assert (document["gate"]["passed"], candidate["name"], candidate["passed"]) == (False, "b/night", False)
     assert [reason["kind"] for reason in candidate["reasons"]] == ["worse"]
     worse = command("compare", a, b, "--fail-if-worse", "--json")
     assert worse.code == 3
     assert worse.err.startswith("b/night scores worse than a/night by judge judge: -")
-    assert json.loads(worse.out) == found
+    assert json.loads(worse.out) == document
     assert command("compare", b, a, "--fail-if-worse").code == 0
     margins = ((a, b, "--margin", "0.5"), (a, b, "--fail-if-worse", "--margin", "nan"))
     for wrong in ((a,), (a, a.parent), (a, b, "--detect", "0"), *margins):
@@ -375,8 +378,8 @@ def test_the_verb_agreement(whole: Run, tmp_path: Path, command: Command) -> Non
     plain = command("agreement", whole.path, "--people", people)
     assert plain.code == 0, plain.err
     assert "Against people: 432 scores by 2 people" in plain.out
-    found = json.loads(command("agreement", whole.path, "--people", people, "--json").out)
-    assert found["people"]["judges"]["judge"]["edit_models"]["15_steps"]["n"] == 71
+    document = json.loads(command("agreement", whole.path, "--people", people, "--json").out)
+    assert document["people"]["judges"]["judge"]["edit_models"]["15_steps"]["n"] == 71
     assert json.loads(command("agreement", whole.path, "--json").out)["people"] is None
     refused = command("agreement", whole.path, "--people", tmp_path / "nowhere.csv")
     assert refused.code == 2
@@ -413,8 +416,8 @@ def test_the_documentation_reads_the_example_rightly(whole: Run) -> None:
         f"no difference ({ac.difference:.2f}, 95 % CI {plain(ac.ci95)}, corrected p {paper(ac.p_adjusted)}); one of "
         f"{ac.detectable:.2f} would have been found",
         *(
-            f"| {one.name} | {one.scored}/{one.total} | {one.mean:.2f} {plain(one.ci95)} | {one.rank} |"
-            for one in comparison.columns
+            f"| {row.name} | {row.scored}/{row.total} | {row.mean:.2f} {plain(row.ci95)} | {row.rank} |"
+            for row in comparison.columns
         ),
     ]
     text = " ".join(DOCUMENTATION.read_text("utf-8").replace("\n> ", " ").split())

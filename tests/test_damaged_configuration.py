@@ -38,8 +38,8 @@ def places(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]
 
 def damaged(value: Any, place: tuple[Any, ...], new: Any) -> Any:
     """A copy with `new` at the place, or with nothing there for `...`."""
-    found = {"": copy.deepcopy(value)}
-    target: Any = found
+    document = {"": copy.deepcopy(value)}
+    target: Any = document
     *way, last = ("", *place)
     for key in way:
         target = target[key]
@@ -47,7 +47,7 @@ def damaged(value: Any, place: tuple[Any, ...], new: Any) -> Any:
         del target[last]
     else:
         target[last] = {} if new is ... else new
-    return found[""]
+    return document[""]
 
 
 @pytest.mark.parametrize("name", ["0001.json", "0001.yaml"])

@@ -59,15 +59,15 @@ def test_the_wheel_is_the_package(package: dict[str, str]) -> None:
 
 
 def test_the_source_is_the_package_and_what_builds_it(package: dict[str, str]) -> None:
-    found = {}
+    digests = {}
     with tarfile.open(ARCHIVE) as archive:
         for member in archive:
             assert member.isfile(), f"{member.name} is a link or a folder"
             content = archive.extractfile(member)
             assert content is not None
-            found[member.name.removeprefix(f"{NAME}/").removeprefix("src/")] = digest(content.read())
-    assert set(found) - set(package) == BESIDE_THE_PACKAGE
-    assert {name: found.get(name) for name in package} == package
+            digests[member.name.removeprefix(f"{NAME}/").removeprefix("src/")] = digest(content.read())
+    assert set(digests) - set(package) == BESIDE_THE_PACKAGE
+    assert {name: digests.get(name) for name in package} == package
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +136,7 @@ def test_what_a_newcomer_types(tmp_path: Path, server: JudgeServer) -> None:
     again = ("--judge", server.base_url, "--force")
     walked = [typed("edit-eval", "init", *again), typed("edit-eval", "run", "evaluation.yaml", "--run-dir", "chinese")]
     walked += [typed("edit-eval", "compare", "chinese"), typed("edit-eval", "status", "chinese")]
-    printed = "\n".join(one.out + one.err for one in walked)
+    printed = "\n".join(outcome.out + outcome.err for outcome in walked)
     assert "优于" in printed
     english = [
         line for line in printed.splitlines() if re.search(r"(?<![\w/.-])[a-z]+ [a-z]+ [a-z]{3,}(?![\w/.-])", line)
@@ -148,7 +148,7 @@ def test_what_a_newcomer_types(tmp_path: Path, server: JudgeServer) -> None:
     (home / "mine.ipynb").write_text(json.dumps(notebook(*NOTEBOOK)))
     typed("python", "-c", EXECUTE)
     shown = json.loads((home / "mine.ipynb").read_text("utf-8"))["cells"]
-    told, table, verdict = (one["outputs"][-1] for one in shown[-3:])
+    told, table, verdict = (cell["outputs"][-1] for cell in shown[-3:])
     assert "40 of 40" in "".join(told["data"]["text/html"])
     assert "data:image/webp;base64," in "".join(told["data"]["text/html"])
     assert "edits_a" in "".join(table["data"]["text/html"])
@@ -174,4 +174,4 @@ nbformat.write(found, "mine.ipynb")
 def notebook(*cells: str) -> dict[str, object]:
     """A notebook as it is stored, with a cell of code for each."""
     empty = {"cell_type": "code", "metadata": {}, "execution_count": None, "outputs": []}
-    return {"cells": [{**empty, "source": one} for one in cells], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}
+    return {"cells": [{**empty, "source": cell} for cell in cells], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}

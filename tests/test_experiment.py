@@ -71,7 +71,7 @@ def test_a_row_that_is_taken_out_moves_the_others(tmp_path: Path) -> None:
     assert others == ["samples 6 -> 5"]
     chosen = load_configuration(configuration(tmp_path), limit=1)
     few = experiment.Experiment.of(chosen, experiment.load_samples(chosen))
-    assert [str(one) for one in less.differences(few)] == ["samples 5 -> 3"], "a filter moves nothing"
+    assert [str(difference) for difference in less.differences(few)] == ["samples 5 -> 3"], "a filter moves nothing"
 
 
 def test_what_the_benchmark_has_noted_is_said(tmp_path: Path) -> None:

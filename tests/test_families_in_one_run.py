@@ -65,8 +65,8 @@ def test_six_families_make_one_report_and_a_killed_server_loses_nothing(tmp_path
         "folder": {"type": "image_folder", "params": {"folder": str(REAL / "edits_en")}},
         "own": {"class_path": f"{tmp_path / 'own.py'}:Negative", "params": {"python": str(JUDGE)}},
     }
-    for one in models.values():
-        one["params"]["device_ids"] = "cpu:2"
+    for setting in models.values():
+        setting["params"]["device_ids"] = "cpu:2"
     settings = {
         "benchmark": {"data_path": str(REAL / "benchmark.json"), "cache_dir": str(tmp_path / "cache")},
         "edit_models": models,
@@ -74,7 +74,7 @@ def test_six_families_make_one_report_and_a_killed_server_loses_nothing(tmp_path
     }
     run = evaluate(settings, run_dir=tmp_path / "run")
     assert run.summary.coverage.by_status == {"ok": 5 * len(models)}
-    assert [one.edit_model for one in run.summary.results] == list(models)
+    assert [result.edit_model for result in run.summary.results] == list(models)
     assert (tmp_path / "asked.txt").read_text().count("\n") >= 5
     page = (run.path / "report" / "index.html").read_text("utf-8")
     assert all(name in page for name in models)

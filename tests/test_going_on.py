@@ -433,9 +433,9 @@ def test_skipped_samples_count_against_the_coverage(here: Path) -> None:
 def test_what_is_left_is_counted_as_people_do(samples: int, said: tuple[str, str], tmp_path: Path) -> None:
     matrix, directory = small_matrix(samples), RunDirectory(tmp_path)
     directory.begin()
-    found = [what_is_left(JudgementTable(matrix))]
+    left = [what_is_left(JudgementTable(matrix))]
     for number in range(samples):
         matrix.set_edit(number, made_edit(matrix, number, directory))
         matrix.add_reply(number, Reply(text="7"))
     directory.end()
-    assert (*found, what_is_left(JudgementTable(matrix))) == said
+    assert (*left, what_is_left(JudgementTable(matrix))) == said

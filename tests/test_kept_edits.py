@@ -74,7 +74,7 @@ Where = tuple[str, str, int]
 
 def kept(run: Run) -> dict[Where, str]:
     """For each kept edit the column whose edit it is."""
-    every = {(one.edit_model, one.sample_id, one.edit_seed): one for one in run.results.edits}
+    every = {(edit.edit_model, edit.sample_id, edit.edit_seed): edit for edit in run.results.edits}
     return {where: edit.made_in for where, edit in every.items() if edit.made_in}
 
 
@@ -85,18 +85,21 @@ def replies(run: Run, judge: str) -> list[dict[str, Any]]:
 def test_a_kept_edit_is_the_edit_before_at_no_cost(made: Run) -> None:
     refers = kept(made)
     assert {model for model, _, _ in refers} >= {"good@2", "good@3"}
-    edits = {(one.edit_model, one.sample_id, one.edit_seed): one for one in made.results.edits}
-    scores = {(one.edit_model, one.sample_id, one.edit_seed, one.judge): one for one in made.results.judgements}
+    edits = {(edit.edit_model, edit.sample_id, edit.edit_seed): edit for edit in made.results.edits}
+    scores = {
+        (judgement.edit_model, judgement.sample_id, judgement.edit_seed, judgement.judge): judgement
+        for judgement in made.results.judgements
+    }
     for (model, sample, seed), before in refers.items():
-        one, was = edits[model, sample, seed], edits[before, sample, seed]
-        assert (one.pixels, one.status, one.seconds, was.made_in) == (was.pixels, Status.OK, 0.0, "")
+        edit, was = edits[model, sample, seed], edits[before, sample, seed]
+        assert (edit.pixels, edit.status, edit.seconds, was.made_in) == (was.pixels, Status.OK, 0.0, "")
         judged = scores[model, sample, seed, "colour"]
         assert judged.scores == scores[before, sample, seed, "colour"].scores
         assert (judged.made_in, judged.asked, judged.seconds) == (before, 0, 0.0)
     made_edits = Counter(line["status"] for line in RunDirectory(made.path).read("edits"))
     assert made_edits == {"ok": len(edits) - len(refers)}
     assert len(replies(made, "colour")) == len(edits) - len(refers)
-    tried = {one.edit_model: one.total for one in made.summary.edits}
+    tried = {counts.edit_model: counts.total for counts in made.summary.edits}
     assert tried == {model: 16 - sum(other == model for other, _, _ in refers) for model in made.results.edit_models}
     assert plain(made.summary.analyses["agreement"])[0]["judges"]["colour"]["asked"] == len(edits) - len(refers)
     assert plain(status_document(made.results))["edits"]["total"] == len(edits) - len(refers)
@@ -104,35 +107,37 @@ def test_a_kept_edit_is_the_edit_before_at_no_cost(made: Run) -> None:
 
 def test_battles_of_a_kept_edit_are_those_of_the_edit_that_it_refers_to(made: Run) -> None:
     refers = kept(made)
-    battles = {(one.edit_model, one.other, one.sample_id, one.edit_seed): one for one in made.results.battles}
+    battles = {
+        (battle.edit_model, battle.other, battle.sample_id, battle.edit_seed): battle for battle in made.results.battles
+    }
     columns = made.results.edit_models
     asked = 0
     for sample, seed in product(SAMPLES, range(2)):
         for place, first in enumerate(columns):
             for second in columns[place + 1 :]:
-                shown = [refers.get((one, sample, seed), one) for one in (first, second)]
-                one = battles.get((first, second, sample, seed))
+                shown = [refers.get((column, sample, seed), column) for column in (first, second)]
+                battle = battles.get((first, second, sample, seed))
                 if shown[0] == shown[1]:
-                    assert one is None, "an edit does not meet itself"
+                    assert battle is None, "an edit does not meet itself"
                     continue
-                assert one is not None
+                assert battle is not None
                 its = battles[shown[0], shown[1], sample, seed]
-                assert (fought(one, "overall"), one.status) == (fought(its, "overall"), its.status)
-                assert one.made_in == ("" if one is its else " : ".join(shown))
-                asked += one is its
+                assert (fought(battle, "overall"), battle.status) == (fought(its, "overall"), its.status)
+                assert battle.made_in == ("" if battle is its else " : ".join(shown))
+                asked += battle is its
     assert len([line for line in replies(made, "arena") if line["ask"] == 0]) == 2 * asked
-    found = made.summary.battles["arena"]
-    unread = sum(one.sample_id == "s7" for one in battles.values())
-    assert found.coverage.by_status == {"ok": len(battles) - unread, "unparseable": unread}
+    arena = made.summary.battles["arena"]
+    unread = sum(battle.sample_id == "s7" for battle in battles.values())
+    assert arena.coverage.by_status == {"ok": len(battles) - unread, "unparseable": unread}
     assert analyse("leaderboard", made).battles["arena"].coverage.total == len(battles)
 
 
 def test_nothing_changes_in_a_round_that_keeps_the_edit(made: Run) -> None:
     refers = kept(made)
     changes = {
-        (one.edit_model, one.sample_id, one.edit_seed): one.scores["l1"]
-        for one in made.results.judgements
-        if one.judge == "change"
+        (judgement.edit_model, judgement.sample_id, judgement.edit_seed): judgement.scores["l1"]
+        for judgement in made.results.judgements
+        if judgement.judge == "change"
     }
     assert all(changes[where] == 0.0 for where in refers)
     assert all(changes[where] > 0.0 for where in changes.keys() - refers.keys() if where[0] != "poor")
@@ -143,16 +148,16 @@ def test_nothing_changes_in_a_round_that_keeps_the_edit(made: Run) -> None:
 def test_a_critic_chooses_by_what_it_said_of_the_edit_that_is_kept(made: Run) -> None:
     words: dict[Where, float] = {}
     for line in replies(made, "critic"):
-        found = re.search(r"Score: ([0-9.]+)", line["text"])
-        assert found
-        words[line["edit_model"], line["sample"], line["edit_seed"]] = float(found[1])
+        match = re.search(r"Score: ([0-9.]+)", line["text"])
+        assert match
+        words[line["edit_model"], line["sample"], line["edit_seed"]] = float(match[1])
     refers = kept(made)
     document = plain(made.analysis("best-of", select="critic", report="colour").document)
     for row in document["models"]:
         model, best = row["edit_model"], []
         for sample in SAMPLES:
             of = [refers.get((model, sample, seed), model) for seed in range(2)]
-            said = [words[one, sample, seed] for seed, one in enumerate(of)]
+            said = [words[column, sample, seed] for seed, column in enumerate(of)]
             seen = [score(made, model, sample, seed).scores["score"] for seed in range(2)]
             best.append(seen[said.index(max(said))])
         assert row["sizes"][-1]["mean"] == pytest.approx(statistics.fmean(best)), model
@@ -160,9 +165,10 @@ def test_a_critic_chooses_by_what_it_said_of_the_edit_that_is_kept(made: Run) ->
 
 def score(run: Run, model: str, sample: str, seed: int) -> Judgement:
     return next(
-        one
-        for one in run.results.judgements
-        if (one.judge, one.edit_model, one.sample_id, one.edit_seed) == ("colour", model, sample, seed)
+        judgement
+        for judgement in run.results.judgements
+        if (judgement.judge, judgement.edit_model, judgement.sample_id, judgement.edit_seed)
+        == ("colour", model, sample, seed)
     )
 
 

@@ -54,30 +54,30 @@ THEIRS = {name(p).removesuffix(".py").removesuffix("/__init__").replace("/", "."
 
 def module_level(body: list[ast.stmt]) -> list[ast.stmt]:
     """The statements that run at import; not those under `if TYPE_CHECKING`."""
-    found: list[ast.stmt] = []
+    statements: list[ast.stmt] = []
     for statement in body:
         if isinstance(statement, ast.If) and "TYPE_CHECKING" in ast.unparse(statement.test):
-            found += module_level(statement.orelse)
+            statements += module_level(statement.orelse)
             continue
-        found.append(statement)
+        statements.append(statement)
         for part in ("body", "orelse", "finalbody"):
             if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
-                found += module_level(getattr(statement, part, []))
+                statements += module_level(getattr(statement, part, []))
         for handler in getattr(statement, "handlers", []):
-            found += module_level(handler.body)
-    return found
+            statements += module_level(handler.body)
+    return statements
 
 
 def imported(path: Path) -> set[str]:
     """The modules that importing a file imports, as they are named in it."""
-    found = set()
+    modules = set()
     for statement in module_level(ast.parse(path.read_text("utf-8")).body):
         if isinstance(statement, ast.Import):
-            found |= {alias.name for alias in statement.names}
+            modules |= {alias.name for alias in statement.names}
         elif isinstance(statement, ast.ImportFrom):
             assert statement.level == 0, f"{name(path)}: imports name their module in full"
-            found.add(str(statement.module))
-    return found
+            modules.add(str(statement.module))
+    return modules
 
 
 @pytest.mark.parametrize("path", BESIDE_A_MODEL, ids=name)
@@ -143,11 +143,11 @@ def test_a_public_name_has_one_meaning() -> None:
         for each in public_classes(path):
             places[each].append(name(path))
     assert len(places) > 400
-    found = defaultdict(set)
+    twice = defaultdict(set)
     for each, modules in places.items():
         if len(modules) > 1:
-            found[" ".join(sorted(module.split("/")[0] for module in modules))].add(each)
-    assert found == TWICE, "one meaning a name: docs/nouns.md"
+            twice[" ".join(sorted(module.split("/")[0] for module in modules))].add(each)
+    assert twice == TWICE, "one meaning a name: docs/nouns.md"
 
 
 def test_nouns_are_those_of_the_code() -> None:
@@ -179,7 +179,9 @@ def test_exit_codes_are_in_the_docs(page: str) -> None:
 def test_no_reader_opens_a_journal() -> None:
     """Those that a contract of import-linter keeps from what is beneath the table do not open its files either."""
     contracts = tomllib.loads((SOURCE.parents[1] / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]
-    (readers,) = (one["source_modules"] for one in contracts["contracts"] if "queries the table" in one["name"])
+    (readers,) = (
+        contract["source_modules"] for contract in contracts["contracts"] if "queries the table" in contract["name"]
+    )
     rooms = tuple(reader.removeprefix("edit_eval.") for reader in readers)
     files = [p for p in MODULES if name(p).split("/")[0].removesuffix(".py") in rooms]
     assert len(files) > 100

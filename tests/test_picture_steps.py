@@ -118,7 +118,7 @@ def test_a_jpeg_is_encoded_and_decoded() -> None:
     shown = with_steps(picture, [("jpeg", 30)])
     assert shown.tobytes() == Image.open(buffer).convert("RGB").tobytes()
     better = with_steps(picture, [("jpeg", 95)])
-    worst, least = (ImageChops.difference(one, picture).convert("L").getextrema()[1] for one in (shown, better))
+    worst, least = (ImageChops.difference(encoded, picture).convert("L").getextrema()[1] for encoded in (shown, better))
     assert worst > least
 
 

@@ -63,5 +63,5 @@ print(json.dumps([light, sorted({name.partition(".")[0] for name in sys.modules}
 def test_evaluate_takes_what_it_hands_on() -> None:
     """It has no parameters of its own to go by: they are those of `carry_out`, and all of them are typed."""
     taken = inspect.signature(carry_out).parameters
-    own = {name for name, one in taken.items() if one.kind is inspect.Parameter.KEYWORD_ONLY}
+    own = {name for name, parameter in taken.items() if parameter.kind is inspect.Parameter.KEYWORD_ONLY}
     assert own == EvaluationOptions.__annotations__.keys() - LoadingOptions.__annotations__.keys()

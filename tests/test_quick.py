@@ -153,16 +153,16 @@ def test_a_branch_its_uncommitted_files_and_what_is_gone(made: Path, tmp_path: P
 def test_the_nearest_and_quickest_run_and_the_rest_is_said(tree: Any) -> None:
     """Those about the changed files run whatever they take."""
     seconds = dict.fromkeys(tree.tests, 30.0) | {"tests/store/test_journal.py": 1e4, "tests/test_face.py": 20.0}
-    found = QUICK.reached(tree, ["src/edit_eval/store/journal.py", "src/edit_eval/records.py"], seconds)
+    reached = QUICK.reached(tree, ["src/edit_eval/store/journal.py", "src/edit_eval/records.py"], seconds)
     order = ["store/test_journal_of_many.py", "store/test_journal.py", "test_in_a_worker.py"]
-    assert [one.file for one in found] == [f"tests/{name}" for name in [*order, "test_face.py", "test_command.py"]]
-    assert [one.mirrors for one in found] == [True, True, False, False, False]
-    runs, left = QUICK.bounded(found[2:], (QUICK.STARTING + 60 / QUICK.AT_ONCE) / 60)
-    assert ([one.file for one in runs], [one.file for one in left]) == (
+    assert [test.file for test in reached] == [f"tests/{name}" for name in [*order, "test_face.py", "test_command.py"]]
+    assert [test.mirrors for test in reached] == [True, True, False, False, False]
+    runs, left = QUICK.bounded(reached[2:], (QUICK.STARTING + 60 / QUICK.AT_ONCE) / 60)
+    assert ([test.file for test in runs], [test.file for test in left]) == (
         ["tests/test_in_a_worker.py", "tests/test_face.py"],
         ["tests/test_command.py"],
     )
-    assert QUICK.bounded(found, 0.0) == (found[:2], found[2:])
+    assert QUICK.bounded(reached, 0.0) == (reached[:2], reached[2:])
 
 
 def test_the_command_runs_them_and_says_what_it_leaves(

@@ -39,7 +39,7 @@ def test_an_issue_form(name: str) -> None:
     assert {"name", "description", "body"} <= set(form) <= {"name", "description", "body", "labels", "title"}
     ids = [element["id"] for element in form["body"] if element["type"] != "markdown"]
     assert len(ids) == len(set(ids)) > 0
-    assert all(re.fullmatch(r"[\w-]+", one) for one in ids)
+    assert all(re.fullmatch(r"[\w-]+", key) for key in ids)
     for element in form["body"]:
         needed, possible = ELEMENTS[element["type"]]
         assert needed <= set(element["attributes"]) <= needed | possible, element

@@ -111,10 +111,10 @@ def test_500_foreign_sentences_go_through_every_template_unchanged() -> None:
         parts = [(s, c) for _, s, c in fields] if "" in numbered else [numbered[str(n)] for n in range(len(numbered))]
         values: list[object] = []
         for i, (spec, conversion) in enumerate(parts):
-            one = foreign[(number + i) % len(foreign)]
-            values.append(7 + i if spec and spec[-1] in "dfgeE,%" else [one] if spec else one)
+            words = foreign[(number + i) % len(foreign)]
+            values.append(7 + i if spec and spec[-1] in "dfgeE,%" else [words] if spec else words)
             if not conversion and not spec:
-                tried.add(one)
+                tried.add(words)
         chinese = said(Text(template, *values, context=context), "zh")
         for value, (_, conversion) in zip(values, parts, strict=True):
             if isinstance(value, str) and not conversion:
@@ -156,13 +156,15 @@ def test_where_a_text_loses_its_template_is_found(line: str) -> None:
 
 def test_no_text_loses_its_template() -> None:
     # What is wrong with a sample is a record, which is plain English.
-    files = [one for one in source_texts.SRC.rglob("*.py") if one.parent.name != "benchmarks" and one.name != "text.py"]
-    found = {
+    files = [
+        file for file in source_texts.SRC.rglob("*.py") if file.parent.name != "benchmarks" and file.name != "text.py"
+    ]
+    losses = {
         f"{file.relative_to(source_texts.SRC)}:{line}"
         for file in files
         for line in source_texts.losses(file.read_text(encoding="utf-8"))
     }
-    assert not found
+    assert not losses
 
 
 @pytest.mark.parametrize("line", ["error: a  b.csv is not there", "  two  spaces\n  and a line \n\n below"])

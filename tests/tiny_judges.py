@@ -393,8 +393,8 @@ def _write(model: Any, tokenizer: Any, answers: Sequence[Chain]) -> None:
             for token, next_token in itertools.pairwise(row):
                 output[next_token] += 5 * features[token]
         for before, after in itertools.chain.from_iterable(map(itertools.pairwise, answers)):
-            for one, other in itertools.product(before, after):
-                output[numbers(other)[0]] += 5 * features[numbers(one)[-1]]
+            for first, second in itertools.product(before, after):
+                output[numbers(second)[0]] += 5 * features[numbers(first)[-1]]
         # Less likely, a number alone, and 10: what probabilities can be read of.
         starts = [chain[list(chain).index(("Score",)) - 1][0] for chain in answers if ("Score",) in chain]
         for start, digit in itertools.product(starts, FIRST_DIGITS + SECOND_DIGITS):

@@ -29,9 +29,9 @@ def build(folder: Path | str, names: Sequence[str] | None = None) -> dict[str, P
         with _reproducible():
             parts = BUILDERS[name]()
             pipeline = getattr(diffusers, name)()
-            for one in parts.values():
-                if hasattr(one, "eval"):
-                    one.eval()
+            for component in parts.values():
+                if hasattr(component, "eval"):
+                    component.eval()
             pipeline.update_components(**parts)
             pipeline.save_pretrained(str(target), overwrite_modular_index=True)
         for part, processor in parts.items():

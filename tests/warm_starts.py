@@ -125,12 +125,12 @@ def for_others() -> str:
     for kind in IMPORTED:
         if kind not in _forking:
             _forking[kind] = _started(kind)
-    return json.dumps({kind: [one.address, one.surroundings] for kind, one in _forking.items()})
+    return json.dumps({kind: [forking.address, forking.surroundings] for kind, forking in _forking.items()})
 
 
 def by_another(told: str) -> None:
     """Has processes forked by what forks for another process that lasts longer than this one."""
-    _forking.update({kind: Forking(*one) for kind, one in json.loads(told).items()})
+    _forking.update({kind: Forking(*about) for kind, about in json.loads(told).items()})
 
 
 @contextmanager
@@ -229,14 +229,14 @@ def _surroundings(environment: dict[str, str]) -> list[Any]:
     if environment.get("PYTHONPATH") in _beside:
         names.remove("PYTHONPATH")
     limits = (resource.RLIMIT_AS, resource.RLIMIT_DATA, resource.RLIMIT_FSIZE, resource.RLIMIT_NOFILE)
-    return [{name: environment[name] for name in sorted(names)}, [list(resource.getrlimit(one)) for one in limits]]
+    return [{name: environment[name] for name in sorted(names)}, [list(resource.getrlimit(limit)) for limit in limits]]
 
 
 def _started(kind: str) -> Forking:
     if kind == "command" and "worker" not in _forking:
         _forking["worker"] = _started("worker")  # which commands start
     address = f"\0edit-eval-{kind}-{os.getpid()}-{time.monotonic_ns()}"
-    others = json.dumps({name: [one.address, one.surroundings] for name, one in _forking.items()})
+    others = json.dumps({name: [forking.address, forking.surroundings] for name, forking in _forking.items()})
     words = [sys.executable, "-P", __file__, kind, address[1:], others]
     process = _cold(words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True)
     return Forking(address, _surroundings(dict(os.environ)), process)
@@ -353,8 +353,8 @@ def _make_command() -> None:
 
 if __name__ == "__main__":
     KIND, ADDRESS, OTHERS = sys.argv[1], "\0" + sys.argv[2], json.loads(sys.argv[3])
-    OWN = (one.name for one in pkgutil.walk_packages(edit_eval.__path__, "edit_eval.") if KIND == "command")
-    for MODULE in (*IMPORTED[KIND], *(one for one in OWN if not one.startswith(DEAR))):
+    OWN = (module.name for module in pkgutil.walk_packages(edit_eval.__path__, "edit_eval.") if KIND == "command")
+    for MODULE in (*IMPORTED[KIND], *(name for name in OWN if not name.startswith(DEAR))):
         with suppress(ImportError):
             importlib.import_module(MODULE)
     edit_eval.pictures.formats()
@@ -365,7 +365,7 @@ if __name__ == "__main__":
     if KIND == "command":
         _make_command()
     freeze()
-    _forking.update({name: Forking(*one) for name, one in OTHERS.items()})
+    _forking.update({name: Forking(*about) for name, about in OTHERS.items()})
     _forking[KIND] = Forking(ADDRESS, _surroundings(dict(os.environ)))
     WORDS = _forked(ADDRESS, KIND)
     with _soon_ended():

@@ -30,7 +30,7 @@ class WritableHub(SmallHub):
     @property
     def files(self) -> dict[str, bytes]:
         """Of the newest commit of the one data set."""
-        [commits] = [found for name, found in self.commits.items() if name.startswith("datasets/")]
+        [commits] = [history for name, history in self.commits.items() if name.startswith("datasets/")]
         return dict([*commits.values()][-1])
 
 
@@ -69,8 +69,8 @@ class _Handler(SmallHubHandler):
             return self._batch(json.loads(body))
         if len(parts) > 4 and parts[4] == "preupload":
             modes = [
-                {"path": one["path"], "uploadMode": "lfs" if one["path"].endswith(".parquet") else "regular"}
-                for one in json.loads(body)["files"]
+                {"path": file["path"], "uploadMode": "lfs" if file["path"].endswith(".parquet") else "regular"}
+                for file in json.loads(body)["files"]
             ]
             return self.send_json({"files": [{**mode, "shouldIgnore": False, "oid": None} for mode in modes]})
         if len(parts) > 4 and parts[4] == "commit":
@@ -103,9 +103,9 @@ class _Handler(SmallHubHandler):
 
     def _batch(self, asked: dict[str, Any]) -> None:
         objects = []
-        for one in asked["objects"]:
-            upload = {"upload": {"href": f"{self.hub.url}/large/{one['oid']}"}}
-            objects.append({**one, **({} if one["oid"] in self.hub.large else {"actions": upload})})
+        for file in asked["objects"]:
+            upload = {"upload": {"href": f"{self.hub.url}/large/{file['oid']}"}}
+            objects.append({**file, **({} if file["oid"] in self.hub.large else {"actions": upload})})
         self.send_json({"transfer": "basic", "objects": objects})
 
     def _commit(self, name: str, body: bytes) -> None:
