@@ -325,8 +325,9 @@ def test_a_key_that_decides_nothing_is_passed_over_with_what_replaced_it(here: P
     assert configuration.as_plain() == before.as_plain()
 
 
-def test_a_statistic_that_no_report_has_is_refused(here: Path) -> None:
-    raw = yaml.safe_load(OLD) | {"evaluation": {"metrics": ["mean", "p90"]}}
+@pytest.mark.parametrize("metrics", [["mean", "p90"], ["mean", ["std"]], [{"mean": None}]])
+def test_a_statistic_that_no_report_has_is_refused(here: Path, metrics: list[object]) -> None:
+    raw = yaml.safe_load(OLD) | {"evaluation": {"metrics": metrics}}
     with pytest.raises(ConfigurationError, match=r"evaluation\.metrics: has no effect here: .* and no others"):
         load(raw)
 

@@ -39,7 +39,7 @@ CLASSES = {
 
 OURS = frozenset((*TYPES.values(), *CLASSES.values()))
 
-METRICS = frozenset({"mean", "std", "median", "min", "max"})
+METRICS = ("mean", "std", "median", "min", "max")
 
 _STATISTICS = Text("every report shows n, mean, std, median, min and max")
 _TEMPLATE = Text("a placeholder in the template")
