@@ -13,8 +13,8 @@ from edit_eval.config import components, parameters
 from edit_eval.config.base_system import PASSED_OVER, REFUSED, TYPES
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.placement import PLACEMENT_KEYS, Placement
-from edit_eval.config.schema import EvaluationSection, ExecutionSection, Filters, ProtocolSection
-from edit_eval.config.sections import BENCHMARK_KEYS, MODEL_KEYS, PROMPT_KEYS, top_keys
+from edit_eval.config.schema import EvaluationSection, ExecutionSection, Filters, PromptsSection, ProtocolSection
+from edit_eval.config.sections import BENCHMARK_KEYS, MODEL_KEYS, top_keys
 from edit_eval.config.shipped import file_of, shipped, summary
 from edit_eval.config.yaml_text import parse
 from edit_eval.edit_models.diffusers import DiffusersModel
@@ -174,7 +174,7 @@ def test_every_other_key_is_documented() -> None:
     for heading, keys in (
         ("## `benchmark`", BENCHMARK_KEYS),
         ("## `diffusion_model` and `reward_model`", MODEL_KEYS),
-        ("## `prompts`", PROMPT_KEYS),
+        ("## `prompts`", PromptsSection.model_fields),
     ):
         assert set(keys) <= set(_rows(heading)), heading
     for name in components.built_in()["protocol"]:

@@ -132,7 +132,9 @@ OTHERWISE = (
 """Differences in results: the original made its `torch.Generator` on the model's device, and called `generate` without
 `do_sample`, so that the generation_config of Qwen3-VL-Instruct decided."""
 
-ONE_MODEL, SEVERAL_MODELS = ("diffusion_model", "reward_model"), ("edit_models", "judges")
+MODELS = {"edit_model": ("diffusion_model", "edit_models"), "judge": ("reward_model", "judges")}
+"""The keys for one model of a kind, the base system's, and for several by name, ours. Either replaces the other."""
+ONE_MODEL, SEVERAL_MODELS = zip(*MODELS.values(), strict=True)
 
 
 def explain_unknown_key(place: Place, names: Iterable[str], otherwise: str) -> str:

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
+from edit_eval.config.base_system import MODELS
 from edit_eval.config.components import locate
 from edit_eval.config.faults import Faults, Place, did_you_mean, nearest_path, one_line, shown
 from edit_eval.config.placement import Devices, read_devices_flag
 from edit_eval.config.schema import Configuration, are_prompts, is_secret, is_secret_command
-from edit_eval.config.sections import Sections, top_keys
+from edit_eval.config.sections import CLASS_KEYS, Sections, top_keys
 from edit_eval.config.shipped import file_of, shipped
 from edit_eval.config.yaml_text import apply_overrides, filled, read_file
 from edit_eval.errors import ConfigurationError
@@ -161,9 +162,7 @@ def _plain(value: Any, place: Place) -> Any:
 # class (`type` or `class_path`) is not merged, since the base's parameters are not for it.
 
 EXTENDS = "extends"
-_CLASS = ("type", "class_path")
-_INSTEAD = {"diffusion_model": "edit_models", "reward_model": "judges"}
-_INSTEAD |= {plural: singular for singular, plural in _INSTEAD.items()}
+_INSTEAD = {key: other for keys in MODELS.values() for key, other in (keys, keys[::-1])}
 """Keys for one model and for several: either one replaces the other of the base."""
 
 
@@ -262,7 +261,7 @@ def _merge(
 
 
 def _another_class(own: Mapping[str, Any], base: Mapping[str, Any]) -> bool:
-    return any(own.get(key) is not None and own[key] != base.get(key) for key in _CLASS)
+    return any(own.get(key) is not None and own[key] != base.get(key) for key in CLASS_KEYS)
 
 
 def _origin(place: Place, files: Mapping[Place, str]) -> str:

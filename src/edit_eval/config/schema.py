@@ -162,6 +162,7 @@ def registered(kind: Kind) -> Callable[[str], str]:
 
 Words = Annotated[tuple[str, ...], BeforeValidator(_words)]
 NotBlank = Annotated[str, Field(pattern=r"\S")]
+Retries = Annotated[int, Field(ge=0, le=100)]
 
 
 class Filters(Section):
@@ -179,14 +180,19 @@ class Filters(Section):
     """The first N of each category, after the other filters."""
 
 
-class BenchmarkSection(Section):
-    """The benchmark."""
+class ClassSection(Section):
+    """A section with its class, found, and with the class's parameters, complete."""
 
     type: str
     """Registered name; empty for a class path."""
     class_path: str
     """`package.module:Class`, or `/folder/file.py:Class`."""
     parameters: PlainParameters = {}
+
+
+class BenchmarkSection(ClassSection):
+    """The benchmark."""
+
     filters: Filters = Filters()
     on_bad_sample: OnBadSample = "error"
     """A sample that cannot be used stops the run before anything is loaded (`error`), or is left out and counted as not
@@ -236,16 +242,16 @@ class PromptsSection(Section):
         return self
 
 
-class ProtocolSection(Section):
-    """What a judge is asked."""
+class NamedProtocol(NamedClass):
+    """What a protocol is given besides its class's parameters."""
 
-    type: str
-    """Registered name; empty for a class path."""
-    class_path: str
-    """`package.module:Class`, or `/folder/file.py:Class`."""
-    parameters: PlainParameters = {}
-    """Complete: language, prompts and measures filled in, too."""
-    retries: Annotated[int, Field(ge=0, le=100)] = 2
+    retries: Retries | None = None
+
+
+class ProtocolSection(ClassSection):
+    """What a judge is asked; among its parameters are language, prompts and measures, filled in."""
+
+    retries: Retries = 2
     """How often a question is asked again after a reply that cannot be read."""
 
     @classmethod
@@ -255,17 +261,11 @@ class ProtocolSection(Section):
         return section.model_copy(update={"class_path": now_at("protocol", section.type, section.class_path)})
 
 
-class ModelSection(Section):
-    """An edit model or a judge."""
+class ModelSection(ClassSection):
+    """An edit model or a judge; its parameters are part of every key."""
 
     name: str
     """Its name in results, and of its folder."""
-    type: str
-    """Registered name; empty for a class path."""
-    class_path: str
-    """`package.module:Class`, or `/folder/file.py:Class`."""
-    parameters: PlainParameters = {}
-    """Part of every key."""
     placement: Placement = Placement()
     names: dict[str, str] = Field(default={}, exclude=True)
     """Names of the keys of `params` for errors: `device_ids` is `diffusion_model.params.device`, or `--devices`."""
@@ -404,13 +404,12 @@ class Configuration(Section):
         """
         b = self.benchmark
         models = self.models.values()
-        named: list[BenchmarkSection | ModelSection | ProtocolSection] = [b, *models]
-        named += [model.protocol for model in models if model.protocol]
+        named: list[ClassSection] = [b, *models, *(model.protocol for model in models if model.protocol)]
         elsewhere = {name for section in self.columns.values() for name in section.judges}
         plain: Unchecked = {
             **({} if all(section.type for section in named) else {"import_from": str(self.folder)}),
             "benchmark": {
-                **_which(b.type, b.class_path),
+                **_which(b),
                 **{key: _absolute(key, value) for key, value in b.parameters.items()},
                 "language": b.language,
                 "on_bad_sample": b.on_bad_sample,
@@ -444,16 +443,16 @@ def _absolute(key: str, value: Any) -> Any:
     return os.path.abspath(os.path.expanduser(value))
 
 
-def _which(type_name: str, class_path: str) -> dict[str, str]:
-    return {"type": type_name} if type_name else {"class_path": class_path}
+def _which(section: ClassSection) -> dict[str, str]:
+    return {"type": section.type} if section.type else {"class_path": section.class_path}
 
 
 def _plain_model(model: ModelSection, language: str) -> JsonObject:
     params = {**model.placement.as_plain(), "seed": model.seed, **model.parameters}
-    plain: JsonObject = {**_which(model.type, model.class_path), "params": params}
+    plain: JsonObject = {**_which(model), "params": params}
     if protocol := model.protocol:
         # Left out if filled in from elsewhere, since reading fills it in again.
         filled_in = {"measures": protocol.parameters.get("measures"), "language": language}
         own = {k: v for k, v in protocol.parameters.items() if k not in filled_in or v != filled_in[k]}
-        plain["protocol"] = {**_which(protocol.type, protocol.class_path), **own, "retries": protocol.retries}
+        plain["protocol"] = {**_which(protocol), **own, "retries": protocol.retries}
     return plain

@@ -6,27 +6,19 @@ import inspect
 import json
 import os.path
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from edit_eval.config import components
-from edit_eval.config.base_system import BaseFile, explain_unknown_key, is_base_class, wrong_type
+from edit_eval.config.base_system import MODELS, BaseFile, explain_unknown_key, is_base_class, wrong_type
 from edit_eval.config.components import Kind, staying_here
 from edit_eval.config.faults import Faults, Place, did_you_mean, explain, nearest_path, shown
 from edit_eval.config.parameters import check_parameters, names_of
-from edit_eval.config.placement import (
-    PLACEMENT_KEYS,
-    Devices,
-    Placement,
-    read_placement,
-    replace_devices,
-    written_as,
-)
+from edit_eval.config.placement import PLACEMENT_KEYS, Devices, Placement, read_placement, replace_devices, written_as
 from edit_eval.config.schema import (
     BenchmarkSection,
     ColumnsSection,
@@ -36,6 +28,7 @@ from edit_eval.config.schema import (
     Filters,
     ModelSection,
     NamedClass,
+    NamedProtocol,
     OwnClasses,
     PromptsSection,
     ProtocolSection,
@@ -67,19 +60,11 @@ TOP_KEYS = {
 """What may stand at a file's top level, and what it is; `top_keys` has those of guests, too. `extends` is merged before
 anything else is read."""
 CLASS_KEYS = tuple(NamedClass.model_fields)
-BENCHMARK_KEYS = (*CLASS_KEYS, "language", "on_bad_sample", *Filters.model_fields)
+SHARED_KEYS = ("language", "on_bad_sample")
+"""Keys that a benchmark may take itself: then its class declares a parameter of that name."""
+BENCHMARK_KEYS = (*CLASS_KEYS, *SHARED_KEYS, *Filters.model_fields)
 MODEL_KEYS = (*CLASS_KEYS, "params")
 PARAMS = "Where and how it runs, its `seed`, and the class's own parameters."
-PROMPT_KEYS = tuple(PromptsSection.model_fields)
-SEED = "A sample's seed is this plus its index in the benchmark."
-_NAMED: dict[tuple[str, int], Kind] = {
-    ("diffusion_model", 1): "edit_model",
-    ("edit_models", 2): "edit_model",
-    ("reward_model", 1): "judge",
-    ("judges", 2): "judge",
-    ("protocol", 1): "protocol",
-}
-"""Sections that name a class: their first key and depth."""
 DEFAULT_BENCHMARK = "five_dimensions"
 
 
@@ -94,384 +79,10 @@ LONGEST_NAME = 100  # bytes; it becomes a folder's name
 
 S = TypeVar("S", bound=Section)
 
-
-@dataclass
-class Sections:
-    """Builds a `Configuration` from plain values. Faults are noted, and defaults used until all are known."""
-
-    raw: Unchecked
-    faults: Faults
-    folder: Path
-    devices: Devices | None = None
-    data_may_be_missing: bool = False
-    notes: list[str] = field(default_factory=list)
-    base: BaseFile = field(default_factory=BaseFile)
-    asked: dict[str, JudgeDraft] = field(default_factory=dict)
-    protocol: Layer = field(default_factory=lambda: Layer({"type": DEFAULT_PROTOCOL}, ()))
-    """The benchmark's protocol."""
-
-    def configuration(self, name: str) -> Configuration:
-        """Builds the configuration. Raises `ConfigurationError` if anything is wrong."""
-        self.base.translate(self.raw, self.faults, self.notes)
-        self._take_over_protocol()
-        self._refuse_unknown((), self.raw, tuple(top_keys()))
-        self.folder = self._import_from()
-        benchmark = self._benchmark()
-        edit_models = self._models("edit_model", "diffusion_model", "edit_models")
-        self._models("judge", "reward_model", "judges")
-        columns = self._columns(benchmark.language)
-        prompts = self._prompts()
-        given = {"language": benchmark.language, "prompts": {} if self.faults.within(("prompts",)) else prompts}
-        common = Layer(self._mapping(("protocol",)), ("protocol",))
-        judges = Protocols(self.faults, self._protocol_class, self.protocol, common, given).of(self.asked)
-        evaluation = self._validated(EvaluationSection, self._mapping(("evaluation",)), ("evaluation",))
-        execution = self._validated(ExecutionSection, self._mapping(("execution",)), ("execution",))
-        trackers = self._trackers()
-        self.faults.raise_if_any()
-        return Configuration(
-            name=name,
-            folder=self.folder,
-            benchmark=benchmark,
-            edit_models=edit_models,
-            judges=judges,
-            evaluation=evaluation,
-            columns=columns,
-            execution=execution,
-            trackers=trackers,
-            notes=(*self.base.notes(self.notes), *notes_on_readings(judges, evaluation.readings)),
-        )
-
-    def _import_from(self) -> Path:
-        """Returns the folder searched first for classes given by path: the file's, unless `import_from` is given."""
-        own = self._validated(OwnClasses, {"import_from": _with_home(self.raw.get("import_from"))}, ())
-        return Path(own.import_from).resolve() if own.import_from else self.folder
-
-    def _take_over_protocol(self) -> None:
-        """Moves `answer` and `retries` from `evaluation`, where they once were, to `protocol`."""
-        evaluation = self.raw.get("evaluation")
-        if not isinstance(evaluation, dict):
-            return
-        for key in ("answer", "retries"):
-            if (value := evaluation.pop(key, None)) is None:
-                continue
-            if not isinstance(protocol := filled(self.raw, "protocol"), dict):
-                continue  # reported elsewhere
-            if protocol.setdefault(key, value) != value:
-                self.faults.add(("evaluation", key), Text("`protocol.{}` is also given; keep that one", key))
-            elif ("protocol", key) not in self.faults.origins:
-                self.faults.origins["protocol", key] = self.faults.name(("evaluation", key))
-
-    def _benchmark(self) -> BenchmarkSection:
-        place: Place = ("benchmark",)
-        if "benchmark" not in self.raw:
-            self.faults.add(place, Text("missing; say where the data is (`benchmark: {{data_path: ...}}`)"))
-        written = _with_home(self._mapping(place))
-        if self.faults.has(place):
-            return BenchmarkSection.model_construct()
-        values = {key: value for key, value in written.items() if key in BENCHMARK_KEYS and value is not None}
-        filters = {key: values.pop(key) for key in Filters.model_fields if key in values}
-        if not values.keys() & {"type", "class_path"}:
-            values["type"] = DEFAULT_BENCHMARK
-        type_name, class_path, cls = self._class("benchmark", place, values, foreign=False)
-        values |= {"type": type_name, "class_path": class_path}
-        section = self._validated(BenchmarkSection, values, place)
-        parameters: PlainParameters = {}
-        if cls is not None:
-            # A benchmark that handles languages or bad samples itself declares a parameter of that name.
-            shared = [key for key in ("language", "on_bad_sample") if key in declared(cls)]
-            self.protocol = default_layer(cls, self.faults)
-            own = {key: value for key, value in written.items() if key not in BENCHMARK_KEYS}
-            own |= {key: getattr(section, key) for key in shared}
-            also = tuple(key for key in BENCHMARK_KEYS if key not in shared)
-            parameters = check_parameters(cls, own, place, self.faults, also, type_name or class_path)
-            data_path = parameters.get("data_path")
-            if isinstance(data_path, str) and not (
-                self.data_may_be_missing or is_address(data_path) or os.path.exists(data_path)
-            ):
-                # A bare word without an ending is rather a benchmark's name than a file's.
-                bare = type_name == "table" and not (os.path.dirname(data_path) or os.path.splitext(data_path)[1])
-                beside = Path(os.path.relpath(self.folder / data_path))
-                meant = did_you_mean(data_path, components.names("benchmark")) if bare else ""
-                meant = meant or components.misnamed("benchmark", data_path) if bare else meant
-                meant = meant or nearest_path(data_path)
-                if os.path.exists(beside):  # unlike `Path.exists`, it accepts too long a name
-                    meant = Text(
-                        "; paths count from where you type: write {}, or type `cd {}` first", beside, beside.parent
-                    )
-                self.faults.add((*place, "data_path"), Text("no such file: {}{}", data_path, meant))
-        filtered = self._validated(Filters, filters, place)
-        return section.model_copy(update={"parameters": parameters, "filters": filtered})
-
-    # -- models --
-
-    def _models(self, kind: Kind, singular: str, plural: str) -> dict[str, ModelSection]:
-        if self.raw.get(singular) is not None and self.raw.get(plural) is not None:
-            self.faults.add((singular,), Text("`{}` is also given; keep one of them", plural))
-        elif self.raw.get(singular) is not None or (singular in self.raw and plural not in self.raw):
-            model = self._model(kind, (singular,), None)
-            return {model.name: model} if model else {}
-        elif not self.raw.get(plural):
-            none = {
-                "judge": Text("no judge; give `{}` or `{}`", singular, plural),
-                "edit_model": Text("no edit model; give `{}` or `{}`", singular, plural),
-            }
-            self.faults.add((plural if plural in self.raw else singular,), none[kind])
-        else:
-            models: dict[str, ModelSection] = {}
-            for name in self._mapping((plural,)):
-                if problem := _name_problem(name, models):
-                    self.faults.add((plural, name), problem)
-                elif model := self._model(kind, (plural, name), name):
-                    models[name] = model
-            return models
-        return {}
-
-    def _model(self, kind: Kind, place: Place, name: str | None) -> ModelSection | None:
-        """Reads one model, named after its type if `name` is None. Returns None if its class is not known."""
-        written, params_place = self._mapping(place), (*place, "params")
-        if not written and self.faults.has(place):
-            return None
-        known = (*MODEL_KEYS, "protocol") if kind == "judge" else MODEL_KEYS
-        self._refuse_unknown(place, written, known, misplaced=(*PLACEMENT_KEYS, "seed"))
-        params = _with_home(self._mapping(params_place))
-        where = {key: value for key, value in params.items() if key in PLACEMENT_KEYS}
-        own = {key: value for key, value in params.items() if key not in PLACEMENT_KEYS and key != "seed"}
-        placement = read_placement(where, params_place, self.faults, self.notes)
-        if kind == "edit_model" and placement.batch_size > 1:
-            self.faults.add(
-                (*params_place, "batch_size"), Text("an edit model takes one sample at a time; leave it out")
-            )
-        keys = (*Placement.model_fields, *own)
-        names = {key: self.faults.name((*params_place, written_as(key, where))) for key in keys}
-        if self.devices is not None:
-            names["device_ids"] = "--devices"
-            try:
-                placement = replace_devices(placement, self.devices)
-            except ValueError as error:
-                self.faults.add(params_place, Text("--devices: {}", error))
-        type_name, class_path, cls = self._class(kind, place, written, foreign=placement.foreign)
-        if not class_path:
-            return None
-        if kind == "judge":
-            protocol = own_layer(cls, self._mapping((*place, "protocol")), own, place, self.faults)
-        if cls is None:
-            self.notes.append(Text("{:.}: not checked until the worker of {} starts", params_place, class_path))
-        else:
-            also = (*PLACEMENT_KEYS, "seed")
-            own = check_parameters(cls, own, params_place, self.faults, also, type_name or class_path)
-            if placement.offload != "none" and "offload" not in inspect.signature(cls.load).parameters:
-                text = Text("{} cannot offload (its `load` takes no `offload`); leave it out", cls.__name__)
-                self.faults.add((*params_place, "offload"), text)
-        if name is None:
-            name = type_name or str(written.get("type") or class_path.rpartition(":")[2].rpartition(".")[2])
-            if problem := _name_problem(name, {}):
-                self.faults.add((*place, "type"), problem)
-        values = {"name": name, "type": type_name, "class_path": class_path, "seed": params.get("seed")}
-        section = self._validated(ModelSection, values, params_place)
-        section = section.model_copy(update={"parameters": own, "placement": placement, "names": names})
-        if kind == "judge":
-            self.asked[name] = JudgeDraft(section, cls, place, protocol)
-        return section
-
-    def _protocol_class(self, place: Place, written: Mapping[str, Any]) -> Found:
-        if (retries := written.get("retries")) is not None:
-            self._validated(ProtocolSection, {"type": "", "class_path": "", "retries": retries}, place)
-        return self._class("protocol", place, written, foreign=False)
-
-    def _class(
-        self, kind: Kind, place: Place, written: Mapping[str, Any], *, foreign: bool
-    ) -> tuple[str, str, type[Any] | None]:
-        """Returns (registered name or "", class path or "", class); no class if only a `foreign` environment has it."""
-        given = self._validated(NamedClass, {key: written[key] for key in CLASS_KEYS if key in written}, place)
-        if any(self.faults.has((*place, key)) for key in CLASS_KEYS):
-            return "", "", None
-        type_name, class_path = given.type or "", given.class_path or ""
-        at = "class_path" if class_path else "type"
-        try:
-            if not type_name and not class_path:
-                raise ConfigurationError(Text("missing; `edit-eval list` shows the registered names"))
-            registered = components.locate(kind, type_name) or ""
-            if not class_path and not registered:
-                raise ConfigurationError(components.unknown_type(kind, type_name))
-            if registered and is_base_class(class_path, beside=type_name):
-                self.base.class_is_replaced(place, type_name)
-            elif type_name and is_base_class(class_path):
-                at, problem = "type", Text("`{}` is not {}", type_name, components.WORDS[kind])
-                raise ConfigurationError(wrong_type(type_name, class_path, problem, components.names(kind)))
-            elif class_path and registered:
-                raise ConfigurationError(Text("`type: {}` already names a class; leave one of them out", type_name))
-            elif is_base_class(class_path):
-                text = Text(
-                    "`{}` belongs to the original scripts and does not run here; `edit-eval list` shows what does",
-                    class_path,
-                )
-                raise ConfigurationError(text)
-            path = registered or components.normalise_class_path(class_path, self.folder)
-            try:
-                cls = components.import_class(kind, path, self.folder)
-            except components.NotHere:
-                if not foreign or path.startswith("edit_eval."):
-                    raise
-                cls = None
-        except ConfigurationError as error:
-            self.faults.add((*place, at), str(error))
-            return "", "", None
-        return type_name if registered else "", path, cls
-
-    def _prompts(self) -> dict[str, dict[str, str]]:
-        read = {
-            category: self._validated(PromptsSection, self._mapping(("prompts", category)), ("prompts", category))
-            for category in self._mapping(("prompts",))
-        }
-        return {category: prompts.model_dump(exclude_none=True) for category, prompts in read.items()}
-
-    @cached_property
-    def _further(self) -> dict[str, type[ColumnsSection]]:
-        """The keys of guests that are used, those with judges below them first: another may name these."""
-        used = [name for name in components.names("columns") if self.raw.get(name) is not None]
-        classes = {name: components.named("columns", name) for name in used}
-        return dict(sorted(classes.items(), key=lambda pair: not pair[1].protocol))
-
-    def _trackers(self) -> dict[str, PlainParameters]:
-        """Reads names, each perhaps with its parameters, in a list or a mapping."""
-        written = self.raw.get("trackers") or []
-        trackers: dict[str, PlainParameters] = {}
-        for entry in written if isinstance(written, list) else [written]:
-            for name in entry if isinstance(entry, dict) else [entry]:
-                place = ("trackers", str(name))
-                try:
-                    cls = components.named("tracker", registered("tracker")(name))
-                except ValueError as error:
-                    self.faults.add(("trackers",), str(error))
-                    continue
-                if name in trackers:
-                    self.faults.add(place, Text("given twice; keep one of them"))
-                given = self._as_mapping(place, entry[name] if isinstance(entry, dict) else None)
-                given = {key: value for key, value in given.items() if value is not None}
-                for key, value in given.items():
-                    if isinstance(value, str) and not value.strip():
-                        self.faults.add((*place, key), Text("must be text, not {}", shown(value)))
-                checked = check_parameters(cls, given, place, self.faults, (), name)
-                trackers[name] = {key: checked.get(key, value) for key, value in given.items()}
-        return trackers
-
-    def _columns(self, language: Language) -> dict[str, ColumnsSection]:
-        """Reads what guests' keys ask for. Judges below such a key are written like others."""
-        columns: dict[str, ColumnsSection] = {}
-        for key, cls in self._further.items():
-            written = self._mapping((key,))
-            if written and cls.protocol:
-                names = tuple(name for name in written if self._further_judge((key, name), name, cls.protocol))
-                columns[key] = cls.of_judges(names)
-            elif written:
-                columns[key] = self._validated(cls, written, (key,), language=language, judges=self.asked)
-        return columns
-
-    def _further_judge(self, place: Place, name: str, protocol: str) -> bool:
-        """Reads a judge that stands below another key than `judges`; True if there is nothing wrong with it."""
-        if problem := _name_problem(name, {}):
-            self.faults.add(place, problem)
-        elif name in self.asked:
-            self.faults.add(place, Text("a judge is called {}, too; give it another name", name))
-        elif self._model("judge", place, name):
-            draft = self.asked[name]
-            if draft.own.named is None:
-                own = Layer({**draft.own.keys, "type": protocol}, draft.own.place)
-                self.asked[name] = replace(draft, own=own)
-            return True
-        return False
-
-    # -- values --
-
-    def _validated(self, model: type[S], values: Mapping[str, Any], place: Place, **context: object) -> S:
-        """Returns `values` as a section; null is the same as not given. `context` is for the section's own checks."""
-        values = {key: value for key, value in values.items() if value is not None}
-        try:
-            return model.model_validate_json(json.dumps(values), strict=True, context=context)
-        except ValidationError as error:
-            faults = explain(error, values)
-        names = tuple(field.alias or name for name, field in model.model_fields.items())
-        self._refuse_unknown(place, values, names)
-        for where, text in faults:
-            if not where or where[0] in names:
-                self.faults.add((*place, *where), text)
-        wrong = {where[0] for where, _ in faults if where}
-        return model.model_construct(**{key: value for key, value in values.items() if key not in wrong})
-
-    def _refuse_unknown(
-        self, place: Place, written: Mapping[str, Any], names: tuple[str, ...], misplaced: tuple[str, ...] = ()
-    ) -> None:
-        for key, value in written.items():
-            if value is None:
-                continue  # the same as not given
-            if key in misplaced:
-                self.faults.add((*place, key), Text("move it under `params`"))
-            elif key not in names:
-                hint = Text("the keys here are {}", names)
-                self.faults.add((*place, key), explain_unknown_key((*place, key), names, hint))
-
-    def _mapping(self, place: Place) -> Unchecked:
-        """Returns the mapping at `place`, empty if nothing is there; notes a fault for any other value."""
-        return self._as_mapping(place, self._at(place))
-
-    def _as_mapping(self, place: Place, value: Any) -> Unchecked:
-        if isinstance(value, dict):
-            return value
-        if value is not None:
-            self.faults.add(
-                place,
-                Text("must be a mapping (key: value), not {}{}", shown(value), self._as_a_mapping(place, value)),
-            )
-        return {}
-
-    def _as_a_mapping(self, place: Place, value: Any) -> str:
-        """Suggests what to write in place of a bare name."""
-        kind = _NAMED.get((place[0], len(place)))
-        if len(place) == 2 and place[0] in self._further and self._further[place[0]].protocol:
-            kind = "judge"
-        if kind is None or not isinstance(value, str):
-            return ""
-        if components.locate(kind, value):
-            return Text("; write {{type: {}}}", value)
-        key, _, rest = value.partition(" ")
-        if rest and key in ("type", "class_path", "params"):
-            return Text("; no colon behind `{}`: write {{{}: {}}}", key, key, rest)
-        if kind == "protocol":
-            return did_you_mean(value, components.names(kind))
-        library = "diffusers" if kind == "edit_model" else "transformers"
-        return Text("; write {{type: {}, params: {{model_name: {}}}}}", library, value)
-
-    def _at(self, place: Place) -> Any:
-        value: Any = self.raw
-        for key in place:
-            value = value.get(key) if isinstance(value, dict) else None
-        return value
-
-
-def _name_problem(name: str, others: Mapping[str, object]) -> str:
-    """Returns why a name is invalid for a model and its folder; empty if it is valid."""
-    if not NAME.fullmatch(name):
-        made_of = Text("letters (Latin, Chinese, Japanese, Korean), digits, `.`, `_` and `-`, the first no `.` or `-`")
-        return Text("not a valid model name; use {}", made_of)
-    if len(name.encode()) > LONGEST_NAME:
-        return Text("longer than {} bytes, too long for a model name", LONGEST_NAME)
-    same = next((other for other in others if other.lower() == name.lower()), None)
-    return Text("differs from `{}` only in case, which some file systems do not distinguish", same) if same else ""
-
-
-def _with_home(value: Any) -> Any:
-    """Returns a copy with the home directory in place of a leading `~/`."""
-    if isinstance(value, dict):
-        return {key: _with_home(v) for key, v in value.items()}
-    if isinstance(value, list):
-        return [_with_home(v) for v in value]
-    return os.path.expanduser(value) if isinstance(value, str) and value.startswith("~/") else value
-
-
 DEFAULT_PROTOCOL = "rubric"
 MEASURING_PROTOCOL = "numbers"
 """Protocol of judges that measure instead of answering questions."""
-PROTOCOL_KEYS = (*CLASS_KEYS, "retries")
+PROTOCOL_KEYS = tuple(NamedProtocol.model_fields)
 """Keys that are not parameters of the protocol's class."""
 
 Found = tuple[str, str, type[Any] | None]
@@ -509,22 +120,470 @@ class JudgeDraft:
         return callable(getattr(self.judge_class, "measures", None))
 
 
-def own_layer(
-    judge_class: type[Any] | None, written: Mapping[str, Any], params: PlainParameters, place: Place, faults: Faults
-) -> Layer:
-    """Returns the `protocol` of the judge at `place`, as `written`, with `images` moved from its `params`.
+@dataclass
+class Sections:
+    """Builds a `Configuration` from plain values. Faults are noted, and defaults used until all are known."""
 
-    That was their place before protocols existed; they stay if the judge's class has a parameter of that name.
-    """
-    keys, there = dict(written), (*place, "protocol")
-    names = declared(judge_class)
-    if "images" in params and names and "images" not in names and not hasattr(judge_class, "measures"):
-        images, before = params.pop("images"), (*place, "params", "images")
-        if images is not None and keys.setdefault("images", images) != images:
-            faults.add(before, Text("`protocol.images` is also given and says otherwise; keep that one"))
-        elif images is not None and "images" not in written:
-            faults.origins[*there, "images"] = faults.name(before)
-    return Layer(keys, there)
+    raw: Unchecked
+    faults: Faults
+    folder: Path
+    devices: Devices | None = None
+    data_may_be_missing: bool = False
+    notes: list[str] = field(default_factory=list)
+    base: BaseFile = field(default_factory=BaseFile)
+    asked: dict[str, JudgeDraft] = field(default_factory=dict)
+    default: Layer = Layer({"type": DEFAULT_PROTOCOL}, ())
+    """The benchmark's protocol."""
+    common: Layer = Layer({}, ("protocol",))
+    """The configuration's `protocol`."""
+    given: dict[str, Any] = field(default_factory=dict)
+    """Values for protocols whose classes declare them."""
+    used: set[str] = field(default_factory=set)
+    """Keys of `given`, and `protocol`, that some judge has used."""
+
+    def configuration(self, name: str) -> Configuration:
+        """Builds the configuration. Raises `ConfigurationError` if anything is wrong."""
+        self.base.translate(self.raw, self.faults, self.notes)
+        self._take_over_protocol()
+        self._refuse_unknown((), self.raw, tuple(top_keys()))
+        own = self._validated(OwnClasses, {"import_from": _with_home(self.raw.get("import_from"))}, ())
+        self.folder = Path(own.import_from).resolve() if own.import_from else self.folder
+        benchmark = self._benchmark()
+        edit_models = self._models("edit_model")
+        self._models("judge")
+        columns = self._columns(benchmark.language)
+        self.given = {"language": benchmark.language, "prompts": self._prompts()}
+        self.common = Layer(self._mapping(("protocol",), "protocol"), ("protocol",))
+        judges = self._judges()
+        evaluation = self._section(EvaluationSection, ("evaluation",))
+        execution = self._section(ExecutionSection, ("execution",))
+        trackers = self._trackers()
+        self.faults.raise_if_any()
+        return Configuration(
+            name=name,
+            folder=self.folder,
+            benchmark=benchmark,
+            edit_models=edit_models,
+            judges=judges,
+            evaluation=evaluation,
+            columns=columns,
+            execution=execution,
+            trackers=trackers,
+            notes=(*self.base.notes(self.notes), *notes_on_readings(judges, evaluation.readings)),
+        )
+
+    def _take_over_protocol(self) -> None:
+        """Moves `answer` and `retries` from `evaluation`, where they once were, to `protocol`."""
+        evaluation = self.raw.get("evaluation")
+        for key in ("answer", "retries"):
+            value = evaluation.pop(key, None) if isinstance(evaluation, dict) else None
+            if value is None or not isinstance(protocol := filled(self.raw, "protocol"), dict):
+                continue  # not given, or reported elsewhere
+            if protocol.setdefault(key, value) != value:
+                self.faults.add(("evaluation", key), Text("`protocol.{}` is also given; keep that one", key))
+            elif ("protocol", key) not in self.faults.origins:
+                self.faults.origins["protocol", key] = self.faults.name(("evaluation", key))
+
+    def _benchmark(self) -> BenchmarkSection:
+        place: Place = ("benchmark",)
+        if "benchmark" not in self.raw:
+            self.faults.add(place, Text("missing; say where the data is (`benchmark: {{data_path: ...}}`)"))
+        written = _with_home(self._mapping(place))
+        if self.faults.has(place):
+            return BenchmarkSection.model_construct()
+        if all(written.get(key) is None for key in CLASS_KEYS):
+            written["type"] = DEFAULT_BENCHMARK
+        type_name, class_path, cls = self._class("benchmark", place, written)
+        values = {key: written.get(key) for key in SHARED_KEYS}
+        section = self._validated(BenchmarkSection, values | {"type": type_name, "class_path": class_path}, place)
+        parameters: PlainParameters = {}
+        if cls is not None:
+            self.default = default_layer(cls, self.faults)
+            shared = [key for key in SHARED_KEYS if key in declared(cls)]
+            own = {key: value for key, value in written.items() if key not in BENCHMARK_KEYS}
+            own |= {key: getattr(section, key) for key in shared}
+            also = tuple(key for key in BENCHMARK_KEYS if key not in shared)
+            parameters = check_parameters(cls, own, place, self.faults, also, type_name or class_path)
+            self._refuse_missing_data(parameters.get("data_path"), type_name)
+        filters = self._part(Filters, written, place)
+        return section.model_copy(update={"parameters": parameters, "filters": filters})
+
+    def _refuse_missing_data(self, data_path: object, type_name: str) -> None:
+        if self.data_may_be_missing or not isinstance(data_path, str):
+            return
+        if is_address(data_path) or os.path.exists(data_path):
+            return
+        meant: str = ""
+        # A bare word without an ending is rather a benchmark's name than a file's.
+        if type_name == "table" and not (os.path.dirname(data_path) or os.path.splitext(data_path)[1]):
+            meant = did_you_mean(data_path, components.names("benchmark"))
+            meant = meant or components.misnamed("benchmark", data_path)
+        beside = Path(os.path.relpath(self.folder / data_path))
+        if os.path.exists(beside):  # unlike `Path.exists`, it accepts too long a name
+            meant = Text("; paths count from where you type: write {}, or type `cd {}` first", beside, beside.parent)
+        text = Text("no such file: {}{}", data_path, meant or nearest_path(data_path))
+        self.faults.add(("benchmark", "data_path"), text)
+
+    # -- models --
+
+    def _models(self, kind: Kind) -> dict[str, ModelSection]:
+        singular, plural = MODELS[kind]
+        one, several = self.raw.get(singular), self.raw.get(plural)
+        models: dict[str, ModelSection] = {}
+        if one is not None and several is not None:
+            self.faults.add((singular,), Text("`{}` is also given; keep one of them", plural))
+        elif one is not None or (singular in self.raw and plural not in self.raw):
+            if model := self._model(kind, (singular,), None):
+                models[model.name] = model
+        elif several:
+            for name in self._mapping((plural,)):
+                if problem := _name_problem(name, models):
+                    self.faults.add((plural, name), problem)
+                elif model := self._model(kind, (plural, name), name):
+                    models[name] = model
+        else:
+            words = Text("no judge; give `{}` or `{}`", singular, plural)
+            if kind == "edit_model":
+                words = Text("no edit model; give `{}` or `{}`", singular, plural)
+            self.faults.add((plural if plural in self.raw else singular,), words)
+        return models
+
+    def _model(self, kind: Kind, place: Place, name: str | None) -> ModelSection | None:
+        """Reads one model, named after its type if `name` is None. Returns None if its class is not known."""
+        written, params_place = self._mapping(place, kind), (*place, "params")
+        if not written and self.faults.has(place):
+            return None
+        known = (*MODEL_KEYS, "protocol") if kind == "judge" else MODEL_KEYS
+        also = (*PLACEMENT_KEYS, "seed")
+        self._refuse_unknown(place, written, known, misplaced=also)
+        params = _with_home(self._mapping(params_place))
+        where = {key: value for key, value in params.items() if key in PLACEMENT_KEYS}
+        own = {key: value for key, value in params.items() if key not in also}
+        placement = read_placement(where, params_place, self.faults, self.notes)
+        if kind == "edit_model" and placement.batch_size > 1:
+            self.faults.add(
+                (*params_place, "batch_size"), Text("an edit model takes one sample at a time; leave it out")
+            )
+        keys = (*Placement.model_fields, *own)
+        names = {key: self.faults.name((*params_place, written_as(key, where))) for key in keys}
+        if self.devices is not None:
+            names["device_ids"] = "--devices"
+            try:
+                placement = replace_devices(placement, self.devices)
+            except ValueError as error:
+                self.faults.add(params_place, Text("--devices: {}", error))
+        type_name, class_path, cls = self._class(kind, place, written, foreign=placement.foreign)
+        if not class_path:
+            return None
+        if kind == "judge":
+            protocol = self._own_layer(cls, own, place)
+        if cls is None:
+            self.notes.append(Text("{:.}: not checked until the worker of {} starts", params_place, class_path))
+        else:
+            own = check_parameters(cls, own, params_place, self.faults, also, type_name or class_path)
+            if placement.offload != "none" and "offload" not in inspect.signature(cls.load).parameters:
+                text = Text("{} cannot offload (its `load` takes no `offload`); leave it out", cls.__name__)
+                self.faults.add((*params_place, "offload"), text)
+        if name is None:
+            name = type_name or str(written.get("type") or class_path.rpartition(":")[2].rpartition(".")[2])
+            if problem := _name_problem(name, {}):
+                self.faults.add((*place, "type"), problem)
+        values = {"name": name, "type": type_name, "class_path": class_path, "seed": params.get("seed")}
+        section = self._validated(ModelSection, values, params_place)
+        section = section.model_copy(update={"parameters": own, "placement": placement, "names": names})
+        if kind == "judge":
+            self.asked[name] = JudgeDraft(section, cls, place, protocol)
+        return section
+
+    def _class(self, kind: Kind, place: Place, written: Mapping[str, Any], *, foreign: bool = False) -> Found:
+        """Returns the class named at `place`; None if only a `foreign` environment has it."""
+        given = self._part(NamedProtocol if kind == "protocol" else NamedClass, written, place)
+        if any(self.faults.has((*place, key)) for key in CLASS_KEYS):
+            return "", "", None
+        type_name, class_path = given.type or "", given.class_path or ""
+        at = "class_path" if class_path else "type"
+        try:
+            if not type_name and not class_path:
+                raise ConfigurationError(Text("missing; `edit-eval list` shows the registered names"))
+            registered = components.locate(kind, type_name) or ""
+            if not class_path and not registered:
+                raise ConfigurationError(components.unknown_type(kind, type_name))
+            theirs = is_base_class(class_path, beside=registered)
+            if theirs and registered:
+                self.base.class_is_replaced(place, type_name)
+            elif registered and class_path:
+                raise ConfigurationError(Text("`type: {}` already names a class; leave one of them out", type_name))
+            elif theirs and type_name:
+                at, problem = "type", Text("`{}` is not {}", type_name, components.WORDS[kind])
+                raise ConfigurationError(wrong_type(type_name, class_path, problem, components.names(kind)))
+            elif theirs:
+                text = Text(
+                    "`{}` belongs to the original scripts and does not run here; `edit-eval list` shows what does",
+                    class_path,
+                )
+                raise ConfigurationError(text)
+            path = registered or components.normalise_class_path(class_path, self.folder)
+            try:
+                cls = components.import_class(kind, path, self.folder)
+            except components.NotHere:
+                if not foreign or path.startswith("edit_eval."):
+                    raise
+                cls = None
+        except ConfigurationError as error:
+            self.faults.add((*place, at), str(error))
+            return "", "", None
+        return type_name if registered else "", path, cls
+
+    def _prompts(self) -> dict[str, dict[str, str]]:
+        places = {category: ("prompts", category) for category in self._mapping(("prompts",))}
+        prompts = {key: self._section(PromptsSection, place) for key, place in places.items()}
+        if self.faults.within(("prompts",)):
+            return {}
+        return {category: section.model_dump(exclude_none=True) for category, section in prompts.items()}
+
+    def _trackers(self) -> dict[str, PlainParameters]:
+        """Reads names, each perhaps with its parameters, in a list or a mapping."""
+        written = self.raw.get("trackers") or []
+        trackers: dict[str, PlainParameters] = {}
+        for entry in written if isinstance(written, list) else [written]:
+            for name, value in entry.items() if isinstance(entry, dict) else [(entry, None)]:
+                try:
+                    cls = components.named("tracker", registered("tracker")(name))
+                except ValueError as error:
+                    self.faults.add(("trackers",), str(error))
+                    continue
+                place = ("trackers", name)
+                if name in trackers:
+                    self.faults.add(place, Text("given twice; keep one of them"))
+                given = {key: value for key, value in self._as_mapping(place, value).items() if value is not None}
+                for key, value in given.items():
+                    if isinstance(value, str) and not value.strip():
+                        self.faults.add((*place, key), Text("must be text, not {}", shown(value)))
+                checked = check_parameters(cls, given, place, self.faults, (), name)
+                trackers[name] = {key: checked.get(key, value) for key, value in given.items()}
+        return trackers
+
+    def _columns(self, language: Language) -> dict[str, ColumnsSection]:
+        """Reads what guests' keys ask for, those with judges below them first: another may name these."""
+        used = [key for key in components.names("columns") if self.raw.get(key) is not None]
+        classes: dict[str, type[ColumnsSection]] = {key: components.named("columns", key) for key in used}
+        columns: dict[str, ColumnsSection] = {}
+        for key, cls in sorted(classes.items(), key=lambda pair: not pair[1].protocol):
+            written = self._mapping((key,))
+            if written and cls.protocol:
+                names = tuple(name for name in written if self._further_judge((key, name), name, cls.protocol))
+                columns[key] = cls.of_judges(names)
+            elif written:
+                columns[key] = self._section(cls, (key,), language=language, judges=self.asked)
+        return columns
+
+    def _further_judge(self, place: Place, name: str, protocol: str) -> bool:
+        """Reads a judge that stands below another key than `judges`; True if there is nothing wrong with it."""
+        if problem := _name_problem(name, {}):
+            self.faults.add(place, problem)
+        elif name in self.asked:
+            self.faults.add(place, Text("a judge is called {}, too; give it another name", name))
+        elif self._model("judge", place, name):
+            draft = self.asked[name]
+            if draft.own.named is None:
+                own = replace(draft.own, keys={**draft.own.keys, "type": protocol})
+                self.asked[name] = replace(draft, own=own)
+            return True
+        return False
+
+    # -- protocols --
+
+    def _own_layer(self, judge_class: type[Any] | None, params: PlainParameters, place: Place) -> Layer:
+        """Returns the `protocol` of the judge at `place`, with `images` moved from its `params`.
+
+        That was their place before protocols existed; they stay if the judge's class has a parameter of that name.
+        """
+        there, before = (*place, "protocol"), (*place, "params", "images")
+        written, names = self._mapping(there), declared(judge_class)
+        keys = dict(written)
+        if "images" in params and names and "images" not in names and not hasattr(judge_class, "measures"):
+            images = params.pop("images")
+            if images is not None and keys.setdefault("images", images) != images:
+                self.faults.add(before, Text("`protocol.images` is also given and says otherwise; keep that one"))
+            elif images is not None and "images" not in written:
+                self.faults.origins[*there, "images"] = self.faults.name(before)
+        return Layer(keys, there)
+
+    def _judges(self) -> dict[str, ModelSection]:
+        """Gives each judge its protocol with all parameters."""
+        judges = {name: self._with_protocol(judge) for name, judge in self.asked.items()}
+        protocols = [judge.protocol for judge in judges.values()]
+        if all(protocols):
+            types = dict.fromkeys(each.type or each.class_path for each in protocols if each)
+            if self.given["prompts"] and "prompts" not in self.used:
+                self.faults.add(("prompts",), Text("no judge uses it (protocols: {}); leave it out", types))
+            changed = {key for key, value in self.common.keys.items() if value is not None} - {"retries"}
+            if changed and "protocol" not in self.used:
+                self.faults.add(("protocol",), Text("no judge follows it (protocols: {}); leave it out", types))
+        return judges
+
+    def _with_protocol(self, judge: JudgeDraft) -> ModelSection:
+        """Applies `protocol:` to judges that are asked; to those that measure, only if it is theirs, or all measure."""
+        default, concerned = self.default, True
+        if judge.measures:
+            if not self._is_for_measuring(default):
+                default = Layer({"type": MEASURING_PROTOCOL}, judge.own.place)
+            concerned = all(each.measures for each in self.asked.values()) or self._is_for_measuring(self.common)
+        layers: list[Layer] = []
+        named = default.named
+        for layer in (default, *([self.common] if concerned else []), judge.own):
+            if layer.named not in (None, named):
+                layers, named = [], layer.named
+            layers.append(layer)
+        if self.common in layers:
+            self.used.add("protocol")
+        return judge.section.model_copy(update={"protocol": self._protocol(judge, layers)})
+
+    def _is_for_measuring(self, layer: Layer) -> bool:
+        return layer.named is not None and "measures" in declared(self._class("protocol", layer.place, layer.keys)[2])
+
+    def _protocol(self, judge: JudgeDraft, layers: list[Layer]) -> ProtocolSection | None:
+        """Builds the judge's protocol; each key comes from the last layer that has it."""
+        place = judge.own.place if judge.own.keys else self.common.place
+        # `retries` are valid for any protocol, so they are kept.
+        below = [Layer({"retries": layer.keys.get("retries")}, layer.place) for layer in (self.default, self.common)]
+        chosen = {
+            key: (value, layer.place)
+            for layer in (*below, *layers)
+            for key, value in layer.keys.items()
+            if not (value is None and key in PROTOCOL_KEYS)
+        }
+        for key, (_, where) in chosen.items():
+            if where != place:
+                self.faults.origins.setdefault((*place, key), self.faults.name((*where, key)))
+        keys = {key: value for key, (value, _) in chosen.items()}
+        type_name, class_path, cls = self._class("protocol", place, keys)
+        if cls is None or (judge.measures and self.faults.within((*judge.place, "params"))):
+            return None
+        which, named = (*place, "class_path" if "class_path" in keys else "type"), type_name or class_path
+        own = {key: value for key, value in keys.items() if key not in PROTOCOL_KEYS}
+        own |= self._filled_in(judge, cls, own, which, named)
+        own = check_parameters(cls, own, place, self.faults, PROTOCOL_KEYS, named)
+        retries = {key: keys[key] for key in ("retries",) if key in keys}
+        return ProtocolSection.model_construct(type=type_name, class_path=class_path, parameters=own, **retries)
+
+    def _filled_in(
+        self, judge: JudgeDraft, cls: type[Any], own: Mapping[str, Any], which: Place, named: str
+    ) -> PlainParameters:
+        """Returns what the class is given besides its `own` parameters; `which` is the place of its name."""
+        names, add, called = declared(cls), self.faults.add, judge.section.type or judge.section.class_path
+        given = {key: value for key, value in self.given.items() if key in names and key not in own and value}
+        self.used |= given.keys()
+        if "measures" in own:
+            add((*which[:-1], "measures"), Text("is what the judge's class says; leave it out"))
+        if "images" in own and names and "images" not in names:
+            add((*which[:-1], "images"), Text("`{}` itself decides what a judge is shown; leave it out", named))
+        if judge.measures and "measures" not in names:
+            text = Text("`{}` measures and is not asked anything; its protocol is `{}`", called, MEASURING_PROTOCOL)
+            add(which, text)
+        elif judge.measures:
+            given["measures"] = self._measures(judge)
+        elif "measures" in names and judge.judge_class is None:
+            add(which, Text("`{}` cannot be imported here, so what it measures is unknown", called))
+        elif "measures" in names:
+            text = Text("`{}` is for judges that measure, but `{}` is asked questions; name another", named, called)
+            add(which, text)
+        return given
+
+    @staying_here()
+    def _measures(self, judge: JudgeDraft) -> dict[str, dict[str, object]]:
+        cls: Any = judge.judge_class
+        try:
+            measures = cls.measures(make_parameters(cls, judge.section.parameters))
+            return {name: dict(what) for name, what in measures.items()}
+        except Exception as error:  # a class of the user's own
+            text = Text("{}.measures: {}: {}", cls.__name__, type(error).__name__, error)
+            self.faults.add((*judge.place, "params"), text)
+            return {}
+
+    # -- values --
+
+    def _section(self, model: type[S], place: Place, **context: object) -> S:
+        return self._validated(model, self._mapping(place), place, **context)
+
+    def _part(self, model: type[S], written: Mapping[str, Any], place: Place) -> S:
+        """Returns as a section those of the keys at `place` that are the model's; others are a class's parameters."""
+        return self._validated(model, {key: written[key] for key in model.model_fields if key in written}, place)
+
+    def _validated(self, model: type[S], values: Mapping[str, Any], place: Place, **context: object) -> S:
+        """Returns `values` as a section; null is the same as not given. `context` is for the section's own checks."""
+        values = {key: value for key, value in values.items() if value is not None}
+        try:
+            return model.model_validate_json(json.dumps(values), strict=True, context=context)
+        except ValidationError as error:
+            faults = explain(error, values)
+        names = tuple(field.alias or name for name, field in model.model_fields.items())
+        self._refuse_unknown(place, values, names)
+        for where, text in faults:
+            if not where or where[0] in names:
+                self.faults.add((*place, *where), text)
+        wrong = {where[0] for where, _ in faults if where}
+        return model.model_construct(**{key: value for key, value in values.items() if key not in wrong})
+
+    def _refuse_unknown(
+        self, place: Place, written: Mapping[str, Any], names: tuple[str, ...], misplaced: tuple[str, ...] = ()
+    ) -> None:
+        for key, value in written.items():
+            if value is None:
+                continue  # the same as not given
+            if key in misplaced:
+                self.faults.add((*place, key), Text("move it under `params`"))
+            elif key not in names:
+                hint = Text("the keys here are {}", names)
+                self.faults.add((*place, key), explain_unknown_key((*place, key), names, hint))
+
+    def _mapping(self, place: Place, kind: Kind | None = None) -> Unchecked:
+        """Returns the mapping at `place`, empty if nothing is there; it names a class of this `kind`, if any."""
+        value: Any = self.raw
+        for key in place:
+            value = value.get(key) if isinstance(value, dict) else None
+        return self._as_mapping(place, value, kind)
+
+    def _as_mapping(self, place: Place, value: Any, kind: Kind | None = None) -> Unchecked:
+        if isinstance(value, dict):
+            return value
+        if value is not None:
+            meant = _as_a_mapping(kind, value) if kind and isinstance(value, str) else ""
+            self.faults.add(place, Text("must be a mapping (key: value), not {}{}", shown(value), meant))
+        return {}
+
+
+def _as_a_mapping(kind: Kind, value: str) -> str:
+    """Suggests what to write in place of a bare name."""
+    if components.locate(kind, value):
+        return Text("; write {{type: {}}}", value)
+    key, _, rest = value.partition(" ")
+    if rest and key in ("type", "class_path", "params"):
+        return Text("; no colon behind `{}`: write {{{}: {}}}", key, key, rest)
+    if kind == "protocol":
+        return did_you_mean(value, components.names(kind))
+    library = "diffusers" if kind == "edit_model" else "transformers"
+    return Text("; write {{type: {}, params: {{model_name: {}}}}}", library, value)
+
+
+def _name_problem(name: str, others: Mapping[str, object]) -> str:
+    """Returns why a name is invalid for a model and its folder; empty if it is valid."""
+    if not NAME.fullmatch(name):
+        made_of = Text("letters (Latin, Chinese, Japanese, Korean), digits, `.`, `_` and `-`, the first no `.` or `-`")
+        return Text("not a valid model name; use {}", made_of)
+    if len(name.encode()) > LONGEST_NAME:
+        return Text("longer than {} bytes, too long for a model name", LONGEST_NAME)
+    same = next((other for other in others if other.lower() == name.lower()), None)
+    return Text("differs from `{}` only in case, which some file systems do not distinguish", same) if same else ""
+
+
+def _with_home(value: Any) -> Any:
+    """Returns a copy with the home directory in place of a leading `~/`."""
+    if isinstance(value, dict):
+        return {key: _with_home(v) for key, v in value.items()}
+    if isinstance(value, list):
+        return [_with_home(v) for v in value]
+    return os.path.expanduser(value) if isinstance(value, str) and value.startswith("~/") else value
 
 
 def default_layer(benchmark_class: type[Any] | None, faults: Faults) -> Layer:
@@ -543,20 +602,17 @@ def notes_on_readings(judges: Mapping[str, ModelSection], readings: int) -> list
     notes: list[str] = []
     for name, judge in judges.items():
         asked = judge.protocol.parameters if judge.protocol else {}
-        orders, greedy = asked.get("orders"), judge.parameters.get("temperature") == 0
-        drawn = (judge.parameters.get("call") or {}).get("do_sample")
-        certain = asked.get("answer") == "probabilities"  # nothing is drawn there
-        if readings > 1 and not orders and (certain or (greedy and not drawn)):
-            why = Text("probabilities are not sampled") if certain else "temperature: 0"
-            remedy = (
-                Text("leave readings out") if certain else Text("set its temperature above 0, or leave readings out")
-            )
+        orders, certain = asked.get("orders"), asked.get("answer") == "probabilities"  # nothing is drawn there
+        drawn = judge.parameters.get("temperature") != 0 or (judge.parameters.get("call") or {}).get("do_sample")
+        if readings > 1 and not orders and (certain or not drawn):
+            why, remedy = "temperature: 0", Text("set its temperature above 0, or leave readings out")
+            if certain:
+                why, remedy = Text("probabilities are not sampled"), Text("leave readings out")
             others = Text("write `protocol: {{orders: [criteria]}}`, ") if "orders" in asked else ""
-            notes.append(
-                Text(
-                    "{}: `readings: {}` are {} equal answers ({}); {}{}", name, readings, readings, why, others, remedy
-                )
+            equal = Text(
+                "{}: `readings: {}` are {} equal answers ({}); {}{}", name, readings, readings, why, others, remedy
             )
+            notes.append(equal)
         elif readings == 1 and orders:
             notes.append(
                 Text("{}: `protocol.orders` has no effect on a single reading; set `evaluation.readings`", name)
@@ -570,117 +626,3 @@ def declared(cls: type[Any] | None) -> tuple[str, ...]:
         return names_of(cls) if cls is not None else ()
     except TypeError:
         return ()
-
-
-@dataclass
-class Protocols:
-    """Gives each judge its protocol with all parameters."""
-
-    faults: Faults
-    """Collects what is wrong."""
-    find: Callable[[Place, Mapping[str, Any]], Found]
-    """Finds the class named by the keys at a place."""
-    default: Layer
-    """The benchmark's protocol."""
-    common: Layer
-    """The configuration's `protocol:`."""
-    filled_in: Mapping[str, Any]
-    """Values given to classes that declare them."""
-    used: set[str] = field(default_factory=set)
-    """Keys of `filled_in`, and `protocol`, that some judge has used."""
-
-    def of(self, judges: Mapping[str, JudgeDraft]) -> dict[str, ModelSection]:
-        """Returns the judges with their protocols."""
-        models = {name: self._with_protocol(judge, judges) for name, judge in judges.items()}
-        if all(model.protocol for model in models.values()):
-            self._refuse_unused(models)
-        return models
-
-    def _refuse_unused(self, judges: Mapping[str, ModelSection]) -> None:
-        types = {p.type or p.class_path: None for p in (model.protocol for model in judges.values()) if p}
-        if self.filled_in.get("prompts") and "prompts" not in self.used:
-            self.faults.add(("prompts",), Text("no judge uses it (protocols: {}); leave it out", types))
-        changed = {key for key, value in self.common.keys.items() if value is not None} - {"retries"}
-        if changed and "protocol" not in self.used:
-            self.faults.add(self.common.place, Text("no judge follows it (protocols: {}); leave it out", types))
-
-    def _with_protocol(self, judge: JudgeDraft, judges: Mapping[str, JudgeDraft]) -> ModelSection:
-        """Applies `protocol:` to judges that are asked; to those that measure, only if it is theirs, or all measure."""
-        if judge.measures:
-            numbers = Layer({"type": MEASURING_PROTOCOL}, judge.own.place)
-            default = self.default if self._is_for_measuring(self.default) else numbers
-            concerned = all(judge.measures for judge in judges.values()) or self._is_for_measuring(self.common)
-        else:
-            default, concerned = self.default, True
-        layers: list[Layer] = []
-        named = default.named
-        for layer in (default, *([self.common] if concerned else []), judge.own):
-            if layer.named not in (None, named):
-                layers, named = [], layer.named
-            layers.append(layer)
-        if self.common in layers:
-            self.used.add("protocol")
-        protocol = self._protocol(judge, layers)
-        return judge.section.model_copy(update={"protocol": protocol})
-
-    def _is_for_measuring(self, layer: Layer) -> bool:
-        return layer.named is not None and "measures" in declared(self.find(layer.place, layer.keys)[2])
-
-    def _protocol(self, judge: JudgeDraft, layers: list[Layer]) -> ProtocolSection | None:
-        """Builds the judge's protocol; each key comes from the last layer that has it."""
-        place = judge.own.place if judge.own.keys else self.common.place
-        written = [(key, value, layer.place) for layer in layers for key, value in layer.keys.items()]
-        below = [(layer.keys.get("retries"), layer.place) for layer in (self.default, self.common)]
-        written = [*(("retries", *pair) for pair in below), *written]  # valid for any protocol, so it is kept
-        chosen = {key: (value, where) for key, value, where in written if not (value is None and key in PROTOCOL_KEYS)}
-        for key, (_, where) in chosen.items():
-            if where != place:
-                self.faults.origins.setdefault((*place, key), self.faults.name((*where, key)))
-        keys = {key: value for key, (value, _) in chosen.items()}
-        type_name, class_path, cls = self.find(place, keys)
-        which = (*place, "class_path" if "class_path" in keys else "type")
-        if cls is None or (judge.measures and self.faults.within((*judge.place, "params"))):
-            return None
-        own = {key: value for key, value in keys.items() if key not in PROTOCOL_KEYS}
-        named = type_name or class_path
-        own |= self._given(judge, cls, own, which, named)
-        own = check_parameters(cls, own, place, self.faults, PROTOCOL_KEYS, named)
-        retries = {key: keys[key] for key in ("retries",) if key in keys}
-        return ProtocolSection.model_construct(type=type_name, class_path=class_path, parameters=own, **retries)
-
-    def _given(
-        self, judge: JudgeDraft, cls: type[Any], own: Mapping[str, Any], which: Place, named: str
-    ) -> PlainParameters:
-        """Returns what the class is given besides its `own` parameters; `which` is the place of its name."""
-        names, add, called = declared(cls), self.faults.add, judge.section.type or judge.section.class_path
-        given = {key: value for key, value in self.filled_in.items() if key in names and key not in own and value}
-        self.used |= given.keys()
-        if "measures" in own:
-            add((*which[:-1], "measures"), Text("is what the judge's class says; leave it out"))
-        if "images" in own and names and "images" not in names:
-            add((*which[:-1], "images"), Text("`{}` itself decides what a judge is shown; leave it out", named))
-        if judge.measures and "measures" not in names:
-            add(
-                which, Text("`{}` measures and is not asked anything; its protocol is `{}`", called, MEASURING_PROTOCOL)
-            )
-        elif judge.measures:
-            given["measures"] = self._measures(judge)
-        elif "measures" in names and judge.judge_class is None:
-            add(which, Text("`{}` cannot be imported here, so what it measures is unknown", called))
-        elif "measures" in names:
-            add(
-                which, Text("`{}` is for judges that measure, but `{}` is asked questions; name another", named, called)
-            )
-        return given
-
-    @staying_here()
-    def _measures(self, judge: JudgeDraft) -> dict[str, dict[str, object]]:
-        cls: Any = judge.judge_class
-        try:
-            return {
-                name: dict(what) for name, what in cls.measures(make_parameters(cls, judge.section.parameters)).items()
-            }
-        except Exception as error:  # a class of the user's own
-            text = Text("{}.measures: {}: {}", cls.__name__, type(error).__name__, error)
-            self.faults.add((*judge.place, "params"), text)
-            return {}

@@ -372,8 +372,8 @@ class _Writer:
         bare = {"allOf": [_ref(f"benchmark.{DEFAULT_BENCHMARK}"), {"required": required}]}
         benchmark = {"if": none, "then": bare, "else": _ref("benchmark.complete")}
         models: Schema = {}
-        pairs = (("diffusion_model", "edit_models"), ("reward_model", "judges"))
-        for (singular, plural), kind in zip(pairs, ("edit_model", "judge"), strict=True):
+        pairs = base_system.MODELS.values()
+        for kind, (singular, plural) in base_system.MODELS.items():
             complete = _ref(f"{kind}.complete")
             models[singular], models[plural] = complete, {"additionalProperties": complete}
         # A protocol of one's own, the benchmark's or the file's, may have any keys; so no key is unknown beside it.
