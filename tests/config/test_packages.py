@@ -16,23 +16,22 @@ from typing import Any
 import pytest
 
 import warm_starts
+from edit_eval import evaluate
 from edit_eval.config.components import KINDS, built_in, describe, known, locate, nameless, unknown_type
 from edit_eval.config.identity import Identity, identity
 from edit_eval.config.loading import load_configuration
+from edit_eval.config.schema import registered
 from edit_eval.errors import BenchmarkError, ConfigurationError
+from edit_eval.execution import tracking
 from edit_eval.experiment import CONTROLS, load_samples
 from edit_eval.reporting.analyses import summary_of
 from edit_eval.store.examined import examined, take_examinations
+from faults.faulty_runs import Ears
+from installed_packages import install
 from reporting.reported_runs import build_run
+from small_benchmark import configuration, write_benchmark
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "package"
-UV = Path(sys.executable).with_name("uv")
-
-
-def install(package: Path, target: Path) -> None:
-    """By uv, from a folder, without a network; builds the package on the way."""
-    command = [UV, "pip", "install", "-q", "--offline", "--no-index", "--no-deps", "--python", sys.executable]
-    subprocess.run([*command, "--target", target, package], check=True, timeout=300, capture_output=True, cwd=target)
 
 
 @pytest.fixture(scope="module")
@@ -233,6 +232,23 @@ def test_a_verb_that_fails_is_no_fault_of_the_house(place: Path, tmp_path: Path)
     assert "in broken-verb 1.0, not in edit-eval" in done.stderr
 
 
+def test_a_tracker_needs_neither_a_title_nor_a_package(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (
+        "from edit_eval import Tracker\n"
+        "class Plain(Tracker):\n"
+        "    def begin(self, start): raise OSError('it is full')\n"
+    )
+    named_by(place, "plain-tracker", "tracker.plain = plain_tracker:Plain", plain_tracker=text)
+    monkeypatch.setenv("PYTHONPATH", str(place))
+    monkeypatch.setattr(tracking, "PATIENCE", 120.0)
+    write_benchmark(tmp_path, 2)
+    ears = Ears()
+    evaluate(configuration(tmp_path, trackers=["plain"]), run_dir=tmp_path / "run", spectator=ears, report=False)
+    assert "plain: OSError: it is full; the run goes on without it" in ears.notes
+
+
 def test_an_analysis_that_fails_loses_no_report(place: Path, tmp_path: Path) -> None:
     text = (
         "from edit_eval import Analysis\n"
@@ -335,6 +351,8 @@ def test_an_entry_point_that_names_no_component(place: Path, point: str, line: s
     assert [one.startswith(line) for one in nameless()] == [True]
     assert locate("judge", "fine") == "mine:Fine"
     assert unknown_type("judge", "mine").endswith(nameless()[0]), "whoever types its name is told what `list` says"
+    with pytest.raises(ValueError, match=re.escape(nameless()[0])):
+        registered("tracker")("mine")
 
 
 def test_a_typed_name_is_rather_a_benchmark_than_a_folder_beside(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -153,7 +153,8 @@ def registered(kind: Kind) -> Callable[[str], str]:
 
     def known(name: str) -> str:
         if name not in (names := components.names(kind)):
-            meant = did_you_mean(str(name), names) or Text("; there are: {}", names)
+            wrong = components.misnamed(kind, str(name)) or did_you_mean(str(name), names)
+            meant = wrong or Text("; there are: {}", names)
             raise ValueError(Text("{} is not {}{}", shown(name), components.WORDS[kind], meant))
         return name
 

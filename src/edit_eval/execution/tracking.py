@@ -122,7 +122,7 @@ class _Process:
     def __init__(
         self, name: str, directory: RunDirectory, parameters: Mapping[str, Any], order: Mapping[str, Any]
     ) -> None:
-        self.title, self._directory = tracker_of(name).title, directory
+        self.title, self._directory = tracker_of(name).title or name, directory
         self._file = directory.path / FOLDER / f"{name}.json"
         self._parameters, self._more = dict(parameters), order
         self._name, self._heard, self.over = name, b"", False

@@ -37,16 +37,18 @@ class Tracker:
 
         __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
-    title: ClassVar[str]
-    """How it is called in messages."""
-    package: ClassVar[str]
-    """The package that the adapter imports."""
+    title: ClassVar[str] = ""
+    """How it is called in messages; if empty, by its name in the configuration."""
+    package: ClassVar[str] = ""
+    """The package that the adapter imports, which need not be installed; empty for none but its own."""
     extra: ClassVar[str] = ""
     """The extra of edit-eval that installs it; empty for none."""
 
     @classmethod
     def is_here(cls) -> bool:
         """True if its package is installed. A data folder such as `wandb` does not count as a package."""
+        if not cls.package:
+            return True
         spec = importlib.util.find_spec(cls.package)
         return spec is not None and spec.origin is not None
 
