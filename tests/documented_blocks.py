@@ -19,7 +19,7 @@ from shutil import which
 DOCS = Path(__file__).parents[1] / "docs"
 
 _BLOCK = re.compile(r"^(?:<!-- not run: (?P<why>[^\n]*?) -->\n+)?```(?P<language>\w*)\n(?P<text>.*?)^```$", re.M | re.S)
-_FILE = re.compile(r"# ([\w./-]+\.(?:yaml|py))\b")
+_FILE = re.compile(r"# ([\w./-]+\.(?:yaml|py|toml))\b")
 _CODE = re.compile(r"\s*# exit code (\d+)$")
 _NOT_EVERYWHERE = ("jq", "latexmk")
 """Programs whose lines are typed where they are installed."""
@@ -36,7 +36,7 @@ class Block:
     @property
     def file(self) -> str:
         """The name of the file that it is, else empty."""
-        named = _FILE.match(self.text) if self.language in ("yaml", "python") else None
+        named = _FILE.match(self.text) if self.language in ("yaml", "python", "toml") else None
         return named[1] if named else ""
 
 
@@ -74,15 +74,20 @@ def follow(page: Path, folder: Path, environment: Mapping[str, str]) -> None:
         if block.not_run:
             continue
         if block.file:
-            path = folder / block.file
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(block.text, "utf-8")
+            write(block, folder)
         elif block.language == "sh":
             printed = "".join(_run(line, folder, environment) for line in _lines(block.text))
         elif block.language == "python":
             printed = done([sys.executable, "-c", block.text], 0, folder, environment)
         elif block.language == "text":
             hold(block.text, printed, page.name)
+
+
+def write(block: Block, folder: Path) -> None:
+    """Writes the file that a block is."""
+    path = folder / block.file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(block.text, "utf-8")
 
 
 def _lines(text: str) -> Iterator[str]:

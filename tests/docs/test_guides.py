@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 import yaml
 
-from documented_blocks import DOCS, Block, blocks, commands, done, follow, hold, number_of_words
+from documented_blocks import DOCS, Block, blocks, commands, done, follow, hold, number_of_words, write
 from edit_eval import cli
 from edit_eval.config.loading import load_configuration
 from edit_eval.verbs.command_line import command_of
+from installed_packages import install, with_pip
 
 ROOT = DOCS.parent
 RUN = ("sh", "python", "yaml")
@@ -49,6 +50,11 @@ def to_type(page: Path) -> bool:
     return any(b.language in ("sh", "python") and not b.not_run and not b.file for path in both for b in blocks(path))
 
 
+def has_a_package(page: Path) -> bool:
+    """True if a page has its reader make a package, and install it."""
+    return any(block.file == "pyproject.toml" for block in blocks(page))
+
+
 def flags() -> dict[str, set[str]]:
     """The flags of every verb, those of a group as `group verb`."""
     by_verb: dict[str, set[str]] = {}
@@ -78,12 +84,17 @@ def test_the_page_of_commands_has_them_all() -> None:
 
 
 @pytest.mark.parametrize("page", CONFIGURED, ids=named)
-def test_every_configuration_of_a_guide_loads(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_configuration_of_a_guide_loads(
+    page: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my.csv").write_text("image,prompt\na.png,Make it red.\n")
     for block in blocks(page):
         if block.file:
-            (tmp_path / block.file).write_text(block.text, "utf-8")
+            write(block, tmp_path)
+    if has_a_package(page):
+        install(tmp_path, site := tmp_path_factory.mktemp("site"))
+        monkeypatch.syspath_prepend(str(site))
     for block in blocks(page):
         if block.language == "yaml" and not block.not_run:
             assert block.file, f"what file is this?\n{block.text}"
@@ -125,6 +136,11 @@ def shown_first() -> list[Path]:
         assert section, heading
         guides += [ROOT / path for path in re.findall(r"\]\((docs/[\w/-]+\.md)", section[1])]
     return sorted(set(guides))
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if has_a_package(page)], ids=named)
+def test_a_page_about_a_package_is_short(page: Path) -> None:
+    assert number_of_words(page) <= MOST_WORDS
 
 
 @pytest.mark.parametrize("page", shown_first(), ids=named)
@@ -179,6 +195,8 @@ def test_a_guide_does_what_it_says(page: Path, tmp_path: Path, environment: dict
     folder = tmp_path / "work"
     folder.mkdir()
     language = {"EDIT_EVAL_LANG": "zh" if page in TRANSLATED else "en"}
+    if has_a_package(page):
+        environment = with_pip(tmp_path, environment)
     follow(page, folder, environment | language)
     details = page.with_name(f"{page.stem}-details.md")
     if details.exists():
