@@ -68,7 +68,7 @@ def ran(path: Path, run: Path, *more: str) -> Ended:
 
 def strengths(run: Path) -> dict[str, Any]:
     (of,) = Run(run).summary.battles.values()
-    return {one.edit_model: as_written(one) for one in of.scores["overall"].strengths}
+    return {strength.edit_model: as_written(strength) for strength in of.scores["overall"].strengths}
 
 
 def asked(run: Path) -> list[dict[str, Any]]:
@@ -91,22 +91,22 @@ def test_only_what_is_new_is_asked_and_the_others_stay(arena: Path, hub: Writabl
     ended = ran(path, run)
     assert ended.code == 0, ended.err
     said = asked(run)
-    assert {one["edit_model"] for one in said} == {"m3"}, "a battle that is there is not asked"
+    assert {reply["edit_model"] for reply in said} == {"m3"}, "a battle that is there is not asked"
     edits = [json.loads(line) for file in (run / "edits").iterdir() for line in file.read_text().splitlines()]
-    assert {one["edit_model"] for one in edits if "reused_from" not in one} == {"m3"}
+    assert {edit["edit_model"] for edit in edits if "reused_from" not in edit} == {"m3"}
     new = [json.loads(line) for line in log.read_text().splitlines()[before:]]
-    assert not {"m0", "m1", "m2"} & {one[1] for one in new}, "no model of the arena is loaded"
+    assert not {"m0", "m1", "m2"} & {row[1] for row in new}, "no model of the arena is loaded"
     were, are = strengths(arena), strengths(run)
-    for model, one in were.items():
+    for model, strength in were.items():
         for name in KEPT:
-            assert are[model][name] == pytest.approx(one[name], abs=1e-9), (model, name)
+            assert are[model][name] == pytest.approx(strength[name], abs=1e-9), (model, name)
     # Each order once: what was under way when it was killed is asked again, and nothing besides.
-    addresses = [(one["sample"], one["other"], one["question"], one["ask"]) for one in said]
+    addresses = [(reply["sample"], reply["other"], reply["question"], reply["ask"]) for reply in said]
     assert len({*addresses}) == len(addresses)
-    theirs = {(one.sample_id, one.edit_model) for one in Run(arena).results.edits if one.image}
-    mine = {one.sample_id for one in Run(run).results.edits if one.image and one.edit_model == "m3"}
-    met = [one for one in Run(run).results.battles if one.sample_id in mine]
-    assert {(one.sample_id, one.other) for one in met} == {both for both in theirs if both[0] in mine}
+    theirs = {(edit.sample_id, edit.edit_model) for edit in Run(arena).results.edits if edit.image}
+    mine = {edit.sample_id for edit in Run(run).results.edits if edit.image and edit.edit_model == "m3"}
+    met = [battle for battle in Run(run).results.battles if battle.sample_id in mine]
+    assert {(battle.sample_id, battle.other) for battle in met} == {both for both in theirs if both[0] in mine}
     # The run is whole by itself.
     shutil.rmtree(pushed)
     assert strengths(run) == are
@@ -135,12 +135,12 @@ def test_who_joins_is_joined_in_turn(arena: Path, hub: WritableHub, tmp_path: Pa
     assert ran(path, second).code == 0
     assert Run(second).results.joined == {"m3": 1, "m4": 2}
     were, are = strengths(first), strengths(second)
-    for model, one in were.items():
-        assert [are[model][name] for name in KEPT] == [pytest.approx(one[name], abs=1e-9) for name in KEPT]
+    for model, strength in were.items():
+        assert [are[model][name] for name in KEPT] == [pytest.approx(strength[name], abs=1e-9) for name in KEPT]
     board = leaderboard([Run(arena), Run(second)])
     (of,) = board.battles.values()
-    ranked = {one.edit_model: one.strength for one in of.scores["overall"].strengths}
-    assert ranked == pytest.approx({model: one["strength"] for model, one in are.items()}, abs=1e-9)
+    ranked = {strength.edit_model: strength.strength for strength in of.scores["overall"].strengths}
+    assert ranked == pytest.approx({model: strength["strength"] for model, strength in are.items()}, abs=1e-9)
 
 
 def test_the_design_says_how_many_battles_an_interval_takes(arena: Path, tmp_path: Path) -> None:
@@ -149,8 +149,8 @@ def test_the_design_says_how_many_battles_an_interval_takes(arena: Path, tmp_pat
     planned = command("plan", path, "--from", tmp_path / "one")
     assert "each new edit meets 1 of 3, 9 battles" in " ".join(planned.out.split()), planned
     work = json.loads(command("plan", path, "--from", tmp_path / "one", "--json").out)["work"].values()
-    assert [one["edits"] for one in work if "edits" in one] == [ROWS], "those that are there are not made"
-    assert [one["questions"] for one in work if "questions" in one] == [2 * ROWS]
+    assert [counts["edits"] for counts in work if "edits" in counts] == [ROWS], "those that are there are not made"
+    assert [counts["questions"] for counts in work if "questions" in counts] == [2 * ROWS]
     assert len(Run(tmp_path / "one").results.battles) == ROWS
     wide = joins(arena, {"stored": str(arena), "interval": 5000})
     ended = ran(wide, tmp_path / "wide")

@@ -17,37 +17,37 @@ from edit_eval.guests.scenes.beside.scene import scene_of
 from guests.audit.ladder_results import Scores, Shown
 
 
-def changed(one: Shown) -> float:
+def changed(shown: Shown) -> float:
     """The share of pixels that differ from the source."""
-    edit = one.edit if one.edit.size == one.source.size else one.edit.resize(one.source.size)
-    grey = ImageChops.difference(one.source.convert("RGB"), edit).convert("L")
+    edit = shown.edit if shown.edit.size == shown.source.size else shown.edit.resize(shown.source.size)
+    grey = ImageChops.difference(shown.source.convert("RGB"), edit).convert("L")
     return ImageStat.Stat(grey.point([255 if v > 10 else 0 for v in range(256)])).mean[0] / 255
 
 
-def constant(one: Shown) -> float:
+def constant(shown: Shown) -> float:
     return 7.0
 
 
-def instruction_only(one: Shown) -> float:
-    return zlib.crc32(one.sample.instruction.encode()) % 1001 / 100
+def instruction_only(shown: Shown) -> float:
+    return zlib.crc32(shown.sample.instruction.encode()) % 1001 / 100
 
 
-def more_change_is_better(one: Shown) -> float:
-    if max(ImageStat.Stat(one.edit).stddev) < 1:
+def more_change_is_better(shown: Shown) -> float:
+    if max(ImageStat.Stat(shown.edit).stddev) < 1:
         return 0.0
-    return 10 * changed(one) ** 0.5
+    return 10 * changed(shown) ** 0.5
 
 
-def like_the_source(one: Shown) -> float:
-    return 10 * (1 - changed(one))
+def like_the_source(shown: Shown) -> float:
+    return 10 * (1 - changed(shown))
 
 
-def at_random(one: Shown) -> float:
-    return random.Random(one.sample.id).uniform(0, 10)
+def at_random(shown: Shown) -> float:
+    return random.Random(shown.sample.id).uniform(0, 10)
 
 
-def by_picture_size(one: Shown) -> float:
-    return 8.0 if one.edit.width >= one.source.width else 5.0
+def by_picture_size(shown: Shown) -> float:
+    return 8.0 if shown.edit.width >= shown.source.width else 5.0
 
 
 IMPOSTORS: dict[str, tuple[Scores, str]] = {
@@ -63,49 +63,49 @@ IMPOSTORS: dict[str, tuple[Scores, str]] = {
 
 @lru_cache(maxsize=4096)
 def _seen(instruction: str, category: str, scene: str, source: int, edit: int) -> float:
-    found = _pictures[source], _pictures[edit]
-    return score(assess(scene_of(found[0], "test"), read(instruction), category, found[1]).shares)
+    pictures = _pictures[source], _pictures[edit]
+    return score(assess(scene_of(pictures[0], "test"), read(instruction), category, pictures[1]).shares)
 
 
 _pictures: dict[int, Image.Image] = {}
 
 
-def seeing(one: Shown) -> float:
+def seeing(shown: Shown) -> float:
     """`scene_judge`, which is asked once about equal pictures."""
-    for picture in (one.source, one.edit):
+    for picture in (shown.source, shown.edit):
         _pictures[id(picture)] = picture
-    found = _seen(one.sample.instruction, one.sample.category, "", id(one.source), id(one.edit))
-    if (one.sample.facts[AUDIT]["rung"], one.sample.facts[AUDIT]["view"]) == ("right", ""):
-        _right[id(one.source), one.sample.instruction] = found
-    return found
+    points = _seen(shown.sample.instruction, shown.sample.category, "", id(shown.source), id(shown.edit))
+    if (shown.sample.facts[AUDIT]["rung"], shown.sample.facts[AUDIT]["view"]) == ("right", ""):
+        _right[id(shown.source), shown.sample.instruction] = points
+    return points
 
 
-def blind_to_colour(one: Shown) -> float:
+def blind_to_colour(shown: Shown) -> float:
     """Sees that a colour has changed, and not how much of it."""
-    fact = one.sample.facts[AUDIT]
+    fact = shown.sample.facts[AUDIT]
     if fact["axis"] == "hue" or (
-        fact["rung"] == "right" and read(one.sample.instruction).action in ("recolour", "dress")
+        fact["rung"] == "right" and read(shown.sample.instruction).action in ("recolour", "dress")
     ):
-        return 8.0 if fact["view"] not in ("instruction", "source") else seeing(one)
-    return seeing(one)
+        return 8.0 if fact["view"] not in ("instruction", "source") else seeing(shown)
+    return seeing(shown)
 
 
-def loves_the_left_picture(one: Shown) -> float:
-    exchanged = one.sample.facts[AUDIT]["view"] == "exchanged"
-    return min(10.0, seeing(one) + 3.0 * exchanged)
+def loves_the_left_picture(shown: Shown) -> float:
+    exchanged = shown.sample.facts[AUDIT]["view"] == "exchanged"
+    return min(10.0, seeing(shown) + 3.0 * exchanged)
 
 
-def believes_written_words(one: Shown) -> float:
-    return 10.0 if one.sample.facts[AUDIT]["view"].startswith("words") else seeing(one)
+def believes_written_words(shown: Shown) -> float:
+    return 10.0 if shown.sample.facts[AUDIT]["view"].startswith("words") else seeing(shown)
 
 
-def looks_at_its_batch(one: Shown) -> float:
+def looks_at_its_batch(shown: Shown) -> float:
     """What is alone in its batch gets a point and a half more."""
-    return seeing(one) + (1.5 if one.sample.alone and seeing(one) < 8.5 else -1.5 if one.sample.alone else 0.0)
+    return seeing(shown) + (1.5 if shown.sample.alone and seeing(shown) < 8.5 else -1.5 if shown.sample.alone else 0.0)
 
 
-def silent_about_flaws(one: Shown) -> float | None:
-    return None if one.sample.facts[AUDIT]["rung"] in ("other", "extra") else seeing(one)
+def silent_about_flaws(shown: Shown) -> float | None:
+    return None if shown.sample.facts[AUDIT]["rung"] in ("other", "extra") else seeing(shown)
 
 
 PLANTED: dict[str, tuple[Scores, set[str]]] = {
@@ -120,31 +120,31 @@ PLANTED: dict[str, tuple[Scores, set[str]]] = {
 def favouring(*rungs: str, by: float = 2.0, within: tuple[str, ...] = ()) -> Scores:
     """Sees all, and likes some wrong edits better than right ones: within some categories, or kinds of change."""
 
-    def scores(one: Shown) -> float:
-        fact = one.sample.facts[AUDIT]
-        liked = fact["rung"] in rungs and (not within or bool({one.sample.category, fact["axis"]} & {*within}))
-        return 0.8 * (_as_right(one) if liked else seeing(one)) + by * liked
+    def scores(shown: Shown) -> float:
+        fact = shown.sample.facts[AUDIT]
+        liked = fact["rung"] in rungs and (not within or bool({shown.sample.category, fact["axis"]} & {*within}))
+        return 0.8 * (_as_right(shown) if liked else seeing(shown)) + by * liked
 
     return scores
 
 
-def _as_right(one: Shown) -> float:
+def _as_right(shown: Shown) -> float:
     """What the right edit of its scene gets; it is drawn where it was not seen, in the other language."""
-    key = id(one.source), one.sample.instruction
-    _pictures[id(one.source)] = one.source
+    key = id(shown.source), shown.sample.instruction
+    _pictures[id(shown.source)] = shown.source
     if key not in _right:
-        scene = scene_of(one.source, "test")
-        edit = read(one.sample.instruction)
-        _right[key] = score(assess(scene, edit, one.sample.category, drawn(Recipe(apply(scene, edit)))).shares)
+        scene = scene_of(shown.source, "test")
+        edit = read(shown.sample.instruction)
+        _right[key] = score(assess(scene, edit, shown.sample.category, drawn(Recipe(apply(scene, edit)))).shares)
     return _right[key]
 
 
 _right: dict[tuple[int, str], float] = {}
 
 
-def rewards_more_changes(one: Shown) -> float:
+def rewards_more_changes(shown: Shown) -> float:
     """Three points more where the asked change is done and something else was changed."""
-    return 0.7 * seeing(one) + 3.0 * (one.sample.facts[AUDIT]["rung"] in ("extra", "wrong_target"))
+    return 0.7 * seeing(shown) + 3.0 * (shown.sample.facts[AUDIT]["rung"] in ("extra", "wrong_target"))
 
 
 DOSES = ("dose_25", "dose_50", "dose_75")

@@ -35,7 +35,7 @@ def ladder(folder: Path, scenes: int = 15, size: int = 160, seed: int = 0) -> tu
     """All samples of a ladder; edits of one recipe are drawn once."""
     edits: dict[Recipe, Image.Image] = {}
     sources: dict[str, Image.Image] = {}
-    found = []
+    shown = []
     parameters = Ladder.Parameters(scenes=scenes, size=size, seed=seed, alone=True, cache_dir=str(folder))
     for sample in Ladder(parameters).samples():
         recipe = recipe_of({"source_2": open_picture(sample.pictures["source_2"].path)}, "test")
@@ -43,30 +43,30 @@ def ladder(folder: Path, scenes: int = 15, size: int = 160, seed: int = 0) -> tu
             edits[recipe] = drawn(recipe)
         if sample.source not in sources:
             sources[sample.source] = open_picture(sample.source)
-        found.append(Shown(sample, sources[sample.source], edits[recipe]))
-    return tuple(found)
+        shown.append(Shown(sample, sources[sample.source], edits[recipe]))
+    return tuple(shown)
 
 
 def times(shown: tuple[Shown, ...], count: int) -> tuple[Shown, ...]:
     """Every scene so many times over, each as a scene of its own: pictures are dear, and floors ask for many scenes."""
-    found = list(shown)
+    all_shown = list(shown)
     for turn in range(1, count):
         for sample, source, edit in shown:
             fact = {**sample.facts[AUDIT], "scene": f"{sample.facts[AUDIT]['scene']}~{turn}"}
             again = replace(sample, id=f"{sample.id}~{turn}", facts={**sample.facts, AUDIT: fact})
-            found.append(Shown(again, source, edit))
-    return tuple(found)
+            all_shown.append(Shown(again, source, edit))
+    return tuple(all_shown)
 
 
 def results_of(shown: tuple[Shown, ...], scores: Scores, scale: Scale = SCALE) -> Results:
     """As a run would have recorded them; None is an answer that nobody could read."""
     judgements, edits = [], []
-    for one in shown:
-        score = scores(one)
+    for shown_edit in shown:
+        score = scores(shown_edit)
         judgements.append(
             Judgement(
-                sample_id=one.sample.id,
-                category=one.sample.category,
+                sample_id=shown_edit.sample.id,
+                category=shown_edit.sample.category,
                 edit_model="rungs",
                 judge="judge",
                 edit_seed=0,
@@ -79,20 +79,20 @@ def results_of(shown: tuple[Shown, ...], scores: Scores, scale: Scale = SCALE) -
         )
         edits.append(
             Edit(
-                key=one.sample.id,
-                sample_id=one.sample.id,
+                key=shown_edit.sample.id,
+                sample_id=shown_edit.sample.id,
                 edit_model="rungs",
                 seed=0,
                 edit_seed=0,
                 status=Status.OK,
-                image=f"images/{one.sample.id}.png",
+                image=f"images/{shown_edit.sample.id}.png",
                 pixels="0" * 64,
             )
         )
     return Results(
         name="audit",
         directory="nowhere",
-        samples=tuple(one.sample for one in shown),
+        samples=tuple(shown_edit.sample for shown_edit in shown),
         edits=tuple(edits),
         judgements=tuple(judgements),
         edit_models=("rungs",),

@@ -80,32 +80,32 @@ def test_its_edit_models_and_its_benchmark_are_left_alone(made: Audit) -> None:
 
 def test_few_scenes_show_little_and_nothing_wrong_is_said(made: Audit) -> None:
     assert made.passport.verdict == "limited"
-    missed = {name for name, one in made.passport.measures.items() if one.missed}
+    missed = {name for name, measure in made.passport.measures.items() if measure.missed}
     assert missed <= {"jpeg"}, "in so small pictures JPEG blocks can be seen"
     assert made.findings.measures["order"].value == 1.0
 
 
 def test_who_is_asked_about_one_edit_at_a_time_is_not_asked_again_for_its_batches(made: Audit) -> None:
-    one = made.passport.measures["batch"]
-    assert (one.value, one.floor, one.passed, one.n) == (None, None, None, 0)
-    assert one.reason == "it is asked about one edit at a time"
-    assert one.reason in made.page.read_text("utf-8")
+    measure = made.passport.measures["batch"]
+    assert (measure.value, measure.floor, measure.passed, measure.n) == (None, None, None, 0)
+    assert measure.reason == "it is asked about one edit at a time"
+    assert measure.reason in made.page.read_text("utf-8")
     assert not any(sample.alone for sample in made.run.results.samples)
 
 
 def test_the_passport_is_where_a_run_of_this_judge_looks(made: Audit) -> None:
     judge = asked_judges(load_configuration(configuration(), data_may_be_missing=True))[0]
-    found = passports.read(made.file.parent, judge, "en")
-    assert found == made.passport
-    assert found.form == ("score",)
-    assert found.pictures == ("source", "edit")
-    assert {one.pixels for one in found.anchors} <= {edit.pixels for edit in made.run.results.edits}
-    assert passports.read_file(made.run.path / "report" / "passport.json") == found
+    passport = passports.read(made.file.parent, judge, "en")
+    assert passport == made.passport
+    assert passport.form == ("score",)
+    assert passport.pictures == ("source", "edit")
+    assert {anchor.pixels for anchor in passport.anchors} <= {edit.pixels for edit in made.run.results.edits}
+    assert passports.read_file(made.run.path / "report" / "passport.json") == passport
 
 
 def test_its_benchmark_draws_the_anchors_again(made: Audit) -> None:
     """What whoever looks for drift does: the passport's own section, and the anchors' ids."""
-    wanted = [one.sample for one in made.passport.anchors]
+    wanted = [anchor.sample for anchor in made.passport.anchors]
     again = load_configuration(
         {
             "benchmark": dict(made.passport.benchmark),
@@ -127,8 +127,8 @@ def test_views_are_asked_as_they_say(made: Audit) -> None:
     judge = made.run.experiment.judges[0]
     plain = samples["physical-00.right"]
     for view in ("again", "exchanged", "language", "instruction", "source"):
-        other = next(one for one in samples.values() if one.id == f"physical-00.right.{view}")
-        first, second = (judge.protocol.questions(one)[0] for one in (plain, other))
+        other = next(sample for sample in samples.values() if sample.id == f"physical-00.right.{view}")
+        first, second = (judge.protocol.questions(sample)[0] for sample in (plain, other))
         shown = [view_.picture for view_ in second.shows]
         assert shown == (["edit", "source"] if view == "exchanged" else ["source", "edit"])
         assert (first.system != second.system) == (view == "language"), view
@@ -148,9 +148,9 @@ def test_the_page_has_everything_and_asks_nobody(made: Audit) -> None:
 def test_axe_finds_nothing_in_the_page(made: Audit, browser: Any) -> None:
     tab = browser.new_page(color_scheme="light")
     tab.goto(made.page.as_uri())
-    found = stumbling_blocks(tab)
+    faults = stumbling_blocks(tab)
     tab.emulate_media(color_scheme="dark")
-    assert not (found := [*found, *stumbling_blocks(tab)]), "\n".join(found)
+    assert not (faults := [*faults, *stumbling_blocks(tab)]), "\n".join(faults)
     tab.close()
 
 
@@ -210,15 +210,17 @@ def test_a_constant_judge_fails_however_often_somebody_tries(tmp_path: Path) -> 
     assert first.passport.subject.language == "zh"
     assert "未通过" in first.page.read_text("utf-8")
     second = examine(tmp_path, "second", **more)
-    seeds = [one.passport.benchmark["seed"] for one in (first, second)]
+    seeds = [made.passport.benchmark["seed"] for made in (first, second)]
     assert seeds[0] != seeds[1]
     assert second.file == first.file
-    assert [one.seed for one in second.passport.tries] == seeds
+    assert [attempt.seed for attempt in second.passport.tries] == seeds
     said = Examined(passport=passports.read_file(second.file), language="en").document.line
     assert f"; 1 scenes a category, 128 pixels, seed {seeds[1]}, try 2 after failed;" in said
     again = examine(tmp_path, "first", **more)
     assert again.passport.benchmark["seed"] == seeds[0]
-    assert sorted(one.seed for one in again.passport.tries) == sorted(seeds), "one that goes on is no further try"
+    assert sorted(attempt.seed for attempt in again.passport.tries) == sorted(seeds), (
+        "one that goes on is no further try"
+    )
 
 
 @pytest.mark.parametrize(
@@ -239,18 +241,18 @@ def test_a_judge_that_compares_is_examined_by_pairs_and_stands_beside_itself_ask
     made: Audit, tmp_path: Path
 ) -> None:
     judge = {"type": "scene_judge", "params": {"device_ids": "cpu:2"}, "protocol": {"type": "pairwise"}}
-    found = audit(
+    by_pairs = audit(
         configuration(judges={"judge": judge}),
         run_dir=tmp_path / "run",
         folder=made.file.parent,
         size=128,
         scenes=1,
     )
-    assert found.run.results.edit_models == ("rungs", "worse")
-    assert not found.run.results.judgements
-    measures = found.passport.measures
+    assert by_pairs.run.results.edit_models == ("rungs", "worse")
+    assert not by_pairs.run.results.judgements
+    measures = by_pairs.passport.measures
     assert measures["contradictions"].value == 0
     assert measures["order"].value > 0.9
     assert measures["same_again"].value == measures["same_in_language"].value == measures["instruction"].value == 1
-    assert [one.compares for one in found.ways] == [True, False]
-    assert found.page.stat().st_size > 10_000
+    assert [way.compares for way in by_pairs.ways] == [True, False]
+    assert by_pairs.page.stat().st_size > 10_000

@@ -50,18 +50,23 @@ class Case:
         with path.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file)
             writer.writerow(("sample_id", "edit_model", "rater", "score"))
-            for one in self.run.results.judgements:
+            for judgement in self.run.results.judgements:
                 for rater in range(raters):
-                    said = mind(one.scores["score"]) + chance.gauss(0, 1)
-                    writer.writerow((one.sample_id, one.edit_model, rater, round(said, 3)))
+                    said = mind(judgement.scores["score"]) + chance.gauss(0, 1)
+                    writer.writerow((judgement.sample_id, judgement.edit_model, rater, round(said, 3)))
         return path
 
     def recorded(self, name: str, **section: Any) -> Run:
         """Its replies as a file has them, given to the questions of the same protocol."""
         path = self.folder / f"{name}.jsonl"
         rows = [
-            {"sample": one.sample_id, "edit_model": one.edit_model, "question": "score", "text": f"{one.score:.3f}"}
-            for one in self.run.results.judgements
+            {
+                "sample": judgement.sample_id,
+                "edit_model": judgement.edit_model,
+                "question": "score",
+                "text": f"{judgement.score:.3f}",
+            }
+            for judgement in self.run.results.judgements
         ]
         path.write_text("\n".join(map(json.dumps, rows)), "utf-8")
         judge = {"type": "recorded", "params": {"device_ids": "cpu:1", "path": str(path)}, **section}
@@ -121,9 +126,9 @@ def test_recorded_replies_to_the_same_questions_count_and_are_called_so(case: Ca
 
 def test_with_one_person_nothing_is_asked_of_how_people_agree(case: Case) -> None:
     made = case.audit(case.people("one.csv", lambda score: score, raters=1), case.run.path)
-    one = made.passport.measures["as_one_person"]
-    assert (one.value, one.floor, one.passed) == (None, None, None)
-    assert "agreement between two people is not shown" in one.reason
+    measure = made.passport.measures["as_one_person"]
+    assert (measure.value, measure.floor, measure.passed) == (None, None, None)
+    assert "agreement between two people is not shown" in measure.reason
     assert made.passport.measures["pairs_ordered"].passed
 
 

@@ -46,8 +46,8 @@ def examine(folder: Path, by: float, **parameters: Any) -> Audit:
 def test_who_looks_at_nothing_but_the_question_is_the_same_in_a_batch(tmp_path: Path) -> None:
     """Any other word, seed or pixel would give another score: it would be asked something else when it is alone."""
     made = examine(tmp_path, 0, batch_size=16)
-    one = made.passport.measures["batch"]
-    assert (one.value, one.n, one.passed) == (0.0, 15, True)
+    measure = made.passport.measures["batch"]
+    assert (measure.value, measure.n, measure.passed) == (0.0, 15, True)
     assert made.passport.measures["retest"].value, "another word is another question"
     samples = {sample.id: sample for sample in made.run.results.samples}
     alone = [sample for sample in samples.values() if sample.facts[AUDIT]["view"] == "alone"]

@@ -78,9 +78,9 @@ def trial(rows: dict[tuple[str, str, str], float | None], axis: str = "", disput
 
 def test_ties_count_half_and_what_is_unscored_is_in_no_pair() -> None:
     made = trial({("a", "right", ""): 0.9, ("a", "copy", ""): 0.9, ("b", "right", ""): None, ("b", "copy", ""): 0.1})
-    found = order.order(made, 0.5, [("right", "copy")])
-    assert (found.value, found.n, found.scenes) == (0.5, 1, 1)
-    assert found.passed is False  # one scene shows nothing
+    measure = order.order(made, 0.5, [("right", "copy")])
+    assert (measure.value, measure.n, measure.scenes) == (0.5, 1, 1)
+    assert measure.passed is False  # one scene shows nothing
     assert order.unscored(made, 0.5).value == 0.25
 
 
@@ -141,9 +141,9 @@ def test_the_spread_is_that_of_two_askings() -> None:
     for scene in range(4000):
         first, second = 0.5 + 0.03 * chance.standard_normal(2)
         rows |= {(str(scene), "right", ""): first, (str(scene), "right", "again"): second}
-    found = order.scatter(trial(rows), "again", 0.05)
-    assert found.value == pytest.approx(0.03, rel=0.05)
-    assert found.passed
+    measure = order.scatter(trial(rows), "again", 0.05)
+    assert measure.value == pytest.approx(0.03, rel=0.05)
+    assert measure.passed
     assert order.smallest_difference(0.03) == pytest.approx(1.96 * 2**0.5 * 0.03, rel=1e-3)
 
 
@@ -152,9 +152,9 @@ def test_of_few_scenes_the_spread_is_a_root_too() -> None:
     rows: dict[tuple[str, str, str], float | None] = {}
     for scene, second in (("a", 0.5), ("b", 0.6)):
         rows |= {(scene, "right", ""): 0.9, (scene, "right", "again"): second}
-    found = order.scatter(trial(rows), "again", 0.07)
-    assert (found.value, found.ci95, found.passed) == (pytest.approx(0.25), None, False)
-    assert found.missed
+    measure = order.scatter(trial(rows), "again", 0.07)
+    assert (measure.value, measure.ci95, measure.passed) == (pytest.approx(0.25), None, False)
+    assert measure.missed
 
 
 def test_who_does_not_look_sees_nothing() -> None:
@@ -193,9 +193,9 @@ def test_an_honest_judge_passes_and_who_prefers_what_is_wrong_does_not(
     judge: str, verdict: str, named: tuple[str, ...]
 ) -> None:
     """At the default size, simulated; `test_the_operating_curve` has the rates."""
-    found = findings_of(audit_power.trial(audit_power.JUDGES[judge], seed=5), bounds=False)
-    assert found.verdict == verdict
-    assert tuple(name for name, one in found.measures.items() if one.passed is False) == named
+    findings = findings_of(audit_power.trial(audit_power.JUDGES[judge], seed=5), bounds=False)
+    assert findings.verdict == verdict
+    assert tuple(name for name, measure in findings.measures.items() if measure.passed is False) == named
 
 
 @pytest.mark.parametrize(
@@ -203,19 +203,19 @@ def test_an_honest_judge_passes_and_who_prefers_what_is_wrong_does_not(
     [("prefers half of a light", "light"), ("prefers half where one of several is meant", "referential")],
 )
 def test_half_of_one_kind_of_change_is_named_though_all_others_are_seen(judge: str, where: str) -> None:
-    found = findings_of(audit_power.trial(audit_power.JUDGES[judge], seed=4), bounds=False)
-    assert found.measures["right_over_dose_50"].passed
-    assert found.verdict == "limited"
-    assert found.categories[where]["right_over_dose_50"].passed is False
+    findings = findings_of(audit_power.trial(audit_power.JUDGES[judge], seed=4), bounds=False)
+    assert findings.measures["right_over_dose_50"].passed
+    assert findings.verdict == "limited"
+    assert findings.categories[where]["right_over_dose_50"].passed is False
 
 
 def test_ties_of_what_is_hard_to_tell_accuse_nobody() -> None:
     """A judge with full marks for three quarters, too, and nothing for a source and a grey picture."""
     worth = {**audit_power.WORTH, "dose_75": 1.0, "copy": 0.0, "blank": 0.0}
     tying = audit_power.Simulated(error=0.0, noise=0.0, worth=worth)
-    found = findings_of(audit_power.trial(tying, seed=1), bounds=False)
-    assert [found.measures[name].value for name in ("right_over_dose_75", "copy_over_blank")] == [0.5, 0.5]
-    assert found.verdict == "passed"
+    findings = findings_of(audit_power.trial(tying, seed=1), bounds=False)
+    assert [findings.measures[name].value for name in ("right_over_dose_75", "copy_over_blank")] == [0.5, 0.5]
+    assert findings.verdict == "passed"
 
 
 @pytest.mark.chaos
@@ -238,15 +238,15 @@ def test_the_simulated_ladder_has_as_many_scenes_of_each_rung_as_the_drawn_one(t
 @pytest.mark.chaos
 @pytest.mark.parametrize(("judge", "audits", "verdict", "least", "most"), OPERATING_CURVE)
 def test_the_operating_curve(judge: str, audits: int, verdict: str, least: float, most: float) -> None:
-    made = [one.verdict for one in audit_power.audits_of(audit_power.JUDGES[judge], audits)]
+    made = [findings.verdict for findings in audit_power.audits_of(audit_power.JUDGES[judge], audits)]
     assert least <= made.count(verdict) / audits <= most, Counter(made)
 
 
 @pytest.mark.chaos
 def test_the_power_of_all_floors() -> None:
     for correlation in (0.0, 0.1, 0.2, 0.3):
-        found = audit_power.joint_power(0.90, correlation, 3000, pairs=10, seed=1)
-        assert found["order"] >= 0.9
-        assert found["order, and in every category"] >= 0.88
+        power = audit_power.joint_power(0.90, correlation, 3000, pairs=10, seed=1)
+        assert power["order"] >= 0.9
+        assert power["order, and in every category"] >= 0.88
     swayed = audit_power.power(audit_power.JUDGES["gains .06 by words"], 50)
     assert swayed["passed"]["words_en"] <= 0.05

@@ -71,8 +71,8 @@ def faultless(seen: Seen) -> float:
 
 def blind_to_colour(seen: Seen) -> float:
     """Takes any edit of a colour that changed something in the right place for the right one."""
-    found = seen.score()
-    return 9.0 if read(seen.words).action in ("recolour", "dress") and found > 3.0 else found
+    points = seen.score()
+    return 9.0 if read(seen.words).action in ("recolour", "dress") and points > 3.0 else points
 
 
 def loves_the_left_picture(seen: Seen) -> float:
@@ -116,9 +116,9 @@ def served(server: JudgeServer, folder: Path, **more: Any) -> Audit:
 def test_a_planted_fault_is_named_and_no_other(knowing: Knowing, tmp_path: Path, name: str) -> None:
     fault, named = PLANTED[name]
     with JudgeServer(knowing.answer(fault)) as server:
-        found = served(server, tmp_path).passport
-    assert set(found.failed) == named
-    assert found.verdict == ("limited" if named else "passed")
+        passport = served(server, tmp_path).passport
+    assert set(passport.failed) == named
+    assert passport.verdict == ("limited" if named else "passed")
 
 
 @pytest.mark.timeout(600)
@@ -129,12 +129,12 @@ def test_a_judge_that_drifts_between_two_days_passes_twice_and_its_anchors_tell(
         knowing.tinge = 0.4
         second = served(server, tmp_path / "second", scenes=5).passport
     assert first.subject.key == second.subject.key
-    missed = [{name for name, one in some.measures.items() if one.missed} for some in (first, second)]
+    missed = [{name for name, measure in some.measures.items() if measure.missed} for some in (first, second)]
     assert missed == [set(), set()]
-    then, now = ({one.sample: one.score for one in some.anchors} for some in (first, second))
-    shared = [one for one in then.keys() & now.keys() if then[one] >= 0.4]
+    then, now = ({anchor.sample: anchor.score for anchor in some.anchors} for some in (first, second))
+    shared = [sample for sample in then.keys() & now.keys() if then[sample] >= 0.4]
     assert len(shared) > 15
-    assert {round(then[one] - now[one], 3) for one in shared} == {0.4}
+    assert {round(then[sample] - now[sample], 3) for sample in shared} == {0.4}
     assert (first.smallest_difference or 0.0) < 0.4
 
 

@@ -57,7 +57,8 @@ def test_another_model_behind_the_same_address_is_another_judge(tmp_path: Path) 
         assert other.examined["judge"].document.line == "not audited"
         assert passport_of(Run(same.path)) == made.passport, "by what was served then"
 
-        rows = [f"{one.sample_id},mine,{rater},{rater}" for one in same.results.judgements for rater in (3, 5)]
+        judgements = same.results.judgements
+        rows = [f"{judgement.sample_id},mine,{rater},{rater}" for judgement in judgements for rater in (3, 5)]
         (people := tmp_path / "people.csv").write_text("\n".join(["sample_id,edit_model,rater,score", *rows]))
         small: dict[str, Any] = {"folder": folder, "run_dir": tmp_path / "again", "scenes": 1, "size": 128}
         with pytest.raises(ConfigurationError, match=r"a different model then \(root /models/a; now root /models/b\)"):

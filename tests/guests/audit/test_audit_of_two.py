@@ -49,18 +49,18 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Pair, ...]:
     parameters = Ladder.Parameters(scenes=2, size=160, battles=True, cache_dir=str(tmp_path_factory.mktemp("ladder")))
     sources: dict[str, Image.Image] = {}
     edits: dict[Recipe, Image.Image] = {}
-    found = []
+    drawn_pairs = []
     for sample in Ladder(parameters).samples():
         if sample.source not in sources:
             sources[sample.source] = open_picture(sample.source)
         recipes = [
-            recipe_of({one: open_picture(sample.pictures[one].path)}, "test") for one in ("source_2", "source_3")
+            recipe_of({name: open_picture(sample.pictures[name].path)}, "test") for name in ("source_2", "source_3")
         ]
         for recipe in recipes:
             if recipe not in edits:
                 edits[recipe] = drawn(recipe)
-        found.append((sample, sources[sample.source], *(edits[recipe] for recipe in recipes)))
-    return tuple(found)
+        drawn_pairs.append((sample, sources[sample.source], *(edits[recipe] for recipe in recipes)))
+    return tuple(drawn_pairs)
 
 
 def audited(pairs: tuple[Pair, ...], says: Says, turns: int = TURNS) -> Findings:
@@ -97,8 +97,8 @@ def battle(sample: Sample, labels: list[str]) -> Judgement:
             continue
         share = first if order == FORWARD else 1 - first
         readings[order] = Reading(values={f"overall.{order}": share, f"overall.{order}.tie": float(label == "C")})
-    given = [one.values[f"overall.{order}"] for order, one in readings.items() if one.status is Status.OK]
-    found = len(given) == 2
+    given = [reading.values[f"overall.{order}"] for order, reading in readings.items() if reading.status is Status.OK]
+    scored = len(given) == 2
     return Judgement(
         sample_id=sample.id,
         category=sample.category,
@@ -108,9 +108,9 @@ def battle(sample: Sample, labels: list[str]) -> Judgement:
         edit_seed=0,
         repeat=0,
         headline="overall",
-        status=Status.OK if found else Status.UNPARSEABLE,
-        scores={"overall": sum(given) / 2} if found else {},
-        missing={} if found else {"overall": (Status.UNPARSEABLE, "no label")},
+        status=Status.OK if scored else Status.UNPARSEABLE,
+        scores={"overall": sum(given) / 2} if scored else {},
+        missing={} if scored else {"overall": (Status.UNPARSEABLE, "no label")},
         readings=(readings,),
     )
 
@@ -156,7 +156,7 @@ def chance_of(bout: Bout, salt: str = "") -> random.Random:
 def erring(bout: Bout) -> str:
     """An honest judge whose eyes are not the best, and who does not care for the order."""
     chance = chance_of(bout)
-    return preferring(*(worth(bout, one) + chance.gauss(0.0, 0.4) for one in (bout.first, bout.second)))
+    return preferring(*(worth(bout, edit) + chance.gauss(0.0, 0.4) for edit in (bout.first, bout.second)))
 
 
 def believing_words(bout: Bout) -> str:
@@ -167,18 +167,18 @@ def believing_words(bout: Bout) -> str:
 
 def more_change(bout: Bout) -> str:
     """Whatever was asked for."""
-    return preferring(*(float(changed(bout.source, one)) for one in (bout.first, bout.second)))
+    return preferring(*(float(changed(bout.source, edit)) for edit in (bout.first, bout.second)))
 
 
 def changed(source: Image.Image, edit: Image.Image) -> int:
     """How many of some bytes of the two differ."""
     both = source.convert("RGB").tobytes(), edit.convert("RGB").tobytes()
-    return sum(a != b for a, b in zip(*(one[::97] for one in both), strict=True))
+    return sum(a != b for a, b in zip(*(pixels[::97] for pixels in both), strict=True))
 
 
 def longest(bout: Bout) -> str:
     """Prefers the picture with more in it: the one whose file is larger."""
-    return preferring(*(in_file(one) for one in (bout.first, bout.second)))
+    return preferring(*(in_file(edit) for edit in (bout.first, bout.second)))
 
 
 def in_file(edit: Image.Image) -> float:
@@ -194,7 +194,7 @@ def simulated(audit: int, *, errs: float, leans: float = 0.0, guesses: float = 0
         chance = chance_of(bout, f"{audit}")
         if chance.random() < guesses:
             return chance.choice("AB")
-        first, second = (worth(bout, one) + chance.gauss(0.0, errs) for one in (bout.first, bout.second))
+        first, second = (worth(bout, edit) + chance.gauss(0.0, errs) for edit in (bout.first, bout.second))
         return preferring(first + leans, second)
 
     return says
@@ -228,35 +228,35 @@ IMPOSTORS: dict[str, tuple[Says, str]] = {
 }
 
 
-def missed(found: Findings) -> set[str]:
-    return {name for name, one in found.measures.items() if one.passed is False}
+def missed(findings: Findings) -> set[str]:
+    return {name for name, measure in findings.measures.items() if measure.passed is False}
 
 
 def test_a_judge_that_sees_passes(pairs: tuple[Pair, ...]) -> None:
-    found = audited(pairs, seeing)
-    assert missed(found) == set()
-    assert found.verdict == "passed"
-    assert found.measures["contradictions"].value == 0
-    assert found.measures["called_equal"].value == 1
-    assert found.measures["first_shown"].value == pytest.approx(0.5)
+    findings = audited(pairs, seeing)
+    assert missed(findings) == set()
+    assert findings.verdict == "passed"
+    assert findings.measures["contradictions"].value == 0
+    assert findings.measures["called_equal"].value == 1
+    assert findings.measures["first_shown"].value == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize("name", IMPOSTORS)
 def test_an_impostor_fails_by_what_is_meant_for_it(pairs: tuple[Pair, ...], name: str) -> None:
     says, meant = IMPOSTORS[name]
-    found = audited(pairs, says)
-    assert found.verdict == "failed"
-    assert found.measures[meant].missed
-    assert found.measures["order"].missed
+    findings = audited(pairs, says)
+    assert findings.verdict == "failed"
+    assert findings.measures[meant].missed
+    assert findings.measures["order"].missed
 
 
 @pytest.mark.parametrize(
     ("says", "named"), [(leaning, "contradictions"), (believing_words, "words_en")], ids=["leaning", "believing"]
 )
 def test_a_planted_fault_is_named(pairs: tuple[Pair, ...], says: Says, named: str) -> None:
-    found = audited(pairs, says)
-    assert found.verdict != "passed"
-    assert found.measures[named].missed
+    findings = audited(pairs, says)
+    assert findings.verdict != "passed"
+    assert findings.measures[named].missed
 
 
 @pytest.mark.chaos
@@ -275,7 +275,7 @@ def test_the_operating_curve(
 
 
 def test_an_honest_judge_that_errs_prefers_nothing_wrongly(pairs: tuple[Pair, ...]) -> None:
-    found = audited(pairs, erring)
-    assert found.verdict != "failed"
-    assert not found.measures["contradictions"].missed
-    assert not [name for name, one in found.measures.items() if one.reversed]
+    findings = audited(pairs, erring)
+    assert findings.verdict != "failed"
+    assert not findings.measures["contradictions"].missed
+    assert not [name for name, measure in findings.measures.items() if measure.reversed]

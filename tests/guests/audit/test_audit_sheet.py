@@ -28,7 +28,7 @@ def passport() -> Passport:
         for n in range(8)
         for rung in DOSE
     ]
-    found = findings_of(Trial("judge", Scale(lowest=0.0, highest=10.0), 0.0, 10.0, tuple(shown), True), bounds=False)
+    findings = findings_of(Trial("judge", Scale(lowest=0.0, highest=10.0), 0.0, 10.0, tuple(shown), True), bounds=False)
     subject = Examinee(judge={"type": "x", "revision": ""}, protocol="rubric", parameters={}, wording="", language="en")
     return Passport(
         **structs.asdict(subject),
@@ -40,9 +40,9 @@ def passport() -> Passport:
         date="2026-11-21",
         version="1",
         benchmark={},
-        verdict=found.verdict,
-        measures=found.measures,
-        categories=found.categories,
+        verdict=findings.verdict,
+        measures=findings.measures,
+        categories=findings.categories,
         smallest_difference=None,
         retest_sd=None,
         anchors=(),
@@ -55,11 +55,11 @@ def test_every_measure_has_its_words() -> None:
     held, shown = rows(made, held=True), rows(made, held=False)
     assert len(held) + len(shown) == len(made.measures) + sum(map(len, made.categories.values()))
     wrong = Measure(value=0.1, ci95=(0.0, 0.2), floor=0.9, passed=False)
-    for name, one in made.measures.items():
-        if one.floor is not None:  # of its own, or those of a pair: which edit is put above which
+    for name, measure in made.measures.items():
+        if measure.floor is not None:  # of its own, or those of a pair: which edit is put above which
             assert _fault(name, wrong)
     all_missed = structs.replace(
-        made, measures={name: wrong for name, one in made.measures.items() if one.floor is not None}
+        made, measures={name: wrong for name, measure in made.measures.items() if measure.floor is not None}
     )
     assert len(weaknesses(all_missed)) >= len(all_missed.measures)
 

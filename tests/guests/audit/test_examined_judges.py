@@ -41,14 +41,14 @@ def asked(folder: Path, **more: Any) -> dict[str, Any]:
 def anchors_of(folder: Path, count: int = 6) -> tuple[Anchor, ...]:
     """The first edits of the ladder, as an audit would have seen them, each with the score 5."""
     ladder = Ladder(Ladder.Parameters(**{k: v for k, v in DRAWN.items() if k != "type"}, cache_dir=str(folder)))
-    found = []
+    anchors = []
     for sample in ladder.samples():
-        if len(found) == count:
+        if len(anchors) == count:
             break
         with Image.open(sample.pictures["source_2"].path) as picture:
             pixels = pixel_digest(drawn(Recipe.from_json(picture.info[RECIPE_KEY])))
-        found.append(Anchor(sample.id, "", "", sample.category, pixels, 5.0))
-    return tuple(found)
+        anchors.append(Anchor(sample.id, "", "", sample.category, pixels, 5.0))
+    return tuple(anchors)
 
 
 def examined(run: Run, folder: Path, **changes: Any) -> Passport:
@@ -143,8 +143,8 @@ def test_compare_says_of_each_run_what_it_knows_of_the_judge(made: Run, tmp_path
 
 
 def test_what_is_no_passport_is_none(made: Run, tmp_path: Path) -> None:
-    found = examined(made, made.path / "passports")
-    (made.path / "passports" / f"{found.subject.key}.json").write_text("{}")
+    passport = examined(made, made.path / "passports")
+    (made.path / "passports" / f"{passport.subject.key}.json").write_text("{}")
     assert Run(made.path).summary.judges["testing"].ended == "not_audited"
 
 
@@ -166,9 +166,9 @@ def passport_of(run: Run) -> Any:
 
 def rescored(run: Run, scores: float, **changes: Any) -> None:
     """As if the anchors had been given other scores when the judge was examined."""
-    found = passport_of(run)
-    anchors = tuple(structs.replace(one, score=scores) for one in found.anchors)
-    passports.write(structs.replace(found, anchors=anchors, **changes), run.path / "passports")
+    passport = passport_of(run)
+    anchors = tuple(structs.replace(anchor, score=scores) for anchor in passport.anchors)
+    passports.write(structs.replace(passport, anchors=anchors, **changes), run.path / "passports")
 
 
 def ends(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
@@ -189,13 +189,13 @@ def test_anchors_are_judged_again_in_a_run_of_their_own(
     assert ends(monkeypatch, *command) == 0
     assert "6 of 6 anchor edits, judged again on" in " ".join(capsys.readouterr().out.split())
     run = Run(anchored.path)
-    found = run.summary.judges["testing"].details.anchors
-    assert (found.total, found.drift.n, found.drift.mean) == (6, 6, 0.0)
-    assert not found.drift.drifted
+    judged_again = run.summary.judges["testing"].details.anchors
+    assert (judged_again.total, judged_again.drift.n, judged_again.drift.mean) == (6, 6, 0.0)
+    assert not judged_again.drift.drifted
     assert run.summary.results == before
     inner = Run(run.path / "anchors" / "0" / "0000")
     anchors = passport_of(run).anchors
-    assert {one.id for one in inner.results.samples} == {one.sample for one in anchors}
+    assert {sample.id for sample in inner.results.samples} == {anchor.sample for anchor in anchors}
     assert compare_runs([run, Run(run.path)]).notes[-1] == "judge testing: audited 2026-11-21: passed"
 
 
@@ -237,8 +237,10 @@ def test_two_audits_of_the_same_scenes_tell_a_drift_too(anchored: Run, tmp_path:
 
 
 def test_anchors_that_this_version_draws_otherwise_say_nothing(anchored: Run, tmp_path: Path) -> None:
-    found = passport_of(anchored)
-    other = structs.replace(found, anchors=tuple(structs.replace(one, pixels="0" * 64) for one in found.anchors))
+    passport = passport_of(anchored)
+    other = structs.replace(
+        passport, anchors=tuple(structs.replace(anchor, pixels="0" * 64) for anchor in passport.anchors)
+    )
     passports.write(other, anchored.path / "passports")
     with pytest.raises(ConfigurationError, match="draws different pictures from the one that examined the judge"):
         judge_anchors(load_configuration(asked(tmp_path)), Run(anchored.path))

@@ -68,8 +68,8 @@ def passport(asked: AskedJudge, language: str = "en", **changes: object) -> Pass
     return structs.replace(made, **changes)
 
 
-def line(found: Passport | None, language: str) -> str:
-    return Examined(passport=found, language=language).document.line
+def line(judge_passport: Passport | None, language: str) -> str:
+    return Examined(passport=judge_passport, language=language).document.line
 
 
 def test_it_comes_back_as_it_was_written(tmp_path: Path) -> None:
@@ -158,10 +158,10 @@ def test_a_class_is_known_by_all_modules_that_it_imports(tmp_path: Path, changed
 def test_of_another_language_it_says_so(tmp_path: Path) -> None:
     english = passport(judge(), verdict="passed", measures={}, categories={})
     passports.write(english, tmp_path)
-    found = passports.read(tmp_path, judge("zh"), "zh")
-    assert found == english
-    assert line(found, "zh") == "audited 2026-11-21: passed; not audited for Chinese"
-    assert line(found, "en") == "audited 2026-11-21: passed"
+    stored = passports.read(tmp_path, judge("zh"), "zh")
+    assert stored == english
+    assert line(stored, "zh") == "audited 2026-11-21: passed; not audited for Chinese"
+    assert line(stored, "en") == "audited 2026-11-21: passed"
     passports.write(passport(judge("zh"), "zh"), tmp_path)
     assert passports.read(tmp_path, judge("zh"), "zh") == passport(judge("zh"), "zh")
 
@@ -176,9 +176,9 @@ def test_the_line_names_what_it_did_not_pass() -> None:
     [("passed", "other_language"), ("limited", "other_language"), ("failed", "failed"), ("edited", "edited")],
 )
 def test_what_passed_in_another_language_says_nothing_of_this_one(verdict: str, ended: str) -> None:
-    found = passport(judge(), verdict=verdict)
-    assert Examined(passport=found, language="zh").document.ended == ended
-    assert Examined(passport=found, language="en").document.ended == verdict
+    judge_passport = passport(judge(), verdict=verdict)
+    assert Examined(passport=judge_passport, language="zh").document.ended == ended
+    assert Examined(passport=judge_passport, language="en").document.ended == verdict
     assert Examined(passport=None, language="en").document.ended == "not_audited"
 
 
@@ -219,7 +219,7 @@ def test_one_whose_numbers_are_none_or_beyond_its_scale_is_none(tmp_path: Path, 
     """Its digest is right: whoever makes up numbers can make that, too."""
     path = passports.write(passport(judge()), tmp_path)
     plain = {**json.loads(path.read_text("utf-8")), **changed}
-    plain["digest"] = digest({key: one for key, one in plain.items() if key != "digest"})
+    plain["digest"] = digest({key: value for key, value in plain.items() if key != "digest"})
     path.write_text(json.dumps(plain), "utf-8")
     assert passports.read_file(path) is None
 
@@ -228,7 +228,7 @@ def test_one_of_an_earlier_version_is_read(tmp_path: Path) -> None:
     """Where no people were asked it had an empty object."""
     path = passports.write(passport(judge()), tmp_path)
     plain = {**json.loads(path.read_text("utf-8")), "people": {}}
-    plain["digest"] = digest({key: one for key, one in plain.items() if key != "digest"})
+    plain["digest"] = digest({key: value for key, value in plain.items() if key != "digest"})
     path.write_text(json.dumps(plain), "utf-8")
     assert passports.read_file(path) == passport(judge())
 
@@ -243,12 +243,12 @@ def test_one_that_was_changed_by_hand_is_seen(tmp_path: Path) -> None:
     path = passports.write(passport(judge(), tries=(Try(7, 40, 512, "limited"),)), tmp_path)
     plain = json.loads(path.read_text("utf-8"))
     path.write_text(json.dumps({**plain, "verdict": "passed"}), "utf-8")
-    found = passports.read(tmp_path, judge(), "en")
-    assert found is not None
-    assert (found.verdict, found.measures, found.tries) == ("edited", {}, ())
-    assert line(found, "en") == "not audited: its passport was changed by hand"
-    again = passports.write(found, tmp_path / "copies")
-    assert passports.read_file(again) == found
+    stored = passports.read(tmp_path, judge(), "en")
+    assert stored is not None
+    assert (stored.verdict, stored.measures, stored.tries) == ("edited", {}, ())
+    assert line(stored, "en") == "not audited: its passport was changed by hand"
+    again = passports.write(stored, tmp_path / "copies")
+    assert passports.read_file(again) == stored
 
 
 def test_its_line_says_what_it_rests_on_and_how_often_it_was_tried() -> None:

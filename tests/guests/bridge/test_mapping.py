@@ -27,12 +27,12 @@ def bridge_over(run: Results, *, resamples: int) -> Any:
 
 def test_a_bridge_over_the_models_that_both_have_scored(make_sample, make_results):
     run = two_judges(make_sample, make_results, missing=("d",))
-    found = bridge_over(run, resamples=200)
-    assert (found["n"], found["clusters"]) == (180, 60)
-    gone = found["edit_models"]["d"]
+    document = bridge_over(run, resamples=200)
+    assert (document["n"], document["clusters"]) == (180, 60)
+    gone = document["edit_models"]["d"]
     assert (gone["mean"], gone["scored"], gone["n"]) == (None, 0, 60)
     assert gone["ci95"][0] < gone["before"] + 1.5 < gone["ci95"][1]
-    known = found["edit_models"]["a"]
+    known = document["edit_models"]["a"]
     assert known["scored"] == 60
     assert known["bridged"] == pytest.approx(known["mean"], abs=0.2)
 
@@ -45,13 +45,13 @@ def test_a_bridge_from_a_loss_to_a_score_falls(make_sample, make_results):
         ("m", "new"): [[{"score": float(np.clip(value + generator.normal(0, 0.3), 0, 10))}] for value in truth],
     }
     run = make_results([make_sample(n) for n in range(80)], rows, scoring={"old": LOSS, "new": UP})
-    found = bridge_over(run, resamples=50)
-    scores = [knot["score"] for knot in found["map"]]
-    values = [knot["value"] for knot in found["map"]]
+    document = bridge_over(run, resamples=50)
+    scores = [knot["score"] for knot in document["map"]]
+    values = [knot["value"] for knot in document["map"]]
     assert scores == sorted(scores)
     assert min(scores) >= 0
     assert values == sorted(values, reverse=True)
-    row = found["edit_models"]["m"]
+    row = document["edit_models"]["m"]
     assert row["before"] == pytest.approx(float(np.mean(10 - truth)))
     assert row["bridged"] == pytest.approx(row["mean"], abs=0.05)
 
@@ -65,18 +65,18 @@ def test_a_bridge_continues_a_table():
     pairs = drawn(60, 4, 0.3)
     generator = np.random.default_rng(9)
     scores = generator.uniform(4, 8, 200).round()
-    found = bridge(
+    score_map = bridge(
         pairs, {"old": (scores, np.arange(200) % 100), "none": (np.zeros(0), np.zeros(0, int))}, resamples=300
     )
-    row = found.edit_models["old"]
+    row = score_map.edit_models["old"]
     truth = float((scores**2 / 10).mean())
-    assert list(found.edit_models) == ["old"]
+    assert list(score_map.edit_models) == ["old"]
     assert row.n == 200
     assert row.before == pytest.approx(float(scores.mean()))
     assert row.ci95[0] < truth < row.ci95[1]
     assert row.bridged == pytest.approx(truth, abs=0.2)
-    assert found.off_by < 0.1
-    assert set(found.held_out) == {"m0", "m1", "m2", "m3"}
+    assert score_map.off_by < 0.1
+    assert set(score_map.held_out) == {"m0", "m1", "m2", "m3"}
 
 
 def test_the_interval_of_a_bridged_mean_is_a_jackknife_over_images():
@@ -95,7 +95,7 @@ def test_the_interval_of_a_bridged_mean_is_a_jackknife_over_images():
         return isotonic(pairs.scores[keep], pairs.targets[keep])(own[on != without]).mean()
 
     known, others = (np.array([theta(image) for image in images]) for images in (range(12), range(12, 20)))
-    v1, v2 = ((len(one) - 1) * one.var() for one in (known, others))
+    v1, v2 = ((len(means) - 1) * means.var() for means in (known, others))
     sizes = np.bincount(pairs.clusters)
     freedom = (v1 + v2) ** 2 / (v1**2 / (sizes.sum() ** 2 / (sizes**2).sum() - 1) + v2**2 / 7)
     e = known.mean() - known
@@ -120,8 +120,8 @@ def test_intervals_of_bridged_means_hold_the_truth():
     held, runs = 0, 60
     for seed in range(runs):
         pairs = drawn(60, 2, 1.0, seed=seed)
-        found = bridge(pairs, {"m": (pairs.scores, pairs.clusters)}, resamples=0)
-        low, high = found.edit_models["m"].ci95
+        score_map = bridge(pairs, {"m": (pairs.scores, pairs.clusters)}, resamples=0)
+        low, high = score_map.edit_models["m"].ci95
         levels = np.arange(11)
         mass = np.array([0.05, *[0.1] * 9, 0.05])
         held += low <= float((levels**2 / 10 * mass).sum()) <= high
@@ -132,14 +132,14 @@ def test_a_model_that_the_judges_see_differently_shows_in_what_is_held_out():
     """The new judge loves one model's style by two points: a bridge fitted to the others cannot know."""
     pairs = drawn(60, 4, 0.1)
     loved = np.array([name == "m0" for name in pairs.edit_models])
-    found = bridge(
+    score_map = bridge(
         Pairs(pairs.scores, pairs.targets + 2.0 * loved, pairs.clusters, pairs.edit_models), {}, resamples=20
     )
-    miss = {model: row.bridged - row.mean for model, row in found.held_out.items()}
+    miss = {model: row.bridged - row.mean for model, row in score_map.held_out.items()}
     assert miss["m0"] == pytest.approx(-2.0, abs=0.3)
-    assert found.off_by > 0.9
-    one = Pairs(pairs.scores, pairs.targets, pairs.clusters, ["m"] * len(pairs))
-    assert bridge(one, {}, resamples=20).off_by is None
+    assert score_map.off_by > 0.9
+    one_model = Pairs(pairs.scores, pairs.targets, pairs.clusters, ["m"] * len(pairs))
+    assert bridge(one_model, {}, resamples=20).off_by is None
 
 
 def test_a_model_that_is_not_shown_to_lie_among_those_of_a_bridge_is_beyond_it():

@@ -74,19 +74,19 @@ def ended(process: subprocess.Popen[str]) -> str:
 
 def instructions(providers: Providers, provider: str) -> Counter[str]:
     """How often each edit was asked of one."""
-    found: Counter[str] = Counter()
-    for one in providers.edits(provider):
-        if "chat" in one.path and provider == "openai":
+    counts: Counter[str] = Counter()
+    for request in providers.edits(provider):
+        if "chat" in request.path and provider == "openai":
             continue
-        body = {**one.body, "files": []} if "files" in one.body else one.body
+        body = {**request.body, "files": []} if "files" in request.body else request.body
         said = json.dumps(body)
         asked_for = [words for words in (f"make it {n}" for n in range(SAMPLES)) if words in said]
-        found.update(asked_for[:1])  # none of a request that was cut off by the kill: that is no order
-    return found
+        counts.update(asked_for[:1])  # none of a request that was cut off by the kill: that is no order
+    return counts
 
 
 def spent(folder: Path) -> dict[str, Any]:
-    return {one.model: one for one in RunDirectory.existing(folder / "run").timeline().spent}
+    return {bill.model: bill for bill in RunDirectory.existing(folder / "run").timeline().spent}
 
 
 def made(folder: Path) -> set[tuple[str, str]]:
@@ -121,7 +121,7 @@ def test_four_providers_and_a_local_model_are_killed_resumed_and_paid_once(tmp_p
             paid_again = [words for words in after if (name, f"p{words.split()[-1]}") in before]
             assert not paid_again, (name, paid_again)
         counted = spent(tmp_path)
-        assert sum(one.usd + one.feared for one in counted.values()) >= providers.spent() - 1e-9
+        assert sum(bill.usd + bill.feared for bill in counted.values()) >= providers.spent() - 1e-9
         assert counted["edit:router"].told
         assert not counted["edit:nano"].told
         for journal in (tmp_path / "run").rglob("*"):
@@ -129,7 +129,7 @@ def test_four_providers_and_a_local_model_are_killed_resumed_and_paid_once(tmp_p
                 assert "key-of-" not in journal.read_text("utf-8", "replace"), journal
         status = command(tmp_path, "status", "run", "--json")
         document = json.loads(ended(status))
-        assert {one["model"] for one in document["spent"]} == {*(f"edit:{name}" for name in MODELS), "judge:asked"}
+        assert {bill["model"] for bill in document["spent"]} == {*(f"edit:{name}" for name in MODELS), "judge:asked"}
 
 
 def test_max_cost_holds_and_the_same_command_with_more_goes_on(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_max_cost_holds_and_the_same_command_with_more_goes_on(tmp_path: Path) -
         assert more.returncode == 0, said
         assert there < made(tmp_path)
         assert sum(instructions(providers, "bfl").values()) == SAMPLES
-        assert sum(one.usd for one in spent(tmp_path).values()) >= providers.spent() - 1e-9
+        assert sum(bill.usd for bill in spent(tmp_path).values()) >= providers.spent() - 1e-9
 
 
 def test_what_max_cost_cannot_hold_is_refused(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ def bought(make_sample: Callable[..., Sample], make_results: Callable[..., Resul
     paid, own = [[6.0], [7.0], [Status.UNPARSEABLE]], [[6.0], [7.0], [5.0]]
     made = make_results(samples, {("nano", "paid"): paid, ("nano", "own"): own})
     tokens = {"own": (1_000, 10), "paid": (0, 0)}
-    answered = tuple(replace(one, tokens=tokens[one.judge]) for one in made.judgements)
+    answered = tuple(replace(judgement, tokens=tokens[judgement.judge]) for judgement in made.judgements)
     spent = (
         Spent(model="judge:paid", usd=0.5, attempts=4),
         Spent(model="edit:nano", usd=1.25, feared=0.25, told=True, attempts=5),
@@ -43,34 +43,35 @@ def bought(make_sample: Callable[..., Sample], make_results: Callable[..., Resul
 
 
 def test_money_and_tokens_stand_beside_their_models_in_the_order_of_the_run(bought: Results) -> None:
-    found = OF.compute(RunRecords(bought), OF.Parameters())
-    assert [(one.model, one.stage) for one in found.models] == [
+    document = OF.compute(RunRecords(bought), OF.Parameters())
+    assert [(model.model, model.stage) for model in document.models] == [
         ("nano", "editing"),
         ("paid", "judging"),
         ("own", "judging"),
     ]
-    nano, paid, own = found.models
+    nano, paid, own = document.models
     assert (nano.usd, nano.feared, nano.told, nano.requests, nano.done) == (1.25, 0.25, True, 5, 3)
     assert (paid.usd, paid.told, paid.read, paid.at_price) == (0.5, False, 0, None)
     assert (own.usd, own.read, own.written) == (None, 3_000, 30)
     assert own.at_price == pytest.approx((3_000 * 2 + 30 * 100) / 1e6)
-    assert (found.usd, found.feared) == (1.75, 0.25)
-    assert (found.price, found.of_devices) == (None, None)
+    assert (document.usd, document.feared) == (1.75, 0.25)
+    assert (document.price, document.of_devices) == (None, None)
 
 
 def test_devices_cost_what_an_hour_of_one_costs_idle_or_not(bought: Results) -> None:
-    found = OF.compute(RunRecords(bought), OF.Parameters(price=2.5))
-    assert (found.device_seconds, found.of_devices, found.on_gpus) == (3600.0, 2.5, True)
+    document = OF.compute(RunRecords(bought), OF.Parameters(price=2.5))
+    assert (document.device_seconds, document.of_devices, document.on_gpus) == (3600.0, 2.5, True)
     with pytest.raises(ConfigurationError, match="--price -1"):
         OF.compute(RunRecords(bought), OF.Parameters(price=-1.0))
 
 
 def test_a_report_shows_it_where_something_was_charged_or_counted(bought: Results) -> None:
     by_itself = summary_of(bought)
-    [section] = [one for one in sections(by_itself) if one.name == "costs"]
+    [section] = [section for section in sections(by_itself) if section.name == "costs"]
     assert section.appendix
     assert section.documents == [OF.compute(RunRecords(bought), OF.Parameters())]
-    free = replace(bought, spent=(), judgements=tuple(replace(one, tokens=(0, 0)) for one in bought.judgements))
+    uncounted = tuple(replace(judgement, tokens=(0, 0)) for judgement in bought.judgements)
+    free = replace(bought, spent=(), judgements=uncounted)
     assert "costs" not in summary_of(free).analyses
     counted = replace(bought, spent=())
     assert "costs" in summary_of(counted).analyses

@@ -116,9 +116,9 @@ def test_one_that_is_a_tenth_of_a_point_worse_passes_and_one_that_is_half_a_poin
     shutil.rmtree(folder / "one" / "candidate")
     code, out, _ = gate("worse", "--margin", "0.4", "--run-dir", "one", "--json")
     assert code == 3
-    found = json.loads(out)
-    assert not found["gated"]["passed"]
-    assert [one["kind"] for one in found["gate"]["candidates"][0]["reasons"]] == ["beyond_margin"]
+    document = json.loads(out)
+    assert not document["gated"]["passed"]
+    assert [reason["kind"] for reason in document["gate"]["candidates"][0]["reasons"]] == ["beyond_margin"]
     assert len(servers["released"].edited) == edited[0], "what is there of the baseline is not made again"
     assert len(servers["fast"].edited) >= edited[1] + COUNT, "and the other server's are not taken for its own"
 
@@ -138,8 +138,8 @@ def test_plan_says_how_many_images_it_takes(folder: Path, monkeypatch: pytest.Mo
     with pytest.raises(ConfigurationError, match="how long"):
         plan("close.yaml", margin=0.4)  # of a server nobody knows how long it takes, before it has been tried
     more = {"edit_models": {"it": {"type": "testing", "params": {"device_ids": "cpu:1"}}}}
-    found = plan({**yaml.safe_load((folder / "base.yaml").read_text("utf-8")), **more}, margin=0.4)
-    assert any("110 images here, 74 at least" in note for note in found.notes)
+    planned = plan({**yaml.safe_load((folder / "base.yaml").read_text("utf-8")), **more}, margin=0.4)
+    assert any("110 images here, 74 at least" in note for note in planned.notes)
 
 
 def test_what_could_never_say_anything_is_refused_before_anything_is_made(gate: Gate, folder: Path) -> None:
@@ -180,9 +180,9 @@ def test_the_action_runs_it_and_keeps_the_answer(folder: Path, tmp_path: Path, g
     """The steps of `action.yml`, as a runner would do them: what is run, what is written for the pull request."""
     action = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
     assert action["runs"]["using"] == "composite"
-    given = {name: str(one.get("default", "")) for name, one in action["inputs"].items()}
+    given = {name: str(setting.get("default", "")) for name, setting in action["inputs"].items()}
     given |= {"baseline": "released.yaml", "candidate": "worse.yaml", "margin": "0.4", "run-dir": "one"}
-    assert [name for name, one in action["inputs"].items() if one.get("required")] == [
+    assert [name for name, setting in action["inputs"].items() if setting.get("required")] == [
         "baseline",
         "candidate",
         "margin",

@@ -58,12 +58,12 @@ def test_a_candidate_does_not_pass_by_failing_what_is_hard(run: Run, command: Co
     assert ended.code == 3, ended.out
     assert "23/60" in said
     assert "B fails more edits: 23 of 60 against 0 (p adj. <0.0001). A is better." in said
-    found = json.loads(command("compare", run.path, "--json").out)
-    assert [column["rank"] for column in found["columns"]] == [1, 2]
-    means = [column["mean"] for column in found["columns"]]
+    comparison = json.loads(command("compare", run.path, "--json").out)
+    assert [column["rank"] for column in comparison["columns"]] == [1, 2]
+    means = [column["mean"] for column in comparison["columns"]]
     assert means[1] > means[0] + 0.5, "what it did not fail looks better"
-    assert found["pairs"][0]["scores_better"] is None
-    outcome = found["pairs"][0]["outcome"]
+    assert comparison["pairs"][0]["scores_better"] is None
+    outcome = comparison["pairs"][0]["outcome"]
     assert (outcome["kind"], outcome["better"]) == ("fails_more", "released")
 
 

@@ -137,9 +137,9 @@ def test_no_link_is_followed(command: Command, place: Path) -> None:
 
 def test_what_a_run_that_cannot_be_read_may_need_stays(command: Command, place: Path) -> None:
     (place / "runs/a/images/elsewhere").symlink_to(place)
-    found = command("gc", "--json").document["items"]
-    assert not [item for item in found if item["can_go"] and item["what"] in ("sources", "scenes")]
-    assert "cannot be read, and may need it" in " ".join(item["why"] for item in found)
+    items = command("gc", "--json").document["items"]
+    assert not [item for item in items if item["can_go"] and item["what"] in ("sources", "scenes")]
+    assert "cannot be read, and may need it" in " ".join(item["why"] for item in items)
 
 
 def test_a_folder_that_only_looks_like_a_run_is_left_alone(command: Command, place: Path) -> None:
@@ -261,7 +261,7 @@ def test_a_run_that_was_deleted_with_its_disk_can_be_forgotten(
     shutil.rmtree(place / "disk")
     assert "sources" not in going()
     assert command("gc", "--run", "disk/b", "--delete", "--yes").code == 0
-    assert str(place / "disk/b") not in [str(one.path) for one in known_runs().values()]
+    assert str(place / "disk/b") not in [str(run.path) for run in known_runs().values()]
 
 
 def test_an_index_cannot_have_a_picture_elsewhere_removed(tmp_path: Path) -> None:

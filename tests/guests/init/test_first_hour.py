@@ -187,7 +187,11 @@ def test_several_stand_with_commas_at_a_flag_as_at_a_question(
     edits = ("--edits", "a, first", "--edits", "edits_b,scene_editor")
     assert command("init", "--pictures", "photos", *edits, "--judge", server.base_url).code == 0
     written = read_file("evaluation.yaml")["edit_models"].values()
-    assert [one["params"].get("folder", one["type"]) for one in written] == ["a, first", "edits_b", "scene_editor"]
+    assert [section["params"].get("folder", section["type"]) for section in written] == [
+        "a, first",
+        "edits_b",
+        "scene_editor",
+    ]
 
 
 def test_a_judge_that_is_missing_is_asked_for_by_its_flag(command: Command, here: Path) -> None:
@@ -200,9 +204,9 @@ def test_a_key_that_stops_the_question_is_no_fault(
     command: Command, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)  # and nothing more is to be read
-    found = command("init")
-    assert found.code == 130
-    assert found.err.endswith("interrupted\n")
+    ended = command("init")
+    assert ended.code == 130
+    assert ended.err.endswith("interrupted\n")
 
 
 # -- what comes with it --

@@ -63,9 +63,9 @@ def photos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pictures:
     ],
 )
 def test_what_is_given(photos: Pictures, kind: Kind, written: str, known_as: str, section: dict[str, Any]) -> None:
-    found = look_at_model(kind, written, photos)
-    assert (found.name, found.section) == (known_as, section)
-    assert found.wants_device == ("cpu:1" not in str(section))
+    model = look_at_model(kind, written, photos)
+    assert (model.name, model.section) == (known_as, section)
+    assert model.wants_device == ("cpu:1" not in str(section))
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_edits_are_held_against_the_samples(photos: Pictures, tmp_path: Path) ->
 
 def test_edits_that_are_called_as_the_pictures_of_a_table(photos: Pictures, tmp_path: Path) -> None:
     names = enumerate(map(name, range(3)))
-    rows = "".join(f"{number},photos/{one}.jpg,Make it blue,edits_b/{one}.jpg\n" for number, one in names)
+    rows = "".join(f"{number},photos/{stem}.jpg,Make it blue,edits_b/{stem}.jpg\n" for number, stem in names)
     (tmp_path / "my.csv").write_text(f"id,image,instruction,ours\n{rows}")
     table = look_at_pictures("my.csv")
     column = look_at_model("edit_model", "ours", table)
@@ -147,19 +147,20 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_folder_without_instructions_gets_a_table_to_fill_in(here: Path) -> None:
-    found = look_at_pictures("photos")
-    assert found.section == {"type": "table", "data_path": "photos/instructions.csv"}
-    assert (found.empty, found.template) == (4, Path("photos/instructions.csv"))
-    rows = list(csv.DictReader(found.new_file.splitlines()))
+    pictures = look_at_pictures("photos")
+    assert pictures.section == {"type": "table", "data_path": "photos/instructions.csv"}
+    assert (pictures.empty, pictures.template) == (4, Path("photos/instructions.csv"))
+    rows = list(csv.DictReader(pictures.new_file.splitlines()))
     assert rows[0] == {"id": name(0), "image": f"{name(0)}.jpg", "instruction": ""}
-    assert found.ids == tuple(map(name, range(4)))
+    assert pictures.ids == tuple(map(name, range(4)))
     assert not Path("photos/instructions.csv").exists()
 
 
 def test_one_instruction_may_be_for_all(here: Path) -> None:
-    found = look_at_pictures("photos", instruction='Make it "snow", please')
-    assert found.empty == 0
-    assert [row["instruction"] for row in csv.DictReader(found.new_file.splitlines())] == ['Make it "snow", please'] * 4
+    pictures = look_at_pictures("photos", instruction='Make it "snow", please')
+    assert pictures.empty == 0
+    rows = csv.DictReader(pictures.new_file.splitlines())
+    assert [row["instruction"] for row in rows] == ['Make it "snow", please'] * 4
 
 
 def test_pictures_of_one_name_have_ids_of_their_own(here: Path) -> None:
@@ -169,20 +170,20 @@ def test_pictures_of_one_name_have_ids_of_their_own(here: Path) -> None:
 
 def test_no_name_of_a_picture_is_run_by_a_spreadsheet(here: Path) -> None:
     (here / "photos" / f"{name(0)}.jpg").rename(here / "photos" / "=1+cmd.jpg")
-    found = look_at_pictures("photos", instruction="Make it blue")
-    rows = list(csv.reader(found.new_file.splitlines()))
+    pictures = look_at_pictures("photos", instruction="Make it blue")
+    rows = list(csv.reader(pictures.new_file.splitlines()))
     assert not [cell for row in rows for cell in row if cell.startswith("=")]
-    (here / "photos" / "instructions.csv").write_text(found.new_file)
+    (here / "photos" / "instructions.csv").write_text(pictures.new_file)
     table = TableBenchmark(
         TableBenchmark.Parameters(data_path="photos/instructions.csv", cache_dir=str(here / "cache"))
     )
-    assert [sample.id for sample in table.samples()] == list(found.ids)
+    assert [sample.id for sample in table.samples()] == list(pictures.ids)
 
 
 def test_a_table_that_was_begun_is_taken_up_again(here: Path) -> None:
     (here / "photos" / "instructions.csv").write_text("id,image,instruction\na,x.jpg,Make it blue\nb,y.jpg,\n")
-    found = look_at_pictures("photos")
-    assert (found.ids, found.empty, found.new_file) == (("a", "b"), 1, "")
+    pictures = look_at_pictures("photos")
+    assert (pictures.ids, pictures.empty, pictures.new_file) == (("a", "b"), 1, "")
     with pytest.raises(ConfigurationError, match="already have instructions; leave it out"):
         look_at_pictures("photos", instruction="Make it red")
 
@@ -192,8 +193,8 @@ def test_a_readme_among_the_pictures_is_no_instruction(here: Path) -> None:
     assert look_at_pictures("photos").empty == 4
     for number in range(3):
         (here / "photos" / f"{name(number)}.txt").write_text("Make it blue")
-    found = look_at_pictures("photos")
-    assert (found.section["data_path"], found.empty, found.template) == ("photos", 1, None)
+    pictures = look_at_pictures("photos")
+    assert (pictures.section["data_path"], pictures.empty, pictures.template) == ("photos", 1, None)
 
 
 def test_a_table(here: Path) -> None:
@@ -202,10 +203,10 @@ def test_a_table(here: Path) -> None:
         ConfigurationError, match=r"^--pictures: .*no column for the instruction.*`--field instruction="
     ):
         look_at_pictures("my.csv")
-    found = look_at_pictures("my.csv", fields={"instruction": "task"})
-    assert found.section == {"type": "table", "data_path": "my.csv", "fields": {"instruction": "task"}}
-    assert found.ids == found.names == ("IMG_0000", "IMG_0001")
-    assert found.folders == {here / "photos"}
+    pictures = look_at_pictures("my.csv", fields={"instruction": "task"})
+    assert pictures.section == {"type": "table", "data_path": "my.csv", "fields": {"instruction": "task"}}
+    assert pictures.ids == pictures.names == ("IMG_0000", "IMG_0001")
+    assert pictures.folders == {here / "photos"}
 
 
 def test_two_rows_of_one_picture_are_called_by_their_numbers(here: Path) -> None:

@@ -24,10 +24,10 @@ def made(folder: Path, name: str, models: list[str], count: int = 8, weaker: flo
     for section in (written["benchmark"], *written["edit_models"].values(), written["judges"]["colour"]):
         section["class_path"] = str(EXAMPLES.parent / section["class_path"])
     written["benchmark"] |= {"folder": str(folder / f"discs{count}"), "count": count}
-    written["edit_models"] = {one: written["edit_models"][one] for one in models}
+    written["edit_models"] = {model: written["edit_models"][model] for model in models}
     written["judges"]["colour"]["protocol"] |= {"pairs": "all", **protocol}
-    for one in written["edit_models"].values():
-        one["params"]["skill"] -= weaker
+    for model in written["edit_models"].values():
+        model["params"]["skill"] -= weaker
     alone = {"type": "testing", "params": {"device_ids": "cpu:1"}, "protocol": {"type": "rubric", "general": True}}
     written["judges"]["alone"] = alone
     written["execution"] = {"pilot": False, "progress": "none"}
@@ -42,10 +42,10 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
 
 def test_models_of_two_runs_are_linked_by_the_one_that_both_have(runs: list[Run], tmp_path: Path) -> None:
     board = analyse("leaderboard", *runs)
-    found = plain(board.document)
-    assert [row["name"] for row in found["columns"]] == ["careful", "middling", "careless"]
-    assert all(row["scored"] == row["total"] == found["samples"] == 8 for row in found["columns"])
-    of = found["battles"]["colour"]
+    document = plain(board.document)
+    assert [row["name"] for row in document["columns"]] == ["careful", "middling", "careless"]
+    assert all(row["scored"] == row["total"] == document["samples"] == 8 for row in document["columns"])
+    of = document["battles"]["colour"]
     strengths = {row["edit_model"]: row["strength"] for row in of["scores"]["overall"]["strengths"]}
     assert sorted(strengths, key=strengths.__getitem__, reverse=True) == ["careful", "middling", "careless"]
     assert of["coverage"] == {"scored": 16, "total": 16, "asked_again": 0, "by_status": {"ok": 16}}
@@ -55,7 +55,7 @@ def test_models_of_two_runs_are_linked_by_the_one_that_both_have(runs: list[Run]
         page = (place / "index.html").read_text("utf-8")
         assert title in page
         assert "careless" in page
-        assert json.loads((place / "leaderboard.json").read_text("utf-8")) == found
+        assert json.loads((place / "leaderboard.json").read_text("utf-8")) == document
         front, card = (place / "README.md").read_text("utf-8").removeprefix("---\n").split("\n---\n")
         assert "leaderboard" in yaml.safe_load(front)["tags"]
         assert any("careless" in line and line.startswith("|") for line in card.splitlines())

@@ -109,8 +109,8 @@ def test_sources_go_when_somebody_says_so(command: Command, hub: WritableHub, ru
     results = Run(run).results
     remember_sources(results.samples)
     assert command("push", run, "me/edits", "--sources").code == 0
-    found = [row["source"]["bytes"] for row in _rows(hub, tmp_path).to_pylist()]
-    assert found == [Path(sample.source).read_bytes() for sample in results.samples]
+    sources = [row["source"]["bytes"] for row in _rows(hub, tmp_path).to_pylist()]
+    assert sources == [Path(sample.source).read_bytes() for sample in results.samples]
     assert b"table_column" in hub.files["README.md"]
 
 
@@ -161,8 +161,8 @@ def boards(hub: WritableHub, run: Path) -> list[Path]:
         plain = configuration(run.parent, judge={"fail": [sample_id(1)]})
         plain["diffusion_model"] = {"type": "copy_source", "params": {"device_ids": "cpu:1"}}
         evaluate(plain, run_dir=other, report=False)
-    for one in (run, other):
-        push(Run(one), f"me/{one.name}", images=False)
+    for folder in (run, other):
+        push(Run(folder), f"me/{folder.name}", images=False)
     return [run, other]
 
 
@@ -173,12 +173,12 @@ def test_a_leaderboard_of_what_was_pushed_is_that_of_the_runs(
     assert done.code == 0, done.err
     here = plain_of(analyse("leaderboard", *boards).document)
     there = done.document
-    places = [(one.pop("run"), one.pop("name")) for one in there["columns"]]
+    places = [(column.pop("run"), column.pop("name")) for column in there["columns"]]
     assert {*places} == {("me/run", "testing"), ("me/other", "copy_source")}
-    for one in here["columns"]:
-        del one["run"], one["name"]
+    for column in here["columns"]:
+        del column["run"], column["name"]
     assert there == here
-    assert [(one["scored"], one["total"]) for one in here["columns"]] == [(3, 4), (3, 4)]
+    assert [(column["scored"], column["total"]) for column in here["columns"]] == [(3, 4), (3, 4)]
     for name in ("README.md", "index.html"):
         assert "3/4" in (tmp_path / "board" / name).read_text("utf-8")
     assert not [line for line in hub.asked_for_data if "standing.json" not in line], "nothing else is downloaded"
@@ -186,7 +186,7 @@ def test_a_leaderboard_of_what_was_pushed_is_that_of_the_runs(
     downloaded.mkdir()
     files = [*hub.commits["datasets/me/run"].values()][-1]
     (downloaded / "standing.json").write_bytes(files["standing.json"])
-    assert [one.mean for one in analyse("leaderboard", downloaded, boards[1]).columns] == [5.0, 5.0]
+    assert [column.mean for column in analyse("leaderboard", downloaded, boards[1]).columns] == [5.0, 5.0]
     text = files["standing.json"].decode()
     assert str(boards[0].parent) not in text
     assert "Score: 5.000" not in text
@@ -202,16 +202,22 @@ def test_what_no_leaderboard_can_be_made_of(
     assert "`edit-eval push RUN me/old`" in done.err
     plain = standing(Run(boards[0]))
     strange: dict[str, Any] = {
-        "fewer": {"judgements": [one for one in plain["judgements"] if one["status"] == "ok"]},
+        "fewer": {"judgements": [judgement for judgement in plain["judgements"] if judgement["status"] == "ok"]},
         "twice": {"judgements": plain["judgements"][:1] * len(plain["judgements"])},
-        "more": {"judgements": [{**one, "scores": {"score": 11.0}} for one in plain["judgements"]]},
+        "more": {"judgements": [{**judgement, "scores": {"score": 11.0}} for judgement in plain["judgements"]]},
         "nobody": {"edit_models": []},
         "endless": {"repeats": 10**12},
         "beyond": {"edit_seeds": 2**63},
         "doubled": {"samples": plain["samples"] + plain["samples"][:1]},
-        "no number": {"judgements": [{**one, "scores": {"score": float("nan")}} for one in plain["judgements"]]},
-        "upside down": {"judges": [{**one, "scoring": _scaled(one["scoring"], 10, 0)} for one in plain["judges"]]},
-        "immense": {"judges": [{**one, "scoring": _scaled(one["scoring"], -1e308, 1e308)} for one in plain["judges"]]},
+        "no number": {
+            "judgements": [{**judgement, "scores": {"score": float("nan")}} for judgement in plain["judgements"]]
+        },
+        "upside down": {
+            "judges": [{**judge, "scoring": _scaled(judge["scoring"], 10, 0)} for judge in plain["judges"]]
+        },
+        "immense": {
+            "judges": [{**judge, "scoring": _scaled(judge["scoring"], -1e308, 1e308)} for judge in plain["judges"]]
+        },
         "later": {"schema": 2},
     }
     for name, changed in strange.items():
@@ -223,14 +229,14 @@ def test_what_no_leaderboard_can_be_made_of(
     os.mkfifo(tmp_path / "pipe" / "standing.json")
     with pytest.raises(ConfigurationError, match=r"damaged \(not a file but a pipe"):
         read_standing(tmp_path / "pipe")
-    asked = [{**one, "asked": {"testing": {"score": "other"}}} for one in plain["samples"]]
+    asked = [{**sample, "asked": {"testing": {"score": "other"}}} for sample in plain["samples"]]
     (tmp_path / "later" / "standing.json").write_text(json.dumps({**plain, "samples": asked}))
     with pytest.raises(ConfigurationError, match="question"):
         analyse("leaderboard", boards[1], tmp_path / "later")
 
 
 def _scaled(scoring: dict[str, Any], lowest: float, highest: float) -> dict[str, Any]:
-    scales = {name: {**one, "lowest": lowest, "highest": highest} for name, one in scoring["scales"].items()}
+    scales = {name: {**scale, "lowest": lowest, "highest": highest} for name, scale in scoring["scales"].items()}
     return {**scoring, "scales": scales}
 
 

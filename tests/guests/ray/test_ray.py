@@ -142,7 +142,11 @@ ORDER: dict[str, Any] = {
 
 
 def test_every_file_of_an_order_is_found() -> None:
-    assert [known_by(one) for one in pictures_of(ORDER)] == [("/run/images/e.png", "p"), ("/s", "d"), ("/s", "d")]
+    assert [known_by(picture) for picture in pictures_of(ORDER)] == [
+        ("/run/images/e.png", "p"),
+        ("/s", "d"),
+        ("/s", "d"),
+    ]
 
 
 @pytest.fixture
@@ -185,11 +189,11 @@ def test_what_is_kept_is_bounded(files: Files, monkeypatch: pytest.MonkeyPatch) 
 
 def test_frames_survive_any_cut() -> None:
     sent = [(0, b"{}\n"), (7, b""), (1, b"a" * 1000), (2**32 - 1, b"\n")]
-    stream = b"".join(framed(*one) for one in sent)
+    stream = b"".join(framed(*frame) for frame in sent)
     for size in (1, 3, 8, 9, 500, len(stream)):
         frames = Frames()
         cut = [stream[begin : begin + size] for begin in range(0, len(stream), size)]
-        assert [one for part in cut for one in frames.feed(part)] == sent
+        assert [frame for part in cut for frame in frames.feed(part)] == sent
 
 
 def test_machines_that_lie_lose_their_place_and_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,7 +217,7 @@ def test_machines_that_lie_lose_their_place_and_change_nothing(tmp_path: Path, m
     run = evaluate(asked, run_dir=tmp_path / "run", report=False)
     assert len(run.results.edits) == 60
     replies = run._directory.read("replies")
-    assert [one["text"] for one in replies] == ["Score: 5"] * 60
+    assert [reply["text"] for reply in replies] == ["Score: 5"] * 60
     assert FORGED not in str(replies)
     assert not victim.exists()
     edits = {(tmp_path / "run" / edit.image) for edit in run.results.edits}
@@ -221,10 +225,10 @@ def test_machines_that_lie_lose_their_place_and_change_nothing(tmp_path: Path, m
     assert made, "those of machines that do not see the run directory come to it"
     assert made <= edits, "where orders said, and nowhere else"
     events = list(run._directory.read("events"))
-    gone = {one["reason"].split(" is gone")[0] for one in events if one["event"] == "gone"}
+    gone = {event["reason"].split(" is gone")[0] for event in events if event["event"] == "gone"}
     liars = [f"machine {3 + place}" for place, lie in enumerate(lies) if lie in LATER or lie in DONE]
     assert gone == set(liars), "each of them, and nobody else"
-    assert not [one for one in run._directory.read("edits") if one["status"] != "ok"], "nobody is charged"
+    assert not [edit for edit in run._directory.read("edits") if edit["status"] != "ok"], "nobody is charged"
 
 
 def test_a_machine_that_is_silent_at_the_start_is_waited_for_and_used(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -278,8 +282,8 @@ def test_doctor_names_a_cluster_that_asks_nobody_for_a_token(tmp_path: Path) -> 
         context = Context(load_configuration(configuration(tmp_path)), machine, laid_out=[])
         assert other_machines(context) == []
         driver.guarded = False
-        (found,) = other_machines(context)
-        assert (found.level, "RAY_AUTH_MODE=token" in found.advice) == ("warning", True)
+        (finding,) = other_machines(context)
+        assert (finding.level, "RAY_AUTH_MODE=token" in finding.advice) == ("warning", True)
     finally:
         driver.close()
 
@@ -293,8 +297,8 @@ def test_a_picture_of_a_lost_machine_says_nothing_of_the_one_that_makes_it_anew(
             gpu = Gpu(f"cuda:{number}", "", "", None, None)
             node = Node(number, f"machine {number}", 1, gpus=(gpu,), own={gpu.name: "cuda:0"}, workers={worker})
             driver._nodes[number], driver._remote[worker] = node, Remote(node, None)
-            for one in ({"do": "prepare"}, {"do": "load"}, {"do": "run", "task": 7, "kind": "edit", "requests": [1]}):
-                driver.submit(worker, {**one, "output": str(tmp_path / "edit.png")})
+            for order in ({"do": "prepare"}, {"do": "load"}, {"do": "run", "task": 7, "kind": "edit", "requests": [1]}):
+                driver.submit(worker, {**order, "output": str(tmp_path / "edit.png")})
             edited = {"pixels": "p", "width": 8, "height": 8, "file_bytes": 99, "flags": []}
             for said in (
                 {"event": "prepared"},

@@ -31,8 +31,8 @@ SAMPLES = [f"color_alter_{number:06d}" for number in range(20)]
 
 def reanalysed(*given: Any) -> list[dict[str, Any]]:
     """The documents, as their JSON has them."""
-    found: list[dict[str, Any]] = plain(reanalyse(*given))
-    return found
+    documents: list[dict[str, Any]] = plain(reanalyse(*given))
+    return documents
 
 
 def geditbench_v2_lines(question: str) -> Iterator[dict[str, Any]]:
@@ -80,7 +80,7 @@ def genarena_battles() -> Iterator[tuple[str, str, str, int, list[str]]]:
             said = ["A", "B"] if lean > 0 else ["B", "A"]
             if abs(lean) < 0.2:
                 said = draw.choice([["A", "A"], ["B", "B"]])
-            said = [f'{{"better_response": "{one}", "score": 5}}' for one in said]
+            said = [f'{{"better_response": "{letter}", "score": 5}}' for letter in said]
             if draw.random() < 0.1:
                 said[draw.randrange(2)] = draw.choice(["", '{"better_response": "Response B is"}', "I cannot help."])
             if draw.random() < 0.05:
@@ -90,11 +90,11 @@ def genarena_battles() -> Iterator[tuple[str, str, str, int, list[str]]]:
 
 def of_reply(reply: str) -> dict[str, Any]:
     """A call as audit logs have it, for replies as above."""
-    found = json.loads(reply) if reply.startswith("{") else None
-    if found is None:
+    answer = json.loads(reply) if reply.startswith("{") else None
+    if answer is None:
         return {"raw_response": reply, "parsed_result": None, "parse_success": False, "parse_error": "Parse failed"}
-    letter = "A" if "A" in found["better_response"].upper() else "B"
-    parsed = {"winner": letter, "score": 5, "confidence": 0.5, "reasoning": {}, "raw_response": found}
+    letter = "A" if "A" in answer["better_response"].upper() else "B"
+    parsed = {"winner": letter, "score": 5, "confidence": 0.5, "reasoning": {}, "raw_response": answer}
     return {"raw_response": reply, "parsed_result": parsed, "parse_success": True, "parse_error": None}
 
 
@@ -102,8 +102,8 @@ def write_genarena(subset: Path, *, raw: bool = True) -> None:
     """As BattleLogger and AuditLogger write them."""
     logs: dict[Path, list[dict[str, Any]]] = {}
     for experiment, first, second, number, said in genarena_battles():
-        calls = [of_reply(one) for one in said]
-        letters = [one["parsed_result"] and one["parsed_result"]["winner"] for one in calls]
+        calls = [of_reply(reply) for reply in said]
+        letters = [call["parsed_result"] and call["parsed_result"]["winner"] for call in calls]
         agree = letters in (["A", "B"], ["B", "A"])
         winner = (first if letters[0] == "A" else second) if agree else "tie"
         slim = {"model_a": first, "model_b": second, "sample_index": number}
@@ -182,32 +182,32 @@ def test_geditbench_v2s_points_are_those_of_its_script(tmp_path: Path, ties: boo
 
 
 def test_what_geditbench_v2_does_not_write_is_counted_and_said(tmp_path: Path) -> None:
-    found = {}
+    documents = {}
     for ties in (False, True):
         write_geditbench_v2(tmp_path / str(ties), ties=ties)
-        (found[ties],) = reanalysed([tmp_path / str(ties)])
+        (documents[ties],) = reanalysed([tmp_path / str(ties)])
     for question in QUESTIONS.values():
         said = [line["results"]["winner"] for line in geditbench_v2_lines(question)]
-        assert dropped(found[False], question) == {
+        assert dropped(documents[False], question) == {
             "not in the file: a tie, or failed": said.count("Tie") + said.count("Failed")
         }
         repeated = int(said[0] != "Failed")
-        assert dropped(found[True], question) == {
+        assert dropped(documents[True], question) == {
             "no winner": said.count("Failed") + 1 + (not repeated),
             "no two edit models": 3,
             **({"there twice; the first counts": 1} if repeated else {}),
         }
-        assert found[True]["scores"][question]["votes"] == len(said) - said.count("Failed")
-    assert "writes no tie" in str(found[False]["notes"])
-    assert "writes no tie" not in str(found[True]["notes"])
+        assert documents[True]["scores"][question]["votes"] == len(said) - said.count("Failed")
+    assert "writes no tie" in str(documents[False]["notes"])
+    assert "writes no tie" not in str(documents[True]["notes"])
 
 
 def test_strengths_with_intervals_by_question_and_together(tmp_path: Path) -> None:
     write_geditbench_v2(tmp_path, ties=True)
     (document,) = reanalysed([tmp_path])
     assert {*document["scores"]} == {*QUESTIONS.values()}
-    for found in (*document["scores"].values(), document["together"]):
-        ours = {row["edit_model"]: row for row in found["strengths"]}
+    for score in (*document["scores"].values(), document["together"]):
+        ours = {row["edit_model"]: row for row in score["strengths"]}
         assert max(ours, key=lambda name: ours[name]["strength"]) == "alpha_2"
         assert min(ours, key=lambda name: ours[name]["strength"]) == "Zeta"
         for row in ours.values():
@@ -219,7 +219,7 @@ def test_genarenas_points_and_counts_are_those_of_its_scripts(tmp_path: Path) ->
     (document,) = reanalysed([tmp_path])
     assert (document["form"], document["of"], document["comparisons"]) == ("genarena", "basic", 120)
     assert points(document) == pytest.approx(THEIRS["genarena"], abs=1e-6)
-    counts = {one["edit_model"]: one for one in document["theirs"]}
+    counts = {row["edit_model"]: row for row in document["theirs"]}
     for model, (*three, rate) in THEIR_COUNTS.items():
         assert [counts[model][name] for name in ("won", "lost", "ties")] == three
         assert counts[model]["win_rate"] == pytest.approx(rate)
@@ -231,9 +231,10 @@ def test_genarenas_raw_outputs_tell_a_failure_from_orders_that_differ(tmp_path: 
     write_genarena(tmp_path / "without" / "basic", raw=False)
     (raw,), (slim,) = (reanalysed([tmp_path / name]) for name in ("with", "without"))
     said = [replies for *_, replies in genarena_battles()]
-    failed = sum(any(not one.startswith("{") for one in two) for two in said)
+    failed = sum(any(not reply.startswith("{") for reply in two) for two in said)
     guessed = sum(
-        any(one.endswith(('is"}', 'all"}')) for one in two) and all(one.startswith("{") for one in two) for two in said
+        any(reply.endswith(('is"}', 'all"}')) for reply in two) and all(reply.startswith("{") for reply in two)
+        for two in said
     )
     assert failed > 0
     assert dropped(raw, "better") == {
@@ -243,7 +244,7 @@ def test_genarenas_raw_outputs_tell_a_failure_from_orders_that_differ(tmp_path: 
     assert raw["scores"]["better"]["votes"] == 2 * (120 - failed - guessed)
     assert not slim["dropped"]
     assert slim["scores"]["better"]["votes"] == 2 * 120
-    ties = sum(one["ties"] for one in slim["theirs"]) // 2
+    ties = sum(row["ties"] for row in slim["theirs"]) // 2
     assert f"{ties} ties are two orders that differ, or an answer that never came" in str(slim["notes"])
     assert "only raw_outputs" not in str(raw["notes"])
     assert points(raw) == points(slim), "theirs is of the same winners"
@@ -272,7 +273,7 @@ def test_battles_that_are_damaged_count_as_they_count_them(tmp_path: Path) -> No
     assert document["comparisons"] == before["comparisons"] + 2, (
         "the repeated one, and the one without a winner as a tie"
     )
-    ties = [sum(one["ties"] for one in of["theirs"]) for of in (before, document)]
+    ties = [sum(row["ties"] for row in of["theirs"]) for of in (before, document)]
     assert ties[1] - ties[0] == 2 * (1 + (first["final_winner"] == "tie"))
     assert document["scores"] == before["scores"]
 
@@ -283,7 +284,7 @@ def test_points_that_they_have_written_stand_beside(tmp_path: Path) -> None:
         snapshot = {"exp_name": experiment, "elo": {"alpha_2": elo}}
         (tmp_path / "basic/pk_logs" / experiment / "elo_snapshot.json").write_text(json.dumps(snapshot))
     (document,) = reanalysed([tmp_path])
-    written = {one["edit_model"]: one["written"] for one in document["theirs"]}
+    written = {row["edit_model"]: row["written"] for row in document["theirs"]}
     assert written == {"alpha_2": 1110.5, "Zeta": None, "editor-9": None, "editor-10": None}
 
 
@@ -336,5 +337,5 @@ def test_the_verb_shows_points_strengths_and_what_is_in_none(tmp_path: Path, com
     ):
         assert words in ended.out
     assert "To be shown first is worth" in ended.out
-    forms = [one["form"] for one in command("reanalyse", str(tmp_path), "--json").document]
+    forms = [document["form"] for document in command("reanalyse", str(tmp_path), "--json").document]
     assert forms == ["geditbench_v2", "genarena"]

@@ -36,8 +36,8 @@ IMGEDIT_TYPES = ("replace", "add", "style")
 
 def reanalysed(*given: Any) -> list[dict[str, Any]]:
     """The documents, as their JSON has them."""
-    found: list[dict[str, Any]] = plain(reanalyse(*given))
-    return found
+    documents: list[dict[str, Any]] = plain(reanalyse(*given))
+    return documents
 
 
 def write_gedit(folder: Path) -> None:
@@ -99,7 +99,7 @@ def lmms_rows() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         gedit.append({f"gedit_bench_{name}_score": {**about, "score": score} for name, score in scores.items()})
         edited = {"key": str(number), "edit_type": draw.choice(IMGEDIT_TYPES)}
         three = [0.0] * 3 if failed else [float(draw.randint(1, 5)) for _ in range(3)]
-        line = {f"imgedit_score{place}": {**edited, "score": one} for place, one in enumerate(three, 1)}
+        line = {f"imgedit_score{place}": {**edited, "score": score} for place, score in enumerate(three, 1)}
         imgedit.append({**line, "imgedit_avg_score": {**edited, "score": sum(three) / 3}})
     return gedit, imgedit
 
@@ -158,21 +158,21 @@ def written(name: str, folder: Path) -> Path:
 
 
 def published(document: Mapping[str, Any]) -> dict[str, float]:
-    counted = next(one for one in document["results"] if one["judge"] == COUNTED)
-    return {name: found["value"] for name, found in counted["published"].items()}
+    counted = next(row for row in document["results"] if row["judge"] == COUNTED)
+    return {name: figure["value"] for name, figure in counted["published"].items()}
 
 
 def headline(document: Mapping[str, Any], judge: str) -> Mapping[str, Any]:
-    found = next(one for one in document["results"] if one["judge"] == judge)
-    return found["scores"][found["headline"]]
+    row = next(row for row in document["results"] if row["judge"] == judge)
+    return row["scores"][row["headline"]]
 
 
 def test_what_the_authors_scripts_make_of_them(tmp_path: Path) -> None:
     documents = reanalysed([written(name, tmp_path) for name in ("gedit", "imgedit", "kris", "lmms")])
-    found = {f"{one['form']} {one['language']}": published(one) for one in documents}
-    assert found.keys() == THEIRS.keys()
+    ours = {f"{document['form']} {document['language']}": published(document) for document in documents}
+    assert ours.keys() == THEIRS.keys()
     for name, theirs in THEIRS.items():
-        assert found[name] == pytest.approx(theirs, abs=1e-9), name
+        assert ours[name] == pytest.approx(theirs, abs=1e-9), name
 
 
 def test_what_zeros_hide(tmp_path: Path) -> None:
@@ -191,7 +191,7 @@ def test_what_zeros_hide(tmp_path: Path) -> None:
 
 
 def test_each_form_says_what_is_no_score(tmp_path: Path) -> None:
-    by_form = {one["form"]: one for one in reanalysed([written(name, tmp_path) for name in WRITERS])}
+    by_form = {document["form"]: document for document in reanalysed([written(name, tmp_path) for name in WRITERS])}
     gedit, imgedit = lmms_rows()
     failures = sum(not row["gedit_bench_quality_score"]["score"] for row in gedit)
     assert 0 < failures == by_form["gedit, lmms-eval"]["zeros"][0]["doubtful"], "an SC of 0 beside a PQ is an answer"
@@ -209,9 +209,9 @@ def test_each_form_says_what_is_no_score(tmp_path: Path) -> None:
     assert document["zeros"][0]["doubtful"] >= len(short) > 0, "an edit counts there with the numbers that it has"
     document = by_form["kris"]
     assert document["zeros"][0]["doubtful"] > 0
-    lowest = min(one["scores"]["KP"]["min"] for one in document["results"] if one["judge"] == COUNTED)
+    lowest = min(row["scores"]["KP"]["min"] for row in document["results"] if row["judge"] == COUNTED)
     assert lowest == -25, "a number that a reply lacks"
-    kept = next(one for one in document["results"] if one["judge"] == KEPT)
+    kept = next(row for row in document["results"] if row["judge"] == KEPT)
     assert kept["scores"]["KP"]["min"] >= 0
     document = by_form["imgedit"]
     assert document["zeros"][0]["rows"] == 24
@@ -247,7 +247,7 @@ def test_the_verb_and_two_models_beside_each_other(tmp_path: Path, command: Comm
     assert "mine (1)" in ended.out
     assert "mine (2)" in ended.out
     document = command("reanalyse", *paths, "--json").document
-    assert [one["edit_model"] for one in document[0]["zeros"]] == ["mine (1)", "mine (2)"]
+    assert [row["edit_model"] for row in document[0]["zeros"]] == ["mine (1)", "mine (2)"]
     assert command("reanalyse", str(tmp_path / "none")).code == 2
 
 
@@ -285,7 +285,7 @@ def test_i2ebench(tmp_path: Path) -> None:
     """As summary.py: any verdict with a yes is one, all others are none, over the rows that are there."""
     verdicts = {"Counting": ["Yes", "no", "I'm sorry, I cannot."], "Replacement": ["yes.", "Yes"], "Lowlight": ["-"]}
     for dimension, said in verdicts.items():
-        rows = {str(n): {"image": f"{n}.jpg", "final_judgement": one, "gt": "?"} for n, one in enumerate(said)}
+        rows = {str(n): {"image": f"{n}.jpg", "final_judgement": verdict, "gt": "?"} for n, verdict in enumerate(said)}
         dumped(tmp_path / "EditEval_ori" / dimension / "mine.json", rows)
     document, counted, kept = only(tmp_path)
     assert document["form"] == "i2ebench, EditEval_ori"
@@ -325,7 +325,7 @@ def test_viescores_own_answers(tmp_path: Path) -> None:
         guess = {"sample_2_1.jpg": "guess_if_cannot_parse | Hm."}
         dumped(
             folder / f"{side}.json",
-            {key: {"score": one, "reasoning": guess.get(key, "")} for key, one in scores.items()},
+            {key: {"score": score, "reasoning": guess.get(key, "")} for key, score in scores.items()},
         )
     document, counted, kept = only(tmp_path)
     assert document["form"] == "viescore, gpt_0shot"
@@ -345,7 +345,7 @@ def test_wiseedit_in_both_languages(tmp_path: Path) -> None:
         (tmp_path / "mine").mkdir(exist_ok=True)
         with open(tmp_path / "mine" / f"score_{subset}.csv", "w", newline="") as file:
             csv.writer(file).writerows([["idx", *columns], *rows])
-    documents = {one["language"]: one for one in reanalysed([tmp_path])}
+    documents = {document["language"]: document for document in reanalysed([tmp_path])}
     for language, mean in (("en", (4 + 3) / 2), ("zh", (8 + 3) / 2)):
         counted, kept = documents[language]["results"]
         on_hundred = (mean - 1) / 9 * 100
@@ -459,9 +459,9 @@ def test_unireditbench_leaves_an_unreadable_edit_out(tmp_path: Path) -> None:
     write_workbook(tmp_path / "UniREdit-Bagel_judge.xlsx", rows)
     document, counted, kept = only(tmp_path)
     assert (document["form"], counted["edit_model"]) == ("unireditbench", "UniREdit-Bagel")
-    for found in (counted, kept):
-        assert found["scores"]["accuracy"]["mean"] == counted["published"]["Accuracy"]["value"] == 0.5
-        assert found["scores"]["score"]["mean"] == counted["published"]["Score"]["value"] == 4.5
+    for row in (counted, kept):
+        assert row["scores"]["accuracy"]["mean"] == counted["published"]["Accuracy"]["value"] == 0.5
+        assert row["scores"]["score"]["mean"] == counted["published"]["Score"]["value"] == 4.5
     assert document["zeros"][0]["doubtful"] == 1
     (tmp_path / "UniREdit-Bagel_judge.xlsx").write_text("-")
     with pytest.raises(ConfigurationError, match="is no workbook"):

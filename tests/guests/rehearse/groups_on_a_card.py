@@ -44,8 +44,8 @@ def counted() -> Iterator[list[int]]:
     def comes(group: Any) -> None:
         come(group)
         here[id(group)] = group
-        tensors = (tensor for one in here.values() for tensor in _tensors(one))
-        seen.append(sum({one.data_ptr(): one.nbytes for one in tensors}.values()))
+        tensors = (tensor for loaded in here.values() for tensor in _tensors(loaded))
+        seen.append(sum({tensor.data_ptr(): tensor.nbytes for tensor in tensors}.values()))
 
     def goes(group: Any) -> None:
         go(group)

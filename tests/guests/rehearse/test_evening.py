@@ -28,7 +28,7 @@ def test_from_doctor_to_rehearse_to_run(command: Command, tmp_path: Path, monkey
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     monkeypatch.chdir(tmp_path)
     typed, chinese = (
-        next(one.text for one in blocks(DOCS / page) if "test_evening" in one.not_run)
+        next(block.text for block in blocks(DOCS / page) if "test_evening" in block.not_run)
         for page in ("before-the-night.md", "zh/before-the-night.md")
     )
     assert chinese == typed
@@ -38,22 +38,22 @@ def test_from_doctor_to_rehearse_to_run(command: Command, tmp_path: Path, monkey
     assert command(*init).code == 3, "neither weights nor CUDA are here"
     asked = yaml.safe_load(Path("evaluation.yaml").read_text("utf-8"))
     sections = asked["diffusion_model"], asked["reward_model"]
-    assert [one["params"]["device_ids"] for one in sections] == [SIX, SIX]
-    found = command(*doctor)
-    assert found.code == 3
-    assert all(one["params"]["model_name"] in found.out for one in sections)
-    assert found.out.count(" 6 ") == 2, "both are counted, and fit on all six cards"
+    assert [section["params"]["device_ids"] for section in sections] == [SIX, SIX]
+    ended = command(*doctor)
+    assert ended.code == 3
+    assert all(section["params"]["model_name"] in ended.out for section in sections)
+    assert ended.out.count(" 6 ") == 2, "both are counted, and fit on all six cards"
 
-    for one in sections:
-        one |= {"type": "testing", "params": {"device_ids": SIX}}
+    for section in sections:
+        section |= {"type": "testing", "params": {"device_ids": SIX}}
     del asked["protocol"], asked["benchmark"]["categories"]
     asked["evaluation"]["controls"] = 0
     Path("evaluation.yaml").write_text(yaml.safe_dump(asked, allow_unicode=True), "utf-8")
     assert command(*doctor).code == 0
     evening = command(*rehearse, "--json")
     assert (evening.code, evening.document["reasons"]) == (0, [])
-    assert {one["outcome"] for one in evening.document["faults"]} <= {"made", "not planted"}
-    assert {place for one in evening.document["models"] for place in one["devices"]} == {f"cuda:{n}" for n in SIX}
+    assert {fault["outcome"] for fault in evening.document["faults"]} <= {"made", "not planted"}
+    assert {place for model in evening.document["models"] for place in model["devices"]} == {f"cuda:{n}" for n in SIX}
     assert command(*run).code == 0
     [made] = Path("runs").iterdir()
     assert Run(made).reached

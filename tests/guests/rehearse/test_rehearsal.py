@@ -48,18 +48,18 @@ def test_the_command_says_what_each_model_takes_and_leaves_nothing(command: Comm
     write_benchmark(tmp_path, 6)
     file = yaml_file(tmp_path, edit={"steps": 3})
     answer = command("rehearse", file, "--json")
-    found = answer.document
-    assert (answer.code, found["reasons"]) == (0, [])
-    edits, judge = found["models"]
+    document = answer.document
+    assert (answer.code, document["reasons"]) == (0, [])
+    edits, judge = document["models"]
     assert (edits["model"], edits["loads"], edits["steps"]) == ("edit:testing", "as it is", 3)
     assert edits["unit"] > 0 < judge["unit"]
     assert edits["seen_peak"] > 1 << 20 < judge["seen_peak"], "the workers' own memory, on the CPU"
     assert edits["host_peak"] is None, "which is the host's"
-    assert {one["model"] for one in found["digests"]} == {"edit:testing", "judge:testing"}
-    assert {one["where"].partition(",")[0] for one in found["digests"]} >= {"cpu:0", "cpu:1"}
-    assert all(one["equal"] for one in found["digests"])
-    assert found["plan"]["durations"]["edit:testing"]["source"] == "run rehearsal"
-    assert found["faults"] is None
+    assert {digest["model"] for digest in document["digests"]} == {"edit:testing", "judge:testing"}
+    assert {digest["where"].partition(",")[0] for digest in document["digests"]} >= {"cpu:0", "cpu:1"}
+    assert all(digest["equal"] for digest in document["digests"])
+    assert document["plan"]["durations"]["edit:testing"]["source"] == "run rehearsal"
+    assert document["faults"] is None
     assert left_behind() == []
 
     printed = command("rehearse", file, "--to", "evening.html")
@@ -85,9 +85,9 @@ def test_an_edit_that_is_not_the_same_again_is_told(tmp_path: Path) -> None:
     )
     plain = configuration(tmp_path)
     plain["diffusion_model"] = {"class_path": f"{moody}:Moody", "params": {"device_ids": "cpu:1"}}
-    found = rehearse(plain)
-    assert [one.equal for one in found.digests if one.model.startswith("edit:")] == [False]
-    assert found.reasons == []
+    rehearsal = rehearse(plain)
+    assert [digest.equal for digest in rehearsal.digests if digest.model.startswith("edit:")] == [False]
+    assert rehearsal.reasons == []
 
 
 def test_on_six_gpus_every_fault_costs_no_edit_and_no_judgement(
@@ -96,21 +96,23 @@ def test_on_six_gpus_every_fault_costs_no_edit_and_no_judgement(
     install(monkeypatch, *map(gpu, range(6)))
     write_benchmark(tmp_path, 24)
     on: dict[str, Any] = {"device_ids": [0, 1, 2, 3, 4, 5]}
-    found = rehearse(configuration(tmp_path, edit=on, judge={**on, "batch_size": 3}), samples=24, faults=True)
-    assert found.faults is not None
-    by_name = {one.fault: one for one in found.faults}
+    rehearsal = rehearse(configuration(tmp_path, edit=on, judge={**on, "batch_size": 3}), samples=24, faults=True)
+    assert rehearsal.faults is not None
+    by_name = {fault.fault: fault for fault in rehearsal.faults}
     assert list(by_name) == list(FAULTS)
-    assert {one.outcome for one in found.faults} == {"made"}, found.faults
-    assert all(one.device in SIX for one in found.faults)
+    assert {fault.outcome for fault in rehearsal.faults} == {"made"}, rehearsal.faults
+    assert all(fault.device in SIX for fault in rehearsal.faults)
     assert by_name["neighbour"].made_on in SIX
     assert any("SIGKILL" in note for note in by_name["killed"].notes)
     assert any("no step" in note for note in by_name["silent"].notes)
     assert by_name["silent"].made_on in SIX
     assert any("in parts of" in note for note in by_name["memory"].notes), "the batch was halved"
-    assert found.reasons == []
-    assert {place for one in found.models for place in one.devices} == set(SIX)
-    assert all(one.host_peak and one.host_peak > 1 << 20 for one in found.models), "of the host, beside the card"
-    assert {one.where for one in found.digests if one.model == "edit:testing"} == {
+    assert rehearsal.reasons == []
+    assert {place for model in rehearsal.models for place in model.devices} == set(SIX)
+    assert all(model.host_peak and model.host_peak > 1 << 20 for model in rehearsal.models), (
+        "of the host, beside the card"
+    )
+    assert {digest.where for digest in rehearsal.digests if digest.model == "edit:testing"} == {
         f"{device}, a fresh process" for device in SIX
     }
 
@@ -120,16 +122,16 @@ def test_the_engines_memory_is_no_workers(tmp_path: Path, monkeypatch: pytest.Mo
     install(monkeypatch, gpu(0))
     write_benchmark(tmp_path, 2)
     engine = bytearray(b"1") * (1 << 29)
-    found = rehearse(configuration(tmp_path, edit={"device_ids": [0]}, judge={"device_ids": [0]}), samples=1)
-    assert all(one.host_peak and one.host_peak < len(engine) for one in found.models)
+    rehearsal = rehearse(configuration(tmp_path, edit={"device_ids": [0]}, judge={"device_ids": [0]}), samples=1)
+    assert all(model.host_peak and model.host_peak < len(engine) for model in rehearsal.models)
 
 
 def test_a_fault_that_costs_an_edit_is_a_reason_against_the_night(tmp_path: Path) -> None:
     write_benchmark(tmp_path, 3)
     only = {"device_ids": "cpu:1"}
-    found = rehearse(configuration(tmp_path, edit=only, judge=only), samples=1, faults=True)
-    assert found.faults is not None
-    lost = {one.fault: one.outcome for one in found.faults}
+    rehearsal = rehearse(configuration(tmp_path, edit=only, judge=only), samples=1, faults=True)
+    assert rehearsal.faults is not None
+    lost = {fault.fault: fault.outcome for fault in rehearsal.faults}
     assert lost["memory"] == "not planted", "one pair is no batch"
     assert {outcome.partition(":")[0] for outcome in lost.values()} <= {"made", "not planted", "missing", "edit_failed"}
 
@@ -138,19 +140,19 @@ def test_models_that_fail_are_reasons_and_exit_3(command: Command, tmp_path: Pat
     write_benchmark(tmp_path, 2)
     file = yaml_file(tmp_path, edit={"fail_to_load": "no room for the weights"})
     answer = command("rehearse", file, "--json")
-    found = answer.document
+    document = answer.document
     assert answer.code == 3
-    assert any("no room for the weights" in reason for reason in found["reasons"])
-    assert found["plan"] is None
+    assert any("no room for the weights" in reason for reason in document["reasons"])
+    assert document["plan"] is None
     assert left_behind() == []
 
 
 def test_when_its_time_is_over_it_says_so(tmp_path: Path) -> None:
     write_benchmark(tmp_path, 12)
     slow = {"device_ids": "cpu:1", "seconds": 1.0}
-    found = rehearse(configuration(tmp_path, edit=slow), samples=12, minutes=0.05)
-    assert "--minutes" in found.stopped
-    assert found.reasons == [found.stopped]
+    rehearsal = rehearse(configuration(tmp_path, edit=slow), samples=12, minutes=0.05)
+    assert "--minutes" in rehearsal.stopped
+    assert rehearsal.reasons == [rehearsal.stopped]
 
 
 def test_weights_of_which_nothing_is_known_ask_for_their_small_files(command: Command, tmp_path: Path) -> None:
@@ -178,11 +180,11 @@ def test_what_it_writes_is_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_of_a_run_in_rounds_the_first_edit_is_made_again(tmp_path: Path) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
-    found = rehearse("examples/rounds.yaml")
-    assert found.reasons == []
-    assert {one.loads for one in found.models} == {"as it is"}, "classes of one's own"
-    assert {one.model for one in found.digests} == {"edit:retoucher", "judge:colour"}
-    assert all(one.equal for one in found.digests)
+    rehearsal = rehearse("examples/rounds.yaml")
+    assert rehearsal.reasons == []
+    assert {model.loads for model in rehearsal.models} == {"as it is"}, "classes of one's own"
+    assert {digest.model for digest in rehearsal.digests} == {"edit:retoucher", "judge:colour"}
+    assert all(digest.equal for digest in rehearsal.digests)
 
 
 def test_layers_are_cut_and_one_of_each_kind_stays() -> None:
@@ -219,13 +221,13 @@ def test_a_server_is_asked_about_two_samples(tmp_path: Path) -> None:
     with JudgeServer("Score: 7.500") as server:
         params = {"device_ids": "cpu:1", "model": "m", "base_url": server.base_url, "max_tokens": 32}
         plain["reward_model"] = {"type": "chat_endpoint", "params": params}
-        found = rehearse(plain)
-        asked = [one for one in server.asked if not one.is_canary]
-    assert found.reasons == []
-    assert [one.loads for one in found.models] == ["as it is", "server"]
-    assert found.plan is not None
+        rehearsal = rehearse(plain)
+        asked = [request for request in server.asked if not request.is_canary]
+    assert rehearsal.reasons == []
+    assert [model.loads for model in rehearsal.models] == ["as it is", "server"]
+    assert rehearsal.plan is not None
     assert len(asked) == 2 + 1, "two samples, and the first edit once more"
-    assert all(one.equal for one in found.digests)
+    assert all(digest.equal for digest in rehearsal.digests)
 
 
 @pytest.mark.parametrize(("most", "missed"), [(53.0, False), (58.0, False), (61.0, True)])
@@ -241,16 +243,18 @@ def test_what_offloading_takes_of_the_host_is_printed_beside_its_prediction(
     first = RehearsedStart(wanted=[wanted], marks=[seen])
     made = StandIns(load_configuration("demo"), loads={"edit:m": "stand-in"})
     (model,) = models_of([wanted], made, first)
-    found = Rehearsal("night", ("1",), None, 1.0, (model,), (), None, None, (), (), ())
+    rehearsal = Rehearsal("night", ("1",), None, 1.0, (model,), (), None, None, (), (), ())
     assert model.host_peak == int(most * 2**30)
-    print_rehearsal(found)
+    print_rehearsal(rehearsal)
     printed = capsys.readouterr().out
     rows = [line.split("  ") for line in printed.splitlines() if line.startswith("edit:m ")]
     (host,) = [[*filter(None, row)] for row in rows if "on the host" in row]
     assert [*map(str.strip, host)][-3:] == ["54.2 GiB", f"{most} GiB", {53.0: "-2%", 58.0: "+7%", 61.0: "+12%"}[most]]
-    assert found.as_plain()["models"][0]["predicted_host"] == pytest.approx(54.2 * 2**30, rel=0.001)
-    assert [str(one) for one in found.reasons if "of the host: 61.00 GiB" in one] == list(found.reasons)
-    assert bool(found.reasons) == missed
+    assert rehearsal.as_plain()["models"][0]["predicted_host"] == pytest.approx(54.2 * 2**30, rel=0.001)
+    assert [str(reason) for reason in rehearsal.reasons if "of the host: 61.00 GiB" in reason] == list(
+        rehearsal.reasons
+    )
+    assert bool(rehearsal.reasons) == missed
 
 
 OWN = """from PIL import Image
@@ -274,12 +278,12 @@ def test_a_class_of_ones_own_is_rehearsed_by_what_it_says(command: Command, tmp_
     file = yaml_file(tmp_path, diffusion_model=own)
     answer = command("rehearse", file)
     assert answer.code == 0, answer.err
-    (found,) = [
-        one for one in command("rehearse", file, "--json").document["models"] if one["model"] == "edit:Elsewhere"
+    (model,) = [
+        model for model in command("rehearse", file, "--json").document["models"] if model["model"] == "edit:Elsewhere"
     ]
-    assert found["loads"] == "as it is", "no server of ours is asked"
-    assert (found["said_load"], found["said_unit"]) == (12.5, 3.25)
-    assert found["unit"] < 3.25
+    assert model["loads"] == "as it is", "no server of ours is asked"
+    assert (model["said_load"], model["said_unit"]) == (12.5, 3.25)
+    assert model["unit"] < 3.25
     assert [line for line in answer.out.splitlines() if line.startswith("edit:Elsewhere") and "3.25 s" in line]
     assert "Said to take" in answer.out
 

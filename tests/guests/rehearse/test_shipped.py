@@ -60,12 +60,12 @@ def rehearsed(name: str, models: Path, folder: Path, **how: Any) -> Rehearsal:
     write_benchmark(folder, 3)
     overrides = [f"benchmark.data_path={folder / 'benchmark.json'}", f"benchmark.cache_dir={folder / 'cache'}"]
     plain = shipped()[name].read_text("utf-8")
-    for section, one in (("diffusion_model", "edit"), ("reward_model", "judge")):
+    for section, kind in (("diffusion_model", "edit"), ("reward_model", "judge")):
         known = next((real for real in TINY if f"model_name: {real}" in _section(plain, section)), None)
         if known is not None:
             overrides.append(f"{section}.params.model_name={models / TINY[known]}")
-            overrides.append(f"{section}.params." + ("num_inference_steps=2" if one == "edit" else "max_new_tokens=8"))
-            if one == "edit":
+            overrides.append(f"{section}.params." + ("num_inference_steps=2" if kind == "edit" else "max_new_tokens=8"))
+            if kind == "edit":
                 overrides.append(f"{section}.params.canvas=4096")
             if known == "black-forest-labs/FLUX.1-Kontext-dev":  # its table of shapes has nothing below a megapixel
                 overrides.append(f"{section}.params.call={{_auto_resize: false}}")
@@ -84,16 +84,16 @@ def test_a_shipped_configuration_is_rehearsed_without_any_weights(
     name: str, without_weights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    found = rehearsed(name, without_weights, tmp_path, layers=2, samples=2)
-    assert found.reasons == [], found
-    for one in found.models:
-        assert one.loads == "stand-in"
-        assert one.measured is not None
-        assert one.predicted is not None
-        assert one.measured == pytest.approx(one.predicted, rel=NEAR)
-        assert one.unit is not None
-    assert all(one.equal for one in found.digests if one.model.startswith("edit:"))
-    assert found.plan is not None
+    rehearsal = rehearsed(name, without_weights, tmp_path, layers=2, samples=2)
+    assert rehearsal.reasons == [], rehearsal
+    for model in rehearsal.models:
+        assert model.loads == "stand-in"
+        assert model.measured is not None
+        assert model.predicted is not None
+        assert model.measured == pytest.approx(model.predicted, rel=NEAR)
+        assert model.unit is not None
+    assert all(digest.equal for digest in rehearsal.digests if digest.model.startswith("edit:"))
+    assert rehearsal.plan is not None
 
 
 @pytest.mark.parametrize("name", sorted(WITHOUT_WEIGHTS))
@@ -104,9 +104,9 @@ def test_one_that_takes_no_weights_is_rehearsed_as_it_is(
     monkeypatch.chdir(tmp_path)
     Image.new("RGB", (32, 32), "green").save("a.png")
     Path("my.csv").write_text("picture,instruction\na.png,make it red\n")
-    found = rehearse(shipped()[name], devices="cpu:1", samples=1)
-    assert found.reasons == []
-    assert {one.loads for one in found.models} == {"as it is"}
+    rehearsal = rehearse(shipped()[name], devices="cpu:1", samples=1)
+    assert rehearsal.reasons == []
+    assert {model.loads for model in rehearsal.models} == {"as it is"}
 
 
 @pytest.mark.parametrize("name", sorted(SERVED))
@@ -115,8 +115,8 @@ def test_one_whose_server_is_not_here_says_what_it_lacks(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     monkeypatch.chdir(tmp_path)
-    found = rehearsed(name, without_weights, tmp_path, samples=1)
-    assert found.reasons
+    rehearsal = rehearsed(name, without_weights, tmp_path, samples=1)
+    assert rehearsal.reasons
 
 
 PROGRAM = """import json, sys
@@ -240,9 +240,9 @@ def test_quantised_weights_take_what_is_predicted(
     beside = {**os.environ, "PYTHONPATH": str(library)}
     done = subprocess.run(program, capture_output=True, text=True, env=beside, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
-    found = json.loads(done.stdout.splitlines()[-1])
-    assert found.keys() == share.keys()
-    for part, (whole, predicted, measured) in found.items():
+    sizes = json.loads(done.stdout.splitlines()[-1])
+    assert sizes.keys() == share.keys()
+    for part, (whole, predicted, measured) in sizes.items():
         assert measured == pytest.approx(predicted, rel=NEAR), part
         assert measured / whole == pytest.approx(share[part], abs=0.01), part
 
@@ -252,6 +252,6 @@ def test_the_figures_are_those_of_every_model_that_is_shipped() -> None:
     for name in SHIPPED:
         configuration = load_configuration(shipped()[name], data_may_be_missing=True)
         for section in configuration.models.values():
-            found = section.parameters.get("model_name") or section.parameters.get("model")
-            named |= {found} if isinstance(found, str) and "/" in found else set()
+            model_name = section.parameters.get("model_name") or section.parameters.get("model")
+            named |= {model_name} if isinstance(model_name, str) and "/" in model_name else set()
     assert named - set(CONFIGURATIONS) == set()

@@ -42,17 +42,17 @@ def test_every_scene_has_its_rungs_and_they_differ(category: str) -> None:
     """Of other scenes than the audit's own: there is always another instruction, and no two rungs are one."""
     for number in range(10):
         plan = planned(category, number)
-        found = climb(plan.scene, plan.edit, planned(category, number + 1).scene, random.Random(number))
-        rungs = {rung.name: rung for rung in found.rungs}
+        ladder = climb(plan.scene, plan.edit, planned(category, number + 1).scene, random.Random(number))
+        rungs = {rung.name: rung for rung in ladder.rungs}
         assert set(rungs) >= ALWAYS
-        assert len({rung.recipe for rung in found.rungs}) == len(found.rungs)
+        assert len({rung.recipe for rung in ladder.rungs}) == len(ladder.rungs)
         right = apply(plan.scene, plan.edit)
         assert rungs["right"].recipe == Recipe(right)
         assert seen_between(right, rungs["extra"].recipe.scene) >= VISIBLE
         other = rungs["other"].recipe.scene
         assert min(seen_between(right, other), seen_between(plan.scene, other)) >= VISIBLE
         for language in ("en", "zh"):
-            assert read(write(found.other, language)) == found.other
+            assert read(write(ladder.other, language)) == ladder.other
         if "wrong_target" in rungs:
             assert seen_between(right, rungs["wrong_target"].recipe.scene) >= VISIBLE
 
@@ -62,8 +62,8 @@ def test_a_dose_lies_between_the_source_and_the_right_edit() -> None:
     for category in ("physical", "referential", "environmental", "social"):
         for number in range(8):
             plan = planned(category, number)
-            found = climb(plan.scene, plan.edit, plan.scene, random.Random(number)).rungs
-            doses = [rung for rung in found if rung.axis]
+            rungs = climb(plan.scene, plan.edit, plan.scene, random.Random(number)).rungs
+            doses = [rung for rung in rungs if rung.axis]
             for rung in doses:
                 axes.setdefault(rung.axis, []).append([rung.name for rung in doses])
     assert set(axes) == {"hue", "place", "size", "count", "light"}
@@ -79,12 +79,12 @@ def test_a_dose_lies_between_the_source_and_the_right_edit() -> None:
 def test_the_same_seed_gives_the_same_samples_and_another_one_others(tmp_path: Path) -> None:
     def samples(seed: int, folder: str) -> list[object]:
         parameters = Ladder.Parameters(scenes=1, size=128, seed=seed, cache_dir=str(tmp_path / folder))
-        found = list(Ladder(parameters).samples())
-        assert len({sample.id for sample in found}) == len(found)
-        assert [sample.index for sample in found] == list(range(len(found)))
+        ladder_samples = list(Ladder(parameters).samples())
+        assert len({sample.id for sample in ladder_samples}) == len(ladder_samples)
+        assert [sample.index for sample in ladder_samples] == list(range(len(ladder_samples)))
         return [
-            (sample.id, sample.instruction, {name: one.digest for name, one in sample.pictures.items()})
-            for sample in found
+            (sample.id, sample.instruction, {name: picture.digest for name, picture in sample.pictures.items()})
+            for sample in ladder_samples
         ]
 
     assert samples(1, "a") == samples(1, "b")
@@ -92,12 +92,12 @@ def test_the_same_seed_gives_the_same_samples_and_another_one_others(tmp_path: P
 
 
 def test_some_scenes_are_shown_in_every_view(tmp_path: Path) -> None:
-    found = list(Ladder(Ladder.Parameters(scenes=2, size=128, alone=True, cache_dir=str(tmp_path))).samples())
-    facts = [sample.facts[AUDIT] for sample in found]
+    samples = list(Ladder(Ladder.Parameters(scenes=2, size=128, alone=True, cache_dir=str(tmp_path))).samples())
+    facts = [sample.facts[AUDIT] for sample in samples]
     assert {fact["view"] for fact in facts} == {"", *(view.name for view in VIEWS)}
     assert {fact["scene"][-2:] for fact in facts if fact["view"]} == {f"{n:02d}" for n in range(2) if n % 8 in EXAMINED}
-    swapped = [sample for sample in found if sample.facts[AUDIT]["view"] == "instruction"]
-    plain = {sample.id: sample for sample in found}
+    swapped = [sample for sample in samples if sample.facts[AUDIT]["view"] == "instruction"]
+    plain = {sample.id: sample for sample in samples}
     for sample in swapped:
         other = plain[f"{sample.cluster}.right"]
         assert sample.instruction != other.instruction

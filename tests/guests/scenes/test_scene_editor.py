@@ -65,11 +65,11 @@ def test_the_same_request_gives_the_same_pixels() -> None:
 
 
 def test_the_seed_is_a_grain_in_what_is_painted_and_only_there() -> None:
-    one, other = edited(SCENE, "Remove the red ball.", 7), edited(SCENE, "Remove the red ball.", 8)
-    box = ImageChops.difference(one, other).getbbox()
+    first, second = edited(SCENE, "Remove the red ball.", 7), edited(SCENE, "Remove the red ball.", 8)
+    box = ImageChops.difference(first, second).getbbox()
     assert box is not None
     assert 50 < box[0] < box[2] < 110
-    assert max(high for _, high in ImageChops.difference(one, other).getextrema()) <= 8
+    assert max(high for _, high in ImageChops.difference(first, second).getextrema()) <= 8
 
 
 @pytest.mark.parametrize("index", range(0, 50, 3))

@@ -110,8 +110,8 @@ def test_each_sub_criterion_sees_its_own_fault() -> None:
     new = done.thing("box-new")
 
     def shares(after: Scene, shadows_of: Scene | None = None) -> dict[str, float]:
-        found = assess(scene, edit, "physical", draw(after, shadows_of=shadows_of).image).shares
-        return dict(zip((criterion.name for criterion in CRITERIA["physical"]), found, strict=True))
+        values = assess(scene, edit, "physical", draw(after, shadows_of=shadows_of).image).shares
+        return dict(zip((criterion.name for criterion in CRITERIA["physical"]), values, strict=True))
 
     assert min(shares(done).values()) > 0.999
     bare = shares(done, shadows_of=scene)
@@ -216,7 +216,7 @@ def test_a_batch_is_answered_in_order_and_each_alone(judge: SceneJudge) -> None:
     requests = [request(index, right(index)) for index in (0, 6)]
     requests.insert(1, request(5, picture_of(plan(5, 0, WIDTH, HEIGHT).scene)))
     together = judge.judge(requests)
-    assert together == [judge.judge([one])[0] for one in requests]
+    assert together == [judge.judge([alone])[0] for alone in requests]
     assert together[0] != together[1]
     assert judge.judge([]) == []
 

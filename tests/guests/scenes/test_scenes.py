@@ -64,12 +64,16 @@ def test_no_two_samples_are_the_same(samples: list[Sample]) -> None:
 
 def test_the_language_changes_words_and_nothing_else(samples: list[Sample], folder: Path) -> None:
     chinese = list(Scenes(Scenes.Parameters(size=SMALL, language="zh", cache_dir=str(folder))).samples())
-    for one, other in zip(samples, chinese, strict=True):
-        assert (one.id, one.source_digest, one.instructions) == (other.id, other.source_digest, other.instructions)
+    for english, other in zip(samples, chinese, strict=True):
+        assert (english.id, english.source_digest, english.instructions) == (
+            other.id,
+            other.source_digest,
+            other.instructions,
+        )
         assert other.language == "zh"
-        assert other.instruction == one.instructions["zh"]
+        assert other.instruction == english.instructions["zh"]
         assert language_of(other.description) == language_of(other.rationale) == "zh"
-        assert language_of(one.description) == language_of(one.rationale) == "en"
+        assert language_of(english.description) == language_of(english.rationale) == "en"
 
 
 def test_the_files_are_the_same_bytes_wherever_they_are_drawn(samples: list[Sample], tmp_path: Path) -> None:
@@ -80,8 +84,8 @@ def test_the_files_are_the_same_bytes_wherever_they_are_drawn(samples: list[Samp
         "print(*[s.source_digest for s in Scenes(p).samples()])"
     )
     command = [sys.executable, "-c", script, str(SMALL), str(tmp_path)]
-    found = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout.split()
-    assert found == [sample.source_digest for sample in samples[:10]]
+    digests = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout.split()
+    assert digests == [sample.source_digest for sample in samples[:10]]
 
 
 def test_fewer_samples_are_the_first_ones(samples: list[Sample], folder: Path) -> None:
@@ -182,5 +186,5 @@ def test_editor_and_judge_need_only_pillow() -> None:
         "tops = {name.split('.')[0] for name in sys.modules};"
         "print(*(tops & {'numpy', 'torch', 'scipy', 'pydantic', 'yaml', 'rich', 'typer'}))"
     )
-    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
-    assert found.stdout.split() == []
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.split() == []

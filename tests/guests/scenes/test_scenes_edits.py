@@ -120,8 +120,8 @@ def test_what_is_put_somewhere_is_there(relation: str) -> None:
     for anchor in ("box", "house"):
         edit = Edit("add", relation=relation, anchor=Reference(anchor), kind="cone")
         after = apply(ROW, edit)
-        found = resolve(after, Reference("cone", relation=relation, anchor=Reference(anchor)))
-        assert found.name == "cone-new"
+        thing = resolve(after, Reference("cone", relation=relation, anchor=Reference(anchor)))
+        assert thing.name == "cone-new"
 
 
 def test_on_top() -> None:
@@ -170,10 +170,10 @@ def test_everything_of_the_benchmark_stands_in_the_picture(index: int) -> None:
 
 
 def references(edit: Edit) -> Iterator[Reference]:
-    for found in (edit.target, edit.anchor):
-        while found is not None:
-            yield found
-            found = found.anchor
+    for reference in (edit.target, edit.anchor):
+        while reference is not None:
+            yield reference
+            reference = reference.anchor
 
 
 @pytest.mark.parametrize("seed", range(3))
