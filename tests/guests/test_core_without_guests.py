@@ -34,7 +34,7 @@ Typed = Callable[..., subprocess.CompletedProcess[str]]
 def without(guest: str) -> set[str]:
     """A guest and those that declare that they need it."""
     gone = {guest}
-    for edge in (one for one in DECLARED if one.count("guests.") == 2):  # not that of the package's own face
+    for edge in (edge for edge in DECLARED if edge.count("guests.") == 2):  # not that of the package's own face
         needs, needed = re.findall(r"guests\.(\w+)", edge)
         if needed in gone:
             gone |= without(needs)
@@ -146,7 +146,7 @@ for line in sys.stdin:
 def refuses_what_a_guest_does(core: Typed) -> None:
     listed = json.loads(core("list", "--json").stdout)
     assert listed["analyses"] == listed["problems"] == []
-    assert [one["name"] for one in listed["protocols"]] == [
+    assert [protocol["name"] for protocol in listed["protocols"]] == [
         "checklist",
         "criteria",
         "numbers",
@@ -158,7 +158,7 @@ def refuses_what_a_guest_does(core: Typed) -> None:
         assert (refused.returncode, len(refused.stderr.splitlines())) == (2, 1), words
     checked = core("doctor", "eval.yaml", "--json")
     assert checked.returncode == 0, checked.stderr
-    assert any("`scenes` is not installed" in one["text"] for one in json.loads(checked.stdout)), (
+    assert any("`scenes` is not installed" in finding["text"] for finding in json.loads(checked.stdout)), (
         "it says what it lacks"
     )
 
@@ -220,28 +220,28 @@ def codes() -> dict[str, frozenset[int]]:
     Of any two each is somewhere deleted and the other there, but for one that needs the other: so few copies show as
     much as one for each guest would.
     """
-    found = dict[str, frozenset[int]]()
+    code_by_guest = dict[str, frozenset[int]]()
     for guest in sorted(GUESTS, key=lambda guest: -len(without(guest))):
-        needed = {one for one in found if guest in without(one)}
+        needed = {other for other in code_by_guest if guest in without(other)}
         size = 3 if len(without(guest)) > 1 else 4
-        found[guest] = next(
+        code_by_guest[guest] = next(
             code
             for code in map(frozenset, itertools.combinations(range(COPIES), size))
-            if all(found[one] <= code for one in needed)
-            and not any(code <= of or of <= code for one, of in found.items() if one not in needed)
+            if all(code_by_guest[other] <= code for other in needed)
+            and not any(code <= of or of <= code for other, of in code_by_guest.items() if other not in needed)
         )
-    return found
+    return code_by_guest
 
 
 @pytest.fixture(scope="module")
 def places(whole: Path) -> list[Path]:
     """All of ours without some guests and those that need them, and what each of these said."""
-    found = [whole.parent / str(number) for number in range(COPIES)]
-    for number, place in enumerate(found):
+    folders = [whole.parent / str(number) for number in range(COPIES)]
+    for number, place in enumerate(folders):
         lacking({guest for guest, code in codes().items() if number in code}, whole, place)
     environment = {**os.environ, "EDIT_EVAL_LANG": "en"}
-    subprocess.run([sys.executable, "-c", IN_TURN, REST, *map(str, found)], env=environment, check=True)
-    return found
+    subprocess.run([sys.executable, "-c", IN_TURN, REST, *map(str, folders)], env=environment, check=True)
+    return folders
 
 
 def test_of_any_two_guests_each_is_deleted_where_the_other_is_there() -> None:
@@ -250,7 +250,7 @@ def test_of_any_two_guests_each_is_deleted_where_the_other_is_there() -> None:
     for guest, other in itertools.permutations(GUESTS, 2):
         assert deleted[guest] - deleted[other] or other in without(guest), (guest, other)
     for guest in GUESTS:
-        assert all(deleted[guest] <= deleted[one] for one in without(guest)), "with those that need it"
+        assert all(deleted[guest] <= deleted[dependent] for dependent in without(guest)), "with those that need it"
 
 
 @pytest.mark.parametrize("number", range(COPIES))
@@ -262,7 +262,7 @@ def test_each_guest_can_be_deleted(number: int, places: list[Path]) -> None:
     assert listed["problems"] == []
     gone = tuple(f"edit_eval.guests.{guest}." for guest, code in codes().items() if number in code)
     named = {name.removeprefix("analysis.") for name, of in POINTS.items() if of.startswith(gone)}
-    assert not named & {one["name"] for one in listed["analyses"]}
-    assert len({one["name"] for one in listed["analyses"]}) == sum(
+    assert not named & {analysis["name"] for analysis in listed["analyses"]}
+    assert len({analysis["name"] for analysis in listed["analyses"]}) == sum(
         name.startswith("analysis.") and not of.startswith(gone) for name, of in POINTS.items()
     )

@@ -33,16 +33,16 @@ ROUNDING = 0.03
 
 def written(folder: Path, **more: Any) -> dict[str, Any]:
     """The example, with fewer samples."""
-    found: dict[str, Any] = yaml.safe_load((EXAMPLES / "rounds.yaml").read_text("utf-8"))
+    configuration: dict[str, Any] = yaml.safe_load((EXAMPLES / "rounds.yaml").read_text("utf-8"))
     for section in (
-        found["benchmark"],
-        *found["edit_models"].values(),
-        *found["judges"].values(),
-        found["rewrite"]["rewriter"],
+        configuration["benchmark"],
+        *configuration["edit_models"].values(),
+        *configuration["judges"].values(),
+        configuration["rewrite"]["rewriter"],
     ):
         section["class_path"] = str(EXAMPLES.parent / section["class_path"])
-    found["benchmark"] |= {"folder": str(folder / "discs"), "count": 8}
-    return {**found, "execution": {"pilot": False, "progress": "none"}, **more}
+    configuration["benchmark"] |= {"folder": str(folder / "discs"), "count": 8}
+    return {**configuration, "execution": {"pilot": False, "progress": "none"}, **more}
 
 
 @pytest.fixture(scope="module")
@@ -58,9 +58,9 @@ def rounds_of(run: Run) -> list[dict[str, Any]]:
 
 def by_column(run: Run, column: str) -> dict[tuple[str, int], float]:
     return {
-        (one.sample_id, one.edit_seed): one.scores["score"]
-        for one in run.results.judgements
-        if one.edit_model == column
+        (judgement.sample_id, judgement.edit_seed): judgement.scores["score"]
+        for judgement in run.results.judgements
+        if judgement.edit_model == column
     }
 
 
@@ -111,13 +111,13 @@ def test_the_page_has_each_rounds_edit_and_what_was_said_of_it(made: Run, tmp_pa
     drawn = "".join(page(made.results, made.summary, tmp_path, language="en"))
     assert 'id="rounds"' in drawn
     assert 'data-chart="rounds"' in drawn
-    found = gallery(made.results, made.summary, PageFiles(tmp_path, made.path))
-    assert found["refinements"]["retoucher+rewriter@2"]["before"] == "retoucher+rewriter"
-    edits = {(one["model"], one["edit_seed"]): one for one in found["samples"][1]["edits"]}
+    document = gallery(made.results, made.summary, PageFiles(tmp_path, made.path))
+    assert document["refinements"]["retoucher+rewriter@2"]["before"] == "retoucher+rewriter"
+    edits = {(edit["model"], edit["edit_seed"]): edit for edit in document["samples"][1]["edits"]}
     first, second = edits["retoucher", 0], edits["retoucher@2", 0]
     assert first["critique"]["words"] == "The disc is not green enough."
     assert first["critique"]["words"] in second["instruction"]
-    assert [one["judge"] for one in first["judgements"]] == ["colour"]
+    assert [judgement["judge"] for judgement in first["judgements"]] == ["colour"]
 
 
 def test_the_same_command_does_nothing_again_and_another_critique_makes_its_edit_again(
@@ -176,7 +176,10 @@ def test_rounds_are_held_against_the_first_source_and_the_round_before(tmp_path:
         }
     run = evaluate(configuration, run_dir=tmp_path / "run", report=False, spectator=Ears())
     edits = {(edit.edit_model, edit.sample_id): run.path / edit.image for edit in run.results.edits}
-    found = {(one.judge, one.edit_model, one.sample_id): one.score for one in run.results.judgements}
+    scores = {
+        (judgement.judge, judgement.edit_model, judgement.sample_id): judgement.score
+        for judgement in run.results.judgements
+    }
     for sample in run.results.samples:
         source, first, second = (
             np.asarray(Image.open(path).convert("RGB"), dtype=float) / 255
@@ -192,7 +195,7 @@ def test_rounds_are_held_against_the_first_source_and_the_round_before(tmp_path:
             ("first", "retoucher@2", source, second),
             ("last", "retoucher@2", first, second),
         ):
-            assert found[judge, model, sample.id] == pytest.approx(np.abs(before - edit).mean(), abs=1e-6)
+            assert scores[judge, model, sample.id] == pytest.approx(np.abs(before - edit).mean(), abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -222,10 +225,12 @@ def test_what_cannot_be_is_refused(tmp_path: Path, change: dict[str, Any], messa
 
 
 def test_its_keys_are_described_and_its_judges_are_none_of_them() -> None:
-    described = {(one.kind, one.name): one for name in ("rounds", "rewrite") for one in describe(name)}
-    keys = {one.name: one for one in described["columns", "rounds"].parameters}
+    described = {
+        (component.kind, component.name): component for name in ("rounds", "rewrite") for component in describe(name)
+    }
+    keys = {parameter.name: parameter for parameter in described["columns", "rounds"].parameters}
     assert [*keys] == ["critic", "max", "from", "stop", "template"]
     assert keys["critic"].required
     assert (keys["stop"].type, keys["stop"].default) == ("float | None", "None")
-    assert all(one.doc for one in keys.values())
+    assert all(parameter.doc for parameter in keys.values())
     assert described["columns", "rewrite"].parameters == (), "below it stand judges, by the user's names"

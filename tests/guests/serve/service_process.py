@@ -40,7 +40,7 @@ def end(process: subprocess.Popen[str]) -> None:
 def ready(process: subprocess.Popen[str], token: str = "") -> Process:
     """Waits until all judges are loaded."""
     assert process.stderr is not None
-    port = next(int(found[1]) for line in process.stderr if (found := re.search(r":(\d+)/\S*v1/score", line)))
+    port = next(int(match[1]) for line in process.stderr if (match := re.search(r":(\d+)/\S*v1/score", line)))
     served = Served(None, port)
     until(lambda: served.get(f"/{token}/health".replace("//", "/")).status == 200)
     return Process(process, served)

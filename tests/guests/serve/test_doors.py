@@ -56,7 +56,7 @@ class FlowGrpo(Client):
         return pickle.dumps({"images": [encoded(red) for red in reds], "meta_datas": metas, "only_strict": False})
 
     def read(self, heard: Heard) -> list[float]:
-        return [float(one) for one in pickle.loads(heard.body)["scores"]]
+        return [float(score) for score in pickle.loads(heard.body)["scores"]]
 
 
 class FlowGrpoArray(FlowGrpo):
@@ -69,7 +69,7 @@ class FlowGrpoArray(FlowGrpo):
         )
 
     def read(self, heard: Heard) -> list[float]:
-        return [float(one) for one in pickle.loads(heard.body)["outputs"]]
+        return [float(output) for output in pickle.loads(heard.body)["outputs"]]
 
 
 class EditR1(Client):
@@ -104,8 +104,8 @@ class EditScore(Client):
         )
 
     def read(self, heard: Heard) -> list[float]:
-        found = pickle.loads(heard.body)
-        _, rewards, _, _ = (found[name] for name in ("scores", "rewards", "reasoning", "meta_data"))
+        answer = pickle.loads(heard.body)
+        _, rewards, _, _ = (answer[name] for name in ("scores", "rewards", "reasoning", "meta_data"))
         return list(rewards)
 
 
@@ -114,17 +114,18 @@ class VerlOmni(Client):
 
     def ask(self, reds: list[int], instructions: list[str] | None = None) -> list[float]:
         words = instructions or [WORDS] * len(reds)
-        return [self.read(self.heard(self.body([red], [one])))[0] for red, one in zip(reds, words, strict=True)]
+        pairs = zip(reds, words, strict=True)
+        return [self.read(self.heard(self.body([red], [instruction])))[0] for red, instruction in pairs]
 
     def body(self, reds: list[int], instructions: list[str]) -> bytes:
         marked = json.dumps({"instruction": instructions[0], "source": text(encoded(0))})
         return pickle.dumps({"images": [encoded(reds[0])], "prompts": [marked], "metadata": {}})
 
     def read(self, heard: Heard) -> list[float]:
-        found = pickle.loads(heard.body)
-        if "error" in found:
-            raise RuntimeError(found["error"])
-        return [float(one) for one in found["scores"]]
+        answer = pickle.loads(heard.body)
+        if "error" in answer:
+            raise RuntimeError(answer["error"])
+        return [float(score) for score in answer["scores"]]
 
 
 class UniRL(Client):
@@ -145,10 +146,10 @@ class UniRL(Client):
         return json.dumps({"requests": requests}).encode()
 
     def read(self, heard: Heard) -> list[float]:
-        found = heard.document
-        if any(found["errors"]):
-            raise RuntimeError(found["errors"])
-        return [next(iter(one["edit_eval"].values())) for one in found["results"]]
+        document = heard.document
+        if any(document["errors"]):
+            raise RuntimeError(document["errors"])
+        return [next(iter(row["edit_eval"].values())) for row in document["results"]]
 
 
 class FlowFactory(Client):
@@ -191,28 +192,30 @@ def test_an_edit_without_a_score_is_an_error_and_never_0(served: Served, client:
 
 def test_one_that_can_name_a_failure_is_told_of_the_others(served: Served) -> None:
     client = UniRL(served)
-    found = client.heard(client.body([255, 200], [WORDS, "mumble"])).document
-    assert found["results"][1] == {}
-    assert found["results"][0]["edit_eval"]["score"] > 0.9
-    assert found["errors"][0] == {}
-    assert "unparseable" in found["errors"][1]["edit_eval"]
+    document = client.heard(client.body([255, 200], [WORDS, "mumble"])).document
+    assert document["results"][1] == {}
+    assert document["results"][0]["edit_eval"]["score"] > 0.9
+    assert document["errors"][0] == {}
+    assert "unparseable" in document["errors"][1]["edit_eval"]
     assert served.get("/health").document["status"] == "ok"
     assert served.get("/ping").status == 200
 
 
 def test_each_reward_is_what_that_judge_says(serve: Serve) -> None:
     served = serve(doors=("unirl",), two=True)
-    assert served.get("/health").document["rewards"] == {one: ["score"] for one in ("redness", "even", "edit_eval")}
+    assert served.get("/health").document["rewards"] == {name: ["score"] for name in ("redness", "even", "edit_eval")}
     client = UniRL(served)
     body = json.loads(client.body([51, 204, 255], [WORDS, WORDS, "mumble"]))
-    for one in body["requests"]:
-        one["required_rewards"] = ["even", "edit_eval", "redness", "nobody"]
-    found = client.heard(json.dumps(body).encode()).document
-    assert [one["even"]["score"] for one in found["results"]] == [0.5, 0.5, 0.5]
-    assert [one["redness"]["score"] for one in found["results"][:2]] == [pytest.approx(s, abs=0.02) for s in (0.2, 0.8)]
-    assert all(one["edit_eval"] == one["redness"] for one in found["results"][:2])
-    assert {*found["errors"][0]} == {"nobody"}
-    assert {*found["errors"][2]} == {"nobody", "redness", "edit_eval"}
+    for request in body["requests"]:
+        request["required_rewards"] = ["even", "edit_eval", "redness", "nobody"]
+    document = client.heard(json.dumps(body).encode()).document
+    assert [row["even"]["score"] for row in document["results"]] == [0.5, 0.5, 0.5]
+    assert [row["redness"]["score"] for row in document["results"][:2]] == [
+        pytest.approx(share, abs=0.02) for share in (0.2, 0.8)
+    ]
+    assert all(row["edit_eval"] == row["redness"] for row in document["results"][:2])
+    assert {*document["errors"][0]} == {"nobody"}
+    assert {*document["errors"][2]} == {"nobody", "redness", "edit_eval"}
 
 
 def test_a_judge_that_is_asked_about_a_share_is_no_reward(serve: Serve) -> None:
@@ -225,11 +228,11 @@ def test_a_judge_that_is_asked_about_a_share_is_no_reward(serve: Serve) -> None:
 
 @pytest.mark.parametrize("client", [VerlOmni, FlowGrpo, UniRL])
 def test_a_source_may_be_a_file_below_the_root(served: Served, client: type[Client]) -> None:
-    one = client(served)
+    trainer = client(served)
     load, dump = (json.loads, lambda x: json.dumps(x).encode()) if client is UniRL else (pickle.loads, pickle.dumps)
 
     def asked(path: str) -> Heard:
-        body = load(one.body([255], [WORDS]))
+        body = load(trainer.body([255], [WORDS]))
         source = {"path": path}
         if client is VerlOmni:
             body["prompts"] = [json.dumps({"instruction": WORDS, "source": source})]
@@ -237,9 +240,9 @@ def test_a_source_may_be_a_file_below_the_root(served: Served, client: type[Clie
             body["meta_datas"][0]["source"] = source
         else:
             body["requests"][0]["history"][0]["image_b64"] = source
-        return one.heard(dump(body))
+        return trainer.heard(dump(body))
 
-    assert one.read(asked("edit.jpg")) == [pytest.approx(1, abs=0.02)]
+    assert trainer.read(asked("edit.jpg")) == [pytest.approx(1, abs=0.02)]
     for path in ("../judge.yaml", "/etc/hostname", "none.jpg", "a\0b", ".", "pipe"):
         assert b"below --root" in asked(path).body, path
 
@@ -261,24 +264,24 @@ def test_a_request_names_files_of_so_many_bytes_and_no_more(tmp_path: Path, monk
 def test_a_blank_instruction_or_an_endless_one_is_not_judged(
     served: Served, client: type[Client], words: str, why: str
 ) -> None:
-    one = client(served)
-    assert why.encode() in one.heard(one.body([255], [words])).body
+    trainer = client(served)
+    assert why.encode() in trainer.heard(trainer.body([255], [words])).body
 
 
 def test_more_sources_than_a_judge_sees_are_not_cut(served: Served) -> None:
-    one = FlowFactory(served)
-    body = json.loads(one.body([255], [WORDS]))
+    client = FlowFactory(served)
+    body = json.loads(client.body([255], [WORDS]))
     body["condition_images"] = [body["condition_images"][0] * 10]
-    assert "10 source pictures" in one.heard(json.dumps(body).encode()).document["error"]
+    assert "10 source pictures" in client.heard(json.dumps(body).encode()).document["error"]
 
 
 def test_what_a_client_does_not_read_is_told_where_the_service_runs(
     serve: Serve, capsys: pytest.CaptureFixture[str]
 ) -> None:
     served = serve(doors=("editscore",))
-    one = EditScore(served)
+    client = EditScore(served)
     for _ in range(3):
-        assert one.heard(one.body([255], ["mumble"])).status == 400
+        assert client.heard(client.body([255], ["mumble"])).status == 400
     (line,) = (line for line in capsys.readouterr().out.splitlines() if "refused" in line)
     assert "1 of 1 edits have no score: unparseable" in line
 
@@ -291,8 +294,8 @@ def test_a_client_is_told_to_come_again_before_it_loses_its_patience(
     words = f"wait {tmp_path / 'enough'}"
     (first,) = served.service.submit([Submission({"source": sent(encoded(0), "x")}, words, sent(encoded(1), "x"))])
     for client in CLIENTS:
-        one = client(served, "/open-sesame")
-        heard = one.heard(one.body([255], [WORDS]))
+        trainer = client(served, "/open-sesame")
+        heard = trainer.heard(trainer.body([255], [WORDS]))
         assert (heard.status, heard.headers["retry-after"]) == (503, "2")
         told = pickle.loads(heard.body) if client in (FlowGrpoArray, *PICKLED) else heard.document
         assert "full" in told["error"]
@@ -319,12 +322,12 @@ def test_what_is_no_request_is_named_in_json(served: Served, client: type[Client
     ],
 )
 def test_rows_of_unequal_lengths_are_refused(served: Served, client: type[Client], change: dict[str, Any]) -> None:
-    one = client(served)
-    body = one.body([255, 0], [WORDS] * 2)
+    trainer = client(served)
+    body = trainer.body([255, 0], [WORDS] * 2)
     load, dump = (
         (json.loads, lambda x: json.dumps(x).encode()) if client is FlowFactory else (pickle.loads, pickle.dumps)
     )
-    heard = one.heard(dump({**load(body), **change}))
+    heard = trainer.heard(dump({**load(body), **change}))
     assert heard.status == (200 if client is FlowFactory else 400)
     assert "unequal lengths" in load(heard.body)["error"]
 
@@ -359,7 +362,7 @@ def test_means_are_of_the_same_source_and_instruction() -> None:
     pairs = [pair(0, "a"), pair(0, "a"), pair(0, "a"), pair(0, "b"), pair(200, "a"), "no picture"]
     rewards = [0.25, 0.75, None, None, None, None]
     made, filled = with_group_means(pairs, [Reward(reward, "", {}) for reward in rewards])
-    assert [one.reward for one in made] == [0.25, 0.75, 0.5, None, None, None]
+    assert [reward.reward for reward in made] == [0.25, 0.75, 0.5, None, None, None]
     assert filled == 1
 
 
@@ -378,9 +381,9 @@ class Hostile:
 
 @pytest.mark.parametrize("client", PICKLED)
 def test_a_program_in_a_pickle_is_named_and_not_run(served: Served, client: type[Client], tmp_path: Path) -> None:
-    one = client(served)
-    body = pickle.loads(one.body([255], [WORDS])) | {"images": Hostile(tmp_path / "ran")}
-    heard = one.heard(pickle.dumps(body))
+    trainer = client(served)
+    body = pickle.loads(trainer.body([255], [WORDS])) | {"images": Hostile(tmp_path / "ran")}
+    heard = trainer.heard(pickle.dumps(body))
     assert heard.status == 400
     assert "system" in pickle.loads(heard.body)["error"]
     assert not (tmp_path / "ran").exists()
@@ -396,14 +399,14 @@ def test_what_clients_send_is_read(protocol: int) -> None:
         "see_through": Image.new("RGBA", (1, 1), (255, 0, 0, 0)),
         "rest": [1, 2.5, True, None, "x", b"y", ("z",)],
     }
-    found = read_pickle(pickle.dumps(given, protocol=protocol))
-    assert found["prompts"].texts() == ["red", "a longer one", "红"]
-    assert found["objects"].texts() == ["red", None]
-    assert found["rest"] == given["rest"]
-    opened = Image.open(io.BytesIO(found["picture"].file("x")))
+    received = read_pickle(pickle.dumps(given, protocol=protocol))
+    assert received["prompts"].texts() == ["red", "a longer one", "红"]
+    assert received["objects"].texts() == ["red", None]
+    assert received["rest"] == given["rest"]
+    opened = Image.open(io.BytesIO(received["picture"].file("x")))
     assert (opened.size, opened.getpixel((0, 0))) == ((3, 2), (1, 2, 3))
-    assert Image.open(io.BytesIO(found["grey"].file("x"))).getpixel((0, 0)) == 7
-    assert Image.open(io.BytesIO(found["see_through"].file("x"))).getpixel((0, 0)) == (255, 255, 255)
+    assert Image.open(io.BytesIO(received["grey"].file("x"))).getpixel((0, 0)) == 7
+    assert Image.open(io.BytesIO(received["see_through"].file("x"))).getpixel((0, 0)) == (255, 255, 255)
 
 
 HUGE = 1 << 40
@@ -444,10 +447,10 @@ def test_lists_of_lists_are_never_written_out() -> None:
     pickled = pickle.dumps(
         {"input_images": [[picture]], "output_image": [picture], "meta_datas": [nested, {"a": nested}]}
     )
-    found = read_pickle(pickled)
-    metas = found.pop("meta_datas")
+    received = read_pickle(pickled)
+    metas = received.pop("meta_datas")
     for meta in metas:
-        given = DOORS["editscore"].read({**found, "meta_datas": [meta]}, SentPictures())
+        given = DOORS["editscore"].read({**received, "meta_datas": [meta]}, SentPictures())
         assert pickle.loads(DOORS["editscore"].encode(given.meta)) in ([""], [{}])
     strange = read_pickle(pickle.dumps(picture))
     strange.state = [None, nested, (8, 8), None, b""]

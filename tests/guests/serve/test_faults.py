@@ -49,7 +49,7 @@ def test_a_service_that_is_killed_begins_anew_on_its_ledger_and_one_that_is_aske
     configured(tmp_path, batch_size=2)
     first = ready(start(tmp_path, 0))
     port = first.served.port
-    assert [one["status"] for one in first.served.score(pair(250, id="a"), pair(10, id="b"))] == ["ok", "ok"]
+    assert [answer["status"] for answer in first.served.score(pair(250, id="a"), pair(10, id="b"))] == ["ok", "ok"]
 
     with socket.create_connection(("127.0.0.1", port)) as endless:
         endless.sendall(b"POST /v1/score HTTP/1.1\r\nX: ")
@@ -78,17 +78,17 @@ def test_a_service_that_is_killed_begins_anew_on_its_ledger_and_one_that_is_aske
         slow = clients.submit(second.served.score, *(pair(n, "slow 0.3") for n in range(5)))
         until(lambda: second.waiting() == 5)
         second.process.terminate()
-        assert [one["status"] for one in slow.result()] == ["ok"] * 5
+        assert [answer["status"] for answer in slow.result()] == ["ok"] * 5
     assert second.process.wait(60) == 0
     with pytest.raises(OSError, match="refused"):
         second.served.get("/health")
 
     before, after = (Run(tmp_path / "ledger" / name).results for name in ("0001", "0002"))
-    assert {one.sample_id: one.status.value for one in before.judgements} == {
+    assert {judgement.sample_id: judgement.status.value for judgement in before.judgements} == {
         **dict.fromkeys("ab", "ok"),
         **{f"lost {n}": "pending" for n in range(4)},
     }
-    assert {one.status.value for one in after.judgements} == {"ok"}
+    assert {judgement.status.value for judgement in after.judgements} == {"ok"}
     assert len(after.judgements) == 6
 
 
@@ -112,21 +112,21 @@ def test_a_service_whose_judge_cannot_be_loaded_any_more_says_so_and_ends(tmp_pa
     (tmp_path / "once.py").write_text(LOADED_ONCE.replace('"loaded"', repr(str(tmp_path / "loaded"))))
     written["judges"]["even"]["class_path"] = f"{tmp_path}/once.py:LoadedOnce"
     (tmp_path / "judge.yaml").write_text(json.dumps(written))
-    one = ready(start(tmp_path, 0))
-    assert one.served.post("/v1/score", json.dumps({"pairs": [pair(1)]}).encode()).status == 503
-    assert one.process.wait(100) == ExitCode.STOPPED
-    assert one.process.stderr is not None
-    assert "judge even" in one.process.stderr.read().splitlines()[-1]
+    service = ready(start(tmp_path, 0))
+    assert service.served.post("/v1/score", json.dumps({"pairs": [pair(1)]}).encode()).status == 503
+    assert service.process.wait(100) == ExitCode.STOPPED
+    assert service.process.stderr is not None
+    assert "judge even" in service.process.stderr.read().splitlines()[-1]
 
 
 def test_a_grace_that_is_over_ends_the_service_though_a_judge_does_not(tmp_path: Path) -> None:
     configured(tmp_path, batch_size=1)
-    one = ready(start(tmp_path, 0, "--grace", "0"))
+    service = ready(start(tmp_path, 0, "--grace", "0"))
     with ThreadPoolExecutor(1) as clients:
-        stuck = clients.submit(one.served.post, "/v1/score", json.dumps({"pairs": [pair(1, "slow 600")]}).encode())
-        until(lambda: one.waiting() == 1)
-        one.process.terminate()
-        one.process.wait(100)
+        stuck = clients.submit(service.served.post, "/v1/score", json.dumps({"pairs": [pair(1, "slow 600")]}).encode())
+        until(lambda: service.waiting() == 1)
+        service.process.terminate()
+        service.process.wait(100)
         try:
             assert stuck.result().status == 503
         except (OSError, HTTPException):
@@ -149,38 +149,39 @@ def test_what_is_announced_takes_no_room(serve: Serve, monkeypatch: pytest.Monke
     served = serve()
     with contextlib.ExitStack() as held:
         for _ in range(3):
-            one = held.enter_context(socket.create_connection(("127.0.0.1", served.port), timeout=60))
-            one.sendall(b"POST /v1/score HTTP/1.1\r\nHost: localhost\r\nContent-Length: 500000000\r\n\r\n")
+            connection = held.enter_context(socket.create_connection(("127.0.0.1", served.port), timeout=60))
+            connection.sendall(b"POST /v1/score HTTP/1.1\r\nHost: localhost\r\nContent-Length: 500000000\r\n\r\n")
         assert served.score(pair(255))[0]["status"] == "ok"
 
 
 def test_silent_strangers_keep_nobody_out(tmp_path: Path) -> None:
     """More than there are descriptors for, and none of them has the token: who has it is answered all the same."""
     configured(tmp_path)
-    one = ready(start(tmp_path, 0, "--token", "sesame", limit="ulimit -n 256"), "sesame")
+    service = ready(start(tmp_path, 0, "--token", "sesame", limit="ulimit -n 256"), "sesame")
     with contextlib.ExitStack() as held:
         for n in range(300):
-            silent = held.enter_context(socket.create_connection(("127.0.0.1", one.served.port), timeout=60))
+            silent = held.enter_context(socket.create_connection(("127.0.0.1", service.served.port), timeout=60))
             with contextlib.suppress(OSError):  # it has made room for another
                 silent.sendall(b"GET /health HTTP/1.1\r\n"[: n % 3 * 10])
         body = json.dumps({"pairs": [pair(250)]}).encode()
         for _ in range(3):
-            heard = one.served.post("/sesame/v1/score", body)
+            heard = service.served.post("/sesame/v1/score", body)
             assert heard.document["results"][0]["status"] == "ok"
-    one.process.terminate()
-    assert one.process.wait(60) == 0
+    service.process.terminate()
+    assert service.process.wait(60) == 0
 
 
 def test_a_ledger_that_can_no_longer_be_written_is_no_answer_and_the_end(tmp_path: Path) -> None:
     """Those that wait are told to come again: a service may have been started anew by then."""
     configured(tmp_path, batch_size=1)
-    one = ready(start(tmp_path, 0, limit="ulimit -f 200"))
-    assert one.served.score(pair(250))[0]["status"] == "ok"
+    service = ready(start(tmp_path, 0, limit="ulimit -f 200"))
+    assert service.served.score(pair(250))[0]["status"] == "ok"
     data = io.BytesIO()
     Image.frombytes("RGB", (300, 300), os.urandom(270_000)).save(data, "PNG")
-    heard = one.served.post("/v1/score", json.dumps({"pairs": [{**pair(1), "edit": text(data.getvalue())}]}).encode())
+    body = json.dumps({"pairs": [{**pair(1), "edit": text(data.getvalue())}]}).encode()
+    heard = service.served.post("/v1/score", body)
     assert (heard.status, {name.title() for name in heard.headers} >= {"Retry-After"}) == (503, True)
-    assert one.process.wait(100) == ExitCode.STOPPED
+    assert service.process.wait(100) == ExitCode.STOPPED
 
 
 def test_out_of_descriptors_pairs_wait(serve: Serve) -> None:
@@ -201,8 +202,8 @@ def test_out_of_descriptors_pairs_wait(serve: Serve) -> None:
         assert not served.service.ended.wait(0.5)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-        for one in spare:
-            os.close(one)
+        for descriptor in spare:
+            os.close(descriptor)
     assert json.loads(client.getresponse().read())["results"][0]["status"] == "ok"
     client.close()
 
@@ -211,15 +212,15 @@ def test_a_pair_that_cannot_be_admitted_has_that_as_its_status(serve: Serve, mon
     served = serve()
     add = served.service.ledger.add
 
-    def stumbling(one: Submission) -> int:
-        if one.id == "strange":
+    def stumbling(submission: Submission) -> int:
+        if submission.id == "strange":
             raise KeyError("MPO")
-        return add(one)
+        return add(submission)
 
     monkeypatch.setattr(served.service.ledger, "add", stumbling)
-    found = served.score(pair(250, id="a"), pair(250, id="strange"), pair(250, id="b"))
-    assert [one["status"] for one in found] == ["ok", "skipped", "ok"]
-    assert "MPO" in found[1]["reason"]
+    answers = served.score(pair(250, id="a"), pair(250, id="strange"), pair(250, id="b"))
+    assert [answer["status"] for answer in answers] == ["ok", "skipped", "ok"]
+    assert "MPO" in answers[1]["reason"]
     assert served.score(pair(250))[0]["status"] == "ok"
 
 
@@ -246,11 +247,11 @@ def test_a_half_sent_head_is_given_up(serve: Serve, monkeypatch: pytest.MonkeyPa
 
 def test_requests_that_wait_behind_another_are_few(served: Served) -> None:
     """So that no connection keeps all others waiting; clients send the next request when they have an answer."""
-    one = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    request = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"
     for count, answered in ((MOST_PIPELINED, MOST_PIPELINED), (2000, MOST_PIPELINED + 1)):
         with socket.create_connection(("127.0.0.1", served.port), timeout=60) as client:
             with contextlib.suppress(ConnectionError):
-                client.sendall(one * count + one.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+                client.sendall(request * count + request.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
             heard = b""
             with contextlib.suppress(ConnectionError):
                 while part := client.recv(1 << 16):
@@ -270,8 +271,9 @@ def test_who_takes_nothing_of_an_answer_is_given_up(serve: Serve, monkeypatch: p
     monkeypatch.setattr("edit_eval.web.connections.TAKEN_WITHIN", 0.2)
     monkeypatch.setattr(Silence, "give_up", noted)
     served = serve()
-    one = {"source": "", "instruction": " ", "edit": "", "id": "\u4e2d" * 200}
-    unread = json.dumps({"pairs": [one] * 8000}, ensure_ascii=False).encode()  # its answer exceeds the system's buffers
+    blank = {"source": "", "instruction": " ", "edit": "", "id": "\u4e2d" * 200}
+    # Its answer exceeds the system's buffers.
+    unread = json.dumps({"pairs": [blank] * 8000}, ensure_ascii=False).encode()
     head = f"POST /v1/score HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(unread)}\r\n\r\n"
     with socket.socket() as client:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -310,8 +312,8 @@ def test_figures_tell_doors_apart(serve: Serve) -> None:
     served = serve(doors=("flow_grpo", "editscore", "edit_r1"))
     ours = {"images": [encoded(200)], "prompts": ["x"], "ref_images": [encoded(1)]}
     theirs = {"input_images": [[encoded(1)]], "output_image": [encoded(9)], "meta_datas": ['{"instruction": "x"}']}
-    for one in (ours, theirs, theirs):
-        assert served.post("/", pickle.dumps(one)).status == 200
+    for request in (ours, theirs, theirs):
+        assert served.post("/", pickle.dumps(request)).status == 200
     assert served.post("/", b"junk").status == 400
     figures = served.get("/metrics").body.decode()
     for door, outcome, count in (("flow_grpo", "ok", 1), ("editscore", "ok", 2), ("/", "refused", 1)):

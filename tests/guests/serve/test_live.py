@@ -35,7 +35,7 @@ def test_a_page_shows_what_a_service_does_and_goes_on_showing_it(serve: Serve) -
     assert view["per_second"] > 0
     assert view["waiting"] == 0
     assert live["judgements"]["failed"] >= 1
-    assert [one["device"] for one in live["devices"]] == ["cpu:0"]
+    assert [device["device"] for device in live["devices"]] == ["cpu:0"]
 
     # An alarm is a sentence of ours, and a file takes plain ones.
     assert served.service.watch is not None

@@ -55,12 +55,12 @@ def native(*pairs: Any) -> bytes:
 
 def test_pairs_come_out_as_they_were_sent_with_each_picture_once(read: Read) -> None:
     given = read(native(pair(9, id="a", category="c", facts={"x": [1, 2.5, None, "红"]}), pair(9, " b "), pair(7, " ")))
-    one, other, blank = given.pairs
-    assert isinstance(one, Submission)
-    assert isinstance(other, Submission)
-    assert (one.id, one.category, one.facts, other.instruction) == ("a", "c", {"x": [1, 2.5, None, "红"]}, "b")
-    assert (one.edit.data, one.edit.width, one.edit.format) == (encoded(9), 32, "JPEG")
-    assert one.edit.data is other.edit.data
+    first, second, blank = given.pairs
+    assert isinstance(first, Submission)
+    assert isinstance(second, Submission)
+    assert (first.id, first.category, first.facts, second.instruction) == ("a", "c", {"x": [1, 2.5, None, "红"]}, "b")
+    assert (first.edit.data, first.edit.width, first.edit.format) == (encoded(9), 32, "JPEG")
+    assert first.edit.data is second.edit.data
     assert (blank, given.meta) == ("no instruction", ["a", "", ""])
 
 
@@ -71,7 +71,7 @@ def png(width: int = 8, height: int = 8, *chunks: tuple[bytes, bytes]) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
     head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + b"".join(chunk(*one) for one in ((b"IHDR", head), *chunks, (b"IEND", b"")))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(chunk(*parts) for parts in ((b"IHDR", head), *chunks, (b"IEND", b"")))
 
 
 def scanned(times: int) -> bytes:
@@ -124,12 +124,12 @@ STRANGE_PAIRS = {
 @pytest.mark.parametrize("strange", STRANGE_PAIRS)
 def test_a_strange_pair_is_that_pairs_alone(read: Read, strange: str) -> None:
     body = native({**pair(3), **STRANGE_PAIRS[strange]}, pair(9))
-    found, sound = read(body).pairs
+    strange_pair, sound = read(body).pairs
     assert isinstance(sound, Submission)
-    if isinstance(found, Submission):  # a header that is sound; what follows is for the judge's worker
-        assert found.edit.width * found.edit.height <= 2**24
+    if isinstance(strange_pair, Submission):  # a header that is sound; what follows is for the judge's worker
+        assert strange_pair.edit.width * strange_pair.edit.height <= 2**24
     else:
-        assert 5 < len(found) < 300
+        assert 5 < len(strange_pair) < 300
 
 
 BODIES: dict[str, tuple[str, bytes]] = {
@@ -167,9 +167,9 @@ def test_a_body_that_is_none_is_refused(read: Read, name: str) -> None:
 
 def test_half_a_character_is_that_pairs_alone(read: Read) -> None:
     turns = [{"image_b64": text(encoded(1))}, {"image_b64": text(encoded(2)), "text": "\ud800"}]
-    body = json.dumps({"requests": [{"history": [*turns[:1], one]} for one in (turns[1], {**turns[1], "text": "x"})]})
-    found, sound = read(body.encode(), "unirl").pairs
-    assert "half a character" in str(found)
+    body = json.dumps({"requests": [{"history": [*turns[:1], turn]} for turn in (turns[1], {**turns[1], "text": "x"})]})
+    refusal, sound = read(body.encode(), "unirl").pairs
+    assert "half a character" in str(refusal)
     assert isinstance(sound, Submission)
 
 
@@ -204,8 +204,8 @@ def test_who_takes_more_time_than_a_request_may_is_ended(
 
 def test_who_is_killed_is_replaced(openers: Openers, read: Read) -> None:
     read(native(pair(1)))
-    for one in openers._all:
-        one.kill()
+    for opener in openers._all:
+        opener.kill()
     for _ in range(4):
         assert isinstance(read(native(pair(9))).pairs[0], Submission)
 
@@ -215,8 +215,8 @@ def test_who_does_not_answer_is_given_up_with_its_client(openers: Openers, read:
     read(native(pair(1)))
     with ThreadPoolExecutor(2) as both:  # both threads have one of their own
         list(both.map(read, [native(pair(1))] * 2))
-    for one in openers._all:
-        os.kill(one.process.pid, signal.SIGSTOP)
+    for opener in openers._all:
+        os.kill(opener.process.pid, signal.SIGSTOP)
     stuck = [openers.read(bytearray(native(pair(1))), [], None, time.monotonic() + 0.5) for _ in openers._all]
     for late in stuck:
         with pytest.raises(Late):
@@ -230,22 +230,22 @@ def test_who_stands_still_is_ended_and_its_request_refused(
     """Long before its client's patience is over: all openers could be waiting for a disk that does not answer."""
     for body in (native(pair(1)), native(pair(1)) + b" " * (4 << 20)):  # over its answer; before it has taken all
         read(native(pair(1)))
-        for one in openers._all:
-            os.kill(one.process.pid, signal.SIGSTOP)
+        for opener in openers._all:
+            os.kill(opener.process.pid, signal.SIGSTOP)
         with monkeypatch.context() as patch:
             patch.setattr(module, "STANDSTILL", 0.5)
             patch.setattr(module, "LOOKED_EVERY", 0.1)
             with pytest.raises(BadRequest, match="stood still"):
                 read(body)
-        for one in openers._all:
-            os.kill(one.process.pid, signal.SIGCONT)
+        for opener in openers._all:
+            os.kill(opener.process.pid, signal.SIGCONT)
     assert isinstance(read(native(pair(9))).pairs[0], Submission)
 
 
 def test_an_opener_has_no_more_than_it_needs(openers: Openers, read: Read) -> None:
     read(native(pair(1)))
-    (one, *_) = openers._all
-    process = f"/proc/{one.process.pid}"
+    (opener, *_) = openers._all
+    process = f"/proc/{opener.process.pid}"
     assert len(os.listdir(f"{process}/fd")) <= 5
     limits = Path(f"{process}/limits").read_text()
     assert "Max open files            16 " in limits
@@ -279,12 +279,12 @@ def test_files_may_be_larger_than_the_request_that_names_them(openers: Openers, 
     named = [{"source": text(encoded(1)), "instruction": "x", "edit": {"path": f"{n}.bmp"}} for n in range(20)]
     body = bytearray(native(*named))
     given = openers.read(body, [], tmp_path, time.monotonic() + 120).result(120)[1]
-    assert {type(one) for one in given.pairs} == {Submission}
+    assert {type(submission) for submission in given.pairs} == {Submission}
 
 
 def test_a_progressive_jpeg_is_a_jpeg(read: Read) -> None:
     given = read(native({**pair(3), "edit": text(scanned(20))}, {**pair(3), "edit": text(scanned(600))}))
-    assert [type(one) for one in given.pairs] == [Submission, str]
+    assert [type(outcome) for outcome in given.pairs] == [Submission, str]
     assert "scans" in str(given.pairs[1])
 
 
@@ -304,12 +304,12 @@ def test_a_service_answers_beside_bombs(serve: Serve) -> None:
     threads, files = threading.active_count(), len(os.listdir("/proc/self/fd"))
     with ThreadPoolExecutor(4) as clients:
         bombs = [clients.submit(served.post, paths.get(door, "/"), body) for door, body in BODIES.values()]
-        strange = [clients.submit(served.score, {**pair(3), **one}, pair(8)) for one in STRANGE_PAIRS.values()]
+        strange = [clients.submit(served.score, {**pair(3), **change}, pair(8)) for change in STRANGE_PAIRS.values()]
         for _ in range(5):
             assert served.score(pair(255))[0]["status"] == "ok"
             assert served.get("/health").status == 200
-        assert {one.result().status for one in bombs} <= {200, 400}
-        assert {one.result()[1]["status"] for one in strange} == {"ok"}
+        assert {bomb.result().status for bomb in bombs} <= {200, 400}
+        assert {strange_pair.result()[1]["status"] for strange_pair in strange} == {"ok"}
     assert served.score(pair(255))[0]["status"] == "ok"
     assert threading.active_count() <= threads + 40
     assert len(os.listdir("/proc/self/fd")) <= files + 12

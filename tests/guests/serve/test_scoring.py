@@ -27,7 +27,7 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pictures = {"source": f"{sample.category}.png", "edit": f"{sample.category}_edited.png"}
         rows.append({**pictures, "instruction": sample.instruction, "category": sample.category})
     (folder / "pairs.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
-    (folder / "scores.json").write_text(json.dumps([one.score for one in run.results.judgements]), "utf-8")
+    (folder / "scores.json").write_text(json.dumps([judgement.score for judgement in run.results.judgements]), "utf-8")
     return folder / "pairs.jsonl"
 
 
@@ -37,9 +37,9 @@ def rows(table: Path) -> list[dict[str, str]]:
 
 def test_a_table_has_the_scores_of_its_run(pairs: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
-    found = score_table(pairs, judge="scene_judge", devices="cpu:1", progress="none")
-    assert [one.score for one in found] == json.loads(pairs.with_name("scores.json").read_text())
-    assert {(one.status, one.passport, one.error, one.scale.highest) for one in found} == {
+    scores = score_table(pairs, judge="scene_judge", devices="cpu:1", progress="none")
+    assert [score.score for score in scores] == json.loads(pairs.with_name("scores.json").read_text())
+    assert {(score.status, score.passport, score.error, score.scale.highest) for score in scores} == {
         (Status.OK, "not audited", None, 10.0)
     }
 
@@ -65,9 +65,9 @@ def test_an_edit_without_a_score_says_why(
     pictures = pairs.with_name(row["source"]), row["instruction"], pairs.with_name(row["edit"])
     ended = command("score", *pictures, "--judge", "demo", "--progress", "none", "--json")  # no category: no rubric
     assert ended.code == 3
-    (one,) = ended.document
-    assert (one["status"], one["score"], one["missing"]) == ("judge_error", None, {"score": "judge_error"})
-    assert "no category" in one["reason"]
+    (answer,) = ended.document
+    assert (answer["status"], answer["score"], answer["missing"]) == ("judge_error", None, {"score": "judge_error"})
+    assert "no category" in answer["reason"]
 
 
 def test_several_readings_say_how_sure_a_score_is(pairs: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -78,9 +78,9 @@ def test_several_readings_say_how_sure_a_score_is(pairs: Path, monkeypatch: pyte
         "    def load(self, devices): pass\n"
         "    def judge(self, requests): return [f'Score: {6 - r.reading % 2 * 2}.000' for r in requests]\n"
     )
-    found = score_table(pairs, judge="judge.py:Odd", readings=4, devices="cpu:1", progress="none")
-    assert [(one.score, one.readings) for one in found] == [(5.0, 4)] * 2
-    assert found[0].error == pytest.approx((4 / 3) ** 0.5 / 2)
+    scores = score_table(pairs, judge="judge.py:Odd", readings=4, devices="cpu:1", progress="none")
+    assert [(score.score, score.readings) for score in scores] == [(5.0, 4)] * 2
+    assert scores[0].error == pytest.approx((4 / 3) ** 0.5 / 2)
 
 
 @pytest.mark.parametrize(
@@ -117,8 +117,8 @@ def test_several_judges_are_named(pairs: Path, monkeypatch: pytest.MonkeyPatch, 
     pictures = pairs.with_name(row["source"]), row["instruction"], pairs.with_name(row["edit"])
     with pytest.raises(ConfigurationError, match="several judges"):
         score(*pictures, judge="two.yaml", category="physical", progress="none")
-    found = score(*pictures, judge="two.yaml", only="two", category="physical", progress="none")
-    assert (found.judge, found.status) == ("two", Status.OK)
+    scored = score(*pictures, judge="two.yaml", only="two", category="physical", progress="none")
+    assert (scored.judge, scored.status) == ("two", Status.OK)
 
 
 def test_judges_that_compare_two_edits_are_left_out(pairs: Path, tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_judges_that_compare_two_edits_are_left_out(pairs: Path, tmp_path: Path)
     both, alone = tmp_path / "both.yaml", tmp_path / "alone.yaml"
     both.write_text(yaml.safe_dump({**written, "judges": {"arena": arena, "scene": judge}}), "utf-8")
     alone.write_text(yaml.safe_dump({**written, "judges": {"arena": arena}}), "utf-8")
-    found = score_table(pairs, judge=both, run_dir=tmp_path / "run", progress="none")
-    assert [(one.judge, one.status) for one in found] == [("scene", Status.OK)] * 2
+    scores = score_table(pairs, judge=both, run_dir=tmp_path / "run", progress="none")
+    assert [(score.judge, score.status) for score in scores] == [("scene", Status.OK)] * 2
     with pytest.raises(ConfigurationError, match="its judges compare two edits"):
         score_table(pairs, judge=alone, progress="none")

@@ -45,7 +45,7 @@ def hung_up(served: Served, pairs: list[dict[str, object]]) -> None:
 
 
 def test_each_pair_has_its_own_status(served: Served) -> None:
-    found = served.score(
+    answers = served.score(
         pair(255, id="red"),
         pair(0),
         {**pair(0), "edit": "AAAA"},
@@ -53,14 +53,14 @@ def test_each_pair_has_its_own_status(served: Served) -> None:
         pair(255, "fail at this"),
         pair(128),
     )
-    assert [one["status"] for one in found] == ["ok", "ok", "skipped", "unparseable", "judge_error", "ok"]
-    assert [one["score"] for one in found if one["status"] != "ok"] == [None, None, None]
-    assert found[0]["id"] == "red"
-    assert found[0]["reward"] == pytest.approx(found[0]["score"] / 10)
-    assert found[0]["score"] > found[5]["score"] > found[1]["score"]
-    assert found[0]["form"] == {"format": "JPEG", "quality": 75, "width": 32, "height": 32}
-    assert "not a picture" in found[2]["reason"]
-    assert "fails on purpose" in found[4]["reason"]
+    assert [answer["status"] for answer in answers] == ["ok", "ok", "skipped", "unparseable", "judge_error", "ok"]
+    assert [answer["score"] for answer in answers if answer["status"] != "ok"] == [None, None, None]
+    assert answers[0]["id"] == "red"
+    assert answers[0]["reward"] == pytest.approx(answers[0]["score"] / 10)
+    assert answers[0]["score"] > answers[5]["score"] > answers[1]["score"]
+    assert answers[0]["form"] == {"format": "JPEG", "quality": 75, "width": 32, "height": 32}
+    assert "not a picture" in answers[2]["reason"]
+    assert "fails on purpose" in answers[4]["reason"]
 
 
 def test_the_ledger_is_a_run_with_the_same_scores(serve: Serve) -> None:
@@ -69,9 +69,9 @@ def test_the_ledger_is_a_run_with_the_same_scores(serve: Serve) -> None:
     served.service.close()
     assert served.service.ended.wait(60)
     run = Run(served.service.ledger.directory.path)
-    kept = {one.sample_id: (one.status.value, one.score) for one in run.results.judgements}
-    assert kept == {one["id"]: (one["status"], one["score"]) for one in answered}
-    assert {one.facts["form"]["quality"] for one in run.results.samples} == {75}
+    kept = {judgement.sample_id: (judgement.status.value, judgement.score) for judgement in run.results.judgements}
+    assert kept == {answer["id"]: (answer["status"], answer["score"]) for answer in answered}
+    assert {sample.facts["form"]["quality"] for sample in run.results.samples} == {75}
     assert run.results.edit_models == ("client",)
     run.draw()
     assert run.page.is_file()
@@ -87,12 +87,12 @@ def test_a_ledger_is_judged_again_and_compared(serve: Serve, tmp_path: Path) -> 
     configured(tmp_path, second=True)
 
     again = score_table(ledger, judge=tmp_path / "judge.yaml", only="redness", run_dir=tmp_path / "same")
-    assert [(one.id, one.score) for one in again] == [(one["id"], one["score"]) for one in answered]
+    assert [(score.id, score.score) for score in again] == [(answer["id"], answer["score"]) for answer in answered]
     (pair_of_runs,) = compare([ledger, tmp_path / "same"]).pairs
     assert (pair_of_runs.n, pair_of_runs.difference) == (3, 0)
 
     other = score_table(ledger, judge=tmp_path / "judge.yaml", only="even", run_dir=tmp_path / "other")
-    assert [one.score for one in other] == [5.0] * 4
+    assert [score.score for score in other] == [5.0] * 4
     between = Run(ledger).analysis("agreement", others=[Run(tmp_path / "other")]).between_judges
     assert (between.judges, between.edits) == (
         ["redness", "even"],
@@ -127,19 +127,19 @@ def test_requests_share_batches(serve: Serve) -> None:
         wait_until(lambda: served.service.replicas()[0].hands)
         rest = [clients.submit(served.score, pair(red, source=red % 3)) for red in range(24)]
         assert first.result()[0]["status"] == "ok"
-        assert {one.result()[0]["status"] for one in rest} == {"ok"}
-    sizes = [one["batch"] for one in replies(served)]
+        assert {future.result()[0]["status"] for future in rest} == {"ok"}
+    sizes = [reply["batch"] for reply in replies(served)]
     assert max(sizes) == 8
     assert len(sizes) == 25
 
 
 def test_pictures_by_path_lie_below_the_root(served: Served) -> None:
-    found = served.score(
+    answers = served.score(
         {**pair(0), "edit": {"path": "edit.jpg"}},
         {**pair(0), "edit": {"path": "../edit.jpg"}},
         {**pair(0), "edit": {"path": "/etc/passwd"}},
     )
-    assert [one["status"] for one in found] == ["ok", "skipped", "skipped"]
+    assert [answer["status"] for answer in answers] == ["ok", "skipped", "skipped"]
 
 
 @pytest.mark.parametrize(
@@ -173,16 +173,16 @@ def test_whoever_hangs_up_frees_the_work(serve: Serve) -> None:
 
 def test_a_worker_that_dies_in_a_batch_costs_no_score(serve: Serve, tmp_path: Path) -> None:
     served = serve()
-    found = served.score(*(pair(red) for red in (10, 250)), pair(100, f"crash {tmp_path / 'crashed'}"))
+    answers = served.score(*(pair(red) for red in (10, 250)), pair(100, f"crash {tmp_path / 'crashed'}"))
     assert (tmp_path / "crashed").exists()
-    assert [one["status"] for one in found] == ["ok"] * 3
+    assert [answer["status"] for answer in answers] == ["ok"] * 3
 
 
 def test_what_failed_in_one_run_of_a_ledger_is_not_held_against_the_next(serve: Serve, tmp_path: Path) -> None:
     served = serve(ledger={"most_pairs": 1})  # the first cell of each run has the same number
     for n in range(3):
-        (found,) = served.score(pair(100, f"crash {tmp_path / str(n)}"))
-        assert (found["status"], (tmp_path / str(n)).exists()) == ("ok", True)
+        (answer,) = served.score(pair(100, f"crash {tmp_path / str(n)}"))
+        assert (answer["status"], (tmp_path / str(n)).exists()) == ("ok", True)
 
 
 def test_what_was_admitted_is_answered_before_the_end(serve: Serve) -> None:
@@ -193,7 +193,7 @@ def test_what_was_admitted_is_answered_before_the_end(serve: Serve) -> None:
         served.service.close()
         heard = served.post("/v1/score", json.dumps({"pairs": [pair(0)]}).encode())
         assert (heard.status, "Retry-After" in {name.title() for name in heard.headers}) == (503, True)
-        assert [one["status"] for one in slow.result()] == ["ok"] * 5
+        assert [answer["status"] for answer in slow.result()] == ["ok"] * 5
     assert served.service.ended.wait(60)
 
 
@@ -201,7 +201,7 @@ def test_requests_wait_rather_than_are_refused(serve: Serve, monkeypatch: pytest
     served = serve(most_pairs=1, batch_size=1)
     with ThreadPoolExecutor(3) as clients:
         every = [clients.submit(served.score, pair(n, "slow 0.2")) for n in range(3)]
-        assert {one.result()[0]["status"] for one in every} == {"ok"}
+        assert {future.result()[0]["status"] for future in every} == {"ok"}
     monkeypatch.setattr("edit_eval.guests.serve.application.NATIVE_SECONDS", 1.0)
     with ThreadPoolExecutor(1) as clients:
         first = clients.submit(served.post, "/v1/score", json.dumps({"pairs": [pair(0, "slow 3")]}).encode())
@@ -214,7 +214,7 @@ def test_requests_wait_rather_than_are_refused(serve: Serve, monkeypatch: pytest
 def test_a_full_run_is_followed_by_another_and_the_oldest_goes(serve: Serve) -> None:
     served = serve(ledger={"most_pairs": 3, "ledger_bytes": 1})
     for n in range(4):
-        assert [one["status"] for one in served.score(pair(n), pair(n + 100))] == ["ok", "ok"]
+        assert [answer["status"] for answer in served.score(pair(n), pair(n + 100))] == ["ok", "ok"]
     assert [path.name for path in served.service.ledger.volumes()] == ["0002", "0003"]
 
 
@@ -263,7 +263,7 @@ def test_what_is_over_leaves_nothing_behind(serve: Serve) -> None:
             served.score(pair(250), pair(9, "mumble"), {**pair(0), "edit": "AAAA"}, pair(7, "fail"), pair(3))
         wait_until(lambda: served.service.waiting == 0)
         gc.collect()
-        return Counter(f"{type(one).__module__}.{type(one).__qualname__}" for one in gc.get_objects())
+        return Counter(f"{type(value).__module__}.{type(value).__qualname__}" for value in gc.get_objects())
 
     held()
     rounds = [held() for _ in range(4)]
@@ -277,14 +277,14 @@ def test_what_cannot_be_a_picture_is_known_by_its_header(served: Served) -> None
     bomb = encoded(9, "PNG", 8)
     wide = bomb[:16] + (60_000).to_bytes(4, "big") + (60_000).to_bytes(4, "big") + bomb[24:]
     sent = [whole[: len(whole) // 2], b"GIF89a", wide, whole]
-    found = served.score(*({**pair(0), "edit": text(one)} for one in sent))
-    assert [one["status"] for one in found] == ["skipped", "skipped", "skipped", "ok"]
+    answers = served.score(*({**pair(0), "edit": text(picture)} for picture in sent))
+    assert [answer["status"] for answer in answers] == ["skipped", "skipped", "skipped", "ok"]
 
 
 def test_a_jpeg_as_phones_write_it_is_a_jpeg(served: Served) -> None:
     several = io.BytesIO()
     shots = [Image.new("RGB", (8, 8), (red, 0, 0)) for red in (255, 0)]
     shots[0].save(several, "MPO", save_all=True, append_images=shots[1:])
-    (found,) = served.score({**pair(0), "source": text(several.getvalue()), "edit": text(several.getvalue())})
-    assert (found["status"], found["form"]["format"]) == ("ok", "JPEG")
-    assert found["reward"] == pytest.approx(1, abs=0.02)
+    (answer,) = served.score({**pair(0), "source": text(several.getvalue()), "edit": text(several.getvalue())})
+    assert (answer["status"], answer["form"]["format"]) == ("ok", "JPEG")
+    assert answer["reward"] == pytest.approx(1, abs=0.02)

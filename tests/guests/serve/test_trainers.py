@@ -61,7 +61,7 @@ def tensor(reds: Sequence[int]) -> Any:
 def documented(language: str, containing: str, address: str = "") -> str:
     """The block of the guide that has this in it, for a service at an address (`HOST:PORT/TOKEN`)."""
     text = (DOCS / "serving.md").read_text("utf-8")
-    (block,) = (one for one in re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL) if containing in one)
+    (block,) = (block for block in re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL) if containing in block)
     host, _, port = address.partition(":")
     return re.sub(r"\bHOST\b", host, re.sub(r"\bPORT\b", port, str(block)))
 
@@ -91,7 +91,7 @@ def flow_grpo(packages: pytest.MonkeyPatch) -> Ask:
         changed = f"http://{address}/"
         assert theirs.count("http://127.0.0.1:18085") == 1
         rewards = module_of("flow_grpo_rewards", theirs.replace("http://127.0.0.1:18085", changed))
-        lines = [{**line, "prompt": one} for one in words]
+        lines = [{**line, "prompt": instruction} for instruction in words]
         details, _ = rewards.multi_score("cpu", config.reward_fn)(tensor(reds), list(words), lines)
         return list(details["avg"])
 
@@ -121,13 +121,13 @@ def editscore(packages: pytest.MonkeyPatch, patience: float | None = None) -> As
         server = theirs["server"] | yaml.safe_load(documented("yaml", "proxy_port", address))["server"]
         host, port = server["hosts"][0], server["proxy_port"]  # as its `train.py` reads them
         sources, edits = [[plain(0)] for _ in reds], [plain(red) for red in reds]
-        given = [json.dumps({"instruction": one, "id": str(place)}) for place, one in enumerate(words)]
+        given = [json.dumps({"instruction": instruction, "id": str(place)}) for place, instruction in enumerate(words)]
         if patience is None:
             answer = client.evaluate_images(sources, edits, given, proxy_host=host, proxy_port=port)
         else:
             answer = client.RewardClient(host, port, timeout=patience, max_retries=1).evaluate(sources, edits, given)
         _, rewards, _, metas = answer
-        assert [json.loads(one)["id"] for one in metas] == [str(place) for place in range(len(reds))]
+        assert [json.loads(meta)["id"] for meta in metas] == [str(place) for place in range(len(reds))]
         return list(rewards)
 
     return ask
@@ -179,10 +179,10 @@ def verl_omni(packages: pytest.MonkeyPatch, **more: Any) -> Ask:
         with tempfile.TemporaryDirectory() as given:
             (Path(given) / "images").mkdir()
             plain(0).save(Path(given) / "images/0.png")
-            lines = [json.dumps({"prompt": one, "image": "0.png"}) for one in instructions]
+            lines = [json.dumps({"prompt": instruction, "image": "0.png"}) for instruction in instructions]
             (Path(given) / "train.jsonl").write_text("\n".join(lines))
             rows = preparation._convert_split(Path(given), "train", -1, SIZE)
-        return [one["ground_truth"] for one in rows["reward_model"]]
+        return [reward_model["ground_truth"] for reward_model in rows["reward_model"]]
 
     async def every(address: str, reds: Sequence[int], words: Sequence[str]) -> list[float]:
         options: dict[str, Any] = {"reward": {}, "actor_rollout_ref": {"rollout": {"pipeline": {}}}}
@@ -201,17 +201,17 @@ def verl_omni(packages: pytest.MonkeyPatch, **more: Any) -> Ask:
         of = zip(pictures, marked(words), strict=True)
         rows = [
             SimpleNamespace(
-                batch={"responses": one},
+                batch={"responses": picture},
                 meta_info={},
                 non_tensor_batch={"data_source": "image_edit", "reward_model": {"ground_truth": text}},
             )
-            for one, text in of
+            for picture, text in of
         ]
         try:  # as its reward loop does
-            answers = await asyncio.gather(*[manager.run_single([one]) for one in rows], return_exceptions=True)
-            if failed := [one for one in answers if isinstance(one, BaseException)]:
+            answers = await asyncio.gather(*[manager.run_single([row]) for row in rows], return_exceptions=True)
+            if failed := [answer for answer in answers if isinstance(answer, BaseException)]:
                 raise failed[0]
-            return [one.reward_score for one in answers]
+            return [answer.reward_score for answer in answers]
         finally:
             await SCORERS.own.compute_score._session.close()
 
@@ -232,7 +232,8 @@ def unirl(packages: pytest.MonkeyPatch, *names: str, patience: float | None = No
     if "unirl" not in sys.modules:
         every = ("", ".config", ".reward", ".types", ".utils", ".distributed", ".distributed.tensor")
         put_in(
-            packages, {f"unirl{one}": {"__path__": [str(folder / f"unirl{one}".replace(".", "/"))]} for one in every}
+            packages,
+            {f"unirl{suffix}": {"__path__": [str(folder / f"unirl{suffix}".replace(".", "/"))]} for suffix in every},
         )
     remote, rewards, primitives = (
         importlib.import_module(f"unirl.{name}") for name in ("reward.remote", "types.reward", "types.primitives")
@@ -254,7 +255,7 @@ def unirl(packages: pytest.MonkeyPatch, *names: str, patience: float | None = No
         request = rewards.RewardRequest(primitives=shown, generated={"image": primitives.Images(pixels=tensor(reds))})
         answer = backend.compute_rewards(request)
         if not all(answer.successes):  # as `RewardService.score_and_attach` does
-            raise RuntimeError([one for one in answer.errors if one])
+            raise RuntimeError([error for error in answer.errors if error])
         return list(answer.rewards)
 
     return ask
@@ -296,12 +297,12 @@ def flow_factory(packages: pytest.MonkeyPatch, *, own: bool = True, patience: fl
             "condition_images": [[plain(0)] for _ in reds],
         }
         answer = model(**{name: every[name] for name in model.required_fields})
-        return [float(one) for one in answer.rewards]
+        return [float(value) for value in answer.rewards]
 
     return ask
 
 
-TRAINERS = {one.__name__: one for one in (flow_grpo, edit_r1, editscore, verl_omni, unirl, flow_factory)}
+TRAINERS = {trainer.__name__: trainer for trainer in (flow_grpo, edit_r1, editscore, verl_omni, unirl, flow_factory)}
 
 
 @pytest.fixture(scope="module", params=TRAINERS)
@@ -352,8 +353,8 @@ def test_several_at_once_get_their_own(served: Served, ask: Ask) -> None:
     groups = [[n * 7, 255 - n * 11, 100 + n] for n in range(6)]
     with ThreadPoolExecutor(len(groups)) as pool:
         told = [pool.submit(ask, address_of(served), reds, [WORDS] * 3) for reds in groups]
-        for reds, one in zip(groups, told, strict=True):
-            assert one.result() == near(reds)
+        for reds, future in zip(groups, told, strict=True):
+            assert future.result() == near(reds)
 
 
 def test_more_than_a_batch(served: Served, packages: pytest.MonkeyPatch) -> None:

@@ -64,8 +64,8 @@ Canaries = dict[tuple[str, str], float]
 
 def canaries(dice: np.random.Generator, noise: float = 0.05, shift: float = 0.0) -> Canaries:
     """Rewards of three kinds of canaries; greys are judged without noise, and in whole tenths."""
-    found = {(kind, str(n)): 0.5 + shift + dice.normal(0, noise) for kind in ("source", "right") for n in range(12)}
-    return found | {("blank", str(n)): round(0.2 + shift, 1) for n in range(12)}
+    rewards = {(kind, str(n)): 0.5 + shift + dice.normal(0, noise) for kind in ("source", "right") for n in range(12)}
+    return rewards | {("blank", str(n)): round(0.2 + shift, 1) for n in range(12)}
 
 
 @pytest.mark.parametrize("draws", [100, pytest.param(1000, marks=pytest.mark.chaos)])
@@ -73,8 +73,8 @@ def test_a_judge_that_is_only_unsure_is_no_alarm_and_one_that_has_changed_is(dra
     dice = np.random.default_rng(7)
     false, found = 0, 0
     for _ in range(draws):
-        first, one, other = (canaries(dice) for _ in range(3))
-        repeated = judged_twice(one, other)
+        first, second, third = (canaries(dice) for _ in range(3))
+        repeated = judged_twice(second, third)
         false += judge_has_changed(first, canaries(dice), repeated) + judge_has_changed(first, canaries(dice))
         found += judge_has_changed(first, canaries(dice, shift=0.1), repeated)
     assert false / (2 * draws) <= 0.009
@@ -89,8 +89,8 @@ def test_an_exact_judge_that_answers_one_canary_otherwise_has_not_changed() -> N
     exact = {("source", str(n)): 0.5 for n in range(56)}
     repeated = judged_twice(exact, exact)
     assert not judge_has_changed(exact, {**exact, ("source", "3"): 0.9}, repeated)
-    assert judge_has_changed(exact, {name: one + 0.05 for name, one in exact.items()}, repeated)
-    some = {name: one - 0.05 * (int(name[1]) < 8) for name, one in exact.items()}
+    assert judge_has_changed(exact, {name: reward + 0.05 for name, reward in exact.items()}, repeated)
+    some = {name: reward - 0.05 * (int(name[1]) < 8) for name, reward in exact.items()}
     assert judge_has_changed(exact, some, repeated), "eight of 56, where none of 56 differed before"
     assert not judge_has_changed(exact, some), "which eight alone do not show"
 
@@ -103,7 +103,7 @@ def test_each_answer_about_a_canary_is_in_one_pair_and_the_first_in_none() -> No
     for number in range(6):
         watch._window.again.update({("source", "a"): float(number)} if number else {})
         watch._turn()
-    assert [(one.before, one.now) for one in watch._repeated] == [(1.0, 2.0), (3.0, 4.0)]
+    assert [(repeated.before, repeated.now) for repeated in watch._repeated] == [(1.0, 2.0), (3.0, 4.0)]
     assert watch._unpaired == {("source", "a"): 5.0}
     assert not told
 
@@ -126,12 +126,13 @@ def test_rewards_that_rise_away_from_the_second_judge_are_seen() -> None:
 def test_drawn_scenes_have_a_right_edit_and_the_scene_as_it_was() -> None:
     drawn = drawn_scenes("en")
     right, copies = (
-        {one.pictures["source"].digest: one for one in drawn if one.canary == kind} for kind in (RIGHT, COPY)
+        {submission.pictures["source"].digest: submission for submission in drawn if submission.canary == kind}
+        for kind in (RIGHT, COPY)
     )
     assert right.keys() == copies.keys()
     assert len(right) == 10
-    assert all(is_near_copy(one.pictures["source"], one.edit) for one in copies.values())
-    assert not any(one.edit.data == copies[scene].edit.data for scene, one in right.items())
+    assert all(is_near_copy(submission.pictures["source"], submission.edit) for submission in copies.values())
+    assert not any(submission.edit.data == copies[scene].edit.data for scene, submission in right.items())
     rewards = {(kind, scene): float(kind == RIGHT) for kind, of in ((RIGHT, right), (COPY, copies)) for scene in of}
     assert right_above_copy(rewards) == (10, 10)
     assert right_above_copy(dict.fromkeys(rewards, 0.5)) == (5, 10)
@@ -213,9 +214,13 @@ def test_a_service_watches_its_policy_and_examines_its_judge(serve: Serve) -> No
     results = Run(served.service.ledger.directory.path).results
     clients = 48 * (BASELINE + 2)
     assert (len(results.samples), len(results.edits), len(results.judgements)) == (clients,) * 3
-    assert {one.edit_model for one in results.judgements} == {"client"}
-    assert {one.edit_model for one in results.controls} == {"control:source", "control:blank", "control:shuffled"}
-    assert {one.sample_id for one in results.controls} <= {one.id for one in results.samples}
+    assert {judgement.edit_model for judgement in results.judgements} == {"client"}
+    assert {control.edit_model for control in results.controls} == {
+        "control:source",
+        "control:blank",
+        "control:shuffled",
+    }
+    assert {control.sample_id for control in results.controls} <= {sample.id for sample in results.samples}
     (mean,) = Run(served.service.ledger.directory.path).means()
     assert mean.coverage == 1
 
@@ -225,14 +230,14 @@ def test_a_second_judge_is_asked_about_a_share_for_which_nobody_waits(serve: Ser
     watch = served.service.watch
     assert watch is not None
     for _ in range(BASELINE + 1):
-        found = served.score(*(pair(red, source=red + 1) for red in range(20, 32)))
-        assert {tuple(one["judges"]) for one in found} == {("redness",)}
+        answers = served.score(*(pair(red, source=red + 1) for red in range(20, 32)))
+        assert {tuple(answer["judges"]) for answer in answers} == {("redness",)}
     served.service.close()
     assert served.service.ended.wait(60)
     results = Run(served.service.ledger.directory.path).results
-    of_second = [one for one in results.judgements if one.judge == "even"]
-    assert Counter(one.status.value for one in of_second) == {"ok": 9, "skipped": 27}
-    assert {one.status.value for one in results.judgements if one.judge == "redness"} == {"ok"}
+    of_second = [judgement for judgement in results.judgements if judgement.judge == "even"]
+    assert Counter(judgement.status.value for judgement in of_second) == {"ok": 9, "skipped": 27}
+    assert {judgement.status.value for judgement in results.judgements if judgement.judge == "redness"} == {"ok"}
     assert served.service.statuses["even", "ok"] == 9
     watch.close()  # it has seen all that came
     assert sum(len(window.apart) for window in [*watch.windows, watch._window]) == 9

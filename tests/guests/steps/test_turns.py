@@ -21,7 +21,7 @@ def chains(make_sample):
     """Ten chains of three turns, whose samples come turn by turn."""
     first = [make_sample(n) for n in range(10)]
     later = [make_sample(10 * turn + n, follows=f"s{10 * (turn - 1) + n:04d}") for turn in (1, 2) for n in range(10)]
-    return [*first, *(replace(one, cluster=first[one.index % 10].cluster) for one in later)]
+    return [*first, *(replace(sample, cluster=first[sample.index % 10].cluster) for sample in later)]
 
 
 def test_which_turn_a_sample_is_follows_from_what_it_follows(chains) -> None:
@@ -37,13 +37,13 @@ def test_a_turn_is_held_against_the_first_of_its_own_chain(chains, make_results)
     scores = [*first, *(first - second), *(first - 2 * second)]
     rows = [[float(score)] for score in scores]
     rows[10] = rows[20] = [Status.EDIT_FAILED]  # the second turn of the first chain, and so the third
-    (found,) = turns(make_results(chains, {("editor", "judge"): rows}))
-    assert [(turn.turn, turn.scored, turn.total) for turn in found.turns] == [
+    (result,) = turns(make_results(chains, {("editor", "judge"): rows}))
+    assert [(turn.turn, turn.scored, turn.total) for turn in result.turns] == [
         (1, 10, 10),
         (2, 9, 10),
         (3, 9, 10),
     ]
-    one, two, three = found.turns
+    one, two, three = result.turns
     assert (one.chains, one.change, one.no_change_ci95) == (0, None, None)
     assert two.change == pytest.approx(-second[1:].mean())
     assert three.change == pytest.approx(-2 * second[1:].mean())
@@ -56,10 +56,10 @@ def test_less_is_better_turns_the_change_round_and_one_turn_is_none(chains, make
     down = Scoring(protocol="p", headline="off", scales={"off": Scale(lowest=0, higher_is_better=False)})
     worse = {("editor", "judge"): [[1.0 + turn + n / 10] for turn in range(3) for n in range(10)]}
     run = make_results(chains, worse, scoring=down)
-    (found,) = turns(run)
-    assert [turn.change for turn in found.turns[1:]] == pytest.approx([-1.0, -2.0])
-    assert summary_of(run).analyses == {"turns": [Turns(results=(found,))]}
-    assert "-2.00" in markdown_sheet(turns_sheet([found]), "en")
+    (result,) = turns(run)
+    assert [turn.change for turn in result.turns[1:]] == pytest.approx([-1.0, -2.0])
+    assert summary_of(run).analyses == {"turns": [Turns(results=(result,))]}
+    assert "-2.00" in markdown_sheet(turns_sheet([result]), "en")
     alone = make_results([make_sample(n) for n in range(3)], {("editor", "judge"): [[1.0]] * 3})
     assert summary_of(alone).analyses == {}
 
@@ -106,15 +106,15 @@ def test_a_loop_without_worth_gains_nothing_but_by_choosing(runs: int, make_samp
     held: dict[str, list[bool]] = {"round 3": [], "best": []}
     gains, own = [], []
     for _ in range(runs):
-        (found,) = rounds(drawn(chance, noise, make_sample, make_results))
-        low, high = found.rounds[2].change_ci95
+        (result,) = rounds(drawn(chance, noise, make_sample, make_results))
+        low, high = result.rounds[2].change_ci95
         held["round 3"].append(low <= 0 <= high)
-        best = found.best_by_critic
+        best = result.best_by_critic
         low, high = best.change_ci95
         held["best"].append(low <= true <= high)
         gains.append(best.change)
         own.append(best.own_change)
-        assert found.best_of is None
+        assert result.best_of is None
     slack = 3 * math.sqrt(0.95 * 0.05 / runs)
     for what, inside in held.items():
         assert max(0.93 if runs > 100 else 0, 0.95 - slack) <= float(np.mean(inside)) + 1e-9, what
@@ -135,12 +135,12 @@ def test_what_was_kept_or_lost_is_no_edit_to_choose_from(make_sample, make_resul
         for edit in run.edits
     )
     judgements = tuple(
-        replace(one, status=Status.EDIT_FAILED, scores={}, missing={})
-        if (one.edit_model, one.sample_id) == ("m@3", lost)
-        else one
-        for one in run.judgements
+        replace(judgement, status=Status.EDIT_FAILED, scores={}, missing={})
+        if (judgement.edit_model, judgement.sample_id) == ("m@3", lost)
+        else judgement
+        for judgement in run.judgements
     )
-    (found,) = rounds(replace(run, edits=edits, judgements=judgements))
-    third = found.rounds[2]
+    (result,) = rounds(replace(run, edits=edits, judgements=judgements))
+    third = result.rounds[2]
     assert (third.edits, third.kept, third.scored, third.total) == (58, 1, 59, 60)
-    assert (found.best_by_critic.edits, found.best_by_critic.scored) == (178, 60)
+    assert (result.best_by_critic.edits, result.best_by_critic.scored) == (178, 60)

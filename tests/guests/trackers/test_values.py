@@ -12,8 +12,8 @@ def test_a_run_of_battles_alone_has_its_strengths() -> None:
         {"edit_model": "c", "strength": None, "ci95": None},
     ]
     battles = {"arena": {"coverage": {"scored": 3, "total": 4}, "scores": {"overall": {"strengths": strengths}}}}
-    found = values_at_last({"coverage": {"scored": 3, "total": 4}, "results": [], "battles": battles})
-    assert found == {
+    values = values_at_last({"coverage": {"scored": 3, "total": 4}, "results": [], "battles": battles})
+    assert values == {
         "coverage": 0.75,
         "arena/coverage": 0.75,
         "a/arena/overall_strength": 0.5,

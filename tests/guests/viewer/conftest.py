@@ -68,6 +68,6 @@ def open_tab(tabs: Tabs, faults: list[str]) -> Iterator[Callable[..., Any]]:
     """Opens an address; fails at the end if a page raised an error, or asked for anything on another server."""
     with tabs.of_a_test() as opened:
         yield opened
-    found = [*faults]
+    raised = [*faults]
     faults.clear()
-    assert found == []
+    assert raised == []

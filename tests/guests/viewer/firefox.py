@@ -70,9 +70,9 @@ class Firefox:
             await new Promise((done) => {{ setTimeout(done, 20); }});
           }}
         }})()"""
-        found = await self.ask("script.evaluate", expression=waits, target={"context": self.tab}, awaitPromise=True)
-        assert found["type"] == "success", (expression, found["exceptionDetails"]["text"], self.errors)
-        value = json.loads(found["result"]["value"])
+        answer = await self.ask("script.evaluate", expression=waits, target={"context": self.tab}, awaitPromise=True)
+        assert answer["type"] == "success", (expression, answer["exceptionDetails"]["text"], self.errors)
+        value = json.loads(answer["result"]["value"])
         assert value is not None, (expression, self.errors)
         return value
 

@@ -59,8 +59,8 @@ def write_large_run(
         for path in (run / journal).glob("*.jsonl"):
             path.unlink()
     journals = {name: Segment(run / name / "0001.jsonl") for name in ("samples", "edits", "replies")}
-    for one in asked:
-        journals["samples"].append(asdict(one))
+    for sample in asked:
+        journals["samples"].append(asdict(sample))
     for number in range(matrix.cells.edits):
         file, pixels = photos[(number * 5 + 3) % DISTINCT]
         empty = matrix.edits[number]

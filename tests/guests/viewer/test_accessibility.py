@@ -51,7 +51,7 @@ def in_both(tab: Any, when: str, within: str = "html") -> list[str]:
     for theme, language in (("light", "en"), ("dark", "zh")):
         tab.select_option("#theme", theme)
         tab.click(f"#language button[value={language}]")
-        faults += [f"{when}, {theme}, {language}: {one}" for one in stumbling_blocks(tab, within)]
+        faults += [f"{when}, {theme}, {language}: {fault}" for fault in stumbling_blocks(tab, within)]
     return faults
 
 
@@ -63,9 +63,9 @@ def test_axe_finds_nothing(on_runs: Viewer, runs: Path, open_tab: Callable[..., 
     faults = in_both(tab, "list")
     tab.goto(f"{on_runs.address}/compare/{on_runs.id_of('one')}/{on_runs.id_of('other')}")
     tab.locator(".card").first.wait_for()
-    faults += [f"compared: {one}" for one in stumbling_blocks(tab)]
+    faults += [f"compared: {fault}" for fault in stumbling_blocks(tab)]
     tab.goto(f"{base}/vote")
-    faults += [f"who votes: {one}" for one in stumbling_blocks(tab)]
+    faults += [f"who votes: {fault}" for fault in stumbling_blocks(tab)]
     for address in (f"{base}/vote", (runs / "votes.html").as_uri()):
         tab.goto(address)
         tab.fill("#rater", "Ann")
@@ -79,7 +79,7 @@ def test_axe_finds_nothing(on_runs: Viewer, runs: Path, open_tab: Callable[..., 
     tab.locator("#stage img").first.wait_for()
     for theme in ("light", "dark"):
         tab.evaluate("(theme) => { document.documentElement.dataset.theme = theme; }", theme)
-        faults += [f"detail, {theme}: {one}" for one in stumbling_blocks(tab)]
+        faults += [f"detail, {theme}: {fault}" for fault in stumbling_blocks(tab)]
     tab.goto(f"{on_runs.address}/run/{on_runs.id_of('at_work')}")
     tab.locator("#live .bar").first.wait_for()
     faults += in_both(tab, "at work", "#live")  # the rest is a report

@@ -54,10 +54,10 @@ def at_work(tmp_path: Path, cache: Path) -> Iterator[Callable[[], subprocess.Pop
 
 def wait_for(condition: Callable[[], Any], seconds: float = 90.0) -> Any:
     until = time.monotonic() + seconds
-    while not (found := condition()):
+    while not (value := condition()):
         assert time.monotonic() < until, "it did not come"
         time.sleep(0.05)
-    return found
+    return value
 
 
 def edits_in(run: Path) -> int:
@@ -86,7 +86,7 @@ def test_a_run_at_work_is_told_of_killed_and_gone_on_with(
                 if name == "state":
                     kinds.append(told["kind"])
                 elif name == "samples":
-                    samples.update({one["id"]: one for one in told})
+                    samples.update({sample["id"]: sample for sample in told})
                 if until():
                     return
 

@@ -38,7 +38,7 @@ def emptied(folder: Path) -> tuple[Path, dict[str, bytes]]:
 
 def shown(run: Following) -> dict[str, Any]:
     assert run.table is not None
-    return {one: repr(run.table.of_sample(one)) for one in run.table.sample_ids}
+    return {sample_id: repr(run.table.of_sample(sample_id)) for sample_id in run.table.sample_ids}
 
 
 def whole(run: Path) -> dict[str, Any]:
@@ -51,10 +51,10 @@ def append(run: Path, name: str, *records: dict[str, Any]) -> None:
 
 
 def records(data: bytes) -> list[dict[str, Any]]:
-    found = [json.loads(line) for line in data.splitlines()]
-    for one in found:
-        del one["crc"]
-    return found
+    rows = [json.loads(line) for line in data.splitlines()]
+    for row in rows:
+        del row["crc"]
+    return rows
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -74,7 +74,7 @@ def test_what_comes_in_pieces_is_what_there_is(seed: int, folder: Path) -> None:
     said |= follower.catch_up().samples
     after = shown(follower)
     assert after == whole(run)
-    assert said == {one for one in after if after[one] != before[one]} == set(after)
+    assert said == {sample_id for sample_id in after if after[sample_id] != before[sample_id]} == set(after)
     assert not follower.catch_up()
     assert follower.directory.damage.total == 0
     made = follower.run()
@@ -87,7 +87,7 @@ def test_each_change_is_told(folder: Path) -> None:
     follower = Following(run)
     append(run, "edits", edits[0])
     assert follower.catch_up().samples == {edits[0]["sample_id"]}
-    first = [one for one in replies if (one["sample"], one["edit_model"]) == (edits[0]["sample_id"], "first")]
+    first = [reply for reply in replies if (reply["sample"], reply["edit_model"]) == (edits[0]["sample_id"], "first")]
     append(run, "replies", *first)
     assert follower.catch_up().samples == {edits[0]["sample_id"]}
     assert shown(follower) == whole(run)
@@ -99,8 +99,8 @@ def test_an_answer_that_is_asked_anew_replaces_the_one_before(folder: Path) -> N
     line = records(journal(run, "replies").read_bytes())[0]
     append(run, "replies", {**line, "text": "no words\nScore: 1.250"})
     assert follower.catch_up().samples == {line["sample"]}
-    found = follower.table.of_sample(line["sample"])[1][0][1][0]
-    assert found.score == 1.25
+    judgement = follower.table.of_sample(line["sample"])[1][0][1][0]
+    assert judgement.score == 1.25
     assert shown(follower) == whole(run)
 
 
@@ -197,7 +197,7 @@ def test_each_is_said_to_be_what_it_is(folder: Path) -> None:
     assert states == {"first": "complete", "stopped": "stopped", "damaged": "damaged", "reported": "complete"}
     assert said["first"].models == ["first", "second", "third"]
     assert said["first"].results == said["reported"].results
-    assert [(one["scored"], one["total"]) for one in said["stopped"].results] == [(30, 30), (10, 30), (0, 30)]
+    assert [(row["scored"], row["total"]) for row in said["stopped"].results] == [(30, 30), (10, 30), (0, 30)]
     assert {card.benchmark for card in said.values()} == {"table · one.csv"}
     assert [len(card.pictures) for card in said.values()] == [3] * 4, "those of the damaged one, too"
     assert said["stopped"].fraction == pytest.approx(40 / 90)

@@ -293,15 +293,16 @@ def test_a_source_is_one_that_the_cache_knows(folder: Path, cache: Path) -> None
         assert viewer.ask("GET", address).status == 200
         # As many as there are benchmarks of this room's own that have it.
         known = {
-            one: os.readlink(one) for one in (cache / "edit-eval/sources/elsewhere").glob(f"{sample.source_digest}.*")
+            link: os.readlink(link)
+            for link in (cache / "edit-eval/sources/elsewhere").glob(f"{sample.source_digest}.*")
         }
-        for one in known:
-            one.unlink()
+        for link in known:
+            link.unlink()
         try:
             assert viewer.ask("GET", address).status == 404
         finally:
-            for one, place in known.items():
-                one.symlink_to(place)
+            for link, place in known.items():
+                link.symlink_to(place)
 
 
 def test_a_name_that_is_no_text_is_no_error(folder: Path, tmp_path: Path) -> None:
@@ -318,9 +319,9 @@ def test_half_sent_requests_keep_nobody_out(finished: Path, monkeypatch: pytest.
     monkeypatch.setattr(connections, "WITHIN", 3600.0)
     with Viewer([finished]) as viewer, ExitStack() as held:
         half = [held.enter_context(socket.create_connection(("127.0.0.1", viewer.port), 60)) for _ in range(30)]
-        for one in half:
+        for connection in half:
             with suppress(ConnectionError):
-                one.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n")
+                connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n")
         assert viewer.ask("GET", "/").status == 200
 
 
@@ -329,9 +330,9 @@ def test_above_the_limit_of_connections_one_waits(finished: Path, monkeypatch: p
     monkeypatch.setattr(server, "most_connections", lambda: 4)
     with Viewer([finished]) as viewer, ExitStack() as held:
         followers = [held.enter_context(socket.create_connection(("127.0.0.1", viewer.port), 60)) for _ in range(4)]
-        for one in followers:
-            one.sendall(f"GET /events HTTP/1.1\r\nHost: {viewer.host}\r\n\r\n".encode())
-            assert b"200" in one.recv(64)
+        for follower in followers:
+            follower.sendall(f"GET /events HTTP/1.1\r\nHost: {viewer.host}\r\n\r\n".encode())
+            assert b"200" in follower.recv(64)
         waiting = held.enter_context(socket.create_connection(("127.0.0.1", viewer.port), 60))
         waiting.sendall(f"GET / HTTP/1.1\r\nHost: {viewer.host}\r\nConnection: close\r\n\r\n".encode())
         waiting.settimeout(1.5)

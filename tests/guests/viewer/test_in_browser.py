@@ -117,7 +117,7 @@ def test_runs_are_ticked_and_compared(folder: Path, open_tab: Open) -> None:
         assert tab.locator(".card").first.locator("figure").count() == 7
         tab.locator(".card .instruction a").first.click()
         names = tab.locator("#pick-left option").all_inner_texts()
-        assert [one.partition("/")[0] for one in names] == ["Source", *["first"] * 3, *["second"] * 3]
+        assert [name.partition("/")[0] for name in names] == ["Source", *["first"] * 3, *["second"] * 3]
         tab.select_option("#pick-left", f"edit:{names[1]}")
         tab.select_option("#pick-right", f"edit:{names[4]}")
         tab.wait_for_function(

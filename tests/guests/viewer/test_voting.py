@@ -166,8 +166,8 @@ def test_a_vote_on_an_edit_that_was_made_anew_does_not_count(polls: Viewer, fold
     run = Run(folder / "first")
     line = kept_votes(folder / "first")[0]
     (folder / "first" / next(e.image for e in run.results.edits if e.key == line.left_key)).unlink()
-    found = Run(folder / "first").analysis("votes")
-    assert (found.votes, found.outdated) == (0, 1)
+    votes = Run(folder / "first").analysis("votes")
+    assert (votes.votes, votes.outdated) == (0, 1)
 
 
 def test_what_is_exported_is_what_agreement_reads(polls: Viewer, folder: Path, tmp_path: Path) -> None:
@@ -207,10 +207,10 @@ def run(made: Path, tmp_path: Path) -> Path:
 
 def saved(run: Path, file: Path, *, rater: str = "Ann", choice: str = "left", at: float = 1e9, page: str = "") -> Path:
     """A file as the page saves it."""
-    lines = [one for one in read_asked(run) if page in ("", one.page)]
-    votes = [{"ticket": one.ticket, "choice": choice, "seconds": 1.5, "at": at} for one in lines]
+    lines = [pair for pair in read_asked(run) if page in ("", pair.page)]
+    votes = [{"ticket": pair.ticket, "choice": choice, "seconds": 1.5, "at": at} for pair in lines]
     head = {"page": lines[0].page, "rater": rater, "votes": len(votes)}
-    file.write_bytes(b"".join(seal(one) for one in (head, *votes)))
+    file.write_bytes(b"".join(seal(record) for record in (head, *votes)))
     return file
 
 
@@ -251,7 +251,7 @@ def test_a_rater_votes_with_no_network_and_the_votes_come_back(
     lines = kept_votes(kept)
     assert [line.choice for line in lines] == ["left", "right", "tie", "tie", "both_bad", "skip", "right"]
     assert {line.rater for line in lines} == {"Ann Ng"}
-    asked = {one.ticket: one for one in read_asked(kept)}
+    asked = {pair.ticket: pair for pair in read_asked(kept)}
     assert all((line.left, line.right) == (asked[line.ticket].left, asked[line.ticket].right) for line in lines)
     assert Run(kept).analysis("votes").votes == 6
 
@@ -262,13 +262,14 @@ def test_nothing_in_the_page_tells_who_made_what(run: Path, tmp_path: Path) -> N
     text = page.read_text("utf-8")
     asked = read_asked(run)
     edits = Run(run).results.edits
-    for secret in (*MODELS, str(tmp_path), *(one.left_key[:12] for one in asked), *(Path(e.image).stem for e in edits)):
+    left_keys = [pair.left_key[:12] for pair in asked]
+    for secret in (*MODELS, str(tmp_path), *left_keys, *(Path(e.image).stem for e in edits)):
         assert secret not in text, secret
     told = json.loads(text.split('id="data">')[1].split("</script>")[0])
     assert set(told["pairs"][0]) == {"ticket", "instruction", "language", "source", "left", "right"}
-    sides = [(one.left < one.right) for one in asked]
+    sides = [(pair.left < pair.right) for pair in asked]
     assert 12 < sum(sides) < 48, "a coin of 60 throws"
-    first = {model: sum(one.left == model for one in asked) for model in MODELS}
+    first = {model: sum(pair.left == model for pair in asked) for model in MODELS}
     assert min(first.values()) > 5
 
 
@@ -276,11 +277,11 @@ def test_other_pages_have_other_pairs_but_for_some(run: Path, tmp_path: Path) ->
     for name in ("one", "two"):
         write_raters_page(run, tmp_path / f"{name}.html", pairs=40)
     asked = read_asked(run)
-    items = [(one.sample, frozenset((one.left, one.right))) for one in asked]
+    items = [(pair.sample, frozenset((pair.left, pair.right))) for pair in asked]
     pages = [set(items[:40]), set(items[40:])]
     assert len(pages[0]) == len(pages[1]) == 40
-    assert {one.how for one in asked[:40]} == {"telling"}
-    shared = sum(one.how == "shared" for one in asked[40:])
+    assert {pair.how for pair in asked[:40]} == {"telling"}
+    shared = sum(pair.how == "shared" for pair in asked[40:])
     assert len(pages[0] & pages[1]) == shared
     assert 0 < shared < 25
     assert write_raters_page(run, tmp_path / "all.html", pairs=500) == 90
@@ -336,7 +337,7 @@ def test_a_page_and_people_s_scores_replace_nothing_unasked(run: Path, tmp_path:
         write(file, True)
         assert file.read_text() != "mine"
     assert ",=" not in (tmp_path / "mine.csv").read_text()
-    assert {one.rater for one in read_people_file(tmp_path / "mine.csv")} == {"=SUM(A1)"}
+    assert {rating.rater for rating in read_people_file(tmp_path / "mine.csv")} == {"=SUM(A1)"}
 
 
 def test_a_file_that_is_not_whole_or_not_ours_is_refused(run: Path, made: Path, tmp_path: Path) -> None:
