@@ -255,9 +255,9 @@ def test_a_schedule_that_is_given_wins(here: Path) -> None:
 
 
 def test_models_that_ask_for_both(here: Path) -> None:
-    one = {"type": "testing", "params": {"enable_batch_sync": True}}
-    other = {"type": "testing", "params": {"enable_batch_sync": False}}
-    raw = yaml.safe_load(OLD) | {"edit_models": {"a": one, "b": other}}
+    first = {"type": "testing", "params": {"enable_batch_sync": True}}
+    second = {"type": "testing", "params": {"enable_batch_sync": False}}
+    raw = yaml.safe_load(OLD) | {"edit_models": {"a": first, "b": second}}
     del raw["diffusion_model"]
     with pytest.raises(ConfigurationError, match=r"edit_models\.b\.params\.enable_batch_sync: the models ask for both"):
         load(raw)

@@ -37,7 +37,7 @@ def test_every_built_in_name_is_a_class_of_its_kind(kind: Kind, name: str) -> No
     )
     loose = kind in ("analysis", "section", "option")
     assert nested is None or loose or nested.__pydantic_config__["extra"] == "forbid"
-    description = next(one for one in describe(name) if one.kind == kind)
+    description = next(component for component in describe(name) if component.kind == kind)
     assert description.summary
     assert not description.problem
     assert not {p.name for p in description.parameters} & set(beside_parameters(kind))
@@ -165,7 +165,10 @@ def test_describe(folder: Path) -> None:
     assert by_path.summary == "A judge of one's own."
     assert by_path.placement_keys == ("seed", *(k for k in PLACEMENT_KEYS if k not in PLACEMENT_KEYS_BEFORE))
     assert describe("own_models:Judge") == [by_path], "the current directory is searched"
-    assert [one.class_path.rpartition(":")[2] for one in describe("testing")] == ["FakeEditModel", "FakeJudge"]
+    assert [component.class_path.rpartition(":")[2] for component in describe("testing")] == [
+        "FakeEditModel",
+        "FakeJudge",
+    ]
     with pytest.raises(ConfigurationError, match="is no name of a component; did you mean `qwen_"):
         describe("qwen_image")
     with pytest.raises(ConfigurationError, match="there is no module `no_models`"):

@@ -87,9 +87,13 @@ def test_encoders_are_those_of_the_classes(row: Any) -> None:
     diffusers = pytest.importorskip("diffusers")
     pipeline = getattr(diffusers, row.name)
     if row.modular:  # the rewriter of prompts is no part of an edit unless it is asked for
-        kinds = {one.type_hint.__name__ for one in pipeline().blocks.expected_components if one.name == "text_encoder"}
+        kinds = {
+            component.type_hint.__name__
+            for component in pipeline().blocks.expected_components
+            if component.name == "text_encoder"
+        }
     else:
         written = inspect.signature(pipeline.__init__).parameters.values()
-        kinds = {getattr(one.annotation, "__name__", "") for one in written}
-    found = {BY_CLASS[kind] for kind in kinds if kind in BY_CLASS}
-    assert found == ({row.encoder} if row.encoder else set())
+        kinds = {getattr(parameter.annotation, "__name__", "") for parameter in written}
+    encoders = {BY_CLASS[kind] for kind in kinds if kind in BY_CLASS}
+    assert encoders == ({row.encoder} if row.encoder else set())

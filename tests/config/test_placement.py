@@ -153,9 +153,9 @@ def test_the_flag(flag: str, devices: Any) -> None:
 
 
 def test_a_model_with_one_device_keeps_one() -> None:
-    one = Placement(device_ids=("cuda:5",), single=True)
-    assert replace_devices(one, ("cuda:2", "cuda:3")).device_ids == ("cuda:2",)
-    assert replace_devices(one, "auto") == one
+    placement = Placement(device_ids=("cuda:5",), single=True)
+    assert replace_devices(placement, ("cuda:2", "cuda:3")).device_ids == ("cuda:2",)
+    assert replace_devices(placement, "auto") == placement
 
 
 def test_the_flag_replaces_all(load: Callable[..., Configuration]) -> None:

@@ -68,8 +68,8 @@ def test_a_benchmark_may_name_the_protocol_of_judges_that_measure(folder: Path, 
         "pixels": {"type": "picture_metrics"},
         "named": {"type": "picture_metrics", "protocol": {"type": "numbers"}},
     }
-    found = judges(folder, both, benchmark=about)
-    assert {name: protocol.type for name, protocol in found.items()} == {"pixels": "magicbrush", "named": "numbers"}
+    protocols = judges(folder, both, benchmark=about)
+    assert {name: protocol.type for name, protocol in protocols.items()} == {"pixels": "magicbrush", "named": "numbers"}
     words = "`magicbrush` is for judges that measure, but `testing` is asked questions; name another"
     assert words in refused({"asked": {"type": "testing"}}, benchmark=about)
 
@@ -100,13 +100,13 @@ def test_naming_the_benchmarks_own_keeps_what_it_says(folder: Path) -> None:
     raw = yaml.safe_load((folder / "config.yaml").read_text()) | {"benchmark": str(folder / "my.csv")}
     asked = {"type": "rubric", "answer": "reason_then_score"}
     for written in (raw | {"protocol": asked}, raw | {"judges": {"j": raw.pop("reward_model") | {"protocol": asked}}}):
-        (found,) = load_configuration(written).judges.values()
-        assert _protocol(found).parameters | asked == _protocol(found).parameters | asked | {"general": True}
-        assert _protocol(found).parameters["answer"] == "reason_then_score"
+        (section,) = load_configuration(written).judges.values()
+        assert _protocol(section).parameters | asked == _protocol(section).parameters | asked | {"general": True}
+        assert _protocol(section).parameters["answer"] == "reason_then_score"
 
 
 def test_a_judge_may_have_its_own(folder: Path) -> None:
-    found = judges(
+    protocols = judges(
         folder,
         {
             "a": judge("Plain"),
@@ -116,30 +116,30 @@ def test_a_judge_may_have_its_own(folder: Path) -> None:
         protocol={"answer": "reason_then_score", "retries": 5},
         prompts={"x": {"system_prompt": "Judge."}},
     )
-    assert [(one.parameters.get("answer"), one.retries) for one in found.values()] == [
+    assert [(protocol.parameters.get("answer"), protocol.retries) for protocol in protocols.values()] == [
         ("reason_then_score", 5),
         ("score", 5),
         (None, 1),
     ]
-    assert all(one.parameters["prompts"] == {"x": {"system_prompt": "Judge."}} for one in found.values())
-    assert found["c"].parameters["language"] == "en"
+    assert all(protocol.parameters["prompts"] == {"x": {"system_prompt": "Judge."}} for protocol in protocols.values())
+    assert protocols["c"].parameters["language"] == "en"
 
 
 def test_language_and_prompts_of_its_own_stay(folder: Path) -> None:
     own = {"class_path": "own_models:Asking", "language": "zh", "prompts": {"y": {"system_prompt": "B"}}}
-    found = judges(
+    protocols = judges(
         folder, {"a": judge("Plain"), "b": judge("Plain", protocol=own)}, prompts={"x": {"system_prompt": "A"}}
     )
-    assert found["b"].parameters["language"] == "zh"
-    assert [list(one.parameters["prompts"]) for one in found.values()] == [["x"], ["y"]]
+    assert protocols["b"].parameters["language"] == "zh"
+    assert [list(protocol.parameters["prompts"]) for protocol in protocols.values()] == [["x"], ["y"]]
 
 
 def test_a_protocol_in_a_file(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     shutil.copy(folder / "own_models.py", elsewhere / "asking.py")
-    found = judges(folder, {"j": judge("Plain")}, protocol={"class_path": f"{elsewhere}/asking.py:Restraint"})
-    assert found["j"].class_path == f"{elsewhere}/asking.py:Restraint"
-    assert found["j"].parameters == {"strict": False, "most": 3, "language": "en"}
+    protocols = judges(folder, {"j": judge("Plain")}, protocol={"class_path": f"{elsewhere}/asking.py:Restraint"})
+    assert protocols["j"].class_path == f"{elsewhere}/asking.py:Restraint"
+    assert protocols["j"].parameters == {"strict": False, "most": 3, "language": "en"}
 
 
 def test_pictures_that_the_params_name_are_the_protocols_affair(load: Callable[..., Configuration]) -> None:
@@ -167,14 +167,14 @@ def test_pictures_that_make_no_sense(refused: Callable[..., str]) -> None:
 
 def test_a_judge_that_measures(folder: Path) -> None:
     readings = {"class_path": "own_models:Readings"}
-    found = judges(
+    protocols = judges(
         folder,
         {"j": judge("Plain"), "m": judge("Meter", protocol=readings)},
         protocol={"answer": "reason_then_score", "retries": 1},
     )
-    assert found["j"].parameters["answer"] == "reason_then_score"
-    assert found["m"].parameters == {"measures": MEASURES, "headline": ""}
-    assert found["m"].retries == 1
+    assert protocols["j"].parameters["answer"] == "reason_then_score"
+    assert protocols["m"].parameters == {"measures": MEASURES, "headline": ""}
+    assert protocols["m"].retries == 1
     common = judges(
         folder, {"m": judge("Meter", params={"sizes": [8, 9]})}, protocol=readings | {"headline": "error_9"}
     )

@@ -24,8 +24,8 @@ def written(folder: Path, kind: str = "judge", **params: Any) -> dict[str, Any]:
 
 def key_of(folder: Path, **params: Any) -> tuple[str, dict[str, Any]]:
     loaded = load_configuration(written(folder, **params))
-    found = identity(loaded.judges["chat_endpoint"], folder, "judge")
-    return found.digest, dict(found.parameters)
+    judge = identity(loaded.judges["chat_endpoint"], folder, "judge")
+    return judge.digest, dict(judge.parameters)
 
 
 @pytest.mark.parametrize(

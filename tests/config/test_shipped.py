@@ -203,8 +203,8 @@ def test_the_examples_on_the_page_are_right(here: Path) -> None:
     }
     several = {"diffusion_model": "edit_models:", "reward_model": "judges:"}
     assert len(examples) == 9
-    choices = [one for one in examples if one.count("\nprotocol:")]  # a line each
-    for example in [*(one for one in examples if one not in choices), *"".join(choices).splitlines()]:
+    choices = [example for example in examples if example.count("\nprotocol:")]  # a line each
+    for example in [*(example for example in examples if example not in choices), *"".join(choices).splitlines()]:
         missing = [
             text for key, text in rest.items() if f"{key}:" not in example and several.get(key, "...") not in example
         ]
