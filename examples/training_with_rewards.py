@@ -39,7 +39,7 @@ def drawn(count: int, size: int) -> list[list[dict]]:
             data = io.BytesIO()
             edit = SceneEditor(SceneEditor.Parameters(steps)).edit(request, lambda *_: None) if steps else picture
             edit.convert("RGB").save(data, "PNG")
-            both = [base64.b64encode(one).decode() for one in (source, data.getvalue())]
+            both = [base64.b64encode(file).decode() for file in (source, data.getvalue())]
             pairs.append(
                 {"source": both[0], "instruction": sample.instruction, "category": sample.category, "edit": both[1]}
             )
@@ -51,7 +51,7 @@ def rewards(service: str, pairs: list[dict]) -> list[float | None]:
     """Returns rewards from 0 to 1; None for a pair without a score."""
     body = json.dumps({"pairs": pairs}).encode()
     with urllib.request.urlopen(urllib.request.Request(f"{service}/v1/score", data=body), timeout=600) as answer:
-        return [one["reward"] for one in json.load(answer)["results"]]
+        return [row["reward"] for row in json.load(answer)["results"]]
 
 
 def train(service: str, *, scenes: int = 10, size: int = 256, steps: int = 24, group: int = 8, rate: float = 4.0):
@@ -59,20 +59,20 @@ def train(service: str, *, scenes: int = 10, size: int = 256, steps: int = 24, g
     dice, made = random.Random(0), drawn(scenes, size)
     wants, curve = [0.0] * len(HANDS), []
     for _ in range(steps):
-        chances = [math.exp(one) / sum(map(math.exp, wants)) for one in wants]
+        chances = [math.exp(want) / sum(map(math.exp, wants)) for want in wants]
         chosen = dice.sample(range(scenes), 2)
         hands = [dice.choices(range(len(HANDS)), chances)[0] for _ in chosen for _ in range(group)]
-        found = rewards(service, [made[chosen[n // group]][hand] for n, hand in enumerate(hands)])
+        answers = rewards(service, [made[chosen[n // group]][hand] for n, hand in enumerate(hands)])
         for start in range(0, len(hands), group):
-            scored = [(hands[n], found[n]) for n in range(start, start + group) if found[n] is not None]
+            scored = [(hands[n], answers[n]) for n in range(start, start + group) if answers[n] is not None]
             mean = sum(reward for _, reward in scored) / max(1, len(scored))
             for hand, reward in scored:
-                for one in range(len(HANDS)):
-                    wants[one] += rate / group * (reward - mean) * ((one == hand) - chances[one])
-        told = [one for one in found if one is not None]
+                for choice in range(len(HANDS)):
+                    wants[choice] += rate / group * (reward - mean) * ((choice == hand) - chances[choice])
+        told = [reward for reward in answers if reward is not None]
         curve.append(sum(told) / max(1, len(told)))
         likely = dict(zip(HANDS, chances, strict=True))
-        print(f"{curve[-1]:.3f}  " + ", ".join(f"{name} {one:.0%}" for name, one in likely.items()), flush=True)
+        print(f"{curve[-1]:.3f}  " + ", ".join(f"{name} {chance:.0%}" for name, chance in likely.items()), flush=True)
     return likely, curve
 
 

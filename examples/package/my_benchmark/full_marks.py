@@ -51,7 +51,11 @@ class FullMarks(Analysis[Shares]):
         best = results.scoring[judge].scale.best
         shares = []
         for model in results.edit_models:
-            scores = [one.score for one in results.judgements if (one.edit_model, one.judge) == (model, judge)]
+            scores = [
+                judgement.score
+                for judgement in results.judgements
+                if (judgement.edit_model, judgement.judge) == (model, judge)
+            ]
             known = [score for score in scores if score is not None]
             shares.append(Share(model, known.count(best), len(known)))
         return Shares(judge, shares)

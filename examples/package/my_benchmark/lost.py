@@ -23,6 +23,6 @@ class Lost(Verb):
         judge: Annotated[str, typer.Option(metavar="NAME", help="Only those that this judge has not scored.")] = "",
     ) -> None:
         """`answer` prints the first with `--json`, and calls the second without."""
-        judged = [one for one in Run(run).results.judgements if judge in ("", one.judge)]
-        lost = sorted({one.sample_id for one in judged if one.score is None})
+        judged = [judgement for judgement in Run(run).results.judgements if judge in ("", judgement.judge)]
+        lost = sorted({judgement.sample_id for judgement in judged if judgement.score is None})
         answer(lambda: lost, lambda: print(",".join(lost)))
