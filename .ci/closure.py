@@ -41,30 +41,30 @@ def file_of(module: str) -> Path | None:
 
 def imported(path: Path, types: bool = False) -> set[str]:
     """Returns the modules of ours that a file imports; with `types`, for a type checker alone, too."""
-    found = set[str]()
+    modules = set[str]()
     for node in statements(ast.parse(path.read_text("utf-8")), types):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            modules |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return {one for one in found if one.startswith("edit_eval") and file_of(one)}
+            modules |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return {name for name in modules if name.startswith("edit_eval") and file_of(name)}
 
 
 def closure(module: str) -> list[Path]:
     """Returns the files that a module is closed over, its own among them."""
     seen, left = set[str](), [module]
     while left:
-        one = left.pop()
-        if one not in seen:
-            seen.add(one)
-            path = file_of(one)
+        name = left.pop()
+        if name not in seen:
+            seen.add(name)
+            path = file_of(name)
             left += imported(path) if path else ()
-    return sorted(path for one in seen if (path := file_of(one)))
+    return sorted(path for name in seen if (path := file_of(name)))
 
 
 def main() -> None:
     """Prints how many files and lines there are."""
-    names = [one for one in sys.argv[1:] if not one.startswith("--")] or ["edit_eval.evaluation"]
+    names = [name for name in sys.argv[1:] if not name.startswith("--")] or ["edit_eval.evaluation"]
     for module in names:
         files = closure(module)
         lines = sum(path.read_text("utf-8").count("\n") for path in files)

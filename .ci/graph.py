@@ -28,7 +28,7 @@ def graph() -> dict[str, set[str]]:
 
 def circles(arrows: Mapping[str, Iterable[str]]) -> list[list[str]]:
     """Returns the strongly connected components of more than one node (Tarjan, SIAM J. Comput. 1, 1972)."""
-    order, low, stack, found = dict[str, int](), dict[str, int](), list[str](), list[list[str]]()
+    order, low, stack, components = dict[str, int](), dict[str, int](), list[str](), list[list[str]]()
 
     def visit(node: str) -> None:
         low[node] = order[node] = len(order)
@@ -42,37 +42,37 @@ def circles(arrows: Mapping[str, Iterable[str]]) -> list[list[str]]:
         if low[node] == order[node]:
             at = stack.index(node)
             if len(stack) - at > 1:
-                found.append(sorted(stack[at:]))
+                components.append(sorted(stack[at:]))
             del stack[at:]
 
     sys.setrecursionlimit(10_000)
     for node in sorted(arrows):
         if node not in order:
             visit(node)
-    return found
+    return components
 
 
 def rooms(modules: Mapping[str, Iterable[str]]) -> dict[str, set[str]]:
     """Returns the rooms, and those that each imports from."""
-    found = defaultdict[str, set[str]](set)
+    arrows = defaultdict[str, set[str]](set)
     for module, others in modules.items():
         if (here := module.split(".")[1]) not in NO_ROOMS:
-            found[here] |= {other.split(".")[1] for other in others} - {here}
-    return found
+            arrows[here] |= {other.split(".")[1] for other in others} - {here}
+    return arrows
 
 
 def floors(arrows: Mapping[str, Iterable[str]]) -> dict[str, int]:
     """Returns the floor of each room, the lowest 1, where there is no circle of rooms."""
-    found = dict[str, int]()
+    floor_of = dict[str, int]()
 
     def floor(room: str) -> int:
-        if room not in found:
-            found[room] = 1 + max(map(floor, arrows[room]), default=0)
-        return found[room]
+        if room not in floor_of:
+            floor_of[room] = 1 + max(map(floor, arrows[room]), default=0)
+        return floor_of[room]
 
     for room in arrows:
         floor(room)
-    return found
+    return floor_of
 
 
 def main() -> None:

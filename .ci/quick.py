@@ -74,19 +74,19 @@ class Tree:
     @cached_property
     def tests(self) -> list[str]:
         """All files of tests."""
-        return sorted(one for one in self.files if re.fullmatch(rf"{TESTS}/(.+/)?test_\w+\.py", one))
+        return sorted(file for file in self.files if re.fullmatch(rf"{TESTS}/(.+/)?test_\w+\.py", file))
 
     @cached_property
     def components(self) -> dict[str, set[str]]:
         """Name of a component or a shipped configuration -> its files."""
-        found = defaultdict[str, set[str]](set)
+        files = defaultdict[str, set[str]](set)
         points = tomllib.loads(self.text("pyproject.toml")).get("project", {}).get("entry-points", {})
         for name, place in (pair for group in points.values() for pair in group.items()):
-            found[name.rpartition(".")[2]] |= self._module(place.partition(":")[0])
+            files[name.rpartition(".")[2]] |= self._module(place.partition(":")[0])
         for file in self.files:
             if re.fullmatch(rf"(configs|{PACKAGE}/guests/\w+)/\w+\.yaml", file):
-                found[PurePosixPath(file).stem].add(file)
-        return found
+                files[PurePosixPath(file).stem].add(file)
+        return files
 
     @cached_property
     def face(self) -> dict[str, str]:
@@ -98,16 +98,16 @@ class Tree:
     @cached_property
     def arrows(self) -> dict[str, set[str]]:
         """File -> the files that it leads to. A fixture of a `conftest.py` stands alone, as `FILE::FIXTURE`."""
-        found: dict[str, set[str]] = {}
-        for file in sorted(self.files, key=lambda one: not one.endswith("conftest.py")):
+        arrows: dict[str, set[str]] = {}
+        for file in sorted(self.files, key=lambda file: not file.endswith("conftest.py")):
             if file in AHEAD:
-                found[file] = set()
+                arrows[file] = set()
             elif file.endswith(".py"):
-                found |= self._of_python(file)
+                arrows |= self._of_python(file)
             elif file.endswith(".yaml"):
                 text = self.text(file)
-                found[file] = self._by_code(text, file) | self._by_component(NAMED.findall(text))
-        return found
+                arrows[file] = self._by_code(text, file) | self._by_component(NAMED.findall(text))
+        return arrows
 
     def reached(self, changed: Iterable[str]) -> dict[str, int]:
         """File of tests -> how many arrows lead from it to the nearest of the changed files."""
@@ -123,7 +123,7 @@ class Tree:
                 if other not in arrows:
                     arrows[other] = arrows[file] + 1
                     at.append(other)
-        beside = {test for test in self.tests for one in changed if _is_beside(test, one)}
+        beside = {test for test in self.tests for file in changed if _is_beside(test, file)}
         arrows |= {test: min(arrows.get(test, 1), 1) for test in beside}
         return {test: arrows[test] for test in self.tests if test in arrows}
 
@@ -141,47 +141,47 @@ class Tree:
             return ast.Module([], [])
 
     def _of_python(self, file: str) -> dict[str, set[str]]:
-        tree, found = self._parsed(file), {}
+        tree, arrows = self._parsed(file), {}
         constants = _paths(self.root, self.root / file, tree)
         if file.endswith("conftest.py"):
             functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
             fixtures = {node.name: node for node in functions if _is_fixture(node)}
             self._fixtures[str(PurePosixPath(file).parent)] = {*fixtures}
-            found = {f"{file}::{name}": self._led(file, node, constants) for name, node in fixtures.items()}
+            arrows = {f"{file}::{name}": self._led(file, node, constants) for name, node in fixtures.items()}
             tree.body = [node for node in tree.body if node not in fixtures.values()]
-        found[file] = self._led(file, tree, constants)
-        return found
+        arrows[file] = self._led(file, tree, constants)
+        return arrows
 
     def _led(self, file: str, tree: ast.AST, constants: Mapping[str, Path]) -> set[str]:
         """Returns where the statements of a file, or one of its fixtures, lead."""
-        found, words, asked = set[str](), set[str](), set[str]()
+        files, words, asked = set[str](), set[str](), set[str]()
         docstrings = set[int]()
         for node in statements(tree):
             if isinstance(node, ast.Name):  # every other node, and leads nowhere
                 continue
             if isinstance(node, ast.Import):
-                found |= {one for alias in node.names for one in self._module(alias.name, file)}
+                files |= {path for alias in node.names for path in self._module(alias.name, file)}
             elif isinstance(node, ast.ImportFrom) and node.module:
                 for name in (node.module, *(f"{node.module}.{alias.name}" for alias in node.names)):
-                    found |= self._module(name, file)
+                    files |= self._module(name, file)
             elif isinstance(node, ast.Expr):
                 docstrings.add(id(node.value))
             elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "edit_eval":
-                found |= self._module(f"edit_eval.{node.attr}")
+                files |= self._module(f"edit_eval.{node.attr}")
             elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
-                found |= self._by_code(node.value, file) | self._by_file(node.value, file)
+                files |= self._by_code(node.value, file) | self._by_file(node.value, file)
                 words |= {node.value, *(NAMED.findall(node.value) if "\n" in node.value else ())}
             elif isinstance(node, ast.arg):
                 asked.add(node.arg)
             if isinstance(node, ast.BinOp | ast.Call):
-                found |= self._by_path(node, constants)
+                files |= self._by_path(node, constants)
         if file.startswith(TESTS):
-            found |= self._by_component(words)
+            files |= self._by_component(words)
             for folder in PurePosixPath(file).parents:
                 if (above := f"{folder}/conftest.py") in self.files:
                     known = self._fixtures[str(folder)] & (words | asked)
-                    found |= {above, *(f"{above}::{name}" for name in known)}
-        return found - {file}
+                    files |= {above, *(f"{above}::{name}" for name in known)}
+        return files - {file}
 
     def _module(self, name: str, file: str = "") -> set[str]:
         """Returns the file of a module: of ours by its full name, else of tests, or of what lies beside a file."""
@@ -190,27 +190,27 @@ class Tree:
         name = self.face.get(name.partition(".")[2], name) if name.startswith("edit_eval.") else name
         path = name.replace(".", "/")
         roots = ("src",) if name.startswith("edit_eval.") else (TESTS, "bench", str(PurePosixPath(file).parent))
-        return {one for root in roots if (one := f"{root}/{path}.py") in self.files}
+        return {module_file for root in roots if (module_file := f"{root}/{path}.py") in self.files}
 
     def _by_code(self, text: str, file: str) -> set[str]:
         if text == "edit_eval":  # `python -m edit_eval`
             return {f"{PACKAGE}/__main__.py"}
-        found = set[str]()
+        files = set[str]()
         for name in CODE.findall(text):
-            found |= self._module(name, file) or self._module(name.rpartition(".")[0] or name, file)
-        return found
+            files |= self._module(name, file) or self._module(name.rpartition(".")[0] or name, file)
+        return files
 
     def _by_file(self, text: str, file: str) -> set[str]:
         """Returns what is named by its path or by the end of it; of several, what lies nearest to who names it."""
-        found = set[str]()
+        files = set[str]()
         for named in FILE.findall(text) if "." in text else ():
             named = named.lstrip("./")
-            ends = [one for one in self._by_name[PurePosixPath(named).name] if f"/{one}".endswith(f"/{named}")]
+            ends = [path for path in self._by_name[PurePosixPath(named).name] if f"/{path}".endswith(f"/{named}")]
             if named.endswith(".py") and "/" not in named:
-                ends = [one for one in ends if PurePosixPath(one).parent == PurePosixPath(file).parent]
-            beside = [one for one in ends if PurePosixPath(one).is_relative_to(PurePosixPath(file).parent)]
-            found |= {*(beside or ends)}
-        return found
+                ends = [path for path in ends if PurePosixPath(path).parent == PurePosixPath(file).parent]
+            beside = [path for path in ends if PurePosixPath(path).is_relative_to(PurePosixPath(file).parent)]
+            files |= {*(beside or ends)}
+        return files
 
     def _by_path(self, node: ast.BinOp | ast.Call, constants: Mapping[str, Path]) -> set[str]:
         """Returns the file that a constant path is, or what is in the folder that it is, or that is walked for it."""
@@ -224,8 +224,8 @@ class Tree:
         if not name or (name in WHOLE and not walks):
             return set()
         sought = ast.unparse(node).rpartition("/")[2] if walks else ""  # as in `HERE.glob(f"{place}/*.po")`
-        kind = found[0] if (found := re.findall(r"\*\.\w+(?=[\"'])", sought)) else "*"
-        return {one for one in self.files if one.startswith(f"{name}/") and PurePosixPath(one).match(kind)}
+        kind = matches[0] if (matches := re.findall(r"\*\.\w+(?=[\"'])", sought)) else "*"
+        return {file for file in self.files if file.startswith(f"{name}/") and PurePosixPath(file).match(kind)}
 
     def _by_component(self, words: Iterable[str]) -> set[str]:
         return set[str]().union(*(self.components[word] for word in {*words} & self.components.keys()))
@@ -237,14 +237,16 @@ WALKS = ("glob", "rglob", "iterdir")
 def _paths(root: Path, file: Path, tree: ast.Module) -> dict[str, Path]:
     """Returns the constants of a module that are paths, or modules with one."""
     package = SimpleNamespace(__file__=str(root / PACKAGE / "__init__.py"))
-    found: dict[str, Any] = {"__file__": str(file), "Path": Path, "edit_eval": package}
+    constants: dict[str, Any] = {"__file__": str(file), "Path": Path, "edit_eval": package}
     for node in tree.body:
         if isinstance(node, ast.Assign):
             pairs = [(target, node.value) for target in node.targets]
             if isinstance(node.targets[0], ast.Tuple) and isinstance(node.value, ast.Tuple):
                 pairs = [*zip(node.targets[0].elts, node.value.elts, strict=False)]
-            found |= {ast.unparse(name): path for name, value in pairs if (path := _path(value, found)) is not None}
-    return found
+            constants |= {
+                ast.unparse(name): path for name, value in pairs if (path := _path(value, constants)) is not None
+            }
+    return constants
 
 
 def _path(node: ast.AST, constants: Mapping[str, Any]) -> Path | None:
@@ -258,22 +260,22 @@ def _path(node: ast.AST, constants: Mapping[str, Any]) -> Path | None:
     if not isinstance(first, ast.Name) or first.id not in constants:
         return None
     parts = (ast.Name, ast.Attribute, ast.Subscript, ast.BinOp, ast.Call, ast.Constant, ast.Div, ast.Load)
-    if not all(isinstance(one, parts) for one in ast.walk(node)):
+    if not all(isinstance(part, parts) for part in ast.walk(node)):
         return None
-    called = {ast.unparse(one.func).rpartition(".")[2] for one in ast.walk(node) if isinstance(one, ast.Call)}
+    called = {ast.unparse(part.func).rpartition(".")[2] for part in ast.walk(node) if isinstance(part, ast.Call)}
     if not called <= {"Path", "resolve", "with_name", "with_suffix", "joinpath"}:
         return None
     try:
-        found = eval(compile(ast.Expression(node), "", "eval"), {"__builtins__": {}}, dict(constants))  # type: ignore[arg-type]
+        value = eval(compile(ast.Expression(node), "", "eval"), {"__builtins__": {}}, dict(constants))  # type: ignore[arg-type]
     except Exception:  # a name that is no constant
         return None
-    return found if isinstance(found, Path) else None
+    return value if isinstance(value, Path) else None
 
 
 def _is_fixture(node: ast.FunctionDef) -> bool:
     """True for what only those get that ask for it."""
-    said = [ast.unparse(one) for one in node.decorator_list]
-    return any("fixture" in one and "autouse" not in one for one in said)
+    said = [ast.unparse(decorator) for decorator in node.decorator_list]
+    return any("fixture" in decorator and "autouse" not in decorator for decorator in said)
 
 
 def _is_beside(test: str, changed: str) -> bool:
@@ -304,10 +306,10 @@ def changed_since(root: Path, base: str = "") -> tuple[str, list[str]]:
     """
     branch = "".join(_git(root, "branch", "--show-current"))
     candidates = [base] if base else ["@{upstream}"] if branch == "main" else ["main", "origin/main", "@{upstream}"]
-    found = next((one for name in candidates for one in _git(root, "merge-base", "HEAD", name)), None)
-    if found is None and base:
+    ancestor = next((commit for name in candidates for commit in _git(root, "merge-base", "HEAD", name)), None)
+    if ancestor is None and base:
         raise ValueError(f"no such commit: {base}; name one that `git log` shows")
-    since = found or "HEAD"
+    since = ancestor or "HEAD"
     touched = _git(root, "diff", "--name-only", "--no-renames", since)
     return since, sorted({*touched, *_git(root, "ls-files", "--others", "--exclude-standard")})
 
@@ -329,30 +331,30 @@ def recorded(root: Path) -> dict[str, float]:
 def reached(tree: Tree, changed: Iterable[str], seconds: Mapping[str, float]) -> list[Reached]:
     """Returns the files of tests that a change reaches, in the order in which they are to run."""
     changed = [*changed]
-    found = []
+    tests = []
     for file, arrows in tree.reached(changed).items():
-        about = any(mirrors(file, one) for one in changed)
+        about = any(mirrors(file, path) for path in changed)
         took = seconds.get(file)
         if took is None:
             took = A_LINE * tree.text(file).count("\n")
-        found.append(Reached(file, arrows, about, took))
-    there = [one for one in found if (tree.root / one.file).is_file()]
-    return sorted(there, key=lambda one: (not one.mirrors, one.arrows, one.seconds, one.file))
+        tests.append(Reached(file, arrows, about, took))
+    there = [test for test in tests if (tree.root / test.file).is_file()]
+    return sorted(there, key=lambda test: (not test.mirrors, test.arrows, test.seconds, test.file))
 
 
-def bounded(found: Iterable[Reached], minutes: float) -> tuple[list[Reached], list[Reached]]:
+def bounded(tests: Iterable[Reached], minutes: float) -> tuple[list[Reached], list[Reached]]:
     """Returns what runs and what is left: all that mirrors a change, and of the others as many as there is time for."""
     runs, left, room = list[Reached](), list[Reached](), (minutes * 60 - STARTING) * AT_ONCE
-    for one in found:
-        fits = one.mirrors or one.seconds <= room
-        (runs if fits else left).append(one)
-        room -= one.seconds if fits else 0
+    for test in tests:
+        fits = test.mirrors or test.seconds <= room
+        (runs if fits else left).append(test)
+        room -= test.seconds if fits else 0
     return runs, left
 
 
-def took(found: Iterable[Reached]) -> str:
+def took(tests: Iterable[Reached]) -> str:
     """Returns how long files take beside one another, in words."""
-    seconds = STARTING + sum(one.seconds for one in found) / AT_ONCE
+    seconds = STARTING + sum(test.seconds for test in tests) / AT_ONCE
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
 
 
@@ -375,22 +377,24 @@ def main() -> int:
     if not runs and not left:
         print("no test leads to them; `make test` is everything")
         return 0
-    about = sum(one.mirrors for one in runs)
+    about = sum(test.mirrors for test in runs)
     of = f"{len(runs) + len(left)} of {len(tree.tests)} files of tests"
     print(f"they reach {of}; {len(runs)} run, {about} of them about just these; about {took(runs)}")
     if not seconds:
         print("how long each takes is guessed by its length; `make test` records it")
     if asked.list:
         for title, some in (("run", runs), ("left to `make test`", left)):
-            print(f"\n{title}:", *(f"  {one.file}  {one.arrows}  {one.seconds:.1f} s" for one in some), sep="\n")
+            print(f"\n{title}:", *(f"  {test.file}  {test.arrows}  {test.seconds:.1f} s" for test in some), sep="\n")
         return 0
     sys.stdout.flush()
-    at_once = ["-n", str(AT_ONCE), "--dist", "loadfile"] if sum(one.seconds for one in runs) > STARTING else []
-    ended = subprocess.run([sys.executable, "-m", "pytest", *at_once, *(one.file for one in runs)], cwd=ROOT).returncode
+    at_once = ["-n", str(AT_ONCE), "--dist", "loadfile"] if sum(test.seconds for test in runs) > STARTING else []
+    ended = subprocess.run(
+        [sys.executable, "-m", "pytest", *at_once, *(test.file for test in runs)], cwd=ROOT
+    ).returncode
     if left:
-        nearest = min(one.arrows for one in left)
+        nearest = min(test.arrows for test in left)
         print(f"left to `make test`: {len(left)} files that it reaches, {took(left)}, {nearest} imports away or more")
-        print(f"  {_some([one.file for one in left])}")
+        print(f"  {_some([test.file for test in left])}")
     else:
         print("all files of tests that lead to the change have run; `make test` is everything")
     return 0 if ended == 5 else ended  # 5: all that is in them has a target of its own

@@ -22,8 +22,8 @@ def git(folder: Path, *words: str) -> str:
 
 def version(folder: Path) -> str:
     """Reads the version from the package, the only place that has it."""
-    (found,) = re.findall(r'^__version__ = "(.+)"$', (folder / "src/edit_eval/__init__.py").read_text("utf-8"), re.M)
-    return found
+    (number,) = re.findall(r'^__version__ = "(.+)"$', (folder / "src/edit_eval/__init__.py").read_text("utf-8"), re.M)
+    return number
 
 
 def missing(folder: Path) -> Iterator[str]:
@@ -65,6 +65,6 @@ def words(folder: Path) -> str:
 
 if __name__ == "__main__":
     here = Path(__file__).parents[1]
-    if found := list(missing(here)):
-        sys.exit("\n".join(["Built and tried, but not ready to be released:", *found]))
+    if lacking := list(missing(here)):
+        sys.exit("\n".join(["Built and tried, but not ready to be released:", *lacking]))
     print(words(here))
