@@ -143,17 +143,17 @@ def trial(judge: Simulated, seed: int, scenes: int = 40) -> Trial:
 
 def true_order(judge: Simulated) -> float:
     """Returns its order accuracy over very many scenes."""
-    found = findings_of(trial(judge, seed=2**31, scenes=400)).measures["order"].value
-    assert found is not None
-    return found
+    accuracy = findings_of(trial(judge, seed=2**31, scenes=400)).measures["order"].value
+    assert accuracy is not None
+    return accuracy
 
 
-def icc(one: Trial) -> float:
+def icc(simulation: Trial) -> float:
     """Returns the intraclass correlation of pairs' outcomes within a scene, by analysis of variance."""
     groups = []
-    for scene in one.scenes():
-        found = [(one.score(scene, better), one.score(scene, worse)) for better, worse in PAIRS]
-        groups.append([ahead(high, low) for high, low in found if high is not None and low is not None])
+    for scene in simulation.scenes():
+        scores = [(simulation.score(scene, better), simulation.score(scene, worse)) for better, worse in PAIRS]
+        groups.append([ahead(high, low) for high, low in scores if high is not None and low is not None])
     sizes = np.array([len(group) for group in groups], dtype=float)
     means = np.array([np.mean(group) for group in groups])
     grand = float(np.concatenate([np.array(group) for group in groups]).mean())
@@ -171,25 +171,26 @@ def audits_of(judge: Simulated, audits: int, scenes: int = 40) -> list[Findings]
 def power(judge: Simulated, audits: int, scenes: int = 40) -> dict[str, Any]:
     """Returns how often each measure, all floors of the order, and everything was passed."""
     made = audits_of(judge, audits, scenes)
-    names = [name for name, one in made[0].measures.items() if one.passed is not None]
+    names = [name for name, measure in made[0].measures.items() if measure.passed is not None]
 
     def rate(passed: list[bool]) -> float:
         return round(sum(passed) / len(passed), 3)
 
-    def in_order(one: Findings) -> bool:
-        categories = all(measures["order"].passed for measures in one.categories.values())
-        return bool(categories and all(one.measures[name].passed for name in DECISIVE[:3]))
+    def in_order(findings: Findings) -> bool:
+        categories = all(measures["order"].passed for measures in findings.categories.values())
+        return bool(categories and all(findings.measures[name].passed for name in DECISIVE[:3]))
 
     return {
         "order": round(true_order(judge), 3),
         "icc": round(icc(trial(judge, 7, 400)), 2),
-        "passed": {name: rate([bool(one.measures[name].passed) for one in made]) for name in names},
+        "passed": {name: rate([bool(findings.measures[name].passed) for findings in made]) for name in names},
         "order in every category": rate(
-            [all(measures["order"].passed for measures in one.categories.values()) for one in made]
+            [all(measures["order"].passed for measures in findings.categories.values()) for findings in made]
         ),
-        "all floors of the order": rate([in_order(one) for one in made]),
+        "all floors of the order": rate([in_order(findings) for findings in made]),
         "verdict": {
-            verdict: rate([one.verdict == verdict for one in made]) for verdict in ("passed", "limited", "failed")
+            verdict: rate([findings.verdict == verdict for findings in made])
+            for verdict in ("passed", "limited", "failed")
         },
     }
 
@@ -309,21 +310,23 @@ def main() -> None:
     parser.add_argument("--scenes", type=int, default=40)
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
-    found: dict[str, Any] = {name: power(judge, given.audits, given.scenes) for name, judge in JUDGES.items()}
+    judges: dict[str, Any] = {name: power(judge, given.audits, given.scenes) for name, judge in JUDGES.items()}
     joint = {
         f"order accuracy {accuracy}, ICC {correlation}": joint_power(accuracy, correlation, 10 * given.audits)
         for accuracy in (0.85, 0.88, 0.9, 0.92)
         for correlation in (0.0, 0.1, 0.3)
     }
-    first = {str(one): right_first(one, 10 * given.audits) for one in (0.95, 0.97, 0.98, 0.985, 0.99, 0.995)}
+    first = {
+        str(accuracy): right_first(accuracy, 10 * given.audits) for accuracy in (0.95, 0.97, 0.98, 0.985, 0.99, 0.995)
+    }
     if given.json:
-        print(json.dumps({"judges": found, "joint": joint, "right_first": first}, indent=1))
+        print(json.dumps({"judges": judges, "joint": joint, "right_first": first}, indent=1))
         return
-    for name, one in found.items():
-        print(f"{name}: order {one['order']}, ICC {one['icc']}")
-        print(f"  passed / limited / failed: {' / '.join(str(share) for share in one['verdict'].values())}")
-        print(f"  all floors of the order {one['all floors of the order']}")
-        print("  passed: " + ", ".join(f"{measure} {share}" for measure, share in one["passed"].items()))
+    for name, rates in judges.items():
+        print(f"{name}: order {rates['order']}, ICC {rates['icc']}")
+        print(f"  passed / limited / failed: {' / '.join(str(share) for share in rates['verdict'].values())}")
+        print(f"  all floors of the order {rates['all floors of the order']}")
+        print("  passed: " + ", ".join(f"{measure} {share}" for measure, share in rates["passed"].items()))
     for name, both in joint.items():
         print(f"{name}, 8 pairs a scene: " + ", ".join(f"{what} {rate:.3f}" for what, rate in both.items()))
     print("right over copy: " + ", ".join(f"truly {name}: {rate:.3f}" for name, rate in first.items()))

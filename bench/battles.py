@@ -47,7 +47,7 @@ def pointwise(form: str, seed: int, samples: int) -> Sequence[float]:
     """Returns the mean of each edit model."""
     chance = np.random.default_rng(seed)
     seen = edits(chance, samples) + ERROR * chance.normal(size=(samples, MODELS))
-    return [float(one) for one in FORMS[form](chance, seen).mean(axis=0)]
+    return [float(mean) for mean in FORMS[form](chance, seen).mean(axis=0)]
 
 
 def pairwise(design: str, seed: int, samples: int) -> Sequence[float]:
@@ -65,8 +65,8 @@ def pairwise(design: str, seed: int, samples: int) -> Sequence[float]:
                 apart = seen[0] - seen[1] + SIDE
                 choice = "tie" if abs(apart) < TIE else "left" if apart > 0 else "right"
                 votes.append(Vote(str(sample), NAMES[left], NAMES[right], choice))
-    found = fit_strengths(votes, NAMES).strengths
-    return [0.0] * MODELS if found is None else [float(one) for one in found]
+    strengths = fit_strengths(votes, NAMES).strengths
+    return [0.0] * MODELS if strengths is None else [float(strength) for strength in strengths]
 
 
 def needed(ranked: Callable[[int, int], Sequence[float]], questions: Callable[[int], int]) -> int | None:
@@ -83,16 +83,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
-    found = {
+    figures = {
         f"edit by edit, {form}": needed(lambda seed, n, form=form: pointwise(form, seed, n), lambda n: n * MODELS)
         for form in FORMS
     }
-    found["two at a time, cycles"] = needed(lambda seed, n: pairwise("cycles", seed, n), lambda n: 2 * n * MODELS)
-    found["two at a time, all"] = needed(lambda seed, n: pairwise("all", seed, n), lambda n: n * MODELS * (MODELS - 1))
+    figures["two at a time, cycles"] = needed(lambda seed, n: pairwise("cycles", seed, n), lambda n: 2 * n * MODELS)
+    figures["two at a time, all"] = needed(
+        lambda seed, n: pairwise("all", seed, n), lambda n: n * MODELS * (MODELS - 1)
+    )
     if arguments.json:
-        print(json.dumps(found))
+        print(json.dumps(figures))
         return
-    for name, questions in found.items():
+    for name, questions in figures.items():
         print(f"{name:28} {'more than tried' if questions is None else questions:>8}")
 
 

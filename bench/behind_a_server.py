@@ -71,7 +71,7 @@ class Answering(BaseHTTPRequestHandler):
             counted = {"questions": Answering.questions, "pictures": Answering.pictures}
             Answering.questions = Answering.pictures = 0
             return self.give(counted)
-        return self.give({"object": "list", "data": [{"id": one, "object": "model"} for one in ("judge", "mine")]})
+        return self.give({"object": "list", "data": [{"id": model, "object": "model"} for model in ("judge", "mine")]})
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
@@ -174,14 +174,14 @@ def commands(given: argparse.Namespace, folder: Path, address: str, profile: Pat
     path = str(configured(folder, address, given.edited))
     run = ["-m", "edit_eval", "run", path, "--run-dir"]
     begin = [sys.executable, *(["-m", "cProfile", "-o", str(profile.resolve())] if profile else [])]
-    found = {"edit-eval": [*begin, *run, str(folder / "run")]}
+    by_harness = {"edit-eval": [*begin, *run, str(folder / "run")]}
     if given.beside:
-        found["beside"] = [sys.executable, *run, str(folder / "run-beside")]
+        by_harness["beside"] = [sys.executable, *run, str(folder / "run-beside")]
     if given.evalscope and not given.edited:
-        found["evalscope"] = [given.evalscope, str(HERE.parent / "peers/evalscope_gedit.py"), *peer]
+        by_harness["evalscope"] = [given.evalscope, str(HERE.parent / "peers/evalscope_gedit.py"), *peer]
     if given.inspect and not given.edited:
-        found["inspect"] = [given.inspect, str(HERE.parent / "peers/inspect_gedit.py"), *peer]
-    return found
+        by_harness["inspect"] = [given.inspect, str(HERE.parent / "peers/inspect_gedit.py"), *peer]
+    return by_harness
 
 
 def spent(command: list[str], home: Path, tree: Path | None) -> dict[str, float]:
@@ -211,7 +211,7 @@ def asked(address: str) -> tuple[int, int]:
 
 def measured(given: argparse.Namespace) -> dict[str, Any]:
     """Returns all figures."""
-    sizes = sorted(int(one) for one in given.edits.split(","))
+    sizes = sorted(int(count) for count in given.edits.split(","))
     runs: dict[str, dict[int, list[dict[str, float]]]] = {}
     with tempfile.TemporaryDirectory() as temporary, server(given.side) as address:
         there = Path(temporary)
@@ -223,21 +223,21 @@ def measured(given: argparse.Namespace) -> dict[str, Any]:
                 for name, command in commands(given, folder, address, profile).items():
                     tree = given.beside if name == "beside" else None
                     cost = spent(command, there / "homes" / f"{name}-{turn}", tree)
-                    if (found := asked(address)) != (QUESTIONS * count, PICTURES * count):
-                        sys.exit(f"{name} asked {found[0]} questions with {found[1]} pictures about {count} edits")
+                    if (counts := asked(address)) != (QUESTIONS * count, PICTURES * count):
+                        sys.exit(f"{name} asked {counts[0]} questions with {counts[1]} pictures about {count} edits")
                     if count in sizes:
                         runs.setdefault(name, {}).setdefault(count, []).append(cost)
                         print(name, count, {what: round(each, 2) for what, each in cost.items()}, file=sys.stderr)
-    return {name: line_through(found) for name, found in runs.items()}
+    return {name: line_through(by_count) for name, by_count in runs.items()}
 
 
-def line_through(found: dict[int, list[dict[str, float]]]) -> dict[str, Any]:
+def line_through(by_count: dict[int, list[dict[str, float]]]) -> dict[str, Any]:
     """Returns the medians over the rounds for each number of edits, and the line through the least and the most."""
     middle = {
-        count: {what: round(statistics.median(one[what] for one in rounds), 2) for what in rounds[0]}
-        for count, rounds in found.items()
+        count: {what: round(statistics.median(cost[what] for cost in rounds), 2) for what in rounds[0]}
+        for count, rounds in by_count.items()
     }
-    total = {count: one["user_s"] + one["system_s"] for count, one in middle.items()}
+    total = {count: cost["user_s"] + cost["system_s"] for count, cost in middle.items()}
     few, many = min(total), max(total)
     each = (total[many] - total[few]) / max(1, many - few)
     return {"runs": middle, "fixed_s": round(total[few] - few * each, 2), "edit_ms": round(1000 * each, 2)}
@@ -261,9 +261,9 @@ def main() -> None:
     figures = measured(given)
     if given.json:
         return print(json.dumps(figures))
-    for name, one in figures.items():
-        print(f"{name}: {one['fixed_s']} s, and {one['edit_ms']} ms an edit with its {QUESTIONS} questions")
-        for count, run in one["runs"].items():
+    for name, line in figures.items():
+        print(f"{name}: {line['fixed_s']} s, and {line['edit_ms']} ms an edit with its {QUESTIONS} questions")
+        for count, run in line["runs"].items():
             print(
                 f"  {count} edits: {run['user_s']} s user, {run['system_s']} s system, {run['clock_s']} s by the clock"
             )

@@ -143,13 +143,13 @@ def plan_ratio(samples: int) -> float:
         asked["reward_model"]["params"] |= {"seconds": 0.2, "load_seconds": 60.0, "batch_size": 8}
         asked["execution"] = {}
         configuration = load_configuration(asked)
-        one = imagined(configuration, ["physical"])
+        experiment = imagined(configuration, ["physical"])
         where: dict[str, dict[str, Any]] = {"gpus": {"gpus": 1000}, "machines": {"cluster": Cluster(125, 8, price=2.5)}}
         took: dict[str, list[float]] = {place: [] for place in where}
         for _ in range(ROUNDS + 1):  # in turns, and the least of each: what else the machine does weighs on single ones
             for place, how in where.items():
                 begin = time.process_time()
-                make_plan(configuration, one, samples=samples, **how)
+                make_plan(configuration, experiment, samples=samples, **how)
                 took[place].append(time.process_time() - begin)
         return min(took["machines"]) / min(took["gpus"])
 
@@ -168,10 +168,10 @@ def main() -> None:
             "ray": ("auto", {"driver": "ray", "address": cluster.address}),
         }
         measured = {driver: Measured(Path(name, driver), *asked) for driver, asked in drivers.items()}
-        rounds = {driver: [one.again()] for driver, one in measured.items()}
+        rounds = {driver: [measurement.again()] for driver, measurement in measured.items()}
         for _ in range(ROUNDS - 1):
-            for driver, one in measured.items():
-                rounds[driver].append(one.again())
+            for driver, measurement in measured.items():
+                rounds[driver].append(measurement.again())
         for driver, place in (("local", ""), ("ray", "_8")):
             figures[f"engine_cpu_ms_{driver}{place}"] = min(cpu for cpu, _ in rounds[driver])
             figures[f"tasks_a_second_{driver}"] = max(rate for _, rate in rounds[driver])

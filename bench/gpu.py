@@ -74,16 +74,16 @@ def rehearsed(part: str, minutes: float, table: Path, given: argparse.Namespace)
 # -- the rows --
 
 
-def seconds_of(one: ModelRehearsed, steps: int) -> float | None:
+def seconds_of(model: ModelRehearsed, steps: int) -> float | None:
     """Returns the seconds of an edit of so many steps, from its steps as measured; None if nothing was measured."""
-    if one.unit is None or one.one_step is None or not one.steps or one.steps < 2:
-        return one.unit if one.steps == steps else None
-    return one.unit + (steps - one.steps) * (one.unit - one.one_step) / (one.steps - 1)
+    if model.unit is None or model.one_step is None or not model.steps or model.steps < 2:
+        return model.unit if model.steps == steps else None
+    return model.unit + (steps - model.steps) * (model.unit - model.one_step) / (model.steps - 1)
 
 
-def same(found: Rehearsal, model: str) -> str:
+def same(rehearsal: Rehearsal, model: str) -> str:
     """Returns whether what a model made was the same when it was made again."""
-    again = [digest.equal for digest in found.digests if digest.model == model]
+    again = [digest.equal for digest in rehearsal.digests if digest.model == model]
     return ("yes" if all(again) else "no") if again else ""
 
 
@@ -92,77 +92,79 @@ def cell(value: float | None, places: int = 2) -> str:
     return "" if value is None else f"{value:.{places}f}"
 
 
-def edits_table(found: Rehearsal, floor: float | None) -> Table[ModelRehearsed]:
+def edits_table(rehearsal: Rehearsal, floor: float | None) -> Table[ModelRehearsed]:
     """Returns a row for each way of editing; `floor` is that of 50 steps in seconds."""
-    ways = [one for one in found.models if one.model.startswith("edit:")]
-    stock = next((seconds_of(one, FULL_STEPS) for one in ways if one.model == "edit:stock"), None)
+    ways = [model for model in rehearsal.models if model.model.startswith("edit:")]
+    stock = next((seconds_of(model, FULL_STEPS) for model in ways if model.model == "edit:stock"), None)
 
-    def to(other: float | None, one: ModelRehearsed, *, of: bool = False) -> str:
-        whole = seconds_of(one, FULL_STEPS)
+    def to(other: float | None, model: ModelRehearsed, *, of: bool = False) -> str:
+        whole = seconds_of(model, FULL_STEPS)
         if not other or not whole:
             return ""
         return cell(other / whole if of else whole / other)
 
     return Table(
         every=(
-            Column("an edit", lambda one: one.model.partition(":")[2], "name"),
-            Column("a load, s", lambda one: cell(one.load, 1)),
-            Column("steps", lambda one: str(one.steps or "")),
-            Column("s", lambda one: cell(one.unit)),
-            Column("s with one step", lambda one: cell(one.one_step)),
-            Column("s with 50 (extrapolated)", lambda one: cell(seconds_of(one, FULL_STEPS))),
-            Column("over the floor", lambda one: to(floor, one)),
-            Column("times as fast as stock", lambda one: to(stock, one, of=True)),
+            Column("an edit", lambda model: model.model.partition(":")[2], "name"),
+            Column("a load, s", lambda model: cell(model.load, 1)),
+            Column("steps", lambda model: str(model.steps or "")),
+            Column("s", lambda model: cell(model.unit)),
+            Column("s with one step", lambda model: cell(model.one_step)),
+            Column("s with 50 (extrapolated)", lambda model: cell(seconds_of(model, FULL_STEPS))),
+            Column("over the floor", lambda model: to(floor, model)),
+            Column("times as fast as stock", lambda model: to(stock, model, of=True)),
             *memory_columns(),
-            Column("the same in a fresh process", lambda one: same(found, one.model), "word"),
+            Column("the same in a fresh process", lambda model: same(rehearsal, model.model), "word"),
         ),
         rows=ways,
     )
 
 
-def judges_table(found: Rehearsal, given: argparse.Namespace) -> Table[ModelRehearsed]:
+def judges_table(rehearsal: Rehearsal, given: argparse.Namespace) -> Table[ModelRehearsed]:
     """Returns a row for each size of batch."""
 
-    def floor(one: ModelRehearsed) -> float | None:
-        whole = not found.layers and one.batch
-        return gpu_work.pair_floor(one.batch or 1, given.tflops, given.bandwidth) if whole else None
+    def floor(model: ModelRehearsed) -> float | None:
+        whole = not rehearsal.layers and model.batch
+        return gpu_work.pair_floor(model.batch or 1, given.tflops, given.bandwidth) if whole else None
 
     return Table(
         every=(
-            Column("a judge", lambda one: one.model.partition(":")[2], "name"),
-            Column("a load, s", lambda one: cell(one.load, 1)),
-            Column("pairs at once", lambda one: str(one.batch or "")),
-            Column("s a pair", lambda one: cell(one.unit, 4)),
-            Column("floor, s", lambda one: cell(floor(one), 4)),
-            Column("pairs/s", lambda one: cell(1 / one.unit if one.unit else None)),
+            Column("a judge", lambda model: model.model.partition(":")[2], "name"),
+            Column("a load, s", lambda model: cell(model.load, 1)),
+            Column("pairs at once", lambda model: str(model.batch or "")),
+            Column("s a pair", lambda model: cell(model.unit, 4)),
+            Column("floor, s", lambda model: cell(floor(model), 4)),
+            Column("pairs/s", lambda model: cell(1 / model.unit if model.unit else None)),
             *memory_columns(),
-            Column("the same alone", lambda one: same(found, one.model), "word"),
+            Column("the same alone", lambda model: same(rehearsal, model.model), "word"),
         ),
-        rows=[one for one in found.models if one.model.startswith("judge:")],
+        rows=[model for model in rehearsal.models if model.model.startswith("judge:")],
     )
 
 
 def memory_columns() -> Iterator[Column[ModelRehearsed]]:
     """Yields predicted beside measured."""
-    yield Column("weights, predicted", lambda one: memory(one.predicted))
-    yield Column("measured", lambda one: memory(one.measured))
-    yield Column("at work, predicted", lambda one: memory(one.predicted_peak))
-    yield Column("at the peak", lambda one: memory(one.peak))
+    yield Column("weights, predicted", lambda model: memory(model.predicted))
+    yield Column("measured", lambda model: memory(model.measured))
+    yield Column("at work, predicted", lambda model: memory(model.predicted_peak))
+    yield Column("at the peak", lambda model: memory(model.peak))
 
 
 def figures_of(edits: Rehearsal | None, judges: Rehearsal | None, floor: float | None) -> dict[str, float]:
     """Returns the figures that `docs/performance.md` has wanted values of, each of our best way."""
     figures = {}
     if edits:
-        whole = {one.model: seconds_of(one, FULL_STEPS) for one in edits.models if one.model.startswith("edit:")}
+        whole = {
+            model.model: seconds_of(model, FULL_STEPS) for model in edits.models if model.model.startswith("edit:")
+        }
         stock = whole.pop("edit:stock", None)
         if ours := [seconds for seconds in whole.values() if seconds]:
             figures["seconds_per_image_50_steps"] = min(ours)
             figures |= {"over_floor": min(ours) / floor} if floor else {}
             figures |= {"speedup_over_diffusers": stock / min(ours)} if stock else {}
     if judges:
-        units = [one.unit for one in judges.models if one.model.startswith("judge:") and one.unit]
-        loads = [one.load for one in judges.models if one.model.startswith("judge:") and one.load]
+        units = [model.unit for model in judges.models if model.model.startswith("judge:") and model.unit]
+        loads = [model.load for model in judges.models if model.model.startswith("judge:") and model.load]
         figures |= {"judge_pairs_per_second": 1 / min(units)} if units else {}
         figures |= {"judge_load_seconds": min(loads)} if loads else {}
     return {name: round(value, 4) for name, value in figures.items()}
@@ -176,9 +178,9 @@ def report(edits: Rehearsal | None, judges: Rehearsal | None, given: argparse.Na
         parts.append(markdown_table(edits_table(edits, floor), "en"))
     if judges:
         parts.append(markdown_table(judges_table(judges, given), "en"))
-    for found in filter(None, (edits, judges)):
-        parts += [f"* {found.configuration}: {note}" for note in (*found.notes, *found.reasons)]
-        parts += [f"* {found.configuration}: {one.fault}: {one.outcome}" for one in found.faults or ()]
+    for rehearsal in filter(None, (edits, judges)):
+        parts += [f"* {rehearsal.configuration}: {note}" for note in (*rehearsal.notes, *rehearsal.reasons)]
+        parts += [f"* {rehearsal.configuration}: {fault.fault}: {fault.outcome}" for fault in rehearsal.faults or ()]
     parts.append("\n".join(f"{name}: {value}" for name, value in figures_of(edits, judges, floor).items()))
     return "\n\n".join(filter(None, parts))
 
@@ -205,31 +207,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measures and prints; returns 1 if something failed."""
     given, begin = parse(arguments), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="edit-eval-gpu-") as folder:
-        found = measured(write_pictures(Path(folder), PAIRS, given.side), begin, given)
-    edits, judges = found.get("edits"), found.get("judges")
+        rehearsals = measured(write_pictures(Path(folder), PAIRS, given.side), begin, given)
+    edits, judges = rehearsals.get("edits"), rehearsals.get("judges")
     floor = None if edits is None or edits.layers else gpu_work.edit_floor(FULL_STEPS, given.tflops)
     print(json.dumps({"figures": figures_of(edits, judges, floor)}) if given.json else report(edits, judges, given))
-    return 1 if len(found) < len(given.parts.split(",")) or any(one.failures for one in found.values()) else 0
+    failed = any(rehearsal.failures for rehearsal in rehearsals.values())
+    return 1 if failed or len(rehearsals) < len(given.parts.split(",")) else 0
 
 
 def measured(table: Path, begin: float, given: argparse.Namespace) -> dict[str, Rehearsal]:
     """Rehearses each part, and keeps what was found so far."""
-    found: dict[str, Rehearsal] = {}
+    rehearsals: dict[str, Rehearsal] = {}
     for part in given.parts.split(","):
         left = given.minutes - (time.monotonic() - begin) / 60
         share = SHARE_OF_EDITS if part == "edits" and "judges" in given.parts else 1.0
         try:
-            found[part] = rehearsed(part, max(0.1, share * left), table, given)
+            rehearsals[part] = rehearsed(part, max(0.1, share * left), table, given)
         except EditEvalError as error:  # the other part may still be measured
             print(f"error: {part}: {error}", file=sys.stderr, flush=True)
             continue
         if given.out:
-            everything = {name: one.as_plain() for name, one in found.items()}
+            everything = {name: rehearsal.as_plain() for name, rehearsal in rehearsals.items()}
             given.out.write_text(json.dumps(everything, indent=1), "utf-8")
             given.out.with_suffix(".md").write_text(
-                report(found.get("edits"), found.get("judges"), given) + "\n", "utf-8"
+                report(rehearsals.get("edits"), rehearsals.get("judges"), given) + "\n", "utf-8"
             )
-    return found
+    return rehearsals
 
 
 if __name__ == "__main__":

@@ -111,18 +111,18 @@ class Battles:
         """Returns a run's results."""
         samples, names = samples_of(self.sizes), [f"m{place:02d}" for place in range(self.models)]
         qualities = list(self._qualities(chance))
-        found: list[Judgement] = []
+        battles: list[Judgement] = []
         asked = 0
         while asked < self.looks:
             asked += 1
-            found += [
+            battles += [
                 self._battle(chance, sample, names, a, b, quality)
                 for sample, quality in zip(samples, qualities, strict=True)
                 for a, b in self._met(chance)
             ]
-            if self.looks > 1 and all_differ(self._votes(found, samples), names, 1, self.looks):
+            if self.looks > 1 and all_differ(self._votes(battles, samples), names, 1, self.looks):
                 break
-        return run_of(samples, names, battles=found, questions=self.questions, looks=self.looks, rounds=asked)
+        return run_of(samples, names, battles=battles, questions=self.questions, looks=self.looks, rounds=asked)
 
     def _votes(self, battles: Sequence[Judgement], samples: Sequence[Sample]) -> list[Vote]:
         return votes_of(battles, SCORE, samples)
@@ -269,10 +269,10 @@ def scores_run(chance: Chance, models: int, sizes: Sequence[int], noise: str, fa
 
 def printed(results: Results) -> tuple[Summary, list[str]]:
     """Returns the document that `--json` prints of a run, and the lines that the terminal prints of who is better."""
-    found = summarise(results)
-    lines = [str(line) for line in answer_lines(found.verdict)]
-    sheet = battle_sheet(found.battles, results.edit_models)
-    return found, [*lines, *(str(part.words) for part in sheet if isinstance(part, Line))]
+    summary = summarise(results)
+    lines = [str(line) for line in answer_lines(summary.verdict)]
+    sheet = battle_sheet(summary.battles, results.edit_models)
+    return summary, [*lines, *(str(part.words) for part in sheet if isinstance(part, Line))]
 
 
 CLAIMS = re.compile(r"\bis (clearly )?(better than|preferred to)\b|fails more")
@@ -283,8 +283,8 @@ def someone_is_better(results: Results) -> bool:
     document, lines = printed(results)
     tables: list[Any] = [
         of
-        for one in document.battles.values()
-        for of in (*one.scores.values(), *([one.together] if one.together else []))
+        for battles in document.battles.values()
+        for of in (*battles.scores.values(), *([battles.together] if battles.together else []))
     ]
     ranks = [row.rank for of in tables for row in of.strengths]
     pairs = [pair.better for of in tables for pair in of.differences]
@@ -313,16 +313,16 @@ def of_votes(models: int, votes: int, raters: int, images: int, own: float = 0.6
         quality = own * chance.normal(size=(images, models))
         tastes = 0.2 * chance.normal(size=(raters, models))
         tastes -= tastes.mean(axis=0) if raters > 1 else tastes
-        found = []
+        drawn = []
         for _ in range(votes):
             a, b = chance.choice(models, 2, replace=False)
             image, rater = int(chance.integers(images)), int(chance.integers(raters))
             lead = quality[image, a] - quality[image, b] + tastes[rater, a] - tastes[rater, b]
             left = chance.random() < 1 / (1 + math.exp(-lead))
             choice = "tie" if chance.random() < 0.15 else "left" if left else "right"
-            found.append(Vote(samples[image].id, names[a], names[b], choice, rater=str(rater), cluster=str(image)))
-        told = preferences(found, names)
-        better = [one.better for one in told.differences]
+            drawn.append(Vote(samples[image].id, names[a], names[b], choice, rater=str(rater), cluster=str(image)))
+        told = preferences(drawn, names)
+        better = [difference.better for difference in told.differences]
         return any(better) or any(row.rank not in (None, 1) for row in told.strengths)
 
     return wrong
@@ -333,8 +333,8 @@ def contradictions_missed(design: Battles) -> Callable[[Chance], bool | None]:
     truth: list[float] = []
 
     def share_of(design: Battles, chance: Chance) -> Mapping[str, Any]:
-        (found,) = (scores for _, scores in battles_by_judge(design.draw(chance)).values())
-        return dict(found[SCORE].contradictions)
+        (scores,) = (scores for _, scores in battles_by_judge(design.draw(chance)).values())
+        return dict(scores[SCORE].contradictions)
 
     def wrong(chance: Chance) -> bool | None:
         if not truth:
@@ -521,7 +521,7 @@ def said_to_have_drifted(noise: str, whole: bool) -> Callable[[Chance], bool]:
 
     def wrong(chance: Chance) -> bool:
         twice = [
-            structs.replace(one, sample=f"anchor {one.sample}") for one in asked_twice(chance, ANCHORS, noise, whole)
+            structs.replace(edit, sample=f"anchor {edit.sample}") for edit in asked_twice(chance, ANCHORS, noise, whole)
         ]
         passport = Passport(
             name="judge",
@@ -542,12 +542,12 @@ def said_to_have_drifted(noise: str, whole: bool) -> Callable[[Chance], bool]:
             categories={},
             smallest_difference=None,
             retest_sd=None,
-            anchors=tuple(Anchor(one.sample, "", one.rung, "", "", one.before) for one in twice),
+            anchors=tuple(Anchor(edit.sample, "", edit.rung, "", "", edit.before) for edit in twice),
             repeated=tuple(asked_twice(chance, REPEATED, noise, whole)),
         )
-        judged = JudgedAnchors(date="2026-11-25", scores={one.sample: one.now for one in twice})
-        found = Examined(passport=passport, language="en", judged=judged)
-        details: Any = found.document.details
+        judged = JudgedAnchors(date="2026-11-25", scores={edit.sample: edit.now for edit in twice})
+        examined = Examined(passport=passport, language="en", judged=judged)
+        details: Any = examined.document.details
         return bool(details.anchors.has_drifted)
 
     return wrong
@@ -560,7 +560,7 @@ def alarmed(noise: str, windows: int = 3) -> Callable[[Chance], bool]:
         worth = np.repeat([[5.0], [0.6], [9.2]], 12, axis=0) + np.zeros((1, windows + 1))
         rewards = (worth + ANSWERS[noise](chance, worth)) / 10
         names = [(kind, str(place)) for kind in ("source", "blank", "right") for place in range(12)]
-        first, *between, now = (dict(zip(names, map(float, one), strict=True)) for one in rewards.T)
+        first, *between, now = (dict(zip(names, map(float, window), strict=True)) for window in rewards.T)
         return judge_has_changed(first, now, judged_twice(between[0], between[1]))
 
     return wrong
@@ -582,8 +582,8 @@ def accused(judge: Simulated) -> Callable[[Chance], bool]:
     """Whether an audit says that an honest judge prefers a wrong edit, or does not mind it in some category."""
 
     def wrong(chance: Chance) -> bool:
-        found = findings_of(trial(judge, int(chance.integers(2**31))), bounds=False)
-        return any("_over_" in name for measures in found.categories.values() for name in measures)
+        findings = findings_of(trial(judge, int(chance.integers(2**31))), bounds=False)
+        return any("_over_" in name for measures in findings.categories.values() for name in measures)
 
     return wrong
 
@@ -594,12 +594,12 @@ ROWS += [
         BLIND,
         f"truly at {order}, {grades} grades",
         "≤ .05",
-        one,
+        wrong,
         0.1,
     )
     for order, error in ((".95", GOOD), (".90", AT_90))
     for grades in (21, 11, 6)
-    for one in [accused(Simulated(error=error, step=1 / (grades - 1)))]
+    for wrong in [accused(Simulated(error=error, step=1 / (grades - 1)))]
 ]
 
 
@@ -633,19 +633,19 @@ ROWS.append(Row(MISSES, "mean over a bridge of 6 models, one more model, no warn
 
 def measured(row: Row, draws: int, *, seed: int = 1) -> tuple[float, int]:
     """Returns the share of evaluations of which something wrong is printed, and how many were drawn."""
-    found = [row.wrong(np.random.default_rng((seed, number))) for number in range(max(1, round(draws * row.share)))]
-    told = [one for one in found if one is not None]
+    drawn = [row.wrong(np.random.default_rng((seed, number))) for number in range(max(1, round(draws * row.share)))]
+    told = [wrong for wrong in drawn if wrong is not None]
     return (sum(told) / len(told) if told else 0.0), len(told)
 
 
-def table_of(found: Sequence[tuple[Row, float, int]]) -> str:
+def table_of(outcomes: Sequence[tuple[Row, float, int]]) -> str:
     """Returns the tables as Markdown."""
     lines: list[str] = []
-    for title in dict.fromkeys(row.table for row, _, _ in found):
+    for title in dict.fromkeys(row.table for row, _, _ in outcomes):
         lines += ["", f"| {title} | share | wanted | drawn |", "|---|---|---|---|"]
         lines += [
             f"| {row.name} | {share:.3f} | {row.wanted} | {count} |"
-            for row, share, count in found
+            for row, share, count in outcomes
             if row.table == title
         ]
     return "\n".join(lines[1:])
@@ -660,15 +660,16 @@ def main() -> None:
     parser.add_argument("--only", default="", help="rows whose name has this in it")
     parser.add_argument("--write", action="store_true", help="put the tables into docs/trust.md")
     asked = parser.parse_args()
-    found = []
+    outcomes = []
     for row in ROWS:
         if asked.only in row.name:
             began = time.monotonic()
-            found.append((row, *measured(row, asked.draws)))
+            outcomes.append((row, *measured(row, asked.draws)))
             print(
-                f"{row.name}: {found[-1][1]:.3f} of {found[-1][2]} ({time.monotonic() - began:.0f} s)", file=sys.stderr
+                f"{row.name}: {outcomes[-1][1]:.3f} of {outcomes[-1][2]} ({time.monotonic() - began:.0f} s)",
+                file=sys.stderr,
             )
-    tables = table_of(found)
+    tables = table_of(outcomes)
     print(tables)
     if asked.write:
         text = DOCS.read_text("utf-8")

@@ -73,7 +73,7 @@ def judged(folder: Path, judge: dict[str, Any], form: str, readings: int) -> tup
         begin, engine, others = time.perf_counter(), time.process_time(), _children()
         made = evaluate(settings(folder, judge, form, readings), run_dir=run, report=False)
         seconds, engine, others = time.perf_counter() - begin, time.process_time() - engine, _children() - others
-        questions = sum(len(reading) for one in made.results.judgements for reading in one.readings)
+        questions = sum(len(reading) for judgement in made.results.judgements for reading in judgement.readings)
         model = 0.0
         if lines := counted.read_text().split():  # loading time varies by more than the effects measured here
             others, model = map(float, lines)
@@ -89,9 +89,9 @@ def slopes(folder: Path, kind: str, judge: dict[str, Any], form: str) -> dict[st
     """Returns a form's figures, in milliseconds per question, and its questions per second."""
     few, many = (judged(folder, judge, form, readings) for readings in READINGS[kind])
     seconds, engine, others, model, questions = (b - a for a, b in zip(few, many, strict=True))
-    found = {"engine_ms": engine / questions, "worker_ms": others / questions, "model_ms": model / questions}
-    found["harness_ms"] = found["engine_ms"] + found["worker_ms"] - found["model_ms"]
-    return {"questions_a_second": questions / seconds, **{name: 1000 * value for name, value in found.items()}}
+    per_question = {"engine_ms": engine / questions, "worker_ms": others / questions, "model_ms": model / questions}
+    per_question["harness_ms"] = per_question["engine_ms"] + per_question["worker_ms"] - per_question["model_ms"]
+    return {"questions_a_second": questions / seconds, **{name: 1000 * value for name, value in per_question.items()}}
 
 
 @contextlib.contextmanager
@@ -139,7 +139,7 @@ def _schema_of(text: str) -> str:
 def judges(folder: Path, url: str, only: str) -> dict[str, dict[str, Any]]:
     """Returns the judges as configuration sections."""
     here = {"device_ids": "cpu:1"}
-    found = {
+    sections = {
         "fake": {"type": "testing", "params": here},
         "server": {
             "type": "chat_endpoint",
@@ -158,8 +158,8 @@ def judges(folder: Path, url: str, only: str) -> dict[str, dict[str, Any]]:
             "temperature": 0.7,
             "batch_size": BATCH,
         }
-        found["local"] = {"class_path": f"{Path(__file__).parent}/timed_judge.py:TimedJudge", "params": params}
-    return {kind: judge for kind, judge in found.items() if only in ("", kind)}
+        sections["local"] = {"class_path": f"{Path(__file__).parent}/timed_judge.py:TimedJudge", "params": params}
+    return {kind: judge for kind, judge in sections.items() if only in ("", kind)}
 
 
 def main() -> None:
@@ -189,14 +189,14 @@ def main() -> None:
                     print(f"{kind}, {form}: {refused}", file=sys.stderr)
     if arguments.json:
         rounded = {
-            kind: {form: {name: round(value, 3) for name, value in found.items()} for form, found in forms.items()}
+            kind: {form: {name: round(value, 3) for name, value in numbers.items()} for form, numbers in forms.items()}
             for kind, forms in figures.items()
         }
         print(json.dumps({"figures": rounded}))
         return
     for kind, forms in figures.items():
-        for form, found in forms.items():
-            print(f"{kind:7} {form:18}", "  ".join(f"{key} {value:8.2f}" for key, value in found.items()))
+        for form, numbers in forms.items():
+            print(f"{kind:7} {form:18}", "  ".join(f"{key} {value:8.2f}" for key, value in numbers.items()))
 
 
 if __name__ == "__main__":

@@ -62,14 +62,14 @@ def ours(edit: float, jitter: float, devices: int = DEVICES, load: float = LOAD,
 
 def tasks(editor: str, judge: str) -> TaskList:
     """Returns the edits of all samples, and their judgements two at a time."""
-    found, batches = TaskList(), defaultdict[int, list[int]](list)
-    found.answers_from = len(CATEGORIES)
+    task_list, batches = TaskList(), defaultdict[int, list[int]](list)
+    task_list.answers_from = len(CATEGORIES)
     for number, batch in enumerate(cut_batches(CATEGORIES, 2)):
         batches[batch].append(number)
-        found.add(f"edit:{editor}", [number])
+        task_list.add(f"edit:{editor}", [number])
     for numbers in batches.values():
-        found.add(f"judge:{judge}", numbers, after=numbers)
-    return found
+        task_list.add(f"judge:{judge}", numbers, after=numbers)
+    return task_list
 
 
 def base_system(edit: float, jitter: float) -> float:
@@ -141,8 +141,8 @@ def real(edit: float, jitter: float, devices: int) -> tuple[float, float, float]
         assert wall <= whole
         last = made.results.activities[-1].start_number
         seen = replace(made.results, activities=tuple(a for a in made.results.activities if a.start_number == last))
-        found = durations_of(load_configuration(configuration), seen)
-        known = timing_of(found, jitter=jitter, known=True)
+        durations = durations_of(load_configuration(configuration), seen)
+        known = timing_of(durations, jitter=jitter, known=True)
         places = tuple((f"cuda:{i}",) for i in range(devices))
         models = [Model("testing", "edit", places), Model("testing", "judge", places)]
         again = simulate(models, tasks("testing", "testing"), known)

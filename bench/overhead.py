@@ -132,8 +132,8 @@ def write_run(folder: Path, count: int) -> Path:
         for path in (run / journal).glob("*.jsonl"):
             path.unlink()
     journals = {name: Segment(run / name / "0001.jsonl") for name in ("samples", "edits", "replies")}
-    for number, one in enumerate(samples):
-        journals["samples"].append(asdict(one))
+    for number, sample in enumerate(samples):
+        journals["samples"].append(asdict(sample))
         image = run / "images" / "many" / f"{number // 1000:03d}" / f"{number}.png"
         image.parent.mkdir(parents=True, exist_ok=True)
         os.link(run / edit.image, image)
@@ -217,15 +217,18 @@ HERE = Path(__file__).resolve().parents[1]
 
 def beside(tree: Path, rounds: int) -> dict[str, dict[str, float]]:
     """Returns the medians of this tree's figures, and of another one's, measured in turn."""
-    found: dict[str, dict[str, list[float]]] = {str(one): {} for one in (HERE, tree.resolve())}
-    for _, measure, (one, figures) in itertools.product(range(rounds), MEASURES, found.items()):
+    figures_by_tree: dict[str, dict[str, list[float]]] = {str(folder): {} for folder in (HERE, tree.resolve())}
+    for _, measure, (folder, figures) in itertools.product(range(rounds), MEASURES, figures_by_tree.items()):
         command = [sys.executable, __file__, "--measure", measure]
-        paths = filter(None, (str(Path(one) / "src"), os.environ.get("PYTHONPATH")))  # an older tree may need others
+        paths = filter(None, (str(Path(folder) / "src"), os.environ.get("PYTHONPATH")))  # an older tree may need others
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
         said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout
         for name, value in json.loads(said.splitlines()[-1]).items():
             figures.setdefault(name, []).append(value)
-    return {one: {name: statistics.median(values) for name, values in of.items()} for one, of in found.items()}
+    return {
+        folder: {name: statistics.median(values) for name, values in of.items()}
+        for folder, of in figures_by_tree.items()
+    }
 
 
 def main() -> None:

@@ -118,14 +118,14 @@ def seconds_to_open(page: Path, as_pdf: bool = False) -> dict[str, float] | None
         marks: dict[str, float] = tab.evaluate("window.marks")
         tab.wait_for_timeout(1000)
         filtered = [tab.evaluate(FILTER, order) for order in ("worst", "best", "models", "benchmark", "worst")]
-        found = {name: round(marks[name], 2) for name in MARKED}
-        found["filter"] = round(statistics.median(filtered), 3)
+        seconds = {name: round(marks[name], 2) for name in MARKED}
+        seconds["filter"] = round(statistics.median(filtered), 3)
         if as_pdf:
             begin = time.perf_counter()
             tab.pdf(path=page.with_suffix(".pdf"), format="A4", print_background=True)
-            found["pdf"] = round(time.perf_counter() - begin, 1)
+            seconds["pdf"] = round(time.perf_counter() - begin, 1)
         browser.close()
-    return found
+    return seconds
 
 
 def written(results: Results, summary: Summary, page: Path) -> tuple[float, float]:
@@ -164,13 +164,13 @@ def main() -> None:
         if arguments.without_copies:
             shutil.rmtree(page.parent / "thumbnails")
             figures["without_copies_seconds"], figures["without_copies_processor_seconds"] = (
-                round(one, 2) for one in written(results, summary, page)
+                round(value, 2) for value in written(results, summary, page)
             )
-        marks = [one for one in opened if one]
+        marks = [opening for opening in opened if opening]
         for name in marks[0] if marks else ():
-            figures[f"{name}_seconds"] = statistics.median(one[name] for one in marks)
+            figures[f"{name}_seconds"] = statistics.median(opening[name] for opening in marks)
         figures["open_seconds"] = (
-            statistics.median(max(one[name] for name in MARKED) for one in marks) if marks else None
+            statistics.median(max(opening[name] for name in MARKED) for opening in marks) if marks else None
         )
     if arguments.json:
         print(json.dumps({"figures": figures}))

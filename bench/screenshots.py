@@ -220,11 +220,11 @@ def _started(command: str, folder: Path, environment: Mapping[str, str]) -> Iter
         )
         try:
             end = time.monotonic() + 120
-            while not (found := re.search(r"http://[\w.]+:\d+(?:/run/\w+)?", Path(log.name).read_text())):
+            while not (match := re.search(r"http://[\w.]+:\d+(?:/run/\w+)?", Path(log.name).read_text())):
                 if process.poll() is not None or time.monotonic() > end:
                     raise RuntimeError(f"{command}: {Path(log.name).read_text()}")
                 time.sleep(0.2)
-            yield found[0]
+            yield match[0]
         finally:
             process.terminate()
             process.wait(60)
@@ -339,7 +339,7 @@ def take(browser: Browser, picture: Picture, language: str, address: str, to: Pa
 
 def rectangle(tab: Page, picture: Picture) -> FloatRect:
     """What is cut out of the whole page, in CSS pixels."""
-    boxes = [box for part in picture.parts for one in tab.locator(part).all() if (box := one.bounding_box())]
+    boxes = [box for part in picture.parts for element in tab.locator(part).all() if (box := element.bounding_box())]
     left = max(0, min(box["x"] for box in boxes) - MARGIN)
     top = min(box["y"] for box in boxes)
     right = min(picture.width, max(box["x"] + box["width"] for box in boxes) + MARGIN)

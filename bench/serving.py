@@ -116,7 +116,7 @@ class Client:
         self._connection.request("POST", self._path, data, {"Content-Type": "application/json"})
         answer = self._connection.getresponse().read()
         took = time.monotonic() - began
-        assert {one["status"] for one in json.loads(answer)["results"]} == {"ok"}
+        assert {row["status"] for row in json.loads(answer)["results"]} == {"ok"}
         return took
 
 
@@ -130,7 +130,7 @@ def started(folder: str, batch_seconds: float, program: list[str], *flags: str) 
     command = [*program, "serve", str(config), "--port", "0", "--ledger", f"{folder}/ledger", *flags]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
-    address = next(found[0] for line in process.stderr if (found := re.search(r"http://\S+/v1/score", line)))
+    address = next(match[0] for line in process.stderr if (match := re.search(r"http://\S+/v1/score", line)))
     # An unread pipe would block it.
     threading.Thread(target=shutil.copyfileobj, args=(process.stderr, sys.stderr), daemon=True).start()
     while True:
@@ -180,13 +180,13 @@ def measured(pairs: list[dict[str, str]], batch_seconds: float, watch: bool, dec
 
 def openers_of(process: int) -> list[int]:
     """Returns the processes in which a service opens what it is sent."""
-    found = []
+    openers = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
             parent = int(path.read_text().rpartition(")")[2].split()[1])
             if parent == process and b"serving.opening" in path.with_name("cmdline").read_bytes():
-                found.append(int(path.parent.name))
-    return found
+                openers.append(int(path.parent.name))
+    return openers
 
 
 def private_memory(process: int) -> float:
@@ -236,7 +236,10 @@ def junk() -> list[tuple[str, bytes]]:
         b'{"pairs": [{"source": "", "instruction": " ", "edit": ""}]',
         b"\xff",
     ]
-    return [*(("/", one) for one in programs), *((path, one) for path in ("/v1/score", "/compute") for one in texts)]
+    return [
+        *(("/", program) for program in programs),
+        *((path, text) for path in ("/v1/score", "/compute") for text in texts),
+    ]
 
 
 SOAKED = """
@@ -293,7 +296,7 @@ class Soak:
             if n % 5 == 2:
                 self._post("junk", *self._junk[n // 5 % len(self._junk)])
             elif n % 5 == 3:
-                decoded = [base64.b64decode(one) for one in (source, edit)]
+                decoded = [base64.b64decode(encoded) for encoded in (source, edit)]
                 rows: dict[str, Any] = {"ref_images": decoded[:1] * count, "images": decoded[1:] * count}
                 answer = self._post("flow_grpo", "/", pickle.dumps({**rows, "prompts": ["make it red"] * count}))
                 assert pickle.loads(answer)["scores"] == [0.5] * count
@@ -307,15 +310,15 @@ class Soak:
                 pairs = [{"source": source, "instruction": "make it red", "edit": edit}] * count
                 pairs.append({**pairs[0], "edit": edit[:2000]})
                 answer = self._post("native", "/v1/score", body(pairs))
-                assert [one["score"] for one in json.loads(answer)["results"]] == [5.0] * count + [None]
+                assert [row["score"] for row in json.loads(answer)["results"]] == [5.0] * count + [None]
 
     def _keep_silent(self) -> None:
         """Connections that say nothing, half a head, or announce half a gigabyte."""
         while self.left > 0:
             with contextlib.ExitStack() as held:
                 for said in (b"", b"GET /health HTTP/1.1\r\n", HEAD % 500_000_000, HEAD % 99 + b"{") * 25:
-                    one = held.enter_context(socket.create_connection(self._place))
-                    one.sendall(said)
+                    connection = held.enter_context(socket.create_connection(self._place))
+                    connection.sendall(said)
                 self.done["silent"] += 100
                 time.sleep(min(5, max(0, self.left)))
 
@@ -369,8 +372,8 @@ class Prometheus:
             return {}
         query = urllib.parse.urlencode({"query": expression})
         with urllib.request.urlopen(f"{self._address}?{query}", timeout=60) as answer:
-            found = json.load(answer)["data"]["result"]
-        return {" ".join(map(str, one["metric"].values())): float(one["value"][1]) for one in found}
+            all_series = json.load(answer)["data"]["result"]
+        return {" ".join(map(str, series["metric"].values())): float(series["value"][1]) for series in all_series}
 
     def close(self) -> None:
         """Ends it."""
@@ -419,7 +422,7 @@ def soak(seconds: float, rate: float = math.inf, port: int = 0) -> bool:
         seen: list[dict[str, float]] = []
         clients = soaking.clients()
         with ThreadPoolExecutor(len(clients)) as at_once:
-            running = [at_once.submit(one) for one in clients]
+            running = [at_once.submit(client) for client in clients]
             while soaking.left > 0:
                 time.sleep(10)
                 assert process.poll() is None, f"the service has ended with {process.returncode}"
@@ -428,9 +431,9 @@ def soak(seconds: float, rate: float = math.inf, port: int = 0) -> bool:
                 print(f"  {seconds - soaking.left:.0f} s: {said}, {soaking.done.total()} requests", flush=True)
                 workers = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
                 ended = workers if len(seen) % 6 == 3 else openers_of(process.pid)[:1] if len(seen) % 6 == 5 else []
-                for one in ended:
+                for pid in ended:
                     with contextlib.suppress(ProcessLookupError):
-                        os.kill(int(one), signal.SIGKILL)
+                        os.kill(int(pid), signal.SIGKILL)
             for each in running:
                 each.result()
         runs = sorted(Path(folder, "ledger").glob("0*"))
@@ -441,9 +444,9 @@ def soak(seconds: float, rate: float = math.inf, port: int = 0) -> bool:
         assert process.wait(60) == 0
     third = len(seen) // 3
     middle, last = seen[third : 2 * third], seen[2 * third :]
-    more = {name: max(one[name] for one in last) - max(one[name] for one in middle) for name in seen[0]}
+    more = {name: max(usage[name] for usage in last) - max(usage[name] for usage in middle) for name in seen[0]}
     print(f"requests: {dict(sorted(soaking.done.items()))}; the ledger's last run: {runs[-1].name}")
-    late = sum(one > 1 for one in soaking.health)
+    late = sum(took > 1 for took in soaking.health)
     print(f"/health: {len(soaking.health)} answers, {max(soaking.health):.2f} s at most, {late} after a second")
     print(f"the last third against the middle one, at most: {more}")
     level = more["MiB"] < 0.1 * middle[0]["MiB"] and more["opener MiB"] < 0.5 * middle[0]["opener MiB"]
@@ -486,8 +489,8 @@ def main() -> None:
         ]
         for seconds, watch in ((0.0, False), (0.0, True), (given.batch_seconds, True)):
             decoded = decoding(pairs, watch)
-            found = measured(pairs, seconds, watch, decoded)
-            said = ", ".join(f"{name} {value:.2f}" for name, value in found.items())
+            figures = measured(pairs, seconds, watch, decoded)
+            said = ", ".join(f"{name} {value:.2f}" for name, value in figures.items())
             case = f"batch of {seconds * 1000:.0f} ms, watch {'on' if watch else 'off'}"
             print(f"  {case}: decoding {decoded:.2f} ms, {said}", flush=True)
 

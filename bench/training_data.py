@@ -48,11 +48,11 @@ def slices(kind: str, clustered: bool, combined: bool, effect: float, random: np
         values = np.sqrt(0.4) * noise(kind, random, SAMPLES)[images] + np.sqrt(0.6) * values
     values = values - effect * members[:, -1]
     if combined:
-        one, other = np.triu_indices(ATTRIBUTES, 1)
-        members = np.concatenate([members[:, one] & members[:, other], members], axis=1)
+        first, second = np.triu_indices(ATTRIBUTES, 1)
+        members = np.concatenate([members[:, first] & members[:, second], members], axis=1)
     members = members[:, large_enough(members, images, LEAST)]
     tests = overlapping_groups(values, images, members, draws=499).tests
-    return any(one.shown for one in tests), tests[-1].shown
+    return any(test.shown for test in tests), tests[-1].shown
 
 
 def pairs(
@@ -78,9 +78,9 @@ def pairs(
     chosen = [int(at) for at in best if abs(margins[at]) > known.reach(errors[:1])[0]]
     if len(chosen) < 5:
         return None
-    found = expected_wrong(margins, errors, np.repeat(np.arange(images), len(first)), chosen, known)
+    expected = expected_wrong(margins, errors, np.repeat(np.arange(images), len(first)), chosen, known)
     share = float(wrong[chosen].mean())
-    return share, found.share, found.ci95[0] - 1e-9 <= share <= found.ci95[1] + 1e-9
+    return share, expected.share, expected.ci95[0] - 1e-9 <= share <= expected.ci95[1] + 1e-9
 
 
 def main() -> None:
@@ -104,8 +104,8 @@ def main() -> None:
     for kind in ("normal", "heavy tails", "two models"):
         for edits, asked, error in ((4, 2, 1.0), (4, 1, 1.0), (2, 3, 1.5)):
             drawn = [pairs(edits, asked, error, kind, random) for _ in range(given.draws // 2)]
-            known = [one for one in drawn if one is not None]
-            wrong, told, within = (float(np.mean([one[at] for one in known])) for at in range(3))
+            known = [draw for draw in drawn if draw is not None]
+            wrong, told, within = (float(np.mean([draw[at] for draw in known])) for at in range(3))
             row = {"quality": kind, "edits": edits, "asked": asked, "error": error}
             rows["pairs"].append({**row, "wrong": wrong, "said": told, "within": within, "draws": len(known)})
             if not given.json:

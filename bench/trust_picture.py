@@ -90,15 +90,18 @@ def ranks() -> alt.LayerChart:
         for name, level in models.items()
     }
     pairs = list(combinations(scores, 2))
-    found = [estimate(scores[a] - scores[b], images) for a, b in pairs]
+    differences = [estimate(scores[a] - scores[b], images) for a, b in pairs]
     tests = [
-        Contrast(a, b, one.value, one.standard_error, one.p_value()) for (a, b), one in zip(pairs, found, strict=True)
+        Contrast(a, b, difference.value, difference.standard_error, difference.p_value())
+        for (a, b), difference in zip(pairs, differences, strict=True)
     ]
     shown = FamilyOfTests(tuple(tests)).better()
     of_all = ranks_of(tests, shown)
     means = {name: float(of.mean()) for name, of in scores.items()}
     beaten_by = {
-        name: [best for one, best in zip(tests, shown, strict=True) if best and best != name and name in (one.a, one.b)]
+        name: [
+            best for test, best in zip(tests, shown, strict=True) if best and best != name and name in (test.a, test.b)
+        ]
         for name in scores
     }
     rows = []

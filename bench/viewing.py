@@ -102,15 +102,15 @@ def opened(browser: Any, address: str) -> tuple[Any, dict[str, float]]:
 
 def updates(tab: Any, run: Path, late: list[bytes]) -> list[float]:
     """Returns the seconds from a reply's line in the journal to its score on the page, by this process's clock."""
-    found = []
+    seconds = []
     with (run / "replies" / "0001.jsonl").open("ab", buffering=0) as journal:
         for line in late:
             scores = tab.locator(".card .score").count()
             begin = time.perf_counter()
             journal.write(line)
             tab.wait_for_function(f"() => document.querySelectorAll('.card .score').length > {scores}", timeout=60_000)
-            found.append(time.perf_counter() - begin)
-    return found
+            seconds.append(time.perf_counter() - begin)
+    return seconds
 
 
 def listen(port: int, path: str, stop: threading.Event) -> None:
@@ -209,8 +209,8 @@ def main() -> None:
                 tab, marks = opened(browser, address)
                 opens.append(marks)
                 tab.close()
-            figures["open_cards_seconds"] = statistics.median(one["cards"] for one in opens)
-            figures["open_seconds"] = statistics.median(max(one.values()) for one in opens)
+            figures["open_cards_seconds"] = statistics.median(marks["cards"] for marks in opens)
+            figures["open_seconds"] = statistics.median(max(marks.values()) for marks in opens)
             figures["open_processor_seconds"] = (processor_seconds(pid) - used) / OPENED
             figures["memory_opened_mb"] = memory(pid, "VmHWM")
             tab, _ = opened(browser, address)

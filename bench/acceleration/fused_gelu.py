@@ -35,7 +35,7 @@ def _fuse(transformer: Any, device: Any) -> int:
     import torch
     from diffusers.models.activations import GELU
 
-    found = [
+    layers = [
         (parent, name, layer)
         for parent in list(transformer.modules())
         for name, layer in parent.named_children()
@@ -44,11 +44,11 @@ def _fuse(transformer: Any, device: Any) -> int:
         and type(layer.proj) is torch.nn.Linear
         and layer.proj.bias is not None
     ]
-    if found:
-        _try(found[0][2], device)
-    for parent, name, layer in found:
+    if layers:
+        _try(layers[0][2], device)
+    for parent, name, layer in layers:
         setattr(parent, name, fused(layer))
-    return len(found)
+    return len(layers)
 
 
 def fused(layer: Any) -> Any:

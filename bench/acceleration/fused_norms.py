@@ -27,7 +27,7 @@ def fuse_norms(model: Any) -> int:
     Leaves out those whose weights move between devices. Raises `LoadError` if a norm of the model is not the one its
     name says.
     """
-    found = [
+    norms = [
         layer
         for layer in model.modules()
         if type(layer).__name__.endswith("RMSNorm")
@@ -35,11 +35,11 @@ def fuse_norms(model: Any) -> int:
         and getattr(layer, "weight", None) is not None
         and not hasattr(layer, "_hf_hook")
     ]
-    for layer in {type(layer): layer for layer in found}.values():
+    for layer in {type(layer): layer for layer in norms}.values():
         _try(layer)
-    for layer in found:
+    for layer in norms:
         layer.forward = partial(_norm, layer)
-    return len(found)
+    return len(norms)
 
 
 def _norm(layer: Any, hidden_states: Any) -> Any:

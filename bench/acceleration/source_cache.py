@@ -51,25 +51,25 @@ def _random_state(keywords: Mapping[str, Any]) -> Any:
     return None if generator is None else generator.get_state()
 
 
-def equal(one: Any, other: Any) -> bool:
+def equal(first: Any, second: Any) -> bool:
     """True if two arguments are bitwise equal: tensors, pictures, and containers of them."""
     import torch
     from PIL import Image
 
-    if one is other:
+    if first is second:
         return True
-    if type(one) is not type(other):
+    if type(first) is not type(second):
         return False
-    if isinstance(one, torch.Tensor):
-        alike = (one.shape, one.dtype, one.device) == (other.shape, other.dtype, other.device)
-        return alike and torch.equal(one, other)
-    if isinstance(one, Image.Image):  # not `==`, which also compares a file's metadata
-        return (one.mode, one.size) == (other.mode, other.size) and one.tobytes() == other.tobytes()
-    if isinstance(one, Mapping):
-        return one.keys() == other.keys() and all(equal(one[key], other[key]) for key in one)
-    if isinstance(one, list | tuple):
-        return len(one) == len(other) and all(equal(a, b) for a, b in zip(one, other, strict=True))
-    return bool(one == other)
+    if isinstance(first, torch.Tensor):
+        alike = (first.shape, first.dtype, first.device) == (second.shape, second.dtype, second.device)
+        return alike and torch.equal(first, second)
+    if isinstance(first, Image.Image):  # not `==`, which also compares a file's metadata
+        return (first.mode, first.size) == (second.mode, second.size) and first.tobytes() == second.tobytes()
+    if isinstance(first, Mapping):
+        return first.keys() == second.keys() and all(equal(first[key], second[key]) for key in first)
+    if isinstance(first, list | tuple):
+        return len(first) == len(second) and all(equal(a, b) for a, b in zip(first, second, strict=True))
+    return bool(first == second)
 
 
 def remember_sources(pipeline: Any, vision: bool = True) -> dict[str, Remembered]:
