@@ -149,6 +149,10 @@ def test_names_too_long_or_too_alike(folder: Path) -> None:
         load_configuration(raw | {"judges": {"判" * 34: judge}})
     with pytest.raises(ConfigurationError, match=r"judges\.A: differs from `a` only in case"):
         load_configuration(raw | {"judges": {"a": judge, "A": judge}})
+    with pytest.raises(ConfigurationError, match=r"rewrite\.A: differs from `a` only in case"):
+        load_configuration(raw | {"judges": {"a": judge}, "rewrite": {"A": judge}})
+    with pytest.raises(ConfigurationError, match=r"rewrite\.a: a judge is called a, too"):
+        load_configuration(raw | {"judges": {"a": judge}, "rewrite": {"a": judge}})
 
 
 def test_a_user_class_is_called_by_its_type_or_its_own_name(load: Callable[..., Configuration]) -> None:

@@ -379,10 +379,10 @@ class Sections:
 
     def _further_judge(self, place: Place, name: str, protocol: str) -> bool:
         """Reads a judge that stands below another key than `judges`; True if there is nothing wrong with it."""
-        if problem := _name_problem(name, {}):
-            self.faults.add(place, problem)
-        elif name in self.asked:
+        if name in self.asked:
             self.faults.add(place, Text("a judge is called {}, too; give it another name", name))
+        elif problem := _name_problem(name, self.asked):
+            self.faults.add(place, problem)
         elif self._model("judge", place, name):
             draft = self.asked[name]
             if draft.own.named is None:
