@@ -118,9 +118,12 @@ def configurations(text: str) -> Iterator[dict[str, Any]]:
 
 
 def test_what_the_guides_show_is_right() -> None:
-    """A block may be a part of a file, so it is read as one that extends another."""
+    """A block may be a part of a file, so it is read as one that extends another. What a page's own package adds is
+    known only where that is installed, as where the page's commands are typed."""
     shown = 0
     for page in PAGES:
+        if any(block.language == "toml" for block in blocks(page)):
+            continue
         for block in blocks(page):
             if block.language == "yaml":
                 for one in configurations(block.text):
