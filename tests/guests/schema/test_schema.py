@@ -122,7 +122,7 @@ def test_what_the_guides_show_is_right() -> None:
     known only where that is installed, as where the page's commands are typed."""
     shown = 0
     for page in PAGES:
-        if any(block.language == "toml" for block in blocks(page)):
+        if any(block.file == "pyproject.toml" for block in blocks(page)):
             continue
         for block in blocks(page):
             if block.language == "yaml":
