@@ -77,7 +77,11 @@ class FullMarks(Analysis[Shares]):
         import altair  # only a page needs it
 
         return [
-            altair.Chart({"values": [msgspec.structs.asdict(share) for share in document.shares]}, width="container")
+            altair.Chart(
+                {"values": [msgspec.structs.asdict(share) for share in document.shares]},
+                width="container",
+                height=30 * len(document.shares),  # the page keeps this room
+            )
             .transform_calculate("share", "datum.scored ? datum.full / datum.scored : 0")
             .mark_bar()
             .encode(y=altair.Y("edit_model:N", title=None), x=altair.X("share:Q", title=document.judge))

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -22,6 +25,7 @@ from source_texts import templates
 
 MODELS, JUDGES = ("alpha", "beta", "gamma"), ("harsh", "mild")
 SAMPLES = 27
+EXAMPLE = Path(__file__).parents[3] / "examples" / "package"
 IDS = {sample_id(n) for n in range(27)}
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
@@ -30,6 +34,23 @@ def said(judge: str, model: int, number: int) -> str:
     """One judge gives 1 to 3, the other 7 to 9: what lies between is a number that neither has."""
     base = 1.2 if judge == "harsh" else 7.2
     return f"Score: {base + 0.45 * model + 0.037 * ((number * 7 + model * (number % 4)) % 23):.3f}"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """One that brings a section with two charts: what holds of ours holds of any."""
+    place = tmp_path_factory.mktemp("site")
+    shutil.copytree(EXAMPLE / "my_benchmark", place / "my_benchmark")
+    info = place / "my_benchmark-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my-benchmark\nVersion: 1.0\n")
+    points = (f"{kind}.full-marks = my_benchmark.full_marks:FullMarks\n" for kind in ("analysis", "section"))
+    (info / "entry_points.txt").write_text("[edit_eval.components]\n" + "".join(points))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(place)
+        yield
+    for name in [name for name in sys.modules if name.partition(".")[0] == "my_benchmark"]:
+        del sys.modules[name]
 
 
 @pytest.fixture(scope="module")
@@ -175,31 +196,38 @@ def test_summary_and_compare_agree(run: Run) -> None:
 
 
 class Rows(HTMLParser):
-    """For each row of a table's body and each `look` its links; and every link of the page."""
+    """For each row of a table's body, but for those of analyses, and each `look` its links; and every link of the page.
+
+    An analysis may have rows that are of no samples: what leads where is for its own tests.
+    """
 
     def __init__(self, html: str) -> None:
         super().__init__()
         self.links: list[str] = []
         self.rows: list[int] = []
         self._body = ""
+        self._of_an_analysis = False
         self.feed(html)
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         values = dict(attributes)
+        if tag == "section":
+            self._of_an_analysis = values.get("class") == "analysis"
         if tag == "tbody":
             self._body = values.get("class") or "rows"
         if tag == "thead":
             self._body = ""
-        if tag == "tr" and self._body == "rows":
+        if tag == "tr" and self._body == "rows" and not self._of_an_analysis:
             self.rows.append(0)
         if tag == "a" and "=" in (values.get("href") or ""):
             self.links.append(values["href"] or "")
-            if self.rows:
+            if self.rows and not self._of_an_analysis:
                 self.rows[-1] += 1
 
 
 def test_rows_pictures_and_bars_lead_to_samples_that_are_there(run: Run, report: Report) -> None:
-    above = report.html.split('id="agreement"')[0]
+    above = report.html.split('<section id="time"')[0]
+    assert 'id="full-marks"' in above
     page = Rows(above)
     assert page.rows
     assert 0 not in page.rows
@@ -231,7 +259,7 @@ def test_paper_has_everything_and_nothing_to_press(report: Report, open_page: Ca
       theme: document.documentElement.dataset.theme,
     }; });"""
     tab = open_page(report, script=counting, idle=True, color_scheme="dark")
-    tab.wait_for_function("() => window.vegaEmbed")
+    tab.wait_for_function(DRAWN)
     assert tab.evaluate("document.querySelectorAll('.card').length") == 24
     assert tab.pdf(format="A4").startswith(b"%PDF")
     tab.wait_for_function("() => window.onPaper")

@@ -111,7 +111,7 @@ async function drawChart(figure) {
     }
     const picture = body.querySelector('svg, canvas');
     picture.setAttribute('role', 'img');
-    picture.setAttribute('aria-label', figure.querySelector('figcaption [data-words]').textContent);
+    picture.setAttribute('aria-label', figure.querySelector('figcaption').firstElementChild.textContent);
   }
 }
 
