@@ -95,7 +95,9 @@ def refuse_unfit_critics(refinements: Mapping[str, Refinement], judges: Sequence
 
 def who_is_asked(judge: AskedJudge) -> tuple[object, ...]:
     """Returns a judge and its protocol, except for its name."""
-    return judge.model.digest, judge.protocol_name, judge.section.class_path, judge.question_parameters(), judge.texts
+    path = judge.section.class_path
+    elsewhere = "" if path.startswith("edit_eval.") else path  # one of ours is its name: its module may move
+    return judge.model.digest, judge.protocol_name, elsewhere, judge.question_parameters(), judge.texts
 
 
 def refuse_wordless(
