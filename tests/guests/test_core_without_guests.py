@@ -158,9 +158,6 @@ def refuses_what_a_guest_does(core: Typed) -> None:
         assert (refused.returncode, len(refused.stderr.splitlines())) == (2, 1), words
     checked = core("doctor", "eval.yaml", "--json")
     assert checked.returncode == 0, checked.stderr
-    assert any("`scenes` is not installed" in finding["text"] for finding in json.loads(checked.stdout)), (
-        "it says what it lacks"
-    )
 
 
 REST = """

@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from edit_eval.errors import LoadError, ModelError
-from edit_eval.guests.scenes.beside.benchmark import Scenes
 from edit_eval.judges import generation
 from edit_eval.judges.answers import read_answer
 from edit_eval.judges.contract import AnswerForm, JudgeRequest
 from edit_eval.judges.generation import ThoughtProgress
 from edit_eval.judges.transformers import TransformersJudge
 from edit_eval.records import Reply, Status
+from edit_eval.workers.example import example_pictures
 from edit_eval.workers.probe import needed_modules
 from judges.local_judges import FAMILIES, any_loaded, picture, request, rewrite
 
@@ -55,9 +55,9 @@ def copied(tiny_judges: Path, tmp_path: Path) -> Any:
 
 
 def requests(form: str = "score", count: int = 3, **more: Any) -> list[JudgeRequest]:
-    """About pairs of pictures of several shapes, a drawn scene among them, with prompts of several lengths."""
+    """About pairs of pictures of several shapes, an example among them, with prompts of several lengths."""
     pairs = [replace(request(number, 40 * number), form=form, **more) for number in range(count)]
-    return [*pairs, replace(pairs[0], system="Rate.", pictures=Scenes.example_pictures())]
+    return [*pairs, replace(pairs[0], system="Rate.", pictures=example_pictures())]
 
 
 def same(answers: Sequence[str | Reply], others: Sequence[str | Reply]) -> bool:

@@ -99,7 +99,7 @@ class Judge(Protocol):
     refuse at the start, with `LoadError`, what it does not support. A request of another form may still come.
 
     A class whose model is elsewhere may have `examine(request)`: `edit-eval doctor` calls it instead of `load`, with
-    one request about a drawn scene. It asks once with a short timeout, and returns what `judge` would for this request;
+    one request about an example. It asks once with a short timeout, and returns what `judge` would for this request;
     it raises `LoadError` with the reason why a run would get no answer, and where it asked. `about` is called
     afterwards.
 

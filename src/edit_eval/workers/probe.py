@@ -59,9 +59,9 @@ def main(arguments: list[str]) -> None:
 def look(order: Message, say: Say) -> None:
     """Finds out everything, cheap things first.
 
-    `order`: class_path, path, parameters, methods, libraries, example (the class that draws a scene), request (what a
-    model is told about it: the fields of `EditRequest`, or of `JudgeRequest` with `shows`, the names, in place of its
-    pictures; without: source and edit), packages (of a server's environment; then nothing else is looked at).
+    `order`: class_path, path, parameters, methods, libraries, request (what a model is told about the example: the
+    fields of `EditRequest`, or of `JudgeRequest` with `shows`, the names, in place of its pictures; without: source and
+    edit), packages (of a server's environment; then nothing else is looked at).
     """
     say(python=".".join(map(str, sys.version_info[:3])), pip=importlib.util.find_spec("pip") is not None)
     say(libraries={name: version for name in order["libraries"] if (version := _version(name))})
@@ -122,19 +122,20 @@ def _look_at_class(order: Message, say: Say) -> list[str]:
 
 
 def _examine(order: Message, say: Say) -> None:
-    """Asks a remote model, if its class can, about a drawn scene."""
+    """Asks a remote model, if its class can, about the example."""
     from edit_eval.edit_models.contract import EditRequest
     from edit_eval.judges.contract import JudgeRequest
+    from edit_eval.workers.example import example_pictures
     from edit_eval.workers.model_class import find_class, make_parameters
 
     model_class = find_class(order["class_path"], order["path"])
     if not callable(getattr(model_class, "examine", None)):
         return
-    say(doing="asking it about a drawn scene")
+    say(doing="asking it about the example")
     about = dict(order["request"])
     if "labels" in about:
         about["labels"] = tuple(about["labels"])
-    there = find_class(order["example"], []).example_pictures()
+    there = example_pictures()
     edits = "edit" in order["methods"]
     shows = ["source"] if edits else about.pop("shows", list(there))
     pictures = {name: there[name] for name in shows if name in there}

@@ -1,4 +1,4 @@
-"""`doctor` asks a judge's server about a drawn scene: what it says of the answer, and that a dead one stops."""
+"""`doctor` asks a judge's server about an example: what it says of the answer, and that a dead one stops."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class TestThroughDoctor:
             findings = preparation.examine(configuration(tmp_path, server(up.base_url)))
         (asked,) = up.judged
         assert [image[:8] for image in asked.images] == [b"\x89PNG\r\n\x1a\n"] * 2
-        assert asked.images[0] != asked.images[1], "the scene, and its right edit"
+        assert asked.images[0] != asked.images[1], "the example, and what it is to become"
         assert "strict and fair judge" in asked.text
         assert asked.headers["authorization"] == f"Bearer {KEY}"
         finding, able = said(findings)

@@ -20,7 +20,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from edit_eval.config.components import Kind, import_class, locate, named
+from edit_eval.config.components import Kind, import_class
 from edit_eval.config.families import shared_families
 from edit_eval.config.schema import Configuration, ModelSection
 from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError, Stopped
@@ -70,6 +70,7 @@ from edit_eval.protocols.contract import fault
 from edit_eval.records import Sample, model_title
 from edit_eval.scheduling.tasks import Model
 from edit_eval.text import Text, counted, joined
+from edit_eval.workers.example import example_sample
 
 MOST_NAMED = 20
 """Bad samples that are listed one by one."""
@@ -356,14 +357,11 @@ def loads_at_once(context: Context) -> list[Finding]:
 
 
 def environments(context: Context) -> Iterator[Finding]:
-    """Probes the models' environments, and asks models behind servers about a drawn scene."""
+    """Probes the models' environments, and asks models behind servers about an example."""
     try:
         judges = {judge.name: judge for judge in asked_judges(context.configuration)}
     except EditEvalError:  # the benchmark's findings report it
         judges = {}
-    if locate("benchmark", "scenes") is None:
-        text = Text("no server is asked anything beforehand: the benchmark `scenes` is not installed")
-        yield Finding("environments", "note", text)
     questions: list[EnvironmentProbe] = []
     for model in context.wanted:
         judge = judges.get(model.section.name) if model.model.kind == "judge" else None
@@ -390,7 +388,7 @@ def _asked(
         advice = Text("`edit-eval env create DIR --for {}` makes one", wanted.model.kind)
         yield Finding("environments", "problem", str(error), advice, wanted.who)
         return
-    request, first = _about_a_drawn_scene(wanted, judge, configuration.benchmark.language)
+    request, first = _about_the_example(wanted, judge, configuration.benchmark.language)
     asked = EnvironmentProbe(
         who=wanted.who,
         python=python,
@@ -428,28 +426,26 @@ def _can_offload(key: str, section: ModelSection, folder: Path) -> bool:
     return "offload" in inspect.signature(model_class.load).parameters
 
 
-def _about_a_drawn_scene(
+def _about_the_example(
     wanted: Wanted, judge: AskedJudge | None, language: str
 ) -> tuple[JsonObject, protocols.Question | None]:
-    """Returns what a model is asked before a run, and the question behind it; nothing where no scenes are installed."""
-    if locate("benchmark", "scenes") is None:
-        return {}, None
-    sample = named("benchmark", "scenes").example_sample(language)
+    """Returns what a model is asked before a run, and the question behind it."""
+    sample = example_sample(language)
     if first := _first_question(judge, sample) if judge else None:
         return _request(first, sample), first
-    edited = {"instruction": sample.instruction, "seed": wanted.section.seed, "sample_id": sample.id}
+    edited: JsonObject = {"instruction": sample.instruction, "seed": wanted.section.seed, "sample_id": sample.id}
     return edited if wanted.model.kind == "edit" else {}, None
 
 
 def _first_question(judge: AskedJudge, sample: Sample) -> protocols.Question | None:
-    """Returns the first question that can be asked about the drawn scene; None if its protocol has none."""
+    """Returns the first question that can be asked about the example; None if its protocol has none."""
     if fault(judge.protocol, sample):
         return None
     return next((question for question in judge.protocol.questions(sample) if not question.after), None)
 
 
 def _request(question: protocols.Question, sample: Sample) -> JsonObject:
-    """Returns what a judge is told about the drawn scene."""
+    """Returns what a judge is told about the example."""
     return {
         "system": question.system,
         "user": question.user,

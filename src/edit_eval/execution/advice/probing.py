@@ -1,5 +1,5 @@
 """Looks at environments from within: starts their interpreter as for a worker, and reports what is missing; reads what
-a model behind a server said about the drawn scene."""
+a model behind a server said about the example."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from edit_eval.config.components import METHODS, Kind, locate
+from edit_eval.config.components import METHODS, Kind
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.contract import Gpu
 from edit_eval.execution.drivers.local import how_it_ended, kill_group
@@ -58,7 +58,7 @@ class EnvironmentProbe:
     """Folder of the configuration, which has the user's own classes."""
     on_gpu: bool = False
     request: Mapping[str, Any] = field(default_factory=dict)
-    """What a remote model is asked about the drawn scene: an `EditRequest` or `JudgeRequest` without its pictures."""
+    """What a remote model is asked about the example: an `EditRequest` or `JudgeRequest` without its pictures."""
     asked: tuple[AskedJudge, protocols.Question] | None = None
     """The judge that will read the answer, and the question."""
     packages: tuple[str, ...] = ()
@@ -75,7 +75,6 @@ def probe(question: EnvironmentProbe, seconds: float = SECONDS) -> Message:
         "libraries": (*question.packages, *LIBRARIES),
         "packages": question.packages,
         "request": dict(question.request),
-        "example": locate("benchmark", "scenes"),
     }
     with tempfile.TemporaryFile() as answers, tempfile.TemporaryFile() as errors:
         out = answers.fileno()
