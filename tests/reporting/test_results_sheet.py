@@ -316,6 +316,12 @@ def test_controls_are_rows_atop_the_results(tmp_path: Path) -> None:
     assert lines.index(row) < next(
         place for place, line in enumerate(lines) if re.match("qwen_image_edit +10/10", line)
     )
+    explained = "Controls are judged like edits and are in no other number: the source itself, {}the edit of another"
+    assert explained.format("a grey picture, ") in " ".join(printed_controls(run).split())
+    others = [replace(row, edit_model=row.edit_model.replace("blank", "turned")) for row in run.controls]
+    of_a_package = replace(run, controls=tuple(others))
+    assert explained.format("turned, ") in " ".join(printed_controls(of_a_package).split())
+    assert explained.format("turned, ") in html(of_a_package, tmp_path)
     assert "does not put controls clearly last" not in printed_controls(run)
     assert "No controls" not in printed_controls(run)
     table = html(run, tmp_path).split('<tbody class="controls">')[1]

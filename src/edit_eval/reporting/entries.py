@@ -189,7 +189,7 @@ class ControlRow:
     """A judge's scores for one kind of control."""
 
     kind: str
-    """`source`, `blank` or `shuffled`."""
+    """`source`, `blank`, `shuffled`, or a package's."""
     judge: str
     block: ControlNumbers
 

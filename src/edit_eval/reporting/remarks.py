@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from edit_eval.records import JUDGE_FAILED, ExaminedJudge, Status
 from edit_eval.reporting import formats
-from edit_eval.reporting.entries import entries, headlines, judges_without_sight
+from edit_eval.reporting.entries import ControlRow, entries, headlines, judges_without_sight
 from edit_eval.reporting.names import name_of
 from edit_eval.statistics.intervals import FEW_RULE_OUT
 from edit_eval.statistics.raters import JudgeReadings
@@ -40,8 +40,15 @@ def examined_lines(judges: Mapping[str, ExaminedJudge]) -> list[Text]:
 _CONTROLS = {
     "source": Text("the source itself"),
     "blank": Text("a grey picture"),
-    "shuffled": Text("another sample's edit"),
+    "shuffled": Text("the edit of another sample"),
 }
+
+
+def controls_explained(controls: Iterable[ControlRow]) -> Text:
+    """Says what the controls of a table are."""
+    kinds = dict.fromkeys(row.kind for row in controls)
+    pictures = [_CONTROLS.get(kind, kind) for kind in kinds]
+    return Text("Controls are judged like edits and are in no other number: {}.", pictures)
 
 
 def wrong_lines(summary: Summary) -> list[Text]:

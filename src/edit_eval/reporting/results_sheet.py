@@ -14,7 +14,14 @@ from edit_eval.reporting.analyses import sections
 from edit_eval.reporting.device_times import device_times_table, highest_memory_table
 from edit_eval.reporting.entries import controls_of, entries, headlines, refusals
 from edit_eval.reporting.names import counted_status, score_line
-from edit_eval.reporting.remarks import examined_lines, footnotes, no_interval, unshown_lines, wrong_lines
+from edit_eval.reporting.remarks import (
+    controls_explained,
+    examined_lines,
+    footnotes,
+    no_interval,
+    unshown_lines,
+    wrong_lines,
+)
 from edit_eval.reporting.result_tables import EDIT_MODEL, categories_table, items_table, results_table
 from edit_eval.reporting.strengths import battle_sheet
 from edit_eval.reporting.table import Line, Look, Table, print_sheet
@@ -77,13 +84,7 @@ def _of_judge(summary: Summary, judge: str) -> Iterator[Line | Table[Any]]:
         controls = controls_of(summary, judge) if of_score[0].leads else []
         yield results_table(of_score, controls, names=(EDIT_MODEL,))
         if controls:
-            yield Line(
-                Text(
-                    "Controls are judged like edits and are in no other number: the source itself, a grey "
-                    "picture, the edit of another sample."
-                ),
-                "quiet",
-            )
+            yield Line(controls_explained(controls), "quiet")
     if items := [part for part in entries(summary.results, parts=True) if part.judge == judge]:
         yield Line()
         yield items_table(items, names=several)

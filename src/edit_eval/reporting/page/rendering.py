@@ -34,7 +34,7 @@ from edit_eval.reporting.entries import (
 from edit_eval.reporting.language import said
 from edit_eval.reporting.languages import SPOKEN
 from edit_eval.reporting.names import NAMES
-from edit_eval.reporting.remarks import footnotes, no_interval, unshown_lines
+from edit_eval.reporting.remarks import controls_explained, footnotes, no_interval, unshown_lines
 from edit_eval.reporting.repetition import COMMAND, Repetition, repetition
 from edit_eval.reporting.result_tables import (
     SCORE,
@@ -217,6 +217,7 @@ def groups_of(parts: Sequence[Entry], with_scores: bool) -> list[list[Entry]]:
 
 _FUNCTIONS: Mapping[str, Callable[..., object]] = {
     "category_names": category_names,
+    "controls_explained": controls_explained,
     "is_incomplete": is_incomplete,
     "groups_of": groups_of,
     "categories_table": categories_table,
