@@ -120,6 +120,15 @@ def test_the_scores_of_a_protocol() -> None:
     assert printed("rubric")[-2:] == ["  It gives these scores:", "      score: 0 to 10, higher is better  headline"]
 
 
+def test_a_key_with_judges_below_it_says_where_their_parameters_are() -> None:
+    text = " ".join(" ".join(printed("rewrite")).split())
+    assert "protocol: rewriting Each name below it is a judge, written as below `judges`." in text
+    assert "`edit-eval describe rewriting`" in text
+    assert "no parameters" not in text
+    (component,) = description_document("rewrite")["components"]
+    assert component["about"] == {"protocol": "rewriting"}
+
+
 OWN = '''
 from dataclasses import dataclass
 

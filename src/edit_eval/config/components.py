@@ -145,11 +145,13 @@ class Description:
     presets: Sequence[Mapping[str, str]] = ()
     """For an edit model, the models it knows by name, and facts on each."""
     about: Mapping[str, str] = field(default_factory=dict)
-    """As in `Component`; for a benchmark, also its protocol."""
+    """As in `Component`; for a benchmark, or a key with judges below it, also its protocol."""
     certificate: Mapping[str, Any] = field(default_factory=dict)
     """As in `Component`."""
     origin: str = ""
     """As in `Component`; empty for a class path."""
+    unreported: str = ""
+    """Why reports do not show a package's analysis that says when they should."""
 
 
 def built_in() -> dict[Kind, dict[str, str]]:
@@ -505,13 +507,28 @@ def describe(name: str, folder: Path | None = None) -> list[Description]:
             presets = cls.presets() if hasattr(cls, "presets") else ()
             about = _plain_texts(getattr(cls, "about", None)) if kind == "benchmark" else {}
             about |= {"protocol": _protocol(cls)} if kind == "benchmark" else {}
-            more = (scores, headline, presets, about, _said(path).certificate, origin)
+            about |= {"protocol": cls.protocol} if kind == "columns" and cls.protocol else {}
+            unreported = _unreported(cls, name, path) if kind == "analysis" and package_of(kind, path) else ""
+            more = (scores, headline, presets, about, _said(path).certificate, origin, unreported)
             descriptions.append(Description(kind, name, path, summary, parameters, beside, "", *more))
             if not registered_as:
                 break
     if not descriptions:
         raise ConfigurationError(failures[0])
     return descriptions
+
+
+def _unreported(cls: type[Any], name: str, class_path: str) -> str:
+    """Returns why reports do not show an analysis: it could be their section, and is not registered as one."""
+    if locate("section", name) or not all(callable(getattr(cls, method, None)) for method in METHODS["section"]):
+        return ""
+    return Text(
+        "Reports do not show it: its package registers no `section.{}`. Add `{}` beside its `analysis.{}` in "
+        "pyproject.toml, and install the package again.",
+        name,
+        f'"section.{name}" = "{class_path}"',
+        name,
+    )
 
 
 def _scores(cls: type[Any]) -> tuple[dict[str, JsonObject], str]:

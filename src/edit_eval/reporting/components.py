@@ -172,6 +172,13 @@ def _print(description: Description, console: Console) -> None:
         )
     elif description.kind == "verb":
         print_beside(console, "  ", Styled(Text("`edit-eval {} --help` shows its flags.", description.name)))
+    elif description.kind == "columns" and description.about.get("protocol"):
+        below = Text(
+            "Each name below it is a judge, written as below `judges`. `edit-eval describe TYPE` shows what a type of "
+            "judge takes, `edit-eval describe {}` what its protocol takes.",
+            description.about["protocol"],
+        )
+        print_beside(console, "  ", Styled(below))
     elif not description.parameters:
         print_beside(console, "  ", Styled(Text("It has no parameters.")))
     for parameter in description.parameters:
@@ -183,6 +190,9 @@ def _print(description: Description, console: Console) -> None:
         print_beside(console, "  ", line)
         if parameter.doc:
             print_beside(console, "      ", _whole(parameter.doc))
+    if description.unreported:
+        console.print()
+        print_beside(console, "  ", Styled(description.unreported, style="yellow"))
     if description.scores:
         console.print()
         print_beside(console, "  ", Styled(Text("It gives these scores:"), style="dim"))
