@@ -17,6 +17,7 @@ from edit_eval.benchmarks.source_cache import FULL
 from edit_eval.errors import ConfigurationError, PictureError, Stopped
 from edit_eval.files.user_cache import cache_folder
 from edit_eval.guests.scenes.beside.drawing import draw
+from edit_eval.guests.scenes.beside.edits import apply
 from edit_eval.guests.scenes.beside.language import LANGUAGES, describe, rationale, write
 from edit_eval.guests.scenes.beside.scenarios import category_of, plan
 from edit_eval.guests.scenes.beside.scene import TEXT_KEY, Scene
@@ -24,7 +25,7 @@ from edit_eval.pictures import read_picture, write_durably
 from edit_eval.records import Picture, Sample
 
 EXAMPLE = (512, 384)
-"""Pixels of the scene that `Scenes.example_sample` is about."""
+"""Pixels of the scene that a judge is tried with before a run."""
 _IMPORTS = re.compile(rb"^(?:from|import) [^\n(]*(?:\([^)]*\))?\n", re.M)  # a module that moves draws as before
 
 
@@ -114,6 +115,12 @@ class Scenes:
             description=describe(planned.scene, language),
             language=language,
         )
+
+    @staticmethod
+    def example_pictures() -> dict[str, Image.Image]:
+        """Its `source`, and what it is to become, `edit`: RGB."""
+        planned = plan(0, 0, *EXAMPLE)
+        return {"source": picture_of(planned.scene), "edit": picture_of(apply(planned.scene, planned.edit))}
 
 
 def picture_of(scene: Scene) -> Image.Image:
