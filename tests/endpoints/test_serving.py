@@ -127,6 +127,12 @@ time.sleep(1e6)
         assert is_free(program.port)
         assert not set(daemons) & {int(each.name) for each in Path("/proc").glob("[0-9]*") if is_living(each)}
 
+    def test_a_daemon_that_is_started_while_processes_are_read_is_found(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        looks = iter([[], [], [os.getpid()]])  # twice one has ended, and what it has started was not there yet
+        monkeypatch.setattr(serving, "members", lambda leader, mark: next(looks))
+        monkeypatch.setattr(serving, "_is_marked", lambda pid, mark: True)
+        assert serving.is_daemon(1, "mark")
+
     @linux
     def test_a_daemon_ends_with_the_process_that_started_it(self, tmp_path: Path) -> None:
         program = f"""

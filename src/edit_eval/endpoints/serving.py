@@ -480,8 +480,12 @@ def _is_marked(pid: int, mark: str) -> bool:
 
 
 def is_daemon(leader: int, mark: str) -> bool:
-    """True if a server goes on in the background though the process that was started has ended."""
-    return any(_is_marked(pid, mark) for pid in members(leader, mark))
+    """True if a server goes on in the background though the process that was started has ended.
+
+    A process that ends while all are read can be missed together with the one that it has just started, and a daemon
+    is started by two that end: so there are three looks.
+    """
+    return any(_is_marked(pid, mark) for _ in range(3) for pid in members(leader, mark))
 
 
 def strangers_at(port: int, leader: int, mark: str) -> bool:
