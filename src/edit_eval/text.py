@@ -151,7 +151,7 @@ def localized(value: Any, catalogue: Mapping[str, str], separators: Mapping[str,
             yield from localized(field, catalogue, separators)
         elif isinstance(field, Items) and not conversion:
             for at, item in enumerate(field):
-                yield separators.get(spec or "", spec or "") if at else "", True
+                yield separators.get(spec or "", spec or ", ") if at else "", True
                 yield from localized(item, catalogue, separators) if isinstance(item, Text) else [(str(item), False)]
         else:
             yield format(_FORMATTER.convert_field(_plain(field), conversion), spec or ""), False

@@ -20,6 +20,7 @@ from edit_eval.execution.advice.probing import ability_findings
 from edit_eval.records import Judgement, Status
 from edit_eval.reporting import language
 from edit_eval.reporting.language import catalogue, said, said_own, speak, spoken
+from edit_eval.reporting.languages import SPOKEN, Typography
 from edit_eval.reporting.progress.displays import PlainProgress
 from edit_eval.reporting.progress.view import Judged, Said
 from edit_eval.reporting.terminal_text import Beginning, Name, Spoken, Styled, one_line, print_beside, print_facts
@@ -143,6 +144,12 @@ def test_what_is_said_is_about_the_run_that_was_named(monkeypatch: pytest.Monkey
 def test_a_plain_string_is_never_touched(words: str) -> None:
     assert said(words) == words
     assert words in printed(Styled(words), words, Beginning(words), Name(words))
+
+
+def test_a_language_without_separators_of_its_own_has_the_english_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SPOKEN, "fr", Typography("FR", tag="fr", dates="fr-FR"))
+    for template in ("{}", "{:; }", "{: and }"):
+        assert said(Text(template, ["a", "b", "c"]), "fr") == Text(template, ["a", "b", "c"])
 
 
 def test_numbers_side_by_side_stay_apart() -> None:

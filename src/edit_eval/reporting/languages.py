@@ -29,7 +29,7 @@ class Typography:
     brackets: str = " ({})"
     """Around a remark behind a word."""
     separators: Mapping[str, str] = field(default_factory=dict)
-    """Of lists, by the English ones; those that are missing are the English ones."""
+    """Of lists, by the English ones, `""` for a list without one of its own; missing ones are the English ones."""
     unspaced: str = ""
     """Characters between which there is no space and a line may break, as in a regular expression's set."""
     closing: str = ""
