@@ -20,9 +20,11 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from edit_eval.errors import ExitCode, RunDirectoryError
+from edit_eval.errors import ConfigurationError, ExitCode, RunDirectoryError
+from edit_eval.guests.serve.server import serve
 from edit_eval.guests.serve.service import Service
 from edit_eval.guests.serve.submissions import Submission
+from edit_eval.reporting.language import said
 from edit_eval.run import Run
 from edit_eval.web.connections import MOST_PIPELINED, Silence
 from guests.serve import service_process
@@ -228,9 +230,9 @@ def test_whoever_hangs_up_or_sends_nonsense_leaves_no_trace(serve: Serve, capfd:
     served = serve()
     whole = b"POST /v1/score HTTP/1.1\r\nHost: localhost\r\nContent-Length: 500000\r\n\r\n{"
     star = b"OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n"
-    for said in (b"", b"POST /v1/sc", whole[:-5], whole, b"\x16\x03\x01\x02\x00\x01\x00\x01", b"GET\r\n\r\n", star):
+    for sent in (b"", b"POST /v1/sc", whole[:-5], whole, b"\x16\x03\x01\x02\x00\x01\x00\x01", b"GET\r\n\r\n", star):
         with socket.create_connection(("127.0.0.1", served.port)) as gone:
-            gone.sendall(said)
+            gone.sendall(sent)
     until(lambda: 'outcome="gone"' in served.get("/metrics").body.decode())
     assert served.score(pair(250))[0]["status"] == "ok"
     assert capfd.readouterr().err == ""
@@ -288,6 +290,13 @@ def test_a_ledger_that_cannot_be_begun_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(RunDirectoryError, match=r"file.+: cannot be written \("):
         Service(configured(tmp_path), tmp_path / "file" / "ledger", tell=print)
+
+
+def test_what_is_known_of_its_judges_is_said_in_the_readers_language(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError) as error:
+        serve(configured(tmp_path), ledger=tmp_path / "ledger", tell=print, examined=True)
+    assert "audited" not in said(error.value.args[0], "zh").replace("edit-eval audit", "")
+    assert "not audited; " in str(error.value)
 
 
 STRANGERS = {

@@ -16,6 +16,7 @@ from edit_eval.guests.serve.doors import opened
 from edit_eval.guests.serve.scoring import judges_of
 from edit_eval.guests.serve.service import GRACE_SECONDS, LEDGER_BYTES, SHARE_OF_SECOND, Service
 from edit_eval.guests.serve.watch import WINDOW
+from edit_eval.reporting.remarks import examined_words
 from edit_eval.store.run_folders import RUNS
 from edit_eval.text import Text
 from edit_eval.web.guard import is_loopback
@@ -100,12 +101,12 @@ def serve(
             share=share,
         )
         for name, examination in service.examined().items():
-            known = examination.document
+            known, passport = examination.document, examined_words(examination.document)
             if examined and known.ended != "passed":
                 raise ConfigurationError(
-                    Text("judge {}: {}; `edit-eval audit` examines it, or leave out --examined", name, known.line)
+                    Text("judge {}: {}; `edit-eval audit` examines it, or leave out --examined", name, passport)
                 )
-            tell(Text("judge {}: {}", name, known.line))
+            tell(Text("judge {}: {}", name, passport))
         app = make_app(
             service,
             doors=chosen,
