@@ -37,7 +37,7 @@ def main() -> None:
     texts = sorted(templates().items(), key=lambda item: (item[1].partition(":")[0], item[0]))
     others = [language for language in SPOKEN if language != ENGLISH]
     known = {language: catalogues(language) for language in others}
-    wanted = {template for template, _ in texts if is_for_people(template, [*known.values()])}
+    wanted = {template for template, place in texts if is_for_people(template, place, [*known.values()])}
     lacking = [line for language in others for line in updated(language, known[language], texts, wanted)]
     print("\n".join([*lacking, f"{len(texts)} templates, {len(lacking)} without a translation"]))
     if "--check" in sys.argv and lacking:
@@ -57,11 +57,13 @@ def translation(template: str, known: dict[Path, Catalog]) -> str:
     return next((str(message.string) for message in messages if message and message.string), "")
 
 
-def is_for_people(template: str, languages: list[dict[Path, Catalog]]) -> bool:
-    """Whether a template has words; one capital word may be a name, unless some language has a translation of it."""
+def is_for_people(template: str, place: str, languages: list[dict[Path, Catalog]]) -> bool:
+    """Whether a template has words. What a component says of itself may be a name alone, such as `MIT`."""
     from source_texts import has_words
 
-    return has_words(template.rpartition(CONTEXT)[2]) or any(translation(template, known) for known in languages)
+    words = template.rpartition(CONTEXT)[2]
+    written = not place.startswith("edit-eval ")
+    return has_words(words, capital=written) or any(translation(template, known) for known in languages)
 
 
 def updated(language: str, known: dict[Path, Catalog], texts: list[tuple[str, str]], wanted: set[str]) -> Iterator[str]:

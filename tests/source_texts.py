@@ -190,10 +190,11 @@ def of_components() -> Iterator[tuple[str, str]]:
             yield from ((f"describe {name}", whole(words)) for words in said if words)
 
 
-def has_words(template: str) -> bool:
-    """Whether it has words that are neither code nor a name."""
-    bare = re.sub(r"`[^`]*`|\{[^{}]*\}|--[\w-]+|https?:\S+|\b\w*[._/]\w+\b|\w+: ?(?=\W|$)", " ", template)
-    return re.search(r"(?<![\w-])[a-z]{2,}", bare) is not None
+def has_words(template: str, *, capital: bool = False) -> bool:
+    """Whether it has words that are neither code nor a name; `capital`: a word with a capital is none."""
+    key = r"(?<![A-Za-z] )\b[a-z_]+: ?(?=\W|$)" if capital else r"\w+: ?(?=\W|$)"
+    bare = re.sub(rf"`[^`]*`|\{{[^{{}}]*\}}|--[\w-]+|https?:\S+|\b\w*[._/]\w+\b|{key}", " ", template)
+    return re.search(r"(?<![\w-])(?:[a-z]{2,}|[A-Z][a-z]+)" if capital else r"(?<![\w-])[a-z]{2,}", bare) is not None
 
 
 def sentences(text: str) -> list[str]:
