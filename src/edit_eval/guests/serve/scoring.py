@@ -31,6 +31,7 @@ from edit_eval.json_values import JsonObject
 from edit_eval.pictures import write_durably
 from edit_eval.protocols.asked import asked_judges
 from edit_eval.records import Judgement, Scale, Status
+from edit_eval.reporting.remarks import examined_words
 from edit_eval.run import Run, evaluate
 from edit_eval.store.run_directory import of_ledger
 from edit_eval.text import Text
@@ -80,7 +81,7 @@ class Scored:
             scores=judgement.scores,
             missing={name: status.value for name, (status, _) in judgement.missing.items()},
             scale=run.results.scoring[judgement.judge].scales[judgement.headline],
-            passport="" if known is None else known.document.line,
+            passport="" if known is None else examined_words(known.document),
             run=str(run.path),
         )
 
