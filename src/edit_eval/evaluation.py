@@ -25,11 +25,12 @@ from edit_eval.execution.tracking import Trackers
 from edit_eval.experiment import Experiment, load_samples, verify_sources
 from edit_eval.reporting.page.drawing_apart import draw_apart, page_of, to_send
 from edit_eval.reporting.progress.live import progress_of
+from edit_eval.reporting.progress.state import settled_in
 from edit_eval.store.examined import take_examinations
 from edit_eval.store.lending import joining
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.store.run_folders import failure_statuses, find_place, refuse_an_unfit_python
-from edit_eval.store.table import JudgementTable, what_is_left
+from edit_eval.store.table import JudgementTable, open_table, what_is_left
 from edit_eval.text import Text
 
 
@@ -129,10 +130,10 @@ def carry_out(
                 if part is None:
                     if report and (pending or described or examined or not page_of(folder).exists()):
                         draw_apart(folder)
-                    trackers.finish(to_send(folder))
+                    trackers.finish(to_send(folder), lambda: settled_in(JudgementTable(matrix)))
                     return folder
     if report and not RunDirectory(folder).others_at_work:
         draw_apart(folder)
         with trackers.started(RunDirectory(folder), spectator.note, work=True):  # the last engine tells all
-            trackers.finish(to_send(folder))
+            trackers.finish(to_send(folder), lambda: settled_in(open_table(RunDirectory(folder), experiment)))
     return folder

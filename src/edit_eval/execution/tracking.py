@@ -98,10 +98,16 @@ class Trackers(Spectator):
             self._looked = now
             self._hear()
 
-    def finish(self, files: Sequence[Path]) -> None:
-        """Reports the end of the run, with the files of its report, and waits a moment until that is sent."""
-        for process in self._at_work:
-            process.say({"finished": True, "files": {path.name: str(path) for path in files if path.is_file()}})
+    def finish(self, files: Sequence[Path], settled: Callable[[], int]) -> None:
+        """Reports the end of the run, with the files of its report, and waits a moment until that is sent.
+
+        `settled` counts the edits and judgements that need no more work; it is called if a tracker is at work.
+        """
+        if self._at_work:
+            kept = {path.name: str(path) for path in files if path.is_file()}
+            message = {"finished": True, "files": kept, "settled": settled()}
+            for process in self._at_work:
+                process.say(message)
         until = time.monotonic() + PATIENCE
         while self._at_work and (left := until - time.monotonic()) > 0:
             select.select([process.out for process in self._at_work], [], [], left)

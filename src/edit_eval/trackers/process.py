@@ -2,8 +2,8 @@
 
 Its first line on stdin is JSON with the tracker and the run. It then reads `live.json` at intervals and logs the latest
 numbers; updates it is too slow for are skipped and counted. It writes lines of JSON to stdout: `begun`, `note`, `done`.
-A second line on stdin says that the run has ended, and what to keep; end of file means that the engine has died. Each
-call has a time limit, after which the process ends itself and everything the tracker has started.
+A second line on stdin says that the run has ended, what to keep, and how much is settled; end of file means that the
+engine has died. Each call has a time limit, after which the process ends itself and everything the tracker has started.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class _Life:
         with self._watch.within(self._keeping, "sending the report"):
             files = {name: Path(path) for name, path in last.get("files", {}).items()}
             if "summary.json" in files:
-                tracker.log(values_at_last(json.loads(files["summary.json"].read_text("utf-8"))), self._step)
+                tracker.log(values_at_last(json.loads(files["summary.json"].read_text("utf-8"))), last["settled"])
             if files:
                 tracker.keep(files)
             tracker.end(finished=bool(last.get("finished")))
@@ -149,8 +149,6 @@ class _Life:
 
     def _listen(self) -> None:
         self._heard.put(sys.stdin.readline())
-
-    _step = 0
 
     def _until_the_end(self, tracker: Tracker) -> Mapping[str, Any]:
         """Logs the latest numbers at intervals until the engine ends the run, or dies; returns its last message."""
@@ -176,9 +174,8 @@ class _Life:
             return
         if ours and text != self._sent:
             self._sent = text
-            values, self._step = values_so_far(live)
             with self._watch.within(self._call, "an update"):
-                tracker.log(values, self._step)
+                tracker.log(*values_so_far(live))
 
 
 def main() -> None:

@@ -76,10 +76,25 @@ def test_one_is_told_all_goes_on_under_the_same_id_and_is_left_alone_when_it_kno
     assert second[0]["init"] == first[0]["init"]
     assert set(second[-2]["files"]) == {"index.html", "summary.json"}
     assert second[-3]["log"]["testing/testing/coverage"] == 1.0
+    assert second[-3]["log"]["progress/settled"] == 3 + 3, "edits and judgements, those of the first start, too"
     score = made.summary.results[0].scores["score"]
     assert second[-3]["log"]["testing/testing/score"] == score.mean
     state = json.loads((run / "trackers/wandb.json").read_text())
     assert (state["id"], state["finished"]) == (first[0]["init"], True)
+
+
+@pytest.mark.parametrize("shard", [None, "1/1"])
+def test_the_last_step_is_all_that_is_settled_whoever_made_it(
+    played: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shard: str | None
+) -> None:
+    """A start that has nothing to do writes no `live.json`, and neither does the one that speaks for all shards."""
+    monkeypatch.setattr(tracking, "PATIENCE", 120.0)
+    if shard is None:
+        evaluate(configuration(tmp_path), run_dir=tmp_path / "run", report=False)
+    asked = configuration(tmp_path, trackers=["wandb"])
+    evaluate(asked, run_dir=tmp_path / "run", spectator=Ears(), shard=shard)
+    [last] = [line["log"] for line in _told(played) if "testing/testing/coverage" in line.get("log", {})]
+    assert last["progress/settled"] == 3 + 3, "edits and judgements"
 
 
 def test_those_that_hang_die_or_refuse_are_a_note_each_and_the_run_is_the_same(

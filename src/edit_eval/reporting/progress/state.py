@@ -251,6 +251,12 @@ class Tally:
         return self._means
 
 
+def settled_in(table: JudgementTable) -> int:
+    """Returns how many edits and judgements need no more work, which is what a `live.json` of them would add up to."""
+    edits, judgements, _ = Tally(table, table.rows()).counts(0.0)
+    return edits.settled + judgements.settled
+
+
 def address_of(record: Edit | Judgement) -> Address:
     """Returns the address of an edit or judgement."""
     if not isinstance(record, Judgement):
