@@ -118,7 +118,7 @@ def test_statuses_have_words() -> None:
         ("", {"LC_ALL": "", "LC_MESSAGES": "zh_TW", "LANG": "en_GB"}, "zh"),
         ("", {"EDIT_EVAL_LANG": "en", "LC_ALL": "zh_CN.UTF-8"}, "en"),
         ("", {"EDIT_EVAL_LANG": "ZH"}, "zh"),
-        ("", {"EDIT_EVAL_LANG": "fr"}, "en"),
+        ("", {"EDIT_EVAL_LANG": "xx"}, "en"),
     ],
 )
 def test_the_variable_is_asked_first_then_the_run_then_the_locale(
