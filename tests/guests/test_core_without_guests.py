@@ -230,12 +230,16 @@ def codes() -> dict[str, frozenset[int]]:
     return code_by_guest
 
 
+GONE = [sorted(guest for guest, code in codes().items() if number in code) for number in range(COPIES)]
+"""The guests deleted from each copy."""
+
+
 @pytest.fixture(scope="module")
 def places(whole: Path) -> list[Path]:
     """All of ours without some guests and those that need them, and what each of these said."""
     folders = [whole.parent / str(number) for number in range(COPIES)]
     for number, place in enumerate(folders):
-        lacking({guest for guest, code in codes().items() if number in code}, whole, place)
+        lacking({*GONE[number]}, whole, place)
     environment = {**os.environ, "EDIT_EVAL_LANG": "en"}
     subprocess.run([sys.executable, "-c", IN_TURN, REST, *map(str, folders)], env=environment, check=True)
     return folders
@@ -250,14 +254,14 @@ def test_of_any_two_guests_each_is_deleted_where_the_other_is_there() -> None:
         assert all(deleted[guest] <= deleted[dependent] for dependent in without(guest)), "with those that need it"
 
 
-@pytest.mark.parametrize("number", range(COPIES))
+@pytest.mark.parametrize("number", range(COPIES), ids=map("-".join, GONE))  # `-k GUEST` picks the copies without it
 def test_each_guest_can_be_deleted(number: int, places: list[Path]) -> None:
     """A traceback here names the module that misses one."""
     said = (places[number] / "out").read_text("utf-8")
     assert said, (places[number] / "err").read_text("utf-8")
     listed = json.loads(said)
     assert listed["problems"] == []
-    gone = tuple(f"edit_eval.guests.{guest}." for guest, code in codes().items() if number in code)
+    gone = tuple(f"edit_eval.guests.{guest}." for guest in GONE[number])
     named = {name.removeprefix("analysis.") for name, of in POINTS.items() if of.startswith(gone)}
     assert not named & {analysis["name"] for analysis in listed["analyses"]}
     assert len({analysis["name"] for analysis in listed["analyses"]}) == sum(
