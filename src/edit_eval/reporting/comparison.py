@@ -52,7 +52,7 @@ def print_comparison(
     """Prints the verdict (`full` with what it rests on), and for each judge the columns with their ranks, every pair,
     the categories, the samples that differ most.
 
-    In English or Chinese; text from the records, such as values in which edit models differ, stays as it is.
+    In `language`; text from the records, such as values in which edit models differ, stays as it is.
     """
     console = console or stdout_console()
     letters = {name: letter(place) for place, name in enumerate(dict.fromkeys(c.name for c in comparison.columns))}

@@ -1,4 +1,4 @@
-"""Names in English and Chinese for the keys in the records."""
+"""Readable names for the keys in the records."""
 
 from __future__ import annotations
 

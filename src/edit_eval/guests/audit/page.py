@@ -102,8 +102,7 @@ def write_audit_page(
     ways: Sequence[Passport] = (),
     language: str = "en",
 ) -> None:
-    """Writes the page in English or Chinese; `ways` as in `sheet.audit_sheet`. Raises `OSError` if it cannot
-    be written."""
+    """Writes the page in `language`; `ways` as in `sheet.audit_sheet`. Raises `OSError` if it cannot be written."""
     path.parent.mkdir(parents=True, exist_ok=True)
     own = files("edit_eval.guests.audit")
     style = "\n".join([asset("page.css"), own.joinpath("page.css").read_text("utf-8").strip()])

@@ -1,4 +1,4 @@
-"""The findings of an audit on a terminal, and their words in both languages."""
+"""The findings of an audit on a terminal, and their words."""
 
 from __future__ import annotations
 
