@@ -25,7 +25,7 @@ models: .venv/.dev .venv/.judge .venv/.bitsandbytes  ## the real model classes w
 	$(BIN)/pytest tests -m models -n 2
 
 apis: .venv/.dev  ## one edit, one answer by each provider whose key is in the environment; at most a dollar
-	$(BIN)/pytest tests/guests/closed_models -m apis -n 0
+	$(BIN)/pytest tests/plugins/closed_models -m apis -n 0
 
 cluster: .venv/.cluster  ## evaluations on several machines: real Ray, all of them on this one, and a real Slurm where it is installed; ten minutes
 	$(BIN)/pytest tests/cluster -m cluster -n 0 -x
@@ -33,7 +33,7 @@ cluster: .venv/.cluster  ## evaluations on several machines: real Ray, all of th
 
 docs: .venv/.docs  ## the documentation as a site in build/site, and every command of its guides typed; five minutes
 	$(BIN)/sphinx-build -q -W --keep-going -n -j auto -E docs build/site
-	$(BIN)/pytest tests/docs tests/guests -m docs -n 2
+	$(BIN)/pytest tests/docs tests/plugins -m docs -n 2
 
 wheel: .venv/.release  ## what would be released, built in dist, looked through, and tried in an empty environment; two minutes
 	rm -rf dist
@@ -46,7 +46,7 @@ release: wheel  ## the same, ready to be uploaded: says what is still missing, o
 	$(BIN)/python .ci/release.py
 
 chaos: .venv/.dev  ## the faults of the tests far more often: 200 kills, every byte and bit of the journals, other runs than before, thousands of drawn evaluations, what intervals hold in drawn data; two hours on two quiet cores
-	$(BIN)/pytest tests/faults tests/guests/viewer tests/test_damaged_configuration.py -m chaos -n 2
+	$(BIN)/pytest tests/faults tests/plugins/viewer tests/test_damaged_configuration.py -m chaos -n 2
 	$(BIN)/pytest tests/scheduling tests/config tests/store tests/execution -n 2 --hypothesis-profile=searching
 	$(BIN)/pytest tests/combinations -m chaos -n 2 --dist worksteal
 	$(BIN)/pytest tests/statistics -m chaos -n 2 --dist worksteal  # so that no long test waits behind another one

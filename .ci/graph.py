@@ -2,10 +2,10 @@
 
     python .ci/graph.py [--list]
 
-A room is a folder or a file directly in `src/edit_eval`; guests and the package's own face are none. An arrow is a room
-that imports from another. All imports count: those inside functions, and those for a type checker alone, too. A room
-stands one floor above the highest of those that it imports from; a circle is a set of files of which each imports all
-others, directly or not.
+A room is a folder or a file directly in `src/edit_eval`; plug-ins and the package's own face are none. An arrow is a
+room that imports from another. All imports count: those inside functions, and those for a type checker alone, too. A
+room stands one floor above the highest of those that it imports from; a circle is a set of files of which each imports
+all others, directly or not.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 
 from closure import SOURCE, imported
 
-NO_ROOMS = ("guests", "__main__", "__init__")
+NO_ROOMS = ("plugins", "__main__", "__init__")
 
 
 def graph() -> dict[str, set[str]]:

@@ -38,11 +38,11 @@ def main() -> None:
         files = {path for path in executed if SOURCE in path.parents and path.name != "__init__.py"}
     lines, of_core = (
         sum(path.read_text("utf-8").count("\n") for path in some)
-        for some in (files, [path for path in files if SOURCE / "edit_eval/guests" not in path.parents])
+        for some in (files, [path for path in files if SOURCE / "edit_eval/plugins" not in path.parents])
     )
-    guests = {path.relative_to(SOURCE).parts[2] for path in files if "guests" in path.relative_to(SOURCE).parts}
-    named = ", ".join(sorted(guests)) or "none"
-    print(f"{len(files)} files, {lines:,} lines, {of_core:,} of the core; of the guests {named}")
+    plugins = {path.relative_to(SOURCE).parts[2] for path in files if "plugins" in path.relative_to(SOURCE).parts}
+    named = ", ".join(sorted(plugins)) or "none"
+    print(f"{len(files)} files, {lines:,} lines, {of_core:,} of the core; of the plug-ins {named}")
     sys.exit(code)
 
 

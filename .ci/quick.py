@@ -5,9 +5,9 @@
 The change: what is not committed, and what was since the branch left `main` (on `main`: since its upstream). A file of
 tests is *reached* if it, or what it leads to, is changed. A file leads to what it imports (in functions, too), to what
 of ours its strings and constant paths name, to folders that it walks, and to components by their names; how many arrows
-lie between is how near it is. Tests that *mirror* a changed file, by their name or a guest's folder, run first whatever
-they take; of the others, the nearest and then the quickest, as long as there is time. What does not fit is said. Most
-of ours runs in processes that a test starts, where coverage (pytest-testmon's way) sees nothing.
+lie between is how near it is. Tests that *mirror* a changed file, by their name or a plug-in's folder, run first
+whatever they take; of the others, the nearest and then the quickest, as long as there is time. What does not fit is
+said. Most of ours runs in processes that a test starts, where coverage (pytest-testmon's way) sees nothing.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Tree:
         for name, place in (pair for group in points.values() for pair in group.items()):
             files[name.rpartition(".")[2]] |= self._module(place.partition(":")[0])
         for file in self.files:
-            if re.fullmatch(rf"(configs|{PACKAGE}/guests/\w+)/\w+\.yaml", file):
+            if re.fullmatch(rf"(configs|{PACKAGE}/plugins/\w+)/\w+\.yaml", file):
                 files[PurePosixPath(file).stem].add(file)
         return files
 
@@ -279,20 +279,20 @@ def _is_fixture(node: ast.FunctionDef) -> bool:
 
 
 def _is_beside(test: str, changed: str) -> bool:
-    """True if a file of tests is in the folder for what a changed file belongs to: bench, docs, a guest."""
+    """True if a file of tests is in the folder for what a changed file belongs to: bench, docs, a plug-in."""
     parts = PurePosixPath(changed).parts
-    if parts[:3] == (*PurePosixPath(PACKAGE).parts, "guests") and len(parts) > 4:
-        return test.startswith(f"{TESTS}/guests/{parts[3]}/")
+    if parts[:3] == (*PurePosixPath(PACKAGE).parts, "plugins") and len(parts) > 4:
+        return test.startswith(f"{TESTS}/plugins/{parts[3]}/")
     return len(parts) > 1 and parts[0] != TESTS and test.startswith(f"{TESTS}/{parts[0]}/")
 
 
 def mirrors(test: str, changed: str) -> bool:
-    """True if a file of tests is changed itself, or is by its place and name about a changed one, or a guest's own."""
+    """True if a file of tests is changed itself, or by its place and name about a changed one, or a plug-in's own."""
     if test == changed or not changed.startswith(f"{PACKAGE}/"):
         return test == changed
     place = PurePosixPath(changed).relative_to(PACKAGE)
-    if place.parts[0] == "guests" and len(place.parts) > 2:
-        return test.startswith(f"{TESTS}/guests/{place.parts[1]}/")
+    if place.parts[0] == "plugins" and len(place.parts) > 2:
+        return test.startswith(f"{TESTS}/plugins/{place.parts[1]}/")
     folder, stem = PurePosixPath(test).relative_to(TESTS).parent, PurePosixPath(test).stem.removeprefix("test_")
     name = place.name.partition(".")[0]
     return folder in (place.parent, place.parent / name) and (stem == name or stem.startswith(f"{name}_"))

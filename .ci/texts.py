@@ -46,7 +46,7 @@ def main() -> None:
 
 def catalogues(language: str) -> dict[Path, Catalog]:
     """A language's catalogues, as they are now."""
-    files = sorted([*SRC.glob(f"reporting/{language}.po"), *SRC.glob(f"guests/*/{language}.po")])
+    files = sorted([*SRC.glob(f"reporting/{language}.po"), *SRC.glob(f"plugins/*/{language}.po")])
     return {file: read_po(io.BytesIO(file.read_bytes()), locale=language) for file in files}
 
 
@@ -89,9 +89,9 @@ def updated(language: str, known: dict[Path, Catalog], texts: list[tuple[str, st
 
 
 def folder_of(file: str) -> Path:
-    """The folder of the catalogue that has the words of a file: a guest's own, or reporting's for the core."""
+    """The folder of the catalogue that has the words of a file: a plug-in's own, or reporting's for the core."""
     top, _, rest = file.partition("/")
-    return SRC / "guests" / rest.partition("/")[0] if top == "guests" else SRC / "reporting"
+    return SRC / "plugins" / rest.partition("/")[0] if top == "plugins" else SRC / "reporting"
 
 
 if __name__ == "__main__":

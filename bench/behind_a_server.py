@@ -129,7 +129,7 @@ def prepared(folder: Path, count: int, side: int) -> None:
     import pyarrow
     import pyarrow.parquet
 
-    from edit_eval.guests.published.gedit import TEXTS
+    from edit_eval.plugins.published.gedit import TEXTS
 
     for place in ("sources", "edits"):
         (folder / place).mkdir(parents=True)

@@ -98,8 +98,8 @@ def measured(given: argparse.Namespace, scratch: Path) -> tuple[float, float]:
 
     The two alternate, so that other load affects both; medians over the rounds.
     """
-    from edit_eval.guests.rehearse.beside.stand_in import write_configurations
-    from edit_eval.guests.rehearse.configurations import CONFIGURATIONS
+    from edit_eval.plugins.rehearse.configurations import CONFIGURATIONS
+    from edit_eval.plugins.rehearse.in_worker.stand_in import write_configurations
     from gpu import write_pictures
 
     write_configurations(scratch / "judge", CONFIGURATIONS[JUDGE], ["Rate the edit of this picture, from 0 to 10."])

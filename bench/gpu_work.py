@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from edit_eval.guests.rehearse.configurations import CONFIGURATIONS
+from edit_eval.plugins.rehearse.configurations import CONFIGURATIONS
 
 Settings = Mapping[str, Any]
 

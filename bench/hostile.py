@@ -27,15 +27,15 @@ import numpy as np
 from msgspec import structs
 
 from audit_power import AT_90, GOOD, Simulated, trial
-from edit_eval.guests.agreement.calibration import Pairs
-from edit_eval.guests.audit.examiner import Examined, JudgedAnchors
-from edit_eval.guests.audit.findings import findings_of
-from edit_eval.guests.audit.measure import Anchor, Measure, share
-from edit_eval.guests.audit.passports import ExaminedScale, Passport
-from edit_eval.guests.audit.ways import better_of
-from edit_eval.guests.bridge.mapping import translated
-from edit_eval.guests.people.differences import by_votes
-from edit_eval.guests.serve.watch import judge_has_changed, judged_twice
+from edit_eval.plugins.agreement.calibration import Pairs
+from edit_eval.plugins.audit.examiner import Examined, JudgedAnchors
+from edit_eval.plugins.audit.findings import findings_of
+from edit_eval.plugins.audit.measure import Anchor, Measure, share
+from edit_eval.plugins.audit.passports import ExaminedScale, Passport
+from edit_eval.plugins.audit.ways import better_of
+from edit_eval.plugins.bridge.mapping import translated
+from edit_eval.plugins.people.differences import by_votes
+from edit_eval.plugins.serve.watch import judge_has_changed, judged_twice
 from edit_eval.records import Edit, Judgement, Picture, Reading, Results, Sample, Scale, Scoring, Status
 from edit_eval.reporting.strengths import battle_sheet
 from edit_eval.reporting.table import Line

@@ -35,7 +35,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 from closed_providers import Providers  # noqa: E402
 from documented_blocks import DOCS, blocks, done, follow  # noqa: E402
 from edit_eval import compare  # noqa: E402
-from edit_eval.guests.closed_models.beside.providers import PROVIDERS  # noqa: E402
+from edit_eval.plugins.closed_models.in_worker.providers import PROVIDERS  # noqa: E402
 from edit_eval.reporting.language import said  # noqa: E402
 from edit_eval.reporting.verdict import answer_lines  # noqa: E402
 from edit_eval.reporting.verdict_drawing import drawing  # noqa: E402
@@ -130,7 +130,7 @@ def a_bridge(folder: Path, environment: Mapping[str, str]) -> None:
 
 
 STRICT = """
-from edit_eval.guests.scenes.beside.judge import SceneJudge
+from edit_eval.plugins.scenes.in_worker.judge import SceneJudge
 
 
 class Strict(SceneJudge):

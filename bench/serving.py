@@ -46,8 +46,8 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from edit_eval.guests.serve.pictures import sent
-from edit_eval.guests.serve.watch import LOOKED_AT, is_near_copy
+from edit_eval.plugins.serve.pictures import sent
+from edit_eval.plugins.serve.watch import LOOKED_AT, is_near_copy
 
 EACH = 16
 CLIENTS = 64
@@ -244,7 +244,7 @@ def junk() -> list[tuple[str, bytes]]:
 
 SOAKED = """
 import sys
-from edit_eval.guests.serve.service import Service
+from edit_eval.plugins.serve.service import Service
 Service.__init__.__kwdefaults__["most_pairs"] = 500  # so that many runs of the ledger are begun and left
 from edit_eval.cli import main
 sys.argv = ["edit-eval", *sys.argv[1:]]

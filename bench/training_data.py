@@ -17,8 +17,8 @@ import json
 
 import numpy as np
 
-from edit_eval.guests.pairs.noise import Noise, expected_wrong
-from edit_eval.guests.slices.overlapping import large_enough, overlapping_groups
+from edit_eval.plugins.pairs.noise import Noise, expected_wrong
+from edit_eval.plugins.slices.overlapping import large_enough, overlapping_groups
 
 SAMPLES, ATTRIBUTES, OF_IMAGES, LEAST = 270, 40, 12, 8
 NOISES = ("normal", "skewed", "many ties")

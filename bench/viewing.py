@@ -31,7 +31,7 @@ from edit_eval.reporting.documents import encoded
 from edit_eval.reporting.page.page import vega
 from edit_eval.run import Run
 from edit_eval.store.run_directory import RunDirectory
-from guests.viewer.large_run import write_large_run
+from plugins.viewer.large_run import write_large_run
 
 OPENED = 3
 """Times that the page is opened; medians are reported."""

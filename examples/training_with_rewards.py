@@ -20,8 +20,8 @@ from pathlib import Path
 from PIL import Image
 
 from edit_eval.edit_models.contract import EditRequest
-from edit_eval.guests.scenes.beside.benchmark import Scenes
-from edit_eval.guests.scenes.beside.editor import SceneEditor
+from edit_eval.plugins.scenes.in_worker.benchmark import Scenes
+from edit_eval.plugins.scenes.in_worker.editor import SceneEditor
 
 HANDS = {"left as it is": 0, "rough": 1, "fine": 4}
 """The choices, with the editor's number of steps for each."""

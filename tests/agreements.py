@@ -9,10 +9,10 @@ import msgspec
 import numpy as np
 
 from documents import plain
-from edit_eval.guests.agreement import judges, people
-from edit_eval.guests.agreement.analysis import AgreementAnalysis
-from edit_eval.guests.agreement.calibration import Pairs
-from edit_eval.guests.agreement.document import JudgesAgreement
+from edit_eval.plugins.agreement import judges, people
+from edit_eval.plugins.agreement.analysis import AgreementAnalysis
+from edit_eval.plugins.agreement.calibration import Pairs
+from edit_eval.plugins.agreement.document import JudgesAgreement
 from edit_eval.records import Results, Scale, Scoring, Status
 from edit_eval.reporting.analyses import RunRecords
 from edit_eval.reporting.table import Sheet

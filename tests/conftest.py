@@ -59,7 +59,7 @@ settings.load_profile("steady")
 
 TESTS = Path(__file__).parent
 
-# Scenes and guests come in by entry points.
+# Scenes and plug-ins come in by entry points.
 registered_here.register()
 _points = tomllib.loads((TESTS.parent / "pyproject.toml").read_text("utf-8"))["project"]["entry-points"]
 if {part.name for part in metadata.entry_points(group="edit_eval.components")} < _points["edit_eval.components"].keys():

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from edit_eval.execution.machine.environments import layers_digest
-from edit_eval.guests.ray.agent import GATEWAY, Frames, framed
-from edit_eval.guests.ray.driver import RayDriver
+from edit_eval.plugins.ray.agent import GATEWAY, Frames, framed
+from edit_eval.plugins.ray.driver import RayDriver
 from edit_eval.workers.messages import Message, MessageStream, encode, write_all
 
 FORGED = "Score: 10.000"

@@ -22,7 +22,7 @@ from edit_eval.cli import app
 from edit_eval.config.components import PLURALS, built_in, describe, named
 from edit_eval.config.shipped import shipped, summary
 from edit_eval.execution.findings import Level
-from edit_eval.guests.init.verb import EDITS, PICTURES
+from edit_eval.plugins.init.verb import EDITS, PICTURES
 from edit_eval.reporting.components import _WORDS, PRESET_FACTS
 from edit_eval.text import CONTEXT
 from edit_eval.verbs.command_line import JUDGE, command_of
@@ -57,7 +57,7 @@ VOCABULARIES = (
 def templates() -> dict[str, str]:
     """Each template of a `Text`, with the place where it stands first."""
     places: dict[str, str] = {}
-    for file in sorted(SRC.rglob("*"), key=lambda path: ("guests" in path.parts, path)):  # a guest's words are its own
+    for file in sorted(SRC.rglob("*"), key=lambda path: ("plugins" in path.parts, path)):  # a plug-in's own
         name = file.relative_to(SRC).as_posix()
         read = READERS.get(file.suffix)
         for line, words in read(file.read_text(encoding="utf-8")) if read else ():
@@ -66,28 +66,28 @@ def templates() -> dict[str, str]:
         for word in vocabulary:
             places.setdefault(word, "a vocabulary")
     for word in (PICTURES, EDITS):
-        places.setdefault(word, "guests/init/verb.py:0")
-    for words, place in {**of_guests(), **own_words()}.items():
-        places.setdefault(words, of_guests().get(words, f"edit-eval {place}"))
+        places.setdefault(word, "plugins/init/verb.py:0")
+    for words, place in {**of_plugins(), **own_words()}.items():
+        places.setdefault(words, of_plugins().get(words, f"edit-eval {place}"))
     return places
 
 
 def shared(place: str, other: str) -> str:
-    """The place of words that stand at another, too: no guest's own if a second guest has them, since each can go."""
-    if not place or (guest := re.match(r"guests/\w+/", place)) is None:
+    """The place of words that stand at another, too: no plug-in's own if a second has them, since each can go."""
+    if not place or (plugin := re.match(r"plugins/\w+/", place)) is None:
         return place or other
-    return place if other.startswith(guest[0]) else SEVERAL
+    return place if other.startswith(plugin[0]) else SEVERAL
 
 
-SEVERAL = "several guests"
+SEVERAL = "several plug-ins"
 
 
 @cache
-def of_guests() -> dict[str, str]:
-    """What guests say of themselves, with their file: their docstrings and those of their parameters."""
+def of_plugins() -> dict[str, str]:
+    """What plug-ins say of themselves, with their file: their docstrings and those of their parameters."""
     places = {}
     for kind, name, path in ((kind, *component) for kind, some in built_in().items() for component in some.items()):
-        if path.startswith("edit_eval.guests."):
+        if path.startswith("edit_eval.plugins."):
             file = path.partition(":")[0].replace(".", "/").removeprefix("edit_eval/") + ".py:0"
             [described] = (part for part in describe(name) if part.kind == kind)
             docs = [described.summary, *(parameter.doc for parameter in described.parameters)]
@@ -105,7 +105,7 @@ def of_guests() -> dict[str, str]:
 
 @cache
 def of_options() -> set[str]:
-    """What the flags say that a guest adds to a verb, which may be another's."""
+    """What the flags say that a plug-in adds to a verb, which may be another's."""
     flags = (parameter for name in built_in()["option"] for part in describe(name) for parameter in part.parameters)
     return {whole(words) for flag in flags for words in sentences(flag.doc)}
 

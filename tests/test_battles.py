@@ -12,7 +12,7 @@ import yaml
 from documents import plain
 from edit_eval import evaluate
 from edit_eval.errors import ConfigurationError
-from edit_eval.guests.best_of.worth import rater
+from edit_eval.plugins.best_of.worth import rater
 from edit_eval.preparation import plan as plan_of
 from edit_eval.reporting.page.files import markdown
 from edit_eval.reporting.scores import FRAMES

@@ -40,7 +40,7 @@ FLAGS = {
 """What people and their scripts rely on: a flag may be added here, none may be renamed or taken away."""
 
 TYPED = (".audit.options", ".bridge.options", ".serve.verb")
-"""Modules of guests that the help of a verb in `FLAGS` needs."""
+"""Modules of plug-ins that the help of a verb in `FLAGS` needs."""
 HEAVY = {
     *("torch", "diffusers", "transformers", "accelerate", "safetensors", "openai", "numpy", "scipy", "altair"),
     *("vl_convert", "jinja2", "pynvml", "yaml", "PIL", "filelock"),
@@ -135,13 +135,13 @@ def test_help_is_there_for_all_and_loads_nothing_heavy() -> None:
     light = {"edit_eval.cli", "edit_eval.verbs", *verbs, "edit_eval.verbs.command_line", "edit_eval.errors", streams}
     finders = "config config.components config.faults json_values privacy workers workers.failures workers.messages"
     named = {f"edit_eval.{name}" for name in finders.split()}  # what finds the names of analyses
-    guests = {module for module in ours if module.startswith("edit_eval.guests")}
-    assert guests <= {
-        f"edit_eval.guests{name}" for name in ("", *TYPED, *(module.rpartition(".")[0] for module in TYPED))
+    plugins = {module for module in ours if module.startswith("edit_eval.plugins")}
+    assert plugins <= {
+        f"edit_eval.plugins{name}" for name in ("", *TYPED, *(module.rpartition(".")[0] for module in TYPED))
     }
-    assert not guests & set(first)
+    assert not plugins & set(first)
     shared = {"edit_eval.config.parameters", "edit_eval.workers.model_class"}  # what reads the flags of options
-    assert ours - guests <= {*light, *(streams.rsplit(".", n)[0] for n in (1, 2)), *words, *named, *shared}
+    assert ours - plugins <= {*light, *(streams.rsplit(".", n)[0] for n in (1, 2)), *words, *named, *shared}
 
 
 def test_the_installed_command_is_this_one() -> None:

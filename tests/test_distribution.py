@@ -55,7 +55,7 @@ def test_the_wheel_is_the_package(package: dict[str, str]) -> None:
     with zipfile.ZipFile(WHEEL) as archive:
         names = [name for name in archive.namelist() if not name.startswith(f"{NAME}.dist-info/")]
         assert {name: digest(archive.read(name)) for name in names} == package
-    assert {"edit_eval/configs/single_gpu.yaml", "edit_eval/guests/scenes/demo.yaml"} <= {*package}
+    assert {"edit_eval/configs/single_gpu.yaml", "edit_eval/plugins/scenes/demo.yaml"} <= {*package}
 
 
 def test_the_source_is_the_package_and_what_builds_it(package: dict[str, str]) -> None:

@@ -16,8 +16,8 @@ from PIL import Image
 from documents import plain
 from edit_eval import evaluate
 from edit_eval.errors import ConfigurationError, RunDirectoryError
-from edit_eval.guests.gate.gating import gate
-from edit_eval.guests.push.card import card
+from edit_eval.plugins.gate.gating import gate
+from edit_eval.plugins.push.card import card
 from edit_eval.records import Judgement, Status
 from edit_eval.reporting.status import status_document
 from edit_eval.run import Run, analyse, compare

@@ -39,7 +39,7 @@ VAGUE = {
 LONGEST = 800
 DOCS = SOURCE.parents[1] / "docs"
 TWICE = {
-    "guests records.py": {"Edit"},
+    "plugins records.py": {"Edit"},
 }
 """The only classes with a name of another one's, by their rooms: what draws scenes, whose text is in the key of
 each drawn edit."""
@@ -198,12 +198,12 @@ def test_no_reader_opens_a_journal() -> None:
 
 def test_what_counts_and_shows_names_no_failure() -> None:
     """It goes by `Status.ending`, so that a new status is in every count, table and filter."""
-    rooms = [SOURCE / name for name in ("reporting", "statistics", "guests", "store", "scheduling")]
+    rooms = [SOURCE / name for name in ("reporting", "statistics", "plugins", "store", "scheduling")]
     files = [p for room in rooms for p in room.rglob("*") if p.suffix in (".py", ".js", ".j2")]
-    theirs = (SOURCE / "guests/reanalysis/files.py", *(SOURCE / "guests/published").iterdir())
+    theirs = (SOURCE / "plugins/reanalysis/files.py", *(SOURCE / "plugins/published").iterdir())
     # They say which failures the authors' numbers count, and as what; a ledger is written, as an engine's records are;
     # a protocol says what a reply comes to.
-    ours = (SOURCE / "guests/serve/ledger.py", SOURCE / "guests/rewriting/protocol.py")
+    ours = (SOURCE / "plugins/serve/ledger.py", SOURCE / "plugins/rewriting/protocol.py")
     files = [p for p in files if p not in (*theirs, *ours)]
     assert len(files) > 100
     words = "|".join(status.name for status in Status if status.ending is not Ending.NONE)

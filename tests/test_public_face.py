@@ -27,7 +27,7 @@ HEAVY = {"torch", "pyarrow", "pandas", "matplotlib", "transformers", "diffusers"
 
 def test_the_face_is_what_it_was() -> None:
     assert dir(edit_eval) == FACE.split()
-    assert {*dir(edit_eval)} - {*edit_eval.__all__} == {"Scored", "score", "score_table"}, "those of guests"
+    assert {*dir(edit_eval)} - {*edit_eval.__all__} == {"Scored", "score", "score_table"}, "those of plug-ins"
 
 
 def test_every_name_is_there_and_documented() -> None:

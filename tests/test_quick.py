@@ -16,7 +16,7 @@ from edit_eval.config.components import built_in
 ROOT = Path(__file__).parents[1]
 HOUSE = {
     "pyproject.toml": (
-        '[project.entry-points."edit_eval.components"]\n"verb.sweep" = "edit_eval.guests.sweep.verb:Sweep"\n'
+        '[project.entry-points."edit_eval.components"]\n"verb.sweep" = "edit_eval.plugins.sweep.verb:Sweep"\n'
         '"judge.careful" = "edit_eval.judges.careful:Careful"\n'
     ),
     "configs/small.yaml": "judges:\n  - type: careful\n",
@@ -35,8 +35,8 @@ HOUSE = {
     "src/edit_eval/judges/careful.py": "class Careful: ...\n",
     "src/edit_eval/reporting/page.py": 'TEMPLATE = "page.html.j2"\n',
     "src/edit_eval/reporting/page.html.j2": "<html>\n",
-    "src/edit_eval/guests/sweep/verb.py": "class Sweep: ...\n",
-    "src/edit_eval/guests/sweep/zh.po": "\n",
+    "src/edit_eval/plugins/sweep/verb.py": "class Sweep: ...\n",
+    "src/edit_eval/plugins/sweep/zh.po": "\n",
     "tests/conftest.py": (
         "import pytest\n@pytest.fixture\ndef planted():\n    import planting\n\ndef everywhere():\n    import always\n"
     ),
@@ -57,7 +57,7 @@ HOUSE = {
         'THEIRS = [one for place in ("a", "b") for one in HERE.glob(f"{place}/*.po")]\n'
     ),
     "tests/test_planted.py": "def test(planted): ...\n",
-    "tests/guests/sweep/test_sweep.py": "def test(): ...\n",
+    "tests/plugins/sweep/test_sweep.py": "def test(): ...\n",
     "tests/reporting/test_page.py": "from edit_eval.reporting import page\n",
     "tests/test_in_a_worker.py": 'PROGRAM = "from edit_eval.records import Status"\n',
 }
@@ -67,8 +67,8 @@ REACHED = {
     "src/edit_eval/records.py": {"test_in_a_worker.py": 1}
     | {"store/test_journal.py": 2, "store/test_journal_of_many.py": 2, "test_face.py": 3, "test_command.py": 4},
     "src/edit_eval/typed.py": {},
-    "src/edit_eval/guests/sweep/verb.py": {"guests/sweep/test_sweep.py": 1, "test_sweep_typed.py": 1},
-    "src/edit_eval/guests/sweep/zh.po": {"guests/sweep/test_sweep.py": 1, "test_judges.py": 1},
+    "src/edit_eval/plugins/sweep/verb.py": {"plugins/sweep/test_sweep.py": 1, "test_sweep_typed.py": 1},
+    "src/edit_eval/plugins/sweep/zh.po": {"plugins/sweep/test_sweep.py": 1, "test_judges.py": 1},
     "src/edit_eval/judges/careful.py": {"test_careful.py": 1, "test_small.py": 2},
     "src/edit_eval/reporting/page.html.j2": {"reporting/test_page.py": 2},
     "configs/small.yaml": {"test_small.py": 1},
@@ -171,13 +171,13 @@ def test_the_command_runs_them_and_says_what_it_leaves(
     git(tmp_path, "clone", "--quiet", str(made), "mine")
     mine = tmp_path / "mine"
     monkeypatch.setattr(QUICK, "ROOT", mine)
-    (mine / "tests/guests/sweep/test_sweep.py").write_text("def test_it():\n    assert 6 * 7 == 42\n")
+    (mine / "tests/plugins/sweep/test_sweep.py").write_text("def test_it():\n    assert 6 * 7 == 42\n")
     assert quick(monkeypatch) == 0
     said = capfd.readouterr().out
     assert "1 passed" in said
     assert "have run; `make test` is everything" in said
-    (mine / "src/edit_eval/guests/sweep/verb.py").write_text("class Sweep:\n    wide = True\n")
-    (mine / "tests/guests/sweep/test_sweep.py").write_text("def test_it():\n    assert 6 * 7 == 43\n")
+    (mine / "src/edit_eval/plugins/sweep/verb.py").write_text("class Sweep:\n    wide = True\n")
+    (mine / "tests/plugins/sweep/test_sweep.py").write_text("def test_it():\n    assert 6 * 7 == 43\n")
     assert quick(monkeypatch, "--minutes", "0") == 1
     said = capfd.readouterr().out
     assert "1 failed" in said
@@ -199,11 +199,11 @@ def test_in_this_house() -> None:
     assert {*dir(edit_eval)} - {"__version__"} <= tree.face.keys()
     names = {name for kind, of in built_in().items() for name in of if kind != "option"}
     assert names <= tree.components.keys()
-    assert tree.components["gc"] == {"src/edit_eval/guests/gc/verb.py"}
+    assert tree.components["gc"] == {"src/edit_eval/plugins/gc/verb.py"}
     assert len(tree.reached(["src/edit_eval/records.py"])) > 0.9 * len(tree.tests)
-    guest = tree.reached(["src/edit_eval/guests/gc/tidying.py"])
-    assert guest["tests/guests/gc/test_tidying.py"] == 1
-    assert len(guest) < 40
+    plugin = tree.reached(["src/edit_eval/plugins/gc/tidying.py"])
+    assert plugin["tests/plugins/gc/test_tidying.py"] == 1
+    assert len(plugin) < 40
     assert "tests/docs/test_guides.py" in tree.reached(["docs/tutorial.md"])
     weights = tree.reached(["tests/tiny_models.py"])
     assert "tests/test_real_models.py" in weights

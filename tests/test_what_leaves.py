@@ -14,7 +14,7 @@ import pytest
 
 from command_lines import Command, caller, finish, one_error
 from edit_eval.files.new import as_meant, write_rows
-from edit_eval.guests.audit import passports
+from edit_eval.plugins.audit import passports
 from edit_eval.privacy import Secrets, hide_secrets, secrets_of
 from edit_eval.statistics.people import read_people_scores, read_people_votes
 

@@ -40,19 +40,19 @@ IMPORTED = {
         *(
             "edit_eval.workers.process",
             "edit_eval.workers.probe",
-            "edit_eval.guests.scenes.beside.benchmark",
+            "edit_eval.plugins.scenes.in_worker.benchmark",
             "edit_eval.testing.fake_models",
             "edit_eval.judges.chat_endpoint",
         ),
         *(
-            "edit_eval.guests.scenes.beside.editor",
-            "edit_eval.guests.scenes.beside.judge",
-            "edit_eval.guests.scenes.beside.ladder",
+            "edit_eval.plugins.scenes.in_worker.editor",
+            "edit_eval.plugins.scenes.in_worker.judge",
+            "edit_eval.plugins.scenes.in_worker.ladder",
         ),
         *("edit_eval.edit_models.image_endpoint", "aiohttp", "openai.resources.chat", "openai.resources.images"),
     ),
 }
-DEAR = ("edit_eval.guests.serve", "edit_eval.guests.ray.driver", "edit_eval.__main__")
+DEAR = ("edit_eval.plugins.serve", "edit_eval.plugins.ray.driver", "edit_eval.__main__")
 """Of our own modules, all of which a command has at hand, those that are left to who needs them."""
 MODULES = ("edit_eval", "edit_eval.verbs.drawing")
 BESIDE = {"process": 6, "probe": 5}

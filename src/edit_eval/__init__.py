@@ -60,8 +60,8 @@ if TYPE_CHECKING:
     from edit_eval.trackers.contract import Tracker
     from edit_eval.verbs.contract import Verb
 
-    # Names that guests bring, for type checkers alone: what is here when it runs, `pyproject.toml` says.
-    from edit_eval.guests.serve.scoring import Scored as Scored, score as score, score_table as score_table  # isort: skip
+    # Names that plug-ins bring, for type checkers alone: what is here when it runs, `pyproject.toml` says.
+    from edit_eval.plugins.serve.scoring import Scored as Scored, score as score, score_table as score_table  # isort: skip
 
 __version__ = "0.1.0"
 
@@ -149,18 +149,18 @@ __all__ = [
 ]
 
 
-def _of_guests() -> dict[str, EntryPoint]:
-    """Returns the names that guests bring: entry points of the group `edit_eval.face`."""
+def _of_plugins() -> dict[str, EntryPoint]:
+    """Returns the names that plug-ins bring: entry points of the group `edit_eval.face`."""
     return {point.name: point for point in import_module("importlib.metadata").entry_points(group="edit_eval.face")}
 
 
 def __getattr__(name: str) -> object:
     if name in _MODULES:
         return getattr(import_module(f"edit_eval.{_MODULES[name]}"), name)
-    if not name.startswith("_") and name in (brought := _of_guests()):
+    if not name.startswith("_") and name in (brought := _of_plugins()):
         return brought[name].load()
     raise AttributeError(f"module 'edit_eval' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *_of_guests()])
+    return sorted([*__all__, *_of_plugins()])

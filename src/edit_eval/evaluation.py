@@ -20,7 +20,7 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.execution.engine.interruption import GRACE_SECONDS, announced_before_it_runs
 from edit_eval.execution.session import Session, driver_of
 from edit_eval.execution.shards import read_shard
-from edit_eval.execution.spectator import Spectator, with_guest
+from edit_eval.execution.spectator import Spectator, with_plugin
 from edit_eval.execution.tracking import Trackers
 from edit_eval.experiment import Experiment, load_samples, verify_sources
 from edit_eval.reporting.page.drawing_apart import draw_apart, page_of, to_send
@@ -78,7 +78,7 @@ def carry_out(
         configuration = load_configuration(configuration, **options)
         notes = configuration.notes
     display = progress_of(configuration)
-    spectator = with_guest(display, spectator)
+    spectator = with_plugin(display, spectator)
     trackers = Trackers(configuration.trackers)
 
     def tell(*notes: str) -> None:
@@ -118,7 +118,7 @@ def carry_out(
                     session.run(
                         matrix,
                         directory,
-                        with_guest(spectator, trackers if trackers.wanted else None),
+                        with_plugin(spectator, trackers if trackers.wanted else None),
                         data.samples,
                         strict_environment=strict_environment,
                         command=command,

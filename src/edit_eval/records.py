@@ -21,6 +21,37 @@ Language = Literal["en", "zh"]
 LANGUAGES: tuple[str, ...] = get_args(Language)
 
 
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """What is not known, and why: a number that cannot be computed, a state that nobody was asked for, a word of
+    others' that no table lists. `None` says that something does not apply.
+
+    It has no truth value, order or sum, so that code which has no branch for it fails where it stands. In JSON it is
+    `{"unknown": REASON}` (`to_json`), in tables an empty cell with the reason beside it.
+    """
+
+    reason: str | Text
+
+    def to_json(self) -> dict[str, str]:
+        """Returns what records and documents have in its place."""
+        return {"unknown": str(self.reason)}
+
+    def __bool__(self) -> bool:
+        raise TypeError(f"what is not known is neither true nor false: {self.reason}")
+
+    def __lt__(self, other: object) -> bool:
+        raise TypeError(f"what is not known has no order: {self.reason}")
+
+    __le__ = __gt__ = __ge__ = __lt__
+
+    def __float__(self, other: object = None) -> float:
+        raise TypeError(f"what is not known is no number: {self.reason}")
+
+    __int__ = __index__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = (
+        __float__
+    )
+
+
 class Ending(Enum):
     """Kind of end that a status is: counts, colours, retries and reports go by this, not by single statuses."""
 

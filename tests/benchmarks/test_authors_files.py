@@ -18,14 +18,14 @@ from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError, Stopped
 from edit_eval.execution.advice.cards import fetch
-from edit_eval.guests.published import imgedit
-from edit_eval.guests.published.gedit import VIEScore
-from edit_eval.guests.published.imgedit import ImgEditScores
-from edit_eval.guests.published.kris import KrisScores
-from edit_eval.guests.published.omnicontext import OmniContextScores
-from edit_eval.guests.published.pairs import GEditBenchV2
-from edit_eval.guests.published.risebench import RISEBenchScores
-from edit_eval.guests.published.unireditbench import UniREditBenchScores
+from edit_eval.plugins.published import imgedit
+from edit_eval.plugins.published.gedit import VIEScore
+from edit_eval.plugins.published.imgedit import ImgEditScores
+from edit_eval.plugins.published.kris import KrisScores
+from edit_eval.plugins.published.omnicontext import OmniContextScores
+from edit_eval.plugins.published.pairs import GEditBenchV2
+from edit_eval.plugins.published.risebench import RISEBenchScores
+from edit_eval.plugins.published.unireditbench import UniREditBenchScores
 
 TEXT = ("{" + ", ".join(f'"{name}": "Judge <edit_prompt>."' for name in ImgEditScores.official) + "}").encode()
 FILE = AuthorsFile("o/n", "a" * 40, "eval/prompts.json", "MIT", hashlib.sha256(TEXT).hexdigest())

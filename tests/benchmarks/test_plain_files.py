@@ -19,9 +19,9 @@ from edit_eval.benchmarks.parquet_rows import parquet_files
 from edit_eval.benchmarks.plain_files import PlainFiles
 from edit_eval.benchmarks.table import TableBenchmark
 from edit_eval.errors import ConfigurationError
-from edit_eval.guests.published.gedit import GEdit
-from edit_eval.guests.published.imgedit import ImgEdit
-from edit_eval.guests.published.magicbrush import MagicBrush
+from edit_eval.plugins.published.gedit import GEdit
+from edit_eval.plugins.published.imgedit import ImgEdit
+from edit_eval.plugins.published.magicbrush import MagicBrush
 from edit_eval.records import Sample
 from late_imports import Late
 

@@ -230,7 +230,7 @@ def test_without_a_shared_directory_pictures_come_back_and_a_killed_engine_leave
     begin = time.monotonic()
     assert soon(lambda: not processes(WORKER), 5.0), "workers outlive their engine"
     assert soon(lambda: not processes("ray::Agent"), 30.0), f"agents outlive it after {time.monotonic() - begin:.0f} s"
-    assert soon(lambda: not processes("guests.ray.gateway"), 5.0)
+    assert soon(lambda: not processes("plugins.ray.gateway"), 5.0)
     kept = {line["key"] for line in lines(run, "edits") if line["status"] == "ok"}
     # The next one repeats nothing that was finished.
     evaluate(asked(folder, machines, seconds=0.5), run_dir=run)

@@ -16,9 +16,9 @@ pytest.importorskip("ray")
 
 import ray
 
-from edit_eval.guests.ray import gateway as ray_gateway
-from edit_eval.guests.ray.agent import GATEWAY, HEAR_BYTES, HEAR_SECONDS, Frames
-from edit_eval.guests.ray.gateway import (
+from edit_eval.plugins.ray import gateway as ray_gateway
+from edit_eval.plugins.ray.agent import GATEWAY, HEAR_BYTES, HEAR_SECONDS, Frames
+from edit_eval.plugins.ray.gateway import (
     RETURNS,
     SILENT_SECONDS,
     STEADY_SECONDS,

@@ -297,7 +297,7 @@ def test_a_name_that_two_have_is_an_error_that_says_what_to_do(place: Path, owne
     named_by(place, "theirs", "benchmark.gedit = theirs:G\nbenchmark.both = theirs:B\nbenchmark.fine = theirs:F")
     named_by(place, "others", "benchmark.both = others:B")
     name, first, second = {
-        "the house": ("gedit", "edit-eval and theirs 1.0", "edit_eval.guests.published.gedit:GEdit, theirs:G"),
+        "the house": ("gedit", "edit-eval and theirs 1.0", "edit_eval.plugins.published.gedit:GEdit, theirs:G"),
         "another package": ("both", "others 1.0 and theirs 1.0", "others:B, theirs:B"),
     }[owner]
     with pytest.raises(ConfigurationError) as caught:

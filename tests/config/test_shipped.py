@@ -22,10 +22,10 @@ from edit_eval.edit_models.presets import Release
 from edit_eval.edit_models.release_table import RELEASES
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.advice.prediction import durations_of
-from edit_eval.guests.init.models import look_at_model
-from edit_eval.guests.init.pictures import Pictures
-from edit_eval.guests.init.writing import configuration_text
 from edit_eval.judges.judge_table import published
+from edit_eval.plugins.init.models import look_at_model
+from edit_eval.plugins.init.pictures import Pictures
+from edit_eval.plugins.init.writing import configuration_text
 from edit_eval.workers.model_class import make_parameters
 
 REPOSITORY = Path(__file__).resolve().parents[2]

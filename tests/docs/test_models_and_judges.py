@@ -15,16 +15,16 @@ from edit_eval.edit_models.diffusers import DiffusersModel
 from edit_eval.edit_models.image_endpoint import ImageEndpoint
 from edit_eval.edit_models.image_folder import ImageFolder
 from edit_eval.edit_models.qwen_image_edit import QwenImageEdit
-from edit_eval.guests.metrics.beside.embedding_metrics import EmbeddingMetrics
-from edit_eval.guests.metrics.beside.face_metrics import FaceMetrics
-from edit_eval.guests.metrics.beside.perceptual_metrics import PerceptualMetrics
-from edit_eval.guests.metrics.beside.picture_metrics import PictureMetrics
-from edit_eval.guests.metrics.beside.text_metrics import TextMetrics
 from edit_eval.judges.chat_endpoint import ChatEndpoint
 from edit_eval.judges.judge_table import PUBLISHED
 from edit_eval.judges.qwen3_vl import Qwen3VL
 from edit_eval.judges.recorded import Recorded
 from edit_eval.judges.transformers import TransformersJudge
+from edit_eval.plugins.metrics.in_worker.embedding_metrics import EmbeddingMetrics
+from edit_eval.plugins.metrics.in_worker.face_metrics import FaceMetrics
+from edit_eval.plugins.metrics.in_worker.perceptual_metrics import PerceptualMetrics
+from edit_eval.plugins.metrics.in_worker.picture_metrics import PictureMetrics
+from edit_eval.plugins.metrics.in_worker.text_metrics import TextMetrics
 
 TEXT = (Path(__file__).parents[2] / "docs" / "models-and-judges.md").read_text(encoding="utf-8")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edit_eval.execution.spectator import Spectator, with_guest
+from edit_eval.execution.spectator import Spectator, with_plugin
 from faults.faulty_runs import Ears
 
 
@@ -23,20 +23,20 @@ class Loud(Spectator):
 
 def test_without_one_the_display_is_as_it_is() -> None:
     display: Any = Ears()
-    assert with_guest(display, None) is display
+    assert with_plugin(display, None) is display
 
 
-def test_both_are_told_until_the_guest_fails() -> None:
+def test_both_are_told_until_the_plugin_fails() -> None:
     display: Any = Ears()
-    guest = Loud()
-    both = with_guest(display, guest)
+    plugin = Loud()
+    both = with_plugin(display, plugin)
     replica: Any = None
     both.step(replica, 1, 4)
     both.tick(0.0)  # what it does not override does nothing
     both.note("silence")
     both.step(replica, 2, 4)
     both.note("again")
-    assert guest.steps == [1]
+    assert plugin.steps == [1]
     assert display.notes == ["silence", "Loud.note raised ValueError: no silence; it is told nothing more", "again"]
 
 
@@ -48,7 +48,7 @@ def test_one_that_has_only_some_methods_will_do() -> None:
 
     display: Any = Ears()
     bare: Any = Bare()
-    both = with_guest(display, bare)
+    both = with_plugin(display, bare)
     both.note("a")
     both.has_read()
     assert heard == display.notes == ["a"]

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from PIL import Image, ImageChops, ImageStat
 
-from edit_eval.guests.scenes.beside.drawing import Drawing, draw, sources
-from edit_eval.guests.scenes.beside.edits import Edit, apply, twins
-from edit_eval.guests.scenes.beside.scene import Scene
+from edit_eval.plugins.scenes.in_worker.drawing import Drawing, draw, sources
+from edit_eval.plugins.scenes.in_worker.edits import Edit, apply, twins
+from edit_eval.plugins.scenes.in_worker.scene import Scene
 
 
 @dataclass(frozen=True)

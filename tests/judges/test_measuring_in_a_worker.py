@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from edit_eval.execution.engine.conversation import Conversation
-from edit_eval.guests.metrics.beside.picture_metrics import PictureMetrics
+from edit_eval.plugins.metrics.in_worker.picture_metrics import PictureMetrics
 from edit_eval.workers.messages import Message
 from judges.tiny_encoders import build
 from workers.started_worker import StartedWorker, request
@@ -43,7 +43,8 @@ def test_pictures_outside_a_mask(pair: tuple[Path, Path], tmp_path: Path) -> Non
     asked["pictures"].append({"name": "mask", "path": str(tmp_path / "mask.png"), "digest": "", "steps": []})
     pytest.importorskip("skimage")
     with StartedWorker(tmp_path) as worker:
-        assert "scikit-image" in worker.load("edit_eval.guests.metrics.beside.picture_metrics:PictureMetrics")["about"]
+        metrics = worker.load("edit_eval.plugins.metrics.in_worker.picture_metrics:PictureMetrics")
+        assert "scikit-image" in metrics["about"]
         (result,) = judged(worker, asked)["results"]
     assert [*result["values"]] == [*PictureMetrics.measures(PictureMetrics.Parameters())]
     assert result["values"]["ssim_outside"] > 0.99 > result["values"]["ssim"]
@@ -57,7 +58,7 @@ def test_a_batch_of_embeddings(pair: tuple[Path, Path], tmp_path: Path) -> None:
     source, edit = pair
     folder = build(tmp_path / "encoders") / "clip"
     with StartedWorker(tmp_path) as worker:
-        embeddings = "edit_eval.guests.metrics.beside.embedding_metrics:EmbeddingMetrics"
+        embeddings = "edit_eval.plugins.metrics.in_worker.embedding_metrics:EmbeddingMetrics"
         worker.load(embeddings, model_name=str(folder), text_similarity=True)
         results = judged(worker, request(source, edit), request(source, source), request(source, edit, user=""))
     first, same, untold = [result["values"] for result in results["results"]]

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.guests.published.imgedit import ImgEditScores
-from edit_eval.guests.published.kris import KrisScores
-from edit_eval.guests.published.risebench import RISEBenchScores
-from edit_eval.guests.published.unireditbench import UniREditBenchScores
+from edit_eval.plugins.published.imgedit import ImgEditScores
+from edit_eval.plugins.published.kris import KrisScores
+from edit_eval.plugins.published.risebench import RISEBenchScores
+from edit_eval.plugins.published.unireditbench import UniREditBenchScores
 from edit_eval.protocols.contract import fault, scoring
 from edit_eval.protocols.criteria import Criteria
 from edit_eval.records import Reply, Status
@@ -174,7 +174,7 @@ TEXT = "Rate it.\nPrompt Compliance: A number from 1 to 5.\nIt is <edit_prompt>.
 
 
 def official(tmp_path, text=TEXT):
-    from edit_eval.guests.published.imgedit import TYPES
+    from edit_eval.plugins.published.imgedit import TYPES
 
     (tmp_path / "prompts.json").write_text(json.dumps(dict.fromkeys(TYPES, text)))
     return made(ImgEditScores, prompts="official", prompts_path=str(tmp_path))

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.guests.metrics.beside.embedding_metrics import EmbeddingMetrics
-from edit_eval.guests.metrics.beside.picture_metrics import PictureMetrics
+from edit_eval.plugins.metrics.in_worker.embedding_metrics import EmbeddingMetrics
+from edit_eval.plugins.metrics.in_worker.picture_metrics import PictureMetrics
 from edit_eval.protocols import judging
 from edit_eval.protocols.contract import MEASURED, fault, scoring
 from edit_eval.protocols.numbers import Numbers

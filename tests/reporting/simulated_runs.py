@@ -37,7 +37,7 @@ STEPS = 10
 TEN = Scale(lowest=0.0, highest=10.0)
 
 
-PROTOCOLS = {"rubric": "edit_eval.protocols.rubric:Rubric", "viescore": "edit_eval.guests.published.gedit:VIEScore"}
+PROTOCOLS = {"rubric": "edit_eval.protocols.rubric:Rubric", "viescore": "edit_eval.plugins.published.gedit:VIEScore"}
 
 
 @cache

@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from edit_eval.guests.push.card import card
+from edit_eval.plugins.push.card import card
 from edit_eval.records import Results
 from edit_eval.reporting import comparison_tables, result_tables
 from edit_eval.reporting.comparison import print_comparison

@@ -290,7 +290,7 @@ def test_nobody_else_words_who_is_better() -> None:
     source = Path(verdict_module.__file__).parents[1]
     winner = re.compile(r"(?i)No winner|is better than \{|\{\} wins")
     own = {"verdict.py", "strengths.py"}
-    rooms = ("reporting", "guests/viewer", "verbs")
+    rooms = ("reporting", "plugins/viewer", "verbs")
     texts = [path for room in rooms for kind in ("*.py", "*.j2", "*.js") for path in (source / room).rglob(kind)]
     assert not [path.name for path in texts if path.name not in own and winner.search(path.read_text("utf-8"))]
 

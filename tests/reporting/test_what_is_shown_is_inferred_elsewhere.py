@@ -23,14 +23,14 @@ import edit_eval
 SOURCE = Path(edit_eval.__file__).parent
 DISPLAYS = [
     path
-    for room in ("reporting", "verbs", "trackers", "guests/viewer", "guests/trackers", "guests/paper")
+    for room in ("reporting", "verbs", "trackers", "plugins/viewer", "plugins/trackers", "plugins/paper")
     for path in sorted((SOURCE / room).rglob("*.py"))
     if path.name not in ("references.py", "command_line.py")  # a bibliography names Holm; an error there is a mistake
 ]
-DISPLAYS += [SOURCE / name for name in ("run.py", "guests/serve/live.py")]
-GUESTS = ("sheet.py", "chart.py", "card.py", "verb.py", "options.py", "words.py", "page.py", "trial.py")
-DISPLAYS += sorted(path for name in GUESTS for path in (SOURCE / "guests").rglob(name))
-TEMPLATES = sorted(path for room in ("reporting", "guests") for path in (SOURCE / room).rglob("*.j2"))
+DISPLAYS += [SOURCE / name for name in ("run.py", "plugins/serve/live.py")]
+PLUGINS = ("sheet.py", "chart.py", "card.py", "verb.py", "options.py", "words.py", "page.py", "trial.py")
+DISPLAYS += sorted(path for name in PLUGINS for path in (SOURCE / "plugins").rglob(name))
+TEMPLATES = sorted(path for room in ("reporting", "plugins") for path in (SOURCE / room).rglob("*.j2"))
 STATISTICS = sorted((SOURCE / "statistics").rglob("*.py"))
 
 INFERENCE = "edit_eval.statistics.intervals"
@@ -63,7 +63,7 @@ COMPUTING = {
     "corrcoef",
 }
 WORDS_OF_ITS_OWN = {
-    "sheet.py: Each other kind of pair has to be above one half",  # guests/audit/findings.py: by their number
+    "sheet.py: Each other kind of pair has to be above one half",  # plugins/audit/findings.py: by their number
     "page.html.j2: Each other kind of pair has to be above one half",
 }
 MACHINES = "slow_devices.py"

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from edit_eval.benchmarks.contract import CATEGORIES, title
 from edit_eval.errors import ConfigurationError
-from edit_eval.guests.published.gedit import TEXTS
 from edit_eval.judges.answers import FORMS, read_answer
+from edit_eval.plugins.published.gedit import TEXTS
 from edit_eval.records import LANGUAGES, Status
 from edit_eval.rubrics import loading
 from edit_eval.rubrics.loading import FIELDS, GENERAL, check_prompts, fill, load_rubrics, packaged

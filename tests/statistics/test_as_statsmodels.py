@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import independently
-from edit_eval.guests.people.differences import corrected, peoples_differences
+from edit_eval.plugins.people.differences import corrected, peoples_differences
 from edit_eval.statistics.comparison import compare
 from edit_eval.statistics.intervals import (
     Estimate,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from clustered_designs import DESIGNS, images_of
-from edit_eval.guests.agreement.rank_agreement import Samples, Within, with_interval
+from edit_eval.plugins.agreement.rank_agreement import Samples, Within, with_interval
 from edit_eval.statistics.drift import DRIFT_LEVEL, JudgedTwice, chance_of
 from edit_eval.statistics.failures import exchange_p_value, failure_interval
 from edit_eval.statistics.intervals import estimate, holm

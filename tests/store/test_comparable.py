@@ -15,7 +15,7 @@ from edit_eval.config.identity import Identity
 from edit_eval.config.schema import ProtocolSection
 from edit_eval.errors import ConfigurationError
 from edit_eval.experiment import Experiment
-from edit_eval.guests.audit.examiner import Examined
+from edit_eval.plugins.audit.examiner import Examined
 from edit_eval.protocols.asked import AskedJudge, make_protocol
 from edit_eval.protocols.contract import Protocol
 from edit_eval.records import Judgement, Picture, Results, Sample, Status

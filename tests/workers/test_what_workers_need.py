@@ -13,7 +13,7 @@ import pytest
 SOURCES = Path(__file__).resolve().parents[2] / "src"
 LAYERS = (
     *("workers", "testing", "edit_models", "judges", "benchmarks", "endpoints", "pretrained"),
-    *("guests/metrics", "guests/scenes/beside"),
+    *("plugins/metrics", "plugins/scenes/in_worker"),
 )
 REFUSED = ("pydantic", "typer", "rich", "yaml", "scipy", "altair", "jinja2", "filelock", "psutil", "openai")
 

@@ -315,7 +315,7 @@ class EvaluationSection(Section):
 
 
 class ColumnsSection(Section):
-    """The contract of what stands below a key that a guest adds (`columns.KEY`): it asks for further columns of edits,
+    """The contract of what is below a key that a plug-in adds (`columns.KEY`): it asks for further columns of edits,
     whose edit models are told a judge's words. The class's docstring says what the key is. Its validators have the
     run's `language` and the names of all `judges` as context."""
 

@@ -57,8 +57,8 @@ TOP_KEYS = {
     "import_from": "Folder that is searched first for classes of your own; by default that of this file.",
     "extends": "Path of a configuration, or its name, from which everything is taken that is not written here.",
 }
-"""What may stand at a file's top level, and what it is; `top_keys` has those of guests, too. `extends` is merged before
-anything else is read."""
+"""What may stand at a file's top level, and what it is; `top_keys` has those of plug-ins, too. `extends` is merged
+before anything else is read."""
 CLASS_KEYS = tuple(NamedClass.model_fields)
 SHARED_KEYS = ("language", "on_bad_sample")
 """Keys that a benchmark may take itself: then its class declares a parameter of that name."""
@@ -69,7 +69,7 @@ DEFAULT_BENCHMARK = "five_dimensions"
 
 
 def top_keys() -> dict[str, str]:
-    """Returns what may stand at a file's top level, and what it is, the keys of guests last."""
+    """Returns what may stand at a file's top level, and what it is, the keys of plug-ins last."""
     return TOP_KEYS | {key.name: key.summary for key in components.known("columns")}
 
 
@@ -364,7 +364,7 @@ class Sections:
         return trackers
 
     def _columns(self, language: Language) -> dict[str, ColumnsSection]:
-        """Reads what guests' keys ask for, those with judges below them first: another may name these."""
+        """Reads what plug-ins' keys ask for, those with judges below them first: another may name these."""
         used = [key for key in components.names("columns") if self.raw.get(key) is not None]
         classes: dict[str, type[ColumnsSection]] = {key: components.named("columns", key) for key in used}
         columns: dict[str, ColumnsSection] = {}

@@ -14,8 +14,8 @@ PACKAGE = Path(__file__).parents[1]
 
 
 def shipped() -> dict[str, Path]:
-    """Returns the files by name: those in `configs/`, and a guest's own, in its folder."""
-    files = [path for places in ("configs", "guests/*") for path in PACKAGE.glob(f"{places}/*.yaml")]
+    """Returns the files by name: those in `configs/`, and a plug-in's own, in its folder."""
+    files = [path for places in ("configs", "plugins/*") for path in PACKAGE.glob(f"{places}/*.yaml")]
     return {path.stem: path for path in sorted(files, key=lambda path: path.stem)}
 
 

@@ -222,7 +222,7 @@ class Event(NamedTuple):
 class Driver(Protocol):
     """Starts workers and carries messages. The engine numbers the workers.
 
-    `driver.NAME` of the register; this machine is `local`, all others are guests, or a package's.
+    `driver.NAME` of the register; this machine is `local`, all others are plug-ins, or a package's.
 
     An unused driver holds no resources; its clock begins with its first use.
     """

@@ -82,18 +82,18 @@ class Spectator(Protocol):
         return
 
 
-def with_guest(display: Spectator, guest: Spectator | None) -> Spectator:
+def with_plugin(display: Spectator, plugin: Spectator | None) -> Spectator:
     """Returns the display, joined by a spectator that may fail."""
-    return display if guest is None else cast(Spectator, _Both(display, guest))
+    return display if plugin is None else cast(Spectator, _Both(display, plugin))
 
 
 class _Both:
-    def __init__(self, display: Spectator, guest: Spectator) -> None:
-        self._display, self._guest = display, guest
+    def __init__(self, display: Spectator, plugin: Spectator) -> None:
+        self._display, self._plugin = display, plugin
         self._failed = False
 
     def __getattr__(self, name: str) -> Callable[..., None]:
-        shown, follow = getattr(self._display, name), getattr(self._guest, name, None)
+        shown, follow = getattr(self._display, name), getattr(self._plugin, name, None)
 
         def tell(*arguments: Any) -> None:
             shown(*arguments)
@@ -102,7 +102,7 @@ class _Both:
                     follow(*arguments)
                 except Exception as error:
                     self._failed = True
-                    who = f"{type(self._guest).__name__}.{name}"
+                    who = f"{type(self._plugin).__name__}.{name}"
                     self._display.note(
                         Text("{} raised {}: {}; it is told nothing more", who, type(error).__name__, error)
                     )

@@ -2,7 +2,8 @@
 
 The replies are of every kind: clean, in prose, out of range, halves, cut off, empty, `null`, with other names and
 capitals, asked several times, missing, with missing edits and subsets. A protocol has its own as `certificate`. For
-ours, `tests/guests/published/conformance` has the sets with the authors' numbers, and makes them anew from their files.
+ours, `tests/plugins/published/conformance` has the sets with the authors' numbers, and makes them anew from their
+files.
 
 A number is the authors' if the judge is asked in their words (`prompts: official`) and its replies are read as they
 read them. In other words it has their formula only, and is called so.

@@ -2,7 +2,7 @@
 
 An analysis reads records and makes a typed document of them. Everything that a reader meets follows from that class:
 the verb with its flags and `--json`, `Run.analysis`, the section of the page and of `report.md` with its charts, the
-notebook, and the files of `--to`. Ours are guests; a package adds one by an entry point `analysis.NAME` in the group
+notebook, and the files of `--to`. Ours are plug-ins; a package adds one by an entry point `analysis.NAME` in the group
 `edit_eval.components` (docs/your-analysis.md).
 """
 

@@ -1,7 +1,7 @@
 """The language in which this process speaks to people. Records, journals, logs and JSON are always English.
 
 `said` puts a `Text` into that language when it is printed. A language is a row in `languages.py`, a gettext catalogue
-beside it, and one in the folder of each guest; a sentence that they lack is printed in English as a whole.
+beside it, and one in the folder of each plug-in; a sentence that they lack is printed in English as a whole.
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ def catalogue(language: str) -> dict[str, str]:
     """Returns each English template in a language. A template comes after its context if it has one (`Text.key`)."""
     name = f"{language}.po"
     own = files("edit_eval.reporting").joinpath(name)
-    of_guests = (guest.joinpath(name) for guest in files("edit_eval").joinpath("guests").iterdir())
-    parts = (file.read_text(encoding="utf-8") for file in (own, *of_guests) if file.is_file())
+    of_plugins = (plugin.joinpath(name) for plugin in files("edit_eval").joinpath("plugins").iterdir())
+    parts = (file.read_text(encoding="utf-8") for file in (own, *of_plugins) if file.is_file())
     entries = _ENTRY.findall("\n".join(parts).replace('"\n"', ""))
     quoted = json.loads(f"[{','.join(words for _, words in entries)}]")  # all at once, as that is ten times as fast
     translations: dict[str, str] = {}

@@ -1,7 +1,8 @@
 """The languages in which we speak to people: a row each, and a catalogue.
 
 Sentences are written in English; any other language has `CODE.po` beside this file, and one in the folder of each
-guest. Which languages instructions and questions to judges may be in is another matter: `edit_eval.records.LANGUAGES`.
+plug-in. Which languages instructions and questions to judges may be in is another matter:
+`edit_eval.records.LANGUAGES`.
 """
 
 from __future__ import annotations

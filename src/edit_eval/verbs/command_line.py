@@ -41,7 +41,7 @@ GROUPS: tuple[tuple[Text, tuple[str, ...]], ...] = (
     (Text("To share and tidy"), ("export",)),
     (Text("To look up"), ("list", "describe", "config")),
 )
-"""The core's verbs as `--help` lists them, by what one wants; guests name the group in which they stand."""
+"""The core's verbs as `--help` lists them, by what one wants; plug-ins name the group in which they stand."""
 ANALYSES = "To analyse a run"
 
 
@@ -59,10 +59,10 @@ class Group(TyperGroup):
 
 
 class Verbs(Group):
-    """The whole command; its help has the verbs in `GROUPS`, and guests behind them or where they say."""
+    """The whole command; its help has the verbs in `GROUPS`, and plug-ins behind them or where they say."""
 
     before: Mapping[str, str] = {}
-    """Of guests, the verb of the core before which each is listed."""
+    """Of plug-ins, the verb of the core before which each is listed."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Writes a section for each group."""
@@ -175,7 +175,7 @@ def verb(on: typer.Typer, **shown: Any) -> Callable[[Callable[..., None]], Calla
     return make
 
 
-# -- guests and packages as verbs --
+# -- plug-ins and packages as verbs --
 
 
 def command_of(app: typer.Typer, words: Collection[str] | None = None) -> Any:
@@ -187,7 +187,7 @@ def command_of(app: typer.Typer, words: Collection[str] | None = None) -> Any:
     from edit_eval.config.components import known, named
 
     command: Any = copy(typer.main.get_command(app))  # typer keeps its own
-    guests, taken, before = typer.Typer(rich_markup_mode=None), {*command.commands}, {}
+    plugins, taken, before = typer.Typer(rich_markup_mode=None), {*command.commands}, {}
     for kind, make in _TYPED.items():
         for component in known(kind):
             if component.name in taken:
@@ -196,11 +196,11 @@ def command_of(app: typer.Typer, words: Collection[str] | None = None) -> Any:
             before[component.name] = component.about.get("before", "")
             shown: Any = {"rich_help_panel": component.about.get("group", ANALYSES), "short_help": component.summary}
             if words is None or component.name in words:
-                make(guests, component.name, named(kind, component.name), shown)
+                make(plugins, component.name, named(kind, component.name), shown)
             else:
-                guests.command(component.name, **shown)(lambda: None)
-    guests.callback()(lambda: None)  # one command alone would be no group
-    every = {**command.commands, **typer.main.get_group(guests).commands}
+                plugins.command(component.name, **shown)(lambda: None)
+    plugins.callback()(lambda: None)  # one command alone would be no group
+    every = {**command.commands, **typer.main.get_group(plugins).commands}
     command.before = before
     command.commands = {
         name: _with_options(name, subcommand) if words is None or name in words else subcommand
@@ -290,7 +290,7 @@ def _whole_numbers(key: str, text: str | None) -> tuple[int, ...] | None:
         raise ConfigurationError(Text("{} {}: must be whole numbers: `{} 1,2,4`", flag, text, flag)) from None
 
 
-# -- options of guests and packages on verbs of the core --
+# -- options of plug-ins and packages on verbs of the core --
 
 _added: dict[str, list[tuple[Any, Any]]] = {}
 """By the name of a verb, the options that were added to it, each with its parameters as they were typed."""

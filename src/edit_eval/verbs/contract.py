@@ -1,4 +1,4 @@
-"""What a command is that comes by the door: ours among the guests, and those of packages."""
+"""What a command is that comes by the door: ours among the plug-ins, and those of packages."""
 
 from __future__ import annotations
 

@@ -66,8 +66,8 @@ class TestLayersZip:
         path = layers_zip()
         assert path.parent == cache / "workers"
         names = {name.removeprefix("edit_eval/") for name in zipfile.ZipFile(path).namelist()}
-        assert all(re.search(r"/beside/|/__init__\.py$", name) for name in names if name.startswith("guests/"))
-        tops = {name.partition("/")[0] for name in names if not name.startswith("guests/")}
+        assert all(re.search(r"/in_worker/|/__init__\.py$", name) for name in names if name.startswith("plugins/"))
+        tops = {name.partition("/")[0] for name in names if not name.startswith("plugins/")}
         assert tops == {
             *("workers", "testing", "edit_models", "judges", "benchmarks", "endpoints", "pretrained", "files"),
             *("__init__.py", "errors.py", "privacy.py", "json_values.py", "records.py", "text.py"),

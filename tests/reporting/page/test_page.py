@@ -163,7 +163,7 @@ def test_a_further_language_is_a_row_and_a_catalogue(
     complete: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     catalogue("zh")  # from the package, before a folder stands for it
-    (tmp_path / "guests").mkdir()
+    (tmp_path / "plugins").mkdir()
     (tmp_path / "fr.po").write_text('msgid "Verdict"\nmsgstr "Bilan"\n\nmsgid "only {}"\nmsgstr "seul {}"\n', "utf-8")
     monkeypatch.setattr(language_module, "files", lambda _: tmp_path)
     monkeypatch.setitem(SPOKEN, "fr", Typography("FR", tag="fr", dates="fr-FR", separators={" and ": " et "}))

@@ -38,8 +38,8 @@ from edit_eval.text import Text, joined
 from edit_eval.workers.messages import Message
 
 LAYERS = ("workers", "testing", "edit_models", "judges", "benchmarks", "endpoints", "pretrained", "files")
-BESIDE = "beside"
-"""Folder of a guest that runs beside a model, too."""
+IN_WORKER = "in_worker"
+"""Folder of a plug-in that runs beside a model, too."""
 FILES = (
     "__init__.py",
     "errors.py",
@@ -110,9 +110,9 @@ def layers_digest() -> str:
 
 
 def beside_a_model(root: Path) -> list[Path]:
-    """Returns the files of our package in `root` that run beside a model: some layers, and of guests what says so."""
+    """Returns the files of our package in `root` that run beside a model: some layers, and of plug-ins what says so."""
     layers = [path for layer in LAYERS for path in sorted((root / layer).rglob("*.py"))]
-    beside = [path for folder in sorted(root.glob(f"guests/*/{BESIDE}")) for path in sorted(folder.rglob("*.py"))]
+    beside = [path for folder in sorted(root.glob(f"plugins/*/{IN_WORKER}")) for path in sorted(folder.rglob("*.py"))]
     above = {folder / "__init__.py" for path in beside for folder in list(path.parents)[1:3]}
     return [*(root / name for name in FILES), *layers, *beside, *sorted(above - {*beside})]
 

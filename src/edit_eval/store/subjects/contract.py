@@ -1,4 +1,4 @@
-"""What can be judged: subjects, each of a kind. A kind is a file that `kinds.py` lists, or a guest's (`subject.NAME`).
+"""What can be judged: subjects, each of a kind. A kind is a file listed by `kinds.py`, or a plug-in's (`subject.NAME`).
 
 A kind says which subjects an experiment has of it, who judges them, what they show, what they wait for, their part of a
 key, whether coverage counts them, and what they are called. Nothing else in the store or the engine asks for one.

@@ -15,6 +15,6 @@ EDITS = Edits()
 
 @cache
 def kinds() -> dict[str, Kind]:
-    """Returns all kinds by name, those of guests before battles."""
-    guests: list[Kind] = [named("subject", name)() for name in names("subject")]
-    return {kind.name: kind for kind in (EDITS, Controls(), *guests, Battles())}
+    """Returns all kinds by name, those of plug-ins before battles."""
+    plugins: list[Kind] = [named("subject", name)() for name in names("subject")]
+    return {kind.name: kind for kind in (EDITS, Controls(), *plugins, Battles())}

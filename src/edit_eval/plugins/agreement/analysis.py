@@ -1,0 +1,88 @@
+"""`edit-eval agreement`, and the section of every report with several judges, or with repeats."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from edit_eval.plugins.agreement.choices import beside_choices
+from edit_eval.plugins.agreement.document import JudgesAgreement
+from edit_eval.plugins.agreement.judges import between_judges, cards_of
+from edit_eval.plugins.agreement.panel import no_panel, panel
+from edit_eval.plugins.agreement.people import people_agreement
+from edit_eval.plugins.agreement.people_sheet import people_sheet
+from edit_eval.plugins.agreement.sheet import GAP, agreement_sheet, choices_sheet
+from edit_eval.reporting.analyses import Analysis, ChartStyle, RunRecords, Sources
+from edit_eval.reporting.table import Sheet
+from edit_eval.statistics.people import read_people
+from edit_eval.statistics.summary import entries_of
+from edit_eval.text import Text
+
+
+class AgreementAnalysis(Analysis[JudgesAgreement]):
+    """How well judges agree with each other and with people.
+
+    Also with themselves, if they were asked again; how often each gives no score; and the median of three or more
+    judges.
+    """
+
+    @dataclass(frozen=True)
+    class Parameters:
+        people: Path | None = field(default=None, metadata={"metavar": "FILE"})
+        """People's scores: CSV (sample_id, edit_model, score, rater), VIEScore's folder, or vie."""
+        score: str | None = field(default=None, metadata={"metavar": "NAME"})
+        """Use this score instead of the headline."""
+
+    about: ClassVar = {"group": "To judge, and to examine judges"}
+    title = Text("Judges")
+    chart_title = Text("Two judges about the same edit")
+    caption = Text("A dot is an edit. On a dashed line both judges give the same score; unlike scales have none.")
+    document: ClassVar[type[JudgesAgreement]] = JudgesAgreement
+    sources = Sources("RUN...", "A run; further runs add their judges of the same edits.", several=True, as_one=True)
+    appendix = True
+
+    def compute(self, records: RunRecords, parameters: Parameters) -> JudgesAgreement:
+        """Raises `ConfigurationError` for a score that no judge gives, and for people who scored other edits."""
+        results, score = records.results, parameters.score
+        ratings = None if parameters.people is None else read_people(Path(parameters.people))
+        together = panel(results, score)
+        return JudgesAgreement(
+            judges=cards_of(results, score),
+            between_judges=between_judges(results, score),
+            median=entries_of(together.results, records.min_coverage, together.bounds) if together else None,
+            no_median=no_panel(results, score),
+            people=None if ratings is None else people_agreement(results, ratings, score=score),
+            choices=beside_choices(results),
+        )
+
+    def sheet(self, document: JudgesAgreement) -> Sheet:
+        return [
+            *agreement_sheet(document),
+            *([GAP, *people_sheet(document.people)] if document.people else []),
+            *([GAP, *choices_sheet(document.choices)] if document.choices else []),
+        ]
+
+    def charts(self, documents: Sequence[JudgesAgreement], style: ChartStyle) -> Sequence[Any]:
+        """Draws single edits, so only where there are the records of a run."""
+        from edit_eval.plugins.agreement.chart import agreement_charts  # only a page needs it
+
+        return agreement_charts(style.results, style.language) if style.results else []
+
+    def rows(self, document: JudgesAgreement) -> Sequence[Mapping[str, Any]]:
+        """Returns a row for each judge: its card."""
+        return [
+            {
+                "judge": name,
+                "score": card.score,
+                "asked": card.asked,
+                "unscored": card.unscored.count,
+                "ceiling": card.ceiling.count if card.ceiling else None,
+                "floor": card.floor.count if card.floor else None,
+                "retest_sd": card.retest.sd if card.retest else None,
+                "retest_icc": card.retest.icc if card.retest else None,
+                "identical": card.retest.identical if card.retest else None,
+            }
+            for name, card in document.judges.items()
+        ]

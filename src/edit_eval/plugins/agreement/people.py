@@ -1,0 +1,173 @@
+"""The judges of a run beside people who rated its edits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+import msgspec
+
+from edit_eval.errors import ConfigurationError
+from edit_eval.plugins.agreement.document import (
+    BesidePeople,
+    Correlation,
+    CorrelationsApart,
+    ModelsBesidePeople,
+    PeopleAgreement,
+    Raters,
+    TwoBesidePeople,
+)
+from edit_eval.plugins.agreement.panel import panel
+from edit_eval.plugins.agreement.rank_agreement import Between, MeanAgreement, Samples, Within, with_interval
+from edit_eval.plugins.agreement.two import Agreement, among, samples_of
+from edit_eval.records import Results
+from edit_eval.statistics.intervals import none_for_nan, percentiles
+from edit_eval.statistics.raters import Item, Rater, judges_of, people_of
+from edit_eval.statistics.votes import Rating
+from edit_eval.text import Text
+
+
+class _Matched(NamedTuple):
+    """The judges of a run beside people who rated its edits."""
+
+    judges: dict[str, Rater]
+    people: dict[str, Rater]
+    """People's answers for each score that a judge is compared by."""
+    samples: Samples
+    ratings: Sequence[Rating]
+    """Ratings that are about an edit and a score of the run."""
+
+    def beside(self, judge: Rater) -> Agreement:
+        """Returns a judge and the people who rated the same score, or else the first judge's score."""
+        return Agreement(judge, self.people.get(judge.score) or self.first, self.samples)
+
+    @property
+    def first(self) -> Rater:
+        return self.people[next(iter(self.judges.values())).score]
+
+
+def _matched(results: Results, ratings: Sequence[Rating], score: str | None, resamples: int) -> _Matched:
+    """Raises `ConfigurationError` if no rating is about these results."""
+    judges = judges_of(results, score)
+    known = {Item.of(edit) for edit in results.edits}
+    names = {of.score for of in judges.values()}
+    there = [rating for rating in ratings if Item.of(rating) in known]
+    usable = [rating for rating in there if rating.score_name in names | {""}]
+    if not usable:
+        raise ConfigurationError(_nothing_matches(ratings, there, known, names))
+    people = {name: people_of(usable, name) for name in names}
+    return _Matched(judges, people, samples_of(results, people.values(), resamples=resamples), usable)
+
+
+def _nothing_matches(
+    ratings: Sequence[Rating], there: Sequence[Rating], known: Collection[Item], names: Collection[str]
+) -> str:
+    if not ratings:
+        return Text("there are no scores by people")
+    if there:
+        theirs, ours = (", ".join(sorted(some)) for some in ({rating.score_name for rating in ratings}, names))
+        return Text("none of the {} scores by people is about {}; they are about {}", len(ratings), ours, theirs)
+    first, (edit_model, sample, edit_seed, _) = ratings[0], min(known, default=Item("", "", 0))
+    return Text(
+        "none of the {} scores by people is about an edit of this run; the first is about {!r} by "
+        "{!r} (edit seed {}), an edit of this run is {!r} by {!r} (edit seed {})",
+        len(ratings),
+        first.sample_id,
+        first.edit_model,
+        first.edit_seed,
+        sample,
+        edit_model,
+        edit_seed,
+    )
+
+
+def people_agreement(
+    results: Results, ratings: Sequence[Rating], *, score: str | None = None, resamples: int = 1_000
+) -> PeopleAgreement:
+    """Measures how far each judge, and their median, agrees with people.
+
+    By each judge's headline, or its `score` of that name (its mean over repeats, negated if lower is better). A
+    rating with a name counts for the judges' score of that name alone. `raters` is the agreement of people with each
+    other (if the judges' headlines have different names: about the first judge's); None with one person. `people`
+    counts them, `scores` their ratings that are used, `unmatched` the lines about other edits and other scores.
+    Raises `ConfigurationError` when that is all of them, and for a `score` that no judge gives.
+    """
+    matched = _matched(results, ratings, score, resamples)
+    together = panel(results, score)
+    return PeopleAgreement(
+        judges={name: _beside_people(matched.beside(judge)) for name, judge in matched.judges.items()},
+        median=_beside_people(matched.beside(together.judge)) if together else None,
+        pairs=[
+            _two_beside_people(a, b, matched) for a, b in combinations(matched.judges.values(), 2) if a.score == b.score
+        ],
+        raters=_raters(matched.first, matched.samples),
+        people=len({rating.rater for rating in matched.ratings}),
+        scores=len(matched.ratings),
+        unmatched=len(ratings) - len(matched.ratings),
+    )
+
+
+def _beside_people(both: Agreement) -> BesidePeople:
+    samples, bounds = both.samples, both.bounds()
+    return BesidePeople(
+        score=both.rater.score,
+        n=len(both.items),
+        total=len(both.reference.values),
+        **msgspec.structs.asdict(with_interval(both.within, samples)),
+        worst_case=bounds[0] if bounds else None,
+        best_case=bounds[1] if bounds else None,
+        edit_models=both.within.of_models(samples),
+        one_person=with_interval(both.with_each(), samples),
+        others=with_interval(both.with_others(), samples) if len(both.reference.raters) > 1 else None,
+        as_one_person=both.as_one_rater(),
+        between_models=ModelsBesidePeople(
+            **msgspec.structs.asdict(both.of_models()),
+            pairs=math.comb(len(both.between), 2),
+            pairs_alike=both.pairs_alike(),
+            **msgspec.structs.asdict(both.pairs_ordered()),
+        ),
+        unscored=both.unanswered(),
+        calibration=both.calibration(),
+    )
+
+
+def _two_beside_people(a: Rater, b: Rater, matched: _Matched) -> TwoBesidePeople:
+    """Computes how much better a agrees with people than b, on the edits that both have scored."""
+    of_a, of_b = matched.beside(a.only(b.answers)), matched.beside(b.only(a.answers))
+
+    def apart(first: Within | Between, second: Within | Between) -> CorrelationsApart:
+        samples = matched.samples
+        values = first(samples.once)[0], second(samples.once)[0]
+        # No draw gives an interval of the order of a few models: see `pairs_alike`.
+        known = isinstance(first, Within) and not math.isnan(values[0] - values[1])
+        return CorrelationsApart(
+            spearman_a=none_for_nan(values[0]),
+            spearman_b=none_for_nan(values[1]),
+            difference=none_for_nan(values[0] - values[1]),
+            ci95=percentiles(samples.drawn(first) - samples.drawn(second)) if known else None,
+        )
+
+    return TwoBesidePeople(
+        a=a.name,
+        b=b.name,
+        n=len(of_a.items),
+        within_models=apart(of_a.within, of_b.within),
+        between_models=apart(of_a.between, of_b.between),
+    )
+
+
+def _raters(people: Rater, samples: Samples) -> Raters | None:
+    """Compares people with each other; None if no two of them have a correlation."""
+    correlation = with_interval(among(people, samples), samples)
+    if correlation.spearman is None:
+        return None
+    each = [Agreement(*both, samples) for both in zip(people.raters, people.others, strict=True)]
+    models = MeanAgreement([agreement.between for agreement in each])
+    return Raters(
+        raters=len(people.raters),
+        **msgspec.structs.asdict(correlation),
+        others=with_interval(MeanAgreement([agreement.within for agreement in each]), samples),
+        between_models=Correlation(spearman=none_for_nan(models(samples.once)[0])),
+    )

@@ -1,0 +1,241 @@
+"""Agreement of two raters about the edits that both have answered: do they rank alike, and one from the other.
+
+Like is compared with like: a judge against one person beside one person against another. Against the mean of people,
+which is less noisy, a judge looks better than that, and so does a person.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+
+from edit_eval.plugins.agreement.calibration import Pairs, calibration
+from edit_eval.plugins.agreement.document import Calibration, LeftUnscored, OfModels, PairsOrdered, Share, Span
+from edit_eval.plugins.agreement.rank_agreement import (
+    Between,
+    MeanAgreement,
+    Samples,
+    Within,
+    bounds_within,
+    interval_of_models,
+)
+from edit_eval.records import Results
+from edit_eval.statistics.intervals import (
+    FloatArray,
+    IntArray,
+    bootstrap_interval,
+    cluster_codes,
+    estimate,
+    holm,
+    none_for_nan,
+    percentiles,
+)
+from edit_eval.statistics.power import ALPHA
+from edit_eval.statistics.raters import ByItem, Item, Rater
+from edit_eval.statistics.series import gain
+
+
+def samples_of(results: Results, raters: Iterable[Rater], *, resamples: int = 1_000) -> Samples:
+    """Returns the samples that these have answered about, with the run's source images."""
+    sources = {sample.id: sample.cluster for sample in results.samples}
+    return Samples([rater.answers for rater in raters], sources, resamples=resamples)
+
+
+@dataclass(frozen=True, eq=False)
+class Agreement:
+    """Two raters and their agreement; each number is computed when asked for."""
+
+    rater: Rater
+    reference: Rater
+    samples: Samples
+    """At least those that both have answered about."""
+
+    @cached_property
+    def items(self) -> list[Item]:
+        """Items that both have answered about, in the order of the first."""
+        return [item for item in self.rater.answers if item in self.reference.answers]
+
+    # -- the order of edits, and of edit models --
+
+    @cached_property
+    def within(self) -> Within:
+        """Do they rank a model's edits alike?"""
+        return Within(self.rater.upward, self.reference.upward, self.samples)
+
+    @cached_property
+    def between(self) -> Between:
+        """Do they rank the edit models alike?"""
+        return Between(self.rater.upward, self.reference.upward, self.samples)
+
+    def bounds(self) -> Span | None:
+        """Returns the range of the first number of `within` if `rater` had answered everything that `reference` has."""
+        return bounds_within(self.rater.upward, self.reference.upward)
+
+    def of_models(self) -> OfModels:
+        """Returns `between`, with an interval over other possible models."""
+        spearman = none_for_nan(self.between(self.samples.once)[0])
+        models = len(self.between)
+        return OfModels(models=models, spearman=spearman, ci95_models=interval_of_models(spearman, models))
+
+    def pairs_alike(self) -> Share:
+        """Returns the share of pairs of edit models that they order alike, a tie being a half.
+
+        No resampling can give a rank correlation over the same models an interval: if models are close the draws
+        shuffle them regardless of their true order, and if both orders are equal the truth is the very end of what can
+        be drawn. The order of two models can be proven or left open, so the interval goes from the share of pairs that
+        both raters prove to be alike to 1 less the share that both prove to be unlike. Each proves its pairs at
+        .025 (Holm), so all of it is right with probability .95 at least (Bonferroni). None with fewer than two models.
+        """
+        means = self.between.means(self.samples.once)
+        pairs = list(combinations(range(len(self.between.models)), 2))
+        if not pairs:
+            return Share(value=None, ci95=None)
+        signs = [np.array([np.sign(of[0][b] - of[0][a]) for a, b in pairs]) for of in means]
+        alike = np.where((signs[0] == 0) | (signs[1] == 0), 0.5, signs[0] == signs[1])
+        return Share(value=float(alike.mean()), ci95=_of_proven(len(pairs), *self._separated(ALPHA / 2)))
+
+    def pairs_ordered(self) -> PairsOrdered:
+        """Returns the pairs of edit models that `reference` separates, and the share of them that `rater` orders alike,
+        a tie being a half; None without any."""
+        proven, separated = self._separated(ALPHA)
+        means, at = self.between.means(self.samples.once)[0][0], self.between.models.index
+        signs = [np.sign(means[at(better)] - means[at(worse)]) for worse, better in separated]
+        value = 0.5 + 0.5 * float(np.mean(signs)) if signs else None
+        ends = _of_proven(len(separated), proven, separated)
+        return PairsOrdered(separated=len(separated), pairs_ordered=Share(value=value, ci95=ends))
+
+    def _separated(self, level: float) -> list[list[tuple[str, str]]]:
+        """Returns the pairs of models that each of the two separates."""
+        both = (self.rater, self.reference)
+        return [separated_pairs(of.upward, self.samples, self.between.models, level=level) for of in both]
+
+    # -- from one to the other --
+
+    @property
+    def turn(self) -> float:
+        """Sign that makes higher better on both scales: a map must rise. Results are turned back."""
+        return gain(self.rater.scale) * gain(self.reference.scale)
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        """Scores of items that both have answered about, those of `rater` turned so that a map to the others can
+        rise."""
+        return Pairs(
+            self.turn * np.array([self.rater.values[item] for item in self.items], dtype=np.float64),
+            np.array([self.reference.values[item] for item in self.items], dtype=np.float64),
+            self.codes(self.items),
+            [item.edit_model for item in self.items],
+        )
+
+    def codes(self, items: Iterable[Item]) -> IntArray:
+        """Returns the code of each item's source image."""
+        return np.array([self.samples.code[item.sample_id] for item in items], dtype=np.int64)
+
+    def calibration(self) -> Calibration | None:
+        """Returns the map from the scores of `rater` to those of `reference` (`calibration.calibration`)."""
+        score_map = calibration(self.pairs, resamples=self.samples.resamples)
+        return None if score_map is None else score_map.turned(self.turn)
+
+    # -- one and several --
+
+    def with_each(self) -> MeanAgreement:
+        """Returns the mean agreement of `rater` with each of `reference`'s raters."""
+        return self._mean(self.reference.raters)
+
+    def with_others(self) -> MeanAgreement:
+        """Returns the same with all of them but one."""
+        return self._mean(self.reference.others)
+
+    def _mean(self, raters: Iterable[Rater]) -> MeanAgreement:
+        return MeanAgreement([Within(self.rater.upward, of.upward, self.samples) for of in raters])
+
+    def as_one_rater(self) -> Share:
+        """Returns its agreement with one of `reference`'s raters over that of two of them.
+
+        None if the raters are not shown to agree with each other at all: the ratio to nothing is undefined.
+        """
+        judge, raters = self.with_each(), among(self.reference, self.samples)
+        judge_draws, rater_draws = self.samples.drawn(judge), self.samples.drawn(raters)
+        seen = raters(self.samples.once)[0]
+        low = percentiles(rater_draws)
+        if math.isnan(seen) or (seen if low is None else low[0]) <= 0:
+            return Share(value=None, ci95=None)
+        shares = np.divide(
+            judge_draws, rater_draws, out=np.full_like(judge_draws, math.nan), where=rater_draws > 0
+        )  # NaN in the few draws below
+        return Share(value=none_for_nan(judge(self.samples.once)[0] / seen), ci95=percentiles(shares))
+
+    def unanswered(self) -> LeftUnscored:
+        """Compares `reference`'s values of items that `rater` has not answered with those of the rest."""
+        items = sorted(self.reference.values)
+        scored = np.array([item in self.rater.answers for item in items], dtype=bool)
+        values = np.array([self.reference.values[item] for item in items], dtype=np.float64)
+
+        def difference(weights: FloatArray) -> float | None:
+            means = [
+                float((weights * values)[some].sum() / total) if (total := float(weights[some].sum())) else None
+                for some in (~scored, scored)
+            ]
+            return None if means[0] is None or means[1] is None else means[0] - means[1]
+
+        missing = not scored.all()
+        clusters = cluster_codes([self.samples.image(item.sample_id) for item in items])
+        interval = bootstrap_interval(difference, clusters, resamples=self.samples.resamples) if missing else None
+        return LeftUnscored(
+            n=int((~scored).sum()),
+            people_mean=float(values[~scored].mean()) if missing else None,
+            people_mean_scored=float(values[scored].mean()) if scored.any() else None,
+            difference=difference(np.ones(len(items))) if missing else None,
+            ci95=interval,
+        )
+
+
+def among(several: Rater, samples: Samples) -> MeanAgreement:
+    """Returns the mean agreement of every two of a rater's raters."""
+    both = combinations(several.raters, 2)
+    return MeanAgreement([Within(first.upward, second.upward, samples) for first, second in both])
+
+
+def separated_pairs(
+    values: ByItem, samples: Samples, models: Collection[str], *, level: float = ALPHA
+) -> list[tuple[str, str]]:
+    """Returns the pairs of edit models (worse, better) that a rater separates: paired t on common edits, Holm's p
+    at most `level` over all pairs. As `compare` would, on the scale that was used. The probability that any pair is the
+    wrong way round is at most `level`.
+    """
+    of_models: dict[str, dict[tuple[str, int], float]] = {model: {} for model in models}
+    for item, value in values.items():
+        if item.edit_model in of_models:
+            of_models[item.edit_model][item.sample_id, item.edit_seed] = value
+    pairs = list(combinations(sorted(models), 2))
+    tests: list[float | None] = []
+    differences: list[float] = []
+    for a, b in pairs:
+        shared = sorted(of_models[a].keys() & of_models[b].keys())
+        gains = np.array([of_models[b][edit] - of_models[a][edit] for edit in shared], dtype=np.float64)
+        if not len(gains) or not gains.any():
+            tests.append(None)
+            differences.append(0.0)
+            continue
+        difference = estimate(gains, cluster_codes([samples.image(sample) for sample, _ in shared]))
+        tests.append(difference.p_value())
+        differences.append(difference.value)
+    return [
+        (a, b) if difference > 0 else (b, a)
+        for (a, b), p, difference in zip(pairs, holm(tests), differences, strict=True)
+        if p is not None and p <= level
+    ]
+
+
+def _of_proven(count: int, first: Collection[tuple[str, str]], second: Collection[tuple[str, str]]) -> Span | None:
+    """Returns the range from the share of `count` pairs that both order alike to 1 less the share ordered otherwise."""
+    if not count:
+        return None
+    alike = len(set(first) & set(second))
+    unlike = len({(better, worse) for worse, better in first} & set(second))
+    return [alike / count, 1 - unlike / count]

@@ -1,0 +1,87 @@
+"""The verb `audit`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+import typer
+
+from edit_eval.verbs.command_line import Config, RunDir, answer, end_if_short
+from edit_eval.verbs.contract import Verb
+
+if TYPE_CHECKING:
+    from edit_eval.plugins.audit.trial import Audit
+
+
+class AuditVerb(Verb):
+    """Examine a judge with edits of known quality.
+
+    It is asked as the configuration asks it. Edit models are not run. Exit with 3 unless the judge passes every test.
+    Rerun the same command to resume.
+    """
+
+    about: ClassVar = {"group": "To judge, and to examine judges"}
+
+    @staticmethod
+    def call(
+        config: Config,
+        *,
+        judge: Annotated[
+            str | None, typer.Option(metavar="NAME", help="Examine this judge, if there are several.")
+        ] = None,
+        seed: Annotated[
+            int | None,
+            typer.Option(metavar="N", help="Seed for drawing the scenes. Default: new scenes for each audit."),
+        ] = None,
+        scenes: Annotated[int, typer.Option(metavar="N", help="Scenes per category; more give a surer verdict.")] = 40,
+        size: Annotated[int, typer.Option(metavar="PIXELS", help="Width of the scenes.")] = 512,
+        run_dir: RunDir = None,
+        passports: Annotated[
+            Path | None,
+            typer.Option(metavar="DIR", help="Write the passport to this folder. Default: the user's cache."),
+        ] = None,
+        people: Annotated[
+            Path | None, typer.Option(metavar="FILE|vie", help="Also compare with people's scores.")
+        ] = None,
+        judged: Annotated[
+            Path | None, typer.Option(metavar="RUN", help="With --people: a run in which it scored those edits.")
+        ] = None,
+        devices: Annotated[
+            str | None, typer.Option(metavar="LIST|cpu:N|auto", help="Replace the judge's devices.")
+        ] = None,
+        set_: Annotated[
+            list[str] | None,
+            typer.Option("--set", metavar="KEY=VALUE", help="Replace one value of the YAML, by dotted key."),
+        ] = None,
+    ) -> None:
+        """Audits the judge, and prints its measures and where its page and passport are."""
+        from edit_eval.plugins.audit.trial import audit
+
+        made = audit(
+            config,
+            judge=judge,
+            seed=seed,
+            scenes=scenes,
+            size=size,
+            run_dir=run_dir,
+            folder=passports,
+            people=people,
+            judged=judged,
+            command=("edit-eval", *sys.argv[1:]),
+            devices=devices,
+            overrides=set_ or (),
+        )
+        answer_audited(made)
+        end_if_short(made.passport.verdict != "passed")
+
+
+def answer_audited(made: Audit) -> None:
+    """Prints what an audit found, or its document."""
+    from edit_eval.plugins.audit.sheet import audit_sheet, places_of
+    from edit_eval.reporting.language import spoken
+    from edit_eval.reporting.table import print_sheet
+
+    sheet = [*audit_sheet(made.passport, made.ways), *places_of(made.run.path, made.page, made.file)]
+    answer(lambda: made.document, lambda: print_sheet(sheet, language=spoken(made.run.language)))

@@ -1,0 +1,48 @@
+"""What bridges add to a verb of the core: `report --as JUDGE` goes over one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from edit_eval.errors import ConfigurationError
+from edit_eval.reporting.language import spoken
+from edit_eval.text import Text
+from edit_eval.verbs.command_line import answer_with
+from edit_eval.verbs.contract import VerbOption
+
+
+class TellAs(VerbOption):
+    """Report a run's means on the scale of a judge that is gone."""
+
+    @dataclass(frozen=True)
+    class Parameters:
+        """On whose scale, and over what."""
+
+        as_: str | None = field(default=None, metadata={"metavar": "JUDGE"})
+        """Only print the means on this judge's scale, by --bridge."""
+        bridge: Path | None = field(default=None, metadata={"metavar": "FILE"})
+        """With --as: what `bridge RUN --old JUDGE --new JUDGE --to FILE.json` wrote."""
+        markdown: Path | None = field(default=None, metadata={"metavar": "FILE"})
+        """With --as: also write it as Markdown."""
+
+    def before(self, parameters: Parameters, **given: Any) -> bool:
+        """Translates the run in place of its report, if that is asked for."""
+        run, wanted, bridge, markdown = given["run"], parameters.as_, parameters.bridge, parameters.markdown
+        if (wanted is None) != (bridge is None):
+            raise ConfigurationError(
+                Text("--as JUDGE needs --bridge FILE, and --bridge needs --as: give both or neither")
+            )
+        if wanted is None or bridge is None:
+            if markdown is not None:
+                raise ConfigurationError(
+                    Text("--markdown needs --as JUDGE; the report has its own Markdown, report.md")
+                )
+            return False
+        from edit_eval.plugins.bridge.bridge import read_bridge, translate
+        from edit_eval.plugins.bridge.sheet import translated_sheet
+
+        translated = translate(run, read_bridge(bridge), wanted)
+        answer_with(lambda: translated, translated_sheet(translated), spoken(run.language), markdown)
+        return True

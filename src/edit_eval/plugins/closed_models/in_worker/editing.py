@@ -1,0 +1,532 @@
+"""`api`: an edit model that nobody can download, asked by its maker's own interface.
+
+What is sent and what answers mean is in `providers`, one row a provider; errors are handled as in
+`edit_eval.endpoints.client`. Here is what is the same for all:
+
+* A refusal (`refusals` of the row) is final and `Refused`. A draft is never the edit.
+* An attempt that may have been charged (a timeout, a cut connection, an answer without a picture) is followed by one
+  more at most. A task that was taken is asked for again, not submitted again; so is the address of a picture.
+* The picture is scaled to the source's size (Lanczos) if its shape is within 5 % of the source's. If not, it keeps its
+  shape, is scaled to the source's area, and the edit is flagged `other_aspect_ratio`. The size in which it came is
+  recorded.
+* Nothing is tried out at the start: the canary is a request that costs nothing, or none at all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import fnmatch
+import io
+import json
+import math
+import os
+import re
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from edit_eval.edit_models.contract import Charged, EditPrice, EditRequest, OnStep
+from edit_eval.endpoints.client import (
+    NOT_IN_THE_KEY,
+    Ask,
+    Client,
+    Failure,
+    ServerParameters,
+    WholeAnswer,
+    plain,
+    said_in,
+)
+from edit_eval.errors import LoadError, PictureError, Refused
+from edit_eval.json_values import Json, JsonObject
+from edit_eval.pictures import OWN_SIZE, png, read_picture, scaled
+from edit_eval.plugins.closed_models.in_worker.providers import CLOSED_MODELS, PROVIDERS, Asked, ClosedModel, Provider
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+LONGEST_ANSWER = 96 * 2**20
+"""Most bytes of an answer: a PNG of 4096 x 4096 pixels takes up to 67 million in base64."""
+ATTEMPTS = 2
+"""Attempts at an edit that may be charged, at most."""
+SAME_SHAPE = 1.05
+"""Shapes within this ratio of each other count as the same (as in `pictures.check_edit`)."""
+FIRST_LOOK, LONGEST_LOOK = 0.5, 5.0
+"""Seconds before a task is first asked for, and the longest pause; in between it grows by half."""
+_IDS = re.compile(r"\b(?:req|gen|chatcmpl)[-_]\w+")  # they differ each time, but equal reasons must be equal texts
+
+
+class Api:
+    """An edit model by name behind its maker's interface: OpenAI, Gemini, OpenRouter, fal, FLUX, Seedream, Qwen, ...
+
+    It is asked for several edits at once, and needs no GPU here: `device_ids: cpu:1`.
+    """
+
+    holds_device = False
+    only_looks = True
+    requires = ("openai", "aiohttp")
+
+    @dataclass(kw_only=True)
+    class Parameters(ServerParameters):
+        """What decides the pixels, and how the provider is reached."""
+
+        model: str
+        """`PROVIDER/MODEL`, as `gemini/gemini-3-pro-image`: openai, gemini, openrouter, fal, bfl, ark, dashscope, xai,
+        replicate, and the name of the model there."""
+        base_url: str = field(default="", metadata=NOT_IN_THE_KEY)
+        """Another address of the provider: a proxy's, or a region's. Empty: what `GEMINI_BASE_URL` (or another
+        provider's) says, or else its own. Not part of a key."""
+        api_key_env: str = field(default="", metadata=NOT_IN_THE_KEY)
+        """NAME of the environment variable that holds the key. Empty: the provider's usual one. Not part of a key."""
+        concurrency: int = field(default=4, metadata=NOT_IN_THE_KEY)
+        """Edits under way at once, at most. Not part of a key."""
+        attempt_timeout: float = field(default=300.0, metadata=NOT_IN_THE_KEY)
+        """Seconds in which one attempt must have given its picture. Not part of a key."""
+        deadline: float = field(default=570.0, metadata=NOT_IN_THE_KEY)
+        """Seconds for an edit with all its attempts and pauses; less than the model's `timeout`. Not part of a key."""
+        size: str | None = None
+        """A size the provider has a name for (`1K`, `2K`, `4K`), or `WIDTHxHEIGHT` where it takes pixels. null: the
+        source's shape, in the smallest usual size."""
+        max_pixels: int | None = None
+        """A larger source is scaled down to this area before it is sent."""
+        call: dict[str, Any] = field(default_factory=dict)
+        """Further fields of the request: `quality`, `safety_tolerance`, ...; null leaves one out that would be sent."""
+        allowed_hosts: list[str] = field(default_factory=list, metadata=NOT_IN_THE_KEY)
+        """Hosts beside the provider's own from which a picture may be fetched. Not part of a key."""
+        edit_price: float | None = field(default=None, metadata=NOT_IN_THE_KEY)
+        """What an edit costs at most, in US dollars, where our table has no price, or another. Not part of a key."""
+
+        def __post_init__(self) -> None:
+            provider, row = row_of(self.model)
+            self.api_key_env = self.api_key_env or provider.key
+            if self.serve is not None:
+                raise ValueError("serve: the provider serves the model; leave this out")
+            if self.size is not None and not re.fullmatch(r"[1-9]\d*x[1-9]\d*", self.size):
+                names = provider.resolutions if row is None or row.resolutions is None else row.resolutions
+                if self.size not in names:
+                    raise ValueError(f"size: {self.size!r} is none of {', '.join([*names, 'WIDTHxHEIGHT'])}")
+            elif self.size is not None and ("x" not in _shape_form(self.model) or not _shape_form(self.model)):
+                raise ValueError(f"size: {provider.company} takes a shape and a named size, no pixels, for this model")
+            if self.edit_price is not None and not (math.isfinite(self.edit_price) and self.edit_price >= 0):
+                raise ValueError("edit_price: it takes a number of US dollars, 0 or more")
+            super().__post_init__()
+
+    def __init__(self, parameters: Parameters) -> None:
+        self.parameters = parameters
+        self.capacity = parameters.concurrency
+        self._name = parameters.model.partition("/")[2]
+        self._provider, self._row = row_of(parameters.model)
+        self.client = Client(
+            parameters,
+            "edit model",
+            lambda: self._account,
+            LONGEST_ANSWER,
+            address=_address(parameters.model),
+            header=self._provider.header,
+            paid=True,
+        )
+        self._bills: dict[int, Bill] = {}
+
+    # -- what is known before it is loaded --
+
+    @staticmethod
+    def revision(parameters: Api.Parameters) -> str:
+        """Returns the provider's name and the revision of its row, which decide what is sent."""
+        provider, _ = row_of(parameters.model)
+        return f"{parameters.model.partition('/')[0]} {provider.revision}"
+
+    @staticmethod
+    def sources(parameters: Api.Parameters) -> int | None:
+        """Returns how many pictures the model takes."""
+        provider, row = row_of(parameters.model)
+        return provider.pictures if row is None or row.pictures is None else row.pictures
+
+    @staticmethod
+    def card(parameters: Api.Parameters) -> dict[str, str]:
+        """Returns who gets what, from where pictures come, and what cannot be switched off."""
+        provider, row = row_of(parameters.model)
+        model = parameters.model.partition("/")[2]
+        second = f", and {provider.company} passes them on to the maker of {model}" if provider.hosts_others else ""
+        host = re.sub(r"^https?://([^/]+).*", r"\1", parameters.base_url or _address(parameters.model))
+        facts = [f"pictures and instructions, for {provider.company} ({host}){second}"]
+        if provider.hosts:
+            facts.append(f"the edits are fetched from {', '.join(provider.hosts)}, without the key")
+        facts += [provider.training] * bool(provider.training)
+        facts += provider.notes
+        if not _takes_seed(provider, row):
+            facts.append("no seed: another run gives other pictures")
+        if row is not None:
+            facts += [row.note] * bool(row.note) + [f"it is switched off on {row.ends}"] * bool(row.ends)
+        return {"leaves": "; ".join(facts), "source": f"{provider.source} ({provider.date})"}
+
+    @staticmethod
+    def duration(parameters: Api.Parameters) -> tuple[float, float, str]:
+        """Returns what a plan assumes: nobody has measured it here."""
+        return 1.0, 30.0, "assumed for an edit by a provider"
+
+    @staticmethod
+    def by_name(written: str) -> JsonObject | None:
+        """Returns the parameters of a model that is asked for by this name, and words for `init`; None for others."""
+        name, _, rest = written.partition("/")
+        provider = PROVIDERS.get(name)
+        if provider is None or not rest or (provider.hosts_others and "/" not in rest):
+            return None
+        price = Api.prices(parameters := Api.Parameters(model=written))
+        cost = "price unknown: give edit_price"
+        if price["usual"] is not None:
+            cost = f"about {price['usual']:g} USD an edit ({price['date']}); try it with --limit 2 first"
+        return {
+            "params": {"model": written},
+            "words": f"{provider.company}; its key goes into ${parameters.api_key_env}; {cost}",
+        }
+
+    @staticmethod
+    def prices(parameters: Api.Parameters) -> EditPrice:
+        """Returns what an edit costs in US dollars: see `edit_models.contract`."""
+        provider, row = row_of(parameters.model)
+        usual = _price(parameters, row)
+        return {
+            "usual": usual,
+            "most": None if usual is None else _dearest(parameters, row) * ATTEMPTS,
+            "told": "told" if provider.cost({"usage": {"cost": 1}, "cost": 1}) is not None else "computed",
+            "date": "" if parameters.edit_price is not None or row is None else row.date,
+            "source": "edit_price" if parameters.edit_price is not None else "" if row is None else row.source,
+        }
+
+    @staticmethod
+    def presets() -> list[dict[str, str]]:
+        """Returns a card for each model of the table."""
+        return [
+            {
+                "model_name": model.model,
+                "edit_price": ", ".join(
+                    f"{price:g}{f' ({size})' if size else ''}" for size, price in model.usd.items()
+                ),
+                "ends": model.ends,
+                "source": f"{model.source} ({model.date})",
+            }
+            for model in CLOSED_MODELS
+        ]
+
+    # -- at work --
+
+    def prepare(self) -> None:
+        """Imports the clients. Raises `ImportError` if one is missing."""
+        import aiohttp  # noqa: F401
+        import openai  # noqa: F401
+
+    def load(self, devices: Sequence[str]) -> None:
+        """Checks that the key is there and, where that costs nothing, that provider and model know it.
+
+        Raises `LoadError`.
+        """
+        moved = self.parameters.base_url or _address(self.parameters.model) != self._provider.address
+        if not self.client.has_key and not moved:
+            variable = self.parameters.api_key_env
+            raise LoadError(f"{variable} is not set: it takes {self._provider.company}'s key", final=True)
+        self.client.first(self._account)
+
+    def examine(self, request: EditRequest) -> None:
+        """Checks the key and the address, without an edit. Raises `LoadError`."""
+        self.client.once(self._account)
+
+    def close(self) -> None:
+        """Closes the connections; cancels an edit in progress."""
+        self.client.close()
+
+    def about(self) -> dict[str, str]:
+        """Returns the provider's address, what is sent as seed and shape, and what a reader should know."""
+        p, seed = self.parameters, _takes_seed(self._provider, self._row)
+        notes = [f"{p.model}: no seed: another run gives other pictures"] * (not seed)
+        form = _shape_form(p.model)
+        return {
+            **self.client.about(),
+            "provider": self._provider.company,
+            "seed": "sent; no provider promises the same picture for it" if seed else "not sent",
+            "shape": "the provider's own" if not form else f"the source's, as {form.format('W', 'H')}",
+            "scaled": "to the source's size; beyond 5 % of its shape to its area, in its own shape",
+            **({"note": "; ".join(notes)} if notes else {}),
+        }
+
+    def charged(self) -> Charged:
+        """Returns what the edits that this thread has asked for since it was last called have cost."""
+        return self._bills.pop(threading.get_ident(), Bill(0.0)).charged()
+
+    def edit(self, request: EditRequest, on_step: OnStep) -> Image:
+        """Has an edit made. May be called from several threads at once.
+
+        Raises `Refused`, `ModelError` for an edit that failed for good, and `LoadError` if the provider gives no
+        answers, or none without a payment.
+        """
+        bill = self._bills[threading.get_ident()] = Bill(_dearest(self.parameters, self._row))
+        (made,) = self.client.answers([Attempts(self, request, bill).ask])
+        if isinstance(made, Refused):
+            raise made
+        on_step(1, 1)
+        return fitted(made, request.source.size)
+
+    async def _account(self, _: Any) -> None:
+        """An `Ask` that costs nothing; does nothing where the provider has no such request."""
+        if self._provider.account:
+            await self.client.get(self._provider.account.format(model=self._name))
+
+
+class Attempts:
+    """All attempts at one edit. What an earlier one has reached is not asked for, or paid, again."""
+
+    def __init__(self, model: Api, request: EditRequest, bill: Bill) -> None:
+        self._model, self._client, self._provider, self._bill = model, model.client, model._provider, bill
+        parameters = model.parameters
+        pictures = [scaled(picture, parameters.max_pixels) for picture in request.pictures.values()]
+        seed = request.seed if _takes_seed(model._provider, model._row) else None
+        self._asked = Asked(
+            model=model._name,
+            instruction=request.instruction,
+            pictures=[png(picture) for picture in pictures],
+            seed=seed,
+            **_size(parameters, pictures[0].size),
+        )
+        self._names = [f"{name}.png" for name in request.pictures]
+        self._task = ""
+        """Address of a task that was taken."""
+        self._picture_address = ""
+        """Address of its picture."""
+
+    ask: Ask[Any]
+
+    async def ask(self, _: Any) -> Image | Refused:  # type: ignore[no-redef]
+        """One attempt."""
+        if not self._picture_address and not self._task:
+            self._bill.open()
+            sent = await self._sent()
+            document = plain(sent.text)
+            if not 200 <= sent.status < 300:
+                return self._failed(sent, document)
+            self._task = self._provider.poll(document) if self._provider.poll else ""
+            if not self._task or not self._provider.waiting(document):
+                self._task = ""
+                return await self._ended(document, sent.text)
+            self._bill.add(self._provider.cost(document))
+        if not self._picture_address:
+            return await self._awaited()
+        return await self._fetched()
+
+    async def _sent(self) -> WholeAnswer:
+        path = self._provider.path.format(model=self._asked.model)
+        body = _with_call(self._provider, self._provider.body(self._asked), self._model.parameters.call)
+        try:
+            if not self._provider.form:
+                return await self._client.post(path, body)
+            field = "image[]" if len(self._names) > 1 else "image"
+            files = [(field, name, data) for name, data in zip(self._names, self._asked.pictures, strict=True)]
+            fields = {name: value if isinstance(value, str) else json.dumps(value) for name, value in body.items()}
+            return await self._client.form(path, fields, files)
+        except Exception as error:
+            failure = self._client.broken(error)
+            if failure.free:
+                self._bill.free()
+            raise failure from None
+
+    async def _awaited(self) -> Image | Refused:
+        """Asks for a task until it is done. Another attempt goes on where this one ended."""
+        pause = FIRST_LOOK
+        while True:
+            try:
+                text = await self._client.get(self._task, self._provider.task_hosts)
+            except Exception as error:
+                failure = self._client.broken(error)
+                failure.free = True  # it costs nothing to ask again
+                raise failure from None
+            document = plain(text)
+            if not self._provider.waiting(document):
+                self._task = ""
+                return await self._ended(document, text)
+            await asyncio.sleep(pause)
+            pause = min(LONGEST_LOOK, pause * 1.5)
+
+    async def _ended(self, document: Any, text: str) -> Image | Refused:
+        """Returns the picture of a finished answer, or the refusal that it is."""
+        self._bill.add(self._provider.cost(document))
+        row = self._model._row
+        counted = self._provider.tokens(document)
+        if row is not None and row.tokens is not None and counted is not None:
+            self._bill.computed(sum(map(_dollars, counted, row.tokens)))
+        elif row is not None or self._model.parameters.edit_price is not None:
+            self._bill.computed(_price(self._model.parameters, row))
+        picture = self._provider.picture(document)
+        if not picture:
+            why = self._provider.ending(document)
+            if any(word in why for word in self._provider.refusals):
+                return self._refused(
+                    why, said_in(document) if isinstance(document, dict) and "error" in document else ""
+                )
+            if isinstance(document, dict) and document.get("error"):
+                raise self._client.of_another_kind(document, text, "an edited picture")
+            more = f" ({self._client.excerpt(why)})" if why else ""
+            raise Failure(f"the edit model's server answered without a picture{more}", once=True)
+        if picture.startswith(("http://", "https://")):
+            self._picture_address = picture
+            return await self._fetched()
+        return await self._decoded(picture.partition(",")[2] if picture.startswith("data:") else picture)
+
+    async def _fetched(self) -> Image | Refused:
+        """Fetches the picture from its address; one that is gone is ordered once more."""
+        hosts = [*self._provider.hosts, *self._model.parameters.allowed_hosts]
+        try:
+            file = await self._client.fetch(self._picture_address, hosts)
+        except Exception as error:
+            failure = self._client.broken(error)
+            failure.free = True
+            if failure.status in (401, 403, 404, 410):
+                self._picture_address = ""
+                failure = Failure(f"{failure}; the address has expired", once=True)
+            raise failure from None
+        self._picture_address = ""
+        return await self._opened(file)
+
+    async def _decoded(self, packed: str) -> Image:
+        try:
+            file = base64.b64decode(packed, validate=True)
+        except (binascii.Error, ValueError) as error:
+            raise Failure(f"the edit model's server sent an unreadable picture: {error}", once=True) from None
+        return await self._opened(file)
+
+    async def _opened(self, file: bytes) -> Image:
+        try:
+            return await asyncio.to_thread(lambda: read_picture(io.BytesIO(file), "the picture", keep_file=True)[0])
+        except PictureError as error:
+            said = self._client.excerpt(str(error))
+            raise Failure(f"the edit model's server sent an unreadable picture: {said}", once=True) from None
+
+    def _failed(self, sent: WholeAnswer, document: Any) -> Refused:
+        """Returns the refusal that an error is. Raises `Failure` for any other."""
+        word = next((refusal for refusal in self._provider.refusals if refusal in sent.text), "")
+        if word and sent.status < 500 and sent.status != 429:
+            return self._refused(word, said_in(document))
+        failure = self._client.failed_with(sent.status, sent.text, sent.headers)
+        if failure.free:
+            self._bill.free()
+        raise failure
+
+    def _refused(self, code: str, said: str) -> Refused:
+        words = _IDS.sub("...", said) if said != code else ""
+        return Refused(self._client.excerpt(f"refused ({code}): {words}".rstrip(": ")))
+
+
+class Bill:
+    """What the attempts at one edit have cost: each that may have been charged counts, as told, computed, or feared."""
+
+    def __init__(self, dearest: float) -> None:
+        self._dearest = dearest
+        self._costs: list[tuple[float, bool]] = []
+        """Of each attempt, dollars, and whether the provider told them."""
+
+    def open(self) -> None:
+        """An attempt begins: until more is known it counts as the dearest."""
+        self._costs.append((self._dearest, False))
+
+    def free(self) -> None:
+        """The last attempt cost nothing."""
+        self._costs.pop()
+
+    def add(self, dollars: float | None) -> None:
+        """The last attempt's cost, from its answer."""
+        if dollars is not None:
+            self._costs[-1] = (dollars, True)
+
+    def computed(self, dollars: float | None) -> None:
+        """The last attempt's cost by the table of prices, unless it was told."""
+        if dollars is not None and not self._costs[-1][1]:
+            self._costs[-1] = (dollars, False)
+
+    def charged(self) -> Charged:
+        """Returns dollars, whether all of them were told, and the number of attempts."""
+        return {
+            "usd": math.fsum(dollars for dollars, _ in self._costs),
+            "told": bool(self._costs) and all(stated for _, stated in self._costs),
+            "attempts": len(self._costs),
+        }
+
+
+def row_of(model: str) -> tuple[Provider, ClosedModel | None]:
+    """Returns a model's provider and what is known of it. Raises `ValueError` for a provider that has no row."""
+    name, _, rest = model.partition("/")
+    if name not in PROVIDERS or not rest:
+        raise ValueError(f"model: {model!r} is not PROVIDER/MODEL with one of {', '.join(PROVIDERS)}")
+    return PROVIDERS[name], next((row for row in CLOSED_MODELS if fnmatch.fnmatchcase(model, row.model)), None)
+
+
+def _address(model: str) -> str:
+    """Returns the provider's address, or the one that the environment has in its place."""
+    name = model.partition("/")[0]
+    return os.environ.get(f"{name.upper()}_BASE_URL", "") or PROVIDERS[name].address
+
+
+def fitted(picture: Image, size: tuple[int, int]) -> Image:
+    """Returns the picture in the source's size, or, in another shape, in its area; `info` has the size it came in."""
+    from PIL import Image as Images
+
+    came, ratio = picture.size, (picture.width * size[1]) / (picture.height * size[0])
+    if max(ratio, 1 / ratio) > SAME_SHAPE:
+        factor = math.sqrt(size[0] * size[1] / (picture.width * picture.height))
+        size = (max(1, round(picture.width * factor)), max(1, round(picture.height * factor)))
+    made = picture if came == size else picture.resize(size, Images.Resampling.LANCZOS)
+    made.info = {**picture.info, OWN_SIZE: came}
+    return made
+
+
+def _takes_seed(provider: Provider, row: ClosedModel | None) -> bool:
+    return provider.seed if row is None or row.seed is None else row.seed
+
+
+def _shape_form(model: str) -> str:
+    """Returns how the model is told a shape: `{}x{}`, `{}:{}`; empty if it is not told any."""
+    provider, row = row_of(model)
+    shape = provider.shape if row is None or row.shape is None else row.shape
+    return "" if shape is None else shape.size
+
+
+def _size(parameters: Api.Parameters, source: tuple[int, int]) -> dict[str, str]:
+    """Returns the shape and the named size to ask for."""
+    provider, row = row_of(parameters.model)
+    shape = provider.shape if row is None or row.shape is None else row.shape
+    names = provider.resolutions if row is None or row.resolutions is None else row.resolutions
+    if parameters.size is not None and "x" in parameters.size:
+        return {"shape": parameters.size, "resolution": ""}
+    asked = "" if shape is None else shape.size.format(*shape.nearest(*source))
+    return {"shape": asked, "resolution": parameters.size or (names[0] if names else "")}
+
+
+def _price(parameters: Api.Parameters, row: ClosedModel | None) -> float | None:
+    """Returns what an edit usually costs; None if that is not known."""
+    if parameters.edit_price is not None:
+        return parameters.edit_price
+    if row is None or not row.usd:
+        return None
+    resolution = _size(parameters, (1024, 1024))["resolution"]
+    return row.usd.get(resolution, max(row.usd.values()))
+
+
+def _dearest(parameters: Api.Parameters, row: ClosedModel | None) -> float:
+    """Returns the most that one attempt can cost, as far as is known; 0 without any price."""
+    usual = _price(parameters, row) or 0.0
+    most = row.most if row is not None and parameters.edit_price is None else None
+    return max(usual, most or 0.0)
+
+
+def _dollars(tokens: float, price: float) -> float:
+    return tokens * price / 1e6
+
+
+def _with_call(provider: Provider, body: JsonObject, call: Mapping[str, Json]) -> JsonObject:
+    """Returns the body with the user's fields in their place; null leaves one out."""
+    if not call:
+        return body
+    if not provider.extra:
+        return {name: value for name, value in {**body, **call}.items() if value is not None}
+    (place,) = provider.extra
+    within = body[place]
+    assert isinstance(within, dict)
+    return {**body, place: {name: value for name, value in {**within, **call}.items() if value is not None}}

@@ -1,0 +1,58 @@
+"""The verb `gate`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+import typer
+
+from edit_eval.verbs.command_line import Full, Markdown, Options, answer_with, end_if_short, say
+from edit_eval.verbs.contract import Verb
+
+
+class GateVerb(Verb):
+    """Run two configurations, and check that the second is no worse.
+
+    Run both on the same samples with the same judges, and exit with 3 unless the candidate is shown to be no worse.
+    """
+
+    about: ClassVar = {"group": "To compare"}
+
+    @staticmethod
+    def call(
+        baseline: Annotated[str, typer.Argument(metavar="BASELINE", help="The YAML file of what is in use.")],
+        candidate: Annotated[
+            str, typer.Argument(metavar="CANDIDATE", help="The same with another edit model or engine.")
+        ],
+        margin: Annotated[float, typer.Option(metavar="D", help="Pass only if shown to be less than D points worse.")],
+        run_dir: Annotated[
+            Path, typer.Option(metavar="DIR", help="Folder for both runs; resumes what is there.")
+        ] = Path("runs/gate"),
+        allow_unscored: Annotated[
+            float | None, typer.Option(metavar="SHARE", help="Leave out unscored samples, up to this share.")
+        ] = None,
+        markdown: Markdown = None,
+        full: Full = False,
+        *,
+        options: Options,
+    ) -> None:
+        """Runs both, and prints what the candidate comes to beside the baseline."""
+        from edit_eval.plugins.gate.gating import gate
+        from edit_eval.plugins.gate.sheet import gate_sheet, gated_document
+        from edit_eval.reporting.language import spoken
+
+        gated = gate(
+            baseline,
+            candidate,
+            margin=margin,
+            folder=run_dir,
+            allow_unscored=allow_unscored,
+            command=("edit-eval", *sys.argv[1:]),
+            tell=say,
+            **options,
+        )
+        language = spoken(gated.baseline.language)
+        answer_with(lambda: gated_document(gated), gate_sheet(gated, full=full), language, markdown)
+        end_if_short(not gated.passed)

@@ -1,0 +1,264 @@
+"""The verb `init`: makes a configuration from pictures, edits and judges that the user has."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar, TypeVar
+
+import typer
+
+from edit_eval.errors import ConfigurationError, EditEvalError
+from edit_eval.json_values import JsonObject
+from edit_eval.reporting.language import said
+from edit_eval.text import Text, counted
+from edit_eval.verbs.command_line import JUDGE, Force, answer, end_if_short, say, wants_json, written_beside
+from edit_eval.verbs.contract import Verb
+
+if TYPE_CHECKING:
+    from edit_eval.benchmarks.table import NoColumn
+    from edit_eval.config.shorthand import Kind, ModelDraft
+    from edit_eval.plugins.init.pictures import Pictures
+    from edit_eval.plugins.init.writing import Started
+
+T = TypeVar("T")
+
+FIRST_TRY = 2
+"""Samples of each category that `init` proposes for a first run where models are paid."""
+
+PICTURES = "a folder, a table (CSV, JSON, JSONL, Parquet), OWNER/NAME on the Hub, or a benchmark of `list`"
+EDITS = "a folder of finished edits or of weights, OWNER/NAME on the Hub, MODEL@http://..., FILE.py:CLASS"
+
+
+class InitVerb(Verb):
+    """Write a configuration for your pictures and models.
+
+    It is checked, and the next command is printed. In a terminal it asks for what is not given. Pictures without
+    instructions get a table to fill in.
+    """
+
+    about: ClassVar = {"group": "To begin", "before": "doctor"}
+
+    @staticmethod
+    def call(
+        file: Annotated[
+            Path | None,
+            typer.Argument(metavar="FILE.yaml", help="The configuration to write. Default: evaluation.yaml."),
+        ] = None,
+        *,
+        pictures: Annotated[str | None, typer.Option(metavar="WHAT", help=f"Your pictures: {PICTURES}.")] = None,
+        edits: Annotated[
+            list[str] | None,
+            typer.Option(metavar="[NAME=]WHAT", help=f"What edits them; several are compared: {EDITS}."),
+        ] = None,
+        judge: Annotated[list[str] | None, typer.Option(metavar="[NAME=]WHAT", help=f"The judge: {JUDGE}.")] = None,
+        devices: Annotated[
+            str | None, typer.Option(metavar="LIST|cpu:N|auto", help="Where models run: auto is every GPU here.")
+        ] = None,
+        instruction: Annotated[
+            str, typer.Option(metavar="TEXT", help="One instruction for all pictures of a folder that has none.")
+        ] = "",
+        field: Annotated[
+            list[str] | None,
+            typer.Option(metavar="OURS=THEIRS", help="A column of your table by its name: instruction=task."),
+        ] = None,
+        reasons: Annotated[
+            bool | None,
+            typer.Option(
+                "--reasons/--no-reasons",
+                help="Whether judges write why before the score: more to read, several times slower.",
+                show_default=False,
+            ),
+        ] = None,
+        from_: Annotated[
+            str | None, typer.Option("--from", metavar="NAME", help="Copy a configuration that `list` shows instead.")
+        ] = None,
+        force: Force = False,
+    ) -> None:
+        """Writes it, and says what to type next."""
+        from edit_eval.plugins.init.writing import STANDARD, copy_shipped, refuse_to_overwrite, write_configuration
+
+        if from_ is not None:
+            if any((pictures, edits, judge, devices, instruction, field, reasons is not None)):
+                raise ConfigurationError(Text("--from copies a configuration as it is; leave out the other flags"))
+            file = file or Path(f"{from_}.yaml")
+            refuse_to_overwrite(file, force)
+            return _say_and_check(copy_shipped(from_, file))
+        file = file or Path(STANDARD)
+        refuse_to_overwrite(file, force)
+        chosen_pictures, models, judges = _answers(
+            pictures, edits or [], judge or [], instruction, _fields(field or [])
+        )
+        asked_where = devices or (
+            _asked(Text("Where does it run? (auto: every GPU here; 0,1; cpu:2)"), "auto", str)
+            if any(model.wants_device for model in (*models, *judges))
+            else "auto"
+        )
+        if chosen_pictures.takes_reasons and any(model.writes for model in judges) and reasons is None:
+            question = Text("Should judges say why before they score? (yes: more to read; no: several times faster)")
+            reasons = _asked(question, "yes", _yes)
+        _say_and_check(write_configuration(file, chosen_pictures, models, judges, asked_where, bool(reasons)))
+
+
+def _answers(
+    pictures: str | None, edits: list[str], judges: list[str], instruction: str, fields: dict[str, str]
+) -> tuple[Pictures, list[ModelDraft], list[ModelDraft]]:
+    """Finds pictures, edit models and judges from the flags, the current folder, or answers at a terminal."""
+    from edit_eval.benchmarks.table import NoColumn
+    from edit_eval.plugins.init.models import look_at_model
+    from edit_eval.plugins.init.pictures import likely_edits, likely_pictures, look_at_pictures
+
+    def look(written: str) -> Pictures:
+        while True:
+            try:
+                return look_at_pictures(written, instruction=instruction, fields=fields)
+            except NoColumn as error:
+                if not _somebody_answers():
+                    raise
+                fields[error.ours] = _which_column(error)
+
+    def models(kind: Kind, written: list[str]) -> list[ModelDraft]:
+        return [look_at_model(kind, each, chosen_pictures) for each in _names(written)]
+
+    def listed(kind: Kind) -> Callable[[str], list[ModelDraft]]:
+        return lambda text: models(kind, [text])
+
+    question = Text("What are your pictures? ({})", Text(PICTURES))
+    chosen_pictures = look(pictures) if pictures else _asked(question, likely_pictures(), look, "--pictures")
+    beside = Path(chosen_pictures.table).parent if chosen_pictures.table else Path()
+    near = dict.fromkeys([*likely_edits(beside, chosen_pictures.names), *likely_edits(Path(), chosen_pictures.names)])
+    likely = ",".join(name for name in near if Path(name).resolve() not in {beside.resolve(), *chosen_pictures.folders})
+    question = Text("What edits them? ({}; several with commas)", Text(EDITS))
+    editing = models("edit_model", edits) if edits else _asked(question, likely, listed("edit_model"), "--edits")
+    question = Text("What judges the edits? ({})", Text(JUDGE))
+    judging = models("judge", judges) if judges else _asked(question, "", listed("judge"), "--judge")
+    return chosen_pictures, editing, judging
+
+
+def _names(written: list[str]) -> list[str]:
+    """Splits what is named with commas, at a question or a flag, unless a path is called so."""
+    groups = [[each] if os.path.lexists(each) else each.split(",") for each in written]
+    return [name.strip() for some in groups for name in some]
+
+
+def _which_column(lacking: NoColumn) -> str:
+    there = lacking.there
+
+    def column(answer: str) -> str:
+        if answer not in there:
+            raise ConfigurationError(Text("there is no column {}; there are {}", answer, there))
+        return answer
+
+    what = Text("the instructions") if lacking.ours == "instruction" else Text("the source pictures")
+    return _asked(Text("Which column has {}? ({})", what, there), "", column)
+
+
+def _yes(answer: str) -> bool:
+    meanings = {"yes": True, "y": True, "是": True, "no": False, "n": False, "否": False}
+    if answer.strip().lower() not in meanings:
+        raise ConfigurationError(Text("{}: answer yes or no", answer))
+    return meanings[answer.strip().lower()]
+
+
+def _somebody_answers() -> bool:
+    return not wants_json() and sys.stdin.isatty()
+
+
+def _asked(question: str, likely: str, read: Callable[[str], T], flag: str = "") -> T:
+    """Asks at a terminal until the answer can be read; without a terminal, uses the likely answer."""
+    if not _somebody_answers():
+        if not likely:
+            raise ConfigurationError(Text("{} is missing. {}", flag, question))
+        return read(likely)
+    while True:
+        given = typer.prompt(said(question), default=likely or None, err=True)
+        try:
+            return read(str(given))
+        except ConfigurationError as error:
+            say(Text("  {}", error))
+
+
+def _fields(written: list[str]) -> dict[str, str]:
+    parts = [pair.partition("=") for pair in written]
+    if wrong := next(("".join(part) for part in parts if not part[0] or not part[2]), ""):
+        raise ConfigurationError(Text("--field {}: it takes OURS=THEIRS, such as instruction=task", wrong))
+    return {ours.strip(): theirs.strip() for ours, _, theirs in parts}
+
+
+def _say_and_check(made: Started) -> None:
+    """Prints what was written, what prevents it from running here, and what to type next."""
+    from edit_eval.preparation import examine
+    from edit_eval.reporting.plans import print_findings
+
+    beside = written_beside("init", file=made.file)
+    empty = made.pictures.empty if made.pictures else 0
+    table = made.pictures.template if made.pictures and empty else None
+    findings = [] if table else examine(made.file)
+    stops = any(finding.stops for finding in findings)
+    whole, first = (None, None) if stops or table else _costs(made.file)
+    controls = "" if stops or table else _controls(made.file)
+    named = shlex.quote(str(made.file))
+    next_ = f"edit-eval {'doctor' if stops or table else 'run'} {named}"
+    if first is not None:
+        next_ += f" --limit {FIRST_TRY}"
+    written = [str(path) for path in (*made.others, *beside, made.file)]
+    document: JsonObject = {
+        "written": list(written),
+        "fill_in": str(table) if table else None,
+        "findings": [finding.as_plain() for finding in findings],
+        "next": next_,
+        **({} if first is None else {"cost_usd": {"first": first, "whole": whole}}),
+        **({"controls": said(controls)} if controls else {}),
+    }
+
+    def show() -> None:
+        print("\n".join(said(Text("wrote {}", path)) for path in written))
+        print()
+        if findings:
+            print_findings(findings)
+            print()
+        if controls:
+            print(said(controls))
+            print()
+        if table:
+            print(said(Text("Fill in the column `instruction` of {} ({} are empty), then type:", table, empty)))
+        else:
+            print(said(Text("Fix that, then type:") if stops else Text("Now type:")))
+        print(f"  {next_}")
+        if first is not None:
+            of = Text(
+                "That is a first try, {} of each category: about {:,.2f} USD.", counted(FIRST_TRY, "sample"), first
+            )
+            print(said(of))
+            print(said(Text("All of it, about {:,.2f} USD:", whole)))
+            print(f"  edit-eval run {named}")
+
+    answer(lambda: document, show)
+    end_if_short(stops)
+
+
+def _costs(file: Path) -> tuple[float | None, float | None]:
+    """Returns what a run and a first try of it cost in US dollars; None, None without paid models, or if unknown."""
+    from edit_eval.config.loading import load_configuration
+    from edit_eval.execution.advice.prices import prices_of
+    from edit_eval.preparation import plan
+
+    try:
+        if not prices_of(load_configuration(file)):
+            return None, None
+        return plan(file).cost, plan(file, limit=FIRST_TRY).cost
+    except EditEvalError:  # whoever runs it is told why
+        return None, None
+
+
+def _controls(file: Path) -> str:
+    """Says how many controls a run has and what they cost; empty if that is unknown."""
+    from edit_eval.preparation import controls_of
+
+    try:
+        return controls_of(file)
+    except EditEvalError:  # whoever runs it is told why
+        return ""

@@ -1,0 +1,216 @@
+"""What came of the starts of a rehearsal: memory and times beside their predictions, digests, faults."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from edit_eval.execution.advice.cards import asked
+from edit_eval.execution.machine.fitting import CONTEXT, Need, Wanted, host_need_of, need_of
+from edit_eval.plugins.rehearse.found import Digest, FaultRehearsed, ModelRehearsed
+from edit_eval.plugins.rehearse.in_worker.rehearsed import FAULTS, Mark
+from edit_eval.plugins.rehearse.stand_ins import StandIns
+from edit_eval.plugins.rehearse.start import RehearsedStart
+from edit_eval.records import Edit, Judgement, Status
+from edit_eval.text import Text
+
+NEAR = 0.05
+"""How far measured memory may lie from what was predicted."""
+
+CUDA_LIBRARIES = 3 << 30
+"""What CUDA's libraries may take of the host in a process, besides a model's weights: a bound, not measured yet."""
+
+
+def models_of(doctor: Sequence[Wanted], made: StandIns, first: RehearsedStart) -> Iterator[ModelRehearsed]:
+    """Yields what came of each model."""
+    said = {wanted.model.key: need_of(wanted) for wanted in doctor}
+    for wanted in first.wanted:
+        key, need = wanted.model.key, need_of(wanted)
+        marks = [mark for mark in first.marks if mark["model"] == key]
+        yield _model(key, wanted, said.get(key), need, made, marks, first)
+
+
+def _model(
+    key: str,
+    wanted: Wanted,
+    said: Need | None,
+    need: Need | None,
+    made: StandIns,
+    marks: Sequence[Mark],
+    first: RehearsedStart,
+) -> ModelRehearsed:
+    kind, _, name = key.partition(":")
+    devices = tuple("+".join(place) for place in wanted.places)
+    loaded = [mark for mark in marks if mark["what"] == "loaded"]
+    works = [mark for mark in marks if mark["what"] in ("edit", "judge")]
+    width = max((len(place) for place in wanted.places), default=1)
+    measured = _most(sum(mark["weights"].values()) for mark in loaded)
+    measured = None if measured is None else measured // width
+    offloaded = wanted.section.placement.offload != "none" and wanted.on_gpu
+    if offloaded:  # on the card there is only what computes
+        measured = _most(mark["weights"].get("cuda", 0) for mark in loaded)
+    host, host_peak = host_need_of(wanted), None
+    if wanted.on_gpu:
+        host_peak = _most(mark["host"] for mark in marks if mark["host"])
+    peak = _most(mark["peak"] // width for mark in works if "peak" in mark)
+    seen = [
+        use for use in first.memory if use.model == name and use.kind == ("editing" if kind == "edit" else "judging")
+    ]
+    loads = [a.end - a.begin for a in first.activities if a.kind == "loading" and a.model == name and not a.what]
+    timed = [mark for mark in works if mark.get("nth") != 1] or works  # the first is slower: kernels are chosen
+    batch = max((mark["batch"] for mark in works if "batch" in mark), default=None)
+    if batch is not None:
+        whole_ones = [mark for mark in works if mark["batch"] == batch]
+        timed = [mark for mark in whole_ones if not mark.get("neighbours")] or whole_ones
+    unit = _middle([mark["seconds"] / mark.get("batch", 1) for mark in timed])
+    step = _middle([step for mark in timed if (step := mark.get("step")) is not None])
+    steps = max((mark["steps"] for mark in timed if "steps" in mark), default=None)
+    one_step = None
+    if unit is not None and step is not None and steps:
+        one_step = unit - (steps - 1) * step
+    elif steps == 1:
+        one_step = unit
+    said_load, said_unit, _ = asked(wanted.section, made.configuration.folder, "duration") or (None, None, "")
+    misses = []
+    whole = not offloaded and made.loads.get(key) in ("stand-in", "weights on disk")
+    if whole and need is not None and measured is not None:
+        misses += _miss(Text("its weights"), measured, need.weights, both=True)
+    if said is not None and need is not None and key not in made.cut and made.loads.get(key) == "stand-in":
+        misses += _miss(Text("its weights as doctor has them"), need.weights, said.weights, both=True)
+    if need is not None and peak is not None:
+        misses += _miss(Text("the most it takes"), peak + CONTEXT, need.total, both=False)
+    if host is not None and host_peak is not None and is_far_on_host(host_peak, host):
+        misses += _miss(Text("the most it takes of the host"), host_peak, host, both=False)
+    return ModelRehearsed(
+        model=key,
+        loads=made.loads.get(key, "as it is"),
+        layers_left_out=made.cut.get(key, 0),
+        devices=devices,
+        doctor=said.weights if said else None,
+        predicted=need.weights if need else None,
+        measured=measured or None,
+        predicted_peak=need.total if need else None,
+        peak=peak,
+        seen_loaded=_most(use.loaded for use in seen if use.loaded is not None),
+        seen_peak=_most(use.peak for use in seen if use.peak is not None),
+        predicted_host=host,
+        host_peak=host_peak,
+        said_load=said_load,
+        said_unit=said_unit,
+        load=_middle(loads),
+        unit=unit,
+        one_step=one_step,
+        steps=steps or None,
+        batch=batch,
+        too_large=max((mark["batch"] for mark in marks if mark["what"] == "too large"), default=None),
+        misses=tuple(misses),
+    )
+
+
+def _miss(what: str, measured: int, predicted: int, *, both: bool) -> list[str]:
+    """Returns a line if the measured bytes lie further from the predicted ones than is allowed, in either direction."""
+    off = off_by(measured, predicted)
+    if not is_far(off, both=both):
+        return []
+    return [Text("{}: {:.2f} GiB, and {:.2f} were predicted ({:+.0%})", what, measured / 2**30, predicted / 2**30, off)]
+
+
+def off_by(measured: int, predicted: int) -> float:
+    """Returns how much larger the measured bytes are, as a share of the predicted ones."""
+    return measured / predicted - 1 if predicted else 0.0
+
+
+def is_far(off: float, *, both: bool) -> bool:
+    """True if that is more than is allowed; less than predicted is far with `both` only."""
+    return off > NEAR or (both and off < -NEAR)
+
+
+def is_far_on_host(measured: int, predicted: int) -> bool:
+    """True if a process takes more of the host than is allowed beside what CUDA's libraries may take there."""
+    return is_far(off_by(measured - CUDA_LIBRARIES, predicted), both=False)
+
+
+def _most(values: Any) -> int | None:
+    return max(values, default=None)
+
+
+def _middle(values: Sequence[float]) -> float | None:
+    return statistics.median(values) if values else None
+
+
+def digests_of(first: RehearsedStart, again: RehearsedStart) -> list[Digest]:
+    """Compares the edits on each device with the first start's, and the answers about them."""
+    digests = []
+    before = {(edit.edit_model, edit.sample_id): edit for edit in first.edits if edit.status is Status.OK}
+    for edit in again.edits:
+        name, _, place = edit.edit_model.rpartition(" on ")
+        if edit.status is Status.OK and (name, edit.sample_id) in before:
+            there = before[name, edit.sample_id]
+            where = Text("{}, a fresh process", place)
+            digests.append(Digest(f"edit:{name}", edit.sample_id, where, edit.pixels, edit.pixels == there.pixels))
+    said, alone = _answers(first), _answers(again)
+    for (key, about), answer in alone.items():
+        sample, column, question = json.loads(about)
+        name, _, place = column.rpartition(" on ")
+        earlier = said.get((key, json.dumps([sample, name, question])))
+        if earlier is not None:
+            where = Text("alone in its batch, about the edit of {}", place)
+            digests.append(Digest(key, sample, where, answer, answer == earlier))
+    return digests
+
+
+def _answers(start: RehearsedStart) -> dict[tuple[str, str], str]:
+    """Returns the digest of each answer, by the judge's key and what it is about."""
+    marks = [mark for mark in start.marks if mark["what"] == "judge"]
+    return {(mark["model"], about): digest for mark in marks for about, digest in mark["answers"].items()}
+
+
+def failures_of(first: RehearsedStart) -> Iterator[str]:
+    """Yields why edits and judgements have failed, each reason once."""
+    seen = set()
+    ended: list[Edit | Judgement] = [*first.edits, *first.judgements]
+    for record in ended:
+        if record.status in (Status.OK, Status.PENDING, Status.SKIPPED) or not record.reason:
+            continue
+        reason = " ".join(record.reason.split())
+        if reason not in seen:
+            seen.add(reason)
+            yield Text("{}: {}", record.sample_id, reason)
+
+
+def made_of_faults(last: RehearsedStart) -> list[FaultRehearsed]:
+    """Returns what the run has made of each planted fault."""
+    faults = []
+    planted = {mark["fault"]: mark for mark in last.marks if mark["what"] == "planted"}
+    for fault in FAULTS:
+        if fault not in planted:
+            faults.append(FaultRehearsed(fault, "", "", "not planted", "", ()))
+            continue
+        mark = planted[fault]
+        kind, _, name = mark["model"].partition(":")
+        sample = mark["sample"]
+        hit: list[Edit | Judgement] = [e for e in last.edits if (e.sample_id, e.edit_model) == (sample, name)]
+        if kind != "edit":
+            hit = [j for j in last.judgements if (j.sample_id, j.judge) == (sample, name)]
+        done = bool(hit) and {record.status for record in hit} == {Status.OK}
+        ends = sorted({f"{record.status}: {' '.join(record.reason.split())}" for record in hit})
+        outcome = "made" if done else "; ".join(ends) or "missing"
+        made_on = ", ".join(dict.fromkeys(record.device for record in hit)) if done else ""
+        told = list(dict.fromkeys(n for n in last.notes if mark["device"] in n or sample in n))
+        notes = tuple(n for n in told if not any(more != n and more.startswith(n) for more in told))
+        if fault == "memory" and (parts := _parts_of_batch(mark, last)):
+            notes += (Text("its batch of {} was answered in parts of {}", mark["batch"], parts),)
+        faults.append(FaultRehearsed(fault, sample, mark["device"], outcome, made_on, notes))
+    return faults
+
+
+def _parts_of_batch(planted: Mark, last: RehearsedStart) -> list[int]:
+    """Returns the sizes in which the worker has then judged the batch that ran out of memory."""
+    later = last.marks[last.marks.index(planted) + 1 :]
+    parts: list[int] = []
+    for mark in later:
+        if mark["what"] == "judge" and mark["process"] == planted["process"] and sum(parts) < planted["batch"]:
+            parts.append(mark["batch"])
+    return parts

@@ -1,0 +1,207 @@
+"""What a rehearsal loads for each model: the weights on disk, or a stand-in that is made of the configurations."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from edit_eval.config.components import import_class
+from edit_eval.config.schema import Configuration, ModelSection
+from edit_eval.edit_models.preset_lookup import index_of, settings_of
+from edit_eval.errors import ConfigurationError
+from edit_eval.execution.advice.cards import published
+from edit_eval.execution.advice.probing import LOADERS
+from edit_eval.execution.machine.environments import import_path, interpreter
+from edit_eval.execution.machine.fitting import checkpoint_of, weights_of
+from edit_eval.execution.machine.weights import Weights
+from edit_eval.json_values import JsonObject
+from edit_eval.plugins.rehearse.configurations import CONFIGURATIONS, LEAST_LAYERS
+from edit_eval.plugins.rehearse.in_worker.stand_in import StandInMade
+from edit_eval.pretrained.folders import cached_folder, is_hub_name, local_folder
+from edit_eval.privacy import hide_secrets
+from edit_eval.records import model_title
+from edit_eval.text import Text
+from edit_eval.workers.model_class import PlainParameters, make_parameters
+
+SECONDS = 600.0
+"""Longest that making a stand-in may take; the slowest of the table takes half a minute, its imports included."""
+SMALL_FILES = '--include "*.json" "*.txt" "*.jinja" "*.model"'
+DUMMY = ("vllm", "sglang")
+"""Engines that serve random weights where they are asked for with `--load-format dummy`."""
+
+# The layers beside a model, then the program; as a worker is started.
+MAKER = """import sys
+sys.path[:] = [sys.argv[1]] + [p for p in sys.path if p]
+from edit_eval.plugins.rehearse.in_worker.stand_in import main
+main()
+"""
+
+
+@dataclass
+class StandIns:
+    """A configuration whose weights can all be loaded, and how that came about."""
+
+    configuration: Configuration
+    loads: dict[str, str] = field(default_factory=dict)
+    """By model (key): `stand-in`, `weights on disk`, `as it is`, `server`."""
+    cut: dict[str, int] = field(default_factory=dict)
+    """By model, how many layers were left out."""
+    notes: list[str] = field(default_factory=list)
+    folders: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """By what it is made of, a stand-in's folder and the layers left out: models that load the same share one."""
+
+    @property
+    def filled(self) -> frozenset[str]:
+        """The models whose weights are to be drawn once they are loaded."""
+        return frozenset(key for key, what in self.loads.items() if what == "stand-in")
+
+
+def stand_ins(configuration: Configuration, folder: Path, layers: int | None, texts: Sequence[str]) -> StandIns:
+    """Makes a stand-in under `folder` for every model whose weights are not here, or that is to have few `layers`.
+
+    `texts` are what a tokenizer of our own is trained on, where none is here. Raises `ConfigurationError` for a model
+    of whose configuration nothing is known, with what to download.
+    """
+    made = StandIns(configuration)
+    sections = {}
+    for key, section in configuration.models.items():
+        sections[key] = _section(made, key, section, folder / key.replace(":", "-"), layers, texts)
+    edits = {section.name: section for key, section in sections.items() if key.startswith("edit:")}
+    judges = {section.name: section for key, section in sections.items() if key.startswith("judge:")}
+    made.configuration = configuration.model_copy(
+        update={
+            "edit_models": {name: edits[name] for name in configuration.edit_models},
+            "judges": {name: judges[name] for name in configuration.judges},
+        }
+    )
+    return made
+
+
+def _section(
+    made: StandIns, key: str, section: ModelSection, target: Path, layers: int | None, texts: Sequence[str]
+) -> ModelSection:
+    """Returns a model's section as it is rehearsed."""
+    own, served = _class_of(made.configuration, section), section.served
+    if served is None and not _loads_by_name(own, section):
+        made.loads[key] = "server" if _asks_a_server(own) else "as it is"
+        return section
+    weights = weights_of(section, os.environ)
+    if weights.folder is not None and weights.loaded and not weights.faults and not layers:
+        made.loads[key] = "weights on disk"
+        return section
+    if served is not None and served.engine not in DUMMY:
+        made.loads[key] = "server"
+        return section
+    who = model_title(key)
+    order = {**_source(who, weights, section), "layers": layers, "texts": list(texts), "dtype": _dtype(section)}
+    order["least"] = LEAST_LAYERS.get(_pipeline(own, section), {})
+    python = interpreter(section) or sys.executable
+    alike = json.dumps([python, order], sort_keys=True)
+    if alike not in made.folders:
+        made.folders[alike] = str(target), _made(who, python, {**order, "target": str(target)})["cut"]
+    folder, cut = made.folders[alike]
+    made.loads[key] = "stand-in"
+    if cut:
+        made.cut[key] = cut
+    update: PlainParameters = {checkpoint_of(section)[0]: folder, "revision": None}
+    if served is not None:
+        made.loads[key] = "server"
+        update["serve"] = {**section.parameters["serve"], "args": [*served.args, "--load-format", "dummy"]}
+    elif section.protocol is None:
+        update |= _settled(made, who, make_parameters(own, section.parameters), section)
+    parameters = {**section.parameters, **{k: v for k, v in update.items() if k in section.parameters or v is not None}}
+    return section.model_copy(update={"parameters": parameters})
+
+
+def _class_of(configuration: Configuration, section: ModelSection) -> Any:
+    try:
+        return import_class("judge" if section.protocol else "edit_model", section.class_path, configuration.folder)
+    except ConfigurationError:  # only its own environment can import it
+        return None
+
+
+def _loads_by_name(own: Any, section: ModelSection) -> bool:
+    """True for our classes that load the weights that `model_name` names, and for a user's that is made of one."""
+    modules = {f"{base.__module__}:" for base in getattr(own, "__mro__", ())}
+    return section.class_path.startswith(LOADERS) or any(module in LOADERS for module in modules)
+
+
+def _asks_a_server(own: Any) -> bool:
+    """True for our classes whose model is behind a server, and for a user's that is made of one.
+
+    One of the user's own with an `examine` of its own may have its model anywhere: it is loaded as it is.
+    """
+    said = next((base for base in getattr(own, "__mro__", ()) if "examine" in vars(base)), None)
+    return said is not None and said.__module__.startswith("edit_eval.")
+
+
+def _dtype(section: ModelSection) -> str:
+    said = checkpoint_of(section)[3]
+    return said if said in ("float16", "float32") else "bfloat16"
+
+
+def _source(who: str, weights: Weights, section: ModelSection) -> JsonObject:
+    """Returns where the configurations are. Raises `ConfigurationError` with what to download."""
+    _, name, revision, _ = checkpoint_of(section)
+    folder = local_folder(name) or cached_folder(name, revision, os.environ)
+    files = ("model_index.json", "modular_model_index.json", "config.json")
+    if folder is not None and any((folder / file).is_file() for file in files):
+        return {"source": str(folder), "published": None}
+    known = CONFIGURATIONS.get(name)
+    if known is not None:
+        return {"source": "", "published": known}
+    if not is_hub_name(name) or not published(section, weights):
+        raise ConfigurationError(Text("{}: {} has no configuration that a stand-in could be made of", who, name))
+    line = f"hf download {shlex.quote(name)} {SMALL_FILES}" + (f" --revision {revision}" if revision else "")
+    raise ConfigurationError(
+        Text("{}: the configuration of {} is not here; its small files are enough: `{}`", who, name, line)
+    )
+
+
+def _pipeline(own: Any, section: ModelSection) -> str:
+    if section.protocol is not None:
+        return ""
+    return str(index_of(make_parameters(own, section.parameters)).get("_class_name", ""))
+
+
+def _settled(made: StandIns, who: str, parameters: Any, section: ModelSection) -> PlainParameters:
+    """Returns the parameters that the model's name decides by itself, which a folder's would not."""
+    settings = settings_of(parameters, index_of(parameters))
+    update: PlainParameters = {"num_inference_steps": settings.steps}
+    if "guidance" in section.parameters:
+        update["guidance"] = dict(settings.guidance)
+    kept = []
+    for lora in section.parameters.get("loras") or []:
+        here = Path(lora["name"]).expanduser().exists() or cached_folder(lora["name"], lora.get("revision"), os.environ)
+        if here:
+            kept.append(lora)
+        else:
+            made.notes.append(Text("{}: the adapter {} is not here, and is left out", who, lora["name"]))
+    return update | ({"loras": kept} if "loras" in section.parameters else {})
+
+
+def _made(who: str, python: str, order: Mapping[str, Any]) -> StandInMade:
+    """Has the model's environment make a stand-in. Raises `ConfigurationError` with what it says."""
+    command = [python, "-c", MAKER, import_path(python)]
+    variables = {**os.environ, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+    try:
+        done = subprocess.run(
+            command, input=json.dumps(order), capture_output=True, text=True, timeout=SECONDS, env=variables
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ConfigurationError(Text("{}: a stand-in cannot be made: {}", who, error)) from error
+    try:
+        stand_in: StandInMade = json.loads(done.stdout)
+    except ValueError:
+        last = next((line for line in reversed(done.stderr.splitlines()) if line.strip()), "")
+        stand_in = {"error": hide_secrets(last)[:600]}
+    if "error" in stand_in:
+        raise ConfigurationError(Text("{}: a stand-in cannot be made: {}", who, stand_in["error"]))
+    return stand_in

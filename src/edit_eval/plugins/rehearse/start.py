@@ -1,0 +1,158 @@
+"""One start of the engine in a rehearsal: all work of a configuration, in a folder that is no run's."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from edit_eval.config.schema import Configuration
+from edit_eval.errors import ConfigurationError, EditEvalError, Stopped
+from edit_eval.execution.advice.checks import Context
+from edit_eval.execution.machine.fitting import Wanted
+from edit_eval.execution.session import Session, driver_of
+from edit_eval.execution.spectator import Spectator
+from edit_eval.experiment import Experiment, load_samples
+from edit_eval.plugins.rehearse.driver import RehearsalDriver
+from edit_eval.plugins.rehearse.in_worker.rehearsed import Mark
+from edit_eval.records import Activity, Edit, Judgement, MemoryUse, Results, model_title
+from edit_eval.reporting.language import said
+from edit_eval.run import Run
+from edit_eval.scheduling.fleet import Replica
+from edit_eval.store.run_folders import Place
+from edit_eval.store.table import JudgementTable
+from edit_eval.text import Text
+
+NO_BATCHES: Mapping[str, int] = {}
+GRACE = 10.0
+"""Seconds that tasks under way have when the time is over."""
+
+
+@dataclass
+class RehearsedStart:
+    """One start of the engine, and what came of it."""
+
+    results: Results | None = None
+    wanted: list[Wanted] = field(default_factory=list)
+    places: dict[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
+    marks: list[Mark] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    stopped: str = ""
+
+    @property
+    def edits(self) -> Sequence[Edit]:
+        return self.results.edits if self.results else ()
+
+    @property
+    def judgements(self) -> Sequence[Judgement]:
+        return self.results.counted if self.results else ()
+
+    @property
+    def activities(self) -> Sequence[Activity]:
+        return self.results.activities if self.results else ()
+
+    @property
+    def memory(self) -> Sequence[MemoryUse]:
+        return self.results.memory if self.results else ()
+
+
+class _Listener(Spectator):
+    """Tells on stderr how far it is, without a score, and keeps what the run says."""
+
+    def __init__(self, notes: list[str]) -> None:
+        self.notes = notes
+        self._count = {"edit": 0, "judge": 0}
+
+    def note(self, text: str) -> None:
+        """Keeps and prints it."""
+        self.notes.append(text)
+        tell(text)
+
+    def replica(self, replica: Replica, state: str, message: Mapping[str, Any]) -> None:
+        """Tells of loads, and keeps why a worker has ended that was not told to."""
+        place = "+".join(replica.place)
+        where = Text("{} on {}", model_title(replica.model.key.removesuffix(f" on {place}")), place)
+        if state == "loaded":
+            tell(Text("loaded: {}", where))
+        elif state == "died" and message.get("reason"):
+            self.note(Text("{}: {}", where, str(message["reason"])))
+
+    def edit(self, edit: Edit) -> None:
+        """Counts it."""
+        self._one_more("edit", Text("edited: {}", edit.sample_id))
+
+    def judgement(self, judgement: Judgement) -> None:
+        """Counts it; its score is nobody's business."""
+        self._one_more("judge", Text("judged: {}", judgement.sample_id))
+
+    def _one_more(self, kind: str, text: str) -> None:
+        self._count[kind] += 1
+        tell(Text("{} ({})", text, self._count[kind]))
+
+
+def tell(text: str) -> None:
+    print(f"{time.strftime('%H:%M:%S')} {said(text)}", file=sys.stderr, flush=True)
+
+
+def start(
+    configuration: Configuration,
+    folder: Path,
+    filled: frozenset[str],
+    left: Callable[[], float],
+    faults: Sequence[str] = (),
+    batches: Mapping[str, int] = NO_BATCHES,
+) -> RehearsedStart:
+    """Does all work of a configuration in a folder of its own; ends early when no time is left.
+
+    `faults` and `batches` as in `RehearsalDriver`.
+    """
+    came = RehearsedStart()
+    keys = {key for key in configuration.models if key.partition(" on ")[0] in filled}
+    data = load_samples(configuration)
+    experiment, place = Experiment.of(configuration, data), Place(folder)
+    marks = folder.with_suffix(".marks")
+    with closing(RehearsalDriver(driver_of(configuration), marks, frozenset(keys), faults, batches)) as driver:
+        session = Session(configuration, driver)
+        try:
+            layout = session.layout
+            came.wanted = Context(configuration, driver.machine(), laid_out=layout.models).wanted
+            came.places = {model.key: model.places for model in layout.models}
+            session.refuse_what_cannot_load(place.expected(experiment, ()))
+        except ConfigurationError as error:
+            came.stopped = str(error)
+            return came
+        directory = place.begin()
+        try:
+            matrix, _ = place.recall(directory, experiment, ())
+            try:
+                with _alarm(left()):
+                    session.run(matrix, directory, _Listener(came.notes), data.samples, grace=GRACE)
+            except EditEvalError as error:
+                over = isinstance(error, Stopped) and left() <= 0
+                came.stopped = Text("its time is over; `--minutes` gives it more") if over else str(error)
+            came.results = Run.opened(directory, JudgementTable(matrix)).results
+        finally:
+            directory.end()
+    with suppress(FileNotFoundError):
+        came.marks = [json.loads(line) for line in marks.read_text("utf-8").splitlines()]
+    return came
+
+
+@contextmanager
+def _alarm(seconds: float) -> Iterator[None]:
+    """Has the engine finish what is under way after so long, as SIGUSR1 does."""
+    timer = threading.Timer(seconds, lambda: os.kill(os.getpid(), signal.SIGUSR1))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

@@ -1,0 +1,176 @@
+"""`scenes`: the embedded benchmark. Procedural scenes whose right edit is known; nothing to download."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import PIL
+from PIL import Image, PngImagePlugin
+
+from edit_eval.benchmarks.source_cache import FULL
+from edit_eval.errors import ConfigurationError, PictureError, Stopped
+from edit_eval.files.user_cache import cache_folder
+from edit_eval.pictures import read_picture, write_durably
+from edit_eval.plugins.scenes.in_worker.drawing import draw
+from edit_eval.plugins.scenes.in_worker.edits import apply
+from edit_eval.plugins.scenes.in_worker.language import LANGUAGES, describe, rationale, write
+from edit_eval.plugins.scenes.in_worker.scenarios import category_of, plan
+from edit_eval.plugins.scenes.in_worker.scene import TEXT_KEY, Scene
+from edit_eval.records import Picture, Sample
+
+EXAMPLE = (512, 384)
+"""Pixels of the scene that a judge is tried with before a run."""
+_IMPORTS = re.compile(rb"^(?:from|import) [^\n(]*(?:\([^)]*\))?\n", re.M)  # a module that moves draws as before
+
+
+class Scenes:
+    """Drawn scenes over the five categories whose right edit is known; nothing to download.
+
+    The categories take turns; sources are drawn once and kept in the user's cache.
+    """
+
+    @dataclass(frozen=True)
+    class Parameters:
+        """What can be set."""
+
+        __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012
+
+        language: str = "en"
+        """Of the instructions: `en` or `zh`."""
+        count: int = 50
+        """How many samples. From the 51st on the scenarios come again, as other scenes."""
+        size: int = 512
+        """Width of the pictures in pixels; they are three quarters as high."""
+        seed: int = 0
+        """Another seed gives other scenes for the same scenarios."""
+        cache_dir: str | None = None
+        """Where the drawn sources lie; null: the user's cache."""
+
+        def __post_init__(self) -> None:
+            if self.language not in LANGUAGES:
+                raise ValueError(f"language is one of {', '.join(LANGUAGES)}, not {self.language!r}")
+            if not 1 <= self.count <= 100_000:
+                raise ValueError(f"count must be from 1 to 100000, not {self.count}")
+            if not 128 <= self.size <= 2048:
+                raise ValueError(f"size must be from 128 to 2048 pixels, not {self.size}")
+
+    def __init__(self, parameters: Parameters) -> None:
+        self._parameters = parameters
+
+    @property
+    def directory(self) -> Path:
+        """Where the sources lie: named by all that decides their bytes."""
+        chosen = self._parameters.cache_dir
+        root = cache_folder() if chosen is None else Path(chosen).expanduser().absolute()
+        width, height = self._size
+        return root / "scenes" / f"{width}x{height}-seed{self._parameters.seed}-{drawing_digest()}"
+
+    @property
+    def _size(self) -> tuple[int, int]:
+        return self._parameters.size, round(self._parameters.size * 3 / 4)
+
+    def samples(self) -> Iterator[Sample]:
+        """All samples in order, each as soon as its source is drawn.
+
+        Raises `ConfigurationError` where the cache cannot be written, `Stopped` where the disk is full.
+        """
+        directory = self.directory
+        language = self._parameters.language
+        for index in range(self._parameters.count):
+            category = category_of(index)
+            planned = plan(index, self._parameters.seed, *self._size)
+            name = f"scene-{index:03d}-{category}"
+            path = directory / f"{name}.png"
+            instructions = {each: write(planned.edit, each, index // 5) for each in LANGUAGES}
+            yield Sample(
+                id=name,
+                index=index,
+                category=category,
+                pictures={"source": Picture(path=str(path), digest=lay_down(path, planned.scene))},
+                instruction=instructions[language],
+                description=describe(planned.scene, language),
+                language=language,
+                difficulty=planned.difficulty,
+                tags=planned.tags,
+                instructions=instructions,
+                rationale=rationale(planned.edit, language),
+            )
+
+    @staticmethod
+    def example_sample(language: str) -> Sample:
+        """What is asked of the first scene, in `en` or `zh`, before anything is edited. It has no file."""
+        planned = plan(0, 0, *EXAMPLE)
+        return Sample(
+            id="example",
+            index=0,
+            category=category_of(0),
+            pictures={"source": Picture(path="")},
+            instruction=write(planned.edit, language, 0),
+            description=describe(planned.scene, language),
+            language=language,
+        )
+
+    @staticmethod
+    def example_pictures() -> dict[str, Image.Image]:
+        """Its `source`, and what it is to become, `edit`: RGB."""
+        planned = plan(0, 0, *EXAMPLE)
+        return {"source": picture_of(planned.scene), "edit": picture_of(apply(planned.scene, planned.edit))}
+
+
+def picture_of(scene: Scene) -> Image.Image:
+    """The scene's picture (RGB), carrying the scene in `info` as it does when its file is opened."""
+    image = draw(scene).image
+    image.info[TEXT_KEY] = scene.to_json()
+    return image
+
+
+def png(scene: Scene) -> bytes:
+    """The scene's picture as the bytes of a PNG file that carries the scene; the same each time."""
+    notes = PngImagePlugin.PngInfo()
+    notes.add_text(TEXT_KEY, scene.to_json())
+    buffer = io.BytesIO()
+    draw(scene).image.save(buffer, format="PNG", pnginfo=notes, compress_level=6)
+    return buffer.getvalue()
+
+
+@cache
+def drawing_digest() -> str:
+    """Twelve hexadecimal digits of the code that draws, but for its imports, and of Pillow's version."""
+    digest = hashlib.sha256(PIL.__version__.encode())
+    drawing = (path for path in Path(__file__).parent.rglob("*.py") if path.name not in ("editor.py", "judge.py"))
+    for path in sorted(drawing):
+        digest.update(_IMPORTS.sub(b"", path.read_bytes()))
+    return digest.hexdigest()[:12]
+
+
+def lay_down(path: Path, scene: Scene) -> str:
+    """Sees to it that the file is there and whole; returns the SHA-256 of its bytes."""
+    try:
+        if path.is_file():
+            data = path.read_bytes()
+            if _holds(data, scene):
+                return hashlib.sha256(data).hexdigest()
+        data = png(scene)
+        write_durably(data, path)
+    except OSError as error:
+        if error.errno in FULL:
+            raise Stopped(f"no space left for the scenes in {path.parent}; free about 20 MB, then run again") from error
+        raise ConfigurationError(
+            f"the scenes cannot be written to {path.parent} ({error.strerror or error}); set benchmark.cache_dir"
+        ) from error
+    return hashlib.sha256(data).hexdigest()
+
+
+def _holds(data: bytes, scene: Scene) -> bool:
+    """Whether the bytes are a whole picture of this scene."""
+    try:
+        image, _ = read_picture(io.BytesIO(data), "a drawn scene")
+    except PictureError:
+        return False
+    return image.info.get(TEXT_KEY) == scene.to_json() and image.size == (scene.width, scene.height)

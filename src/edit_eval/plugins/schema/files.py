@@ -1,0 +1,103 @@
+"""The schema as a file beside configurations, and the line by which an editor finds it there."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from edit_eval.config import components
+from edit_eval.config.components import Kind
+from edit_eval.config.loading import as_written
+from edit_eval.errors import ConfigurationError
+from edit_eval.files.new import refuse_existing, written_whole
+from edit_eval.plugins.schema.document import MARK, OwnClass, Schema, configuration_schema
+
+BESIDE = ".edit-eval.schema.json"
+"""Name of the schema beside a configuration: it goes where the folder goes, and no listing of pictures finds it."""
+LINE = "# yaml-language-server: $schema="
+
+_NAMED: tuple[tuple[str, bool, Kind], ...] = (
+    ("benchmark", False, "benchmark"),
+    ("diffusion_model", False, "edit_model"),
+    ("edit_models", True, "edit_model"),
+    ("reward_model", False, "judge"),
+    ("judges", True, "judge"),
+    ("protocol", False, "protocol"),
+)
+"""Sections that name a class: key, whether they are several by name, and the kind."""
+
+
+def own_classes(configs: Iterable[str | Path]) -> list[OwnClass]:
+    """Returns the classes that configurations name by their paths, and that can be imported here.
+
+    Raises `ConfigurationError` if one cannot be read.
+    """
+    classes: dict[tuple[Kind, str], OwnClass] = {}
+    for config in configs:
+        _add_classes(config, classes)
+    return list(classes.values())
+
+
+def _add_classes(config: str | Path, classes: dict[tuple[Kind, str], OwnClass]) -> None:
+    values, _ = as_written(config)
+    folder = Path(str(values.get("import_from") or Path(config).resolve().parent))
+    further = [key for key in components.names("columns") if components.named("columns", key).protocol]
+    for key, several, kind in (*_NAMED, *((key, True, "judge") for key in further)):
+        section = values.get(key)
+        sections = list(section.values()) if several and isinstance(section, dict) else [section]
+        judges = [section.get("protocol") for section in sections if kind == "judge" and isinstance(section, dict)]
+        for written, of in [*((section, kind) for section in sections), *((judge, "protocol") for judge in judges)]:
+            path = written.get("class_path") if isinstance(written, dict) else None
+            if not isinstance(path, str) or (of, path) in classes:
+                continue
+            try:
+                cls = components.import_class(of, components.normalise_class_path(path, folder), folder)
+            except ConfigurationError:  # of an environment of its own: any parameters are accepted
+                continue
+            classes[of, path] = OwnClass(of, path, cls)
+
+
+def write_schema(schema: Schema, file: Path, *, force: bool = False) -> None:
+    """Writes a schema. One that was written by us is replaced; raises `ConfigurationError` for any other file."""
+    refuse_existing(file, force=force or _is_ours(file))
+    with written_whole(file) as temporary:
+        temporary.write_text(json.dumps(schema, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+def _is_ours(file: Path) -> bool:
+    try:
+        with file.open(encoding="utf-8") as opened:
+            return MARK in opened.read(400)
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def _names_it(config: Path) -> bool:
+    try:
+        with config.open(encoding="utf-8") as opened:
+            return opened.readline().rstrip() == f"{LINE}{BESIDE}"
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def write_beside(config: Path) -> Path:
+    """Writes the schema beside a configuration, and at its head the line that names it; returns the schema's file.
+
+    It has the classes of the others in the folder that name it, too.
+    """
+    file = config.with_name(BESIDE)
+    own = own_classes([config])
+    for other in sorted(config.parent.glob("*.y*ml")):
+        if other != config and _names_it(other):
+            with contextlib.suppress(ConfigurationError):  # it may be half written
+                own += [
+                    own_class for own_class in own_classes([other]) if own_class[:2] not in [each[:2] for each in own]
+                ]
+    write_schema(configuration_schema(own), file)
+    text = config.read_text(encoding="utf-8")
+    if LINE not in text:
+        with written_whole(config) as temporary:
+            temporary.write_text(f"{LINE}{BESIDE}\n{text}", encoding="utf-8")
+    return file

@@ -1,0 +1,388 @@
+"""How scores change from turn to turn, and from round to round.
+
+Turns: the source of each is the edit before it. A chain is a sample that follows none and those that follow it, in
+order. A turn is compared with the first turn of the same chain: later turns ask for other things, and chains that got
+that far are easier on average.
+
+Rounds: an edit, a critique of it, an edit made with the critique; what each is worth to a judge other than the critic.
+Every sample is in every round's number: if the critic found its edit good enough, the sample keeps that edit. What the
+critic itself sees is no evidence: the edit model is told it, and a stop selects by it. The rounds are shown beside the
+best of them by the critic, and the best of as many edits made without critique: otherwise a loop's gain may be that of
+trying often.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypedDict
+
+import msgspec
+import numpy as np
+from msgspec.structs import asdict
+
+from edit_eval.plugins.best_of.section import edits_each, shared_family
+from edit_eval.plugins.best_of.worth import best_of, chances, with_critics
+from edit_eval.plugins.steps.chains import chains_of, turns_of
+from edit_eval.records import Judgement, Results, Scale, Status
+from edit_eval.statistics.intervals import cluster_codes, estimate
+from edit_eval.statistics.raters import judges_of
+from edit_eval.statistics.series import Series, gain, largest_difference, series_of, sureness
+
+
+class StepNumbers(msgspec.Struct, frozen=True, kw_only=True):
+    """The numbers of one step, and its change from the first."""
+
+    scored: int
+    """Judgements with a score, of `total`."""
+    total: int
+    mean: float | None
+    ci95: list[float] | None
+    no_ci95: str | None
+    chains: int
+    """Chains, or samples by edit seed, that have both steps."""
+    change: float | None
+    """Paired on these; above 0 is better."""
+    change_ci95: list[float] | None
+    no_change_ci95: str | None
+
+
+class Turn(StepNumbers, frozen=True, kw_only=True):
+    """One turn, from 1."""
+
+    turn: int
+
+
+class Round(StepNumbers, frozen=True, kw_only=True):
+    """One round, from 1, and its column."""
+
+    round: int
+    edit_model: str
+    edits: int
+    """Edits made in it."""
+    kept: int
+    """Edits kept from the round before."""
+
+
+class BestRound(StepNumbers, frozen=True, kw_only=True):
+    """The edit among a sample's rounds that the critic scores highest."""
+
+    edits: int
+    own_change: float | None
+    """What the critic sees itself."""
+
+
+class BestUntold(msgspec.Struct, frozen=True, kw_only=True):
+    """The best of `size` edits that are told nothing, chosen by the critic."""
+
+    size: int
+    scored: int
+    total: int
+    mean: float | None
+    ci95: list[float] | None
+    no_ci95: str | None
+    change: float | None
+    change_ci95: list[float] | None
+    no_change_ci95: str | None
+    own_change: float | None
+
+
+class Measured(msgspec.Struct, frozen=True, kw_only=True):
+    """An edit model by the headline of a judge."""
+
+    edit_model: str
+    judge: str
+    score: str
+    scale: Scale
+
+
+class TurnsOf(Measured, frozen=True, kw_only=True):
+    """Its turns."""
+
+    turns: tuple[Turn, ...]
+
+    @property
+    def steps(self) -> list[tuple[int, StepNumbers]]:
+        """Each turn with its number."""
+        return [(turn.turn, turn) for turn in self.turns]
+
+
+class RoundsOf(Measured, frozen=True, kw_only=True):
+    """Its rounds."""
+
+    critic: str
+    family: str
+    """What critic and judge both are; else empty."""
+    source: str
+    stop: float | None
+    rounds: tuple[Round, ...]
+    best_by_critic: BestRound
+    best_of: BestUntold | None
+    """None without as many edit seeds as there are rounds."""
+
+    @property
+    def steps(self) -> list[tuple[int, StepNumbers]]:
+        """Each round with its number."""
+        return [(step.round, step) for step in self.rounds]
+
+
+class Turns(msgspec.Struct, frozen=True, kw_only=True):
+    """The document of the analysis `turns`."""
+
+    results: tuple[TurnsOf, ...]
+
+
+class Rounds(msgspec.Struct, frozen=True, kw_only=True):
+    """The document of the analysis `rounds`."""
+
+    results: tuple[RoundsOf, ...]
+
+
+def turns(results: Results) -> list[TurnsOf]:
+    """Returns the numbers of each turn, for each edit model and judge whose headline is given at several turns.
+
+    A turn that fails fails those after it. Its change is from the first turn, paired on the chains that have both;
+    means are over samples and clustered on source images. Empty if no sample follows another.
+    """
+    place = turns_of((*results.samples, *results.beside))
+    if max((turn for turn, _ in place.values()), default=1) < 2:
+        return []
+    of_models = []
+    for judge, series in series_of(results).items():
+        for model in results.edit_models:
+            by_turn: dict[int, list[Judgement]] = defaultdict(list)
+            for judgement in _asked(results, judge, model, series):
+                by_turn[place[judgement.sample_id][0]].append(judgement)
+            if len(by_turn) > 1:
+                first = _by_chain(results, place, by_turn.get(1, []), series)  # a filter may leave it out
+                steps = tuple(
+                    Turn(
+                        turn=turn,
+                        **asdict(
+                            _step(results, some, series, first, _by_chain(results, place, some, series), turn > 1)
+                        ),
+                    )
+                    for turn, some in sorted(by_turn.items())
+                )
+                scale = replace(series.scale, mean_over="samples")
+                of_models.append(TurnsOf(edit_model=model, judge=judge, score=series.score, scale=scale, turns=steps))
+    return of_models
+
+
+Chain = dict[tuple[str, int], tuple[float, str]]
+"""By a chain's first sample and the edit seed: the mean score over its repeats, and its cluster."""
+
+
+def _asked(results: Results, judge: str, edit_model: str, series: Series) -> list[Judgement]:
+    """Returns the judgements that the score applies to."""
+    return [
+        judgement
+        for judgement in results.judgements
+        if (judgement.judge, judgement.edit_model) == (judge, edit_model)
+        and judgement.outcome(series.score) is not None
+    ]
+
+
+class _Mean(TypedDict):
+    mean: float | None
+    ci95: list[float] | None
+    no_ci95: str | None
+
+
+class _Change(TypedDict):
+    chains: int
+    change: float | None
+    change_ci95: list[float] | None
+    no_change_ci95: str | None
+
+
+def _step(
+    results: Results, judgements: Sequence[Judgement], series: Series, first: Chain, own: Chain, is_later: bool
+) -> StepNumbers:
+    """Returns the numbers of one step: the mean over judgements, clustered on source images; and its change from the
+    first."""
+    clusters = _clusters_of(results)
+    known = [
+        (judgement.scores[series.score], clusters[judgement.sample_id])
+        for judgement in judgements
+        if series.score in judgement.scores
+    ]
+    return StepNumbers(
+        scored=len(known),
+        total=len(judgements),
+        **_mean_over(known, series),
+        **_change_of(first, own, series, is_later),
+    )
+
+
+def _by_chain(
+    results: Results, place: dict[str, tuple[int, str]], judgements: Sequence[Judgement], series: Series
+) -> Chain:
+    """Returns for each chain and edit seed the mean score of a turn over its repeats, and the chain's cluster."""
+    clusters = _clusters_of(results)
+    scores: dict[tuple[str, int], list[float]] = defaultdict(list)
+    for judgement in judgements:
+        if series.score in judgement.scores:
+            scores[place[judgement.sample_id][1], judgement.edit_seed].append(judgement.scores[series.score])
+    return {chain: (math.fsum(some) / len(some), clusters[chain[0]]) for chain, some in scores.items()}
+
+
+def _clusters_of(results: Results) -> dict[str, str]:
+    return {sample.id: sample.cluster or sample.id for sample in (*results.samples, *results.beside)}
+
+
+def _mean_over(known: Sequence[tuple[float, str]], series: Series) -> _Mean:
+    """Returns the mean over values, each with its cluster."""
+    if not known:
+        return {"mean": None, "ci95": None, "no_ci95": "no_scores"}
+    values, images = zip(*known, strict=True)
+    made = estimate(np.array(values, dtype=np.float64), cluster_codes(images))
+    sure = sureness(made, series.scale)
+    return {"mean": made.value, "ci95": sure.ci95, "no_ci95": sure.no_ci95}
+
+
+def _change_of(first: Chain, later: Chain, series: Series, is_later: bool) -> _Change:
+    """Returns the change from the first to a later step, paired on the chains that have both; above 0 is better."""
+    both = sorted(first.keys() & later.keys()) if is_later else []
+    if not both:
+        return {
+            "chains": len(both),
+            "change": None,
+            "change_ci95": None,
+            "no_change_ci95": "no_scores" if is_later else None,
+        }
+    changes = [gain(series.scale) * (later[chain][0] - first[chain][0]) for chain in both]
+    made = estimate(np.array(changes, dtype=np.float64), cluster_codes([first[chain][1] for chain in both]))
+    reach = largest_difference(series.scale)
+    return {
+        "chains": len(both),
+        "change": made.value,
+        "change_ci95": made.interval(lowest=-reach, highest=reach),
+        "no_change_ci95": made.doubt,
+    }
+
+
+def rounds(results: Results) -> list[RoundsOf]:
+    """Returns what each round is worth, for each edit model with rounds and each judge that reports.
+
+    The change of a round is from the first, paired on samples and edit seeds; beside them the best of a sample's rounds
+    by the critic (ties at random), and the best of as many edits without critique, chosen by the critic.
+    """
+    of_models = []
+    for column, chain in chains_of(results).items():
+        critic = results.refinements[chain[1]].judge
+        for judge, series in series_of(results).items():
+            of_models.append(_RoundsOf(results, column, chain, critic, judge, series).document())
+    return of_models
+
+
+class _RoundsOf:
+    """The rounds of one edit model, by one judge."""
+
+    def __init__(
+        self, results: Results, column: str, chain: Sequence[str], critic: str, judge: str, series: Series
+    ) -> None:
+        self._results, self._column, self._chain = results, column, chain
+        self._critic, self._judge, self._series = critic, judge, series
+        self._alone = {sample.id: (1, sample.id) for sample in results.samples}
+        self._clusters = _clusters_of(results)
+
+    def document(self) -> RoundsOf:
+        refinement = self._results.refinements[self._chain[1]]
+        first = self._scores(self._of(self._column))
+        return RoundsOf(
+            edit_model=self._column,
+            judge=self._judge,
+            critic=self._critic,
+            family=shared_family(self._results, self._critic, self._judge),
+            source=refinement.source,
+            stop=refinement.stop,
+            score=self._series.score,
+            scale=replace(self._series.scale, mean_over="samples"),
+            rounds=tuple(self._round(number, column, first) for number, column in enumerate(self._chain, 1)),
+            best_by_critic=self._best(first),
+            best_of=self._best_of(),
+        )
+
+    def _of(self, column: str) -> list[Judgement]:
+        return _asked(self._results, self._judge, column, self._series)
+
+    def _scores(self, judgements: Sequence[Judgement]) -> Chain:
+        return _by_chain(self._results, self._alone, judgements, self._series)
+
+    def _round(self, number: int, column: str, first: Chain) -> Round:
+        judgements = self._of(column)
+        edits = [edit for edit in self._results.edits if edit.edit_model == column and edit.status is Status.OK]
+        kept = sum(bool(edit.made_in) for edit in edits)
+        return Round(
+            round=number,
+            edit_model=column,
+            edits=len(edits) - kept,
+            kept=kept,
+            **asdict(_step(self._results, judgements, self._series, first, self._scores(judgements), number > 1)),
+        )
+
+    def _best(self, first: Chain) -> BestRound:
+        """Computes the best by critic, among the edits that were made, each once."""
+        made = {
+            (edit.sample_id, edit.edit_seed, edit.edit_model)
+            for edit in self._results.edits
+            if edit.edit_model in self._chain and edit.status is Status.OK and not edit.made_in
+        }
+        scale = self._results.scoring[self._critic].scale
+        heard: dict[tuple[str, int, str], list[float]] = defaultdict(list)
+        for critique in self._results.critiques:
+            if critique.judge == self._critic and critique.score is not None:
+                heard[critique.sample_id, critique.edit_seed, critique.edit_model].append(critique.score)
+        said = {which: math.fsum(some) / len(some) for which, some in heard.items()}
+        reported = {column: self._scores(self._of(column)) for column in self._chain}
+        chosen: Chain = {}
+        own: list[float] = []
+        for sample, seed in sorted({(sample, seed) for sample, seed, _ in made}):
+            there = [column for column in self._chain if (sample, seed, column) in made]
+            scores = [said.get((sample, seed, column)) for column in there]
+            share = chances([None if score is None else gain(scale) * score for score in scores], len(scores))
+            known = [
+                (chance, reported[column][sample, seed][0])
+                for chance, column in zip(share, there, strict=True)
+                if chance and (sample, seed) in reported[column]
+            ]
+            if known:
+                weight = math.fsum(chance for chance, _ in known)
+                value = math.fsum(chance * score for chance, score in known) / weight
+                chosen[sample, seed] = value, self._clusters[sample]
+            if scores[0] is not None and there[0] == self._column:
+                best = max(gain(scale) * score for score in scores if score is not None)
+                own.append(best - gain(scale) * scores[0])
+        return BestRound(
+            edits=len(made),
+            scored=len(chosen),
+            total=len({(edit.sample_id, edit.edit_seed) for edit in self._results.edits}),
+            **_mean_over([*chosen.values()], self._series),
+            **_change_of(first, chosen, self._series, True),
+            own_change=math.fsum(own) / len(own) if own else None,
+        )
+
+    def _best_of(self) -> BestUntold | None:
+        """Computes the best of as many edits of the first column as there are rounds."""
+        size = len(self._chain)
+        if edits_each(self._results) < size:
+            return None
+        heard = with_critics(self._results)
+        every = judges_of(heard)
+        document = best_of(heard, every[self._critic], every[self._judge], [size])
+        of = next(model.sizes[-1] for model in document.models if model.edit_model == self._column)
+        return BestUntold(
+            size=size,
+            scored=of.samples,
+            total=of.of,
+            mean=of.mean,
+            ci95=of.ci95,
+            no_ci95=of.no_ci95,
+            change=of.gain,
+            change_ci95=of.gain_ci95,
+            no_change_ci95=of.no_gain_ci95,
+            own_change=of.own_gain,
+        )

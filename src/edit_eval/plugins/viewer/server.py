@@ -1,0 +1,289 @@
+"""The viewer's server and its addresses."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gzip
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from edit_eval.errors import ConfigurationError, EditEvalError
+from edit_eval.json_values import JsonObject
+from edit_eval.plugins.viewer.guard import LONGEST_BODY, PageGuard
+from edit_eval.plugins.viewer.pages import comparison_page, plain_page, run_page, selection_page
+from edit_eval.plugins.viewer.pictures import Thumbnails, kind_of, read_edit, read_source
+from edit_eval.plugins.viewer.runs import Runs, Watched, WatchedRun
+from edit_eval.plugins.viewer.voting import NotAVote, Voting
+from edit_eval.reporting.language import said
+from edit_eval.text import Text
+from edit_eval.web.bodies import RequestRefused, read_body
+from edit_eval.web.guard import is_loopback
+
+PORT = 7860
+MOST_COMPARED = 8
+FRESH_FOR = 2.0
+"""Seconds for which the page of a run at work is reused: later changes are pushed to it."""
+VOTE_SCRIPTS = ("follow.js", "ballot.js", "vote.js")
+PICTURES_LIVE = "private, max-age=86400, immutable"
+"""Pictures may be cached, because their addresses identify their pixels."""
+
+try:
+    from fastapi import FastAPI, Request
+    from fastapi.responses import (
+        FileResponse,
+        HTMLResponse,
+        JSONResponse,
+        PlainTextResponse,
+        Response,
+        StreamingResponse,
+    )
+    from starlette.background import BackgroundTask
+    from starlette.exceptions import HTTPException
+
+    from edit_eval.web.connections import raise_descriptor_limit
+    from edit_eval.web.server import WebServer, address_of, listen, token_for
+except ImportError as missing:
+    raise ConfigurationError(
+        Text("`view` needs {}, which is not installed; `pip install 'edit-eval[viewer]'` brings it", missing.name)
+    ) from missing
+
+
+class Pages:
+    """The latest page of each run, compressed."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, tuple[str, float, bytes]] = {}
+        self._making = threading.Lock()
+
+    def of(self, watched: WatchedRun) -> bytes:
+        """Returns the page of a run as it is now, or was a moment ago."""
+        with self._making:
+            seen, at, page = self._made.get(watched.base, ("", 0.0, b""))
+            boot = seen.partition(".")[0]
+            fresh = watched.state.kind == "working" and time.monotonic() - at < FRESH_FOR
+            if page and boot == watched.boot and (seen == watched.seen or fresh):
+                return page
+            with watched.lock:
+                seen, made = watched.seen, run_page(watched)
+            page = gzip.compress(made.encode("utf-8", "backslashreplace"), 3)
+            while len(self._made) > 4:
+                del self._made[next(iter(self._made))]
+            self._made[watched.base] = seen, time.monotonic(), page
+            return page
+
+
+def make_app(runs: Runs, *, token: str = "", anywhere: bool = False, pages: Pages | None = None) -> Any:
+    """Returns the guarded ASGI application; `pages` may have been made before."""
+    app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
+    pages, thumbnails = pages or Pages(), Thumbnails()
+    voting: dict[str, Voting] = {}
+    one_at_a_time, selecting = threading.Lock(), threading.Lock()
+
+    def show(path: str, function: Callable[..., Any]) -> None:
+        app.add_api_route(path, function, methods=["GET", "HEAD"], response_model=None)
+
+    def opened(run: str) -> WatchedRun:
+        try:
+            return runs.open(run)
+        except KeyError:
+            raise HTTPException(404, Text("there is no such run")) from None
+
+    def list_page() -> Response:
+        runs.find_again()
+        cards = [card.plain() for card in runs.cards.values()]
+        return html(plain_page(Text("Runs"), ("follow.js", "list.js"), {"runs": cards}))
+
+    def events(request: Request) -> Response:
+        return stream(runs, request.query_params.get("since", ""))
+
+    def one_page(run: str, request: Request) -> Response:
+        watched = opened(run)
+        try:
+            packed = pages.of(watched)
+        except Exception as error:  # a run may be damaged in any way
+            why = str(error) if isinstance(error, EditEvalError) else f"{type(error).__name__}: {error}"
+            live = watched.state_data()
+            return unreadable(watched.path.name, {**live, "reason": live["reason"] or why}, f"{watched.base}/events")
+        if "gzip" in request.headers.get("accept-encoding", ""):
+            return html(packed, {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"})
+        return html(gzip.decompress(packed))
+
+    async def run_events(run: str, request: Request) -> Response:
+        watched = await asyncio.to_thread(opened, run)
+        return stream(watched, request.query_params.get("since", ""))
+
+    def picture(run: str, kind: str, name: str) -> Response:
+        read = {"edit": read_edit, "source": read_source}.get(kind)
+        watched = opened(run)
+        with watched.lock:
+            data = read(watched.following, name) if read else None
+        return image(data)
+
+    def thumbnail(run: str, kind: str, name: str) -> Response:
+        watched = opened(run)
+        return image(thumbnails.of(watched.following, kind, name) if kind in ("edit", "source") else None)
+
+    def glance(run: str, place: int) -> Response:
+        card = runs.cards.get(run)
+        there = card is not None and place < len(card.pictures)
+        return image(thumbnails.of_file(card.path, *card.pictures[place]) if card and there else None)
+
+    def comparison(runs: str) -> Response:
+        ids = list(dict.fromkeys(runs.split("/")))
+        if not 2 <= len(ids) <= MOST_COMPARED:
+            raise HTTPException(404, Text("name 2 to {} runs", MOST_COMPARED))
+        compared = [opened(run) for run in ids]
+        try:
+            return html(comparison_page(compared))
+        except EditEvalError as error:
+            names = ", ".join(watched.path.name for watched in compared)
+            return unreadable(names, {"kind": "incomparable", "reason": str(error)}, "")
+
+    def selection(run: str, request: Request) -> Response:
+        if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+            # An export takes a while, so a link on another site must not start it.
+            raise HTTPException(403, Text("the request comes from another site's page"))
+        watched = opened(run)
+        folder = Path(tempfile.mkdtemp(prefix="edit-eval-"))
+        forget = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
+        try:
+            with selecting:
+                file = folder / "selection.html"
+                name = selection_page(watched, request.query_params.get("samples", ""), file)
+        except Exception as error:
+            shutil.rmtree(folder, ignore_errors=True)
+            if isinstance(error, EditEvalError):
+                raise HTTPException(400, str(error)) from error
+            raise
+        return FileResponse(file, media_type="text/html", filename=name, background=forget)
+
+    def vote_page(run: str) -> Response:
+        watched = opened(run)
+        with watched.lock:
+            table = watched.following.table
+        if table is None or len(table.experiment.edit_models) < 2:
+            why = watched.following.fault or Text("a vote is between two edit models, and this run has one")
+            return unreadable(watched.path.name, {"kind": "incomparable", "reason": why}, "")
+        language = table.experiment.language
+        return html(
+            plain_page(
+                Text("Which edit is better?"), VOTE_SCRIPTS, {"run": run, "language": language}, language=language
+            )
+        )
+
+    def voting_of(run: str) -> Voting:
+        opened(run)
+        with one_at_a_time:
+            if run not in voting:
+                voting[run] = Voting(lambda: opened(run))
+            return voting[run]
+
+    def next_pair(run: str, request: Request) -> Response:
+        return answered(lambda: voting_of(run).next(request.query_params.get("rater", "")))
+
+    async def vote(run: str, request: Request) -> Response:
+        try:
+            body = await read_body(request.headers, request.receive, most=LONGEST_BODY)
+        except RequestRefused as refusal:
+            return PlainTextResponse(f"{refusal}\n", refusal.status, headers={"Connection": "close"})
+        return await asyncio.to_thread(answered, lambda: voting_of(run).add(bytes(body)))
+
+    show("/run/{run}/vote", vote_page)
+    show("/run/{run}/next", next_pair)
+    app.add_api_route("/run/{run}/votes", vote, methods=["POST"], response_model=None)
+    show("/", list_page)
+    show("/compare/{runs:path}", comparison)
+    show("/events", events)
+    show("/run/{run}", one_page)
+    show("/run/{run}/events", run_events)
+    show("/run/{run}/glance/{place:int}", glance)
+    app.add_api_route("/run/{run}/selection", selection, methods=["GET"], response_model=None)
+    show("/run/{run}/{kind}/{name}", picture)
+    show("/run/{run}/{kind}/{name}/small", thumbnail)
+
+    @app.exception_handler(HTTPException)
+    async def refused(request: Request, error: HTTPException) -> Response:
+        return PlainTextResponse(f"{said(error.detail)}\n", error.status_code)
+
+    return PageGuard(app, token=token, anywhere=anywhere)
+
+
+def answered(answer: Callable[[], dict[str, object]]) -> Response:
+    """Returns the answer of a voting, or why there is none."""
+    try:
+        return JSONResponse(answer())
+    except NotAVote as refused:
+        return JSONResponse({"error": str(refused)}, refused.status)
+    except OSError as error:
+        return JSONResponse({"error": Text("the vote could not be kept ({})", error.strerror or error)}, 507)
+
+
+def html(page: str | bytes, headers: dict[str, str] | None = None) -> Response:
+    """Returns a page; the policy in its head allows its scripts by their digests."""
+    policy = "frame-ancestors 'none'"
+    return HTMLResponse(page, headers={"Content-Security-Policy": policy, **(headers or {})})
+
+
+def unreadable(name: str, state: JsonObject, events: str) -> Response:
+    """Returns a page that says why there is nothing to show; it reloads when that may have changed."""
+    return html(
+        plain_page(Text("Runs"), ("follow.js", "unreadable.js"), {"live": state, "name": name, "events": events})
+    )
+
+
+def image(data: bytes | None) -> Response:
+    """Returns a picture; 404 for none."""
+    if data is None:
+        return PlainTextResponse(Text("there is no such picture\n"), 404)
+    return Response(data, media_type=kind_of(data), headers={"Cache-Control": PICTURES_LIVE})
+
+
+def stream(watched: Watched, seen: Any) -> Response:
+    """Returns server-sent events, without end."""
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(watched.messages(seen), media_type="text/event-stream", headers=headers)
+
+
+def serve(
+    places: Sequence[Path],
+    *,
+    host: str = "127.0.0.1",
+    port: int = PORT,
+    token: str = "",
+    tell: Callable[[str], None] = print,
+) -> None:
+    """Serves the runs in these places until interrupted. `tell` is called with the address.
+
+    Listens on loopback unless `host` is another address; then, or with a `token`, nothing is answered without the token
+    (`auto` makes one). Raises `ConfigurationError` for a missing place, or an address it cannot listen on.
+    """
+    raise_descriptor_limit()
+    token = token_for(host, token)
+    runs = Runs(places)
+    opened = listen(host, port)
+    address = address_of(host, opened.getsockname()[1])
+    only = next(iter(runs.cards)) if len(runs.cards) == 1 else ""
+    page = f"{address}/run/{only}" if only else f"{address}/"
+    tell(f"{page}?token={token}" if token else page)
+    pages = Pages()
+    threading.Thread(target=_prepare, args=(runs, only, pages), daemon=True).start()
+    app = make_app(runs, token=token, anywhere=not is_loopback(host), pages=pages)
+    try:
+        WebServer(app, keep_alive=30, grace=1).run(sockets=[opened])
+    except KeyboardInterrupt:
+        pass
+    finally:
+        opened.close()
+
+
+def _prepare(runs: Runs, only: str, pages: Pages) -> None:
+    """Makes the page that will be opened first; errors are shown when it is opened."""
+    with contextlib.suppress(Exception):
+        if only:
+            pages.of(runs.open(only))

@@ -1,0 +1,124 @@
+"""The verbs `view` and `vote`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+import typer
+
+from edit_eval.reporting.language import said
+from edit_eval.text import Text
+from edit_eval.verbs.command_line import Force, RunFolder, answer
+from edit_eval.verbs.contract import Verb
+
+
+class ViewVerb(Verb):
+    """View runs in a browser, also while they are running.
+
+    Compare them there, and vote on edits. On a remote machine, connect with `ssh -L 7860:localhost:7860 MACHINE`.
+    """
+
+    about: ClassVar = {"group": "To evaluate", "before": "report"}
+
+    @staticmethod
+    def call(
+        runs: Annotated[
+            list[Path] | None,
+            typer.Argument(
+                metavar="RUN|FOLDER...", help="Run directories, or folders with some in them. Default: runs."
+            ),
+        ] = None,
+        *,
+        host: Annotated[
+            str, typer.Option(metavar="HOST", help="Listen on this address; any other than localhost needs a token.")
+        ] = "127.0.0.1",
+        port: Annotated[
+            int, typer.Option(metavar="N", min=0, max=65535, help="Listen on this port; 0 picks a free one.")
+        ] = 7860,
+        token: Annotated[
+            str,
+            typer.Option(metavar="TEXT|auto", envvar="EDIT_EVAL_TOKEN", help="Require this token; auto makes one."),
+        ] = "",
+    ) -> None:
+        """Serves their pages until interrupted."""
+        from edit_eval.plugins.viewer.server import serve
+        from edit_eval.store.run_folders import RUNS
+
+        serve(runs or [RUNS], host=host, port=port, token=token, tell=lambda line: print(said(line), flush=True))
+
+
+class VoteExport(Verb):
+    """Write people's scores as CSV, for `agreement --people`.
+
+    A score is an edit's share of the votes it could have won, by rater. Each edit appears once.
+    """
+
+    @staticmethod
+    def call(
+        run: RunFolder,
+        file: Annotated[Path, typer.Argument(metavar="FILE.csv", help="Where to write it; - is stdout.")] = Path("-"),
+        votes: Annotated[bool, typer.Option("--votes", help="Write every vote instead, one per row.")] = False,
+        force: Force = False,
+    ) -> None:
+        """Writes the file."""
+        from edit_eval.run import Run
+        from edit_eval.store.votes import write_votes
+
+        made = Run(run).records
+        write_votes(made.votes, made.results.samples, file, every=votes, force=force)
+
+
+class VotePage(Verb):
+    """Write a page on which people vote without a server.
+
+    It has blind pairs with their pictures in one file, to send to raters, and needs no network. Raters send back a file
+    for `vote import`.
+    """
+
+    @staticmethod
+    def call(
+        run: RunFolder,
+        file: Annotated[Path, typer.Argument(metavar="FILE.html", help="Where to write it.")],
+        *,
+        pairs: Annotated[int, typer.Option(metavar="N", help="Pairs of edits in it.")] = 100,
+        size: Annotated[int, typer.Option(metavar="PIXELS", help="Longest side of the pictures in it.")] = 1024,
+        force: Force = False,
+    ) -> None:
+        """Writes the file, and says how many pairs are in it."""
+        from edit_eval.plugins.viewer.pages import write_raters_page
+
+        count = write_raters_page(run, file, pairs=pairs, side=size, force=force)
+        answer(lambda: {"written": str(file), "pairs": count}, lambda: print(said(Text("{}: {} pairs", file, count))))
+
+
+class VoteImport(Verb):
+    """Add the votes that raters have sent back.
+
+    Votes from a page of `vote page` are added to the run. The same file twice adds nothing.
+    """
+
+    @staticmethod
+    def call(
+        run: RunFolder,
+        files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Files that the raters' page has saved.")],
+    ) -> None:
+        """Adds them, and says how many are new."""
+        from edit_eval.store.run_directory import RunDirectory
+        from edit_eval.store.votes import add_saved_votes
+
+        counts = add_saved_votes(RunDirectory.existing(run).path, files)
+        line = Text("{} new votes, {} changed, {} already there", counts["new"], counts["changed"], counts["already"])
+        answer(lambda: counts, lambda: print(said(line)))
+
+
+class VoteVerb(Verb):
+    """Collect people's votes, and write them as files."""
+
+    about: ClassVar = {"group": "To judge, and to examine judges"}
+    below: ClassVar[Mapping[str, type[Verb]]] = {"export": VoteExport, "page": VotePage, "import": VoteImport}
+
+    @staticmethod
+    def call() -> None:
+        """Does nothing by itself."""

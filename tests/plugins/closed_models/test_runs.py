@@ -1,0 +1,161 @@
+"""Whole runs over closed models and a local one: killed, resumed, and held to what they may cost."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import yaml
+from PIL import Image
+
+from closed_providers import JUDGE, Providers
+from edit_eval.plugins.closed_models.in_worker.providers import PROVIDERS
+from edit_eval.store.run_directory import RunDirectory
+from late_imports import needs
+
+needs("openai")
+
+MODELS = {
+    "nano": ("gemini", "gemini/gemini-3-pro-image"),
+    "gpt": ("openai", "openai/gpt-image-2"),
+    "flux": ("bfl", "bfl/flux-2-pro"),
+    "router": ("openrouter", "openrouter/google/gemini-3-pro-image"),
+}
+SAMPLES = 6
+
+
+def written(folder: Path, providers: Providers, *names: str, **execution: Any) -> Path:
+    """An evaluation of pictures, with these models, a local one, and a judge that is paid, too."""
+    rows = ["id,image,instruction,category"]
+    for index in range(SAMPLES):
+        for place in ("photos", "ours"):
+            (folder / place).mkdir(exist_ok=True)
+            Image.new("RGB", (60, 40), (30 * index, 90, len(place) * 20)).save(folder / place / f"p{index}.png")
+        rows.append(f"p{index},photos/p{index}.png,make it {index},add")
+    (folder / "table.csv").write_text("\n".join(rows))
+    models: dict[str, Any] = {"ours": {"type": "image_folder", "params": {"folder": "ours"}}}
+    for name in names:
+        provider, model = MODELS[name]
+        params = {"model": model, "base_url": providers.address(provider), "concurrency": 3, "device_ids": "cpu:1"}
+        models[name] = {"type": "api", "params": params}
+    judge = {"model": "gpt", "base_url": providers.address("openai"), "price": list(JUDGE), "device_ids": "cpu:1"}
+    judge |= {"thinking": "off"}
+    configuration = {
+        "benchmark": {"type": "table", "data_path": "table.csv"},
+        "edit_models": models,
+        "judges": {"asked": {"type": "chat_endpoint", "params": judge}},
+        "execution": {"progress": "plain", **execution},
+    }
+    file = folder / "eval.yaml"
+    file.write_text(yaml.safe_dump(configuration))
+    return file
+
+
+def command(folder: Path, *words: object) -> subprocess.Popen[str]:
+    keys = {provider.key: f"key-of-{name}" for name, provider in PROVIDERS.items()}
+    environment = {**os.environ, **keys, "EDIT_EVAL_LANG": "en"}
+    asked = [sys.executable, "-m", "edit_eval", *map(str, words)]
+    return subprocess.Popen(
+        asked, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+
+
+def ended(process: subprocess.Popen[str]) -> str:
+    said, _ = process.communicate(timeout=900)
+    return said
+
+
+def instructions(providers: Providers, provider: str) -> Counter[str]:
+    """How often each edit was asked of one."""
+    counts: Counter[str] = Counter()
+    for request in providers.edits(provider):
+        if "chat" in request.path and provider == "openai":
+            continue
+        body = {**request.body, "files": []} if "files" in request.body else request.body
+        said = json.dumps(body)
+        asked_for = [words for words in (f"make it {n}" for n in range(SAMPLES)) if words in said]
+        counts.update(asked_for[:1])  # none of a request that was cut off by the kill: that is no order
+    return counts
+
+
+def spent(folder: Path) -> dict[str, Any]:
+    return {bill.model: bill for bill in RunDirectory.existing(folder / "run").timeline().spent}
+
+
+def made(folder: Path) -> set[tuple[str, str]]:
+    """Edits that a run has, as (edit model, sample)."""
+    if not (folder / "run" / "edits").exists():
+        return set()
+    return {
+        (line["edit_model"], line["sample_id"])
+        for line in RunDirectory.existing(folder / "run").read("edits")
+        if line["status"] == "ok"
+    }
+
+
+def test_four_providers_and_a_local_model_are_killed_resumed_and_paid_once(tmp_path: Path) -> None:
+    with Providers(seconds=0.3) as providers:
+        file = written(tmp_path, providers, *MODELS, pilot=False)
+        first = command(tmp_path, "run", file, "--run-dir", "run")
+        while len(made(tmp_path)) < 9 and first.poll() is None:
+            time.sleep(0.05)
+        os.kill(first.pid, signal.SIGKILL)
+        ended(first)
+        before = made(tmp_path)
+        assert before
+        asked = {name: instructions(providers, provider) for name, (provider, _) in MODELS.items()}
+        providers.seconds = 0.0
+        resumed = command(tmp_path, "run", file, "--run-dir", "run")
+        said = ended(resumed)
+        assert resumed.returncode == 0, said
+        assert len(made(tmp_path)) == SAMPLES * (len(MODELS) + 1)
+        for name, (provider, _) in MODELS.items():
+            after = instructions(providers, provider) - asked[name]
+            paid_again = [words for words in after if (name, f"p{words.split()[-1]}") in before]
+            assert not paid_again, (name, paid_again)
+        counted = spent(tmp_path)
+        assert sum(bill.usd + bill.feared for bill in counted.values()) >= providers.spent() - 1e-9
+        assert counted["edit:router"].told
+        assert not counted["edit:nano"].told
+        for journal in (tmp_path / "run").rglob("*"):
+            if journal.is_file() and journal.suffix in (".jsonl", ".json", ".yaml", ".log", ".html", ".md"):
+                assert "key-of-" not in journal.read_text("utf-8", "replace"), journal
+        status = command(tmp_path, "status", "run", "--json")
+        document = json.loads(ended(status))
+        assert {bill["model"] for bill in document["spent"]} == {*(f"edit:{name}" for name in MODELS), "judge:asked"}
+
+
+def test_max_cost_holds_and_the_same_command_with_more_goes_on(tmp_path: Path) -> None:
+    limit = 0.95
+    with Providers() as providers:
+        file = written(tmp_path, providers, "flux", "router", max_cost=limit)
+        held = command(tmp_path, "run", file, "--run-dir", "run")
+        said = ended(held)
+        assert held.returncode == 4, said
+        assert "max_cost" in said
+        assert 0 < providers.spent() <= limit
+        there = made(tmp_path)
+        more = command(tmp_path, "run", file, "--run-dir", "run", "--set", "execution.max_cost=20")
+        said = ended(more)
+        assert more.returncode == 0, said
+        assert there < made(tmp_path)
+        assert sum(instructions(providers, "bfl").values()) == SAMPLES
+        assert sum(bill.usd for bill in spent(tmp_path).values()) >= providers.spent() - 1e-9
+
+
+def test_what_max_cost_cannot_hold_is_refused(tmp_path: Path) -> None:
+    with Providers() as providers:
+        file = written(tmp_path, providers, "flux", max_cost=1)
+        text = file.read_text().replace("bfl/flux-2-pro", "bfl/flux-9")
+        file.write_text(text)
+        refused = command(tmp_path, "run", file, "--run-dir", "run")
+        assert "no price of flux is known" in ended(refused)
+        assert refused.returncode == 2
+        assert not providers.bill

@@ -1,0 +1,95 @@
+"""Overlapping groups: what is computed, held against all orders of the values, and images that move together."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from edit_eval.plugins.slices.overlapping import large_enough, overlapping_groups
+from edit_eval.statistics.families import Correction
+
+
+def test_a_p_is_the_share_of_all_orders_whose_largest_difference_is_as_large() -> None:
+    values = np.array([1.0, 2.0, 2.5, 4.0, 7.0, 8.0, 9.5])
+    members = np.array([[1, 0], [1, 1], [0, 1], [0, 0], [0, 0], [0, 1], [0, 1]], dtype=bool)
+
+    def z(dealt: np.ndarray) -> np.ndarray:
+        inside = np.array([dealt[group].mean() for group in members.T])
+        outside = np.array([dealt[~group].mean() for group in members.T])
+        sizes = np.array([[group.sum(), (~group).sum()] for group in members.T])
+        return np.abs(inside - outside) / np.sqrt(dealt.var(ddof=1) * (1 / sizes).sum(1))
+
+    largest = np.array([z(np.array(order)).max() for order in permutations(values)])
+    exact = [(largest >= of - 1e-9).mean() for of in z(values)]
+    groups = overlapping_groups(values, np.arange(7), members, draws=20_000)
+    assert [test.p_adjusted for test in groups.tests] == pytest.approx(exact, abs=0.015)
+    assert groups.correction == Correction(2, method="largest")
+
+
+def test_an_interval_holds_zero_just_when_nothing_is_shown() -> None:
+    random = np.random.default_rng(3)
+    members = random.random((80, 25)) < 0.3
+    groups = overlapping_groups(random.normal(0, 1, 80) + 1.3 * members[:, 0], np.arange(80), members, draws=999)
+    assert {test.shown for test in groups.tests} == {True, False}
+    for test in groups.tests:
+        assert test.ci95 is not None
+        assert test.shown == (not test.ci95[0] <= 0 <= test.ci95[1])
+        assert test.shown == (test.p_adjusted <= 0.05)
+        assert test.difference == pytest.approx(test.mean - test.elsewhere)
+
+
+def test_samples_of_one_image_count_as_little_as_they_know() -> None:
+    """Twelve images of ten equal samples each: a group of three whole images is three values, not thirty."""
+    random = np.random.default_rng(5)
+    images = np.repeat(np.arange(12), 10)
+    values = random.normal(0, 1, 12)[images]
+    whole = np.isin(images, np.argsort([values[images == image][0] for image in range(12)])[[-1, -2, 4]])
+    alone = overlapping_groups(values, np.arange(120), whole[:, None], draws=999).tests[0]
+    together = overlapping_groups(values, images, whole[:, None], draws=999).tests[0]
+    assert alone.p_adjusted < 0.01 < together.p_adjusted
+
+
+def test_a_group_needs_samples_and_images_on_either_side() -> None:
+    images = np.repeat(np.arange(10), 2)
+    members = np.zeros((20, 3), dtype=bool)
+    members[:10, 0] = True  # five images
+    members[:12, 1] = True  # six, and four are left
+    members[[0, 2, 4, 6, 8, 10, 12, 14], 2] = True  # eight images, and all ten in the rest
+    assert large_enough(members, images, 8).tolist() == [False, False, True]
+
+
+def test_values_that_do_not_vary_show_nothing() -> None:
+    members = np.arange(20)[:, None] % 2 == 0
+    [test] = overlapping_groups(np.full(20, 3.0), np.arange(20), members).tests
+    assert (test.difference, test.ci95, test.p_adjusted, test.shown) == (0.0, None, 1.0, False)
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize("clustered", [False, True])
+@pytest.mark.parametrize("noise", ["normal", "skewed", "ties"])
+def test_among_equals_one_run_in_twenty_names_a_group(noise: str, clustered: bool) -> None:
+    random = np.random.default_rng(11)
+    wrong = 0
+    for _ in range(300):
+        images = np.sort(random.integers(0, 90, 270)) if clustered else np.arange(270)
+        images = np.unique(images, return_inverse=True)[1]
+        members = random.random((270, 40)) < random.uniform(0.06, 0.5, 40)
+        of_images = random.random((270, 12)) < random.uniform(0.06, 0.5, 12)
+        members[:, :12] = of_images[images]
+        values = _drawn(noise, random, 270)
+        if clustered:
+            values = np.sqrt(0.4) * _drawn(noise, random, 270)[images] + np.sqrt(0.6) * values
+        members = members[:, large_enough(members, images, 8)]
+        wrong += any(test.shown for test in overlapping_groups(values, images, members, draws=499).tests)
+    assert wrong <= 25, "of 300, where 15 are to be expected; 25 is beyond chance by 1 in 200"
+
+
+def _drawn(noise: str, random: np.random.Generator, count: int) -> np.ndarray:
+    if noise == "ties":
+        return random.choice([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, -6.0], count)
+    drawn = random.normal(0, 2, count)
+    if noise == "skewed":
+        drawn[random.random(count) < 0.1] -= 8
+    return drawn
