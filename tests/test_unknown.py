@@ -13,7 +13,7 @@ USES: list[Callable[[Any], object]] = [
     float,
     int,
     lambda x: x < 1,
-    lambda x: 1 < x,
+    lambda x: x > 1,
     lambda x: x >= 1,
     lambda x: sum([x]),
     lambda x: max(1, x),
@@ -32,4 +32,5 @@ def test_whoever_has_no_branch_for_it_fails_where_it_stands(use: Callable[[Any],
 
 def test_it_is_itself_and_has_a_reason() -> None:
     assert Unknown("a") == Unknown("a") != Unknown("b")
-    assert Unknown("a") is not None and Unknown("a").to_json() == {"unknown": "a"}
+    assert Unknown("a") is not None
+    assert Unknown("a").to_json() == {"unknown": "a"}
