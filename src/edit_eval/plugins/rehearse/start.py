@@ -140,8 +140,8 @@ def start(
             except EditEvalError as error:
                 over = isinstance(error, Stopped) and left() <= 0
                 came.stopped = Text("its time is over; `--minutes` gives it more") if over else str(error)
-            lines = directory.read("replies")
-            came.answered = {line["key"]: (line["sample"], line["edit_model"]) for line in lines}
+            asked = [cell for cell in range(len(matrix.cells)) if matrix.can_be_asked(cell)]
+            came.answered = {matrix.key(cell): matrix.address(cell)[:2] for cell in asked}
             came.results = Run.opened(directory, JudgementTable(matrix)).results
         finally:
             directory.end()
