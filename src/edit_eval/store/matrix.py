@@ -21,7 +21,7 @@ from edit_eval.protocols.judging import (
     score,
     unasked,
 )
-from edit_eval.records import EDIT_LOST, Edit, Judgement, Reading, Reply, Sample, Status, no_garbage
+from edit_eval.records import Edit, Judgement, Reading, Reply, Sample, Status, no_garbage
 from edit_eval.store.cells import (
     REPEAT_STRIDE,
     Cells,
@@ -94,12 +94,9 @@ class Matrix:
         return [self.new_edit(number) for number in range(self.cells.edits)]
 
     def new_edit(self, number: int) -> Edit:
-        """Returns an edit in its initial state: pending, or skipped if its sample has a fault. Nobody makes one that an
-        earlier run has stored: there it is, or it has failed."""
+        """Returns an edit in its initial state: pending, or skipped if its sample has a fault."""
         model, edit_seed, sample = self.edit_parts(number)
         status, reason = (SKIPPED, sample.fault) if sample.fault else (PENDING, "")
-        if not sample.fault and (run := self.experiment.stored.get(model.name)):
-            status, reason = EDIT_LOST[0], f"{run} has no edit of it"
         return Edit(
             key=self.edit_keys[number],
             sample_id=sample.id,
