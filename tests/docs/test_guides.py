@@ -90,6 +90,7 @@ def test_every_configuration_of_a_guide_loads(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my.csv").write_text("image,prompt\na.png,Make it red.\n")
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     for block in blocks(page):
         if block.file:
             write(block, tmp_path)
