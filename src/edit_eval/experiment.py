@@ -173,7 +173,8 @@ class Experiment:
             section, texts = ProtocolSection.recorded(plain_judge["protocol"]), {**plain_judge["texts"]}
             flags = {key: bool(plain_judge[key]) for key in ("measures", "replays")}
             protocol, _ = make_protocol(section, Path(plain_judge["folder"]), texts)
-            judges.append(AskedJudge(_identity_of(plain_judge), section, texts, protocol, **flags))
+            reads = tuple(map(str, plain_judge.get("reads", ())))
+            judges.append(AskedJudge(_identity_of(plain_judge), section, texts, protocol, **flags, reads=reads))
         return cls(
             samples=tuple(samples),
             edit_models=tuple(map(_identity_of, plain["edit_models"])),
@@ -213,6 +214,7 @@ class Experiment:
                     **asdict(judge.model),
                     "measures": judge.measures,
                     "replays": judge.replays,
+                    **({"reads": list(judge.reads)} if judge.reads else {}),
                     "protocol": judge.section.model_dump(mode="json"),
                     "texts": dict(judge.texts),
                     "folder": str(folder),
