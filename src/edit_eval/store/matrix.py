@@ -22,7 +22,7 @@ from edit_eval.protocols.judging import (
     score,
     unasked,
 )
-from edit_eval.records import EDIT_LOST, Edit, Judgement, Reading, Reply, Sample, Status, no_garbage
+from edit_eval.records import Edit, Judgement, Reading, Reply, Sample, Status, no_garbage
 from edit_eval.store.answers import Answers, Place
 from edit_eval.store.cells import (
     REPEAT_STRIDE,
@@ -97,12 +97,9 @@ class Matrix:
         return [self.new_edit(number) for number in range(self.cells.edits)]
 
     def new_edit(self, number: int) -> Edit:
-        """Returns an edit in its initial state: pending, or skipped if its sample has a fault. Nobody makes one that an
-        earlier run has stored: there it is, or it has failed."""
+        """Returns an edit in its initial state: pending, or skipped if its sample has a fault."""
         model, edit_seed, sample = self.edit_parts(number)
         status, reason = (SKIPPED, sample.fault) if sample.fault else (PENDING, "")
-        if not sample.fault and (run := self.experiment.stored.get(model.name)):
-            status, reason = EDIT_LOST[0], f"{run} has no edit of it"
         return Edit(
             key=self.edit_keys[number],
             sample_id=sample.id,
@@ -447,9 +444,9 @@ class Matrix:
         headline = leading(judge.protocol, asked, scored)
         if not absent:
             status, reason = scored.missing.get(headline) or (OK, _words(by_reading))
-        of_cells = [self.replies(cell) for cell in cells]
-        free = 0 if absent else self._free(cells, of_cells)
-        replies = of_cells[0] if len(of_cells) == 1 else [reply for of_cell in of_cells for reply in of_cell]
+        answered = [cell for cell in cells if self.replies(cell)]
+        paid = [cell for cell in answered if self.answers.pays(self.place(cell), cell)]
+        replies = [reply for cell in paid for reply in self.replies(cell)]
         if len(replies) == 1:  # the common case
             seconds, tokens = replies[0].seconds, replies[0].tokens
         else:
@@ -471,8 +468,9 @@ class Matrix:
             spread=scored.spread or _NO_SPREAD,
             readings=by_reading,
             seconds=seconds,
-            device=replies[-1].device if replies else "",
+            device=self.replies(answered[-1])[-1].device if answered else "",
             tokens=tokens,
+            free=0 if len(paid) == len(answered) else sum(len(self.replies(cell)) for cell in {*answered} - {*paid}),
             other=other,
             counts=self._counts(judge, about),
         )
