@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Sequence
 
 from edit_eval.records import Reply
 
-Place = Hashable
+Place = str | tuple[str, Hashable]
 """A key; in a run whose cells do not share, the key and what is a cell's own."""
 
 
@@ -25,6 +25,8 @@ class Answers:
         self._replies: dict[Place, list[Reply]] = {}
         self._first: dict[Place, int] = {}
         self._others: dict[Place, list[int]] = {}  # equal keys are rare
+        self.free: set[int] = set()
+        """Cells whose replies are another one's cost."""
 
     def place(self, key: str, cell: int) -> Place:
         """Returns where a cell finds its replies."""
@@ -49,10 +51,6 @@ class Answers:
         first = self._first.get(place)
         return [] if first is None else [first, *self._others.get(place, ())]
 
-    def pays(self, place: Place, cell: int) -> bool:
-        """True if the replies are the cell's own cost: it is the first one."""
-        return self._first[place] == cell
-
     def add(self, place: Place, cell: int) -> list[int]:
         """Adds a cell; returns those whose costs have changed."""
         first = self._first.setdefault(place, cell)
@@ -60,6 +58,7 @@ class Answers:
             return []
         self._first[place] = min(first, cell)
         insort(self._others.setdefault(place, []), max(first, cell))
+        self.free.add(max(first, cell))
         return [first] if cell < first else []
 
     def remove(self, place: Place, cell: int) -> list[int]:
@@ -67,8 +66,10 @@ class Answers:
         others = self._others.get(place)
         if self._first[place] != cell:
             self._others[place].remove(cell)
+            self.free.discard(cell)
         elif others:
             self._first[place] = others.pop(0)
+            self.free.discard(self._first[place])
             return [self._first[place]]
         else:
             del self._first[place]

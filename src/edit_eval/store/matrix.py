@@ -250,6 +250,13 @@ class Matrix:
         for cell in cells:
             self._settled[self.cells.judgement_of(cell)] = None
 
+    def begin_with(self, answers: Answers) -> None:
+        """Has other answers than those so far."""
+        for cell in range(len(self._keys)):
+            self._lose_key(cell)
+        self._settled = [None] * len(self._settled)
+        self.answers = answers
+
     def place(self, cell: int) -> Place:
         """Returns where a cell finds its replies; it must be possible to ask it."""
         return self.answers.place(self.key(cell), cell)
@@ -341,7 +348,7 @@ class Matrix:
         return self._changed(place)
 
     def forget_replies(self, cell: int) -> None:
-        """Forgets the replies of a cell, so that it is asked again, with all that have its key and all that come after."""
+        """Forgets the replies of a cell, so that it is asked again, with all that have its key or come after one."""
         place = self.place(cell)
         self.answers.forget(place)
         self._changed(place)
@@ -444,10 +451,10 @@ class Matrix:
         headline = leading(judge.protocol, asked, scored)
         if not absent:
             status, reason = scored.missing.get(headline) or (OK, _words(by_reading))
-        answered = [cell for cell in cells if self.replies(cell)]
-        paid = [cell for cell in answered if self.answers.pays(self.place(cell), cell)]
-        replies = [reply for cell in paid for reply in self.replies(cell)]
-        if len(replies) == 1:  # the common case
+        said, elsewhere = [self.replies(cell) for cell in cells], self.answers.free
+        paid = [replies for cell, replies in zip(cells, said, strict=True) if cell not in elsewhere]
+        replies = paid[0] if len(paid) == 1 else [reply for of_cell in paid for reply in of_cell]
+        if len(replies) == 1:
             seconds, tokens = replies[0].seconds, replies[0].tokens
         else:
             seconds = sum([reply.seconds for reply in replies])
@@ -468,9 +475,9 @@ class Matrix:
             spread=scored.spread or _NO_SPREAD,
             readings=by_reading,
             seconds=seconds,
-            device=self.replies(answered[-1])[-1].device if answered else "",
+            device=next((replies[-1].device for replies in reversed(said) if replies), ""),
             tokens=tokens,
-            free=0 if len(paid) == len(answered) else sum(len(self.replies(cell)) for cell in {*answered} - {*paid}),
+            free=0 if len(paid) == len(said) else sum(map(len, said)) - len(replies),
             other=other,
             counts=self._counts(judge, about),
         )
