@@ -38,8 +38,6 @@ class Curious(Echo):
 
 
 class Moody(Echo):
-    """Never says the same twice."""
-
     def said(self, request):
         return f"Score: {os.urandom(1)[0] / 25.5:.3f}"
 
