@@ -681,15 +681,16 @@ def _of_battles(first: str, other: str, shown: bool, scored: ScoreBattles) -> Co
 def _joint(opinions: Sequence[Opinion], shown: Mapping[str, set[tuple[str, str]]]) -> tuple[Kind, str]:
     """Returns what the judges that have a say come to, and who is first with all of them.
 
-    `shown`: of each judge whom it shows to be better than whom. They disagree only about what is shown: where nothing
-    is there to be found, each has somebody ahead, and mostly not the same one.
+    `shown`: of each judge whom it shows to be better than whom. They disagree if one shows the opposite of what another
+    shows of somebody who is first. Where nothing is there to be found, each has somebody ahead, too, and mostly not the
+    same one.
     """
     counted = [opinion for opinion in opinions if opinion.counts]
     if not counted:
         return ("no_answer" if all(opinion.silent for opinion in opinions) else "judge_unfit"), ""
     found = set().union(*(shown.get(opinion.judge, set()) for opinion in counted))
     kinds, firsts = {opinion.kind for opinion in counted}, {opinion.first for opinion in counted if opinion.first}
-    if any((worse, better) in found for better, worse in found) or ("equal" in kinds and kinds & {*WON}):
+    if any((worse, better) in found for better, worse in found if better in firsts) or ("equal" in kinds and kinds & {*WON}):
         return "judges_disagree", ""
     if kinds == {"equal"}:
         alike = len({opinion.comes_to for opinion in counted}) == 1
