@@ -205,6 +205,36 @@ def test_repeats_count_in_the_mean_and_share_a_cluster(make_sample, make_results
     assert thrice.ci95 == pytest.approx(once.ci95)  # asking again makes no new samples
 
 
+def test_one_mean_wherever_it_is_said(make_sample, make_results):
+    """Two seeds and two repeats with gaps: a sample that lacks three of four scores counts as much as a whole one."""
+    missing, models = Status.EDIT_FAILED, ("m", "n")
+    generator = random.Random(3)
+    rows = {
+        (model, "j"): [
+            [missing if generator.random() < 0.4 else float(generator.randint(0, 10)) for _ in range(4)]
+            for _ in range(12)
+        ]
+        for model in models
+    }
+    samples = [make_sample(place) for place in range(12)]
+    summary = summarise(make_results(samples, rows))
+    for model, entry, column in zip(models, summary.results, summary.comparison.columns, strict=True):
+        known = [[score for score in of if score is not missing] for of in rows[model, "j"]]
+        expected = statistics.fmean(statistics.fmean(of) for of in known if of)
+        block = entry.leading
+        lowest = statistics.fmean(sum(of) / 4 for of in known)
+        assert (block.mean, column.mean) == pytest.approx((expected, expected))
+        assert block.mean != pytest.approx(statistics.fmean(score for of in known for score in of))
+        assert (block.worst_case_mean, block.best_case_mean) == pytest.approx(
+            (lowest, lowest + 10 * statistics.fmean(1 - len(of) / 4 for of in known))
+        )
+        assert block.ci95 == pytest.approx(column.ci95)
+        assert (block.coverage.scored, block.coverage.total) == (column.scored, column.total) == (sum(map(len, known)), 48)
+        assert block.n == column.scored
+        [placing] = [of for of in summary.verdict.opinions[0].standings if of.name == model]
+        assert (placing.mean, placing.scored, placing.total) == (column.mean, column.scored, column.total)
+
+
 def test_a_score_without_a_known_source_has_no_interval(make_sample, make_results):
     samples = [make_sample(0), make_sample(1), replace(make_sample(2), pictures={}, cluster="")]
     score = score_of(make_results(samples, {("m", "j"): [[1.0], [5.0], [9.0]]}))

@@ -201,7 +201,7 @@ class ColumnSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     score: str
     scale: Scale
     scored: int
-    """Samples with a score."""
+    """Judgements with a score: samples times edit seeds times repeats, less the missing."""
     total: int
     clusters: int
     """Source images of the scored samples."""
