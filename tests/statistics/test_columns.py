@@ -29,7 +29,6 @@ def test_columns_of_a_run(make_sample, make_results):
     assert (comparison.columns[0].scored, comparison.columns[0].total) == (3, 6), "judgements, as everywhere"
 
 
-
 def test_the_first_words_of_a_sample_are_kept(make_sample, make_results):
     run = make_results([make_sample(0), make_sample(1)], {("m", "j"): [[1.0, 2.0], [Status.REFUSED]]})
     judgements = tuple(replace(judgement, reason=f"words {number}") for number, judgement in enumerate(run.judgements))

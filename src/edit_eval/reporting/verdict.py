@@ -84,7 +84,7 @@ def doubt_lines(verdict: Verdict) -> list[Text]:
         else [opinion.judge for opinion in verdict.opinions if opinion.sees == "not_last"]
     )
     lines = [
-        Text("{} is left out: it does not clearly score edits above pictures that are no edits (the controls).", judge)
+        Text("{} is left out: it scores edits no higher than pictures that are no edits (the controls).", judge)
         for judge in unfit
     ]
     lines += [
@@ -394,9 +394,7 @@ def _of_one(opinion: Opinion, verdict: Verdict) -> Text:
         return Text("{} has {} ahead, which may be chance", judge, first)
     if opinion.kind == "trade":
         trade = next(contest for contest in opinion.contests if contest.kind == "trade")
-        return Text(
-            "{} says {} scores better, but fails more", judge, first if trade.scores_better else trade.other
-        )
+        return Text("{} says {} scores better, but fails more", judge, first if trade.scores_better else trade.other)
     if opinion.kind == "equal":
         alike = opinion.others("equal")
         if len(alike) < len(opinion.contests):
@@ -427,8 +425,8 @@ def _mixed(verdict: Verdict) -> Text:
 def _unfit(verdict: Verdict) -> Text:
     judges = [opinion.judge for opinion in verdict.opinions if opinion.sees == "not_last"]
     return Text(
-        "No answer: {} does not clearly score edits above pictures that are no edits (the controls): either it cannot "
-        "see what was asked for, or the edits are worthless",
+        "No answer: {} scores edits no higher than pictures that are no edits (the controls): either it cannot see "
+        "what was asked for, or the edits are worthless",
         _listed(judges),
     )
 

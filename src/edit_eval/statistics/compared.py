@@ -183,7 +183,7 @@ class Pair:
     """Of the difference; None if there is no interval."""
     settled_by: int | None = None
     """Source images that would show a true difference as large as the one seen; None as for `detectable`."""
-    more: More = More("none")
+    more: More = field(default_factory=lambda: More("none"))
     """How many of these are still to be had."""
 
     @property

@@ -494,8 +494,11 @@ def order(pairs: Sequence[Pair], rank: Mapping[str, int | None]) -> list[str]:
     weights = np.sqrt([pair.n for pair in known])
     values, *_ = np.linalg.lstsq(contrasts * weights[:, None], gains * weights, rcond=None)
     trails = {
-        name: any(by < -TIE if pair.a == name else by > TIE for pair, by in zip(known, gains, strict=True)
-                  if name in (pair.a, pair.b))
+        name: any(
+            by < -TIE if pair.a == name else by > TIE
+            for pair, by in zip(known, gains, strict=True)
+            if name in (pair.a, pair.b)
+        )
         for name in names
     }
     value = {name: round(value, 9) for name, value in zip(names, values.tolist(), strict=True)}

@@ -98,7 +98,9 @@ def clusters_needed(
     return high
 
 
-def clusters_by_signs(wins: int, losses: int, clusters: int, *, alpha: float = ALPHA, power: float = POWER) -> int | None:
+def clusters_by_signs(
+    wins: int, losses: int, clusters: int, *, alpha: float = ALPHA, power: float = POWER
+) -> int | None:
     """Returns how many clusters would show, by the exact test of signs, that one wins as often as was seen.
 
     With w and l the shares of wins and losses, z of normal quantiles (Connor, Biometrics 43, 1987):

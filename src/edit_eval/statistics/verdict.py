@@ -427,7 +427,9 @@ def _shown(comparison: PairedTests, known: Known) -> dict[str, set[tuple[str, st
     """Returns of each judge whom it shows to be better than whom."""
     shown: dict[str, set[tuple[str, str]]] = {}
     every = [(pair.judge, pair.a, pair.b, pair.scores_better) for pair in comparison.pairs]
-    every += [(judge, test.a, test.b, test.better) for judge, of in known.battles.items() for test in of.headline.differences]
+    every += [
+        (judge, test.a, test.b, test.better) for judge, of in known.battles.items() for test in of.headline.differences
+    ]
     for judge, a, b, better in every:
         if better:
             shown.setdefault(judge, set()).add((better, b if better == a else a))
@@ -690,7 +692,8 @@ def _joint(opinions: Sequence[Opinion], shown: Mapping[str, set[tuple[str, str]]
         return ("no_answer" if all(opinion.silent for opinion in opinions) else "judge_unfit"), ""
     found = set().union(*(shown.get(opinion.judge, set()) for opinion in counted))
     kinds, firsts = {opinion.kind for opinion in counted}, {opinion.first for opinion in counted if opinion.first}
-    if any((worse, better) in found for better, worse in found if better in firsts) or ("equal" in kinds and kinds & {*WON}):
+    opposed = any((worse, better) in found for better, worse in found if better in firsts)
+    if opposed or ("equal" in kinds and kinds & {*WON}):
         return "judges_disagree", ""
     if kinds == {"equal"}:
         alike = len({opinion.comes_to for opinion in counted}) == 1
@@ -740,6 +743,15 @@ def _for_the_answer(kind: Kind, opinions: Sequence[Opinion], names: Sequence[str
         yield from _more(counted)
 
 
+_FOR_UNKNOWN: Sequence[tuple[str, Literal["enough", "outliers", "uneven", "alike"]]] = (
+    ("few_images", "enough"),
+    ("outliers", "outliers"),
+    ("too_uneven", "uneven"),
+    ("identical", "alike"),
+)
+"""What to do where it cannot be said how many more it takes, by the reason; the first reason that there is decides."""
+
+
 def _more(counted: Sequence[Opinion]) -> Iterable[Advice]:
     """Says how many more pictures would help: for the nearest lead that is not shown, the most that a judge needs.
 
@@ -747,7 +759,7 @@ def _more(counted: Sequence[Opinion]) -> Iterable[Advice]:
     """
     open_ = [contest for opinion in counted if (contest := _nearest(opinion)) is not None and contest.images]
     unknown = [(contest.more.because, contest) for contest in open_ if contest.more.kind == "unknown"]
-    for because, kind in (("few_images", "enough"), ("outliers", "outliers"), ("too_uneven", "uneven"), ("identical", "alike")):
+    for because, kind in _FOR_UNKNOWN:
         those = [contest for why, contest in unknown if why == because]
         if those:
             samples = dict.fromkeys(sample for contest in those for sample in contest.more.samples)
