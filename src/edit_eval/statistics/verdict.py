@@ -349,7 +349,7 @@ def known_of(
         examined={judge: examination.ended for judge, examination in examined.items()},
         complete=complete,
         unscored={status: count for status, count in coverage.by_status.items() if status != Status.OK.value},
-        same_pictures=[pair for result in results for pair in same_pictures(result)],
+        same_pictures=[pair for result in results for pair in same_pictures(pixels_of(result))],
         battles=battles,
         controls=controls.wanted,
     )
@@ -382,15 +382,24 @@ def _gravity(ended: str) -> int:
     return worst.index(ended if ended in worst else "")
 
 
-def same_pictures(results: Results) -> list[SamePictures]:
-    """Returns the edit models of a run that made the same pixels for more than half of what both made."""
+Pixels = Mapping[tuple[str, int], str]
+"""Of each sample and edit seed a digest of the edit's pixels."""
+
+
+def pixels_of(results: Results) -> dict[str, Pixels]:
+    """Returns the pixels that each edit model of a run made."""
     pixels: dict[str, dict[tuple[str, int], str]] = {name: {} for name in results.edit_models}
     for edit in results.edits:
         if edit.status is Status.OK and edit.pixels:
             pixels[edit.edit_model][edit.sample_id, edit.edit_seed] = edit.pixels
-    pairs = []
-    for place, a in enumerate(results.edit_models):
-        for b in results.edit_models[place + 1 :]:
+    return {**pixels}
+
+
+def same_pictures(pixels: Mapping[str, Pixels]) -> list[SamePictures]:
+    """Returns the edit models that made the same pixels for more than half of what both made."""
+    pairs, names = [], list(pixels)
+    for place, a in enumerate(names):
+        for b in names[place + 1 :]:
             both = pixels[a].keys() & pixels[b].keys()
             count = sum(pixels[a][edit] == pixels[b][edit] for edit in both)
             if 2 * count > len(both):

@@ -263,6 +263,8 @@ def _edit_models(runs: Sequence[Run], columns: Sequence[ScoreColumn]) -> Iterato
     called = {(column.run, column.edit_model): column.name for column in columns}
     for run in runs:
         for model in run.experiment.edit_models:
+            if called and (run.results.directory, model.name) not in called:
+                continue  # it is another run's, too, and named there
             yield _named(model, called.get((run.results.directory, model.name), model.name))
 
 
