@@ -16,7 +16,7 @@ from edit_eval.reporting.verdict_drawing import characters
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.families import Correction
 from edit_eval.statistics.intervals import FEWEST_CLUSTERS
-from edit_eval.statistics.verdict import WON, Advice, Apart, Contest, Opinion, Replacement, Verdict
+from edit_eval.statistics.verdict import WON, Advice, Contest, Opinion, Replacement, Unplaced, Verdict
 from edit_eval.text import Text, joined
 
 _MOST_NAMES = 3
@@ -110,9 +110,9 @@ def doubt_lines(verdict: Verdict) -> list[Text]:
             if opinion.silent
         ]
     lines += [
-        _not_in_order(opinion, apart, several=len(verdict.counted) > 1)
+        _not_in_order(opinion, unplaced, several=len(verdict.counted) > 1)
         for opinion in verdict.counted
-        for apart in opinion.apart
+        for unplaced in opinion.unplaced
     ]
     return lines + [
         Text(
@@ -126,18 +126,18 @@ def doubt_lines(verdict: Verdict) -> list[Text]:
     ]
 
 
-def _not_in_order(opinion: Opinion, apart: Apart, *, several: bool) -> Text:
+def _not_in_order(opinion: Opinion, unplaced: Unplaced, *, several: bool) -> Text:
     """Says why one is in no order."""
-    if apart.images < FEWEST_CLUSTERS:
+    if unplaced.images < FEWEST_CLUSTERS:
         words = Text(
             "{1} is not comparable: {0} picture is scored for both {1} and {2}",
-            apart.images,
-            apart.name,
+            unplaced.images,
+            unplaced.name,
             opinion.standings[0].name,
             plural="{1} is not comparable: {0} pictures are scored for both {1} and {2}",
         )
     else:
-        words = Text("{} is not ranked: less than half as much is known of it as of others", apart.name)
+        words = Text("{} is not ranked: less than half as much is known of it as of others", unplaced.name)
     return Text("{} (judge {}).", words, opinion.judge) if several else Text("{}.", words)
 
 

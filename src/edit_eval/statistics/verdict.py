@@ -21,6 +21,7 @@ from edit_eval.statistics.controls import RunControls
 from edit_eval.statistics.intervals import FEWEST_CLUSTERS, TIE
 from edit_eval.statistics.power import ALPHA
 from edit_eval.statistics.raters import given_by
+from edit_eval.statistics.same_pictures import SamePictures, pixels_of, same_pictures
 from edit_eval.statistics.series import gain
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ class Fights(msgspec.Struct, frozen=True):
     """Battles of the first one."""
 
 
-class Apart(msgspec.Struct, frozen=True):
+class Unplaced(msgspec.Struct, frozen=True):
     """One that is in no order, since too little is known of it beside the others."""
 
     name: str
@@ -156,7 +157,7 @@ class Opinion(msgspec.Struct, frozen=True):
     """The first one against each other, in the order of their ranks."""
     standings: tuple[Placing, ...]
     """In the order of paired differences (`comparison.order`); those that are not comparable last."""
-    apart: tuple[Apart, ...] = ()
+    unplaced: tuple[Unplaced, ...] = ()
     dots: tuple[Dot, ...] = ()
     """The first against the next, the largest difference first; empty for a judge that compares."""
     sees: Sees | None = None
@@ -249,16 +250,6 @@ class Advice(msgspec.Struct, frozen=True):
     count: int = 0
     names: tuple[str, ...] = ()
     """Judges, statuses or samples that it is about."""
-
-
-class SamePictures(msgspec.Struct, frozen=True):
-    """Two edit models that made the very same pixels."""
-
-    a: str
-    b: str
-    count: int
-    total: int
-    """Edits that both made."""
 
 
 class Replacement(msgspec.Struct, frozen=True):
@@ -382,31 +373,6 @@ def _gravity(ended: str) -> int:
     return worst.index(ended if ended in worst else "")
 
 
-Pixels = Mapping[tuple[str, int], str]
-"""Of each sample and edit seed a digest of the edit's pixels."""
-
-
-def pixels_of(results: Results) -> dict[str, Pixels]:
-    """Returns the pixels that each edit model of a run made."""
-    pixels: dict[str, dict[tuple[str, int], str]] = {name: {} for name in results.edit_models}
-    for edit in results.edits:
-        if edit.status is Status.OK and edit.pixels:
-            pixels[edit.edit_model][edit.sample_id, edit.edit_seed] = edit.pixels
-    return {**pixels}
-
-
-def same_pictures(pixels: Mapping[str, Pixels]) -> list[SamePictures]:
-    """Returns the edit models that made the same pixels for more than half of what both made."""
-    pairs, names = [], list(pixels)
-    for place, a in enumerate(names):
-        for b in names[place + 1 :]:
-            both = pixels[a].keys() & pixels[b].keys()
-            count = sum(pixels[a][edit] == pixels[b][edit] for edit in both)
-            if 2 * count > len(both):
-                pairs.append(SamePictures(a, b, count, len(both)))
-    return pairs
-
-
 def verdict(
     columns: Sequence[ScoreColumn], comparison: PairedTests, known: Known | None = None, *, held: bool = False
 ) -> Verdict:
@@ -492,8 +458,8 @@ def _opinion(
             Placing(column.name, column.mean, _two(column.ci95), column.rank, column.scored, column.total)
             for column in of_judge
         ),
-        apart=tuple(
-            Apart(
+        unplaced=tuple(
+            Unplaced(
                 column.name,
                 pair.clusters if pair else 0,
                 best.mean is not None and sign * column.mean > sign * best.mean,

@@ -21,8 +21,9 @@ from edit_eval.protocols.asked import AskedJudge
 from edit_eval.records import Edit, Judgement, Results, Sample, Status
 from edit_eval.statistics.columns import NOT_SET, Difference, ScoreColumn, columns_of, differences, incomparable
 from edit_eval.statistics.comparison import Comparison, compare
+from edit_eval.statistics.same_pictures import Pixels, pixels_of, same_pictures
 from edit_eval.statistics.summary import known
-from edit_eval.statistics.verdict import Known, of_several, pixels_of, same_pictures
+from edit_eval.statistics.verdict import Known, of_several
 from edit_eval.store.examined import Examination
 from edit_eval.text import Text, joined
 
@@ -113,7 +114,8 @@ def known_of_runs(runs: Sequence[Made], *, battles: bool = False) -> Known:
         return known(runs[0].results, battles=battles)
     shared, _ = _shared_judges(runs, run_names([run.results.directory for run in runs]))
     of_runs = []
-    names, every, pixels = _column_names(runs), rivals(runs), {}
+    names, every = _column_names(runs), rivals(runs)
+    pixels: dict[Rival, tuple[str, Pixels]] = {}
     runs_called = run_names([run.results.directory for run in runs])
     for place, run in enumerate(runs):
         labels = {judges[place]: judges[0] for judges in shared}

@@ -200,7 +200,7 @@ def _mark(opinion: Opinion, placing: Placing, contest: Contest | None) -> Mark:
     if not (opinion.counts and opinion.contests and opinion.first) or placing.rank is None:
         return ""
     if placing.name == opinion.first:  # nobody is the best beside one that has a better mean and cannot be compared
-        return "" if any(apart.leads for apart in opinion.apart) else "best"
+        return "" if any(unplaced.leads for unplaced in opinion.unplaced) else "best"
     beaten = contest is not None and contest.kind in ("better", "fails_more")
     return "level" if placing.rank == 1 and not beaten else "worse"
 
