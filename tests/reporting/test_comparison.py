@@ -402,6 +402,7 @@ def test_letters_go_on_after_z() -> None:
 def test_notes_are_said_in_both_languages_and_records_as_they_are() -> None:
     values = {"run": "night", "judge": "strict", "pending": 3, "total": 12, "sizes": "x 1, y 2", "line": "not audited"}
     values |= {"first": "day", "mean": "+0.80", "spread": "0.90", "noise": "0.10", "p": "<0.0001"}
+    values |= {"columns": ["a", "b"]}
     details = {"language": "en", "passport": None, "anchors": None}
     document = ExaminedJudge(line="not audited", ended="not_audited", details=details)
     notes = [Note(kind, **values, document=document) for kind in NOTES]
