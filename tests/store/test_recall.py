@@ -11,15 +11,18 @@ import msgspec
 import pytest
 
 from edit_eval.config.identity import Identity
+from edit_eval.errors import RunDirectoryError
 from edit_eval.records import Edit, Reply, Status
 from edit_eval.store.journal import Record, seal
 from edit_eval.store.matrix import Matrix
-from edit_eval.store.recall import ReplyLine, edit_record, is_there, recall
+from edit_eval.store.recall import ReplyLine, edit_record, is_there, recall, recall_run, refuse_to_go_on
 from edit_eval.store.run_directory import RunDirectory
+from edit_eval.store.run_folders import reuse
 from small_matrix import (
     Asking,
     ask,
     give_reply,
+    imagined_edit,
     made_edit,
     recalled,
     reply_line,
@@ -363,3 +366,64 @@ def test_a_cell_that_went_on_from_its_equal_s_replies_does_so_again(directory: R
         after = Matrix(replace(after.experiment, edit_models=after.edit_models))
         recalled(after, directory, edits, replies)
         assert [reply.text for reply in after.replies(-1)] == ["hm", "hm", "Score: 8.0"]
+
+
+# -- keys that several cells have --
+
+
+def equal_pair() -> Matrix:
+    """Two columns of one sample with equal pixels, whose judge is asked twice."""
+    matrix = small_matrix(1, models=("a", "b"), repeats=2)
+    for number in range(2):
+        edit = imagined_edit(matrix, number, "equal")
+        matrix.set_edit(number, replace(edit, image=f"images/{edit.image}"))
+    return matrix
+
+
+def scores(matrix: Matrix) -> list[float | None]:
+    return [judgement.score for judgement in matrix.judgements()]
+
+
+def test_the_last_asking_of_a_key_counts_for_all_that_have_it() -> None:
+    matrix = equal_pair()
+    for again, text in ((0, "hm"), (1, "Score: 3"), (0, "hm"), (1, "Score: 4")):
+        matrix.put(matrix.place(0), again, Reply(text=text, seconds=2.0))
+    assert scores(matrix)[::2] == [4.0, 4.0]
+    assert [(judgement.asked, judgement.seconds) for judgement in matrix.judgements()][::2] == [(2, 4.0), (0, 0.0)]
+    matrix.forget_replies(2)
+    assert matrix.pending == 4
+    matrix.set_edit(0, imagined_edit(matrix, 0, "another"))
+    matrix.put(matrix.place(2), 0, Reply(text="Score: 7", seconds=1.0))
+    assert scores(matrix)[::2] == [None, 7.0]
+    assert [*matrix.judgements()][2].seconds == 1.0, "it is nobody else's by now"
+
+
+@pytest.mark.parametrize("unlike", [True, False])
+def test_what_was_asked_for_each_cell_is_read_so_and_not_gone_on_with(directory: RunDirectory, unlike: bool) -> None:
+    before = equal_pair()
+    edits = [edit_record(edit) for edit in before.edits]
+    texts = ("Score: 1", "Score: 2") if unlike else ("Score: 1", "Score: 1")
+    lines = [reply_line(before, cell, Reply(text=text)) for cell, text in zip((0, 2), texts, strict=True)]
+    directory.begin()
+    for name, records in (("edits", edits), ("replies", lines)):
+        for record in records:
+            directory.append(name, record)
+    for edit in before.edits:
+        path = directory.path / edit.image
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"")
+    directory.end()
+    after = small_matrix(1, models=("a", "b"), repeats=2)
+    recall_run(after, RunDirectory(directory.path))
+    assert scores(after) == ([1.0, None, 2.0, None] if unlike else [1.0, None, 1.0, None])
+    if unlike:
+        with pytest.raises(RunDirectoryError, match="it can be read, but not be gone on with"):
+            refuse_to_go_on(after, directory.path)
+    else:
+        refuse_to_go_on(after, directory.path)
+    fresh = small_matrix(1, models=("a", "b"), repeats=2)
+    mine = RunDirectory(directory.path.with_name("mine"))
+    mine.begin()
+    assert "2 edits and 2 judgements are reused" in reuse(RunDirectory(directory.path), mine, fresh)
+    mine.end()
+    assert len(set(scores(fresh))) == 2, "the same for both, and nothing for the second repeat"
