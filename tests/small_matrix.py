@@ -233,5 +233,5 @@ def digest_of(text: str) -> str:
 
 def give_reply(matrix: Matrix, cell: int, reply: Reply) -> Reading:
     """Gives a cell a further reply; returns what all of them amount to."""
-    matrix.put(matrix.place(cell), len(matrix.replies(cell)), reply)
+    matrix.put(matrix.lookup(cell), len(matrix.replies(cell)), reply)
     return matrix.reading(cell)

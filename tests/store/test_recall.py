@@ -387,13 +387,13 @@ def scores(matrix: Matrix) -> list[float | None]:
 def test_the_last_asking_of_a_key_counts_for_all_that_have_it() -> None:
     matrix = equal_pair()
     for again, text in ((0, "hm"), (1, "Score: 3"), (0, "hm"), (1, "Score: 4")):
-        matrix.put(matrix.place(0), again, Reply(text=text, seconds=2.0))
+        matrix.put(matrix.lookup(0), again, Reply(text=text, seconds=2.0))
     assert scores(matrix)[::2] == [4.0, 4.0]
     assert [(judgement.asked, judgement.seconds) for judgement in matrix.judgements()][::2] == [(2, 4.0), (0, 0.0)]
     matrix.forget_replies(2)
     assert matrix.pending == 4
     matrix.set_edit(0, imagined_edit(matrix, 0, "another"))
-    matrix.put(matrix.place(2), 0, Reply(text="Score: 7", seconds=1.0))
+    matrix.put(matrix.lookup(2), 0, Reply(text="Score: 7", seconds=1.0))
     assert scores(matrix)[::2] == [None, 7.0]
     assert [*matrix.judgements()][2].seconds == 1.0, "it is nobody else's by now"
 

@@ -23,7 +23,7 @@ from edit_eval.protocols.judging import (
     unasked,
 )
 from edit_eval.records import Edit, Judgement, Reading, Reply, Sample, Status, no_garbage
-from edit_eval.store.answers import Answers, Place
+from edit_eval.store.answers import Answers, Lookup
 from edit_eval.store.cells import (
     REPEAT_STRIDE,
     Cells,
@@ -237,12 +237,12 @@ class Matrix:
         key = self._keys[cell]
         if not key:
             key = self._keys[cell] = self._key(cell)
-            self._unsettle(self.answers.add(self.answers.place(key, cell), cell))
+            self._unsettle(self.answers.add(self.answers.lookup(key, cell), cell))
         return key
 
     def _lose_key(self, cell: int) -> None:
         if key := self._keys[cell]:
-            self._unsettle(self.answers.remove(self.answers.place(key, cell), cell))
+            self._unsettle(self.answers.remove(self.answers.lookup(key, cell), cell))
             self._keys[cell] = ""
         self._readings[cell] = None
 
@@ -257,13 +257,13 @@ class Matrix:
         self._settled = [None] * len(self._settled)
         self.answers = answers
 
-    def place(self, cell: int) -> Place:
+    def lookup(self, cell: int) -> Lookup:
         """Returns where a cell finds its replies; it must be possible to ask it."""
-        return self.answers.place(self.key(cell), cell)
+        return self.answers.lookup(self.key(cell), cell)
 
     def replies(self, cell: int) -> Sequence[Reply]:
         """Returns the replies to a cell's question so far: none while it has no key."""
-        return self.answers.of(self.place(cell)) if self._keys[cell] or self.can_be_asked(cell) else ()
+        return self.answers.of(self.lookup(cell)) if self._keys[cell] or self.can_be_asked(cell) else ()
 
     def _key(self, cell: int) -> str:
         judgement, reading, number = self.cells.cell(cell)
@@ -342,19 +342,19 @@ class Matrix:
             reading = self._short[same] = read(judge.protocol, question, replies, retries)
         return reading
 
-    def put(self, place: Place, ask: int, reply: Reply) -> list[int]:
+    def put(self, lookup: Lookup, ask: int, reply: Reply) -> list[int]:
         """Takes in a reply; returns the cells that have it."""
-        self.answers.put(place, ask, reply)
-        return self._changed(place)
+        self.answers.put(lookup, ask, reply)
+        return self._changed(lookup)
 
     def forget_replies(self, cell: int) -> None:
         """Forgets the replies of a cell, so that it is asked again, with all that have its key or come after one."""
-        place = self.place(cell)
-        self.answers.forget(place)
-        self._changed(place)
+        lookup = self.lookup(cell)
+        self.answers.forget(lookup)
+        self._changed(lookup)
 
-    def _changed(self, place: Place) -> list[int]:
-        cells = self.answers.cells(place)
+    def _changed(self, lookup: Lookup) -> list[int]:
+        cells = self.answers.cells(lookup)
         for cell in cells:
             self._readings[cell] = None
             self._settled[self.cells.judgement_of(cell)] = None

@@ -15,7 +15,7 @@ import msgspec
 from edit_eval.errors import PictureError, RunDirectoryError
 from edit_eval.pictures import open_picture, pixel_digest
 from edit_eval.records import EDIT_LOST, NO_EDIT, Edit, Reply, Status, no_garbage
-from edit_eval.store.answers import Answers, Place
+from edit_eval.store.answers import Answers, Lookup
 from edit_eval.store.journal import Lines, Record
 from edit_eval.store.matrix import OK, PENDING, Matrix
 from edit_eval.store.run_directory import RunDirectory
@@ -146,18 +146,18 @@ def _recall_replies(matrix: Matrix, replies: Iterable[Record], retry: Callable[[
         for segment in _segments(replies):
             seen = set[Hashable]()  # in one start nothing is asked twice
             for line in segment:
-                place = place_of(line, matrix)
-                asked = (place, line.ask) if line.ask else place
-                if asked in seen and not _is_repeated(line, matrix.answers.of(place)):
+                lookup = lookup_of(line, matrix)
+                asked = (lookup, line.ask) if line.ask else lookup
+                if asked in seen and not _is_repeated(line, matrix.answers.of(lookup)):
                     raise _AskedTwice
                 seen.add(asked)
-                matrix.put(place, line.ask, line.reply)
+                matrix.put(lookup, line.ask, line.reply)
     except _AskedTwice:
         matrix.begin_with(_ByAddress(matrix))
         if isinstance(replies, Lines):
             replies.rewind()
         for line in chain.from_iterable(_segments(replies)):
-            matrix.put(place_of(line, matrix), line.ask, line.reply)
+            matrix.put(lookup_of(line, matrix), line.ask, line.reply)
     _forget(matrix, retry)
 
 
@@ -172,8 +172,8 @@ def _forget(matrix: Matrix, retry: Callable[[Status], bool]) -> None:
             matrix.forget_replies(cell)
 
 
-def place_of(line: ReplyLine, matrix: Matrix) -> Place:
-    """Returns where a line's reply is put (`Matrix.place`)."""
+def lookup_of(line: ReplyLine, matrix: Matrix) -> Lookup:
+    """Returns where a line's reply is put (`Matrix.lookup`)."""
     if isinstance(matrix.answers, _ByAddress):
         return line.key, line.to
     return (line.key, line.sample) if matrix.experiment.grows else line.key
@@ -197,14 +197,14 @@ class _ByAddress(Answers):
 
     def __init__(self, matrix: Matrix) -> None:
         super().__init__(matrix.address)
-        self._any: dict[Hashable, Place] = {}
+        self._any: dict[Hashable, Lookup] = {}
 
-    def put(self, place: Place, ask: int, reply: Reply) -> None:
-        super().put(place, ask, reply)
-        self._any.setdefault(place[0], place)
+    def put(self, lookup: Lookup, ask: int, reply: Reply) -> None:
+        super().put(lookup, ask, reply)
+        self._any.setdefault(lookup[0], lookup)
 
-    def of(self, place: Place) -> Sequence[Reply]:
-        return super().of(place) or super().of(self._any.get(place[0], ""))
+    def of(self, lookup: Lookup) -> Sequence[Reply]:
+        return super().of(lookup) or super().of(self._any.get(lookup[0], ""))
 
 
 def refuse_to_go_on(matrix: Matrix, folder: Path) -> None:

@@ -408,7 +408,7 @@ def _reuse_replies(source: RunDirectory, directory: RunDirectory, matrix: Matrix
         where = where_of(matrix.address(cell))
         for ask, (record, reply) in enumerate(zip(records, replies, strict=True)):
             directory.append("replies", {**record, **where, "ask": ask, "reused_from": str(source.path)})
-            matrix.put(matrix.place(cell), ask, reply)
+            matrix.put(matrix.lookup(cell), ask, reply)
     taken = before - matrix.pending
     matrix.look()
     return taken

@@ -23,7 +23,7 @@ from edit_eval.experiment import Experiment
 from edit_eval.records import NO_EDIT, Edit, Judgement, Sample, no_garbage
 from edit_eval.store.journal import Tail
 from edit_eval.store.matrix import OK, PENDING, SKIPPED, Matrix
-from edit_eval.store.recall import ReplyLine, is_there, place_of, recall, recall_run
+from edit_eval.store.recall import ReplyLine, is_there, lookup_of, recall, recall_run
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.store.subjects.kinds import EDITS, kinds
 from edit_eval.text import Text, counted
@@ -173,7 +173,7 @@ class LiveTable(JudgementTable):
     def _new_replies(self) -> Iterator[str]:
         matrix = self._matrix
         for line in self._replies.of(ReplyLine):
-            for cell in matrix.put(place_of(line, matrix), line.ask, line.reply):
+            for cell in matrix.put(lookup_of(line, matrix), line.ask, line.reply):
                 for told in matrix.critiques.edits_told(matrix.cells.judgement_of(cell)):
                     matrix.critiques.tell(told)
                 yield matrix.sample_of(matrix.about(cell)).id

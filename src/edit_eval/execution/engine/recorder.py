@@ -17,7 +17,7 @@ from edit_eval.protocols.contract import View
 from edit_eval.records import NO_EDIT, Edit, Judgement, Reply, Status
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.tasks import Task, Work
-from edit_eval.store.answers import Place
+from edit_eval.store.answers import Lookup
 from edit_eval.store.journal import Record
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.recall import altered_pictures, edit_record, where_of
@@ -42,7 +42,7 @@ class Put(NamedTuple):
 
     cell: int
     key: str
-    place: Place
+    lookup: Lookup
     ask: int
     """Number of replies before it."""
     counts: bool
@@ -74,7 +74,7 @@ class Recorder:
         self._damaged: dict[int, Edit] = {}  # as they were reported
         self._left: set[int] = set()  # what is left for another start, in the numbers of `Work`
         self._ordered: dict[int, Ordered] = {}
-        self._under_way: dict[Place, tuple[int, int]] = {}  # what is being asked: the number of the task, and the cell
+        self._under_way: dict[Lookup, tuple[int, int]] = {}  # what is being asked: the number of the task, and the cell
         work.in_vain = self.in_vain
         folder, size = os.path.abspath(directory.thumbnails), size_of_run(matrix.samples, matrix.edits)
         self._small_copies = {"folder": folder, **asdict(size)}
@@ -108,15 +108,15 @@ class Recorder:
 
     def _ahead(self, cell: int) -> int | None:
         """Returns the cell for which a cell's question is being asked; None if it is not."""
-        if not self._matrix.can_be_asked(cell) or self._matrix.place(cell) not in self._under_way:
+        if not self._matrix.can_be_asked(cell) or self._matrix.lookup(cell) not in self._under_way:
             return None
-        return self._under_way[self._matrix.place(cell)][1]
+        return self._under_way[self._matrix.lookup(cell)][1]
 
     def free(self, task: Task) -> None:
         """Notes that a task has left its worker, however it ended: what it asked is no longer being asked."""
         for put in self._ordered[task.number].put if task.number in self._ordered else ():
-            if self._under_way.get(put.place, (0, 0))[0] == task.number:
-                del self._under_way[put.place]
+            if self._under_way.get(put.lookup, (0, 0))[0] == task.number:
+                del self._under_way[put.lookup]
 
     def _needs(self, cell: int) -> list[int]:
         """Returns what a cell waits for, in the numbers of `Work`: edits, and the cells its question comes after."""
@@ -161,7 +161,7 @@ class Recorder:
         put = [self._put(cell, task) for cell in asked]
         for one in put:
             if one.cell in left and not one.counts:
-                after = [settled(self._matrix, self._under_way[one.place][1])]
+                after = [settled(self._matrix, self._under_way[one.lookup][1])]
                 self._work.add(task.model, [one.cell], after=after, phase=task.phase)
         self._ordered[task.number] = Ordered(put, frozenset(self._damaged))
         requests = [self._request(cell) for cell in asked]
@@ -169,11 +169,11 @@ class Recorder:
 
     def _put(self, cell: int, task: Task) -> Put:
         """Notes that a cell's question is being asked, if it is left and asked nowhere else."""
-        place = self._matrix.place(cell)
-        counts = is_left(self._matrix, cell) and place not in self._under_way
+        lookup = self._matrix.lookup(cell)
+        counts = is_left(self._matrix, cell) and lookup not in self._under_way
         if counts:
-            self._under_way[place] = task.number, cell
-        return Put(cell, self._matrix.key(cell), place, len(self._matrix.replies(cell)), counts)
+            self._under_way[lookup] = task.number, cell
+        return Put(cell, self._matrix.key(cell), lookup, len(self._matrix.replies(cell)), counts)
 
     def _sources(self, number: int) -> Mapping[str, Shown]:
         """Returns an edit model's sources. A source being made again is given as it was: the worker waits for it."""
@@ -351,11 +351,11 @@ class Recorder:
         """Records an answer. It counts for its key, and so for all cells that have it, even if the picture that was
         shown has been made again since."""
         matrix, cell = self._matrix, put.cell
-        if not put.counts or len(matrix.answers.of(put.place)) != put.ask:
+        if not put.counts or len(matrix.answers.of(put.lookup)) != put.ask:
             return
-        has = matrix.can_be_asked(cell) and matrix.place(cell) == put.place
-        cells = matrix.put(put.place, put.ask, reply)
-        reading = matrix.reading(cell) if has else matrix.read(cell, matrix.answers.of(put.place))
+        has = matrix.can_be_asked(cell) and matrix.lookup(cell) == put.lookup
+        cells = matrix.put(put.lookup, put.ask, reply)
+        reading = matrix.reading(cell) if has else matrix.read(cell, matrix.answers.of(put.lookup))
         record: Record = {
             "key": put.key,
             **where_of(matrix.address(cell)),

@@ -9,7 +9,7 @@ from itertools import product
 from edit_eval.execution.engine.pilot import PilotCells
 from edit_eval.records import Status
 from edit_eval.scheduling.tasks import PILOT, TaskList, Work
-from edit_eval.store.answers import Place
+from edit_eval.store.answers import Lookup
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.subjects.contract import Kind
 from edit_eval.store.subjects.kinds import EDITS, kinds
@@ -152,15 +152,15 @@ def left_to_do(matrix: Matrix, *, later_rounds: bool = True) -> dict[str, tuple[
     """
     edits = Counter(matrix.experiment.made_with(e.edit_model) for e in matrix.edits if e.status is Status.PENDING)
     asked: dict[str, list[int]] = defaultdict(lambda: [0, 0])
-    seen = set[Place]()
+    seen = set[Lookup]()
     for cell in range(len(matrix.cells)):
         subject = matrix.about(cell)
         control = matrix.cells.kind(subject).by_the_way
         if is_left(matrix, cell) and ((later_rounds and not control) or matrix.is_open(subject)):
             if matrix.can_be_asked(cell):
-                if (place := matrix.place(cell)) in seen:
+                if (lookup := matrix.lookup(cell)) in seen:
                     continue
-                seen.add(place)
+                seen.add(lookup)
             asked[matrix.judge_of(cell).name][control] += 1
     work = {f"edit:{name}": (count, 0) for name, count in edits.items()}
     return work | {f"judge:{name}": (of[0], of[1]) for name, of in asked.items()}
