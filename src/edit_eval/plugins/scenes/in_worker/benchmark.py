@@ -16,7 +16,6 @@ from edit_eval.errors import ConfigurationError, PictureError, Stopped
 from edit_eval.files.user_cache import cache_folder
 from edit_eval.pictures import read_picture, write_durably
 from edit_eval.plugins.scenes.in_worker.drawing import draw
-from edit_eval.plugins.scenes.in_worker.edits import apply
 from edit_eval.plugins.scenes.in_worker.language import LANGUAGES, describe, rationale, write
 from edit_eval.plugins.scenes.in_worker.scenarios import category_of, plan
 from edit_eval.plugins.scenes.in_worker.scene import TEXT_KEY, Scene
