@@ -169,7 +169,7 @@ def test_a_judge_that_sees_no_difference_is_no_gate(gate: Gate, folder: Path) ->
     """Controls get the middle of the scale, and so do all edits."""
     flat = yaml.safe_load((folder / "base.yaml").read_text("utf-8"))
     flat["judges"]["judge"]["params"]["answers"] = {}
-    flat["evaluation"]["controls"] = 25
+    flat["evaluation"]["controls"] = 40
     (folder / "base.yaml").rename(folder / "kept.yaml")
     (folder / "base.yaml").write_text(yaml.safe_dump(flat, allow_unicode=True), "utf-8")
     try:
