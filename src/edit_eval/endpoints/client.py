@@ -2,17 +2,18 @@
 
 How a server's responses are handled:
 
-* 408, 409, 425, 429, 5xx, no connection, no whole answer in time, half an answer, an answer of another kind (a proxy's
-  page, an error with status 200): asked again, after `Retry-After` or a growing pause with jitter, at most `retries`
-  times, and never beyond `deadline`. A 429 only counts against the deadline: the server is well, and busy. An answer
-  that came to nothing (`Failure.once`) is asked for once more.
+* what an error says is read from the tables of `edit_eval.endpoints.vocabulary`, and nowhere else.
+* busy or away (429, 502, 503, 529, words like theirs, no connection once it has answered): asked again, after the wait
+  that it asks for or a growing pause with jitter, until `deadline`. It also halves the number of concurrent requests;
+  answers let it grow again, by one a round.
+* another 5xx, 408, 409, 425, no whole answer in time, half an answer, an answer of another kind (a proxy's page, an
+  error with status 200): the same, but at most `retries` times. An answer that came to nothing (`Failure.once`) is
+  asked for once more.
 * any other 4xx: final, and so is a redirect, which is never followed, and an answer beyond the bound
   (`edit_eval.endpoints.transport`).
-* a 429 also halves the number of concurrent requests; answers let it grow again, by one a round.
 * a request that has failed for good is followed by a *canary*: a small request of the model class's, always the same.
-  A healthy `/health` proves nothing, so it is not asked for. If the canary is answered, the request is to blame, and
-  has failed. If not, the server is, and `LoadError` says so: the worker is replaced, nothing more is asked before a
-  canary comes back, and no sample pays for it.
+  A healthy `/health` proves nothing, so it is not asked for. `RequestError` says what is known: what the server said,
+  and what became of the canary. Whose fault it is, the engine decides (`edit_eval.execution.engine.blame`).
 
 The key is read from the environment and goes only into the request: errors and answers that repeat it are masked,
 before anything is cut.
@@ -47,10 +48,10 @@ from edit_eval.endpoints.transport import (
     Unacceptable,
     Unreached,
     http_client,
-    retry_after,
-    wait_in,
+    proxy_to,
 )
-from edit_eval.errors import LoadError, ModelError
+from edit_eval.endpoints.vocabulary import FREE, Says, read_error
+from edit_eval.errors import CanaryFound, LoadError, RequestError
 from edit_eval.json_values import Unchecked
 from edit_eval.privacy import Secrets
 
@@ -70,10 +71,6 @@ OPENAI = "https://api.openai.com/v1"
 """Where a server is that has no address."""
 
 _PORTS = {"http": 80, "https": 443}
-_BEFORE_ANY_WORK = (400, 401, 402, 403, 404, 405, 413, 415, 422, 429, 503, 529)  # nothing is charged for these
-_SPENT = "insufficient_quota"  # OpenAI's code of a 429 that waiting does not cure
-_OF_THE_DAY = "PerDay"  # in Gemini's name of the quota that a 429 is about
-_OF_THE_ACCOUNT = ("API_KEY_INVALID", "credit balance is too low")  # Gemini's and Anthropic's 400 for a key, a credit
 
 NOT_IN_THE_KEY: dict[str, bool] = {"in_key": False}
 """Metadata of a field that affects where and how often requests are sent, and so no answer."""
@@ -145,7 +142,7 @@ class Client:
         self,
         served: ServerParameters,
         whose: str,
-        canary: Callable[[], Ask[Any]],
+        canary: Callable[[], Ask[CanaryFound]],
         longest: int = LONGEST,
         canary_seconds: float = CANARY_SECONDS,
         *,
@@ -154,7 +151,8 @@ class Client:
         headers: Mapping[str, str] | None = None,
         paid: bool = False,
     ) -> None:
-        """`whose`: `judge` or `edit model`, for errors; `longest`: the most bytes that an answer may have.
+        """`whose`: `judge` or `edit model`, for errors; `canary`: a small request, and what its answer shows;
+        `longest`: the most bytes that an answer may have.
 
         `address`: where it is without a `base_url`; `header`: the name of the header for the key, and its form, where
         they are not OpenAI's, and `headers` further ones beside it; `paid`: an attempt that may have been charged is
@@ -177,7 +175,8 @@ class Client:
         self._thread: threading.Thread | None = None
         self._library = threading.Lock()
         self._post: Posting | None = None
-        self._alive: asyncio.Task[bool] | None = None
+        self._alive: asyncio.Task[CanaryFound] | None = None
+        self._met = False  # it has answered, so its address is right
         self._ours: Server | None = None
 
     def serve(self, devices: Sequence[str], environment: ServerEnvironment | None) -> None:
@@ -311,7 +310,7 @@ class Client:
         try:
             return self._wait_for(self._answer(ask, retries=min(self.served.retries, 1)))
         except Failure as failure:
-            if failure.alive:
+            if failure.canary not in ("failed", "denied") and failure.says in (Says.OTHER, Says.REFUSED, Says.DENIED):
                 return failure
             raise self._unloaded(failure) from None
 
@@ -325,24 +324,9 @@ class Client:
             status, headers, text = await self._post(path, body, above=above, query=query)
             if 200 <= status < 300:
                 return text
-            raise self.failed_with(status, text, headers)
+            raise self.failed(status, text, headers)
 
         return ask
-
-    def failed_with(self, status: int, text: str, headers: Any) -> Failure:
-        """Returns the failure that such an answer is; the text of a 429 may say how long to wait."""
-        said = plain(text)
-        said = said[0] if isinstance(said, list) and said else said  # Gemini's compatibility layer
-        error = said.get("error", said) if isinstance(said, dict) else said
-        kind = error.get("code") if isinstance(error, dict) else None
-        failure = self.failed(status, None if kind is None else str(kind), said_in(said), headers)
-        if failure.busy and failure.wait is None:
-            failure.wait = wait_in(text)
-        if status == 402 or (status == 429 and any(word in text for word in (_SPENT, _OF_THE_DAY))):
-            failure.again = failure.busy = False
-        failure.account = status in (401, 402, 403) or (status == 429 and not failure.again)
-        failure.account |= status == 400 and any(words in text for words in _OF_THE_ACCOUNT)
-        return failure
 
     async def get(self, path: str, hosts: Sequence[str] = ()) -> str:
         """Returns what is at a path below the address, asked with the key. Raises `Failure`.
@@ -359,7 +343,18 @@ class Client:
         status, headers, body = await self._post.get(there, key=True)
         if 200 <= status < 300:
             return body.decode("utf-8", "replace")
-        raise self.failed_with(status, body.decode("utf-8", "replace"), headers)
+        raise self.failed(status, body.decode("utf-8", "replace"), headers)
+
+    async def knock(self, path: str) -> CanaryFound:
+        """Asks at the door of the work, with a bare GET that costs nothing: any answer shows that the server is up.
+
+        Raises `Failure` if there is none, or a gateway's own (5xx).
+        """
+        assert self._post is not None
+        status, headers, body = await self._post.get(self.base_url.rstrip("/") + path, key=False)
+        if status >= 500 and status not in (501, 505):
+            raise self.failed(status, body.decode("utf-8", "replace"), headers)
+        return "up"
 
     def _is_at(self, url: str, hosts: Sequence[str]) -> bool:
         """True if an address is the server's own host and port, or on one of `hosts` by https."""
@@ -395,18 +390,30 @@ class Client:
         status, headers, body = await self._post.get(there, key=False)
         if status == 200:
             return body
-        raise self.failed(status, None, f"no picture at {parts.hostname}", headers)
+        raise self._no_picture(status, parts.hostname, headers)
+
+    def _no_picture(self, status: int, host: str | None, headers: Any) -> Failure:
+        failure = self.failed(status, f"no picture at {host}", headers)
+        failure.says = Says.BUSY if failure.says is Says.BUSY else Says.OTHER  # of that address alone
+        return failure
 
     def answers(self, asks: Sequence[Ask[T]]) -> list[T]:
         """Returns the answers to all requests, which are sent at the same time.
 
-        Raises `ModelError` if one failed for good, and `LoadError` if the server itself no longer answers.
+        Raises `RequestError` if one failed for good.
         """
         try:
             return self._wait_for(self._answers(asks))
         except Failure as failure:
             # From None: the library's own exceptions carry the request, and so the key.
-            raise (ModelError if failure.alive else LoadError)(str(failure)) from None
+            raise RequestError(
+                str(failure),
+                says=failure.says.value,
+                status=failure.status,
+                canary=failure.canary,
+                seconds=failure.seconds,
+                ours=self.served.serve is not None,
+            ) from None
 
     def models(self) -> list[str]:
         """Returns the names of the server's models; empty if it has no such list, which is optional."""
@@ -428,27 +435,28 @@ class Client:
         markup = rf"<(?!{self.served.api_key_env}>)[^<>]{{0,200}}>"
         return " ".join(re.sub(markup, " ", self.clean(text)).split())[:300]
 
-    def failed(self, code: int, kind: str | None, said: str, headers: Any) -> Failure:
-        """Returns the failure that a status code means; `kind`: the error's code, if it has one."""
-        phrase = f" {http.HTTPStatus(code).phrase}" if code in http.HTTPStatus._value2member_map_ else ""
-        if 300 <= code < 400:
+    def failed(self, status: int, body: object, headers: Any) -> Failure:
+        """Returns the failure that an error is, by its status, its body as it came or parsed, and its headers."""
+        document = plain(body) if isinstance(body, str) else body
+        document = document[0] if isinstance(document, list) and document else document  # Gemini's compatibility layer
+        phrase = f" {http.HTTPStatus(status).phrase}" if status in http.HTTPStatus._value2member_map_ else ""
+        if 300 <= status < 400:
             where = address_of(str(headers.get("location", "")), path=False)
-            text = f"{self._server} answered {code}{phrase}, and redirects to {where or 'another path of its own'}"
+            text = f"{self._server} answered {status}{phrase}, and redirects to {where or 'another path of its own'}"
             return Failure(f"{text}: redirects are not followed; give the final address as base_url", again=False)
-        text = f"{self._server} answered {code}{phrase}: {self.excerpt(said) or 'no reason given'}"
-        if code in (401, 403) and not self._key:
+        complaint = read_error(status, document, headers)
+        text = f"{self._server} answered {status}{phrase}: {self.excerpt(said_in(document)) or 'no reason given'}"
+        if status in (401, 403) and complaint.meaning is not Says.REFUSED and not self._key:
             text += f" (the environment variable {self.served.api_key_env} is not set)"
-        busy = code == 429 and kind != _SPENT
-        again = busy or code in (408, 409, 425) or code >= 500
-        failure = Failure(text, again=again, busy=busy, wait=retry_after(headers) if again else None)
-        failure.free, failure.status = busy or code in _BEFORE_ANY_WORK, code
+        failure = Failure(text, again=complaint.again, says=complaint.meaning, wait=complaint.wait)
+        failure.free, failure.status, failure.word = status in FREE, status, complaint.word
         return failure
 
     def of_another_kind(self, document: object, text: str, kind: str) -> Failure:
         """Returns why a successful response is not `kind`, the answer that was asked for, with its article."""
         if isinstance(document, dict) and (error := document.get("error")):
-            code = error.get("code") if isinstance(error, dict) else None
-            return self.failed(code if isinstance(code, int) else 500, None, said_in(document), {})
+            code = str(error.get("code")) if isinstance(error, dict) else ""
+            return self.failed(int(code) if code.isdecimal() else 500, document, {})
         return Failure(f"{self._server} did not answer with {kind}: {self.excerpt(text) or 'nothing'}")
 
     async def download(self, url: str, allowed_hosts: Sequence[str]) -> bytes:
@@ -469,7 +477,7 @@ class Client:
         with_key = bool(here and parts.scheme == own.scheme and self._key)
         status, headers, body = await self._post.get(parts.geturl(), key=with_key)
         if status != 200:
-            raise self.failed(status, None, f"no picture at {host}", headers)
+            raise self._no_picture(status, host, headers)
         return body
 
     def _unloaded(self, failure: Failure, more: str = "") -> LoadError:
@@ -507,22 +515,24 @@ class Client:
         try:
             return await self._ask(ask, retries)
         except Failure as failure:
-            failure.alive = not failure.account and await self._server_answers()
+            if failure.says not in (Says.REFUSED, Says.ACCOUNT, Says.DAY):
+                failure.canary = await self._canary_of_all()
             raise
 
-    async def _server_answers(self) -> bool:
+    async def _canary_of_all(self) -> CanaryFound:
         """Sends a canary, one for all requests that failed at the same time."""
         if self._alive is None or self._alive.done():
-            self._alive = asyncio.ensure_future(self._canary_comes_back())
+            self._alive = asyncio.ensure_future(self._canary_found())
         return await self._alive
 
-    async def _canary_comes_back(self) -> bool:
+    async def _canary_found(self) -> CanaryFound:
         self._lost += 1
         try:
-            await self._attempt(self._canary(), min(self._canary_seconds, self.served.attempt_timeout))
-        except Failure:
-            return False
-        return True
+            return await self._attempt(self._canary(), min(self._canary_seconds, self.served.attempt_timeout))
+        except Failure as failure:
+            if failure.says is Says.REFUSED:
+                return "up"
+            return "denied" if failure.says in (Says.ACCOUNT, Says.DENIED, Says.DAY) else "failed"
 
     async def _ask(self, ask: Ask[T], retries: int | None = None) -> T:
         """Sends a request with all its attempts. Raises `Failure`."""
@@ -539,14 +549,16 @@ class Client:
                         answer = await self._attempt(ask, min(self.served.attempt_timeout, left))
                     except Failure as error:
                         failure = self._gone() or error
+                        self._met |= bool(failure.status)
                         self._lost += not failure.free
-                        counted += not failure.busy
+                        counted += not failure.busy or (failure.unreached and not self._met)
                         in_vain += failure.once or (self._paid and not failure.free)
-                        if failure.busy:
+                        if failure.busy and failure.status:
                             wait = failure.wait or 0.0
                             self.gate.slower(sent, wait if wait < self.served.deadline else 0.0)
                     else:
                         self.gate.faster()
+                        self._met = True
                         self._answered += 1
                         return answer
             pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(attempts - 1, 10)) * random.uniform(0.5, 1.0)
@@ -555,9 +567,10 @@ class Client:
             if not failure.again or in_vain > 1 or counted > most or over:
                 wants = f"; it asks for a wait of {failure.wait:g} s" if failure.wait and over else ""
                 times = f"{attempts} attempts" if attempts > 1 else "1 attempt"
-                text = f"{failure}{wants} ({times} in {clock() - begin:.1f} s, {self.address})"
-                last = Failure(with_hint(text), again=failure.again)
-                last.account = failure.account
+                took = clock() - begin
+                text = with_hint(f"{failure}{wants} ({times} in {took:.1f} s, {self.address})")
+                last = Failure(text, again=failure.again, says=failure.says)
+                last.status, last.word, last.said, last.seconds = failure.status, failure.word, str(failure), took
                 raise last from None
             await asyncio.sleep(pause)
 
@@ -582,7 +595,7 @@ class Client:
             if openai is not None and isinstance(error, openai.APITimeoutError):
                 raise self._too_late(seconds) from None
             if openai is not None and isinstance(error, openai.APIStatusError):
-                raise self.failed(error.status_code, error.code, said_in(error.body), error.response.headers) from None
+                raise self.failed(error.status_code, error.response.text, error.response.headers) from None
             raise self.broken(error) from None
 
     def _too_late(self, seconds: float) -> Failure:
@@ -601,13 +614,21 @@ class Client:
             openai is not None and isinstance(error, openai.APIConnectionError)
         )
         if unreached:
-            text = f"{self._server} cannot be reached, or dropped the connection: {_reason(cause) or said}"
-            failure = Failure(text)
-            failure.free = isinstance(getattr(cause, "os_error", cause), ConnectionRefusedError)
+            lost, via = getattr(cause, "os_error", cause), self._proxy()
+            never = _was_never_sent(cause)
+            proxy = f" through the proxy {address_of(via)} (HTTP_PROXY, ALL_PROXY, NO_PROXY)" if via else ""
+            text = f"{self._server} cannot be reached{proxy}, or dropped the connection: {_reason(cause) or said}"
+            failure = Failure(text, says=Says.BUSY if never else Says.OTHER)
+            failure.unreached, failure.free = never, never or isinstance(lost, ConnectionRefusedError)
             return failure
         if isinstance(error, TypeError):  # a keyword of `call` that the library does not know
             return Failure(f"the request cannot be made: {said}", again=False)
         return Failure(f"the request failed: {type(error).__name__}: {said}")
+
+    def _proxy(self) -> str:
+        """Returns the proxy that stands before the server; empty if there is none."""
+        parts = urlsplit(self.base_url)
+        return "" if self._ours else proxy_to(parts.scheme, parts.hostname or "") or ""
 
     async def _models(self, failure: Failure) -> str:
         """Lists the server's models if it does not know the one asked for."""
@@ -638,6 +659,12 @@ def _names(listed: Any) -> list[str]:
     return [name.removeprefix("models/") for name in named if isinstance(name, str)]
 
 
+def _was_never_sent(error: BaseException) -> bool:
+    """True if there was no connection at all, so that the server has seen nothing of the request."""
+    names = {kind.__name__ for kind in type(error).__mro__}
+    return bool(names & {"ClientConnectorError", "ClientProxyConnectionError", "ClientHttpProxyError", "ConnectError"})
+
+
 def _reason(error: BaseException) -> str:
     """Returns why there is no connection, in the system's words: the library's name its own calls."""
     said = getattr(error, "os_error", error)
@@ -661,25 +688,42 @@ class Failure(Exception):
     """Why an attempt, or in the end a request, has no answer, in one line."""
 
     def __init__(
-        self, text: str, *, again: bool = True, once: bool = False, busy: bool = False, wait: float | None = None
+        self,
+        text: str,
+        *,
+        again: bool = True,
+        once: bool = False,
+        says: Says = Says.OTHER,
+        wait: float | None = None,
     ) -> None:
         super().__init__(text)
         self.again = again
         """True if another attempt may succeed."""
         self.once = once
         """True if a second such end is one too many: the server has done its work, for nothing."""
-        self.busy = busy
-        """True if the server has only asked for less (429)."""
+        self.says = says
+        """What the server says that it is about."""
         self.wait = wait
         """Seconds that the server asks to be left alone."""
-        self.alive = True
-        """True if the server answered a canary afterwards."""
-        self.account = False
-        """True if every request would end so: the key, the credit, the quota of the day."""
-        self.free = busy
+        self.canary: CanaryFound = "not made"
+        """What became of a canary afterwards."""
+        self.unreached = False
+        """True if there was no connection."""
+        self.free = says is Says.BUSY
         """True if the provider cannot have charged anything for it."""
         self.status = 0
         """Status of the answer, if one came."""
+        self.word = ""
+        """The words by which `says` is known."""
+        self.said = text
+        """The text without attempts and address."""
+        self.seconds = 0.0
+        """How long it was tried for."""
+
+    @property
+    def busy(self) -> bool:
+        """True if the server is busy or away, and may be asked again."""
+        return self.says is Says.BUSY or (self.says is Says.DAY and self.again)
 
 
 class WholeAnswer(NamedTuple):

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import email.utils
 import math
 import os
-import re
 import ssl
 import time
 import zlib
@@ -251,43 +249,3 @@ class Throttle:
     def faster(self) -> None:
         """Reacts to an answer of the server."""
         self.width = min(float(self.most), self.width + 1.0 / self.width)
-
-
-def retry_after(headers: Any) -> float | None:
-    """Returns the seconds that a response asks to wait (`retry-after-ms`; `Retry-After`, a number or date), or None.
-
-    litellm's proxy has it under another name (1.106.2): there it is what the server behind it said.
-    """
-    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0), ("llm_provider-retry-after", 1.0)):
-        try:
-            seconds = float(headers.get(name) or "") / unit
-        except ValueError:
-            continue
-        if math.isfinite(seconds) and seconds >= 0:
-            return seconds
-    until = _timestamp(headers.get("retry-after"))
-    if until is None:
-        return None
-    # By the server's own clock, if it sends one, so that this machine's clock does not matter.
-    now = _timestamp(headers.get("date"))
-    return max(0.0, until - (time.time() if now is None else now))
-
-
-_WAITS = (
-    r'"retryDelay":\s*"(\d+(?:\.\d+)?)s"',  # google.rpc.RetryInfo, in the details of Gemini's 429
-    r"resets in ~?(\d+(?:\.\d+)?) ?s\b",  # Replicate's
-    r"[Pp]lease (?:try again|retry) (?:in|after) (\d+(?:\.\d+)?) ?s(?:ec|\b)",  # OpenAI's, where no header says it
-)
-
-
-def wait_in(text: str) -> float | None:
-    """Returns the seconds that the text of a 429 asks to wait, or None."""
-    wait = next((match for words in _WAITS if (match := re.search(words, text))), None)
-    return float(wait[1]) if wait else None
-
-
-def _timestamp(date: str | None) -> float | None:
-    try:
-        return email.utils.parsedate_to_datetime(date or "").timestamp()
-    except (TypeError, ValueError):
-        return None

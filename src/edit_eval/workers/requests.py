@@ -1,8 +1,8 @@
 """Turns a task into a model's request: its pictures are opened, checked to be the right ones, and shown as asked.
 
 A task to edit:  `pictures`, a list of `name`, `path` and `digest`; `instruction`, `seed`, `sample`, `output` (path);
-    perhaps `small_copies`: the `folder` of small copies of edit and source for reports, and their size (`side`,
-    `file_bytes`).
+    perhaps `submitted` (`edit_models.contract.Submitted`) and `small_copies`: the `folder` of small copies of edit and
+    source for reports, and their size (`side`, `file_bytes`).
 A task to judge: `requests`, a list of `system`, `user`, `form`, `question`, `seed`, `sample`, `edit_model`,
     `edit_seed`, `repeat`, `reading`, `instruction`, `category`, `pictures`, and perhaps `other`, `labels`, `schema`.
     Each picture has a `name`, `steps` (see `edit_eval.pictures.with_steps`; `["like", PICTURE]` takes another
@@ -159,6 +159,7 @@ def open_edit_request(task: Message) -> EditRequest:
         instruction=task["instruction"],
         seed=task["seed"],
         sample_id=task["sample"],
+        submitted=task.get("submitted"),
     )
 
 
