@@ -337,7 +337,7 @@ class ImageEndpoint:
         if isinstance(document, dict) and isinstance(document.get("data"), list) and not document.get("error"):
             if not ending.word and any(name.lower().startswith(PROXY) for name in headers):
                 return self._refused("no picture", "litellm's proxy passes on none and no reason", document)
-            why = f" ({self.client.excerpt(ending.failure)})" if ending.failure else ""
+            why = f" ({self.client.excerpt(ending.word or ending.failure)})" if ending.failure else ""
             raise Failure(f"the edit model's server answered without a picture{why}", once=True)
         raise self.client.of_another_kind(document, text, "an edited picture")
 

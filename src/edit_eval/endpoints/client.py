@@ -177,6 +177,7 @@ class Client:
         self._post: Posting | None = None
         self._alive: asyncio.Task[CanaryFound] | None = None
         self._met = False  # it has answered, so its address is right
+        self._patient = True  # it is waited for while it is busy or away
         self._ours: Server | None = None
 
     def serve(self, devices: Sequence[str], environment: ServerEnvironment | None) -> None:
@@ -283,7 +284,7 @@ class Client:
     @contextlib.contextmanager
     def briefly(self) -> Iterator[None]:
         """Opens, with few retries and short deadlines within its block, and closes."""
-        kept = self.served
+        kept, self._patient = self.served, False
         self.served = replace(
             kept,
             retries=min(kept.retries, 1),
@@ -294,7 +295,7 @@ class Client:
         try:
             yield
         finally:
-            self.served = kept
+            self.served, self._patient = kept, True
             self.close()
 
     def asked(self, ask: Ask[T]) -> T:
@@ -551,7 +552,8 @@ class Client:
                         failure = self._gone() or error
                         self._met |= bool(failure.status)
                         self._lost += not failure.free
-                        counted += not failure.busy or (failure.unreached and not self._met)
+                        waits = failure.busy and self._patient and (self._met or not failure.unreached)
+                        counted += not waits
                         in_vain += failure.once or (self._paid and not failure.free)
                         if failure.busy and failure.status:
                             wait = failure.wait or 0.0

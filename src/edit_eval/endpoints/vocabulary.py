@@ -202,7 +202,7 @@ ERRORS: tuple[ErrorWords, ...] = (
     # What a policy forbids.
     ErrorWords(r"\bmoderation_blocked\b", Says.REFUSED, "OpenAI's image models: 400"),
     ErrorWords(r"\bcontent_policy_violation\b", Says.REFUSED, "OpenAI, Azure; fal.ai/docs/errors: 422"),
-    ErrorWords(r"ContentPolicyViolation", Says.REFUSED, "litellm's proxy: BerriAI/litellm#16231, #11113"),
+    ErrorWords(r"ContentPolicyViolation\w*", Says.REFUSED, "litellm's proxy: BerriAI/litellm#16231, #11113"),
     ErrorWords(r"\bcontent_filter\b|ResponsibleAIPolicyViolation", Says.REFUSED, "Azure: tatsu-lab/alpaca_eval#227"),
     ErrorWords(r"content management policy", Says.REFUSED, "Azure: compl-ai/compl-ai#20"),
     ErrorWords(r"\bcontent_safety_violation\b", Says.REFUSED, "MAI's image models: microsoft/PyRIT#1890"),
@@ -210,7 +210,7 @@ ERRORS: tuple[ErrorWords, ...] = (
         r"\b(?:bio_policy|misalignment_policy_violation)\b", Says.REFUSED, "openai 3.57.0 responses/response_error.py"
     ),
     ErrorWords(r"data_?inspection_?failed", Says.REFUSED, "DashScope: QwenLM/qwen-code#3145"),
-    ErrorWords(r"SensitiveContentDetected", Says.REFUSED, "Ark: openstory-so/openstory#1680"),
+    ErrorWords(r"\w*SensitiveContentDetected", Says.REFUSED, "Ark: openstory-so/openstory#1680"),
     ErrorWords(
         r"\bnew_sensitive\b|is sensitive, please check", Says.REFUSED, "MiniMax: MiniMax-AI/MiniMax-M3#11, a 500"
     ),

@@ -13,7 +13,7 @@ from PIL import Image
 from closed_providers import COSTS, SPENT, Providers
 from edit_eval.edit_models.contract import EditRequest
 from edit_eval.endpoints import client
-from edit_eval.errors import LoadError, ModelError, Refused
+from edit_eval.errors import LoadError, ModelError, Refused, RequestError
 from edit_eval.pictures import OWN_SIZE
 from edit_eval.plugins.closed_models.in_worker import editing
 from edit_eval.plugins.closed_models.in_worker.editing import Api
@@ -159,7 +159,8 @@ def test_a_provider_that_is_too_busy_has_charged_nothing(name: str, providers: P
 @pytest.mark.parametrize("name", ALL)
 def test_an_account_without_credit_is_no_edits_fault(name: str, providers: Providers) -> None:
     edit, bill = made(providers, name, "BROKE")
-    assert isinstance(edit, LoadError), edit
+    assert isinstance(edit, RequestError), edit
+    assert edit.says in ("account", "day")
     assert len(providers.edits(name)) == 1
     assert bill["usd"] == 0
 

@@ -338,6 +338,10 @@ class Engine:
         self._observe(worker.replica, kind, message)
         if kind == "started":
             self._begun(worker, message["task"])
+        elif kind == "submitted":
+            if message["task"] in self._tasks:
+                self._records.submitted(self._tasks[message["task"]][1], message)
+                self._unsynced = True
         elif kind == "done":
             self._done(worker, message)
         elif kind == "failed":
@@ -446,7 +450,7 @@ class Engine:
         if kind == "refused" and worker.replica.model.kind == "edit":  # that is an answer; no one is charged
             self._records.refused(task, reason)
             self._answered(worker.replica)
-        elif kind == "request":
+        elif kind == "request" and message.get("facts"):
             self._request_failed(worker, task, reason, message["facts"])
         elif kind == "out_of_memory":
             self._blame.ran_out_of_memory(worker.replica, task, reason, message.get("memory", {}))
@@ -483,7 +487,7 @@ class Engine:
         self._away.setdefault(model, reason)
 
     def _drop_if_away(self, model: str) -> None:
-        """Gives up the replicas of a model whose server is away, once what each has under way has ended: it is paid for."""
+        """Gives up the replicas of a model whose server is away, once what each has under way has ended."""
         for replica in self._policy.of(model) if model in self._away else ():
             worker = self._of.get(replica.number)
             if replica.number not in self._dropped and not (worker and worker.running):

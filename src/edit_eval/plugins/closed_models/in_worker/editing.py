@@ -305,9 +305,10 @@ class Attempts:
         """Address of a task that was taken, perhaps in an earlier start."""
         self._addresses: Sequence[str] = ()
         """Addresses of its pictures."""
-        if self._task:
+        self._paid_before = bool(self._task)
+        if self._task:  # the start that bought it has counted it
             bill.open()
-            bill.add(request.submitted["usd"] if request.submitted else None)
+            bill.add(0.0)
 
     ask: Ask[Any]
 
@@ -315,6 +316,7 @@ class Attempts:
         """One attempt."""
         if not self._addresses and not self._task:
             self._bill.open()
+            self._paid_before = False
             if self._provider.poll:
                 self._note("")
             sent = await self._sent()
@@ -378,13 +380,8 @@ class Attempts:
 
     async def _ended(self, document: Any, text: str) -> Image | Refused:
         """Returns the picture of a finished answer, or the refusal that it is."""
-        self._bill.add(self._provider.cost(document))
-        row = self._model._row
-        counted = self._provider.tokens(document)
-        if row is not None and row.tokens is not None and counted is not None:
-            self._bill.computed(sum(map(_dollars, counted, row.tokens)))
-        elif row is not None or self._model.parameters.edit_price is not None:
-            self._bill.computed(_price(self._model.parameters, row))
+        if not self._paid_before:
+            self._count(document)
         ending = self._provider.ending(document)
         complaint = read_error(200, document)
         if ending.meaning is Ended.REFUSED:
@@ -403,6 +400,15 @@ class Attempts:
             self._addresses = pictures
             return await self._fetched()
         return await self._opened([unpacked(picture) for picture in pictures])
+
+    def _count(self, document: Any) -> None:
+        """Puts on the bill what a finished answer cost."""
+        self._bill.add(self._provider.cost(document))
+        row, counted = self._model._row, self._provider.tokens(document)
+        if row is not None and row.tokens is not None and counted is not None:
+            self._bill.computed(sum(map(_dollars, counted, row.tokens)))
+        elif row is not None or self._model.parameters.edit_price is not None:
+            self._bill.computed(_price(self._model.parameters, row))
 
     async def _fetched(self) -> Image | Refused:
         """Fetches the pictures from their addresses; one that is gone is ordered once more."""
