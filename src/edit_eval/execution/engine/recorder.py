@@ -226,7 +226,7 @@ class Recorder:
     def submitted(self, task: Task, message: Message) -> None:
         """Records what was bought for an edit, or is about to be, and is to be fetched."""
         edit = self._matrix.edits[task.units[0]]
-        bought = {name: message[name] for name in ("provider", "id", "usd")}
+        bought = {name: message.get(name) for name in ("provider", "id", "usd")}
         self.submitted_before[edit.key] = bought
         self.event("submitted", model=task.model, key=edit.key, **bought)
 
