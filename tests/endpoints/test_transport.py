@@ -90,7 +90,7 @@ def bomb(size: int) -> bytes:
 
 def get(url: str, **options: Any) -> Any:
     async def ask() -> Any:
-        async with http_client(**options) as client:
+        async with http_client("http://127.0.0.1", **options) as client:
             return await client.get(url)
 
     return run_apart(ask())

@@ -44,11 +44,10 @@ from edit_eval.endpoints.client import (
     ServerParameters,
     host_elsewhere,
     listed_models,
-    said_in,
 )
 from edit_eval.endpoints.engines import Route
 from edit_eval.endpoints.serving import ServerEnvironment
-from edit_eval.endpoints.vocabulary import Ended, Ending, Says, read_error
+from edit_eval.endpoints.vocabulary import AnswerEnding, Ended, Says, read_error, said_in
 from edit_eval.errors import CanaryFound, LoadError, ModelError, PictureError, Refused
 from edit_eval.json_values import JsonObject
 from edit_eval.pictures import UNREPEATABLE, pixel_digest, png, scaled
@@ -327,7 +326,7 @@ class ImageEndpoint:
             return unpacked(str(packed or url))
         return await self.client.download(url, self.parameters.allowed_hosts)
 
-    def _without(self, document: object, text: str, headers: Mapping[str, str], ending: Ending) -> Refused:
+    def _without(self, document: object, text: str, headers: Mapping[str, str], ending: AnswerEnding) -> Refused:
         """Returns the refusal in an answer without a picture. Raises `Failure` if it is not one."""
         said = said_in(document) if _says_why(document) else ""
         if ending.meaning is Ended.REFUSED:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
-from edit_eval.endpoints.vocabulary import Ending, read_ending
+from edit_eval.endpoints.vocabulary import AnswerEnding, read_ending
 from edit_eval.errors import PictureError
 from edit_eval.pictures import SEVERAL, pixel_digest, read_picture
 
@@ -169,11 +169,12 @@ def stated_cost(headers: Mapping[str, str]) -> float | None:
     return dollars if math.isfinite(dollars) and dollars > 0 else None
 
 
-def ending_of(document: object) -> Ending:
+def ending_of(document: object) -> AnswerEnding:
     """Returns how an answer ended, as far as it says: of several reasons the worst."""
     kept_back = ["respect_moderation" for kept in values(document, ("respect_moderation",)) if kept is False]
     first, *others = [*(str(value) for value in values(document, FINISH_FIELDS) if value), *kept_back] or [""]
-    return read_ending(first, *others, may_be_silent=True)
+    error = document.get("error") if isinstance(document, Mapping) else None
+    return read_ending(first, *others, error=error, may_be_silent=True)
 
 
 # -- the pictures in it --

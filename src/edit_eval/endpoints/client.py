@@ -4,8 +4,8 @@ How a server's responses are handled:
 
 * what an error says is read from the tables of `edit_eval.endpoints.vocabulary`, and nowhere else.
 * busy or away (429, 502, 503, 529, words like theirs, no connection once it has answered): asked again, after the wait
-  that it asks for or a growing pause with jitter, until `deadline`. It also halves the number of concurrent requests;
-  answers let it grow again, by one a round.
+  that it asks for or a growing pause with jitter, until `deadline` or, but for a 429, for `AWAY_SECONDS`. It halves the
+  number of concurrent requests, too; answers let it grow again, by one a round.
 * another 5xx, 408, 409, 425, no whole answer in time, half an answer, an answer of another kind (a proxy's page, an
   error with status 200): the same, but at most `retries` times. An answer that came to nothing (`Failure.once`) is
   asked for once more.
@@ -37,7 +37,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from typing import Any, ClassVar, NamedTuple, TypeVar
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import parse_qsl, urljoin, urlsplit
 
 from edit_eval.endpoints.engines import Route
 from edit_eval.endpoints.serving import Serve, Server, ServerEnvironment, server_devices
@@ -47,10 +47,11 @@ from edit_eval.endpoints.transport import (
     Throttle,
     Unacceptable,
     Unreached,
+    below,
     http_client,
     proxy_to,
 )
-from edit_eval.endpoints.vocabulary import FREE, Says, read_error
+from edit_eval.endpoints.vocabulary import FREE, Says, read_error, said_in, with_hint
 from edit_eval.errors import CanaryFound, LoadError, RequestError
 from edit_eval.json_values import Unchecked
 from edit_eval.privacy import Secrets
@@ -62,6 +63,9 @@ the library `openai`, if it used that."""
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 20.0
 """Seconds of the first pause between attempts, and of the longest; in between it doubles."""
+AWAY_SECONDS = 180.0
+"""How long a server is waited for that is away, or overloaded, if `deadline` is no shorter; a 429 is waited for until
+then."""
 CANARY_SECONDS = 30.0
 """How long a canary may take after a failure."""
 EXAMINED_SECONDS = 60.0
@@ -177,6 +181,7 @@ class Client:
         self._post: Posting | None = None
         self._alive: asyncio.Task[CanaryFound] | None = None
         self._met = False  # it has answered, so its address is right
+        self._away_since = math.inf  # seconds, monotonic, for all requests
         self._patient = True  # it is waited for while it is busy or away
         self._ours: Server | None = None
 
@@ -209,6 +214,7 @@ class Client:
         self._openai = None
         said = self.served.base_url or self._address or os.environ.get("OPENAI_BASE_URL", "").strip() or OPENAI
         self.base_url = self._ours.base_url if self._ours else said
+        self._proxy()  # one that is not supported is refused by name
         headers = {"content-type": "application/json", "accept": "application/json", "user-agent": "edit-eval"}
         if self._header is not None:
             name, form = self._header
@@ -238,10 +244,11 @@ class Client:
 
                 self._openai = openai.AsyncOpenAI(
                     api_key=self._key or "none",  # the library insists on a key
-                    base_url=self.base_url,
+                    base_url=self.base_url.partition("?")[0],
+                    default_query=dict(parse_qsl(urlsplit(self.base_url).query)),
                     max_retries=0,  # the retries are ours: the library's know no total deadline
                     timeout=self.served.attempt_timeout,
-                    http_client=http_client(self._longest, direct=self._ours is not None),
+                    http_client=http_client(self.base_url, self._longest, direct=self._ours is not None),
                 )
             return self._openai
 
@@ -337,7 +344,7 @@ class Client:
         assert self._post is not None
         there = path
         if not path.startswith(("http://", "https://")):
-            there = self.base_url.rstrip("/") + path
+            there = below(self.base_url, path)
         elif not self._is_at(path, hosts):
             text = f"{self._server} sends us on to {self.excerpt(urlsplit(path).netloc)}, which does not get the key"
             raise Failure(text, again=False)
@@ -352,7 +359,7 @@ class Client:
         Raises `Failure` if there is none, or a gateway's own (5xx).
         """
         assert self._post is not None
-        status, headers, body = await self._post.get(self.base_url.rstrip("/") + path, key=False)
+        status, headers, body = await self._post.get(below(self.base_url, path), key=False)
         if status >= 500 and status not in (501, 505):
             raise self.failed(status, body.decode("utf-8", "replace"), headers)
         return "up"
@@ -446,11 +453,13 @@ class Client:
             text = f"{self._server} answered {status}{phrase}, and redirects to {where or 'another path of its own'}"
             return Failure(f"{text}: redirects are not followed; give the final address as base_url", again=False)
         complaint = read_error(status, document, headers)
-        text = f"{self._server} answered {status}{phrase}: {self.excerpt(said_in(document)) or 'no reason given'}"
+        words = self.excerpt(said_in(document))
+        text = f"{self._server} answered {status}{phrase}: {words or 'no reason given'}"
         if status in (401, 403) and complaint.meaning is not Says.REFUSED and not self._key:
             text += f" (the environment variable {self.served.api_key_env} is not set)"
         failure = Failure(text, again=complaint.again, says=complaint.meaning, wait=complaint.wait)
         failure.free, failure.status, failure.word = status in FREE, status, complaint.word
+        failure.said = words or f"{status}{phrase}"
         return failure
 
     def of_another_kind(self, document: object, text: str, kind: str) -> Failure:
@@ -554,25 +563,27 @@ class Client:
                         self._lost += not failure.free
                         waits = failure.busy and self._patient and (self._met or not failure.unreached)
                         counted += not waits
+                        is_away = failure.busy and failure.status != 429
+                        self._away_since = min(self._away_since, clock()) if is_away else math.inf
                         in_vain += failure.once or (self._paid and not failure.free)
                         if failure.busy and failure.status:
                             wait = failure.wait or 0.0
                             self.gate.slower(sent, wait if wait < self.served.deadline else 0.0)
                     else:
                         self.gate.faster()
-                        self._met = True
+                        self._met, self._away_since = True, math.inf
                         self._answered += 1
                         return answer
             pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(attempts - 1, 10)) * random.uniform(0.5, 1.0)
             pause = pause if failure.wait is None else failure.wait
-            over = clock() + pause >= begin + self.served.deadline
+            over = clock() + pause >= min(begin + self.served.deadline, self._away_since + AWAY_SECONDS)
             if not failure.again or in_vain > 1 or counted > most or over:
                 wants = f"; it asks for a wait of {failure.wait:g} s" if failure.wait and over else ""
                 times = f"{attempts} attempts" if attempts > 1 else "1 attempt"
                 took = clock() - begin
                 text = with_hint(f"{failure}{wants} ({times} in {took:.1f} s, {self.address})")
                 last = Failure(text, again=failure.again, says=failure.says)
-                last.status, last.word, last.said, last.seconds = failure.status, failure.word, str(failure), took
+                last.status, last.word, last.said, last.seconds = failure.status, failure.word, failure.said, took
                 raise last from None
             await asyncio.sleep(pause)
 
@@ -630,7 +641,7 @@ class Client:
     def _proxy(self) -> str:
         """Returns the proxy that stands before the server; empty if there is none."""
         parts = urlsplit(self.base_url)
-        return "" if self._ours else proxy_to(parts.scheme, parts.hostname or "") or ""
+        return "" if self._ours else proxy_to(parts.scheme, parts.hostname or "", parts.port) or ""
 
     async def _models(self, failure: Failure) -> str:
         """Lists the server's models if it does not know the one asked for."""
@@ -675,17 +686,6 @@ def _reason(error: BaseException) -> str:
     return os.strerror(said.errno) if said.errno > 0 else str(said.strerror)  # below 0: a name without an address
 
 
-HINTS = (
-    (r"answered 404.*\bmodel\b", "is `model` its name as this server knows it?"),
-    (r"answered 40[45](?!.*/v\d+\)$)", "the base_url of most servers ends in /v1"),
-    (r"answered 40[13](?!.* is not set\))", "does api_key_env name the variable with this server's key?"),
-    (r"answered 400.*HTTP request.*HTTPS|UNEXPECTED_EOF|EOF occurred", "is it https in base_url, or http?"),
-    (r"WRONG_VERSION_NUMBER|record layer failure", "this server uses http there, not https"),
-    (r"CERTIFICATE_VERIFY_FAILED", "set SSL_CERT_FILE to a certificate authority's file that Python should trust"),
-)
-"""Words of a final failure, and what they usually mean. The first that fits is given."""
-
-
 class Failure(Exception):
     """Why an attempt, or in the end a request, has no answer, in one line."""
 
@@ -718,7 +718,7 @@ class Failure(Exception):
         self.word = ""
         """The words by which `says` is known."""
         self.said = text
-        """The text without attempts and address."""
+        """The server's own words, where it has any."""
         self.seconds = 0.0
         """How long it was tried for."""
 
@@ -736,25 +736,12 @@ class WholeAnswer(NamedTuple):
     text: str
 
 
-def with_hint(text: str) -> str:
-    """Returns the line with its usual meaning, if known."""
-    return next((f"{text}; {hint}" for words, hint in HINTS if re.search(words, text)), text)
-
-
 def plain(text: str) -> Any:
     """Returns the text parsed as JSON, or as it is."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
         return text.strip()
-
-
-def said_in(body: object) -> str:
-    """Returns the reason in an error's body, in any of its forms."""
-    for key in ("error", "message", "detail"):
-        if isinstance(body, dict) and key in body:
-            body = body[key]
-    return body if isinstance(body, str) else json.dumps(body, default=str) if body else ""
 
 
 def address_of(url: str, *, path: bool = True) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ipaddress
 import math
 import os
 import ssl
@@ -16,8 +17,10 @@ import time
 import zlib
 from collections.abc import AsyncIterable, Callable, Mapping, Sequence
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 from urllib.request import getproxies, proxy_bypass
+
+from edit_eval.errors import LoadError
 
 LONGEST = 8 * 2**20
 """Most bytes of an answer, unpacked; a judge's longest takes a thousandth of that."""
@@ -34,12 +37,15 @@ class Unreached(Exception):
     """No whole answer came; the cause says why."""
 
 
-def http_client(longest: int = LONGEST, *, direct: bool = False) -> Any:
-    """Returns a client for `openai.AsyncOpenAI(http_client=...)`, with the environment's proxies and certificates.
+def http_client(base_url: str, longest: int = LONGEST, *, direct: bool = False) -> Any:
+    """Returns a client for `openai.AsyncOpenAI(http_client=...)`, with the environment's proxy and certificates.
 
     `direct`: no proxy, even if the environment names one.
     """
     import openai
+
+    parts = urlsplit(base_url)
+    proxy = None if direct else proxy_to(parts.scheme, parts.hostname or "", parts.port)
 
     class Client(openai.DefaultAsyncHttpxClient):  # type: ignore[misc]
         async def send(self, request: Any, **options: Any) -> Any:
@@ -52,7 +58,7 @@ def http_client(longest: int = LONGEST, *, direct: bool = False) -> Any:
             headers = [(name, value) for name, value in response.headers.multi_items() if name.lower() not in of_body]
             return type(response)(response.status_code, headers=headers, content=body, request=request)
 
-    return Client(headers={"Accept-Encoding": "identity"}, trust_env=not direct)
+    return Client(headers={"Accept-Encoding": "identity"}, trust_env=False, proxy=proxy, verify=certificates())
 
 
 class Posting:
@@ -82,8 +88,7 @@ class Posting:
 
         if not query and (known := self._known.get((path, above))) is not None:
             return known
-        base = self._base_url.removesuffix("/v1") if above else self._base_url
-        url = URL(base + path + (f"?{self._stringify(query)}" if query else ""), encoded=True)
+        url = URL(below(self._base_url, path, self._stringify(query) if query else "", above=above), encoded=True)
         if not query:
             self._known[path, above] = url
         return url
@@ -140,7 +145,7 @@ class Posting:
         return response.status, response.headers, answer
 
     async def _sent(self, method: str, url: Any, data: Any, headers: Mapping[str, str]) -> tuple[Any, bytes]:
-        proxy = None if self._direct else proxy_to(url.scheme, url.host)
+        proxy = None if self._direct else proxy_to(url.scheme, url.host, url.port)
         try:
             session = self._opened(url)
             sent = session.request(method, url, data=data, headers=headers, proxy=proxy, allow_redirects=False)
@@ -178,13 +183,44 @@ def certificates() -> ssl.SSLContext:
     return context
 
 
-def proxy_to(scheme: str, host: str) -> str | None:
-    """Returns the environment's proxy for a server (`HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`, ...), or None."""
+def proxy_to(scheme: str, host: str, port: int | None = None) -> str | None:
+    """Returns the environment's proxy for a server (`HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`, ...), or None.
+
+    Raises `LoadError` for one of a kind that is not spoken (SOCKS).
+    """
     named = getproxies()
     proxy = named.get(scheme) or named.get("all")
-    if not proxy or proxy_bypass(host):
+    if not proxy or needs_no_proxy(host, port, named.get("no", "")) or proxy_bypass(host):
         return None
-    return proxy if "://" in proxy else f"http://{proxy}"
+    proxy = proxy if "://" in proxy else f"http://{proxy}"
+    kind = proxy.partition("://")[0].lower()
+    if kind not in ("http", "https"):
+        raise LoadError(
+            f"the environment names a proxy for {host} that speaks {kind}, which is not supported: give an HTTP proxy "
+            f"in {scheme.upper()}_PROXY, or name {host} in NO_PROXY",
+            final=True,
+        )
+    return proxy
+
+
+def needs_no_proxy(host: str, port: int | None, exceptions: str) -> bool:
+    """True if `NO_PROXY` names a server, in any of its usual forms: `*`, `host`, `.domain`, `*.domain`, `host:port`, an
+    address, `[::1]`, or a network such as `10.0.0.0/8`."""
+    host = host.lower().strip("[]").rstrip(".")
+    for entry in exceptions.lower().split(","):
+        name, _, number = entry.strip().rpartition(":")
+        if not (name and number.isdigit() and ("]" in name or ":" not in name)):
+            name, number = entry.strip(), ""
+        name = name.strip("[]")
+        if number and int(number) != port:
+            continue
+        with contextlib.suppress(ValueError):
+            if ipaddress.ip_address(host) in ipaddress.ip_network(name, strict=False):
+                return True
+        bare = name.removeprefix("*").lstrip(".").rstrip(".")
+        if name == "*" or (bare and (host == bare or host.endswith(f".{bare}"))):
+            return True
+    return False
 
 
 async def whole_body(headers: Mapping[str, str], pieces: AsyncIterable[bytes], longest: int) -> bytes:
@@ -205,6 +241,15 @@ async def whole_body(headers: Mapping[str, str], pieces: AsyncIterable[bytes], l
     if unpack is not None and not unpack.eof:
         raise ConnectionError("the compressed answer was cut off")
     return bytes(body)
+
+
+def below(base_url: str, path: str, query: str = "", *, above: bool = False) -> str:
+    """Returns the address of a path below a server's, whose own query (`?api-version=...`) stays; `above`: not below
+    its `/v1`."""
+    base, _, own = base_url.partition("?")
+    base = base.rstrip("/").removesuffix("/v1") if above else base.rstrip("/")
+    asked = "&".join(filter(None, (own, query)))
+    return base + path + (f"?{asked}" if asked else "")
 
 
 class Throttle:

@@ -102,7 +102,7 @@ ENDINGS: tuple[EndingWords, ...] = (
 _ENDINGS = {word: row.meaning for row in ENDINGS for word in row.words.split()}
 
 
-class Ending(NamedTuple):
+class AnswerEnding(NamedTuple):
     """How an answer ended."""
 
     meaning: Ended
@@ -124,7 +124,7 @@ class Ending(NamedTuple):
 
 def read_ending(
     word: object, *others: object, blocked: object = "", error: object = None, may_be_silent: bool = False
-) -> Ending:
+) -> AnswerEnding:
     """Reads why an answer ended.
 
     Of `others` (a second reason beside it, such as OpenRouter's of the host) one that is known, and worse, counts.
@@ -133,16 +133,16 @@ def read_ending(
     `may_be_silent`: no reason is a whole answer, where servers of that protocol leave it out.
     """
     if blocked:
-        return Ending(Ended.REFUSED, str(blocked), _normal(str(blocked)) in _ENDINGS)
+        return AnswerEnding(Ended.REFUSED, str(blocked), _normal(str(blocked)) in _ENDINGS)
     said = str(word or "").strip()
     meaning = _ENDINGS.get(_normal(said)) if said else Ended.WHOLE if may_be_silent else Ended.FAILED
-    ending = Ending(meaning or Ended.FAILED, said, bool(said) and meaning is not None)
+    ending = AnswerEnding(meaning or Ended.FAILED, said, bool(said) and meaning is not None)
     for other in map(str, filter(None, others)):
         worse = _ENDINGS.get(_normal(other), Ended.WHOLE)
         if ending.meaning is Ended.WHOLE and worse is not Ended.WHOLE:
-            ending = Ending(worse, other, True)
+            ending = AnswerEnding(worse, other, True)
     if error and ending.meaning in (Ended.WHOLE, Ended.CUT_OFF):
-        return Ending(Ended.FAILED, said or "an error", True)
+        return AnswerEnding(Ended.FAILED, said or "an error", True)
     return ending
 
 
@@ -316,6 +316,14 @@ def read_error(status: int, body: object, headers: Mapping[str, str] | None = No
     return Complaint(meaning, word, wait if again else None, again)
 
 
+def said_in(body: object) -> str:
+    """Returns the reason in an error's body, in any of its forms."""
+    for key in ("error", "message", "detail"):
+        if isinstance(body, dict) and key in body:
+            body = body[key]
+    return body if isinstance(body, str) else json.dumps(body, default=str) if body else ""
+
+
 _CODES = ("code", "type", "status", "reason", "reasons", "quotaId", "quotaMetric", "error_type", "error_code")
 _TEXTS = ("error", "message", "msg", "detail", "details", "error_message", "error_msg", "description", "raw", "title")
 _DEPTH = 8
@@ -419,3 +427,33 @@ def _timestamp(date: str | None) -> float | None:
         return email.utils.parsedate_to_datetime(date or "").timestamp()
     except (TypeError, ValueError):
         return None
+
+
+# -- what usually helps --
+
+HINTS: tuple[tuple[str, str, str], ...] = (
+    (r"answered 404.*\bmodel\b", "is `model` its name as this server knows it?", "OpenAI, vLLM, Ollama"),
+    (r"answered 40[45](?!.*/v\d+\)$)", "the base_url of most servers ends in /v1", "all servers of OpenAI's protocol"),
+    (r"Unexpected endpoint or method", "the base_url of most servers ends in /v1", "LM Studio: a 200"),
+    (r"answered 40[13](?!.* is not set\))", "does api_key_env name the variable with this server's key?", "RFC 9110"),
+    (r"answered 413|too large|Payload Too Large", "set max_pixels, or raise the server's limit of a body", "nginx"),
+    (r"[Aa]t most \d+ image", "raise the server's limit of pictures (`--limit-mm-per-prompt`)", "vLLM 0.33.0"),
+    (
+        r"maximum (?:model|context) length|context[_ ](?:length|window|size)",
+        "set max_pixels: smaller pictures take fewer tokens; or raise the server's limit (`--max-model-len`)",
+        "vLLM 0.33.0, llama.cpp, OpenAI",
+    ),
+    (r"answered 400.*HTTP request.*HTTPS|UNEXPECTED_EOF|EOF occurred", "is it https in base_url, or http?", "nginx"),
+    (r"WRONG_VERSION_NUMBER|record layer failure", "this server uses http there, not https", "OpenSSL"),
+    (
+        r"CERTIFICATE_VERIFY_FAILED",
+        "set SSL_CERT_FILE to a certificate authority's file that Python should trust",
+        "OpenSSL",
+    ),
+)
+"""Words of a final failure, what they usually mean, and who says them. The first that fits is given."""
+
+
+def with_hint(text: str) -> str:
+    """Returns the line with its usual meaning, if known."""
+    return next((f"{text}; {hint}" for words, hint, _ in HINTS if re.search(words, text)), text)

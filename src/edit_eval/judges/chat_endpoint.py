@@ -272,6 +272,8 @@ class ChatEndpoint:
         names = self._interface.says.items() if answer else ()
         said = {name: self.client.clean(str(answer.document.get(key) or "")) for name, key in names} if answer else {}
         self._about = {**self.client.about(), **said, **self._probe.findings}
+        if answer and not answer.ending.word:
+            self._about["ending"] = "this server does not say how an answer ended; none is known to be cut off"
         if self._row is not None:
             switch = self._row.switch(self.parameters.thinking, self.parameters.thinking_tokens)
             self._about["interface"] = self._interface.name

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from edit_eval.endpoints.vocabulary import Ended, Ending, read_ending
+from edit_eval.endpoints.vocabulary import AnswerEnding, Ended, read_ending
 from edit_eval.json_values import JsonObject
 from edit_eval.judges.chat_servers import DECISIONS, LOGPROBS, SCHEMAS, SLOT, THINKING, THINKING_BUDGETS, Decision, Way
 from edit_eval.records import Status
@@ -55,7 +55,7 @@ class Completion:
     thought: str = ""
     refusal: str = ""
     """The server's words, if it withheld the answer."""
-    ending: Ending
+    ending: AnswerEnding
     """Why it ended."""
     error: Any = None
     """What is said of an error beside the answer."""

@@ -37,9 +37,8 @@ from edit_eval.endpoints.client import (
     ServerParameters,
     WholeAnswer,
     plain,
-    said_in,
 )
-from edit_eval.endpoints.vocabulary import Ended, Says, read_error
+from edit_eval.endpoints.vocabulary import Ended, Says, read_error, said_in
 from edit_eval.errors import CanaryFound, LoadError, PictureError, Refused
 from edit_eval.json_values import Json, JsonObject
 from edit_eval.pictures import OWN_SIZE, png, scaled

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from edit_eval.edit_models.image_servers import Dialect
-from edit_eval.endpoints.vocabulary import Ending, read_ending
+from edit_eval.endpoints.vocabulary import AnswerEnding, read_ending
 from edit_eval.json_values import JsonObject
 
 Document = Any
@@ -102,7 +102,7 @@ class Provider:
     """Names of sizes it takes; the first is asked for by default. Empty: it takes none."""
     pictures_in: Callable[[Document], Sequence[str]]
     """The pictures in an answer: base64, data URLs or addresses. No drafts, where these are marked."""
-    ending: Callable[[Document], Ending] = lambda document: WITHOUT_WORDS
+    ending: Callable[[Document], AnswerEnding] = lambda document: WITHOUT_WORDS
     """How an answer ended, or how a task stands."""
     poll: Callable[[Document], str] | None = None
     """The address at which a task that was taken is asked for; None: the answer is the picture."""
@@ -158,7 +158,7 @@ def _gemini_pictures(document: Document) -> list[str]:
     return texts_at(final, (), "inlineData", "data")
 
 
-def _gemini_ending(document: Document) -> Ending:
+def _gemini_ending(document: Document) -> AnswerEnding:
     said = text_at(document, "candidates", 0, "finishReason")
     return read_ending(said, blocked=text_at(document, "promptFeedback", "blockReason"), may_be_silent=True)
 
@@ -206,7 +206,7 @@ def _openrouter_body(asked: Asked) -> JsonObject:
     return body if asked.seed is None else {**body, "seed": asked.seed}
 
 
-def _openrouter_ending(document: Document) -> Ending:
+def _openrouter_ending(document: Document) -> AnswerEnding:
     choice = at(document, "choices", 0)
     native = text_at(choice, "native_finish_reason")
     return read_ending(text_at(choice, "finish_reason"), native, error=at(choice, "error"), may_be_silent=True)
@@ -230,7 +230,7 @@ def _fal_body(asked: Asked) -> JsonObject:
     return body if asked.seed is None else {**body, "seed": asked.seed}
 
 
-def _fal_ending(document: Document) -> Ending:
+def _fal_ending(document: Document) -> AnswerEnding:
     flagged = at(document, "has_nsfw_concepts")  # what comes then is black
     return read_ending("has_nsfw_concepts" if isinstance(flagged, list) and True in flagged else "", may_be_silent=True)
 
@@ -282,7 +282,7 @@ def _dashscope_body(asked: Asked) -> JsonObject:
     }
 
 
-def _dashscope_ending(document: Document) -> Ending:
+def _dashscope_ending(document: Document) -> AnswerEnding:
     choice = text_at(document, "output", "choices", 0, "finish_reason")
     return read_ending(text_at(document, "code") or choice.replace("null", ""), may_be_silent=True)
 
@@ -317,7 +317,7 @@ def _replicate_pictures(document: Document) -> list[str]:
     return [output] if isinstance(output, str) else texts_at(document, ("output",))
 
 
-def _xai_ending(document: Document) -> Ending:
+def _xai_ending(document: Document) -> AnswerEnding:
     kept_back = any(at(item, "respect_moderation") is False for item in at(document, "data") or ())
     return read_ending("respect_moderation" if kept_back else "", may_be_silent=True)
 
