@@ -1,4 +1,4 @@
-"""No client reads an ending, a refusal, an account's fault or a wait by itself: what it compares with is no such word."""
+"""No client reads an ending, a refusal, an account's fault or a wait by itself: it compares with no such word."""
 
 from __future__ import annotations
 

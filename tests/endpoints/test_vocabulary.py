@@ -131,7 +131,7 @@ ERRORS = [
     Error(
         403,
         said(
-            "Your resource has been temporarily blocked because we detected behavior that may violate our content policy.",
+            "Your resource has been temporarily blocked because we detected behavior that may violate our policy.",
             code="Forbidden",
         ),
         ACCOUNT,
@@ -476,7 +476,7 @@ def with_ending(name: str, word: str | None, error: Any = None) -> Any:
 
 @pytest.mark.parametrize("name", ANSWERS)
 def test_every_client_reads_every_ending_alike(name: str, client: Client, server: Scripted) -> None:
-    """A picture has come whole or not at all: cut off it is none. What is under way is asked for where there are tasks."""
+    """A picture has come whole or not at all: cut off it is none. What is under way is none without a task."""
     wrong = []
     for word, meaning, source in WORDS:
         server.answer = with_ending(name, word)
