@@ -19,7 +19,8 @@ From a worker, the field `event`:
     started   task                                            the device begins the task
     step      task, step, steps                               a sign of life
     done      task, results, seconds, memory
-    failed    task, error, trace, kind, memory                `kind`: see `edit_eval.workers.failures.kind_of`
+    failed    task, error, trace, kind, memory, spent         `kind`: see `edit_eval.workers.failures.kind_of`; `spent`:
+                                                              its process must be replaced
     ended     memory                                          after `stop`
 
 `memory` is in bytes: `host` and `host_peak` of the process, and `device` and `device_peak`, summed over its GPUs, if
