@@ -27,13 +27,13 @@ import numpy as np
 from msgspec import structs
 
 from audit_power import AT_90, GOOD, Simulated, trial
+from edit_eval.plugins.agreement.bridge import beyond, held_out_models, predicted_mean
 from edit_eval.plugins.agreement.calibration import Pairs
 from edit_eval.plugins.audit.examiner import Examined, JudgedAnchors
 from edit_eval.plugins.audit.findings import findings_of
 from edit_eval.plugins.audit.measure import Anchor, Measure, share
 from edit_eval.plugins.audit.passports import ExaminedScale, Passport
 from edit_eval.plugins.audit.ways import better_of
-from edit_eval.plugins.bridge.mapping import translated
 from edit_eval.plugins.people.differences import by_votes
 from edit_eval.plugins.serve.watch import judge_has_changed, judged_twice
 from edit_eval.records import Edit, Judgement, Picture, Reading, Results, Sample, Scale, Scoring, Status
@@ -141,9 +141,6 @@ class Battles:
     def _met(self, chance: Chance) -> Iterator[tuple[int, int]]:
         if self.pairs == "all":
             yield from combinations(range(self.models), 2)
-            return
-        if self.pairs == "anchor":
-            yield from ((0, other) for other in range(1, self.models))
             return
         for _ in range(self.rounds):
             cycle = chance.permutation(self.models)
@@ -412,7 +409,6 @@ ROWS: list[Row] = [
             (8, 60, "cycles"),
             (12, 60, "cycles"),
             (12, 12, "cycles"),
-            (6, 40, "anchor"),
         )
     ),
     Row(RANKS, "battles, 12 models, 30 images, all", "≤ .05", of_battles(Battles(12, ONES * 30)), 0.25),
@@ -619,11 +615,9 @@ def mistranslated(models: int) -> Callable[[Chance], bool | None]:
         )
         names = np.repeat([f"m{model}" for model in range(models)], len(images)).tolist()
         pairs = Pairs(new[:-1].ravel(), old[:-1].ravel(), np.tile(images, models), names)
-        told = translated(pairs, {"x": (new[-1], images)})
-        assert told is not None
-        row = told.edit_models["x"]
-        assert row.ci95 is not None
-        return None if row.beyond else not row.ci95[0] <= old[-1].mean() <= row.ci95[1]
+        _, ci95 = predicted_mean(pairs, new[-1], images, held_out_models(pairs))
+        assert ci95 is not None
+        return None if beyond(pairs, new[-1], images) else not ci95[0] <= old[-1].mean() <= ci95[1]
 
     return wrong
 

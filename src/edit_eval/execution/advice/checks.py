@@ -432,8 +432,8 @@ def _about_the_example(
 ) -> tuple[JsonObject, protocols.Question | None]:
     """Returns what a model is asked before a run, and the question behind it."""
     sample = example_sample(language)
-    if first := _first_question(judge, sample) if judge else None:
-        return _request(first, sample), first
+    if judge and (first := _first_question(judge, sample)):
+        return _request(first, sample, judge), first
     edited: JsonObject = {"instruction": sample.instruction, "seed": wanted.section.seed, "sample_id": sample.id}
     return edited if wanted.model.kind == "edit" else {}, None
 
@@ -445,19 +445,18 @@ def _first_question(judge: AskedJudge, sample: Sample) -> protocols.Question | N
     return next((question for question in judge.protocol.questions(sample) if not question.after), None)
 
 
-def _request(question: protocols.Question, sample: Sample) -> JsonObject:
+def _request(question: protocols.Question, sample: Sample, judge: AskedJudge) -> JsonObject:
     """Returns what a judge is told about the example."""
+    known = {"instruction": sample.instruction, "category": sample.category, "sample_id": sample.id}
+    known |= {"question": question.name}
     return {
         "system": question.system,
         "user": question.user,
-        "question": question.name,
         "form": question.form,
         "labels": question.labels,
         "schema": question.schema,
         "shows": [view.picture for view in question.shows],
-        "sample_id": sample.id,
-        "instruction": sample.instruction,
-        "category": sample.category,
+        **{name: value for name, value in known.items() if name in judge.reads},
     }
 
 
