@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 Fault = Literal["out_of_memory", "device", "machine"]
 
 
-class Words(NamedTuple):
+class FaultWords(NamedTuple):
     """One way of saying it."""
 
     fault: Fault
@@ -23,75 +23,77 @@ class Words(NamedTuple):
 
 WORDS = (
     # What is no lack of memory although it says so.
-    Words("device", "device-side assert", "torch c10/cuda/CUDAException.cpp"),
+    FaultWords("device", "device-side assert", "torch c10/cuda/CUDAException.cpp"),
     # -- memory has run out --
-    Words(
+    FaultWords(
         "out_of_memory",
         "out[ _]?of[ _]?(device_)?memory",
         "torch allocators (CUDA, HIP, XPU, MPS, NPU), CUDA's driver API",
     ),
-    Words("out_of_memory", r"NVML_SUCCESS == \w+ INTERNAL ASSERT", "torch CUDACachingAllocator.cpp; fal-ai/fal#478"),
-    Words("out_of_memory", r"CU\w+_ALLOC(ATION)?_FAILED", "status names of cuBLAS, cuDNN, cuFFT, cuSOLVER"),
-    Words(
+    FaultWords(
+        "out_of_memory", r"NVML_SUCCESS == \w+ INTERNAL ASSERT", "torch CUDACachingAllocator.cpp; fal-ai/fal#478"
+    ),
+    FaultWords("out_of_memory", r"CU\w+_ALLOC(ATION)?_FAILED", "status names of cuBLAS, cuDNN, cuFFT, cuSOLVER"),
+    FaultWords(
         "out_of_memory",
         "(CUBLAS|CUDNN)_STATUS_NOT_INITIALIZED",
         "a handle that finds no memory: torch CublasHandlePool.cpp",
     ),
-    Words(
+    FaultWords(
         "out_of_memory",
         "CUSOLVER_STATUS_INTERNAL_ERROR.*cusolverDnCreate",
         "the same of cuSOLVER: torch CuSolverHandlePool.cpp",
     ),
-    Words("out_of_memory", "unable to find (an engine|a valid cuDNN algorithm)", "torch Conv_v8.cpp, Conv_v7.cpp"),
-    Words("out_of_memory", "^_?(Array)?MemoryError|bad_alloc", "Python, numpy, C++"),
-    Words("out_of_memory", "DefaultCPUAllocator: (can't|not enough)", "torch c10/core/impl/alloc_cpu.cpp"),
-    Words("out_of_memory", "UR_RESULT_ERROR_OUT_OF_(RESOURCES|HOST_MEMORY)", "level_zero; torch-xpu-ops#1324"),
+    FaultWords("out_of_memory", "unable to find (an engine|a valid cuDNN algorithm)", "torch Conv_v8.cpp, Conv_v7.cpp"),
+    FaultWords("out_of_memory", "^_?(Array)?MemoryError|bad_alloc", "Python, numpy, C++"),
+    FaultWords("out_of_memory", "DefaultCPUAllocator: (can't|not enough)", "torch c10/core/impl/alloc_cpu.cpp"),
+    FaultWords("out_of_memory", "UR_RESULT_ERROR_OUT_OF_(RESOURCES|HOST_MEMORY)", "level_zero; torch-xpu-ops#1324"),
     # -- the machine is short of something else --
-    Words("machine", "can't start new thread", "Python _threadmodule.c"),
-    Words(
+    FaultWords("machine", "can't start new thread", "Python _threadmodule.c"),
+    FaultWords(
         "machine",
         r"Cannot allocate memory(?! in static TLS)",
         "ENOMEM; of a library's TLS block it says nothing of memory",
     ),
-    Words("machine", "Too many open files", "EMFILE"),
+    FaultWords("machine", "Too many open files", "EMFILE"),
     # -- the device, or its context, which no other task of the process can do without --
-    Words(
+    FaultWords(
         "device",
         "AcceleratorError|(CUDA|HIP|cuda|hip) (runtime |driver )?error",
         "torch CUDAException.cpp, Paddle, cupy",
     ),
-    Words("device", r"(CUDA|CUDNN|HIP) failure \d+", "onnxruntime cuda_call.cc; onnxruntime#26312"),
-    Words(
+    FaultWords("device", r"(CUDA|CUDNN|HIP) failure \d+", "onnxruntime cuda_call.cc; onnxruntime#26312"),
+    FaultWords(
         "device",
         r"cud(a|nn)Error\w+|hipError\w+|CUDA_ERROR_\w+",
         "names of the runtimes' errors; python-pytorch-rocm#41",
     ),
-    Words(
+    FaultWords(
         "device",
         "(cuDNN|cuBLAS|cuFFT|cusolver|cusparse|MIOpen|hipBLAS) ?error(?!.*_(NOT_SUPPORTED|BAD_PARAM))",
         "torch Exceptions.h",
     ),
-    Words(
+    FaultWords(
         "device",
         r"CU(DNN|BLAS|FFT|SOLVER)_(STATUS_)?(EXECUTION_FAILED|EXEC_FAILED|INTERNAL_ERROR|MAPPING_ERROR)",
         "NVIDIA",
     ),
-    Words(
+    FaultWords(
         "device",
         r"illegal (memory access|instruction)|misaligned address|unspecified launch failure",
         "Triton, bitsandbytes",
     ),
-    Words(
+    FaultWords(
         "device",
         r"uncorrectable ECC|GPU (is lost|requires re)|fallen off the bus|NVRM: Xid",
         "cudaGetErrorString, NVML, kernel",
     ),
-    Words("device", "NCCL error", "torch NCCLUtils.hpp"),
-    Words(
+    FaultWords("device", "NCCL error", "torch NCCLUtils.hpp"),
+    FaultWords(
         "device", "No CUDA GPUs are available|cudaGetDeviceCount|CUDA unknown error", "torch c10/cuda/CUDAFunctions.cpp"
     ),
-    Words("device", "UR_RESULT_ERROR_(DEVICE_LOST|UNKNOWN)", "level_zero; pytorch#190972"),
-    Words("device", "NPU function error|PTA call acl api failed", "Ascend/pytorch#66"),
+    FaultWords("device", "UR_RESULT_ERROR_(DEVICE_LOST|UNKNOWN)", "level_zero; pytorch#190972"),
+    FaultWords("device", "NPU function error|PTA call acl api failed", "Ascend/pytorch#66"),
 )
 """What a library is found to say, with where."""
 
