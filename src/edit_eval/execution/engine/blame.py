@@ -21,6 +21,8 @@ one is to be given up of which nobody knows whether it failed in a process that 
 the tasks are taken back at no charge. What is then done convicts the process; what fails again in the same words is
 the tasks' own, and after `FRESH_PROCESSES` of them no further one is replaced for these words. A process is well if it
 has done a task since, or if the task was its first. A device on which tasks fail that others do is dropped.
+
+A request to a server that came to nothing comes with facts (`errors.RequestError`), which `weigh_request` weighs.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import takewhile
-from typing import Any
+from typing import Any, Literal
 
 from edit_eval.errors import Stopped
 from edit_eval.execution.contract import Records, Users
@@ -69,6 +71,29 @@ class _Process:
     done: int = 0
     failed: dict[Key, str] = field(default_factory=dict)
     """The tasks that have failed since it last did one, the latest last, and their words."""
+
+
+Verdict = Literal["request", "unclear", "left", "away", "process"]
+"""On a request to a server: it is the `request`'s own fault, for good; or that is `unclear` until others have
+succeeded; it is `left` for another start; its server is `away`, or busy, or does not let us in, so all of its model's
+are; or its `process` must be replaced, and what it loads with will show."""
+
+
+def weigh_request(facts: Mapping[str, Any], *, others_succeed: bool) -> Verdict:
+    """Decides whose fault a request that came to nothing is.
+
+    `facts`: see `errors.RequestError`; `others_succeed`: another request to its model was answered while it failed.
+    """
+    says, canary = facts["says"], facts["canary"]
+    if says in ("account", "day"):
+        return "away"
+    if says == "busy":
+        return "left" if others_succeed else "away"
+    if says == "denied" and canary != "failed":
+        return "request" if canary in ("answered", "known") or (canary != "denied" and others_succeed) else "away"
+    if canary in ("failed", "denied"):
+        return "process"
+    return "request" if canary == "answered" or others_succeed else "unclear"
 
 
 class Blame:
@@ -242,6 +267,19 @@ class Blame:
         """True if its process does nothing else than fail: others will show at once whether its tasks are bad."""
         process = self._processes[replica.number]
         return len(process.failed) >= (IN_A_ROW if process.done else 1) and bool(self._others(replica))
+
+    def leave(self, replica: Replica, task: Task, reason: str) -> None:
+        """Leaves the task for another start: it is not to blame."""
+        self._keep_attempt(replica, reason)
+        self._left.setdefault(task.model, []).append(reason)
+        self._records.attempt(task, reason)
+        self._records.leave(task)
+
+    def put_back(self, replica: Replica, task: Task, reason: str) -> None:
+        """Puts the task back among the work, at no charge."""
+        self._keep_attempt(replica, reason)
+        self._work.again(task)
+        self._records.attempt(task, reason)
 
     def _is_proven(self, key: Key, faults: Mapping[int, int]) -> bool:
         """True if a device that failed on the task has done another one since, or if no other task fails like this."""
