@@ -49,8 +49,8 @@ def steps(votes: Sequence[Vote], edit_models: Sequence[str], samples: int, most:
             battle = vote.sample_id, vote.edit_seed, other
             of[mine, vote.group][battle].append(sign * (vote.left_gets - chance))
     groups = [np.array([np.mean(both) for both in battles.values()]) for battles in of.values()]
-    count, total = sum(map(len, groups)), float(sum((group**2).sum() for group in groups))
-    within = sum(float(((group - group.mean()) ** 2).sum()) for group in groups)
+    count, total = sum(map(len, groups)), float(math.fsum((group**2).sum() for group in groups))
+    within = math.fsum(float(((group - group.mean()) ** 2).sum()) for group in groups)
     freedom = count - len(groups)
     # One battle on each image says nothing of how alike several would be: as if half of it were the image's.
     w = within / freedom if freedom else total / count / 2
