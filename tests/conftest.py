@@ -6,7 +6,6 @@ import contextlib
 import ctypes
 import functools
 import gc
-import itertools
 import os
 import re
 import shutil
@@ -14,19 +13,17 @@ import signal
 import sys
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+import forked_runs
 import registered_here
 import warm_starts
-
-if TYPE_CHECKING:
-    from xdist.scheduler import LoadFileScheduling
 
 # Before any library reads them: no test reaches for the network, and torch does not fight its neighbours for the cores.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -131,64 +128,21 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         cache.set("seconds/files", cache.get("seconds/files", {}) | _seconds)
 
 
-def pytest_configure_node(node: Any) -> None:
-    """With `--dist loadfile` the first process has all that imports torch, and nothing else; one forks for all."""
-    if node.config.getoption("dist") == "loadfile" and len(node.config.getoption("tx")) > 1:
-        node.workerinput |= {"torch": node.gateway.id == "gw0", "forking": warm_starts.for_others()}
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--forks", type=int, default=0, help="run files of tests in this many processes (forked_runs.py)")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if told := getattr(config, "workerinput", {}).get("forking"):
-        warm_starts.by_another(told)
+    if config.option.forks:
+        warm_starts.begin()  # while tests are collected
 
 
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    mine = getattr(config, "workerinput", {}).get("torch")
-    if mine is None or not collection_path.name.startswith("test_"):
+def pytest_runtestloop(session: pytest.Session) -> bool | None:
+    """With `--forks`: one process pays for torch."""
+    if not session.config.option.forks or session.config.option.collectonly or session.testsfailed:
         return None
-    return ((room(collection_path) == "torch") != mine) or None
-
-
-class Backwards(pytest.Dir):
-    """A folder that is collected from its end."""
-
-    def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
-        return reversed([*super().collect()])
-
-
-def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """Every other process begins at the end: whatever pytest compiles for one of them, the other need not."""
-    number = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
-    return Backwards.from_parent(parent, path=path) if int(number) % 2 else None
-
-
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:
-    """With `--dist loadfile`: one process pays for torch, and each knows only the tests that it may be given."""
-    if config.getoption("dist") != "loadfile":
-        return None
-    from xdist.scheduler import LoadFileScheduling
-
-    class Scheduling(LoadFileScheduling):
-        collection: list[str] | None
-
-        def schedule(self) -> None:
-            if self.collection is None:
-                self.collection = list(dict.fromkeys(itertools.chain(*self.registered_collections.values())))
-                for nodeid in self.collection:
-                    self.workqueue.setdefault(self._split_scope(nodeid), {})[nodeid] = False
-            for node in self.nodes:
-                self._reschedule(node)
-
-        def _assign_work_unit(self, node: Any) -> None:
-            known = {self._split_scope(nodeid) for nodeid in self.registered_collections[node]}
-            scope = next((scope for scope in self.workqueue if scope in known), None)
-            if scope is None:
-                return node.shutdown()
-            self.workqueue.move_to_end(scope, last=False)
-            super()._assign_work_unit(node)
-            return self._reschedule(node)  # two are to be waiting
-
-    return Scheduling(config, log)
+    forked_runs.run(session, session.config.option.forks, lambda file: room(file) == "torch")
+    return True
 
 
 _kept = 0.0

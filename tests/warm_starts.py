@@ -120,17 +120,11 @@ def install(kind: str = "command") -> None:
         _english_made_once()
 
 
-def for_others() -> str:
-    """What forks for this process, once it has begun, may do so for others, too: for `by_another` in each of them."""
+def begin() -> None:
+    """Starts what forks, so that it has begun when it is first needed: by any process that is forked from this one."""
     for kind in IMPORTED:
         if kind not in _forking:
             _forking[kind] = _started(kind)
-    return json.dumps({kind: [forking.address, forking.surroundings] for kind, forking in _forking.items()})
-
-
-def by_another(told: str) -> None:
-    """Has processes forked by what forks for another process that lasts longer than this one."""
-    _forking.update({kind: Forking(*about) for kind, about in json.loads(told).items()})
 
 
 @contextmanager
