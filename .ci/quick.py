@@ -1,6 +1,6 @@
-"""Runs the tests that a change reaches, nearest first, for a minute or two: `make quick`. `make test` is everything.
+"""Runs the tests that a change reaches, nearest first, for less than a minute: `make quick`. `make test` is everything.
 
-    python .ci/quick.py [--base COMMIT] [--minutes 1.5] [--list]
+    python .ci/quick.py [--base COMMIT] [--minutes 0.8] [--list]
 
 The change: what is not committed, and what was since the branch left `main` (on `main`: since its upstream). A file of
 tests is *reached* if it, or what it leads to, is changed. A file leads to what it imports (in functions, too), to what
@@ -362,7 +362,7 @@ def main() -> int:
     """Chooses, says what is chosen and what is left, and runs it."""
     parser = argparse.ArgumentParser(description="Runs the tests that a change reaches, nearest first.")
     parser.add_argument("--base", default="", help="the commit that the change begins at, instead of main")
-    parser.add_argument("--minutes", type=float, default=1.5, help="how long the tests may take on two quiet cores")
+    parser.add_argument("--minutes", type=float, default=0.8, help="how long the tests may take on two quiet cores")
     parser.add_argument("--list", action="store_true", help="print what would run and what is left; run nothing")
     asked = parser.parse_args()
     try:
@@ -387,7 +387,7 @@ def main() -> int:
             print(f"\n{title}:", *(f"  {test.file}  {test.arrows}  {test.seconds:.1f} s" for test in some), sep="\n")
         return 0
     sys.stdout.flush()
-    at_once = ["-n", str(AT_ONCE), "--dist", "loadfile"] if sum(test.seconds for test in runs) > STARTING else []
+    at_once = ["--forks", str(AT_ONCE)] if sum(test.seconds for test in runs) > STARTING else []
     ended = subprocess.run(
         [sys.executable, "-m", "pytest", *at_once, *(test.file for test in runs)], cwd=ROOT
     ).returncode

@@ -192,6 +192,7 @@ def quick(monkeypatch: pytest.MonkeyPatch, *words: str) -> Any:
     return QUICK.main()
 
 
+@pytest.mark.check
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="no checkout")
 def test_in_this_house() -> None:
     """What is sure to be so, of arrows that follow a habit of ours and would be lost with it."""

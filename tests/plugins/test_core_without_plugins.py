@@ -254,6 +254,7 @@ def test_of_any_two_plugins_each_is_deleted_where_the_other_is_there() -> None:
         assert all(deleted[plugin] <= deleted[dependent] for dependent in without(plugin)), "with those that need it"
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("number", range(COPIES), ids=map("-".join, GONE))  # `-k PLUG-IN` picks the copies without it
 def test_each_plugin_can_be_deleted(number: int, places: list[Path]) -> None:
     """A traceback here names the module that misses one."""

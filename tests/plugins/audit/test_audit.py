@@ -145,6 +145,7 @@ def test_the_page_has_everything_and_asks_nobody(made: Audit) -> None:
     assert made.passport.subject.wording in page
 
 
+@pytest.mark.check
 def test_axe_finds_nothing_in_the_page(made: Audit, browser: Any) -> None:
     tab = browser.new_page(color_scheme="light")
     tab.goto(made.page.as_uri())
