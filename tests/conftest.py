@@ -104,7 +104,13 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """What simulations found, design by design, where they were asked for."""
+    """What simulations found, design by design, and what all takes, where they were asked for."""
+    if config.option.processor:
+        terminalreporter.section("processor seconds")
+        for which in (False, True):
+            rows = sorted(((took, name) for name, took in _processor.items() if ("::" in name) is which), reverse=True)
+            terminalreporter.write_line(f"{sum(took for took, _ in rows):8.1f} of {len(rows)}")
+            terminalreporter.write_line("\n".join(f"{took:8.1f} {name}" for took, name in rows[:200]))
     reports = [report for outcome in ("passed", "failed") for report in terminalreporter.stats.get(outcome, [])]
     rows = [value for report in reports for name, value in report.user_properties if name == "simulated"]
     if rows and "chaos" in config.option.markexpr:
@@ -114,10 +120,25 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
 _seconds: dict[str, float] = defaultdict(float)
 """By files of tests, as far as they have run."""
+_processor: dict[str, float] = defaultdict(float)
+"""The same, and by tests: what they and their processes have computed."""
+_before = 0.0
 
 
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    _seconds[report.nodeid.partition("::")[0]] += report.duration
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[Any]:
+    global _before
+    report = yield
+    now = warm_starts.spent()
+    report.processor, _before = now - (_before or now), now
+    return report
+
+
+def pytest_runtest_logreport(report: Any) -> None:
+    file = report.nodeid.partition("::")[0]
+    _seconds[file] += report.duration
+    for name in (file, report.nodeid):
+        _processor[name] += getattr(report, "processor", 0.0)
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
@@ -129,6 +150,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--processor", action="store_true", help="say which files and tests take most of the processor")
     parser.addoption("--forks", type=int, default=0, help="run files of tests in this many processes (forked_runs.py)")
 
 
