@@ -52,7 +52,7 @@ def pixels(model: DiffusersModel, *seeds: int, **pictures: Image.Image) -> list[
     return [pixel_digest(model.edit(asked(seed, **pictures), no_step)) for seed in seeds or (7,)]
 
 
-SHOWN = ("FluxKontextPipeline", "QwenImage21TurboModularPipeline", "StableDiffusionXLInstructPix2PixPipeline")
+SHOWN = ("QwenImage21TurboModularPipeline", "StableDiffusionXLInstructPix2PixPipeline")
 
 
 @pytest.mark.real_models
