@@ -96,7 +96,6 @@ def varied(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 class TestEveryForm:
-    @pytest.mark.check
     def test_a_judge_that_measures_says_the_same_in_every_form(self, scenes: Run) -> None:
         by_judge: dict[str, dict[str, Any]] = {name: {} for name in SCENES}
         for judgement in scenes.results.judgements:
