@@ -30,6 +30,7 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "0")  # kernels for sizes that no other test has: 25 MB
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # another has a thread, and tests run in forks
 os.environ.pop("EDIT_EVAL_LANG", None)  # whoever runs the tests may read another language
 os.environ["LC_ALL"] = "C.UTF-8"
 
