@@ -105,6 +105,7 @@ def evaluated(typed: Typed, folder: Path) -> None:
     assert 'class="analysis"' not in page
 
 
+@pytest.mark.check
 def test_an_evaluation_needs_no_plugin(whole: Path, tmp_path: Path) -> None:
     place = tmp_path / "place"
     lacking(set(PLUGINS), whole, place)

@@ -291,6 +291,7 @@ class TestServed:
         (advice,) = (finding.advice for finding in findings if finding.stops)
         assert advice.endswith("vllm")
 
+    @pytest.mark.check
     @pytest.mark.real_models
     def test_one_that_has_it_all_says_which_version(self, load: Load) -> None:
         pytest.importorskip("uvicorn")

@@ -41,6 +41,7 @@ def test_a_policy_learns_from_rewards(serve: Serve) -> None:
     assert len(curve) == 8
 
 
+@pytest.mark.check
 def test_the_watch_sees_a_policy_that_learns_to_copy(serve: Serve, tmp_path: Path) -> None:
     """Its judge rewards whoever leaves pictures as they are."""
     (tmp_path / "keeper.py").write_text(KEEPER)
