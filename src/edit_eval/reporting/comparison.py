@@ -246,10 +246,13 @@ def _explanation(comparison: Comparison, letters: Mapping[str, str]) -> Iterator
             "quiet",
         )
     for pair in pairs:
-        if few := pair.few_losses:
-            name = _pair_name(pair, letters)
-            words = Text("{}: a few large losses of {} decide: see {}.", name, letters[few.column], few.samples)
-            yield Line(words, "problem")
+        if outliers := pair.outliers:
+            name, samples = _pair_name(pair, letters), outliers.samples
+            if outliers.loser is None:
+                yield Line(Text("{}: unlike the others, and they widen the interval: {}.", name, samples), "problem")
+            else:
+                loser = letters[outliers.loser]
+                yield Line(Text("{}: a few large losses of {} decide: see {}.", name, loser, samples), "problem")
     if any(pair.outcome.holds is False for pair in pairs):
         yield Line(Text("Missing scores could reverse this: see `Worst to best`."), "problem", "* ")
 
@@ -275,7 +278,19 @@ def _print_samples(pair: Pair, count: int, letters: Mapping[str, str], console: 
 
 # -- --fail-if-worse --
 
+
+def _unguided(column: str) -> Text:
+    return Text(
+        "{}: its server makes the same picture with another negative prompt, so guidance is off there: send what its "
+        "engine calls it (`call`), and a weight above 1",
+        column,
+    )
+
+
 _REASONS: Mapping[str, Callable[..., Text]] = {
+    "blind": lambda *, judge, **_: Text("judge {} does not put controls below edits, so its scores are no gate", judge),
+    "unguided": lambda *, name, **_: _unguided(name),
+    "first_unguided": lambda *, first, **_: _unguided(first),
     "worse": lambda *, name, first, judge, difference, p, **_: Text(
         "{} scores worse than {} by judge {}: {}, adjusted p {}", name, first, judge, difference, p
     ),
@@ -364,13 +379,19 @@ _REASONS: Mapping[str, Callable[..., Text]] = {
 
 
 def gate_lines(gate: Gate) -> list[Text]:
-    """Returns a line for each reason why a column does not pass, then one for each column that does.
+    """Returns a line for each reason why a column does not pass, then one for each column that does, and for each whose
+    guidance is known, or was asked about in vain.
 
-    Failed edits, which all judges share, are named once.
+    What all judges share, such as failed edits, is named once.
     """
     lines = [_reason(gate, candidate, reason) for candidate in gate.candidates for reason in candidate.reasons]
     lines += [_passed(gate, candidate) for candidate in gate.candidates if candidate.passed]
+    lines += [Text("{}: guidance {}", name, state) for name, state in gate.guidance.items() if state != "off"]
     return list(dict.fromkeys(lines))
+
+
+_OF_ALL_SAMPLES = ("fails_more", "blind", "unguided", "first_unguided")
+"""Kinds of reasons that have nothing to do with samples that were left out."""
 
 
 def _reason(gate: Gate, candidate: Candidate, reason: Reason) -> Text:
@@ -379,7 +400,7 @@ def _reason(gate: Gate, candidate: Candidate, reason: Reason) -> Text:
         values |= {name: _points(reason.values[name])} if name in values else {}
     values |= {"p": p_value(reason.values["p"])} if "p" in values else {}
     line = _REASONS[reason.kind](name=candidate.name, first=candidate.first, judge=candidate.judge, **values)
-    return line if reason.kind == "fails_more" else _less(gate, candidate, line)
+    return line if reason.kind in _OF_ALL_SAMPLES else _less(gate, candidate, line)
 
 
 def _passed(gate: Gate, candidate: Candidate) -> Text:
