@@ -6,6 +6,7 @@ import runpy
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from plugins.serve.service_at_work import Serve
