@@ -130,7 +130,7 @@ _before = 0.0
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[Any]:
     global _before
-    report = yield
+    report: Any = yield
     now = warm_starts.spent()
     report.processor, _before = now - (_before or now), now
     return report

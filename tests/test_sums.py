@@ -40,6 +40,8 @@ COUNTS = (
     "ledger: sizes.values()",
     "live: (every[status.value] for status in JUDGE_FAILED)",
     "opening: os.times()[:2]",
+    "overlapping: (values[:, image] @ weights[image] - mean * weights[image].sum(0) "
+    "for mean, weights in zip(means, self._weights, strict=True))",
     "picabench: right",
     "pictures: table",
     "preferences: (of[choice] for choice in SHARES)",
