@@ -5,7 +5,7 @@ BIN := .venv/bin
 # A worker is a process, and a test starts hundreds: where nothing compiled is kept, each would compile all it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test linted tested quick check deep elsewhere models apis cluster docs wheel release chaos proof lint texts screenshots bench bench-gpu clean
+.PHONY: demo test linted tested quick check deep elsewhere models sdks apis cluster docs wheel release chaos proof lint texts screenshots bench bench-gpu clean
 
 demo: .venv/.core  ## a whole evaluation of the embedded benchmark, no weights, no GPU
 	$(BIN)/edit-eval demo
@@ -35,6 +35,9 @@ elsewhere: .venv/.dev  ## `make tested` by the other Pythons, in a folder with a
 
 models: .venv/.dev .venv/.judge .venv/.bitsandbytes  ## the real model classes with tiny weights, in every variant; ten minutes
 	$(BIN)/pytest tests -m models -n 2
+
+sdks: .venv/.dev .venv/.sdks  ## words in the makers' newest libraries that our tables do not know
+	$(BIN)/pytest tests/endpoints -m sdks -n 0
 
 apis: .venv/.dev  ## one edit, one answer by each provider whose key is in the environment; at most a dollar
 	$(BIN)/pytest tests/plugins/closed_models -m apis -n 0
@@ -108,6 +111,12 @@ INSTALL = links="$${PIP_FIND_LINKS:-$$($(BIN)/python -m pip config get global.fi
 .venv/.bitsandbytes: .venv/.dev
 	rm -rf .venv/bitsandbytes
 	$(INSTALL) --no-deps --target .venv/bitsandbytes 'bitsandbytes>=0.50'
+	@touch $@
+
+# Beside the environment, and without what they need: they are read, not imported.
+.venv/.sdks: .venv/.dev
+	rm -rf .venv/sdks
+	$(BIN)/uv pip install -q --python $(BIN)/python --no-deps --target .venv/sdks openai anthropic google-genai
 	@touch $@
 
 .venv/.cluster: .venv/.dev
