@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from edit_eval.records import Sample
 from edit_eval.store.cells import Cells
 from edit_eval.store.subjects.controls import Controls
-from small_matrix import Asking, ask, asked_judge, small_experiment, small_samples
+from small_matrix import Asking, ask, asked_judge, imagined_edit, small_experiment, small_matrix, small_samples
 
 
 def but_social(sample: Sample, name: str) -> bool:
@@ -53,6 +53,20 @@ def test_cells_of_a_reading_wait_for_their_own() -> None:
     assert [cells.before(n) for n in range(4, 8)] == [{}, {"first": 4}, {}, {"second": 5, "third": 6}]
     assert [cells.after(n) for n in range(4)] == [[1, 3], [3], [3], []], "by way of others, too"
     assert [cells.after(n) for n in range(4, 8)] == [[5, 7], [7], [7], []]
+
+
+def test_the_example_of_the_module_is_true() -> None:
+    matrix = small_matrix(1, models=("a", "b"), judges=("x", "y"), readings=2)
+    cells = matrix.cells
+    assert [cells.parts(judgement)[:2] for judgement in range(4)] == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    assert [[*cells.cells_of(judgement)] for judgement in range(4)] == [[0, 1], [2, 3], [4, 5], [6, 7]]
+    assert [matrix.seed(cell) for cell in range(8)] == [0, 1] * 4
+    for number in range(2):
+        matrix.set_edit(number, imagined_edit(matrix, number, "equal"))
+    keys = [matrix.key(cell) for cell in range(8)]
+    assert keys[:4] == keys[4:]
+    assert len({*keys}) == 4
+    assert matrix.answers.free == {4, 5, 6, 7}
 
 
 def test_controls_are_numbered_behind_the_edits_and_judged_once() -> None:

@@ -5,6 +5,16 @@ in question and reading form one judgement; two orders of showing two edits are 
 edits by (edit model, edit seed, sample), then those of other kinds (`store/subjects`); judgements by (subject, judge,
 repeat); cells by (judgement, reading, question).
 
+One sample, the edit models `a` and `b`, the judges `x` and `y` with a question each, two readings:
+
+    edit       0 (a)           1 (b)
+    judgement  0 (x)   1 (y)   2 (x)   3 (y)
+    cell       0   1   2   3   4   5   6   7
+    seed       0   1   0   1   0   1   0   1
+
+If the edit of `b` has the pixels of that of `a`, cells 4 to 7 have the keys of cells 0 to 3: a judge is asked four
+questions, and what it says counts for all eight cells.
+
 A key is a digest of everything that determines an edit's pixels, or a judge's reply. Where and how something ran
 (device, batch size, library versions) is recorded, never hashed. Neither are the names that a configuration gives its
 models, nor the way replies are read: stored replies can be read again without a GPU.
