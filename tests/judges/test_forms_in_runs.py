@@ -49,7 +49,7 @@ class Varying:
         pass
 
     def judge(self, requests):
-        return [f"{4 + one.reading}.000" for one in requests]
+        return [f"{4 + one.seed}.000" for one in requests]
 
 
 class Divided(Varying):

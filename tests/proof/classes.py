@@ -92,6 +92,8 @@ class Lightens:
 class Counts:
     """Answers with a digit of the sample's id."""
 
+    reads = ("sample_id", "question")
+
     def __init__(self, parameters):
         pass
 
