@@ -29,7 +29,7 @@ import stat
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
@@ -71,6 +71,8 @@ class Timeline(NamedTuple):
     utilisation: tuple[Utilisation, ...]
     device_failures: tuple[DeviceFailures, ...]
     spent: tuple[Spent, ...]
+    submitted: Mapping[str, Record]
+    """By an edit's key what was bought for it, or was about to be, and is not fetched (`provider`, `id`, `usd`)."""
 
 
 def spent_in(events: Iterable[Record]) -> tuple[Spent, ...]:
@@ -245,7 +247,7 @@ class RunDirectory:
             )
 
     def _take_number(self) -> None:
-        files = (p for folder in ("config", "samples", *JOURNALS) for p in (self.path / folder).glob("[0-9]*.*"))
+        files = (p for folder in ("config", "samples", *JOURNALS) for p in _listed(self.path / folder, "[0-9]*.*"))
         taken = [int(p.stem) for p in files if p.stem.isdigit()]
         taken += [holder.start for holder in self._holders() if holder.start is not None]
         self.number = max(taken, default=0) + 1
@@ -267,7 +269,7 @@ class RunDirectory:
 
     def _holders(self) -> list[_Holder]:
         """Returns the recorded lock holders, live ones first; some may have died."""
-        files = (self.path / "holder.json", *sorted((self.path / SHARDS).glob("*.json")))
+        files = (self.path / "holder.json", *_listed(self.path / SHARDS, "*.json"))
         return sorted(filter(None, map(_read_holder, files)), key=lambda holder: not holder.is_alive)
 
     def holder(self) -> str:
@@ -402,7 +404,7 @@ class RunDirectory:
 
     def last_configuration(self) -> Path | None:
         """Returns the last configuration. It is written after its `.json`, so both exist if it does."""
-        return max((self.path / "config").glob("[0-9]*.yaml"), default=None)
+        return max(_listed(self.path / "config", "[0-9]*.yaml"), default=None)
 
     def _described(self, file: Path | None, decode: Callable[[str], Any]) -> Unchecked:
         if file is None:
@@ -445,7 +447,7 @@ class RunDirectory:
     def environments(self) -> dict[int, Unchecked]:
         """Returns versions and devices of every start that recorded any, by its number."""
         recorded = {}
-        for file in sorted((self.path / "environment").glob("[0-9]*.json")):
+        for file in _listed(self.path / "environment", "[0-9]*.json"):
             try:
                 environment = json.loads(file.read_text("utf-8"))
             except ValueError:
@@ -463,6 +465,7 @@ class RunDirectory:
         busy: dict[tuple[int, str, str], list[float]] = {}  # start, device, kind -> samples, their sum
         failed: dict[tuple[str, str], DeviceFailures] = {}  # device, model
         spending: list[Record] = []
+        submitted: dict[str, Record] = {}
         for record in self.read("events"):
             start = int(record["start"])
             if record["event"] == "activity":
@@ -476,6 +479,10 @@ class RunDirectory:
                 wall[start] = max(wall.get(start, 0.0), record["seconds"])
             elif record["event"] in ("reserved", "charged"):
                 spending.append(record)
+            elif record["event"] == "submitted":
+                submitted[record["key"]] = {name: record[name] for name in ("provider", "id", "usd")}
+            elif record["event"] == "fetched":
+                submitted.pop(record["key"], None)
             elif record["event"] == "memory":
                 fields = {k: record[k] for k in MEMORY_FIELDS}
                 memory[start, record["stage"]] = MemoryUse(start_number=start, **fields)
@@ -500,6 +507,7 @@ class RunDirectory:
             ),
             tuple(sorted(failed.values(), key=lambda failures: -failures.attempts)),
             spent_in(spending),
+            submitted,
         )
 
     # -- paths --
@@ -549,6 +557,11 @@ def _no_plain_file(entries: Iterable[os.DirEntry[str]]) -> os.DirEntry[str] | No
         if strange is not None:
             return strange
     return None
+
+
+def _listed(folder: Path, pattern: str) -> list[Path]:
+    """Returns what there is, sorted; nothing where no such folder is, nor can be by a name of what others wrote."""
+    return sorted(folder.glob(pattern)) if folder.is_dir() else []
 
 
 def _plain(sample: Sample) -> Record:
@@ -610,7 +623,7 @@ class Shard:
 def shards_known(folder: Path) -> list[Shard]:
     """Returns every shard that has entered the run, as recorded when it last did."""
     known = []
-    for path in sorted(folder.glob("*-of-*.entered")):
+    for path in _listed(folder, "*-of-*.entered"):
         with contextlib.suppress(OSError, ValueError, TypeError):
             number, _, count = path.stem.partition("-of-")
             known.append(Shard(int(number), int(count), **json.loads(path.read_text())))
@@ -620,7 +633,7 @@ def shards_known(folder: Path) -> list[Shard]:
 def shards_at_work(folder: Path) -> list[str]:
     """Returns the stems of the shards whose lock is held."""
     held = []
-    for path in sorted(folder.glob("*-of-*.lock")):
+    for path in _listed(folder, "*-of-*.lock"):
         lock = FileLock(path)
         try:
             lock.acquire(timeout=0)

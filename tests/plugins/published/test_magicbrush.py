@@ -69,12 +69,9 @@ def test_the_last_turn_of_each_session_follows_those_before_it(authors: Authors)
         ("139_1", "earlier turn", "", ["reference", "source"], ""),
         ("139_2", "final turn", "139_1", ["reference"], ""),
     ]
-    assert [s.id for s in with_predecessors(samples, passing(samples, categories=["final turn"]))] == [
-        "30_1",
-        "139_1",
-        "139_2",
-    ]
-    assert [s.id for s in with_predecessors(samples, passing(samples, categories=["final turn"], limit=1))] == ["30_1"]
+    final = with_predecessors(samples, passing(samples, categories=["final turn"]))
+    assert [s.id for s in final] == ["30_1", "139_1", "139_2"]
+    assert [s.id for s in passing(samples, categories=["final turn"], limit=1)] == ["30_1"]
 
 
 def test_every_turn_starts_from_the_right_edit_before_it(authors: Authors, tmp_path: Path) -> None:
