@@ -9,7 +9,7 @@ silence while the engine itself was asleep, are charged to no one.
 from __future__ import annotations
 
 import contextlib
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -258,7 +258,9 @@ class Engine:
     # -- commands --
 
     def _do(self, commands: Sequence[Command]) -> None:
-        for verb, replica, task in commands:
+        waiting = deque(commands)
+        while waiting:
+            verb, replica, task = waiting.popleft()
             if verb == "prepare":
                 self._prepare(replica)
                 continue
@@ -272,10 +274,14 @@ class Engine:
                 self._observe(replica, "loading", {})
             elif verb == "run":
                 assert task is not None
+                order = self._records.order(task)
+                if order is None:  # answered, or being asked, since it became ready
+                    waiting.extend(self._policy.failed(replica, task))
+                    continue
                 self._tasks[task.number] = (worker, task)
                 if not worker.running and next(iter(replica.hands)) == task.number:
                     worker.last_sign = self._awake  # it was idle until now, so its silence begins here
-                self._order(worker, task, self._records.order(task))
+                self._order(worker, task, order)
             else:
                 worker.stopping, worker.since, worker.last_sign = True, self._now, self._awake
                 if worker.loaded:
@@ -404,6 +410,7 @@ class Engine:
     def _take(self, worker: RunningWorker, number: int, seconds: float) -> Task:
         """Takes a finished task from its worker and records its stretch of time."""
         _, task = self._tasks.pop(number)
+        self._records.free(task)
         began = worker.running.pop(number, self._now)
         # The device was free once it had computed; writing the result came after.
         ended = min(self._now, began + seconds)
@@ -452,15 +459,12 @@ class Engine:
             self._answered(worker.replica)
         elif kind == "request" and message.get("facts"):
             self._request_failed(worker, task, reason, message["facts"])
-        elif kind == "out_of_memory":
-            self._blame.ran_out_of_memory(worker.replica, task, reason, message.get("memory", {}))
-            self._unsynced = True
         else:
-            final, of_device = kind in ("model", "refused"), kind in ("device", "machine")
-            self._charge(worker.replica, task, reason, final=final, of_device=of_device)
-        if kind in ("device", "machine"):
-            # After a device-side assert no result of this process can be trusted; a new process has descriptors again.
-            self._kill(worker, UNRELIABLE)
+            doubted = self._blame.failed(worker.replica, task, reason, kind, message.get("memory", {}))
+            if doubted or message.get("spent"):
+                # After a device-side assert no result of this process can be trusted; a new one has descriptors again.
+                self._kill(worker, UNRELIABLE)
+            self._unsynced = True
         self._do(self._policy.failed(worker.replica, task))
         self._drop_if_away(task.model)
         self._blame.stop_if_systemic()
@@ -470,14 +474,14 @@ class Engine:
         replica, model = worker.replica, worker.replica.model.key
         recently = self._now - float(facts["seconds"]) / 2
         verdict = weigh_request(facts, others_succeed=self._last_answer.get(model, -1.0) >= recently)
+        self._unsynced = True
         if verdict == "request" or (verdict in ("left", "away") and self._work.kept):  # a service has no later start
-            return self._charge(replica, task, reason, final=True)
+            return self._blame.charge(replica, task, reason, final=True)
         if verdict in ("unclear", "process"):
-            self._charge(replica, task, reason, of_device=True)
+            self._blame.charge(replica, task, reason, of_device=True)
             if verdict == "process":
                 self._kill(worker, UNRELIABLE)
             return
-        self._unsynced = True
         if verdict == "left":
             return self._blame.leave(replica, task, reason)
         self._blame.put_back(replica, task, reason)
@@ -534,7 +538,8 @@ class Engine:
             if number in guilty:
                 self._take(worker, number, self._now - worker.running.get(number, self._now))
                 self._purse.fear(task)
-                self._charge(worker.replica, task, reason)
+                self._blame.charge(worker.replica, task, reason)
+                self._unsynced = True
                 self._policy.lost(replica, task)
             else:
                 if number in worker.running:  # nobody's fault, and perhaps charged
@@ -557,15 +562,12 @@ class Engine:
     def _return(self, replica: Replica, task: Task) -> None:
         """Puts a task that had not begun back into the queue, at no charge."""
         self._purse.free(task)
+        self._records.free(task)
         self._tasks.pop(task.number, None)
         replica.hands.pop(task.number, None)
         self._policy.give_back(task)
 
     # -- giving up --
-
-    def _charge(self, replica: Replica, task: Task, reason: str, **how: bool) -> None:
-        self._blame.charge(replica, task, reason, **how)
-        self._unsynced = True
 
     def _drop(self, replica: Replica, reason: str) -> None:
         """Gives up a replica; its tasks go to others, at no charge."""
