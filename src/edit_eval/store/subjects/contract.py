@@ -13,7 +13,7 @@ from edit_eval.config.identity import Identity
 from edit_eval.experiment import Experiment
 from edit_eval.protocols.asked import AskedJudge, SampleQuestion, asked_digest
 from edit_eval.protocols.contract import Question
-from edit_eval.records import Edit, Judgement, Reply, Sample
+from edit_eval.records import Edit, Judgement, Sample
 
 
 class Subject(NamedTuple):
@@ -130,7 +130,6 @@ class MatrixState(Protocol):
     experiment: Experiment
     edit_models: tuple[Identity, ...]
     judges: tuple[AskedJudge, ...]
-    replies: list[list[Reply]]
 
     @property
     def samples(self) -> Sequence[Sample]: ...
@@ -213,7 +212,7 @@ class Kind:
         self, matrix: MatrixState, cell: int, asked: SampleQuestion, pictures: Mapping[str, str]
     ) -> tuple[str, str]:
         """Returns its part of the key of a cell: the digest of what is asked, and the pixels it is asked about."""
-        about = asked.digest(matrix.cells.cell(cell)[1])
+        about = asked.digest
         if asked.varies:
             about = asked_digest(matrix.question(cell), {**pictures, "edit": "edit"})
         return about, pictures.get("edit", "") if asked.shows_edit else ""
