@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -28,8 +29,9 @@ from edit_eval.benchmarks.selection import (
 from edit_eval.config.components import NotHere, called_by, identified, import_class, staying_here
 from edit_eval.config.families import shared_families
 from edit_eval.config.faults import change_words
-from edit_eval.config.identity import Identity, digest, identity
+from edit_eval.config.identity import Identity, digest, identity, in_section
 from edit_eval.config.schema import Configuration, ModelSection, ProtocolSection
+from edit_eval.edit_models.contract import Asked, Finished
 from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError
 from edit_eval.json_values import JsonObject
 from edit_eval.judges.contract import PROBABILITIES, AnswerForm
@@ -64,6 +66,8 @@ class Data(NamedTuple):
     """Oddities of the samples that are no faults."""
     lines: Mapping[int, int] = MappingProxyType({})
     """For bad samples, their line in the benchmark's file by index, where it has lines."""
+    sources: Mapping[str, str] = MappingProxyType({})
+    """What the benchmark's file calls the source of a sample, by its id, where it has a name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +99,12 @@ class Experiment:
     about: Mapping[str, str] = field(default_factory=dict)
     """Description by the benchmark's class. Like `notes` for people only: it decides nothing."""
     notes: tuple[str, ...] = ()
+    finished: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Of each edit model whose edits are there already: the SHA-256 of their bytes, by their samples' ids."""
+    lacking: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Why such a model has no edit of a sample."""
+    files: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """Where these edits are at this start, by their SHA-256."""
     grows: bool = False
     """True if samples (then a list) are added during the run, an edit with each: one edit model, one edit seed.
     Their tags say which of them are controls, and which judges are not asked (`control_kind`, `is_asked`)."""
@@ -116,6 +126,9 @@ class Experiment:
             if refuse is not None:
                 refuse(dict.fromkeys(sample.category for sample in samples))
         models = [identity(model, folder, "edit_model") for model in configuration.edit_models.values()]
+        there = _finished_edits(configuration, data)
+        finished = {name: {of: digest for of, (_, digest) in edits.files.items()} for name, edits in there.items()}
+        models = [replace(m, revision=digest(finished[m.name])) if m.name in finished else m for m in models]
         columns, refinements = columns_of(models, configuration.columns.values())
         refuse_unfit_critics(refinements, judges)
         families = shared_families(configuration.judges.values(), configuration.edit_models.values())
@@ -145,7 +158,10 @@ class Experiment:
             control_samples=0 if evaluation.controls == "auto" else evaluation.controls,
             more_controls={name: identified("control", name) for name in evaluation.more_controls},
             about=data.about,
-            notes=(*data.notes, *families),
+            notes=(*data.notes, *families, *filter(None, map(_lacking_note, there, there.values()))),
+            finished=finished,
+            lacking={name: dict(edits.lacking) for name, edits in there.items()},
+            files={digest: path for edits in there.values() for path, digest in edits.files.values()},
         ).refusing_too_much()
         if evaluation.controls == "auto":
             made = made.with_as_many_controls_as_show_it()
@@ -188,6 +204,8 @@ class Experiment:
             # `told` in the file, so that runs of before are resumed
             refinements={name: msgspec.convert(how, Refinement) for name, how in plain.get("told", {}).items()},
             stored={str(name): str(run) for name, run in plain.get("stored", {}).items()},
+            finished=msgspec.convert(plain.get("finished", {}), dict[str, dict[str, str]]),
+            lacking=msgspec.convert(plain.get("lacking", {}), dict[str, dict[str, str]]),
             control_steps=None if plain.get("control_steps") is None else tuple(map(int, plain["control_steps"])),
             more_controls=msgspec.convert(plain.get("more_controls", {}), dict[str, tuple[str, str]]),
             edit_seeds=int(plain["edit_seeds"]),
@@ -211,6 +229,7 @@ class Experiment:
             **({"beside": sorted(self.beside)} if self.beside else {}),
             **({"told": {name: asdict(how) for name, how in self.refinements.items()}} if self.refinements else {}),
             **({"stored": dict(self.stored)} if self.stored else {}),
+            **({"finished": dict(self.finished), "lacking": dict(self.lacking)} if self.finished else {}),
             "edit_models": [asdict(model) for model in self.edit_models],
             "judges": [
                 {
@@ -229,7 +248,8 @@ class Experiment:
     def fingerprint(self) -> str:
         """Digest of everything asked, leaving out paths, which may differ between machines."""
         asked = self.record(Path())
-        asked.pop("benchmark")  # for people only
+        for for_people in ("benchmark", "lacking"):
+            asked.pop(for_people, None)
         return digest([asked, [asdict(_anywhere(sample)) for sample in self.samples]])
 
     # -- controls --
@@ -391,6 +411,11 @@ class Experiment:
     def places(self) -> dict[str, int]:
         """Place of each column among the `edit_models`, by its name."""
         return {model.name: place for place, model in enumerate(self.edit_models)}
+
+    def identity_in_key(self, model: Identity, sample: Sample) -> Identity:
+        """Returns what the key of an edit has of its edit model: of a finished edit its bytes, and no more."""
+        edits = self.finished.get(self.made_with(model.name)) if self.finished else None
+        return model if edits is None else Identity(model.name, "finished", edits.get(sample.id, ""))
 
     def made_with(self, column: str) -> str:
         """Returns the edit model that makes a column's edits, by its name in the configuration."""
@@ -617,7 +642,37 @@ def load_samples(configuration: Configuration, listener: Listener | None = None)
     about, said = getattr(benchmark, "about", {}), getattr(benchmark, "notes", ())
     about = {str(key): str(text) for key, text in about.items()} if isinstance(about, Mapping) else {}
     notes = tuple(said) if getattr(benchmark, "unlinted", False) else lint(samples, said)
-    return Data(tuple(map(tidied, samples)), about, notes, getattr(benchmark, "lines", {}))
+    lines, sources = (getattr(benchmark, name, {}) for name in ("lines", "source_names"))
+    return Data(tuple(map(tidied, samples)), about, notes, lines, sources if isinstance(sources, Mapping) else {})
+
+
+@staying_here()
+def _finished_edits(configuration: Configuration, data: Data) -> dict[str, Finished]:
+    """Returns the edits of each model that has them already. Raises `ConfigurationError` like the model's class."""
+    asked = Asked(
+        [sample.id for sample in data.samples],
+        data.sources,
+        str(configuration.benchmark.parameters.get("data_path", "")),
+    )
+    there = {}
+    for section in configuration.edit_models.values():
+        with suppress(NotHere):
+            model_class = import_class("edit_model", section.class_path, configuration.folder)
+            if hasattr(model_class, "finished"):
+                try:
+                    there[section.name] = model_class.finished(make_parameters(model_class, section.parameters), asked)
+                except ConfigurationError as error:
+                    raise in_section(section, error) from error
+    return there
+
+
+def _lacking_note(name: str, edits: Finished) -> str:
+    """Returns a line on samples without a finished edit, and on edits without a sample; empty if there are none."""
+    reasons = list(edits.lacking.values())
+    left = Text("; of no sample: {}", [*edits.left[:3], *["..."] * (len(edits.left) > 3)]) if edits.left else ""
+    if reasons:
+        return Text("{}: {} without an edit: {}{}", name, counted(len(reasons), "sample"), reasons[0], left)
+    return Text("{}: every sample has an edit{}", name, left) if left else ""
 
 
 def verify_sources(configuration: Configuration) -> str:

@@ -158,6 +158,8 @@ class RowBenchmark(ABC):
         """Remarks that are not faults, one line each; set once `samples` is exhausted."""
         self.lines: dict[int, int] = {}
         """For bad samples of a file of lines, the line by index, both as they are counted there: lines from 1."""
+        self.source_names: dict[str, str] = {}
+        """What the files call the source of a sample, by its id, where it has a name."""
         self.position = (0, 0)
         """Bytes of the files read by the pass, roughly, and their size."""
         self._cache = SourceCache(parameters.cache_dir)
@@ -225,6 +227,8 @@ class RowBenchmark(ABC):
             if draft is None:
                 continue
             sample = self._sample(finding, row, draft, ids)
+            if isinstance(named := row.values.get("source"), str):
+                self.source_names[sample.id] = named
             if sample.fault and LINE in row.values:
                 self.lines[sample.index] = row.values[LINE]
             said = filter(None, (finding.note, *row.notes))

@@ -116,7 +116,7 @@ class Matrix:
         self.cells.grow()
         number = self.cells.edits - 1
         model, edit_seed, _ = self.edit_parts(number)
-        key = edit_key(model, sources_of(sample), sample.instruction, seed_of_edit(model, edit_seed, sample))
+        key = edit_key(self.experiment.identity_in_key(model, sample), sources_of(sample), sample.instruction, seed_of_edit(model, edit_seed, sample))
         self.edit_keys.append(key)
         self.edits.append(self.new_edit(number))
         new = len(self.cells) - len(self.replies)

@@ -1,6 +1,7 @@
 """Turns a task into a model's request: its pictures are opened, checked to be the right ones, and shown as asked.
 
 A task to edit:  `pictures`, a list of `name`, `path` and `digest`; `instruction`, `seed`, `sample`, `output` (path);
+    perhaps `lacking` (why no finished edit is among the pictures);
     perhaps `small_copies`: the `folder` of small copies of edit and source for reports, and their size (`side`,
     `file_bytes`).
 A task to judge: `requests`, a list of `system`, `user`, `form`, `question`, `seed`, `sample`, `edit_model`,
@@ -159,6 +160,7 @@ def open_edit_request(task: Message) -> EditRequest:
         instruction=task["instruction"],
         seed=task["seed"],
         sample_id=task["sample"],
+        lacking=task.get("lacking", ""),
     )
 
 

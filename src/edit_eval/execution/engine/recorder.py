@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, NamedTuple, Protocol
 
+from edit_eval.edit_models.contract import FINISHED
 from edit_eval.execution.engine.workload import about, edit_needs, is_left, is_to_come, settled, waited_for
 from edit_eval.pictures import size_of_run
 from edit_eval.protocols.contract import View
@@ -112,11 +113,16 @@ class Recorder:
             edit, sample = self._matrix.edits[number], self._matrix.sample_of(number)
             output = self._directory.image_path(edit.edit_model, edit.sample_id, edit.key)
             output.parent.mkdir(parents=True, exist_ok=True)
+            finished, lacking = self._finished(edit)
             return {
                 "do": "run",
                 "task": task.number,
                 "kind": "edit",
-                "pictures": [{"name": name, **self._picture(shown)} for name, shown in self._sources(number).items()],
+                "pictures": [
+                    *({"name": name, **self._picture(shown)} for name, shown in self._sources(number).items()),
+                    *finished,
+                ],
+                **({"lacking": lacking} if lacking else {}),
                 "instruction": edit.instruction or sample.instruction,
                 "seed": edit.seed,
                 "sample": sample.id,
@@ -130,6 +136,14 @@ class Recorder:
         self._ordered[task.number] = Ordered(put, frozenset(self._damaged))
         requests = [self._request(cell) for cell in asked]
         return {"do": "run", "task": task.number, "kind": "judge", "requests": requests}
+
+    def _finished(self, edit: Edit) -> tuple[list[PictureView], str]:
+        """Returns the edit of a model that has it already, or why it has none of this sample."""
+        experiment = self._matrix.experiment
+        model = experiment.made_with(edit.edit_model)
+        if not (digest := experiment.finished.get(model, {}).get(edit.sample_id)):
+            return [], experiment.lacking.get(model, {}).get(edit.sample_id, "")
+        return [{"name": FINISHED, "path": experiment.files.get(digest, ""), "digest": digest}], ""
 
     def _sources(self, number: int) -> Mapping[str, Shown]:
         """Returns an edit model's sources. A source being made again is given as it was: the worker waits for it."""
