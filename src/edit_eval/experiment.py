@@ -160,7 +160,7 @@ class Experiment:
             about=data.about,
             notes=(*data.notes, *families, *filter(None, map(_lacking_note, there, there.values()))),
             finished=finished,
-            lacking={name: dict(edits.lacking) for name, edits in there.items()},
+            lacking={name: {of: str(why) for of, why in edits.lacking.items()} for name, edits in there.items()},
             files={digest: path for edits in there.values() for path, digest in edits.files.values()},
         ).refusing_too_much()
         if evaluation.controls == "auto":
@@ -515,7 +515,10 @@ class Experiment:
             if old.keys() != new.keys():
                 changes.append(Text("{} {} -> {}", role, old, new))
             for name in old.keys() & new.keys():
-                changes += [Text("{} {}: {}", role, name, change) for change in _model_changes(old[name], new[name])]
+                its = _model_changes(
+                    old[name], new[name], finished=new[name] in other.edit_models and name in other.finished
+                )
+                changes += [Text("{} {}: {}", role, name, change) for change in its]
         changes += [
             Text("how {} is told what to do", name)
             for name in sorted(self.refinements.keys() & other.refinements.keys())
@@ -750,12 +753,12 @@ def _anywhere(sample: Sample) -> Sample:
     return replace(sample, pictures={name: replace(picture, path="") for name, picture in sample.pictures.items()})
 
 
-def _model_changes(old: Identity, new: Identity) -> list[str]:
+def _model_changes(old: Identity, new: Identity, *, finished: bool) -> list[str]:
     changes = []
     if old.type != new.type:
         changes.append(change_words("type", old.type, new.type))
     elif old.revision != new.revision:
-        changes.append(Text("its weights or its code have changed"))
+        changes.append(Text("its edits have changed") if finished else Text("its weights or its code have changed"))
     if old.seed != new.seed:
         changes.append(change_words("seed", old.seed, new.seed))
     return [*changes, *_parameter_changes(old.parameters, new.parameters)]

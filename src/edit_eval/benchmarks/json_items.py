@@ -93,6 +93,8 @@ class ItemReader:
         self._wanted, self._data = wanted, data
         self._marks = marks or frozenset(wanted or ()).__contains__
         self._count = 0
+        # The buffer, the position in it, the bytes and lines of the file before it, and whether the file has ended.
+        self._text, self._place, self._bytes, self._lines, self._ended = "", 0, 0, 0, False
 
     def items(self) -> Iterator[BenchmarkItem]:
         """Yields all items in the file's order. Raises `ConfigurationError` if the file is not complete, valid JSON."""
@@ -131,7 +133,7 @@ class ItemReader:
         Looks through all of it, and keeps nothing of it. Damage ends the look: whoever reads the items meets it again.
         """
         lists: dict[str, bool] = {}
-        others = set()
+        others = set[str]()
         with contextlib.suppress(ConfigurationError):
             self._take("{")
             for _ in self._elements("}"):
@@ -155,7 +157,9 @@ class ItemReader:
                     others.add(name)
             if self._ahead():
                 return None
-        return others | {name for name, marked in lists.items() if any(lists.values()) and not marked} if lists else None
+        return (
+            others | {name for name, marked in lists.items() if any(lists.values()) and not marked} if lists else None
+        )
 
     def _lists(self, others: Collection[str]) -> Iterator[BenchmarkItem]:
         self._take("{")
@@ -281,7 +285,6 @@ class ItemReader:
 
     def _begin(self) -> None:
         """Goes to the start, behind a byte order mark. Rejects files that cannot be JSON before any parsing."""
-        # The buffer, the position in it, the bytes and lines of the file before it, and whether the file has ended.
         self._text, self._place, self._bytes, self._lines, self._ended = "", 0, 0, 0, False
         self._decode = codecs.getincrementaldecoder("utf-8")().decode
         self._file.seek(0)

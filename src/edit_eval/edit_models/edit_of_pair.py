@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 from edit_eval.benchmarks.people_choices import MMRB2, EditRewardBench, GenAIBench
 from edit_eval.edit_models.contract import Asked, Finished
 from edit_eval.edit_models.given_edits import GivenEdits
+from edit_eval.text import Text
 
 _DATA: Mapping[str, Any] = {"mmrb2": MMRB2, "genai_bench": GenAIBench, "editreward_bench": EditRewardBench}
 """Data sets by name: the registry of benchmarks is not available in an environment of its own."""
@@ -36,12 +37,12 @@ class EditOfPair(GivenEdits):
         data = _DATA[parameters.data]
         rows = data(data.Parameters(data_path=parameters.data_path, edits=parameters.side))
         edits = {edit.id: edit for edit in rows.samples()}
-        files, lacking = {}, {}
+        files, lacking = dict[str, tuple[str, str]](), dict[str, str]()
         for sample_id in asked.ids:
             edit = edits.get(sample_id)
             if edit is None or edit.fault:
-                why = edit.fault if edit else f"{parameters.data_path} has no pair of that id"
-                lacking[sample_id] = f"no edit {parameters.side} of {sample_id!r}: {why}"  # a reason is English
+                why = edit.fault if edit else Text("{} has no pair of that id", parameters.data_path)
+                lacking[sample_id] = Text("no edit {} of {!r}: {}", parameters.side, sample_id, why)
             else:
                 files[sample_id] = (edit.pictures["source"].path, edit.pictures["source"].digest)
         return Finished(files, lacking)

@@ -40,18 +40,21 @@ class GivenEdits:
         return request.pictures[FINISHED]
 
 
-def lacking_words(ids: Sequence[str], found: Matching[str, str], called: Mapping[str, str], where: str) -> dict[str, str]:
+def lacking_words(
+    ids: Sequence[str], found: Matching[str, str], called: Mapping[str, str], where: str
+) -> dict[str, str]:
     """Returns why samples have no edit `where` it was looked for: what else claims it, or what may be meant.
 
     `called` is what each edit is called there. Raises `ConfigurationError` if no sample has one.
     """
-    words = {}
+    words: dict[str, str] = {}
     lacking = [sample_id for sample_id in ids if sample_id not in found.pairs]
     left = {called[edit]: edit for edit in found.left}
     for number, sample_id in enumerate(lacking):
+        said = Text("no edit of sample {!r} in {}", sample_id, where)
         meant = left.get(near(sample_id, left)) if number < MOST_NEAR else ""
-        reason = found.why_not(sample_id) or (f"did you mean {meant}?" if meant else "")
-        words[sample_id] = f"no edit of sample {sample_id!r} in {where}" + (f": {reason}" if reason else "")
+        reason = found.why_not(sample_id) or (Text("did you mean {}?", meant) if meant else "")
+        words[sample_id] = Text("{}: {}", said, reason) if reason else said
     if lacking and not found.pairs:
         raise ConfigurationError(Text("{}; it has {}", words[lacking[0]], list(called.values())[:3]))
     return words

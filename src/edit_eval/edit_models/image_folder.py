@@ -78,7 +78,7 @@ class ImageFolder(GivenEdits):
         nested = not any("/" not in name for name in pictures)
         ids = {sample_id: names_of_path(sample_id, _OF_PICTURES) for sample_id in asked.ids}
         found = match(ids, {name: _names(name, nested=nested) for name in pictures})
-        where = f"{folder} ({', '.join(SUFFIXES)})"
+        where = Text("{} ({})", folder, SUFFIXES)
         try:
             lacking = lacking_words([*ids], found, {name: name for name in pictures}, where)
         except ConfigurationError as error:

@@ -102,7 +102,9 @@ class TableColumn(GivenEdits):
         )
         table.sources = parameters.source
         edits = _read(table)
-        rows = {f"row {row + 1} ({called})" if called else f"row {row + 1}": row for row, called in enumerate(table.called)}
+        rows = {
+            f"row {row + 1} ({called})" if called else f"row {row + 1}": row for row, called in enumerate(table.called)
+        }
         found: Matching[str, str]
         if table.has_ids:
             found = match({i: {composed(i): 0} for i in asked.ids}, {of: {table.called[rows[of]]: 0} for of in rows})
@@ -111,7 +113,7 @@ class TableColumn(GivenEdits):
         else:
             sources = {i: names_of_path(asked.sources.get(i) or i, PICTURES) for i in asked.ids}
             found = match(sources, {of: names_of_path(table.called[row], PICTURES) for of, row in rows.items()})
-        where = f"the column {parameters.column} of {parameters.table}"
+        where = Text("the column {} of {}", parameters.column, parameters.table)
         try:
             words = lacking_words(asked.ids, found, {of: table.called[row] for of, row in rows.items()}, where)
         except ConfigurationError as error:
@@ -120,7 +122,7 @@ class TableColumn(GivenEdits):
         for sample_id, of in found.pairs.items():
             edit = edits[rows[of]]
             if edit.fault:
-                words[sample_id] = f"no edit of sample {sample_id!r} in {where}: {edit.fault}"
+                words[sample_id] = Text("no edit of sample {!r} in {}: {}", sample_id, where, edit.fault)
             else:
                 files[sample_id] = (edit.pictures["source"].path, edit.pictures["source"].digest)
         return Finished(files, words, found.left)

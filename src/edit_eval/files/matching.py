@@ -48,9 +48,7 @@ class Matching(Generic[Ours, Theirs]):
 def match(ours: Mapping[Ours, Names], theirs: Mapping[Theirs, Names]) -> Matching[Ours, Theirs]:
     """Returns which of ours is which of theirs."""
     fits, fitted = _best(ours, theirs), _best(theirs, ours)
-    pairs = {
-        mine: its[0] for mine, its in fits.items() if len(its) == 1 and fitted[its[0]] == [mine]
-    }
+    pairs = {mine: its[0] for mine, its in fits.items() if len(its) == 1 and fitted[its[0]] == [mine]}
     taken = set(pairs.values())
     rivals = {
         mine: (tuple(other for other in fitted[its[0]] if other != mine), tuple(its))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -79,6 +79,8 @@ class Matrix:
         self._alike: dict[tuple[object, ...], tuple[JudgedScores, ByReading]] = {}
         self.aside: dict[str, dict[tuple[object, ...], list[Reply]]] = {}
         """Replies about pictures that do not exist at the moment, by key and address."""
+        self.keep_lent: Callable[[int], None] = lambda cell: None
+        """Called for each cell that has taken replies set aside: another run's are not in these records yet."""
         self.references = References(self, self.critiques)
         self._alone = not (self.references.possible or experiment.shows_earlier or experiment.predecessors)
         """True if whoever judges an edit sees no other one, whatever has become of them."""
@@ -116,7 +118,12 @@ class Matrix:
         self.cells.grow()
         number = self.cells.edits - 1
         model, edit_seed, _ = self.edit_parts(number)
-        key = edit_key(self.experiment.identity_in_key(model, sample), sources_of(sample), sample.instruction, seed_of_edit(model, edit_seed, sample))
+        key = edit_key(
+            self.experiment.identity_in_key(model, sample),
+            sources_of(sample),
+            sample.instruction,
+            seed_of_edit(model, edit_seed, sample),
+        )
         self.edit_keys.append(key)
         self.edits.append(self.new_edit(number))
         new = len(self.cells) - len(self.replies)
@@ -353,7 +360,9 @@ class Matrix:
             return
         replies = given.get(self.address(cell)) or next(iter(given.values()))
         self.replies[cell].extend(replies)
-        if self.reading(cell).status is not OK:
+        if self.reading(cell).status is OK:
+            self.keep_lent(cell)
+        else:
             self.replies[cell].clear()
             self._readings[cell] = None
 

@@ -84,13 +84,17 @@ class Origins:
             seed = seed_of_edit(model, edit_seed, sample)
             if model.name in matrix.experiment.stored:  # of another run, where rounds of one edit model are columns
                 stands = f"stored as {model.name}\n{sample.instruction}"
-                keys[number] = edit_key(matrix.experiment.identity_in_key(model, sample), sources_of(sample), stands, seed)
+                keys[number] = edit_key(
+                    matrix.experiment.identity_in_key(model, sample), sources_of(sample), stands, seed
+                )
             elif sample.follows and not sample.fault:
                 later.append(number)
             elif refinement := self._critiques.refinement(number):
                 keys[number] = self._critiques.key(number, refinement, keys)
             else:
-                keys[number] = edit_key(matrix.experiment.identity_in_key(model, sample), sources_of(sample), sample.instruction, seed)
+                keys[number] = edit_key(
+                    matrix.experiment.identity_in_key(model, sample), sources_of(sample), sample.instruction, seed
+                )
         while later:  # a key contains that of the edit it follows, so those come first
             left = []
             for number in later:
@@ -98,7 +102,12 @@ class Origins:
                 origin = keys[number - number % samples + self._before[number % samples]]
                 if origin:
                     sources = [origin, *sources_of(sample)]
-                    keys[number] = edit_key(matrix.experiment.identity_in_key(model, sample), sources, sample.instruction, seed_of_edit(model, edit_seed, sample))
+                    keys[number] = edit_key(
+                        matrix.experiment.identity_in_key(model, sample),
+                        sources,
+                        sample.instruction,
+                        seed_of_edit(model, edit_seed, sample),
+                    )
                 else:
                     left.append(number)
             assert len(left) < len(later), "samples that follow each other in a circle have a fault"

@@ -15,7 +15,7 @@ import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -25,13 +25,15 @@ from edit_eval.errors import ConfigurationError, RunDirectoryError, RunInterrupt
 from edit_eval.experiment import Experiment
 from edit_eval.files.user_cache import cache_folder
 from edit_eval.pictures import write_durably
-from edit_eval.records import Edit, Ending, Status
+from edit_eval.records import Edit, Ending, Reply, Status
 from edit_eval.store.journal import Damage, Record, segments
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.recall import ReplyLine, edit_record, is_there, recall_run, where_of
 from edit_eval.store.run_directory import RunDirectory, Shard
 from edit_eval.text import Text, counted, joined
 
+Given = dict[str, dict[tuple[object, ...], list[tuple[Record, Reply]]]]
+"""Replies of another run by key and address, each as its line in the journal and as it is read."""
 RUNS = Path("runs")
 """Parent folder of runs started without a run directory."""
 DESCRIBED_BEFORE = 3
@@ -116,9 +118,9 @@ class Place:
     others: tuple[RunDirectory, ...] = ()
     """Runs to reuse results from: those named by the user, then the `sources`."""
     sources: tuple[Path, ...] = ()
-    """Earlier runs with edits that this one needs."""
-    elsewhere: Mapping[Path, int] = field(default_factory=dict)
-    """For a named folder: counts of needed edits in earlier runs, which are reported but not reused."""
+    """Earlier runs with edits or answers that this one needs."""
+    elsewhere: Mapping[Path, Offer] = field(default_factory=dict)
+    """For a named folder: what earlier runs have, which is reported but not reused."""
     recalled: Recalled | None = None
     """The folder's journals, if they were read to choose it."""
     experiment: Experiment | None = None
@@ -197,12 +199,12 @@ class Place:
             taken = Text("reusing matching results from earlier runs ({}); `--run-dir NEW` starts from scratch", runs)
         there = [
             Text(
-                "{} already has {} of these edits; `--reuse {}` copies them instead of making them again",
+                "{} already has {}; `--reuse {}` takes what is equal instead of making and asking it again",
                 run,
-                count,
+                offer.words,
                 run,
             )
-            for run, count in self.elsewhere.items()
+            for run, offer in self.elsewhere.items()
         ]
         said = (Text("run directory: {}{}", directory.path, end), was_another(directory, now), taken, *there)
         return [note for note in said if note]
@@ -230,7 +232,7 @@ def find_place(
             now = now.as_recorded(recorded(RunDirectory.existing(folder)))
         with contextlib.suppress(OSError, RunDirectoryError):  # `begin` reports the reason
             recalled = _recall(folder, Matrix(now), retry)
-        elsewhere: Mapping[Path, int] = {}
+        elsewhere: Mapping[Path, Offer] = {}
         if not others:
             earlier = [run for run in runs_of(name)[:LOOKED_AT] if run.resolve() != folder.resolve()]
             elsewhere = _sources(earlier, recalled.matrix if recalled else Matrix(now))
@@ -312,20 +314,48 @@ def _stem(name: str) -> str:
     return re.sub(r"[^\w.-]+", "-", name)
 
 
-def _sources(runs: Sequence[Path], matrix: Matrix) -> dict[Path, int]:
-    """Counts the pending edits that each run has; an edit found in several runs counts for the newest."""
+class Offer(NamedTuple):
+    """What an earlier run has that this one needs."""
+
+    edits: int
+    answers: int
+    """Of the same judges, about pictures that are there; where edits are finished ones that nobody has looked at yet,
+    also about others."""
+
+    @property
+    def words(self) -> str:
+        """What it is, for people."""
+        answers = counted(self.answers, "answer")
+        edits = Text("{} of these edits", self.edits)
+        return Text("{} and {}", edits, answers) if self.edits and self.answers else edits if self.edits else answers
+
+
+def _sources(runs: Sequence[Path], matrix: Matrix) -> dict[Path, Offer]:
+    """Counts what each run has that is pending; an edit or answer found in several runs counts for the newest."""
     wanted = {edit.key for edit in matrix.edits if edit.status is Status.PENDING}
+    cells = matrix.cells
+    asked = {matrix.key(n) for n in range(len(cells)) if not matrix.replies[n] and matrix.can_be_asked(n)}
     sources = {}
-    for run in runs if wanted else ():
+    for run in runs if wanted or asked else ():
         try:
-            recorded = RunDirectory.existing(run).read("edits")
-            there = {r["key"] for r in recorded if r["status"] == Status.OK.value} & wanted
+            directory = RunDirectory.existing(run)
+            there = {r["key"] for r in directory.read("edits") if r["status"] == Status.OK.value} & wanted
+            said = {r["key"]: r["judge"] for r in directory.read("replies") if r.get("status") == Status.OK.value}
+            alike = _same_judges(directory, matrix) if wanted and matrix.experiment.finished else ()
         except (OSError, RunDirectoryError):  # unreadable or damaged: no reason not to begin
             continue
-        if there:
-            sources[run] = len(there)
+        answers = {key for key, judge in said.items() if key in asked or judge in alike}
+        if there or answers:
+            sources[run] = Offer(len(there), len(answers))
             wanted -= there
+            asked -= answers
     return sources
+
+
+def _same_judges(directory: RunDirectory, matrix: Matrix) -> set[str]:
+    """Returns the judges of a run that are judges of this evaluation, by their names there."""
+    ours, theirs = {judge.model.digest for judge in matrix.judges}, recorded(directory)
+    return {judge.name for judge in theirs.judges if judge.model.digest in ours} if theirs else set()
 
 
 def was_another(directory: RunDirectory, now: Experiment) -> str:
@@ -369,14 +399,21 @@ def reuse(source: RunDirectory, directory: RunDirectory, matrix: Matrix) -> str:
         directory.append("edits", {**edit_record(edit), "reused_from": str(source.path)})
         matrix.set_edit(number, edit)
         taken += 1
-    judged = _reuse_replies(source, directory, matrix)
+    judged, waiting = _reuse_replies(source, directory, matrix)
     matrix.critiques.tell_all()
     directory.sync()
-    return Text("{}: {} and {} are reused", source.path, counted(taken, "edit"), counted(judged, "judgement"))
+    taken_over = Text("{}: {} and {} are reused", source.path, counted(taken, "edit"), counted(judged, "judgement"))
+    if waiting:
+        return Text("{}; and of {}, each as soon as an edit has its pixels", taken_over, counted(waiting, "answer"))
+    return taken_over
 
 
-def _reuse_replies(source: RunDirectory, directory: RunDirectory, matrix: Matrix) -> int:
-    given: dict[str, dict[tuple[object, ...], list[Record]]] = {}
+def _reuse_replies(source: RunDirectory, directory: RunDirectory, matrix: Matrix) -> tuple[int, int]:
+    """Takes replies about pictures that are there. The others wait for an edit that comes out with their pixels.
+
+    Returns how many judgements are there now, and how many answers wait for a finished edit.
+    """
+    given: Given = {}
     for record in source.read("replies"):
         try:
             line = msgspec.convert(record, ReplyLine)
@@ -385,22 +422,39 @@ def _reuse_replies(source: RunDirectory, directory: RunDirectory, matrix: Matrix
         records = given.setdefault(line.key, {}).setdefault(line.to, [])
         if line.ask == 0:  # asked again: earlier replies no longer count
             records.clear()
-        records.append(record)
-    before = matrix.pending
+        records.append((record, line.reply))
+    elsewhere, before = matrix.keep_lent, matrix.pending
+
+    def keep(cell: int) -> None:
+        if not (lent := _lent(given, matrix, cell)):
+            elsewhere(cell)
+        for record, _ in lent:
+            directory.append("replies", {**record, **where_of(matrix.address(cell)), "reused_from": str(source.path)})
+
     for cell in range(len(matrix.cells)):
-        if matrix.replies[cell] or not matrix.can_be_asked(cell) or not (groups := given.get(matrix.key(cell))):
+        if matrix.replies[cell] or not matrix.can_be_asked(cell):
             continue
-        address = matrix.address(cell)
-        records = groups.get(address) or next(iter(groups.values()))
-        replies = [msgspec.convert(record, ReplyLine).reply for record in records]
-        if matrix.read(cell, replies).status is not Status.OK:
+        replies = [reply for _, reply in _lent(given, matrix, cell)]
+        if not replies or matrix.read(cell, replies).status is not Status.OK:
             continue
-        for record, reply in zip(records, replies, strict=True):
-            directory.append("replies", {**record, **where_of(address), "reused_from": str(source.path)})
+        keep(cell)
+        for reply in replies:
             matrix.add_reply(cell, reply)
     taken = before - matrix.pending
+    waiting: Given = {}
+    if any(edit.status is Status.PENDING for edit in matrix.edits):
+        used = {matrix.key(cell) for cell in range(len(matrix.cells)) if matrix.replies[cell]}
+        waiting = {key: said for key, said in given.items() if key not in used and key not in matrix.aside}
+        for key, by_address in waiting.items():
+            matrix.aside[key] = {to: [reply for _, reply in said] for to, said in by_address.items()}
+        matrix.keep_lent = keep
     matrix.look()
-    return taken
+    return taken, len(waiting) if matrix.experiment.finished else 0
+
+
+def _lent(given: Given, matrix: Matrix, cell: int) -> list[tuple[Record, Reply]]:
+    by_address = given.get(matrix.key(cell), {})
+    return by_address.get(matrix.address(cell)) or next(iter(by_address.values()), [])
 
 
 # -- registry of all runs this user has made, so that `gc` keeps what they need --
