@@ -14,6 +14,7 @@ from edit_eval.benchmarks.json_items import LINE, PROBLEM, ItemReader
 from edit_eval.benchmarks.parquet_rows import ParquetRows, parquet_files
 from edit_eval.benchmarks.plain_files import MAX_FILE_BYTES, PlainFiles, given
 from edit_eval.errors import ConfigurationError
+from edit_eval.files.given import split_lines
 from edit_eval.json_values import Unchecked
 from edit_eval.text import Text
 
@@ -139,7 +140,7 @@ class PictureFolder(TableFile):
 
     def rows(self, wanted: Collection[str], progress: Progress) -> Iterator[Unchecked]:
         own = {path.stem: path for path in self.files}
-        lines = [] if any(picture.stem in own for picture in self._pictures) else self._text(self.files[0]).splitlines()
+        lines = [] if any(picture.stem in own for picture in self._pictures) else split_lines(self._text(self.files[0]))
         for number, picture in enumerate(self._pictures, 1):
             progress(number / len(self._pictures))
             row = {"id": picture.stem, "image": picture.name}

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from edit_eval.errors import ChangedError, ConfigurationError, LoadError, ModelError
-from edit_eval.files.given import UnfitFile, number, read_bytes
+from edit_eval.files.given import UnfitFile, number, read_bytes, split_lines
 from edit_eval.judges.contract import JudgeRequest
 from edit_eval.records import Reply, Status
 from edit_eval.text import Text
@@ -166,7 +166,7 @@ def _rows(data: bytes, path: Path) -> Iterator[tuple[str, RecordedRow]]:
                 raise LoadError(f"{path} must be a list of objects, not {type(rows).__name__}")
             yield from ((f"row {number}", _object(row, path, number)) for number, row in enumerate(rows, 1))
         elif suffix == ".jsonl":
-            lines = ((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip())
+            lines = ((number, line) for number, line in enumerate(split_lines(text), 1) if line.strip())
             yield from ((f"line {number}", _object(json.loads(line), path, number)) for number, line in lines)
         else:
             csv.field_size_limit(max(csv.field_size_limit(), len(text)))  # a reply may exceed the default of 131,072

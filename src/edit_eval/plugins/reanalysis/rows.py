@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 from edit_eval.errors import ConfigurationError
-from edit_eval.files.given import read_text
+from edit_eval.files.given import open_text, read_text, split_lines
 from edit_eval.json_values import Unchecked
 from edit_eval.records import Scale
 from edit_eval.text import Text
@@ -83,7 +83,7 @@ def json_list(file: Path) -> list[Unchecked]:
 
 
 def json_lines(file: Path) -> Iterator[Unchecked]:
-    for number, line in enumerate(read_text(file, MOST).splitlines(), 1):
+    for number, line in enumerate(split_lines(read_text(file, MOST)), 1):
         if not line.strip():
             continue
         try:
@@ -96,7 +96,7 @@ def json_lines(file: Path) -> Iterator[Unchecked]:
 
 def csv_rows(file: Path) -> list[dict[str, str]]:
     try:
-        return list(csv.DictReader(read_text(file, MOST).splitlines()))
+        return list(csv.DictReader(open_text(file, MOST)))
     except csv.Error as error:
         raise ConfigurationError(Text("{} is no CSV ({})", file, error)) from None
 
