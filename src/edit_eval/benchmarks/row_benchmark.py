@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.file_tree import FileTree, FoundFile
+from edit_eval.benchmarks.foreign_values import NoPlainValue, plain_value, written_text
 from edit_eval.benchmarks.json_items import KEY, LINE, PLACE, PROBLEM, ItemReader, kind
 from edit_eval.benchmarks.parquet_rows import ParquetRows, parquet_files
 from edit_eval.benchmarks.plain_files import given, shown
@@ -105,10 +106,10 @@ class Row:
         self.notes: list[str] = []
 
     def text(self, name: str, *, required: bool = False) -> str:
-        """Returns a field's text: the digits of an integer, empty if missing."""
+        """Returns a field's text: the digits of a number, empty if missing."""
         value = self.values.get(name)
-        if type(value) is int:
-            return str(value)
+        if (number := written_text(value)) is not None and not isinstance(value, str):
+            return number
         if isinstance(value, str) and value.strip():
             return value
         if value is not None and not isinstance(value, str):
@@ -260,6 +261,12 @@ class RowBenchmark(ABC):
         texts = {name: value for name, value in texts.items() if name not in too_long}
         laid: dict[str, CachedSource] = {}
         faults: list[str] = []
+        for name, value in [*texts.items()]:
+            try:
+                texts[name] = value if name == PROBLEM else plain_value(value)
+            except NoPlainValue as error:
+                faults.append(Text("{} is {}", name, error))
+                del texts[name]
         notes: list[str] = []
         origins: list[Origin] = []
         for name, value in held.items():

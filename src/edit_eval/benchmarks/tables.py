@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import itertools
 import re
@@ -14,11 +13,13 @@ from edit_eval.benchmarks.json_items import LINE, PROBLEM, ItemReader
 from edit_eval.benchmarks.parquet_rows import ParquetRows, parquet_files
 from edit_eval.benchmarks.plain_files import MAX_FILE_BYTES, PlainFiles, given
 from edit_eval.errors import ConfigurationError
+from edit_eval.files.delimited import MISSING, BadCsv, csv_rows
 from edit_eval.files.given import split_lines
 from edit_eval.json_values import Unchecked
 from edit_eval.text import Text
 
 PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".avif", ".jp2", ".heic", ".heif")
+_POINTER = "version https://git-lfs"
 GROUP = "category"
 """The column for the name of an item's list, if the JSON is an object of lists."""
 _NAMES_FROM = 100  # items of a JSON file that are searched for columns
@@ -36,6 +37,8 @@ class TableFile(ABC):
         self.files = list(files)
         self.folder = self.files[0].parent
         """Relative paths in the table start here."""
+        self.marks: Callable[[str], bool] = lambda name: False
+        """Tells by its name which column a row must have: so an object of JSON is known as a row."""
 
     @abstractmethod
     def columns(self) -> list[str]:
@@ -50,12 +53,19 @@ class CsvTable(TableFile):
     """UTF-8 text with commas, semicolons or tabs between cells, as in the first line."""
 
     def columns(self) -> list[str]:
-        rows = self._cells(lambda share: None)
-        header = [name.strip() for _, row in itertools.islice(rows, 1) for name in row]
+        """Returns the column names in order, as the first row has them."""
+        header = [name.strip() for _, row in itertools.islice(self._cells(lambda share: None), 1) for name in row]
         twice = next((name for name in header if name and header.count(name) > 1), "")
         if twice or not any(header):
             problem = Text("has the column `{}` twice", twice) if twice else Text("is empty")
             raise ConfigurationError(Text("benchmark.data_path: {} {}", self.files[0], problem))
+        if header[0].startswith(_POINTER):
+            raise ConfigurationError(
+                Text(
+                    "benchmark.data_path: {} is a pointer of Git LFS, not the file: `git lfs pull` downloads it",
+                    self.files[0],
+                )
+            )
         return header
 
     def rows(self, wanted: Collection[str], progress: Progress) -> Iterator[Unchecked]:
@@ -68,27 +78,23 @@ class CsvTable(TableFile):
                 )
                 yield {LINE: line, PROBLEM: text}
             elif any(cell.strip() for cell in row):
-                yield {LINE: line} | {name: cell for name, cell in zip(header, row, strict=False) if name in wanted}
+                named = zip(header, row, strict=False)
+                yield {LINE: line} | {name: None if cell in MISSING else cell for name, cell in named if name in wanted}
 
     def _cells(self, progress: Progress) -> Iterator[tuple[int, list[str]]]:
         """Yields each row with the number of its first line."""
         path = self.files[0]
-        csv.field_size_limit(MAX_FILE_BYTES * 4 // 3)  # a picture in base64
         try:
             size = path.stat().st_size
             with open(path, "rb") as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as file:
-                first = file.readline()
-                file.seek(0)
-                rows, line = csv.reader(file, delimiter=max("\t,;", key=first.count), strict=True), 1
-                for row in rows:
+                for line, row in csv_rows(file, longest=MAX_FILE_BYTES * 4 // 3):  # a picture in base64
                     progress(min(1.0, raw.tell() / max(size, 1)))
                     yield line, row
-                    line = rows.line_num + 1
         except UnicodeDecodeError as error:
             raise ConfigurationError(
                 Text("benchmark.data_path: {} is not UTF-8 text (byte {}): save it as CSV in UTF-8", path, error.start)
             ) from error
-        except csv.Error as error:
+        except BadCsv as error:
             raise ConfigurationError(Text("benchmark.data_path: {} is not valid CSV: {}", path, error)) from error
         except OSError as error:
             raise ConfigurationError(Text("benchmark.data_path: {}: {}", path, error.strerror or error)) from error
@@ -99,14 +105,15 @@ class JsonTable(TableFile):
 
     def columns(self) -> list[str]:
         names: dict[str, None] = {}
-        for number, item in enumerate(ItemReader(self.files[0], frozenset()).items()):
+        reader = ItemReader(self.files[0], frozenset(), marks=self.marks)
+        for number, item in enumerate(reader.items()):
             names |= dict.fromkeys([*item.names, *([GROUP] if item.group else [])])
             if number == _NAMES_FROM:
                 break
         return list(names)
 
     def rows(self, wanted: Collection[str], progress: Progress) -> Iterator[Unchecked]:
-        reader = ItemReader(self.files[0], frozenset(wanted))
+        reader = ItemReader(self.files[0], frozenset(wanted), marks=self.marks)
         size = max(self.files[0].stat().st_size, 1)
         for item in reader.items():
             progress(reader.position / size)

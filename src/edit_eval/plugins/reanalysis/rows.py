@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
+from edit_eval.benchmarks.foreign_values import NoPlainValue, plain_value
 from edit_eval.errors import ConfigurationError
 from edit_eval.files.given import open_text, read_text, split_lines
 from edit_eval.json_values import Unchecked
@@ -157,6 +158,7 @@ def arrow_rows(file: Path, columns: str) -> list[Unchecked]:
     try:
         with pyarrow.memory_map(str(file)) as mapped, pyarrow.ipc.open_stream(mapped) as stream:
             names = [name for name in stream.schema.names if re.fullmatch(columns, name)]
-            return [row for batch in stream for row in batch.select(names).to_pylist()]
-    except (pyarrow.ArrowException, OSError) as error:
+            rows = (row for batch in stream for row in batch.select(names).to_pylist())
+            return [{name: plain_value(value) for name, value in row.items()} for row in rows]
+    except (pyarrow.ArrowException, OSError, NoPlainValue) as error:
         raise ConfigurationError(Text("{} is no Arrow file ({})", file, error)) from None
