@@ -6,7 +6,7 @@ import base64
 import difflib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
@@ -22,6 +22,7 @@ from edit_eval.benchmarks.source_pass import LOOK_AGAIN, MAX_TEXT, CheckedRow, O
 from edit_eval.errors import ConfigurationError, PictureError
 from edit_eval.files.hub import local_path
 from edit_eval.json_values import Unchecked
+from edit_eval.pictures import mask_problem
 from edit_eval.records import LANGUAGES, Picture, Sample
 from edit_eval.text import Text, joined
 
@@ -274,6 +275,8 @@ class RowBenchmark(ABC):
                 picture = self.picture(name, value)
                 origins += picture.origins
                 laid[name] = self._cache.lay(picture.data, picture.what)
+                if name == "mask":
+                    laid[name] = replace(laid[name], oddity=mask_problem(picture.data))
                 notes += remarks(picture.what, picture.declared, laid[name])
             except PictureError as error:
                 faults.append(str(error))

@@ -9,7 +9,7 @@ A task to judge: `requests`, a list of `system`, `user`, `form`, `question`, `se
     Each picture has a `name`, `steps` (see `edit_eval.pictures.with_steps`; `["like", PICTURE]` takes another
     picture's size), and one of
 
-    `path`, `digest`    a file, and the SHA-256 of its bytes; empty if unknown
+    `path`, `digest`    a file, and the SHA-256 of its bytes; empty if unknown; with `mask`, it is one
     `path`, `pixels`    the file of an edit, and the digest of its pixels when it was reported
     `blank_like`        either of these: a grey picture of its size
     `made_of`, `maker`  either of these: what a class of this path (`ControlPicture`) makes of it
@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from edit_eval.edit_models.contract import EditRequest
 from edit_eval.errors import PictureError, UnreadableError
 from edit_eval.judges.contract import JudgeRequest
-from edit_eval.pictures import blank, kept_file, open_picture, pixel_digest, with_steps
+from edit_eval.pictures import blank, kept_file, open_mask, open_picture, pixel_digest, with_steps
 from edit_eval.workers.failures import one_line
 from edit_eval.workers.messages import Message
 
@@ -61,10 +61,14 @@ class File(NamedTuple):
     """SHA-256 of its bytes; empty if unknown."""
     pixels: str
     """`pixel_digest` of an edit as it was reported; else empty."""
+    mask: bool = False
+    """True if it says where something may change."""
 
 
 def opened(file: File) -> Image:
     """Opens and checks the picture. Raises `PictureError`, and `UnreadableError` for one that has changed."""
+    if file.mask:
+        return open_mask(file.path, digest=file.digest)
     picture = open_picture(file.path, digest=file.digest, keep_file=True)
     if file.pixels and pixel_digest(picture) != file.pixels:
         raise UnreadableError(f"{file.path}: the pixels differ from those reported")
@@ -214,7 +218,7 @@ def _key(view: Message) -> str:
 def _file(picture: Message) -> File:
     """Returns the file of a picture, or the one that a control is made of."""
     picture = picture.get("blank_like") or picture.get("made_of") or picture
-    return File(picture["path"], picture.get("digest", ""), picture.get("pixels", ""))
+    return File(picture["path"], picture.get("digest", ""), picture.get("pixels", ""), picture.get("mask", False))
 
 
 def _files(view: Message) -> Iterator[File]:

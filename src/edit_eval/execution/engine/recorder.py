@@ -178,7 +178,8 @@ class Recorder:
     def _view(self, view: View, pictures: Mapping[str, Shown]) -> PictureView:
         """Describes a picture to show; a step that takes another picture's size has that picture in it."""
         steps = [["like", self._picture(pictures[str(s[1])])] if s[0] == "like" else list(s) for s in view.steps]
-        return {"name": view.name, "steps": steps, **self._picture(pictures[view.picture])}
+        is_mask: PictureFile = {"mask": True} if view.picture == "mask" else {}
+        return {"name": view.name, "steps": steps, **self._picture(pictures[view.picture]), **is_mask}
 
     def _picture(self, shown: Shown) -> PictureFile:
         """Returns where a picture is, and what identifies its file."""
