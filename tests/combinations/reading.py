@@ -310,10 +310,8 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
         )
         of = theirs["scores"]["overall"]
         by_pair: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-        stored = self.want.stored()
-        for battle, (outcome, _) in (*self.battles.items(), *stored.items()):
+        for battle, (outcome, _) in self.battles.items():
             by_pair[battle.a, battle.b][outcome] += 1
-        self.check("battles: stored", "", len(stored), of.get("stored", {"battles": 0})["battles"])
         got = {(pair["a"], pair["b"]): {name: pair[name] for name in OUTCOMES if pair[name]} for pair in of["pairs"]}
         self.check(
             "battles: pairs",
@@ -619,12 +617,11 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
             self.check("leaderboard: ranks are those of compare", "", getattr(self, "rank", {}), theirs)
         if "arena" in self.want.judges:
             board, own = said["battles"]["arena"], self.summary["battles"]["arena"]
-            every = [*self.battles.values(), *self.want.stored().values()]
-            decided = sum(outcome != "missing" for outcome, _ in every)
+            decided = sum(outcome != "missing" for outcome, _ in self.battles.values())
             self.check(
                 "leaderboard: battles",
                 "",
-                f"{decided}/{len(every)}",
+                f"{decided}/{len(self.battles)}",
                 f"{board['coverage']['scored']}/{board['coverage']['total']}",
             )
             strengths = [

@@ -237,12 +237,11 @@ def _battles(results: Results, min_coverage: float) -> dict[str, RunBattles]:
             scores=scores,
             together=together(results, of, list(scores)) if len(scores) > 1 else None,
             protocol=results.scoring[judge].protocol,
-            as_others_rate=as_others_rate(every_battle, list(scores)),
+            as_others_rate=as_others_rate(of, list(scores)),
             certificate=results.certificates.get(judge),
-            others_may_read=others_may_read(every_battle),
+            others_may_read=others_may_read(of),
         )
         for judge, (of, scores) in battles_by_judge(results).items()
-        for every_battle in [[*of, *(battle for battle in results.stored if battle.judge == judge)]]
     }
 
 

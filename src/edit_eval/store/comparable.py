@@ -51,7 +51,7 @@ NOTES: Mapping[str, Callable[..., Text]] = {
     ),
 }
 _DIGITS_SHOWN = 12
-DESIGN = ("pairs", "rounds", "anchor", "seed")
+DESIGN = ("pairs", "rounds", "seed")
 """Parameters of a protocol that decide which edits meet, but not what is asked: strengths do not depend on them."""
 
 

@@ -59,6 +59,7 @@ def recorded(directory: RunDirectory) -> Experiment | None:
     """
     try:
         plain = directory.resolved()
+        _refuse_an_arena(plain, directory.path)
         _refuse_code_that_came_with_it(plain, directory.path)
         return Experiment.recorded(plain, directory.samples()) if plain else None
     except ConfigurationError as error:
@@ -67,6 +68,19 @@ def recorded(directory: RunDirectory) -> Experiment | None:
         raise
     except Exception as error:  # a user's own protocol may raise anything for invalid parameters
         raise damaged(directory, error) from error
+
+
+def _refuse_an_arena(plain: Mapping[str, Any], run: Path) -> None:
+    """Raises `RunDirectoryError` for a run some of whose columns and battles are another run's."""
+    if plain.get("stored"):
+        raise RunDirectoryError(
+            Text(
+                "{}: edit models joined an earlier run here (`pairs: {{stored: RUN}}`), which edit-eval no "
+                "longer reads; name all edit models in one configuration, and run it with `--reuse RUN --reuse {}`",
+                run,
+                run,
+            )
+        )
 
 
 def _refuse_code_that_came_with_it(plain: Mapping[str, Any], run: Path) -> None:

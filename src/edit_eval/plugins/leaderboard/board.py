@@ -164,7 +164,7 @@ def _fitted(
         for edit in run.results.edits:
             renamed = replace(edit, edit_model=here[edit.edit_model])
             edits.setdefault((renamed.sample_id, renamed.edit_model, renamed.edit_seed), renamed)
-        for battle in (*run.results.battles, *run.results.stored):
+        for battle in run.results.battles:
             if battle.judge == judge:
                 both = here[battle.edit_model], here[battle.other]
                 about = battle.sample_id, frozenset(both), battle.edit_seed, battle.repeat
@@ -184,7 +184,6 @@ def _fitted(
         scoring={judges[0]: replace(first.scoring[judges[0]], looks=looks)},
         battles=tuple(battles.values()),
         battle_judges=(judges[0],),
-        joined=_joined(runs, called),
         rounds=looks,
     )
     of_judge, scores = battles_by_judge(together, tables=tables)[judges[0]]
@@ -204,16 +203,6 @@ def _fitted(
         protocol=together.scoring[judges[0]].protocol,
         as_others_rate={},  # theirs are of one run
     )
-
-
-def _joined(runs: Sequence[Made], called: Sequence[Mapping[str, str]]) -> dict[str, int]:
-    """Returns who joined others, and when: where a run has a model that it was there first, it was."""
-    turns: dict[str, int] = {}
-    for here, run in zip(called, runs, strict=True):
-        for model, name in here.items():
-            turn = run.results.joined.get(model, 0)
-            turns[name] = min(turns.get(name, turn), turn)
-    return {name: turn for name, turn in turns.items() if turn}
 
 
 def _passports(runs: Sequence[Made], names: Sequence[str], judges: Sequence[str]) -> dict[str, ExaminedJudge]:
