@@ -10,7 +10,7 @@ import numpy
 import pytest
 from PIL import Image
 
-from edit_eval.pictures import NO_MASK, open_mask
+from edit_eval.masks import NO_MASK, open_mask
 
 HOLE = numpy.zeros((60, 80), bool)
 HOLE[20:40, 10:50] = True

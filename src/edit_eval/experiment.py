@@ -31,7 +31,7 @@ from edit_eval.config.families import shared_families
 from edit_eval.config.faults import change_words
 from edit_eval.config.identity import Identity, digest, identity, in_section
 from edit_eval.config.schema import Configuration, ModelSection, ProtocolSection
-from edit_eval.edit_models.contract import Asked, Finished
+from edit_eval.edit_models.contract import Finished, SampleNames
 from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError
 from edit_eval.json_values import JsonObject
 from edit_eval.judges.contract import PROBABILITIES, AnswerForm
@@ -650,7 +650,7 @@ def load_samples(configuration: Configuration, listener: Listener | None = None)
 @staying_here()
 def _finished_edits(configuration: Configuration, data: Data) -> dict[str, Finished]:
     """Returns the edits of each model that has them already. Raises `ConfigurationError` like the model's class."""
-    asked = Asked(
+    asked = SampleNames(
         [sample.id for sample in data.samples],
         data.sources,
         str(configuration.benchmark.parameters.get("data_path", "")),

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from PIL import Image
 from pydantic import TypeAdapter, ValidationError
 
-from edit_eval.edit_models.contract import FINISHED, Asked, Finished
+from edit_eval.edit_models.contract import FINISHED, Finished, SampleNames
 from edit_eval.edit_models.image_folder import ImageFolder
 from edit_eval.errors import ConfigurationError, ModelError, PictureError
 from edit_eval.pictures import check_edit, open_picture
@@ -24,7 +24,7 @@ EDITS = Path(__file__).parents[3] / "shared" / "data" / "five_dimensions_mini" /
 
 
 def found(folder: Path, *ids: str) -> Finished:
-    return ImageFolder.finished(ImageFolder.Parameters(str(folder)), Asked(ids))
+    return ImageFolder.finished(ImageFolder.Parameters(str(folder)), SampleNames(ids))
 
 
 def edit(folder: Path, sample_id: str) -> Image.Image:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from edit_eval.benchmarks.table import TableBenchmark
-from edit_eval.edit_models.contract import Asked, Finished
+from edit_eval.edit_models.contract import Finished, SampleNames
 from edit_eval.edit_models.table_column import TableColumn
 from edit_eval.errors import ConfigurationError
 from edit_eval.pictures import open_picture
@@ -30,7 +30,7 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def found(table: Path, column: str, *ids: str, **about: str) -> Finished:
-    return TableColumn.finished(TableColumn.Parameters(str(table), column, **about), Asked(ids))
+    return TableColumn.finished(TableColumn.Parameters(str(table), column, **about), SampleNames(ids))
 
 
 def colour(edits: Finished, sample_id: str) -> object:
@@ -111,7 +111,7 @@ def test_rows_in_any_order_of_either_table(
     cache = str(pictures / "cache")
     benchmark = TableBenchmark(TableBenchmark.Parameters(str(ours), cache_dir=cache))
     read = list(benchmark.samples())
-    asked = Asked([sample.id for sample in read], benchmark.source_names, str(ours))
+    asked = SampleNames([sample.id for sample in read], benchmark.source_names, str(ours))
     there = TableColumn.finished(TableColumn.Parameters(str(theirs), "mine"), asked)
     assert not there.lacking
     assert not there.left

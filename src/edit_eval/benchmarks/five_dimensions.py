@@ -163,7 +163,9 @@ class FiveDimensions(RowBenchmark):
             origins.append(Origin.of(path))
             if os.path.lexists(path):
                 try:
-                    return Held(self._files.read(path, what), what, Path(path).suffix[1:], tuple(origins))
+                    data = self._files.read(path, what)
+                    origins[-1] = origins[-1].read(data)
+                    return Held(data, what, Path(path).suffix[1:], tuple(origins))
                 except LookupError as error:
                     raise LookupError(error.args[0], LOOK_AGAIN) from None
             problems.append(Text("there is no file {} {}", field_name, shown(value)))

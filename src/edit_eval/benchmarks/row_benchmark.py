@@ -22,7 +22,7 @@ from edit_eval.benchmarks.source_pass import LOOK_AGAIN, MAX_TEXT, CheckedRow, O
 from edit_eval.errors import ConfigurationError, PictureError
 from edit_eval.files.hub import local_path
 from edit_eval.json_values import Unchecked
-from edit_eval.pictures import mask_problem
+from edit_eval.masks import mask_problem
 from edit_eval.records import LANGUAGES, Picture, Sample
 from edit_eval.text import Text, joined
 
@@ -276,7 +276,9 @@ class RowBenchmark(ABC):
                 origins += picture.origins
                 laid[name] = self._cache.lay(picture.data, picture.what)
                 if name == "mask":
-                    laid[name] = replace(laid[name], oddity=mask_problem(picture.data))
+                    laid[name] = replace(laid[name], oddity="")
+                    if problem := mask_problem(picture.data):
+                        notes.append(Text("{}: {}", picture.what, problem))
                 notes += remarks(picture.what, picture.declared, laid[name])
             except PictureError as error:
                 faults.append(str(error))
@@ -416,7 +418,8 @@ class FilesBenchmark(RowBenchmark):
         if not isinstance(held, str):
             raise LookupError(Text("its name is {}, not a string", kind(held)))
         file = self._pictures.find(held)
-        return held_as(self._pictures.read(file), name, held, self._pictures.origin(file))
+        origins, data = self._pictures.origin(file), self._pictures.read(file)
+        return held_as(data, name, held, tuple(origin.read(data) for origin in origins))
 
 
 def numbered(name: str, held: Iterable[Any]) -> Unchecked:

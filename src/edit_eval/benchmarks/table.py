@@ -254,7 +254,8 @@ class TableBenchmark(RowBenchmark):
         if not os.path.lexists(path):
             raise LookupError(Text("there is no file {} in {}", shown(held), self._folder))
         origin = Origin.of(path)
-        return held_as(self._files.read(path, shown(held)), name, held, (origin,))
+        data = self._files.read(path, shown(held))
+        return held_as(data, name, held, (origin.read(data),))
 
     def draft(self, row: Row) -> Draft | None:
         """Returns the sample of a row."""

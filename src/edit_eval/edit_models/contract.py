@@ -36,7 +36,7 @@ FINISHED = "finished"
 
 
 @dataclass(frozen=True)
-class Asked:
+class SampleNames:
     """What of a benchmark decides which finished edit is which sample's."""
 
     ids: Sequence[str]
@@ -93,8 +93,8 @@ class EditModel(Protocol):
 
     * `revision(parameters) -> str`, a static method that imports nothing heavy: whatever else determines the pixels,
       for instance a digest of a local folder of weights. It becomes part of the key.
-    * `finished(parameters, asked: Asked) -> Finished`, static and as light, if its edits are there already: whose is
-      which. The key of an edit then has its bytes in place of the model's parameters and revision. `edit` is asked with
+    * `finished(parameters, asked: SampleNames) -> Finished`, static and as light, if its edits are there already: whose
+      is which. An edit's key then has its bytes in place of the model's parameters and revision. `edit` is asked with
       that picture as `FINISHED`, or with what is `lacking`.
     * static and as light: `effective(parameters) -> dict`, the effective values of parameters that are null or left out
       until the model is known. In the key they replace the parameters of the same name.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from edit_eval.benchmarks.people_choices import MMRB2, EditRewardBench, GenAIBench
-from edit_eval.edit_models.contract import Asked, Finished
+from edit_eval.edit_models.contract import Finished, SampleNames
 from edit_eval.edit_models.given_edits import GivenEdits
 from edit_eval.text import Text
 
@@ -32,7 +32,7 @@ class EditOfPair(GivenEdits):
         """Which edit of each pair."""
 
     @staticmethod
-    def finished(parameters: EditOfPair.Parameters, asked: Asked) -> Finished:
+    def finished(parameters: EditOfPair.Parameters, asked: SampleNames) -> Finished:
         """Returns each pair's edit on that side. Raises `ConfigurationError` like the benchmark."""
         data = _DATA[parameters.data]
         rows = data(data.Parameters(data_path=parameters.data_path, edits=parameters.side))

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from edit_eval.edit_models.contract import FINISHED, Asked, EditRequest, Finished, OnStep
+from edit_eval.edit_models.contract import FINISHED, EditRequest, Finished, OnStep, SampleNames
 from edit_eval.errors import ConfigurationError, ModelError
 from edit_eval.files.matching import Matching, near
 from edit_eval.text import Text
@@ -26,7 +26,7 @@ class GivenEdits:
 
     @staticmethod
     @abstractmethod
-    def finished(parameters: Any, asked: Asked) -> Finished:
+    def finished(parameters: Any, asked: SampleNames) -> Finished:
         """Returns the samples' edits. Raises `ConfigurationError` if they cannot be read."""
 
     def load(self, devices: Sequence[str]) -> None:

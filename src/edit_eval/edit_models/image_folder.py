@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import ClassVar
 
 from edit_eval.benchmarks.source_cache import file_digest
-from edit_eval.edit_models.contract import Asked, Finished
+from edit_eval.edit_models.contract import Finished, SampleNames
 from edit_eval.edit_models.given_edits import GivenEdits, lacking_words
 from edit_eval.errors import ConfigurationError
 from edit_eval.files.matching import Names, composed, match, names_of_path
@@ -55,7 +55,7 @@ class ImageFolder(GivenEdits):
         return {"folder": str(Path(self._parameters.folder).expanduser().absolute())}
 
     @staticmethod
-    def finished(parameters: ImageFolder.Parameters, asked: Asked) -> Finished:
+    def finished(parameters: ImageFolder.Parameters, asked: SampleNames) -> Finished:
         """Returns the samples' pictures in the folder.
 
         Raises `ConfigurationError` for a folder that cannot be read, has no picture in it, or none of any sample.

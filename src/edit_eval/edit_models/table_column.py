@@ -11,7 +11,7 @@ from typing import ClassVar
 from edit_eval.benchmarks.row_benchmark import Draft, Row
 from edit_eval.benchmarks.table import NAMED, TableBenchmark
 from edit_eval.benchmarks.tables import PICTURES
-from edit_eval.edit_models.contract import Asked, Finished
+from edit_eval.edit_models.contract import Finished, SampleNames
 from edit_eval.edit_models.given_edits import GivenEdits, lacking_words
 from edit_eval.errors import ConfigurationError, Stopped
 from edit_eval.files.matching import Matching, composed, match, names_of_path
@@ -90,7 +90,7 @@ class TableColumn(GivenEdits):
         return {"table": self._parameters.table, "column": self._parameters.column}
 
     @staticmethod
-    def finished(parameters: TableColumn.Parameters, asked: Asked) -> Finished:
+    def finished(parameters: TableColumn.Parameters, asked: SampleNames) -> Finished:
         """Returns the samples' edits. Raises `ConfigurationError` for an unreadable table, or one without the column,
         and if no row is any sample's."""
         table = _Edits(

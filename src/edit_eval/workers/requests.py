@@ -30,7 +30,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from edit_eval.edit_models.contract import EditRequest
 from edit_eval.errors import PictureError, UnreadableError
 from edit_eval.judges.contract import JudgeRequest
-from edit_eval.pictures import blank, kept_file, open_mask, open_picture, pixel_digest, with_steps
+from edit_eval.masks import open_mask
+from edit_eval.pictures import blank, kept_file, open_picture, pixel_digest, with_steps
 from edit_eval.workers.failures import one_line
 from edit_eval.workers.messages import Message
 

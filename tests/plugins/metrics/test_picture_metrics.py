@@ -9,7 +9,7 @@ from PIL import Image, ImageDraw
 
 from edit_eval.errors import ModelError
 from edit_eval.judges.contract import JudgeRequest
-from edit_eval.pictures import NO_MASK
+from edit_eval.masks import NO_MASK
 from edit_eval.plugins.metrics.in_worker.picture_metrics import RADIUS, SCALES, PictureMetrics
 from edit_eval.records import Reply
 

@@ -15,7 +15,7 @@ and target have the same size; otherwise MagicBrush scales with the bicubic filt
 adds `l1_bicubic` and `l2_bicubic`, which are MagicBrush's for any size.
 
 The target is the sample's `reference`, else its `source`. `l1_outside` and its like compare with the source, if
-a sample has a mask (`pictures.mask_of` says of what forms): did everything else stay the same? They are means of
+a sample has a mask (`masks.mask_of` says of what forms): did everything else stay the same? They are means of
 the maps of the whole pictures over the pixels whose window of 11 x 11 touches nothing masked: they include neither the
 edited area nor a constant painted over it. (Filling the mask with a constant before comparing everything makes
 unrelated pictures similar: SSIM 0.01, 0.25, 0.50 and 0.76 as it covers 0, 25, 50 and 75 % of them.)
@@ -35,7 +35,7 @@ from PIL import Image
 
 from edit_eval.errors import ModelError
 from edit_eval.judges.contract import JudgeRequest, MeasuredValue
-from edit_eval.pictures import NO_MASK
+from edit_eval.masks import NO_MASK
 from edit_eval.pretrained.loading import library_versions
 from edit_eval.records import Reply
 
