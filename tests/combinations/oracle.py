@@ -483,15 +483,20 @@ class Expected:
 
     def by_sample(self, column: str, judge: str) -> dict[str, float]:
         """Each sample's mean over edit seeds and repeats, so far as it has one."""
-        scores = defaultdict(list)
-        for place, (status, score) in self.series(column, judge).items():
-            if status == "ok":
-                scores[place.sample].append(score)
-        return {sample: fmean(some) for sample, some in scores.items()}
+        return by_sample(self.series(column, judge))
 
     def images(self, samples: Iterable[str]) -> int:
         """How many source images samples are of."""
         return len({self.first(sample).picture for sample in samples})
+
+
+def by_sample(outcomes: dict[Place, Outcome]) -> dict[str, float]:
+    """Each sample's mean, so far as it has one: a mean is over samples, of these."""
+    scores = defaultdict(list)
+    for place, (status, score) in outcomes.items():
+        if status == "ok":
+            scores[place.sample].append(score)
+    return {sample: fmean(some) for sample, some in scores.items()}
 
 
 def mean_of(given: Iterable[tuple[str, float]]) -> Outcome:
