@@ -74,7 +74,7 @@ _FORMATS = {
 }
 HEIC = "HEIF"
 """Pillow's name for the format of phones. Kept as PNG (`source_cache`), so that workers need nothing to read it."""
-_HEIC_BEGINS = re.compile(rb"....ftyp(hei[cxms]|hev[cxms]|mif1|msf1)", re.DOTALL)
+_HEIC_BEGINS = re.compile(rb"....ftyp(hei[cfxms]|hev[cxms]|mif1|msf1|miaf)", re.DOTALL)
 
 _ROTATIONS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -171,6 +171,7 @@ def _read(
     # Some libraries switch this on for the whole process; then a truncated picture would pass as a grey one.
     ImageFile.LOAD_TRUNCATED_IMAGES = False
     try:
+        file = _without_long_texts(file)
         picture, kind = begin_picture(file, name)
         width, height = picture.size
         if width * height > max_pixels:
@@ -232,7 +233,7 @@ def begin_picture(file: IO[bytes], name: str, kinds: Sequence[str] | None = None
 
 def oddity(data: bytes) -> str:
     """Returns how a picture's file is no plain 8 bit picture, and what is done about it (see above); empty if it is."""
-    with Image.open(io.BytesIO(data)) as picture:
+    with Image.open(_without_long_texts(io.BytesIO(data))) as picture:
         return _oddity(picture)
 
 
@@ -613,6 +614,52 @@ def _png_chunks(file: IO[bytes]) -> list[tuple[bytes, int, int]]:
             return chunks if end <= size else []
         place = end
     return []
+
+
+_TEXTS = (b"tEXt", b"zTXt", b"iTXt")
+_LONGEST_TEXT = 1 << 20
+"""Bytes of a PNG's text, unpacked, up to which Pillow reads it: with more it takes the whole picture for damaged."""
+_MOST_TEXT = 32 * _LONGEST_TEXT
+
+
+def _without_long_texts(file: IO[bytes]) -> IO[bytes]:
+    """Returns a picture's file; of a PNG with more text than Pillow reads, a copy without its texts.
+
+    Programs keep whole workflows there. What is packed is unpacked only as far as Pillow would.
+    """
+    start = file.tell()
+    begins = file.read(8)
+    chunks = _png_chunks(file) if begins == b"\x89PNG\r\n\x1a\n" else []
+    total, too_long = 0, False
+    for kind, begin, end in chunks:
+        if kind in _TEXTS and not too_long:
+            file.seek(begin + 8)
+            length = _unpacked_length(kind, file.read(min(end - begin - 12, 2 * _LONGEST_TEXT)), end - begin - 12)
+            total, too_long = total + length, kind != b"tEXt" and length >= _LONGEST_TEXT
+    if too_long or total > _MOST_TEXT:
+        file.seek(0)
+        kept = [file.read(8)]
+        for kind, begin, end in chunks:
+            file.seek(begin)
+            kept.append(b"" if kind in _TEXTS else file.read(end - begin))
+        return io.BytesIO(b"".join(kept))
+    file.seek(start)
+    return file
+
+
+def _unpacked_length(kind: bytes, data: bytes, length: int) -> int:
+    """Returns the bytes of a chunk's text, unpacked as far as they are no more than the limit."""
+    _, _, rest = data.partition(b"\0")
+    if kind == b"iTXt":
+        packed, rest = rest[:1] == b"\1", rest[2:].partition(b"\0")[2].partition(b"\0")[2]
+    else:
+        packed, rest = kind == b"zTXt", rest[1:]
+    if not packed:
+        return length
+    try:
+        return len(zlib.decompressobj().decompress(rest, _LONGEST_TEXT))
+    except zlib.error:
+        return 0
 
 
 def _from_floats(image: Image.Image) -> Image.Image:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import itertools
+import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -14,12 +15,14 @@ from edit_eval.benchmarks.parquet_rows import ParquetRows, parquet_files
 from edit_eval.benchmarks.plain_files import MAX_FILE_BYTES, PlainFiles, given
 from edit_eval.errors import ConfigurationError
 from edit_eval.files.delimited import MISSING, BadCsv, csv_rows
-from edit_eval.files.given import split_lines
+from edit_eval.files.given import read_text, split_lines
 from edit_eval.json_values import Unchecked
 from edit_eval.text import Text
 
-PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".avif", ".jp2", ".heic", ".heif")
-_POINTER = "version https://git-lfs"
+PICTURES = (".png", ".jpg", ".jpeg", ".jfif", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".avif", ".jp2", ".heic", ".heif")
+_POINTER = b"version https://git-lfs"
+_SAVED, _SAVED_SPLITS = "state.json", "dataset_dict.json"
+"""What `datasets` writes beside the rows that it saves, and beside the folders of several splits."""
 GROUP = "category"
 """The column for the name of an item's list, if the JSON is an object of lists."""
 _NAMES_FROM = 100  # items of a JSON file that are searched for columns
@@ -59,13 +62,6 @@ class CsvTable(TableFile):
         if twice or not any(header):
             problem = Text("has the column `{}` twice", twice) if twice else Text("is empty")
             raise ConfigurationError(Text("benchmark.data_path: {} {}", self.files[0], problem))
-        if header[0].startswith(_POINTER):
-            raise ConfigurationError(
-                Text(
-                    "benchmark.data_path: {} is a pointer of Git LFS, not the file: `git lfs pull` downloads it",
-                    self.files[0],
-                )
-            )
         return header
 
     def rows(self, wanted: Collection[str], progress: Progress) -> Iterator[Unchecked]:
@@ -147,7 +143,7 @@ class PictureFolder(TableFile):
 
     def rows(self, wanted: Collection[str], progress: Progress) -> Iterator[Unchecked]:
         own = {path.stem: path for path in self.files}
-        lines = [] if any(picture.stem in own for picture in self._pictures) else split_lines(self._text(self.files[0]))
+        lines = [] if any(picture.stem in own for picture in self._pictures) else self._lines()
         for number, picture in enumerate(self._pictures, 1):
             progress(number / len(self._pictures))
             row = {"id": picture.stem, "image": picture.name}
@@ -164,6 +160,18 @@ class PictureFolder(TableFile):
                 problem = "" if texts else Text("there is no {}.txt", picture.stem)
             row |= {"instruction": texts[0]} if texts else {}
             yield row | ({PROBLEM: problem} if problem else {})
+
+    def _lines(self) -> list[str]:
+        """Returns the lines of the one text that names pictures: a licence may lie beside it."""
+        texts = {path: split_lines(self._text(path)) for path in self.files}
+        names = tuple(picture.name for picture in self._pictures)
+        naming = [path for path, lines in texts.items() if any(line.strip().startswith(names) for line in lines)]
+        if len(naming) > 1:
+            raise ConfigurationError(
+                Text("benchmark.data_path: {} and {} both name pictures; remove one", naming[0], naming[1])
+            )
+        self.files = naming or self.files[:1]
+        return texts[self.files[0]]
 
     @staticmethod
     def _of(picture: Path) -> re.Pattern[str]:
@@ -184,10 +192,11 @@ _KINDS: dict[str, type[TableFile]] = {
     ".jsonl": JsonTable,
     ".ndjson": JsonTable,
     ".parquet": ParquetTable,
+    ".arrow": ParquetTable,
 }
 
 
-TEXT_TABLES = tuple(suffix for suffix in _KINDS if suffix != ".parquet")
+TEXT_TABLES = tuple(suffix for suffix, kind in _KINDS.items() if kind is not ParquetTable)
 """Endings of tables whose pictures may be files beside them."""
 
 
@@ -209,10 +218,24 @@ def find_table(path: Path, *, allow_links: bool = False) -> TableFile:
         given(path).check(path)
         kind = _KINDS.get(path.suffix.lower())
         if kind is None:
-            raise ConfigurationError(Text("benchmark.data_path: {} is not a folder, and not one of {}", path, _KINDS))
+            remedy = next((words for endings, words in _REMEDIES.items() if path.name.lower().endswith(endings)), "")
+            raise ConfigurationError(
+                Text("benchmark.data_path: {} is not a folder, and not one of {}{}", path, _KINDS, remedy)
+            )
+        with open(path, "rb") as file:
+            if file.read(len(_POINTER)) == _POINTER:
+                raise ConfigurationError(
+                    Text("benchmark.data_path: {} is a pointer of Git LFS: `git lfs pull` downloads the file", path)
+                )
         return kind([path])
     if not path.is_dir():
         raise ConfigurationError(Text("benchmark.data_path: {} does not exist", path))
+    if (path / _SAVED).is_file():
+        return ParquetTable(_saved(path))
+    if splits := _splits(path):
+        if len(splits) > 1:
+            raise ConfigurationError(Text("benchmark.data_path: {} has several splits; give one of {}", path, splits))
+        return find_table(splits[0], allow_links=allow_links)
     there = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
     tables = table_names([file.name for file in there])
     if len(tables) > 1:
@@ -230,3 +253,30 @@ def find_table(path: Path, *, allow_links: bool = False) -> TableFile:
     raise ConfigurationError(
         Text("benchmark.data_path: {} has no table, nor pictures with a .txt file each{}", path, remedy)
     )
+
+
+_REMEDIES = {
+    (".xlsx", ".xls", ".ods", ".numbers"): Text("; save it as CSV in UTF-8"),
+    (".gz", ".tgz", ".7z", ".rar", ".zst", ".xz", ".bz2"): Text("; unpack it, and give the folder"),
+}
+
+
+def _saved(folder: Path) -> list[Path]:
+    """Returns the files of rows that `datasets` has saved in a folder, in order."""
+    try:
+        files = [folder / str(file["filename"]) for file in json.loads(read_text(folder / _SAVED))["_data_files"]]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ConfigurationError(Text("benchmark.data_path: {} cannot be read ({})", folder / _SAVED, error)) from error
+    if not files or not all(file.parent == folder and file.is_file() for file in files):
+        raise ConfigurationError(Text("benchmark.data_path: {} lacks files that {} names", folder, _SAVED))
+    return files
+
+
+def _splits(folder: Path) -> list[Path]:
+    """Returns the folders of a data set that has one for each split, with its own table; none if it is no such."""
+    inside = sorted(part for part in folder.iterdir() if part.is_dir() and not part.name.startswith("."))
+    if (folder / _SAVED_SPLITS).is_file():
+        return [part for part in inside if (part / _SAVED).is_file()]
+    if any(file.suffix.lower() in (*_KINDS, *PICTURES) for file in folder.iterdir() if file.is_file()):
+        return []
+    return [part for part in inside if any((part / f"metadata{suffix}").is_file() for suffix in TEXT_TABLES)]
