@@ -19,7 +19,21 @@ from edit_eval.files.given import read_text, split_lines
 from edit_eval.json_values import Unchecked
 from edit_eval.text import Text
 
-PICTURES = (".png", ".jpg", ".jpeg", ".jfif", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".avif", ".jp2", ".heic", ".heif")
+PICTURES = (
+    ".png",
+    ".jpg",
+    ".jpeg",
+    ".jfif",
+    ".webp",
+    ".bmp",
+    ".gif",
+    ".tif",
+    ".tiff",
+    ".avif",
+    ".jp2",
+    ".heic",
+    ".heif",
+)
 _POINTER = b"version https://git-lfs"
 _SAVED, _SAVED_SPLITS = "state.json", "dataset_dict.json"
 """What `datasets` writes beside the rows that it saves, and beside the folders of several splits."""

@@ -13,6 +13,16 @@ OnStep = Callable[[int, int], None]
 """`on_step(step, steps)`: called after each step of an edit, from 1 to `steps`, for progress and as a sign of life."""
 
 
+class Submitted(TypedDict):
+    """What was bought of a provider, and is not fetched yet."""
+
+    provider: str
+    id: str
+    """By which it is asked for; empty while it is only about to be submitted."""
+    usd: float | None
+    """What it usually costs; None: not known."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class EditRequest:
     """A request for one edit."""
@@ -24,6 +34,10 @@ class EditRequest:
     sample_id: str = ""
     lacking: str = ""
     """Of a model that has `finished` edits: why it has none of this sample."""
+    submitted: Submitted | None = None
+    """What an earlier start has bought for it: to be fetched, not bought again."""
+    on_submitted: Callable[[Submitted], None] = lambda submitted: None
+    """Called before something is bought that must be fetched later, and with its id once it is. It is written down."""
 
     @property
     def source(self) -> Image:

@@ -13,7 +13,7 @@ import sys
 import traceback
 from typing import NoReturn, TypedDict
 
-from edit_eval.errors import ChangedError, LoadError, ModelError, Refused, UnreadableError
+from edit_eval.errors import ChangedError, LoadError, ModelError, Refused, RequestError, UnreadableError
 from edit_eval.privacy import hide_secrets
 from edit_eval.workers.messages import encode, write_all
 
@@ -24,15 +24,16 @@ _OURS = {
     UnreadableError: "unreadable",
     ChangedError: "changed",
     Refused: "refused",
+    RequestError: "request",
     ModelError: "model",
 }
 
 
 def kind_of(error: BaseException) -> str:
     """Returns what a failure calls for: `model` and `exception` blame the task, `unreadable` (try again later),
-    `refused` (an answer) and `changed` blame no one, `configuration` and `disk` stop the run, the others blame the
-    device (`machine` the process or its machine, which lacks descriptors or threads). After `model` another attempt
-    would end the same.
+    `refused` (an answer) and `changed` blame no one, `configuration` and `disk` stop the run, of a `request` to a
+    server its facts decide, the others blame the device (`machine` the process or its machine, which lacks descriptors
+    or threads). After `model` another attempt would end the same.
 
     Torch's own exception classes are recognised by name and text, since this file imports no torch. A `LoadError` says
     that this model can do nothing more here (its server has ended), whatever the task. `ValueError` and `TypeError` are

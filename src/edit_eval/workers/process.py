@@ -29,12 +29,13 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from numbers import Real
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from edit_eval.errors import ModelError
+from edit_eval.errors import ModelError, RequestError
 from edit_eval.judges.contract import AnswerForm
 from edit_eval.pictures import OWN_SIZE, CopyLimits, check_edit, formats, keep_small_copy, own_copy, write_png
 from edit_eval.privacy import secrets_of
@@ -45,7 +46,7 @@ from edit_eval.workers.model_class import find_class, make_parameters, refuse_ch
 from edit_eval.workers.requests import open_edit_request, open_judge_requests, with_own_pictures
 
 if TYPE_CHECKING:
-    from edit_eval.edit_models.contract import EditRequest
+    from edit_eval.edit_models.contract import EditRequest, Submitted
 
 
 _PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
@@ -415,6 +416,7 @@ class Worker:
             error=one_line(error),
             trace=trace,
             kind=kind or kind_of(error),
+            **({"facts": error.facts} if isinstance(error, RequestError) else {}),
             **({"charged": task["charged"]} if "charged" in task else {}),
             memory={**memory(), **room()},
         )
@@ -435,6 +437,10 @@ class Worker:
                 sent, place = now, at
                 self.send(event="step", task=task["task"], step=at[0], steps=at[1])
 
+        def on_submitted(submitted: Submitted) -> None:
+            self.send(event="submitted", task=task["task"], **submitted)
+
+        request = replace(request, on_submitted=on_submitted)
         # Copies, for a model that paints on them: a second attempt and `identical_to_source` need the originals.
         looks = getattr(self._model, "only_looks", False)
         made = _with_room(lambda: self._model.edit(request if looks else with_own_pictures(request), on_step))

@@ -14,6 +14,8 @@ device is well if it has done something since its last failure: two that are bot
 A fault of a device (an uncorrectable memory error, a server that has ended) convicts a sample only if one of the
 devices that failed on it has done something since. Until then other devices try it, and where none is left it stays
 pending: with every card broken no edit is given up. Of a sample that alone fails so, nobody can tell; it is given up.
+
+A request to a server that came to nothing comes with facts (`errors.RequestError`), which `weigh_request` weighs.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from __future__ import annotations
 import heapq
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from edit_eval.errors import Stopped
 from edit_eval.execution.contract import Records, Users
@@ -43,6 +45,29 @@ LONGEST_ERROR = 300
 
 Key = tuple[str, tuple[int, ...]]
 """Identifies a task across attempts: its model and its units."""
+
+
+Verdict = Literal["request", "unclear", "left", "away", "process"]
+"""On a request to a server: it is the `request`'s own fault, for good; or that is `unclear` until others have
+succeeded; it is `left` for another start; its server is `away`, or busy, or does not let us in, so all of its model's
+are; or its `process` must be replaced, and what it loads with will show."""
+
+
+def weigh_request(facts: Mapping[str, Any], *, others_succeed: bool) -> Verdict:
+    """Decides whose fault a request that came to nothing is.
+
+    `facts`: see `errors.RequestError`; `others_succeed`: another request to its model was answered while it failed.
+    """
+    says, canary = facts["says"], facts["canary"]
+    if says in ("account", "day"):
+        return "away"
+    if says == "busy":
+        return "left" if others_succeed else "away"
+    if says == "denied" and canary != "failed":
+        return "request" if canary in ("answered", "known") or (canary != "denied" and others_succeed) else "away"
+    if canary in ("failed", "denied"):
+        return "process"
+    return "request" if canary == "answered" or others_succeed else "unclear"
 
 
 class Blame:
@@ -128,6 +153,19 @@ class Blame:
         else:
             self._failures[replica.number] += 1
             self._try_elsewhere(replica, task, reason, alone=True)
+
+    def leave(self, replica: Replica, task: Task, reason: str) -> None:
+        """Leaves the task for another start: it is not to blame."""
+        self._keep_attempt(replica, reason)
+        self._left.setdefault(task.model, []).append(reason)
+        self._records.attempt(task, reason)
+        self._records.leave(task)
+
+    def put_back(self, replica: Replica, task: Task, reason: str) -> None:
+        """Puts the task back among the work, at no charge."""
+        self._keep_attempt(replica, reason)
+        self._work.again(task)
+        self._records.attempt(task, reason)
 
     def _is_proven(self, key: Key, faults: Mapping[int, int]) -> bool:
         """True if a device that failed on the task has done another one since, or if no other task fails like this."""
