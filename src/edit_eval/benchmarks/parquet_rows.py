@@ -154,6 +154,7 @@ def _label(number: Any, names: Sequence[str]) -> Any:
 
 
 def _broken(path: Path, error: Exception) -> ConfigurationError:
+    kind = path.suffix[1:].capitalize()
     return ConfigurationError(
-        Text("benchmark.data_path: {} is not a complete file of its kind ({: })", path, str(error).split())
+        Text("benchmark.data_path: {} is not a complete {} file ({: })", path, kind, str(error).split())
     )

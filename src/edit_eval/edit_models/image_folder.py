@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import ClassVar
 
 from edit_eval.benchmarks.source_cache import file_digest
+from edit_eval.benchmarks.tables import PICTURES
 from edit_eval.edit_models.contract import Finished, SampleNames
 from edit_eval.edit_models.given_edits import GivenEdits, lacking_words
 from edit_eval.errors import ConfigurationError
@@ -18,8 +19,6 @@ from edit_eval.files.matching import Names, composed, match, names_of_path
 from edit_eval.text import Text
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".jfif", ".webp")
-_OF_PICTURES = (*SUFFIXES, ".bmp", ".gif", ".tif", ".tiff", ".avif", ".jp2", ".heic", ".heif")
-"""Endings that an id may have which is the path of a source."""
 
 
 class ImageFolder(GivenEdits):
@@ -76,7 +75,7 @@ class ImageFolder(GivenEdits):
         if not pictures:
             raise ConfigurationError(Text("folder: {}", Text("{} has no pictures ({})", folder, SUFFIXES)))
         nested = not any("/" not in name for name in pictures)
-        ids = {sample_id: names_of_path(sample_id, _OF_PICTURES) for sample_id in asked.ids}
+        ids = {sample_id: names_of_path(sample_id, PICTURES) for sample_id in asked.ids}
         found = match(ids, {name: _names(name, nested=nested) for name in pictures})
         where = Text("{} ({})", folder, SUFFIXES)
         try:
