@@ -50,12 +50,16 @@ def clean(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return run(folder, edit=EDIT, judge=JUDGE)
 
 
-@pytest.mark.parametrize("kills", [8, pytest.param(200, marks=pytest.mark.chaos)])
+@pytest.mark.parametrize(
+    "kills", [4, pytest.param(16, marks=pytest.mark.check), pytest.param(200, marks=pytest.mark.chaos)]
+)
 def test_killed_anywhere_a_run_comes_to_the_same_end(tmp_path: Path, clean: Run, engines: Nursery, kills: int) -> None:
     kill_until_it_is_done(tmp_path, settings(tmp_path, edit=EDIT, judge=JUDGE), clean, engines, kills)
 
 
-@pytest.mark.parametrize("kills", [4, pytest.param(200, marks=pytest.mark.chaos)])
+@pytest.mark.parametrize(
+    "kills", [2, pytest.param(8, marks=pytest.mark.check), pytest.param(200, marks=pytest.mark.chaos)]
+)
 def test_so_it_does_when_a_question_is_asked_with_the_reply_to_another(
     tmp_path: Path, engines: Nursery, kills: int
 ) -> None:
@@ -82,7 +86,9 @@ def in_rounds(folder: Path) -> dict[str, Any]:
     return {**what, "judges": judges, "rounds": {"critic": "critic", "max": 3, "from": "last", "stop": 9}}
 
 
-@pytest.mark.parametrize("kills", [4, pytest.param(200, marks=pytest.mark.chaos)])
+@pytest.mark.parametrize(
+    "kills", [2, pytest.param(8, marks=pytest.mark.check), pytest.param(200, marks=pytest.mark.chaos)]
+)
 def test_so_it_does_when_an_edit_waits_for_a_critique(tmp_path: Path, engines: Nursery, kills: int) -> None:
     write_benchmark(tmp_path, FEW)
     clean = evaluate(in_rounds(tmp_path), run_dir=tmp_path / "clean", report=False, spectator=Ears())
@@ -114,7 +120,9 @@ def fighting(folder: Path) -> dict[str, Any]:
     return {**what, "edit_models": models, "judges": {"arena": arena}}
 
 
-@pytest.mark.parametrize("kills", [4, pytest.param(200, marks=pytest.mark.chaos)])
+@pytest.mark.parametrize(
+    "kills", [2, pytest.param(8, marks=pytest.mark.check), pytest.param(200, marks=pytest.mark.chaos)]
+)
 def test_so_it_does_with_two_edits_in_one_question_and_a_second_round(
     tmp_path: Path, engines: Nursery, kills: int
 ) -> None:

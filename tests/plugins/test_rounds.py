@@ -64,6 +64,7 @@ def by_column(run: Run, column: str) -> dict[tuple[str, int], float]:
     }
 
 
+@pytest.mark.check
 def test_a_critique_gains_what_was_planted_and_not_more(made: Run) -> None:
     results = made.results
     assert made.reached

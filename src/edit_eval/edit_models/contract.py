@@ -134,6 +134,7 @@ class EditModel(Protocol):
     * `close()`, called before its worker exits normally: ends what `load` has started. A worker may also be killed.
     * `holds_device = False`, if it takes no memory of its devices (it asks a server, or reads files): it is loaded at
       the start, and works beside any other model.
+    * `spent`, true after a failure of which its library keeps a state that cannot be undone: its process is replaced;
     * `only_looks = True`, if it never modifies a picture: it gets those that were opened, not copies, so that a server
       is sent the files that they have (`edit_eval.pictures.png`).
     * `capacity`, a number: how many edits it makes at once, each in a thread of its own; default 1.

@@ -452,15 +452,12 @@ class Engine:
             self._answered(worker.replica)
         elif kind == "request" and message.get("facts"):
             self._request_failed(worker, task, reason, message["facts"])
-        elif kind == "out_of_memory":
-            self._blame.ran_out_of_memory(worker.replica, task, reason, message.get("memory", {}))
-            self._unsynced = True
         else:
-            final, of_device = kind in ("model", "refused"), kind in ("device", "machine")
-            self._charge(worker.replica, task, reason, final=final, of_device=of_device)
-        if kind in ("device", "machine"):
-            # After a device-side assert no result of this process can be trusted; a new process has descriptors again.
-            self._kill(worker, UNRELIABLE)
+            doubted = self._blame.failed(worker.replica, task, reason, kind, message.get("memory", {}))
+            if doubted or message.get("spent"):
+                # After a device-side assert no result of this process can be trusted; a new one has descriptors again.
+                self._kill(worker, UNRELIABLE)
+            self._unsynced = True
         self._do(self._policy.failed(worker.replica, task))
         self._drop_if_away(task.model)
         self._blame.stop_if_systemic()
@@ -470,14 +467,14 @@ class Engine:
         replica, model = worker.replica, worker.replica.model.key
         recently = self._now - float(facts["seconds"]) / 2
         verdict = weigh_request(facts, others_succeed=self._last_answer.get(model, -1.0) >= recently)
+        self._unsynced = True
         if verdict == "request" or (verdict in ("left", "away") and self._work.kept):  # a service has no later start
-            return self._charge(replica, task, reason, final=True)
+            return self._blame.charge(replica, task, reason, final=True)
         if verdict in ("unclear", "process"):
-            self._charge(replica, task, reason, of_device=True)
+            self._blame.charge(replica, task, reason, of_device=True)
             if verdict == "process":
                 self._kill(worker, UNRELIABLE)
             return
-        self._unsynced = True
         if verdict == "left":
             return self._blame.leave(replica, task, reason)
         self._blame.put_back(replica, task, reason)
@@ -534,7 +531,8 @@ class Engine:
             if number in guilty:
                 self._take(worker, number, self._now - worker.running.get(number, self._now))
                 self._purse.fear(task)
-                self._charge(worker.replica, task, reason)
+                self._blame.charge(worker.replica, task, reason)
+                self._unsynced = True
                 self._policy.lost(replica, task)
             else:
                 if number in worker.running:  # nobody's fault, and perhaps charged
@@ -562,10 +560,6 @@ class Engine:
         self._policy.give_back(task)
 
     # -- giving up --
-
-    def _charge(self, replica: Replica, task: Task, reason: str, **how: bool) -> None:
-        self._blame.charge(replica, task, reason, **how)
-        self._unsynced = True
 
     def _drop(self, replica: Replica, reason: str) -> None:
         """Gives up a replica; its tasks go to others, at no charge."""
