@@ -25,15 +25,14 @@ from edit_eval.errors import ConfigurationError, RunDirectoryError, RunInterrupt
 from edit_eval.experiment import Experiment
 from edit_eval.files.user_cache import cache_folder
 from edit_eval.pictures import write_durably
-from edit_eval.records import Edit, Ending, Reply, Status
+from edit_eval.records import Edit, Ending, Status
+from edit_eval.store.answers import Lookup
 from edit_eval.store.journal import Damage, Record, segments
 from edit_eval.store.matrix import Matrix
-from edit_eval.store.recall import ReplyLine, edit_record, is_there, recall_run, where_of
+from edit_eval.store.recall import ReplyLine, edit_record, is_there, recall_run, refuse_to_go_on, where_of
 from edit_eval.store.run_directory import RunDirectory, Shard
 from edit_eval.text import Text, counted, joined
 
-Given = dict[str, dict[tuple[object, ...], list[tuple[Record, Reply]]]]
-"""Replies of another run by key and address, each as its line in the journal and as it is read."""
 RUNS = Path("runs")
 """Parent folder of runs started without a run directory."""
 DESCRIBED_BEFORE = 3
@@ -189,6 +188,7 @@ class Place:
             directory.damage = known.damage
             matrix, notes = known.matrix, known.notes
         taken = [reuse(other, directory, matrix) for other in self.others]
+        refuse_to_go_on(matrix, directory.path)
         return matrix, [*notes, *taken, directory.damage.note]
 
     def expected(self, now: Experiment, retry: Collection[Status]) -> Matrix:
@@ -348,7 +348,7 @@ def _sources(runs: Sequence[Path], matrix: Matrix) -> dict[Path, Offer]:
     """Counts what each run has that is pending; an edit or answer found in several runs counts for the newest."""
     wanted = {edit.key for edit in matrix.edits if edit.status is Status.PENDING}
     cells = matrix.cells
-    asked = {matrix.key(n) for n in range(len(cells)) if not matrix.replies[n] and matrix.can_be_asked(n)}
+    asked = {matrix.key(n) for n in range(len(cells)) if matrix.can_be_asked(n) and not matrix.replies(n)}
     sources = {}
     for run in runs if wanted or asked else ():
         try:
@@ -423,52 +423,40 @@ def reuse(source: RunDirectory, directory: RunDirectory, matrix: Matrix) -> str:
 
 
 def _reuse_replies(source: RunDirectory, directory: RunDirectory, matrix: Matrix) -> tuple[int, int]:
-    """Takes replies about pictures that are there. The others wait for an edit that comes out with their pixels.
+    """Takes replies about pictures that are there. Where finished edits are still to be read, takes also those about
+    others: a judge's reply counts as soon as an edit has the pixels that it is about.
 
-    Returns how many judgements are there now, and how many answers wait for a finished edit.
+    Returns how many judgements are there now, and how many answers wait.
     """
-    given: Given = {}
+    given: dict[str, list[Record]] = {}
     for record in source.read("replies"):
         try:
             line = msgspec.convert(record, ReplyLine)
         except msgspec.ValidationError:  # not a reply of ours
             continue
-        records = given.setdefault(line.key, {}).setdefault(line.to, [])
-        if line.ask == 0:  # asked again: earlier replies no longer count
-            records.clear()
-        records.append((record, line.reply))
-    elsewhere, before = matrix.keep_lent, matrix.pending
+        given.setdefault(line.key, [])[line.ask :] = [record]  # as `Answers.put`
+    before = matrix.pending
 
-    def keep(cell: int) -> None:
-        if not (lent := _lent(given, matrix, cell)):
-            elsewhere(cell)
-        for record, _ in lent:
-            directory.append("replies", {**record, **where_of(matrix.address(cell)), "reused_from": str(source.path)})
+    def take(lookup: Lookup, records: Sequence[Record], where: Record) -> None:
+        for ask, record in enumerate(records):
+            directory.append("replies", {**record, **where, "ask": ask, "reused_from": str(source.path)})
+            matrix.put(lookup, ask, msgspec.convert(record, ReplyLine).reply)
 
     for cell in range(len(matrix.cells)):
-        if matrix.replies[cell] or not matrix.can_be_asked(cell):
+        if not matrix.can_be_asked(cell) or matrix.replies(cell) or not (records := given.get(matrix.key(cell))):
             continue
-        replies = [reply for _, reply in _lent(given, matrix, cell)]
-        if not replies or matrix.read(cell, replies).status is not Status.OK:
-            continue
-        keep(cell)
-        for reply in replies:
-            matrix.add_reply(cell, reply)
-    taken = before - matrix.pending
-    waiting: Given = {}
-    if any(edit.status is Status.PENDING for edit in matrix.edits):
-        used = {matrix.key(cell) for cell in range(len(matrix.cells)) if matrix.replies[cell]}
-        waiting = {key: said for key, said in given.items() if key not in used and key not in matrix.aside}
-        for key, by_address in waiting.items():
-            matrix.aside[key] = {to: [reply for _, reply in said] for to, said in by_address.items()}
-        matrix.keep_lent = keep
+        if matrix.read(cell, [msgspec.convert(record, ReplyLine).reply for record in records]).status is Status.OK:
+            take(matrix.lookup(cell), records, where_of(matrix.address(cell)))
+    taken, waiting = before - matrix.pending, 0
+    if matrix.experiment.finished and any(edit.status is Status.PENDING for edit in matrix.edits):
+        judges = _same_judges(source, matrix)
+        for key, records in given.items():
+            last = records[-1]
+            if not matrix.answers.of(key) and last["judge"] in judges and last.get("status") == Status.OK.value:
+                take(key, records, {})
+                waiting += 1
     matrix.look()
-    return taken, len(waiting) if matrix.experiment.finished else 0
-
-
-def _lent(given: Given, matrix: Matrix, cell: int) -> list[tuple[Record, Reply]]:
-    by_address = given.get(matrix.key(cell), {})
-    return by_address.get(matrix.address(cell)) or next(iter(by_address.values()), [])
+    return taken, waiting
 
 
 # -- registry of all runs this user has made, so that `gc` keeps what they need --

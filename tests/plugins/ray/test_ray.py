@@ -38,6 +38,8 @@ class Kept:
         self.charges: list[Any] = []
         self.spans: list[tuple[str, float, float]] = []
 
+    def free(self, task: Any) -> None: ...
+
     def order(self, task: Any) -> dict[str, Any]:
         return {"do": "run", "task": task.number, "units": task.units}
 
