@@ -29,7 +29,7 @@ import stat
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
@@ -71,6 +71,8 @@ class Timeline(NamedTuple):
     utilisation: tuple[Utilisation, ...]
     device_failures: tuple[DeviceFailures, ...]
     spent: tuple[Spent, ...]
+    submitted: Mapping[str, Record]
+    """By an edit's key what was bought for it, or was about to be, and is not fetched (`provider`, `id`, `usd`)."""
 
 
 def spent_in(events: Iterable[Record]) -> tuple[Spent, ...]:
@@ -463,6 +465,7 @@ class RunDirectory:
         busy: dict[tuple[int, str, str], list[float]] = {}  # start, device, kind -> samples, their sum
         failed: dict[tuple[str, str], DeviceFailures] = {}  # device, model
         spending: list[Record] = []
+        submitted: dict[str, Record] = {}
         for record in self.read("events"):
             start = int(record["start"])
             if record["event"] == "activity":
@@ -476,6 +479,10 @@ class RunDirectory:
                 wall[start] = max(wall.get(start, 0.0), record["seconds"])
             elif record["event"] in ("reserved", "charged"):
                 spending.append(record)
+            elif record["event"] == "submitted":
+                submitted[record["key"]] = {name: record[name] for name in ("provider", "id", "usd")}
+            elif record["event"] == "fetched":
+                submitted.pop(record["key"], None)
             elif record["event"] == "memory":
                 fields = {k: record[k] for k in MEMORY_FIELDS}
                 memory[start, record["stage"]] = MemoryUse(start_number=start, **fields)
@@ -500,6 +507,7 @@ class RunDirectory:
             ),
             tuple(sorted(failed.values(), key=lambda failures: -failures.attempts)),
             spent_in(spending),
+            submitted,
         )
 
     # -- paths --
