@@ -73,7 +73,7 @@ def drawn(seed: int) -> Drawn:
     answers = {}
     for judge in judges:
         for place, model in enumerate(models):
-            lead = chance.gauss(0, 0.8)
+            lead = chance.gauss(0, 0.8) + (2.0 if kind == "unranked" and place == len(models) - 1 else 0.0)
             cells = []
             for n in range(count):
                 value = _value(kind, chance, seed, place, n, lead)
