@@ -104,7 +104,7 @@ class Context:
     run_folder: Path = Path("runs")
     """Where the run would write."""
     listener: Listener | None = None
-    """Refinement how far the benchmark is read."""
+    """Is told how far the benchmark is read."""
     laid_out: Sequence[Model] | None = None
     """The models to check, if their devices are known; else all models, as they would be laid out."""
     experiment_known: Experiment | None = None
@@ -735,7 +735,7 @@ CHECKS = (
     Check(python_path),
     Check(cards, each=True),
     Check(reachable, each=True, refuses=True),
-    Check(weights, each=True),
+    Check(weights, each=True, refuses=True),
     Check(fits, each=True, room=True),
     Check(other_machines),
     Check(families),
