@@ -183,6 +183,10 @@ class Experiment:
         often = EvaluationSection.model_validate({key: plain[key] for key in ("edit_seeds", "repeats", "readings")})
         if len(plain["edit_models"]) > MOST_COLUMNS or len(plain["judges"]) > MOST_COLUMNS:
             raise ValueError(f"more than {MOST_COLUMNS} models")
+        for role in ("edit_models", "judges"):
+            named = [str(model["name"]) for model in plain[role]]
+            if twice := next((name for name in named if named.count(name) > 1), None):
+                raise ValueError(f"two {role} are called {twice!r}")
         judges = []
         for plain_judge in plain["judges"]:
             section, texts = ProtocolSection.recorded(plain_judge["protocol"]), {**plain_judge["texts"]}

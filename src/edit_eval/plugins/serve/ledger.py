@@ -48,6 +48,25 @@ CLIENT = Identity("client", "requests", "")
 _VOLUME = re.compile(r"\d{4,}")
 
 
+OUR_FACTS = ("door", "form", CONTROL_OF)
+"""Facts of a sample that are the service's to state; a client's of these names are left out."""
+LONGEST_LABEL = 200
+
+
+def name_of(number: int, label: str) -> str:
+    """Returns the id of a pair: its number, and behind that as much of the client's own id as can be shown.
+
+    So no text that a client sends is ever the name of another pair. `number_of` finds it again.
+    """
+    shown = "".join(character if character.isprintable() else " " for character in label[:LONGEST_LABEL]).strip()
+    return f"{number:06d} {shown}" if shown else f"{number:06d}"
+
+
+def number_of(sample_id: str) -> int:
+    """Returns the number of a pair, which is also its edit's."""
+    return int(sample_id.partition(" ")[0])
+
+
 class _Recorder(Recorder):
     """Records edits that came with requests: they are identified by their files, and cannot be made again."""
 
@@ -129,7 +148,6 @@ class Ledger:
         self._work.in_vain = lambda task: not any(map(self._is_wanted, task.units)) or in_vain(task)
         self._work.answers_from = self.matrix.cells.answers_from
         self._laid: dict[str, str] = {}
-        self._ids: set[str] = set()
 
     @property
     def is_full(self) -> bool:
@@ -172,12 +190,11 @@ class Ledger:
         Raises `CannotWrite` if the disk is full.
         """
         index = len(self.matrix.samples)
-        given = pair.id or f"{index:06d}"
-        sample_id = given if given not in self._ids else f"{given} ({index})"
-        self._ids.add(sample_id)
+        sample_id = name_of(index, pair.id)
         new = not all(picture.digest in self._laid for picture in pair.pictures.values())
         pictures = {name: self._lay("source", name, picture) for name, picture in pair.pictures.items()}
         here = self.directory.path.absolute()
+        facts = {name: value for name, value in pair.facts.items() if name not in OUR_FACTS}
         said = {name: value for name, value in (("door", pair.door), (CONTROL_OF, pair.of)) if value}
         sample = Sample(
             id=sample_id,
@@ -188,7 +205,7 @@ class Ledger:
                 for name, path in pictures.items()
             },
             instruction=pair.instruction,
-            facts={**pair.facts, **said, "form": pair.edit.form},
+            facts={**facts, **said, "form": pair.edit.form},
             language=self.matrix.experiment.language,
             tags=(
                 *([f"{CONTROL}{pair.canary}"] if pair.canary else []),
@@ -207,7 +224,7 @@ class Ledger:
             edit = replace(
                 self.matrix.edits[number],
                 status=Status.OK,
-                image=self._lay(CLIENT.name, sample_id, pair.edit),
+                image=self._lay(CLIENT.name, pair.id, pair.edit),
                 pixels=pair.edit.digest,
                 width=pair.edit.width,
                 height=pair.edit.height,
@@ -220,6 +237,7 @@ class Ledger:
     def _lay(self, kind: str, name: str, picture: Sent) -> str:
         """Writes a picture's file, once; returns its path in the run."""
         if picture.digest not in self._laid:
+            name = name_of(len(self._laid), name)  # the digest's beginning in the name may be another picture's, too
             path = self.directory.image_path(kind, name, picture.digest).with_suffix(f".{picture.suffix}")
             self.directory.lay_picture(picture.data, path)
             self._laid[picture.digest] = path.relative_to(self.directory.path).as_posix()
