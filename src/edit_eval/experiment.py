@@ -190,7 +190,7 @@ class Experiment:
         judges = []
         for plain_judge in plain["judges"]:
             section, texts = ProtocolSection.recorded(plain_judge["protocol"]), {**plain_judge["texts"]}
-            flags = {key: bool(plain_judge[key]) for key in ("measures", "replays")}
+            flags = {key: bool(plain_judge.get(key)) for key in ("measures", "replays")}  # older runs have none
             model = _identity_of(plain_judge)
             try:
                 protocol: Protocol = make_protocol(section, Path(plain_judge["folder"]), texts)[0]

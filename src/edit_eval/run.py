@@ -31,7 +31,7 @@ from edit_eval.store.comparable import compare_runs
 from edit_eval.store.examined import Examination, examined
 from edit_eval.store.joined import joined, judges_apart
 from edit_eval.store.provenance import mixed_environments
-from edit_eval.store.run_directory import RunDirectory, of_ledger
+from edit_eval.store.run_directory import RunDirectory, of_ledger, what_mends
 from edit_eval.store.run_folders import damaged, recorded
 from edit_eval.store.stored import read_stored
 from edit_eval.store.table import JudgementTable, open_table
@@ -122,7 +122,7 @@ class Run:
         """The experiment of the run. Raises `RunDirectoryError` for a folder that is no run."""
         experiment = recorded(self._directory)
         if experiment is None:
-            raise RunDirectoryError(Text("{} has no configuration; `edit-eval run CONFIG` writes it", self.path))
+            raise RunDirectoryError(Text("{} has no configuration; {}", self.path, what_mends(self.path)))
         for judge in experiment.judges:
             if isinstance(judge.protocol, DerivedScores) and (fault := judge.protocol.fault):
                 raise RunDirectoryError(Text("{}: its replies cannot be read here: {}", self.path, fault))
@@ -272,7 +272,7 @@ class Run:
         evaluation = self._configuration.get("evaluation")
         value = evaluation.get("min_coverage") if isinstance(evaluation, dict) else None
         if not isinstance(value, int | float):
-            raise RunDirectoryError(Text("{} is damaged; `edit-eval run CONFIG` writes it again", self.path / "config"))
+            raise RunDirectoryError(Text("{} is damaged; {}", self.path / "config", what_mends(self.path)))
         return float(value)
 
     @property

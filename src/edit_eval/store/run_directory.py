@@ -194,6 +194,10 @@ class RunDirectory:
             return
         early = ("lock", "holder.json", SHARDS)
         strangers = [name for name in there if name not in early and not TEMPORARY.fullmatch(name)]
+        if any((self.path / "config").glob("[0-9]*.json")) and (self.path / "edits").is_dir():
+            raise RunDirectoryError(
+                Text("{} is a run of an older edit-eval, which did not mark its runs; {}", self.path, what_mends(self.path))
+            )
         if strangers:
             raise RunDirectoryError(
                 Text(
@@ -393,7 +397,7 @@ class RunDirectory:
         except (ConfigurationError, ValueError, RecursionError, yaml.YAMLError) as error:
             content = error
         if not isinstance(content, dict):
-            raise RunDirectoryError(Text("{} is damaged; `edit-eval run CONFIG` writes it again", file))
+            raise RunDirectoryError(Text("{} is damaged; {}", file, what_mends(self.path)))
         return content
 
     def describe(
@@ -647,6 +651,13 @@ def is_marked(run: Path) -> bool:
             return file.read(len(_MARKED)) == _MARKED
     except OSError:
         return False
+
+
+def what_mends(run: Path) -> str:
+    """Returns what can be done with a run whose configuration cannot be read, or that is not marked."""
+    if is_marked(run):
+        return Text("`edit-eval run CONFIG --run-dir {}` writes it again", run)
+    return Text("`edit-eval run CONFIG --run-dir NEW --reuse {}` takes its edits and answers", run)
 
 
 def _no_link(path: str, flags: int) -> int:

@@ -30,7 +30,7 @@ from edit_eval.store.derived import read_derived
 from edit_eval.store.journal import Damage, Record, segments
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.recall import ReplyLine, edit_record, is_there, recall_run, where_of
-from edit_eval.store.run_directory import RunDirectory, Shard
+from edit_eval.store.run_directory import RunDirectory, Shard, what_mends
 from edit_eval.text import Text, counted, joined
 
 RUNS = Path("runs")
@@ -75,7 +75,7 @@ def damaged(directory: RunDirectory, error: Exception) -> RunDirectoryError:
     """Returns the error for a run whose recorded configuration no start can have written."""
     problem = " ".join([f"{type(error).__name__}:", *str(error).split()])
     return RunDirectoryError(
-        Text("{} is damaged ({}); `edit-eval run CONFIG` writes it again", directory.path / "config", problem)
+        Text("{} is damaged ({}); {}", directory.path / "config", problem, what_mends(directory.path))
     )
 
 

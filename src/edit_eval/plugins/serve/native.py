@@ -43,6 +43,8 @@ class ScoreRequest(BaseModel):
 
 def read_native(body: bytes, root: Path | None) -> Given:
     """Reads a request's pairs; `meta` holds their ids. Raises `BadRequest`."""
+    if body.count(b'"edit"') > 2 * MOST_PAIRS:  # before all of it is parsed; a pair's facts may have the word, too
+        raise BadRequest(f"{TOO_MANY}: send fewer a request")
     try:
         asked = ScoreRequest.model_validate_json(body).pairs
     except ValidationError as error:
