@@ -142,9 +142,6 @@ class Battles:
         if self.pairs == "all":
             yield from combinations(range(self.models), 2)
             return
-        if self.pairs == "anchor":
-            yield from ((0, other) for other in range(1, self.models))
-            return
         for _ in range(self.rounds):
             cycle = chance.permutation(self.models)
             yield from zip(cycle.tolist(), np.roll(cycle, -1).tolist(), strict=True)
@@ -412,7 +409,6 @@ ROWS: list[Row] = [
             (8, 60, "cycles"),
             (12, 60, "cycles"),
             (12, 12, "cycles"),
-            (6, 40, "anchor"),
         )
     ),
     Row(RANKS, "battles, 12 models, 30 images, all", "≤ .05", of_battles(Battles(12, ONES * 30)), 0.25),

@@ -22,6 +22,9 @@ class Critic:
         error: float = 1.0
         """Standard deviation of its errors, in points."""
 
+    reads: ClassVar = ("instruction",)
+    """What it wants to know besides the question; it is then part of the key of an answer."""
+
     def __init__(self, parameters: Parameters) -> None:
         self.parameters = parameters
 
@@ -36,7 +39,7 @@ class Critic:
         edit = request.pictures["edit"].crop((44, 28, 52, 36))
         wanted = Image.new("RGB", edit.size, _colour(request))
         share = 1 - sum(ImageStat.Stat(ImageChops.difference(wanted, edit)).mean) / 765
-        error = Random(f"{edit.tobytes().hex()} {request.repeat}").gauss(0, self.parameters.error)
+        error = Random(f"{edit.tobytes().hex()} {request.seed}").gauss(0, self.parameters.error)
         return f"The disc is not {_colour(request)} enough.\nScore: {min(10.0, max(0.0, 10 * share + error)):.3f}"
 
 

@@ -22,6 +22,9 @@ class HastyJudge:
         error: float = 2.0
         """Standard deviation of its errors, in points."""
 
+    reads: ClassVar = ("instruction",)
+    """What it wants to know besides the question; it is then part of the key of an answer."""
+
     def __init__(self, parameters: Parameters) -> None:
         self.parameters = parameters
 
@@ -36,5 +39,5 @@ class HastyJudge:
         edit = request.pictures["edit"].crop((44, 28, 52, 36))
         wanted = Image.new("RGB", edit.size, request.instruction.split()[-1].rstrip("."))
         share = 1 - sum(ImageStat.Stat(ImageChops.difference(wanted, edit)).mean) / 765
-        error = Random(f"{edit.tobytes().hex()} {request.repeat}").gauss(0, self.parameters.error)
+        error = Random(f"{edit.tobytes().hex()} {request.seed}").gauss(0, self.parameters.error)
         return min(10.0, max(0.0, 10 * share + error))

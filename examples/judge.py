@@ -22,6 +22,8 @@ class ColourJudge:
 
     probabilities: ClassVar = True
     """It can be asked for the probability of labels."""
+    reads: ClassVar = ("instruction",)
+    """What it wants to know besides the question; it is then part of the key of an answer."""
 
     def __init__(self, parameters: Parameters) -> None:
         self.parameters = parameters

@@ -12,7 +12,10 @@ GIB = 1 << 30
 
 
 class FakeNvml(ModuleType):
-    """The functions of pynvml that edit-eval calls. A GPU is a dictionary; what it lacks is not supported."""
+    """The functions of pynvml that edit-eval calls. A GPU is a dictionary; what it lacks is not supported.
+
+    `lost` is the question from which on it raises (`HandleByIndex`, `UUID`, ...), `slices` are those of a divided one.
+    """
 
     class NVMLError(Exception):
         pass
@@ -38,40 +41,59 @@ class FakeNvml(ModuleType):
         return [gpu for gpu in self.gpus if not gpu["uuid"].startswith("MIG-")]
 
     def nvmlDeviceGetHandleByIndex(self, index: int) -> dict[str, Any]:
-        gpu = self.physical[index]
-        if gpu.get("lost"):
-            raise self.NVMLError("GPU is lost")
-        return gpu
+        return self._ask(self.physical[index], "HandleByIndex")
 
     def nvmlDeviceGetHandleByUUID(self, uuid: str) -> dict[str, Any]:
-        for gpu in self.gpus:
+        for gpu in [part for whole in self.gpus for part in (whole, *whole.get("slices", ()))]:
             if gpu["uuid"] == uuid:
                 return gpu
         raise self.NVMLError("Not Found")
 
-    def _get(self, gpu: dict[str, Any], key: str) -> Any:
+    def _ask(self, gpu: dict[str, Any], question: str) -> dict[str, Any]:
+        if gpu.get("lost") == question:
+            raise self.NVMLError(gpu.get("says", "GPU is lost"))
+        return gpu
+
+    def _get(self, gpu: dict[str, Any], key: str, question: str = "") -> Any:
+        self._ask(gpu, question)
         if key not in gpu:
             raise self.NVMLError("Not Supported")
         return gpu[key]
 
     def nvmlDeviceGetUUID(self, gpu: dict[str, Any]) -> str:
-        return str(gpu["uuid"])
+        return str(self._get(gpu, "uuid", "UUID"))
+
+    def nvmlDeviceGetMigMode(self, gpu: dict[str, Any]) -> list[int]:
+        return [int("slices" in gpu)] * 2
+
+    def nvmlDeviceGetMaxMigDeviceCount(self, gpu: dict[str, Any]) -> int:
+        return 7
+
+    def nvmlDeviceGetMigDeviceHandleByIndex(self, gpu: dict[str, Any], index: int) -> dict[str, Any]:
+        if index >= len(gpu["slices"]):
+            raise self.NVMLError("Not Found")
+        part: dict[str, Any] = gpu["slices"][index]
+        return part
 
     def nvmlDeviceGetName(self, gpu: dict[str, Any]) -> bytes:
-        return str(self._get(gpu, "title")).encode()  # older versions of the library give bytes
+        title = self._get(gpu, "title", "Name")
+        return title if isinstance(title, bytes) else str(title).encode()  # older versions of the library give bytes
 
     def nvmlDeviceGetMemoryInfo(self, gpu: dict[str, Any]) -> Any:
-        total = self._get(gpu, "total")
+        total = self._get(gpu, "total", "MemoryInfo")
         return SimpleNamespace(total=total, free=gpu["free"], used=total - gpu["free"])
 
     def nvmlDeviceGetUtilizationRates(self, gpu: dict[str, Any]) -> Any:
-        return SimpleNamespace(gpu=self._get(gpu, "busy"), memory=0)
+        return SimpleNamespace(gpu=self._get(gpu, "busy", "UtilizationRates"), memory=0)
 
     def nvmlDeviceGetComputeRunningProcesses(self, gpu: dict[str, Any]) -> list[Any]:
-        return [SimpleNamespace(pid=pid, usedGpuMemory=held) for pid, held in self._get(gpu, "users")]
+        return [
+            SimpleNamespace(pid=pid, usedGpuMemory=held)
+            for pid, held in self._get(gpu, "users", "ComputeRunningProcesses")
+        ]
 
     def nvmlDeviceGetCudaComputeCapability(self, gpu: dict[str, Any]) -> tuple[int, int]:
-        capability: tuple[int, int] = self._get(gpu, "capability")
+        capability: tuple[int, int] = self._get(gpu, "capability", "CudaComputeCapability")
         return capability
 
 

@@ -216,6 +216,30 @@ def sign_test(differences):
     return sum(math.comb(n, heads) for heads in range(n + 1) if abs(n - 2 * heads) >= abs(wins - losses)) / 2**n
 
 
+def exact(differences):
+    """The exact test of signs, and whether it decides alone: every way to give each image's sum its sign, counted.
+
+    Alone where all sums that are not 0 are of one size; where all are on one side, only if it says more. Else None.
+    """
+    sums = [math.fsum(of_image) for of_image in differences.values()]
+    largest = max(map(abs, sums))
+    there = [x for x in sums if abs(x) > SAME * largest]
+    alone = bool(there) and max(map(abs, there)) - min(map(abs, there)) <= SAME * largest
+    one_side = len(there) == len(sums) and len({x > 0 for x in sums}) == 1
+    if not (alone or one_side) or len(differences) < FEWEST_IMAGES or worth(differences) < LEAST_WORTH:
+        return None
+    n, won = len(there), sum(x > 0 for x in there)
+    return sum(math.comb(n, k) for k in range(n + 1) if abs(n - 2 * k) >= abs(n - 2 * won)) / 2**n, alone
+
+
+def tested(differences):
+    """The p of "no difference": exact where that decides, else that of the interval."""
+    found, signs = of_differences(differences).p, exact(differences)
+    if signs is None:
+        return found
+    return signs[0] if signs[1] or found is None else min(found, signs[0])
+
+
 def strict_end(differences, scale, alpha):
     """The lower end of the one-sided interval for a gate. None without an interval.
 
@@ -223,7 +247,7 @@ def strict_end(differences, scale, alpha):
     (1 - s) d - s scale = m. Below m that share stays unseen with a probability (1 - s)^worth of less than alpha.
     """
     estimate = of_differences(differences)
-    if estimate.p is None:
+    if estimate.p is None and ("no_spread" not in estimate.reasons or (tested(differences) or 1) > 2 * alpha):
         return None
     low, high = -scale, estimate.mean
     for _ in range(100):
@@ -232,6 +256,8 @@ def strict_end(differences, scale, alpha):
             low = m
         else:
             high = m
+    if estimate.p is None:
+        return max(-scale, min(low, estimate.mean))
     a = skewness_of_mean(differences)
     return max(-scale, min(low, hull(estimate.mean, estimate.error, estimate.freedom, a, 2 * alpha)[0]))
 

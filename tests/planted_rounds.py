@@ -49,6 +49,8 @@ class Judge:
         name: str = ""
         silent: list[str] = field(default_factory=list)
 
+    reads = ("sample_id", "repeat")
+
     def __init__(self, parameters: Parameters) -> None:
         self._given = parameters
 

@@ -97,15 +97,16 @@ def asked_judge(
     retries: int = 2,
     measures: bool = False,
     replays: bool = False,
+    reads: tuple[str, ...] = (),
     answer: str = "score",
 ) -> AskedJudge:
     """A judge that is one of its own, by default with the packaged rubrics and that form of `answer`."""
     identity = Identity(name, "judge", "", {"name": name})
     if protocol is not None:
         section = ProtocolSection(type="", class_path=f"small.py:P{id(protocol)}", parameters={}, retries=retries)
-        return AskedJudge(identity, section, {}, protocol, measures, replays)
+        return AskedJudge(identity, section, {}, protocol, measures, replays, reads)
     section, texts, made = _rubric(retries, answer)
-    return AskedJudge(identity, section, texts, made, measures, replays)
+    return AskedJudge(identity, section, texts, made, measures, replays, reads)
 
 
 def comparing_judge(name: str = "arena", **parameters: Any) -> AskedJudge:

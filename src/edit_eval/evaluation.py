@@ -28,7 +28,6 @@ from edit_eval.reporting.progress.live import progress_of
 from edit_eval.reporting.progress.state import settled_in
 from edit_eval.store.derived import keep_derived
 from edit_eval.store.examined import take_examinations
-from edit_eval.store.lending import joining
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.store.run_folders import failure_statuses, find_place, refuse_an_unfit_python
 from edit_eval.store.table import JudgementTable, open_table, what_is_left
@@ -91,8 +90,8 @@ def carry_out(
     # What is asked for.
     altered = verify_sources(configuration) if verify else ""
     data = load_samples(configuration, spectator)
-    experiment, arena = joining(Experiment.of(configuration, data), configuration)
-    tell(*experiment.notes, *(arena.notes if arena else ()))
+    experiment = Experiment.of(configuration, data)
+    tell(*experiment.notes)
 
     # What is there already.
     place = find_place(run_dir, configuration.name, experiment, again, reuse_from)
@@ -104,9 +103,8 @@ def carry_out(
             folder = directory.path
             tell(*place.notes(directory, experiment))
             matrix, noticed = place.recall(directory, experiment, again, verify=verify)
-            lent = arena.lend(directory, matrix) if arena else ""
             left = what_is_left(JudgementTable(matrix)) if part is None else ""  # a shard's own part is told later
-            tell(altered, *noticed, lent, left)
+            tell(altered, *noticed, left)
 
             # Do the rest. A finished run that is requested once more is not touched, down to its files' times.
             pending = bool(matrix.pending)

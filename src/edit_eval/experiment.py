@@ -82,8 +82,6 @@ class Experiment:
     and they are in no number."""
     refinements: Mapping[str, Refinement] = field(default_factory=dict)
     """For each column that is told a judge's words, how, by the column's name. A column comes after those it needs."""
-    stored: Mapping[str, str] = field(default_factory=dict)
-    """For each column that is taken over from an earlier run, with its battles, that run."""
     language: str = "en"
     edit_seeds: int = 1
     repeats: int = 1
@@ -158,7 +156,7 @@ class Experiment:
         for judge_section in configuration.judges.values():
             _refuse_probabilities(made, judge_section, folder)
         for judge in judges:
-            if judge.of_two and len(made.edit_models) < 2 and not getattr(judge.protocol, "stored", None):
+            if judge.of_two and len(made.edit_models) < 2:
                 raise ConfigurationError(
                     Text(
                         "{} compares the edits of two models, and there is one; add another to edit_models", judge.name
@@ -199,7 +197,8 @@ class Experiment:
                 protocol = derived(model.name)
                 if protocol.fault:
                     protocol = replace(protocol, fault=str(error))
-            judges.append(AskedJudge(model, section, texts, protocol, **flags))
+            reads = tuple(map(str, plain_judge.get("reads", ())))
+            judges.append(AskedJudge(model, section, texts, protocol, **flags, reads=reads))
         return cls(
             samples=tuple(samples),
             edit_models=tuple(map(_identity_of, plain["edit_models"])),
@@ -211,7 +210,6 @@ class Experiment:
             beside=frozenset(map(str, plain.get("beside", ()))),
             # `told` in the file, so that runs of before are resumed
             refinements={name: msgspec.convert(how, Refinement) for name, how in plain.get("told", {}).items()},
-            stored={str(name): str(run) for name, run in plain.get("stored", {}).items()},
             control_steps=None if plain.get("control_steps") is None else tuple(map(int, plain["control_steps"])),
             more_controls=msgspec.convert(plain.get("more_controls", {}), dict[str, tuple[str, str]]),
             edit_seeds=often.edit_seeds,
@@ -234,13 +232,13 @@ class Experiment:
             **({"grows": True} if self.grows else {}),
             **({"beside": sorted(self.beside)} if self.beside else {}),
             **({"told": {name: asdict(how) for name, how in self.refinements.items()}} if self.refinements else {}),
-            **({"stored": dict(self.stored)} if self.stored else {}),
             "edit_models": [asdict(model) for model in self.edit_models],
             "judges": [
                 {
                     **asdict(judge.model),
                     "measures": judge.measures,
                     "replays": judge.replays,
+                    **({"reads": list(judge.reads)} if judge.reads else {}),
                     "protocol": judge.section.model_dump(mode="json"),
                     "texts": dict(judge.texts),
                     "folder": str(folder),
@@ -496,7 +494,7 @@ class Experiment:
             for judge in self.judges
         ]
         often = (self.edit_seeds, self.repeats, self.readings, self.control_samples, self.control_steps)
-        more = (self.refinements, self.stored, self.beside, self.more_controls)
+        more = (self.refinements, self.beside, self.more_controls)
         return self.edit_models, judges, self.language, often, more
 
     def differences(self, other: Experiment) -> list[str]:

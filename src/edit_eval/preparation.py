@@ -21,7 +21,6 @@ from edit_eval.records import Results, Sample
 from edit_eval.reporting.progress.live import progress_of
 from edit_eval.run import Run
 from edit_eval.statistics.gate import fewest_images, images_to_show
-from edit_eval.store.lending import joining
 from edit_eval.store.run_folders import RUNS
 from edit_eval.text import Text
 
@@ -48,8 +47,7 @@ def controls_of(source: str | Path, **options: Unpack[LoadingOptions]) -> str:
     """Says how many controls a run of a configuration has and what they cost; empty if it has none to speak of."""
     configuration = load_configuration(source, **options)
     data = load_samples(configuration, progress_of(configuration))
-    experiment, _ = joining(Experiment.of(configuration, data), configuration)
-    return ControlQuestions.of(experiment).sentence
+    return ControlQuestions.of(Experiment.of(configuration, data)).sentence
 
 
 def plan(
@@ -84,16 +82,13 @@ def plan(
     path, notes = configuration.benchmark.parameters.get("data_path", ""), list[Text]()
     if samples is None or Path(path).exists():
         data = load_samples(configuration, progress_of(configuration))
-        experiment, arena = joining(Experiment.of(configuration, data), configuration)
+        experiment = Experiment.of(configuration, data)
         everything: Sequence[Sample] = data.samples
-        notes += arena.notes if arena else ()
         notes += [] if margin is None else [size.line_for(margin) for size in margin_sizes(experiment, margin)]
     else:
         experiment, note = assumed(configuration)
         everything = experiment.samples
         notes.append(note)
-        if any(getattr(judge.protocol, "stored", None) for judge in experiment.judges):
-            raise ConfigurationError(Text("protocol.pairs.stored: `plan` needs the benchmark's file, to see who meets"))
         if margin is not None:
             raise ConfigurationError(
                 Text("--margin needs the benchmark's file, to see how many source images there are")

@@ -577,10 +577,6 @@ class Results:
     """Judgements that compare two edits of a sample: left out of every number but strengths."""
     battle_judges: tuple[str, ...] = ()
     """Judges of two edits."""
-    stored: tuple[Judgement, ...] = ()
-    """Battles that were fought in an earlier run, and are taken over: in strengths, and in nothing else."""
-    joined: Mapping[str, int] = field(default_factory=dict)
-    """For each of the `edit_models` that came to models whose battles are `stored`: in which turn, from 1."""
     refinements: Mapping[str, Refinement] = field(default_factory=dict)
     """How each of the `edit_models` that gets a judge's words gets them."""
     critiques: tuple[Judgement, ...] = ()

@@ -33,7 +33,6 @@ from edit_eval.store.joined import joined, judges_apart
 from edit_eval.store.provenance import mixed_environments
 from edit_eval.store.run_directory import RunDirectory, of_ledger, what_mends
 from edit_eval.store.run_folders import damaged, recorded
-from edit_eval.store.stored import read_stored
 from edit_eval.store.table import JudgementTable, open_table
 from edit_eval.text import Text
 
@@ -147,7 +146,6 @@ class Run:
         by_kind = table.by_kind()
         judgements = tuple(by_kind["edit"])
         scoring = {judge.name: judge.scoring for judge in experiment.judges}
-        stored, turns = read_stored(self.path, table.samples, scoring) if experiment.stored else ((), {})
         return Results(
             name=self.path.resolve().name,
             directory=str(self.path),
@@ -161,8 +159,6 @@ class Run:
             controls=tuple(by_kind["control"]),
             battles=tuple(by_kind["battle"]),
             battle_judges=tuple(judge.name for judge in experiment.judges if judge.of_two),
-            stored=stored,
-            joined=turns,
             refinements=experiment.refinements,
             critiques=tuple(critique for critique in by_kind["critique"] if critique.status is not Status.SKIPPED),
             rounds=table.rounds,

@@ -24,7 +24,6 @@ from combinations.drawing import (
     judges,
     legal,
     paid_requests,
-    there_before,
     written,
 )
 from combinations.in_place import Ended, command, interrupted, killed, without_processes
@@ -76,7 +75,7 @@ def recorded(draw: Draw) -> Iterator[dict[str, object]]:
 def smaller(draw: Draw) -> Draw:
     """The evaluation that another one extends: a model less, and fewer judges; itself where that would need another."""
     fewer = {"models": max(1, draw["models"] - 1)}
-    for less in ({"second": 0, "third": 0, "arena": "", **fewer}, fewer):
+    for less in ({"second": 0, "third": 0, **fewer}, fewer):
         if judges(reduced := legal({**draw, **less})).items() <= judges(draw).items():
             return reduced
     return draw
@@ -88,10 +87,6 @@ def starts(draw: Draw, folder: Path) -> Iterator[Start]:
     words: tuple[str | Path, ...] = ("run", path, "--run-dir", run)
     if draw["capped"]:
         words += ("--set", f"execution.max_cost={draw['capped'] * PRICE + PRICE / 2:.2f}")
-    if draw["arena"] == "stored":
-        there = folder / "arena.yaml"
-        there.write_text(json.dumps(configuration(there_before(draw), folder)), "utf-8")
-        yield Start(("run", there, "--run-dir", folder / "arena"))
     if way in ("kill", "interrupt"):
         yield Start(words, way, int(TASKS * planted.share(draw["salt"], "when")))
     elif way in ("reuse", "added"):

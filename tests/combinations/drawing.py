@@ -59,8 +59,7 @@ def reports(draw: Draw) -> bool:
 def can_be_gated(draw: Draw) -> bool:
     """Whether two of its edit models can be held against each other, each told what the sample says."""
     told = draw["rounds"] > 1 or draw["rewrite"]
-    there = draw["models"] > 1 and draw["arena"] != "stored"  # where only one model is configured
-    return there and not told and bool(scores(draw) or measures(draw))
+    return draw["models"] > 1 and not told and bool(scores(draw) or measures(draw))
 
 
 FEATURES: dict[str, Feature] = {
@@ -101,7 +100,7 @@ FEATURES: dict[str, Feature] = {
     "drift": Feature(0, (1,), 0.25),
     "start": Feature(0, (1,), 0.2),
     "undefined": Feature(0.0, (0.2,), 0.5, measures),
-    "arena": Feature("", ("all", "all", "cycles", "anchor", "extended", "stored"), 0.5, lambda d: columns(d) > 1),
+    "arena": Feature("", ("all", "all", "cycles", "extended"), 0.5, lambda d: columns(d) > 1),
     "garbled": Feature(0.0, (0.05, 0.2), 0.5, lambda d: d["arena"]),
     # rounds and rewriting
     "rounds": Feature(1, (2, 3), 0.35),
@@ -191,23 +190,10 @@ def legal(draw: Draw) -> Draw:
                 draw[name] = feature.off
         if draw["arena"] == "extended" and columns(draw) < 4:
             draw["arena"] = "all"
-        # Stored in an earlier run, to which the last of the models is new. Where only turns are left nobody meets, and
-        # so no edit is made there.
-        if draw["arena"] == "stored":
-            draw |= {"turns": 0, "rounds": 1, "rewrite": 0, "models": max(draw["models"], 3 - draw["folder"])}
-            draw["way"] = "once" if draw["way"] in ("reuse", "added") else draw["way"]
         if not reports(draw) and not draw["arena"]:
             draw["scorer"] = 1
     draw["broken"] = min(draw["broken"], draw["rows"] - 3)
     return draw
-
-
-def there_before(draw: Draw) -> Draw:
-    """The evaluation whose edits and battles are stored: without the last model, and all who do not compare."""
-    silent = dict.fromkeys(("scorer", "second", "third", "followed", "recorded", "measure", "drift", "start"), 0)
-    return legal(
-        {**draw, **silent, "models": draw["models"] - 1, "arena": "all", "min_coverage": 0.0, "way": "once", "pilot": 0}
-    )
 
 
 def off(rows: int = 6, salt: int = 0) -> Draw:
@@ -379,8 +365,6 @@ def judges(draw: Draw) -> dict[str, dict[str, float]]:
 def column_names(draw: Draw) -> list[str]:
     """The columns of edits, in the order of the configuration."""
     models = [*(f"m{place}" for place in range(draw["models"])), *(["folder"] if draw["folder"] else [])]
-    if draw["arena"] == "stored":
-        models.insert(0, models.pop(draw["models"] - 1))
     return [
         f"{model}{rewriter}{turn}"
         for model in models
@@ -400,8 +384,7 @@ def configuration(draw: Draw, folder: Path) -> dict[str, Any]:
     protocols: dict[str, dict[str, Any]] = {
         "followed": {"class_path": f"{here.with_name('followed.py')}:Followed"},
         "arena": {"type": "pairwise", "pairs": draw["arena"] or "all"}
-        | ({"rounds": 2} if draw["arena"] == "extended" else {"anchor": "m0"} if draw["arena"] == "anchor" else {})
-        | ({"pairs": {"stored": str(folder / "arena")}} if draw["arena"] == "stored" else {}),
+        | ({"rounds": 2} if draw["arena"] == "extended" else {}),
         "critic": {"answer": "reason_then_score"},
         "drift": {"type": "numbers", "against": "last"},
         "start": {"type": "numbers", "against": "first"},
@@ -427,9 +410,7 @@ def configuration(draw: Draw, folder: Path) -> dict[str, Any]:
         edits[PAID] = {"type": "api", "params": {**there, **where, "seed": draw["seed"]}}
     if draw["blind"]:
         asked["scorer"].setdefault("protocol", {})["images"] = ["edited"]
-    if draw["arena"] == "stored":
-        edits = {name: edits[name] for name in column_names(draw)[:1]}
-    elif draw["folder"]:
+    if draw["folder"]:
         edits["folder"] = {"type": "image_folder", "params": {"folder": str(folder / "edits"), "device_ids": "cpu:1"}}
     filters = {
         "categories": ["c1"] if draw["only"] else [],

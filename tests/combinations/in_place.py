@@ -25,7 +25,7 @@ import typer.main
 
 from edit_eval import cli, evaluation
 from edit_eval.endpoints import client
-from edit_eval.execution.contract import Event, Gpu, WorkerSpecification
+from edit_eval.execution.contract import Event, Gpu, Machine, WorkerSpecification
 from edit_eval.pictures import check_edit, own_copy, write_png
 from edit_eval.reporting.page import drawing_apart, files
 from edit_eval.run import Run
@@ -41,31 +41,11 @@ Disturb = Callable[[int], None]
 """Called before each task, with the number of tasks that were begun before."""
 
 
-class Processors:
+class Processors(Machine):
     """A machine without GPUs."""
 
     def gpus(self) -> Sequence[Gpu]:
         return ()
-
-    def gpu_count(self) -> int:
-        return 0
-
-    def limit(self) -> str:
-        return ""
-
-    fault = warning = limit
-
-    def free_host_memory(self) -> int | None:
-        return None
-
-    def hosts(self) -> Sequence[Any]:
-        return ()
-
-    def lacking(self, weights: object) -> dict[str, Sequence[str]]:
-        return {}
-
-    def meters(self) -> Any:
-        return contextlib.nullcontext(lambda device: None)
 
 
 @dataclass
@@ -80,13 +60,14 @@ class Worker:
 class InPlace:
     """A driver whose workers take turns in this process, an order each; its clock counts what happened."""
 
-    def __init__(self, disturb: Disturb = lambda begun: None) -> None:
+    def __init__(self, disturb: Disturb = lambda begun: None, machine: Machine | None = None) -> None:
         self._disturb, self._begun, self._now = disturb, 0, 0.0
+        self._machine = machine or Processors()
         self._workers: dict[int, Worker] = {}
         self._events: list[Event] = []
 
-    def machine(self) -> Processors:
-        return Processors()
+    def machine(self) -> Machine:
+        return self._machine
 
     def start(self, worker: int, specification: WorkerSpecification) -> None:
         self._workers[worker] = Worker(specification)
@@ -191,7 +172,9 @@ COMPILED = staticmethod(compiled)
 
 
 @contextlib.contextmanager
-def without_processes(disturb: Disturb = lambda begun: None, *, page: bool = False) -> Iterator[None]:
+def without_processes(
+    disturb: Disturb = lambda begun: None, *, page: bool = False, driver: InPlace | None = None
+) -> Iterator[None]:
     """Within its block runs have workers in this process, and draw their reports there: with the page, which takes
     longer than all else, or without."""
 
@@ -204,7 +187,7 @@ def without_processes(disturb: Disturb = lambda begun: None, *, page: bool = Fal
         return 0, ""
 
     with (
-        mock.patch.object(evaluation, "driver_of", return_value=InPlace(disturb)),
+        mock.patch.object(evaluation, "driver_of", return_value=driver or InPlace(disturb)),
         mock.patch.object(drawing_apart, "_can_be_copied", return_value=True),
         mock.patch.object(drawing_apart, "_in_a_copy", draw),
         mock.patch.object(_ExactLoader, "source_to_code", COMPILED),

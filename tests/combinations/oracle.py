@@ -274,34 +274,13 @@ class Expected:
         `met`: two columns and a sample each; by default every two that the design has meet.
         """
         outcomes = {}
-        pairs = (
-            met
-            if met is not None
-            else (
-                (a, b, sample)
-                for a, b in itertools.combinations(self.columns, 2)
-                for sample in self.samples
-                if self.meets(a, b, sample)
-            )
-        )
+        every = ((a, b, sample) for a, b in itertools.combinations(self.columns, 2) for sample in self.samples)
+        pairs = every if met is None else met
         for a, b, sample in pairs:
             for seed, repeat in itertools.product(self.seeds, self.repeats):
                 if self.fights(a, b, sample, seed):
                     outcomes[Battle(a, b, sample, seed, repeat)] = self.outcome(Battle(a, b, sample, seed, repeat))
         return outcomes
-
-    def meets(self, a: str, b: str, sample: str) -> bool:
-        """Whether the design has two columns' edits of a sample meet. Of those that are stored only the new one meets
-        others, those that lack no edit of the sample; a bad sample has its battles, as everywhere."""
-        if self.draw["arena"] == "stored":
-            whole = all(self.edit(b, sample, seed).status in ("ok", "skipped") for seed in self.seeds)
-            return a == self.columns[0] and whole
-        return self.draw["arena"] == "all" or "m0" in (a, b)
-
-    def stored(self) -> dict[Battle, tuple[str, str]]:
-        """What the battles come to that were fought in an earlier run."""
-        there = itertools.combinations(self.columns[1:] if self.draw["arena"] == "stored" else (), 2)
-        return self.battles((a, b, sample) for a, b in there for sample in self.samples)
 
     def fights(self, a: str, b: str, sample: str, seed: int) -> bool:
         """Whether two columns' edits of a sample meet: turns after the first do not, nor does an edit meet itself."""
@@ -504,15 +483,20 @@ class Expected:
 
     def by_sample(self, column: str, judge: str) -> dict[str, float]:
         """Each sample's mean over edit seeds and repeats, so far as it has one."""
-        scores = defaultdict(list)
-        for place, (status, score) in self.series(column, judge).items():
-            if status == "ok":
-                scores[place.sample].append(score)
-        return {sample: fmean(some) for sample, some in scores.items()}
+        return by_sample(self.series(column, judge))
 
     def images(self, samples: Iterable[str]) -> int:
         """How many source images samples are of."""
         return len({self.first(sample).picture for sample in samples})
+
+
+def by_sample(outcomes: dict[Place, Outcome]) -> dict[str, float]:
+    """Each sample's mean, so far as it has one: a mean is over samples, of these."""
+    scores = defaultdict(list)
+    for place, (status, score) in outcomes.items():
+        if status == "ok":
+            scores[place.sample].append(score)
+    return {sample: fmean(some) for sample, some in scores.items()}
 
 
 def mean_of(given: Iterable[tuple[str, float]]) -> Outcome:

@@ -192,6 +192,7 @@ class Judge:
     """Scores edits, compares them, criticises them, rewrites instructions: whatever it is asked."""
 
     Parameters = Planted
+    reads = ("instruction", "question", "sample_id", "edit_model", "repeat", "reading")
 
     def __init__(self, parameters: Planted) -> None:
         self.own = parameters

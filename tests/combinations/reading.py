@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from combinations import carrying_out, planted
 from combinations.drawing import Draw, configuration, counted
 from combinations.in_place import Ended, command, drawn_seldom, opened_once, without_processes
-from combinations.oracle import HEADLINES, Battle, Expected, Place
+from combinations.oracle import HEADLINES, Battle, Expected, Place, by_sample, mean_or_none
 from combinations.reading_paper import PaperReadings
 from combinations.reading_plan import PlanReadings
 from combinations.reading_spending import SpendingReadings
@@ -248,14 +248,14 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
         there = {place: score for place, (status, score) in its.items() if status == "ok"}
         self.coverage(f"{kind}: coverage", where, its, got["coverage"])
         self.check(f"{kind}: n", where, len(there), got["n"])
-        self.check(f"{kind}: mean", where, fmean(there.values()) if there else None, got["mean"])
+        self.check(f"{kind}: mean", where, mean_or_none(by_sample(its).values()), got["mean"])
         if there:
             self.check(f"{kind}: images", where, self.want.images(place.sample for place in there), got["images"])
             self.check(f"{kind}: extremes", where, [min(there.values()), max(there.values())], [got["min"], got["max"]])
-            low, high = 0.0 * (len(its) - len(there)), 10.0 * (len(its) - len(there))
-            for end, name in ((low, "worst_case_mean"), (high, "best_case_mean")):
+            for end, name in ((0.0, "worst_case_mean"), (10.0, "best_case_mean")):
                 if name in got:
-                    self.check(f"{kind}: {name}", where, (sum(there.values()) + end) / len(its), got[name])
+                    filled = {place: ("ok", there.get(place, end)) for place in its}
+                    self.check(f"{kind}: {name}", where, fmean(by_sample(filled).values()), got[name])
 
     def coverage(
         self, kind: str, where: str, its: Mapping[Place, tuple[str, float | None]], got: Mapping[str, Any]
@@ -310,10 +310,8 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
         )
         of = theirs["scores"]["overall"]
         by_pair: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-        stored = self.want.stored()
-        for battle, (outcome, _) in (*self.battles.items(), *stored.items()):
+        for battle, (outcome, _) in self.battles.items():
             by_pair[battle.a, battle.b][outcome] += 1
-        self.check("battles: stored", "", len(stored), of.get("stored", {"battles": 0})["battles"])
         got = {(pair["a"], pair["b"]): {name: pair[name] for name in OUTCOMES if pair[name]} for pair in of["pairs"]}
         self.check(
             "battles: pairs",
@@ -408,7 +406,7 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
     ) -> None:
         there = [score for status, score in its.values() if status == "ok"]
         self.check(f"{kind}: scored", where, f"{len(there)}/{len(its)}", f"{got['scored']}/{got['total']}")
-        self.check(f"{kind}: mean", where, fmean(there) if there else None, got["mean"])
+        self.check(f"{kind}: mean", where, mean_or_none(by_sample(its).values()), got["mean"])
         if later:
             chains, change = self.want.change(first, its, begins)
             self.check(f"{kind}: chains", where, chains, got["chains"])
@@ -507,7 +505,7 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
             there = [score for status, score in its.values() if status == "ok"]
             where = f"{headline['edit_model']} by {headline['judge']}"
             self.check("status: scored", where, len(there), headline["scored"])
-            self.check("status: mean", where, fmean(there) if there else None, headline["mean"])
+            self.check("status: mean", where, mean_or_none(by_sample(its).values()), headline["mean"])
         if "arena" in want.judges:
             self.check("status: battles", "", len(self.battles), said.get("battles", {}).get("total"))
         categories: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
@@ -529,12 +527,13 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
         """The columns of a comparison: a sample's score is the mean of its edits' and repeats'."""
         for column in columns:
             where = f"{column['edit_model']} by {column['judge']}"
-            by_sample = self.want.by_sample(column["edit_model"], column["judge"])
-            self.check(f"{verb}: mean", where, fmean(by_sample.values()) if by_sample else None, column["mean"])
-            count = f"{len(by_sample)}/{len(self.want.samples)}"
+            means = self.want.by_sample(column["edit_model"], column["judge"])
+            self.check(f"{verb}: mean", where, fmean(means.values()) if means else None, column["mean"])
+            its = self.want.series(column["edit_model"], column["judge"]).values()
+            count = f"{sum(status == 'ok' for status, _ in its)}/{len(its)}"
             self.check(f"{verb}: scored", where, count, f"{column['scored']}/{column['total']}")
             self.cells[verb].append(count)
-            self.check(f"{verb}: images", where, self.want.images(by_sample), column["clusters"])
+            self.check(f"{verb}: images", where, self.want.images(means), column["clusters"])
             made = [
                 self.want.edit(column["edit_model"], sample, seed)
                 for sample in self.want.samples
@@ -619,12 +618,11 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
             self.check("leaderboard: ranks are those of compare", "", getattr(self, "rank", {}), theirs)
         if "arena" in self.want.judges:
             board, own = said["battles"]["arena"], self.summary["battles"]["arena"]
-            every = [*self.battles.values(), *self.want.stored().values()]
-            decided = sum(outcome != "missing" for outcome, _ in every)
+            decided = sum(outcome != "missing" for outcome, _ in self.battles.values())
             self.check(
                 "leaderboard: battles",
                 "",
-                f"{decided}/{len(every)}",
+                f"{decided}/{len(self.battles)}",
                 f"{board['coverage']['scored']}/{board['coverage']['total']}",
             )
             strengths = [
@@ -663,16 +661,16 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
         text = (self.run / "report" / "report.md").read_text("utf-8")
         rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("|")]
         for column, judge in (entry for entry in self.entries() if entry[0]):
-            its = self.want.series(column, judge).values()
-            there = [score for status, score in its if status == "ok"]
-            count = f"{len(there)}/{len(its)}"
+            its = self.want.series(column, judge)
+            there = by_sample(its)
+            count = f"{sum(status == 'ok' for status, _ in its.values())}/{len(its)}"
             own = [
                 row
                 for row in rows
                 if count in row
                 and (column in row or len(self.want.columns) == 1)
                 and (judge in row or len(self.want.reporting) == 1)
-                and (not there or any(is_about(cell, fmean(there)) for cell in row[row.index(count) + 1 :]))
+                and (not there or any(is_about(cell, fmean(there.values())) for cell in row[row.index(count) + 1 :]))
             ]
             self.check("report.md: scored, and the mean", f"{column} by {judge}", True, bool(own))
 

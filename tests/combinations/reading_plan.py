@@ -28,7 +28,7 @@ class PlanReadings:
 
     def planned(self) -> None:
         """As many edits are planned as there were to be made, and as many questions as might have been asked."""
-        if self.draw["arena"] == "stored" or planted.share(self.draw["salt"], "planned") > PLANNED:
+        if planted.share(self.draw["salt"], "planned") > PLANNED:
             return
         ended = command("plan", self.folder / "config.yaml", "--from", self.run, "--json")
         if ended.code == 2 and "how long" in ended.err:  # a model that has never worked

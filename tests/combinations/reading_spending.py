@@ -27,7 +27,7 @@ class SpendingReadings:
         """A start that may not spend more than so many requests cost has made no more, and was stopped if more were
         to be made."""
         there = json.loads((self.folder / CAPPED).read_text("utf-8"))
-        if self.draw["way"] not in ("reuse", "added") and self.draw["arena"] != "stored":  # which are not stopped
+        if self.draw["way"] not in ("reuse", "added"):  # which are not stopped
             self.check("capped: requests", "", True, there["requests"] <= self.draw["capped"])
         if times > there["requests"]:
             self.check("capped: stopped", "", 4, there["code"])
@@ -41,7 +41,7 @@ class SpendingReadings:
             spending["model"]: spending for spending in json.loads(command("status", self.run, "--json").out)["spent"]
         }
         self.document("costs", True, lambda said: self.read_costs(said, told))
-        apart = self.draw["way"] in ("reuse", "added") or self.draw["arena"] == "stored"  # some is another run's
+        apart = self.draw["way"] in ("reuse", "added")  # some is another run's
         if not times or (apart and not told):
             return self.check("spent: models", "", [], sorted(told))
         self.check("spent: models", "", [f"edit:{PAID}"], sorted(told))

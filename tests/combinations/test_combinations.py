@@ -55,8 +55,8 @@ CASES = {
     ),
     "a control is of a sample that was asked for": "salt=898 rows=7 broken=2 categories=2 turns=2 only=1 controls=2",
     "a skipped sample has its battles": "salt=7 rows=6 broken=1 models=2 arena=all",
-    "a run whose battles are taken over is whole": (
-        "salt=1387 rows=4 models=3 arena=stored garbled=0.2 readings=2 pilot=1"
+    "a model is added to others without repeating what they were asked": (
+        "salt=1387 rows=4 models=3 arena=all garbled=0.2 readings=2 way=reuse"
     ),
     "a critic that answers otherwise is another one": (
         "salt=1474 rows=4 scorer=0 second=1 unparseable=0.25 drift=1 rounds=3 last=1 way=reuse"

@@ -90,6 +90,7 @@ def test_every_configuration_of_a_guide_loads(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my.csv").write_text("image,prompt\na.png,Make it red.\n")
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     for block in blocks(page):
         if block.file:
             write(block, tmp_path)
@@ -195,6 +196,7 @@ def test_a_guide_does_what_it_says(page: Path, tmp_path: Path, environment: dict
     """In the language that it is written in; its details go on where it ends."""
     folder = tmp_path / "work"
     folder.mkdir()
+    (folder / "examples").symlink_to(ROOT / "examples")
     language = {"EDIT_EVAL_LANG": "zh" if page in TRANSLATED else "en"}
     if has_a_package(page):
         environment = with_pip(tmp_path, environment)

@@ -274,6 +274,8 @@ class Memory(Plain):
 class ShortOfMemory(Plain):
     """Edit model and judge without memory on some GPUs, and over the sample that it `does` not on any."""
 
+    reads = ("sample_id",)
+
     @dataclass
     class Parameters(Plain.Parameters):
         """Where."""
@@ -331,6 +333,8 @@ class NarrowJudge(Plain):
 
 class Critic(Plain):
     """Scores every edit; controls as well, but for its misdeeds: `does` says by their kind what happens over them."""
+
+    reads = ("edit_model",)
 
     def judge(self, requests: Any) -> list[str]:
         """One score a request."""

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from edit_eval.config.identity import Identity
 from edit_eval.config.schema import ProtocolSection
-from edit_eval.errors import ConfigurationError
 from edit_eval.protocols.asked import make_protocol
 from edit_eval.protocols.contract import Question, View, fault
 from edit_eval.protocols.pairwise import Pairwise, both_orders, met
@@ -61,9 +60,6 @@ def test_designs_have_the_battles_that_they_say() -> None:
     sample, four = small_sample(0), models(*"ABCD")
     assert len(met("all", sample, four)) == 6
     assert met("cycles", sample, four[:2]) == [(0, 1)]
-    assert met("anchor", sample, four, anchor="c") == [(2, 0), (2, 1), (2, 3)]
-    with pytest.raises(ConfigurationError, match=r"protocol\.anchor: no edit model is named `z`"):
-        met("anchor", sample, four, anchor="z")
     drawn = {frozenset(met("cycles", small_sample(n), four)) for n in range(20)}
     assert len(drawn) == 3, "every cycle through four models comes"
 
@@ -168,9 +164,7 @@ def test_probabilities_give_shares_and_half_of_a_tie() -> None:
     assert made.read(backward, reply).values == pytest.approx({"overall.backward": 0.35, "overall.backward.tie": 0.3})
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"asks": []}, {"asks": ["overall", "overall"]}, {"rounds": 0}, {"anchor": "a"}, {"pairs": "anchor"}]
-)
+@pytest.mark.parametrize("wrong", [{"asks": []}, {"asks": ["overall", "overall"]}, {"rounds": 0}])
 def test_parameters_that_cannot_be_meant(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=":"):
         Pairwise.Parameters(**wrong)

@@ -94,7 +94,7 @@ def drawn(
         )
         for judge in judges
         for kind in ("source", "blank", "shuffled")
-        for sample in results.samples[:10]
+        for sample in results.samples[: len(results.samples) if blind else 10]
         if samples >= 10
     ]
     return replace(
@@ -184,7 +184,7 @@ READINGS = (
         "the scores mean nothing: the judge does not tell edits from controls",
         "take another judge",
         lambda folder: plainly(
-            drawn(folder, {"judge-a": {"amber": 6.4, "birch": 6.0}}, samples=30, noise=0.5, blind=True)
+            drawn(folder, {"judge-a": {"amber": 6.4, "birch": 6.0}}, samples=60, noise=0.5, blind=True)
         ),
     ),
     Reading(

@@ -45,7 +45,7 @@ def asked_judge(name: str, protocol: str = "rubric", **parameters: Any) -> Asked
     """A judge that is asked by a protocol of ours, and once more after an answer that cannot be read."""
     section = ProtocolSection(type=protocol, class_path=PROTOCOLS[protocol], parameters=parameters, retries=1)
     made, texts = make_protocol(section, Path())
-    return AskedJudge(Identity(name, "testing", ""), section, texts, made)
+    return AskedJudge(Identity(name, "testing", ""), section, texts, made, reads=("sample_id", "question"))
 
 
 def samples(count: int, categories: int = 2) -> list[Sample]:
@@ -125,7 +125,8 @@ class AnsweringDriver(SimulatedDriver):
 
     def _answer(self, request: Mapping[str, Any]) -> str:
         """That of the question, or of the sample, or else of all."""
-        names = (f"{request['sample']}#{request['question']}", request["sample"], f"#{request['question']}")
+        sample = request["sample_id"]
+        names = (f"{sample}#{request['question']}", sample, f"#{request['question']}")
         return next((self._answers[name] for name in names if name in self._answers), "Score: 6.500")
 
     def _later(self, seconds: float, worker: int, message: Message) -> None:

@@ -63,7 +63,6 @@ def test_the_list_has_a_group_a_kind_with_a_line_each() -> None:
         "Drivers  (execution: driver)",
         "Trackers  (trackers: [NAME])",
         "Examiners  (edit-eval run)",
-        "Lenders  (protocol: pairs: stored)",
         "Columns  (NAME: ...)",
         "Subjects  (edit-eval run)",
         "Configurations  (edit-eval run NAME)",

@@ -19,6 +19,7 @@ def said(*columns: ScoreColumn, margin: float | None = None, language: str = "en
 
 GOOD, BAD = drawn(2, 1.5), drawn(3)
 WHOLE = failing(column("a", drawn(2)), [])
+UNEVEN = [0] * 60 + list(range(1, 31))
 EXACT = [round(4 * score) / 4 for score in drawn(2)]
 CASES: list[tuple[Sequence[ScoreColumn], float | None, list[str]]] = [
     (
@@ -46,7 +47,7 @@ CASES: list[tuple[Sequence[ScoreColumn], float | None, list[str]]] = [
         ["b fails more edits than a: 23 of 90 against 0, adjusted p <0.0001"],
     ),
     (
-        [column("a", EXACT), column("b", [score - 0.25 for score in EXACT])],
+        [column(name, [score - by for score in EXACT], clusters=UNEVEN) for name, by in (("a", 0), ("b", 0.25))],
         1.0,
         ["b is not shown to be less than 1.0 worse than a by judge judge: the difference of -0.25 has no interval"],
     ),

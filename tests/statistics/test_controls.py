@@ -16,7 +16,7 @@ from edit_eval.statistics.controls import (
     ControlTest,
     fewest,
     least_p,
-    means_by_model,
+    scores_by_model,
     shares,
     steps,
 )
@@ -99,7 +99,7 @@ def is_shown(draw: np.random.Generator, gain: float, models: int, looks: tuple[i
         few = range(look)
         controls = [judged("control:source", f"s{n}", float(scores[n, 0])) for n in few]
         edits = [judged(name, f"s{n}", float(scores[n, k])) for n in few for k, name in enumerate(names, 1)]
-        if test.is_shown(controls, means_by_model(edits, "score", names)):
+        if test.is_shown(controls, scores_by_model(edits, "score", names)):
             return look
     return 0
 

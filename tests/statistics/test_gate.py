@@ -117,7 +117,7 @@ def test_where_a_few_losses_decide_nobody_can_say_how_many_would_show_it():
     a = column("a", drawn(2))
     skewed = column("c", [score - (n < 4) * min(score, 4.0) for n, score in enumerate(drawn(2))])
     (pair,) = compare([a, skewed], detect=0.2).pairs
-    assert (pair.few_losses.column, pair.detectable, pair.needed) == ("c", None, None)
+    assert (pair.outliers.loser, pair.detectable, pair.needed) == ("c", None, None)
 
 
 def test_more_columns_take_a_wider_interval():
@@ -129,8 +129,11 @@ def test_more_columns_take_a_wider_interval():
 def test_without_an_interval_a_margin_is_not_shown():
     scores = [round(4 * score) / 4 for score in drawn(2)]
     exact = column("a", scores), column("b", [score - 0.25 for score in scores])
-    assert reasons(*exact, margin=1.0) == [["no_interval"]]
-    assert reasons(*exact) == [["no_spread"]]
+    uneven = [column(of.name, [*of.scores.values()], clusters=[0] * 60 + [*range(1, 31)]) for of in exact]
+    assert reasons(*exact, margin=1.0) == [[]], "so many losses of a quarter show that it is no more"
+    assert reasons(*exact) == [["worse"]]
+    assert reasons(*uneven, margin=1.0) == [["no_interval"]]
+    assert reasons(*uneven) == [["no_spread"]]
     assert reasons(exact[0], replace(exact[0], name="b"), margin=0.01) == [[]], "the same scores on 90 images"
 
 

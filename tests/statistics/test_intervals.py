@@ -335,9 +335,32 @@ def test_wins_are_counted_by_image_and_tested_exactly():
     assert image_wins(np.zeros(9), np.arange(9), fewest=6).p is None
 
 
-def test_equal_differences_have_no_interval_and_say_so():
+def test_equal_differences_have_no_interval_and_an_exact_test():
     same = estimate(np.full(30, 2.0), np.arange(30))
-    assert (same.doubt, same.interval(), same.p_value()) == ("no_spread", None, None)
+    assert (same.doubt, same.interval(), same.p_value()) == ("no_spread", None, 2.0**-29)
+    assert estimate(np.zeros(30), np.arange(30)).p_value() is None, "nothing differs, which leaves nothing to test"
+    assert estimate(np.full(5, 2.0), np.arange(5)).p_value() is None, "five images show nothing"
+
+
+@pytest.mark.parametrize(
+    ("differences", "p"),
+    [
+        ([10.0] * 11 + [-10.0], 26 / 4096),  # yes and no: McNemar's test
+        ([4.0] * 4 + [0.0] * 36, 0.125),
+        ([7.3, 8.1, 7.9, 7.6, 8.4, 7.7, 8.2, 7.8, 0.5], 2.0**-8),  # one unlike the others, and no loss
+    ],
+)
+def test_signs_decide_where_an_interval_cannot(differences, p):
+    mean = estimate(np.array(differences), np.arange(len(differences)))
+    assert mean.by_signs
+    assert mean.p_value() == pytest.approx(p)
+    assert estimate(-np.array(differences), np.arange(len(differences))).p_value() == pytest.approx(p)
+
+
+def test_an_interval_that_finds_more_than_the_signs_decides():
+    mean = estimate(1 + 0.01 * np.random.default_rng(1).normal(size=12), np.arange(12))
+    assert not mean.by_signs
+    assert mean.p_value() < 2.0**-11
 
 
 def test_one_image_with_nearly_all_samples_shows_nothing():

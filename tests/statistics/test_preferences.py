@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import combinations
 from typing import Any
 
@@ -310,64 +310,3 @@ def test_a_leaning_that_is_no_habit_costs_nobody_his_votes(left: int, of: int, s
     votes = [Vote(str(n), *"ab"[:: 1 - 2 * (n % 2)], choice=choice, rater="r") for n, choice in enumerate(choices)]
     (rater,) = preferences(votes, ["a", "b"], resamples=1).raters
     assert (rater.side, rater.set_apart) == (side, side is not None)
-
-
-# -- a model that joins others --
-
-
-def _all_meet(models: Sequence[str], images: int, seed: int) -> list[Vote]:
-    """Votes of all pairs in both orders, with pictures that suit some more than others."""
-    rng = np.random.default_rng(seed)
-    skills, suits = rng.normal(0, 0.6, len(models)), rng.normal(0, 0.8, (images, len(models)))
-    votes = []
-    for image in range(images):
-        for a, b in combinations(range(len(models)), 2):
-            chance = 1 / (1 + np.exp(skills[b] - skills[a] + suits[image, b] - suits[image, a]))
-            for left, right, of_left in ((a, b, chance), (b, a, 1 - chance)):
-                choice = "left" if rng.random() < of_left else "right"
-                votes.append(Vote(str(image), models[left], models[right], choice, rater="judge"))
-    return votes
-
-
-def test_who_joins_moves_nobody() -> None:
-    models = ["a", "b", "c", "new", "newer"]
-    votes = _all_meet(models, 60, 3)
-    there = [vote for vote in votes if {vote.left, vote.right} <= {*models[:3]}]
-    alone = fit_strengths(there, models[:3])
-    first = fit_strengths([v for v in votes if "newer" not in (v.left, v.right)], models[:4], joined={"new": 1})
-    both = fit_strengths(votes, models, joined={"new": 1, "newer": 2})
-    for place in range(3):
-        for fit in (first, both):
-            assert fit.strength(place) == pytest.approx(alone.strength(place), abs=1e-9)
-            assert fit.interval(fit.alone(place)) == pytest.approx(alone.interval(alone.alone(place)), abs=1e-9)
-    assert both.strength(3) == pytest.approx(first.strength(3), abs=1e-9)
-    assert both.between(0, 3) == pytest.approx(first.between(0, 3), abs=1e-9)
-    assert fit_strengths(votes, models).strength(0) != pytest.approx(alone.strength(0), abs=1e-3)
-
-
-def test_who_joined_is_known_as_well_as_if_it_were_left_out_image_by_image() -> None:
-    """The error has what the others leave open too: it is that of a jackknife over images, which knows no formula."""
-    models = ["a", "b", "c", "new"]
-    votes, images = _all_meet(models, 40, 8), 40
-    fit = fit_strengths(votes, models, joined={"new": 1})
-    left_out = []
-    for image in range(images):
-        less = fit_strengths([vote for vote in votes if vote.sample_id != str(image)], models, joined={"new": 1})
-        left_out.append([less.strength(3), less.difference(3, 0)])
-    errors = np.sqrt((images - 1) * np.var(left_out, axis=0))
-    for contrast, error in zip((fit.alone(3), np.array([-1.0, 0.0, 0.0, 1.0])), errors, strict=True):
-        estimate = fit.estimate(contrast)
-        assert estimate is not None
-        assert estimate.standard_error == pytest.approx(error, rel=0.05)
-
-
-def test_who_joins_and_loses_everything_leaves_the_others_alone() -> None:
-    models = ["a", "b", "new"]
-    votes = [vote for vote in _all_meet(models, 30, 2) if "new" not in (vote.left, vote.right)]
-    alone = fit_strengths(votes, models[:2])
-    lost = [Vote(str(image), model, "new", "left", rater="judge") for image in range(30) for model in "ab"]
-    fit = fit_strengths(votes + lost, models, joined={"new": 1})
-    assert [fit.strength(place) for place in range(2)] == pytest.approx([alone.strength(place) for place in range(2)])
-    low, high = fit.between(0, 2) or (None, None)
-    assert (low is not None and low > 0, high) == (True, None)
-    assert fit_strengths(votes, models, joined={"new": 1}).doubt == "not_connected"

@@ -205,6 +205,37 @@ def test_repeats_count_in_the_mean_and_share_a_cluster(make_sample, make_results
     assert thrice.ci95 == pytest.approx(once.ci95)  # asking again makes no new samples
 
 
+def test_one_mean_wherever_it_is_said(make_sample, make_results):
+    """Two seeds and two repeats with gaps: a sample that lacks three of four scores counts as much as a whole one."""
+    missing, models = Status.EDIT_FAILED, ("m", "n")
+    generator = random.Random(3)
+    rows = {
+        (model, "j"): [
+            [missing if generator.random() < 0.4 else float(generator.randint(0, 10)) for _ in range(4)]
+            for _ in range(12)
+        ]
+        for model in models
+    }
+    samples = [make_sample(place) for place in range(12)]
+    summary = summarise(make_results(samples, rows))
+    for model, entry, column in zip(models, summary.results, summary.comparison.columns, strict=True):
+        known = [[score for score in of if score is not missing] for of in rows[model, "j"]]
+        expected = statistics.fmean(statistics.fmean(of) for of in known if of)
+        block = entry.leading
+        lowest = statistics.fmean(sum(of) / 4 for of in known)
+        assert (block.mean, column.mean) == pytest.approx((expected, expected))
+        assert block.mean != pytest.approx(statistics.fmean(score for of in known for score in of))
+        assert (block.worst_case_mean, block.best_case_mean) == pytest.approx(
+            (lowest, lowest + 10 * statistics.fmean(1 - len(of) / 4 for of in known))
+        )
+        assert block.ci95 == pytest.approx(column.ci95)
+        assert (block.coverage.scored, block.coverage.total) == (column.scored, column.total)
+        assert (column.scored, column.total) == (sum(map(len, known)), 48)
+        assert block.n == column.scored
+        [placing] = [of for of in summary.verdict.opinions[0].standings if of.name == model]
+        assert (placing.mean, placing.scored, placing.total) == (column.mean, column.scored, column.total)
+
+
 def test_a_score_without_a_known_source_has_no_interval(make_sample, make_results):
     samples = [make_sample(0), make_sample(1), replace(make_sample(2), pictures={}, cluster="")]
     score = score_of(make_results(samples, {("m", "j"): [[1.0], [5.0], [9.0]]}))
@@ -460,7 +491,17 @@ def test_a_judge_that_sees_edits_puts_controls_last(judged):
     ids=["constant", "loves the source", "random"],
 )
 def test_impostors_do_not(judged, says):
-    assert last(judged(says)) is False
+    """Of enough images it is shown that edits are not above controls by a tenth of the scale."""
+    assert last(judged(says, samples=100, images=100)) is False
+    assert last(judged(says, samples=12, images=12)) is not True
+
+
+def test_a_right_judge_is_not_accused_where_models_seldom_succeed(judged):
+    """It gives 9 to an edit that succeeds, two of a hundred here, and 2 to all else: that is too little to show, and
+    of few images no finding either."""
+    says = lambda what, n: 9.0 if what == "m" and n == 7 else 2.0  # noqa: E731
+    assert last(judged(says, samples=25, images=25)) is None
+    assert last(judged(lambda what, n: 2.0, samples=25, images=25)) is None, "so many images can miss what is rare"
 
 
 def test_a_higher_mean_is_not_enough(judged):
@@ -470,7 +511,7 @@ def test_a_higher_mean_is_not_enough(judged):
     source = beside_edits(run, "j", series_of(run)["j"])["source"]
     assert source.difference > 0.1
     assert source.ci95[0] < 0 < source.ci95[1]
-    assert last(run) is False
+    assert last(run) is None
 
 
 def test_it_is_clustered_on_the_source_image(judged):
@@ -478,7 +519,7 @@ def test_it_is_clustered_on_the_source_image(judged):
     of_image = np.random.default_rng(3).normal(0.8, 1.5, size=8)
     run = judged(lambda what, n: 5 + (of_image[n % 8] if what == "m" else 0.0), samples=80, images=8)
     assert beside_edits(run, "j", series_of(run)["j"])["source"].images == 8
-    assert last(run) is False
+    assert last(run) is None
 
 
 def test_one_model_that_stands_out_shows_that_the_judge_sees(judged):

@@ -39,20 +39,21 @@ def cells_of_first(matrix: Matrix) -> tuple[int, int, int]:
 
 
 def test_numbers_and_addresses_beside_a_judge_of_single_edits() -> None:
-    matrix = matrix_of(
-        judges=("critic", comparing_judge(), comparing_judge("duel", pairs="anchor", anchor="o")), repeats=2, controls=2
-    )
-    assert len(matrix.cells.of_kind("battle")) == 6
-    assert [len(matrix.cells.judgements_of(battle)) for battle in matrix.cells.of_kind("battle")] == [2, 4, 4, 2, 4, 4]
+    judges = "critic", comparing_judge(), comparing_judge("duel", pairs="cycles")
+    matrix = matrix_of(judges=judges, repeats=2, controls=2, models=("m", "n", "o", "p"))
+    duel: Any = matrix.experiment.judges[2].protocol
+    met = [pair for sample in matrix.experiment.samples for pair in duel.battles(sample, matrix.experiment.edit_models)]
+    assert (len(matrix.cells.of_kind("battle")), len(met)) == (12, 8)
+    both = [len(matrix.cells.judgements_of(battle)) for battle in matrix.cells.of_kind("battle")]
+    assert sorted(both) == [2] * 4 + [4] * 8
     addresses = [matrix.address(cell) for cell in range(len(matrix.cells))]
     assert len({*addresses}) == len(addresses)
-    assert {name for *_, name in addresses} == {"", "n", "o"}
+    assert {name for *_, name in addresses} == {"", "n", "o", "p"}
     assert {judgement.judge for judgement in (*matrix.judgements(), *matrix.rows("control"))} == {"critic"}
-    assert {
-        (battle.judge, battle.edit_model, battle.other) for battle in matrix.rows("battle") if battle.judge == "duel"
-    } == {
-        ("duel", "m", "o"),
-        ("duel", "n", "o"),
+    names = [model.name for model in matrix.experiment.edit_models]
+    fought = [battle for battle in matrix.rows("battle") if battle.judge == "duel"]
+    assert {(battle.edit_model, battle.other) for battle in fought} == {
+        (names[a], names[b]) for a, b in map(sorted, met)
     }
 
 

@@ -125,7 +125,7 @@ def request(source: Path, edit: Path, **more: Any) -> Message:
         "form": "score",
         "question": "score",
         "seed": 0,
-        "sample": edit.stem,
+        "sample_id": edit.stem,
         "edit_model": "painter",
         "edit_seed": 0,
         "repeat": 0,

@@ -43,7 +43,6 @@ Kind = Literal[
     "tracker",
     "control",
     "examiner",
-    "lender",
     "columns",
     "subject",
 ]
@@ -71,7 +70,6 @@ WORDS: dict[Kind, str] = {
     "tracker": Text("a tracker"),
     "control": Text("a control"),
     "examiner": Text("an examiner"),
-    "lender": Text("a lender"),
     "columns": Text("a key that adds columns"),
     "subject": Text("a kind of subject"),
 }
@@ -88,7 +86,6 @@ METHODS: dict[Kind, tuple[str, ...]] = {
     "tracker": ("begin", "log", "keep", "end"),
     "control": ("picture",),
     "examiner": ("take", "known", "read", "words"),
-    "lender": ("join",),
     "columns": ("columns",),
     "subject": ("unfold", "pictures", "names", "company"),
 }

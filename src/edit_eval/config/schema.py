@@ -25,6 +25,7 @@ from edit_eval.config.faults import did_you_mean, nearest_path, shown
 from edit_eval.config.placement import Placement, PositiveInteger
 from edit_eval.endpoints.engines import Route
 from edit_eval.endpoints.serving import Serve
+from edit_eval.errors import ConfigurationError
 from edit_eval.files.hub import is_address
 from edit_eval.json_values import JsonObject, Unchecked
 from edit_eval.privacy import is_secret_name
@@ -249,6 +250,25 @@ class NamedProtocol(NamedClass):
     retries: Retries | None = None
 
 
+GONE: Mapping[str, Mapping[str, object]] = {
+    **{name: {"anchor": ""} for name in ("pairwise", "genarena", "geditbench_v2")},
+}
+"""Parameters that protocols had once, by registered name, with the value that asks for nothing: runs of before have it
+recorded, and passports are found by it."""
+
+
+def without_gone(protocol: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns a protocol's recorded parameters without those that are gone. Raises `ConfigurationError` for one that
+    asks for something."""
+    gone = GONE.get(protocol, {})
+    for name in gone.keys() & parameters.keys():
+        if parameters[name] != gone[name]:
+            raise ConfigurationError(
+                Text("protocol {} was asked for `{}: {}`, which it no longer does", protocol, name, parameters[name])
+            )
+    return {name: value for name, value in parameters.items() if name not in gone}
+
+
 class ProtocolSection(ClassSection):
     """What a judge is asked; among its parameters are language, prompts and measures, filled in."""
 
@@ -257,9 +277,15 @@ class ProtocolSection(ClassSection):
 
     @classmethod
     def recorded(cls, plain: Mapping[str, Any]) -> ProtocolSection:
-        """Reads one that a run has recorded: a registered class is where it is today. Raises `ValueError`."""
+        """Reads one that a run has recorded: a registered class is where it is today. Raises `ValueError`, and
+        `ConfigurationError` as `without_gone`."""
         section = cls.model_validate(plain)
-        return section.model_copy(update={"class_path": now_at("protocol", section.type, section.class_path)})
+        return section.model_copy(
+            update={
+                "class_path": now_at("protocol", section.type, section.class_path),
+                "parameters": without_gone(section.type, section.parameters),
+            }
+        )
 
 
 class ModelSection(ClassSection):

@@ -93,7 +93,7 @@ def choose(configuration: Configuration, models: Sequence[Model], machine: Machi
     Nothing is loaded; if the memory of the devices or the needs of a model are not known, the choice is the careful
     one.
     """
-    visible = machine.gpus() or ()
+    visible = machine.gpus()
     wanted = _wanted(configuration, models, visible)
     return decide(configuration.execution, wanted, visible, machine.free_host_memory())
 

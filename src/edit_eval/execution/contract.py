@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol, Self
 from edit_eval.config.schema import Configuration
 from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.judges.contract import AnswerForm
+from edit_eval.records import Unknown
 from edit_eval.scheduling.fleet import Replica
 from edit_eval.scheduling.tasks import Task
 from edit_eval.workers.messages import Message
@@ -59,12 +60,16 @@ class Machine(Protocol):
     The defaults suit one that only lists its GPUs: it hides none, and reports nothing about its host or their load.
     """
 
-    def gpus(self) -> Sequence[Gpu] | None:
-        """Returns the GPUs that workers can be given, the first is `cuda:0`; None if they cannot be queried."""
+    def gpus(self) -> Sequence[Gpu]:
+        """Returns the GPUs that workers can be given, the first is `cuda:0`; none if they cannot be queried."""
+
+    def lost(self) -> Mapping[str, Unknown]:
+        """Returns by name the GPUs that are there and do not answer, each with the driver's words."""
+        return {}
 
     def gpu_count(self) -> int:
-        """Returns the number of GPUs, as far as it is known when they cannot be queried."""
-        return len(self.gpus() or ())
+        """Returns the number of GPUs, lost ones too, as far as it is known when they cannot be queried."""
+        return len(self.gpus())
 
     def limit(self) -> str:
         """Returns what hides GPUs from this command, for people: `CUDA_VISIBLE_DEVICES=0,1`; empty if nothing does."""

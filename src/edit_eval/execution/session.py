@@ -7,7 +7,7 @@ import os
 import platform
 import shlex
 import signal
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from importlib import metadata
@@ -31,13 +31,13 @@ from edit_eval.execution.engine.recorder import Recorder
 from edit_eval.execution.engine.workload import fill_work, left_to_do
 from edit_eval.execution.machine.environments import interpreter
 from edit_eval.execution.machine.gauges import Gauges
-from edit_eval.execution.machine.places import Place, model_on, places, places_on
+from edit_eval.execution.machine.places import Place, lost_to, model_on, places, places_on, said_of
 from edit_eval.execution.machine.space import what_is_short
 from edit_eval.execution.shards import shards_of, turn_to_load
 from edit_eval.execution.spectator import Spectator
 from edit_eval.experiment import Experiment
 from edit_eval.json_values import JsonObject
-from edit_eval.records import Sample, Status
+from edit_eval.records import Sample, Status, model_title
 from edit_eval.scheduling.batches import batches_of, companies
 from edit_eval.scheduling.estimates import Estimates, roughly
 from edit_eval.scheduling.fleet import Replica
@@ -71,6 +71,8 @@ class Layout:
     specifications: dict[tuple[str, Place], WorkerSpecification] = field(default_factory=dict)
     host_of: dict[str, str] = field(default_factory=dict)
     """The machine of each GPU in a cluster."""
+    lost: dict[tuple[str, str], str] = field(default_factory=dict)
+    """Of each model, the GPUs that it was to run on and that do not answer: (its key, the device) -> the sentence."""
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -101,9 +103,11 @@ def _log_name(key: str, place: Place) -> str:
 
 def lay_out(configuration: Configuration, machine: Machine) -> Layout:
     """Gives every model its devices. Raises `ConfigurationError` for a missing device or environment."""
-    layout = Layout(host_of={gpu.name: gpu.node for gpu in machine.gpus() or ()})
+    layout = Layout(host_of={gpu.name: gpu.node for gpu in machine.gpus()})
     for key, section in configuration.models.items():
         chosen, layout.reasons[key] = places(section, machine)
+        lost = lost_to(section, machine)
+        layout.lost.update(zip(((key, name) for name in lost), said_of(lost), strict=True))
         layout.models.append(model_on(chosen, key, section, configuration.folder))
         python, placement, server = interpreter(section), section.placement, None
         if section.served:  # the environment is the server's; the worker that queries it runs in ours
@@ -186,6 +190,18 @@ class Session:
             )
             for of, specification in self.layout.specifications.items()
         }
+
+    def _on_the_cpu(self, machine: Machine) -> Iterator[str]:
+        """Yields a sentence for each model that runs on the CPU since no GPU is visible, where there may be some."""
+        if machine.lost() or machine.fault() or machine.limit():
+            for model in self.layout.models:
+                section = self.configuration.models[model.key]
+                if (
+                    section.placement.device_ids == "auto"
+                    and model.holds_device
+                    and model.places[0][0].startswith("cpu")
+                ):
+                    yield Text("{}: {}", model.title, self.layout.reasons[model.key])
 
     def run(
         self,
@@ -289,7 +305,10 @@ class Session:
         if command:
             environment = {"command": shlex.join(command), **environment}
         directory.write_environment(environment)
-        for sentence in choices.at_start:
+        for (key, device), sentence in layout.lost.items():
+            where = Text("{} on {}", model_title(key), device)
+            recorder.event("retired", replica=where, model=key, place=[device], reason=sentence)
+        for sentence in (*dict.fromkeys(layout.lost.values()), *self._on_the_cpu(machine), *choices.at_start):
             spectator.note(sentence)
         for finding in short_limits(Context(self.configuration, machine, experiment_known=matrix.experiment)):
             if pilot.judgements:
@@ -402,7 +421,7 @@ def environment_record(layout: Layout, machine: Machine) -> JsonObject:
 
 def machines_record(machine: Machine) -> JsonObject:
     """Returns the GPUs and, of a cluster, its machines."""
-    seen = machine.gpus() or ()
+    seen = machine.gpus()
     gpus = [{"name": g.name, "title": g.title, "uuid": g.uuid, "memory": g.memory} for g in seen]
     hosts = [{"name": h.name, "devices": list(h.devices), **h.about, "notes": list(h.notes)} for h in machine.hosts()]
     return {"gpus": gpus, **({"machines": hosts} if hosts else {})}

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 
 PROBABILITIES = "probabilities"
 """The form of a request for a distribution over its labels: nothing is written."""
+ADDRESS = ("sample_id", "edit_model", "other", "edit_seed", "repeat", "reading", "question")
+"""Where a question stands in a run."""
+READABLE = ("instruction", "category", *ADDRESS)
+"""What a judge is told only if its class `reads` it; it is then part of the key of its replies."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +35,10 @@ class JudgeRequest:
     schema: str = ""
     """With the forms `json` and `labels`: the JSON schema, as JSON, to constrain the answer to if supported."""
     seed: int = 0
-    """For judges that sample their answers; others ignore it."""
+    """For judges that sample their answers; others ignore it. Each repeat and reading has its own."""
+    key: str = ""
+    """The key of the replies: the same for the same question, whatever it is about."""
+    # What follows is blank, but for what the class `reads`.
     question: str = ""
     sample_id: str = ""
     edit_model: str = ""
@@ -91,6 +98,9 @@ class Judge(Protocol):
     tokenising texts). It is called in another thread while the previous batch is judged, and its result is passed as
     `judge(requests, inputs=...)`. The answers must not depend on it: `judge` is called with `requests` alone for a part
     of a batch that did not fit into memory, and if `make_inputs` raised.
+
+    A judge is told and shown what is in the key of its replies, and nothing else, since equal questions are asked once.
+    A class that wants more says so: `reads = ("instruction",)`, of the names in `READABLE`.
 
     A class that never modifies a picture may have `only_looks = True`: it then gets pictures shared with other
     questions instead of copies. So does one with `make_inputs`.

@@ -12,9 +12,12 @@ from typing import Any, NamedTuple
 from edit_eval.config.components import NotHere, import_class, staying_here
 from edit_eval.config.identity import Identity, canonical_json, digest_of_text, identity
 from edit_eval.config.schema import Configuration, ModelSection, ProtocolSection
+from edit_eval.errors import ConfigurationError
+from edit_eval.judges.contract import READABLE
 from edit_eval.protocols.contract import Protocol, Question, View, is_earlier, scoring
 from edit_eval.protocols.replies import advice_on_limits
 from edit_eval.records import Judgement, Sample, Scoring
+from edit_eval.text import Text
 from edit_eval.workers.model_class import make_parameters
 
 
@@ -31,6 +34,8 @@ class AskedJudge:
     """True if it measures: it is asked nothing, and has no controls."""
     replays: bool = False
     """True if its replies were given elsewhere: they are found by address, and there are none for controls."""
+    reads: tuple[str, ...] = ()
+    """What its class reads besides the question (`judges.contract.READABLE`): it is part of the key."""
 
     @property
     def name(self) -> str:
@@ -134,7 +139,17 @@ def _asked_judge(section: ModelSection, folder: Path, model: Identity) -> AskedJ
         protocol,
         measures=hasattr(judge_class, "measures"),
         replays=bool(getattr(judge_class, "replays", False)),
+        reads=_read_by(judge_class, model.name),
     )
+
+
+def _read_by(judge_class: Any, name: str) -> tuple[str, ...]:
+    reads = tuple(getattr(judge_class, "reads", ()))
+    if unknown := [field for field in reads if field not in READABLE]:
+        raise ConfigurationError(
+            Text("{}: its class `reads` {}, which is none of {}", name, repr(unknown[0]), ", ".join(READABLE))
+        )
+    return reads
 
 
 def rounds_of(protocol: Protocol, sample: Sample, edit_models: Sequence[Identity]) -> list[list[tuple[int, int]]]:

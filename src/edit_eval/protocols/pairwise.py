@@ -29,9 +29,9 @@ from edit_eval.text import Text
 # Designs depend on the edit models' identities, not on their names or places, and on a seed that is kept with the run:
 # a resumed run asks the same, and a further model leaves most of what was asked unchanged.
 
-Design = Literal["all", "cycles", "anchor", "extended"]
-"""Every pair; for each sample random cycles through the models; each model against one; cycles, with each further round
-asked only while some models cannot be told apart."""
+Design = Literal["all", "cycles", "extended"]
+"""Every pair; for each sample random cycles through the models; cycles, with each further round asked only while some
+models cannot be told apart."""
 FEWEST_TO_EXTEND = 4
 """Edit models: with fewer, every pair has met in the first round."""
 Places = tuple[int, int]
@@ -41,47 +41,18 @@ _SCALE = Scale(lowest=0.0, highest=1.0)
 
 
 @dataclass(frozen=True)
-class Stored:
-    """The battles of a run that is there: new edit models meet the edits of its models, which do not meet again."""
-
-    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
-
-    stored: str
-    """The run: its folder, or `hub:OWNER/NAME@COMMIT` for one that was pushed."""
-    opponents: int | None = None
-    """How many of its edits each new edit meets, of edit models chosen at random for each sample; by default all."""
-    interval: float | None = None
-    """In place of `opponents`: as many as it takes for an interval of so many Elo points to either side."""
-    edit_models: list[str] = field(default_factory=list)
-    """The run's edit models. Filled in when the run is read."""
-    without: dict[str, list[str]] = field(default_factory=dict)
-    """For each of them, the samples of which it has no edit. Filled in when the run is read."""
-    digest: str = ""
-    """Digest of what the run came to. Filled in when it is read."""
-
-    def __post_init__(self) -> None:
-        if self.opponents is not None and self.opponents < 1:
-            raise ValueError(f"pairs: opponents {self.opponents} is not 1 or more")
-        if self.interval is not None and not self.interval > 0:
-            raise ValueError(f"pairs: interval {self.interval:g} is not more than 0")
-
-
-@dataclass(frozen=True)
 class Meetings:
     """Which edits meet."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
-    pairs: Design | Stored = "all"
+    pairs: Design = "all"
     """Which edits meet: `all`, every two; `cycles`, of each sample a random cycle through the edit models, which
-    takes far fewer; `anchor`, each edit model against one; `extended`, cycles, of which the next round is asked
-    only while some edit models cannot be told apart; `{stored: RUN}`, each against those of a run that is there, whose
-    battles are taken over."""
+    takes far fewer; `extended`, cycles, of which the next round is asked only while some edit models cannot be told
+    apart."""
     rounds: int = 1
     """How many `cycles` a sample has, or with `extended` may have at most. More of them later ask only what is
     new."""
-    anchor: str = ""
-    """With `pairs: anchor`: the name of that edit model."""
     seed: int = 0
     """Of the random choices."""
 
@@ -90,8 +61,6 @@ class Meetings:
             raise ValueError(f"rounds: {self.rounds} is not 1 or more")
         if self.pairs == "extended" and self.rounds < 2:
             raise ValueError("rounds: with `pairs: extended` how many may be asked at most, 2 or more")
-        if bool(self.anchor) != (self.pairs == "anchor"):
-            raise ValueError("anchor: names the edit model that all others meet with `pairs: anchor`")
 
 
 class Meeting:
@@ -104,14 +73,7 @@ class Meeting:
     def battles(self, sample: Sample, models: Sequence[Identity]) -> Sequence[Places]:
         """Returns the pairs of the design, in all its rounds."""
         ours = self._meetings
-        if isinstance(ours.pairs, Stored):
-            return met_by_new(ours.pairs, sample, models, ours.seed)
-        return met(ours.pairs, sample, models, anchor=ours.anchor, rounds=ours.rounds, seed=ours.seed)
-
-    @property
-    def stored(self) -> Stored | None:
-        """The run whose battles are taken over, if there is one."""
-        return self._meetings.pairs if isinstance(self._meetings.pairs, Stored) else None
+        return met(ours.pairs, sample, models, rounds=ours.rounds, seed=ours.seed)
 
     def rounds(self, sample: Sample, models: Sequence[Identity]) -> Sequence[Sequence[Places]]:
         """Returns the pairs by round, if the design is extended."""
@@ -127,48 +89,14 @@ class Meeting:
         return rounds_of_cycles(sample, models, self._meetings.rounds, self._meetings.seed)
 
 
-def met(
-    design: Design, sample: Sample, models: Sequence[Identity], *, anchor: str = "", rounds: int = 1, seed: int = 0
-) -> list[Places]:
+def met(design: Design, sample: Sample, models: Sequence[Identity], *, rounds: int = 1, seed: int = 0) -> list[Places]:
     """Returns which two edit models' edits of a sample meet, as indices into `models`.
 
-    `cycles`: `rounds` of them (see `rounds_of_cycles`). `anchor` is the name of the model that all others meet. Raises
-    `ConfigurationError` for a name that no model has.
+    `cycles`: `rounds` of them (see `rounds_of_cycles`).
     """
-    count = len(models)
-    if design == "anchor":
-        place = next((number for number, model in enumerate(models) if model.name == anchor), None)
-        if place is None:
-            names = [model.name for model in models]
-            raise ConfigurationError(
-                Text("protocol.anchor: no edit model is named `{}`; there are {: and }", anchor, names)
-            )
-        return [(place, other) for other in range(count) if other != place]
     if design == "all":
-        return list(combinations(range(count), 2))
+        return list(combinations(range(len(models)), 2))
     return [two for its in rounds_of_cycles(sample, models, rounds, seed) for two in its]
-
-
-def met_by_new(stored: Stored, sample: Sample, models: Sequence[Identity], seed: int) -> list[Places]:
-    """Returns which edits of a stored run's models those of the new models meet: `opponents` of them, each new model
-    others, drawn at random; of models that have an edit of the sample."""
-    theirs = {*stored.edit_models}
-    there = [
-        n
-        for n, model in enumerate(models)
-        if model.name in theirs and sample.id not in stored.without.get(model.name, ())
-    ]
-    battles = []
-    for number, new in enumerate(models):
-        if new.name in theirs:
-            continue
-
-        def drawn(place: int, new: Identity = new) -> str:
-            of = f"{models[place].digest}\n{models[place].seed}"
-            return digest_of_text(f"{seed}\n{sample.id}\n{new.digest}\n{new.seed}\n{of}")
-
-        battles += [(number, other) for other in sorted(there, key=drawn)[: stored.opponents]]
-    return battles
 
 
 def rounds_of_cycles(sample: Sample, models: Sequence[Identity], rounds: int, seed: int) -> list[list[Places]]:

@@ -70,7 +70,7 @@ class Rubric:
         rubric: Literal["five_dimensions.v1", "five_dimensions.v2"] = "five_dimensions.v1"
         """Which of the packaged ones."""
         version: str = ""
-        """An earlier wording (`v1`, `v2`), for a run that was judged by it; empty: the newest."""
+        """An earlier wording (`v1`), for a run that was judged by it; empty: the newest."""
         answer: Literal["score", "reason_then_score", "json", "labels", "probabilities"] = "score"
         """How the judge answers: with the bare score; with reasons and then the score; with reasons, and a number for
         each criterion (JSON); with one letter for each item (JSON); or with nothing, and its probabilities count."""

@@ -246,10 +246,13 @@ def _explanation(comparison: Comparison, letters: Mapping[str, str]) -> Iterator
             "quiet",
         )
     for pair in pairs:
-        if few := pair.few_losses:
-            name = _pair_name(pair, letters)
-            words = Text("{}: a few large losses of {} decide: see {}.", name, letters[few.column], few.samples)
-            yield Line(words, "problem")
+        if outliers := pair.outliers:
+            name, samples = _pair_name(pair, letters), outliers.samples
+            if outliers.loser is None:
+                yield Line(Text("{}: unlike the others, and they widen the interval: {}.", name, samples), "problem")
+            else:
+                loser = letters[outliers.loser]
+                yield Line(Text("{}: a few large losses of {} decide: see {}.", name, loser, samples), "problem")
     if any(pair.outcome.holds is False for pair in pairs):
         yield Line(Text("Missing scores could reverse this: see `Worst to best`."), "problem", "* ")
 

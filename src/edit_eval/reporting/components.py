@@ -30,7 +30,6 @@ _WHERE: dict[Kind, str] = {
     "tracker": "trackers: [NAME]",
     "control": "evaluation: more_controls: [NAME]",
     "examiner": "edit-eval run",
-    "lender": "protocol: pairs: stored",
     "columns": "NAME: ...",
     "subject": "edit-eval run",
 }

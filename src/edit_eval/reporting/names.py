@@ -33,6 +33,7 @@ NAMES: Mapping[str, Mapping[str, Text]] = {
         "few_images": Text("fewer than six source images"),
         "too_uneven": Text("a few source images hold nearly all samples"),
         "no_spread": Text("no spread"),
+        "exact": Text("an exact test decides"),
         "unknown_source": Text("source image not known"),
     },
 }

@@ -59,7 +59,7 @@ def wrong_lines(summary: Summary) -> list[Text]:
 
 
 def control_lines(summary: Summary) -> list[Text]:
-    """Returns a line for each judge that is not shown to put all controls below edits."""
+    """Returns a line for each judge that is shown not to put a control below edits."""
     scales = {result.judge: result.leading.scale for result in summary.results}
     lines = []
     for judge, kinds in judges_without_sight(summary):
@@ -72,7 +72,7 @@ def control_lines(summary: Summary) -> list[Text]:
             parts.append(Text("{} ({} against {}{})", _CONTROLS.get(kind, kind), control, edits, interval))
         lines.append(
             Text(
-                "{} does not put controls clearly last: no edit model is shown to score better than {}.",
+                "{} does not tell edits from controls: none scores better, by a tenth of the scale, than {}.",
                 judge,
                 parts,
             )

@@ -228,13 +228,6 @@ def _lines(battles: ScoreBattles) -> Iterator[Text]:
         counted(contradictions.count, "contradiction"),
         formats.rate(contradictions.count, decided, contradictions.ci95),
     )
-    if stored := battles.stored:
-        yield Text(
-            "{} of {} are taken over: the strengths of its edit models are as there, with the mean 0, and are held for "
-            "those that join.",
-            counted(stored.battles, "battle"),
-            stored.run,
-        )
     if looks := battles.looks:
         yield Text(
             "{} of at most {} rounds are asked: after each the strengths are looked at, so every interval is at "

@@ -15,7 +15,8 @@ from edit_eval.reporting.table import Line
 from edit_eval.reporting.verdict_drawing import characters
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.families import Correction
-from edit_eval.statistics.verdict import WON, Advice, Contest, Opinion, Replacement, Verdict
+from edit_eval.statistics.intervals import FEWEST_CLUSTERS
+from edit_eval.statistics.verdict import WON, Advice, Contest, Opinion, Replacement, Unplaced, Verdict
 from edit_eval.text import Text, joined
 
 _MOST_NAMES = 3
@@ -83,7 +84,7 @@ def doubt_lines(verdict: Verdict) -> list[Text]:
         else [opinion.judge for opinion in verdict.opinions if opinion.sees == "not_last"]
     )
     lines = [
-        Text("{} is left out: it does not clearly score edits above pictures that are no edits (the controls).", judge)
+        Text("{} is left out: it scores edits no higher than pictures that are no edits (the controls).", judge)
         for judge in unfit
     ]
     lines += [
@@ -108,6 +109,11 @@ def doubt_lines(verdict: Verdict) -> list[Text]:
             for opinion in verdict.opinions
             if opinion.silent
         ]
+    lines += [
+        _not_in_order(opinion, unplaced, several=len(verdict.counted) > 1)
+        for opinion in verdict.counted
+        for unplaced in opinion.unplaced
+    ]
     return lines + [
         Text(
             "{} and {} made exactly the same picture in {} of {} cases: are they two models?",
@@ -118,6 +124,21 @@ def doubt_lines(verdict: Verdict) -> list[Text]:
         )
         for same in verdict.same_pictures
     ]
+
+
+def _not_in_order(opinion: Opinion, unplaced: Unplaced, *, several: bool) -> Text:
+    """Says why one is in no order."""
+    if unplaced.images < FEWEST_CLUSTERS:
+        words = Text(
+            "{1} is not comparable: {0} picture is scored for both {1} and {2}",
+            unplaced.images,
+            unplaced.name,
+            opinion.standings[0].name,
+            plural="{1} is not comparable: {0} pictures are scored for both {1} and {2}",
+        )
+    else:
+        words = Text("{} is not ranked: less than half as much is known of it as of others", unplaced.name)
+    return Text("{} (judge {}).", words, opinion.judge) if several else Text("{}.", words)
 
 
 def next_lines(verdict: Verdict) -> list[Text]:
@@ -161,12 +182,23 @@ def _better(opinion: Opinion, verdict: Verdict) -> Text:
             own, other, total = nearest.failed
             words = Text("{} is better than {}; next is {}", first, others, nearest.other)
             return Text("{}, which fails more: {} of {} edits against {}", words, other, total, own)
-        return Text("{} is better than {}; next is {}, {} behind", first, others, nearest.other, _by(opinion, nearest))
+        words = Text("{} is better than {}; next is {}, {} behind", first, others, nearest.other, _by(opinion, nearest))
+        return _by_signs(words, nearest) if nearest.exact else words
     words = Text("{} is better than {}, by {}", first, nearest.other, _by(opinion, nearest))
+    if nearest.exact:
+        words = _by_signs(words, nearest)
     if nearest.fails_more == nearest.other:
         own, other, total = nearest.failed
         return Text("{}; {} also fails more: {} of {} edits against {}", words, nearest.other, other, total, own)
     return words
+
+
+def _by_signs(words: Text, contest: Contest) -> Text:
+    """Adds on what an exact test of signs rests."""
+    counts = contest.wins, contest.images, contest.losses
+    if not contest.losses:
+        return Text("{}: better on {} of {} pictures and worse on none (exact test)", words, *counts[:2])
+    return Text("{}: better on {} of {} pictures and worse on {} (exact test)", words, *counts)
 
 
 def _preferred(opinion: Opinion) -> Text:
@@ -194,8 +226,6 @@ def _ahead(opinion: Opinion, verdict: Verdict) -> Text:
     few = all(contest.no_ci95 in ("few_images", "too_uneven", "one_image") for contest in unsure)
     if len(opinion.contests) == 1:
         lead = Text("No winner: {} is ahead of {} by {}", first, nearest.other, _by(opinion, nearest))
-        if nearest.no_ci95 == "no_spread":
-            return Text("{} on every picture alike, which leaves nothing to test", lead)
         if few:
             return Text(
                 "{1}, but {0} picture is too few to tell",
@@ -203,22 +233,43 @@ def _ahead(opinion: Opinion, verdict: Verdict) -> Text:
                 lead,
                 plural="{1}, but {0} pictures are too few to tell",
             )
+        words = Text("{}, which may be chance", lead)
         if nearest.shown_alone:
-            return Text("{}, which may be chance, with {} comparisons made at once", lead, verdict.tests)
-        return Text("{}, which may be chance", lead)
+            words = Text("{}, which may be chance, with {} comparisons made at once", lead, verdict.tests)
+        return _by_signs(words, nearest) if nearest.exact else words
+    level = [contest.other for contest in unsure if contest.kind == "level"]
+    if level and len(level) == len(unsure):
+        lead = Text("No winner: {} and {} score the same on average", first, _listed(level))
+        return Text("{}; {} is better than {}", lead, first, _listed(beaten)) if beaten else lead
     names = _listed([contest.other for contest in unsure])
-    if len(unsure) == len(opinion.contests) > _MOST_NAMES and not few:
+    if len(unsure) == len(opinion.contests) > _MOST_NAMES and not few and not level:
         return Text(
             "No winner: {} is ahead, by {} over {}, but is not shown to be better than any of the {} others",
             *(first, _plain(opinion, nearest), nearest.other, len(unsure)),
         )
-    if few:
+    if level:
+        ahead = [contest.other for contest in unsure if contest.kind != "level"]
+        lead = Text(
+            "No winner: {0} and {1} score the same on average, and {0} is ahead of {2}, which may be chance",
+            *(first, _listed(level), _listed(ahead)),
+        )
+    elif few:
         lead = Text(
             "No winner: {} is ahead, but {} pictures are too few to tell it from {}", first, unsure[0].images, names
         )
     else:
         lead = Text("No winner: {} is ahead, but may be no better than {}", first, names)
     return Text("{}; it is better than {}", lead, _listed(beaten)) if beaten else lead
+
+
+def _no_order(opinion: Opinion, verdict: Verdict) -> Text:
+    first, behind = opinion.standings[0].name, [c for c in opinion.contests if c.kind == "behind"]
+    beaten = opinion.others(*WON)
+    lead = Text(
+        "No winner: on the pictures that both have, {} trails {} by {}, and no other model leads all",
+        *(first, behind[0].other, _plain(opinion, behind[0])),
+    )
+    return Text("{}; {} is better than {}", lead, first, _listed(beaten)) if beaten else lead
 
 
 def _equal(opinion: Opinion, verdict: Verdict) -> Text:
@@ -325,6 +376,7 @@ _OF_JUDGE: Mapping[str, Callable[[Opinion, Verdict], Text]] = {
     "trade": _trade,
     "alone": _alone,
     "not_comparable": _not_comparable,
+    "no_order": _no_order,
     "no_answer": _no_answer,
 }
 
@@ -341,19 +393,20 @@ def _of_one(opinion: Opinion, verdict: Verdict) -> Text:
     if opinion.kind == "ahead":
         return Text("{} has {} ahead, which may be chance", judge, first)
     if opinion.kind == "trade":
-        return Text("{} says {} scores better, but fails more", judge, first)
+        trade = next(contest for contest in opinion.contests if contest.kind == "trade")
+        return Text("{} says {} scores better, but fails more", judge, first if trade.scores_better else trade.other)
     if opinion.kind == "equal":
         alike = opinion.others("equal")
         if len(alike) < len(opinion.contests):
             return Text("{} says {} and {} are equal", judge, first, _listed(alike))
         return Text("{} says they are equal", judge)
-    if opinion.kind == "not_comparable" or not opinion.contests:
+    if opinion.kind in ("not_comparable", "no_order") or not opinion.contests:
         return Text("{} cannot tell", judge)
     return Text("{} sees no difference", judge)
 
 
 def _mixed(verdict: Verdict) -> Text:
-    """Words a lead that all judges see, and some show."""
+    """Words what judges see of which only some, or none, is shown."""
     counted = verdict.counted
     if verdict.agreed or all(opinion.silent for opinion in counted):
         return _agreeing(verdict)
@@ -362,7 +415,7 @@ def _mixed(verdict: Verdict) -> Text:
     each = [_of_one(opinion, verdict) for opinion in counted]
     if not shown:
         return Text("No winner: {:; }", each)
-    if any(opinion.kind not in (*WON, "ahead") for opinion in counted):
+    if verdict.kind != "ahead" or any(opinion.kind not in (*WON, "ahead") for opinion in counted):
         return Text("Not settled: {:; }", each)
     return Text(
         "Not settled: {} is better with {}; with {} that may be chance", verdict.first, _listed(shown), _listed(unsure)
@@ -372,8 +425,8 @@ def _mixed(verdict: Verdict) -> Text:
 def _unfit(verdict: Verdict) -> Text:
     judges = [opinion.judge for opinion in verdict.opinions if opinion.sees == "not_last"]
     return Text(
-        "No answer: {} does not clearly score edits above pictures that are no edits (the controls): either it cannot "
-        "see what was asked for, or the edits are worthless",
+        "No answer: {} scores edits no higher than pictures that are no edits (the controls): either it cannot see "
+        "what was asked for, or the edits are worthless",
         _listed(judges),
     )
 
@@ -383,8 +436,9 @@ _JOINT: Mapping[str, Callable[[Verdict], Text]] = {
     "judge_unfit": _unfit,
     "better": lambda verdict: _agreeing(verdict),
     "ahead": _mixed,
+    "no_order": _mixed,
     "no_answer": _mixed,
-    "trade": lambda verdict: _agreeing(verdict) if verdict.agreed else _disagreeing(verdict),
+    "trade": _mixed,
 }
 
 
@@ -420,6 +474,10 @@ def _listed(names: Sequence[str]) -> str:
     return Text("{} and {}", names[:-1], names[-1]) if len(names) > 1 else names[0]
 
 
+def _named(samples: Sequence[str]) -> str:
+    return Text("{} and {}", samples[:-1], samples[-1]) if len(samples) > 1 else samples[0]
+
+
 # -- what to do next --
 
 
@@ -447,6 +505,17 @@ _ADVICE: Mapping[str, Callable[[Advice], Text]] = {
     "enough": lambda advice: Text(
         "Add pictures: with fewer than {} nothing can be tested, and 20 or more are better.", advice.count
     ),
+    "outliers": lambda advice: Text(
+        "Look at {1}: unlike the others, and {0} picture cannot tell such ones from chance. Add more.",
+        advice.count,
+        _named(advice.names),
+        plural="Look at {1}: unlike the others, and {0} pictures cannot tell such ones from chance. Add more.",
+    ),
+    "uneven": lambda advice: Text("Add source images: a few of the {} have too many of the samples.", advice.count),
+    "alike": lambda advice: Text(
+        "Add pictures of another kind, such as harder ones: on these {} the scores are the same.", advice.count
+    ),
+    "add": lambda advice: Text("Add pictures: these cannot say how many it takes."),
     "look": lambda advice: Text(
         "Look at the pictures on which the judges differ most, and mark which judge is right (edit-eval view)."
     ),
@@ -496,8 +565,15 @@ def _rests(opinion: Opinion, verdict: Verdict) -> Iterator[Text]:
         return
     pair = opinion.standings[0].name, contest.other
     by = formats.signed(contest.difference, places)
-    if contest.ci95 is None:
+    tested = formats.p_value(contest.p), formats.p_value(contest.p_adjusted), Correction(verdict.tests).of_tests()
+    if contest.p is None:
         yield Text("{} less {}: mean difference {} on {} pictures, without an interval", *pair, by, contest.images)
+    elif contest.exact:
+        yield Text(
+            "{} less {}: mean difference {} on {} pictures; an exact test of the signs of the differences, since they "
+            "are too much alike, or too unlike, for an interval to say as much: p {}, adjusted {} ({})",
+            *(*pair, by, contest.images, *tested),
+        )
     else:
         yield Text(
             "{} less {}: mean difference {} {} on {} pictures, 95% interval clustered on the source image, p {}, "
@@ -506,17 +582,15 @@ def _rests(opinion: Opinion, verdict: Verdict) -> Iterator[Text]:
             by,
             formats.signed_span(contest.ci95, places),
             contest.images,
-            formats.p_value(contest.p),
-            formats.p_value(contest.p_adjusted),
-            Correction(verdict.tests).of_tests(),
+            *tested,
         )
     counts = contest.wins, contest.images, contest.losses
-    if contest.sign_p is None:
+    if contest.sign_p is None or contest.exact:
         yield Text("{} does better on {} of {} pictures and worse on {}", pair[0], *counts)
     else:
         yield Text(
             "{} does better on {} of {} pictures and worse on {}; counted alone, without how much, that gives p {} "
-            "(sign test), which shows less than the mean and decides nothing here",
+            "(sign test), which decides nothing here",
             pair[0],
             *counts,
             formats.p_value(contest.sign_p),

@@ -52,11 +52,12 @@ class Aggregate(msgspec.Struct, frozen=True, kw_only=True):
     coverage: Coverage
     """`total` counts the judgements to which the score applies."""
     n: int
-    """Judgements with a number; with several edit seeds or repeats each counts once."""
+    """Judgements with a number: with several edit seeds or repeats a sample has several."""
     images: int | None
     """Source images that these are of; None with `n` 0, and where one of them is not known."""
     mean: float | None
-    """Over all `n`, or of the categories' means, as the scale says; of categories, None if one has no number."""
+    """Over samples, of each sample's mean, or over the categories' means of these, as the scale says; then None if a
+    category has no number."""
     ci95: list[float] | None
     """Of the mean, as in `MeanInterval`."""
     no_ci95: str | None

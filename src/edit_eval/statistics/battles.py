@@ -81,14 +81,6 @@ class PairBattles(msgspec.Struct, frozen=True, kw_only=True):
         return self.first + self.second + self.tie + self.contradiction
 
 
-class BattlesTakenOver(msgspec.Struct, frozen=True, kw_only=True):
-    """Battles that are taken over: in strengths, differences and pairs, and in nothing else."""
-
-    run: str
-    """The earlier run."""
-    battles: int
-
-
 class Looks(msgspec.Struct, frozen=True, kw_only=True):
     """How far a design that is extended has come."""
 
@@ -129,8 +121,6 @@ class ScoreBattles(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     pairs: list[PairBattles]
     with_failures: list[Strength] | None
     """The strengths with failed edits counted as lost; None if none failed."""
-    stored: BattlesTakenOver | None = None
-    """Not in the document if nothing was taken over."""
     looks: Looks | None = None
     """Not in the document unless the design is extended."""
 
@@ -205,14 +195,11 @@ def battles_by_judge(
     by_judge: dict[str, list[Judgement]] = defaultdict(list)
     for battle in results.battles:
         by_judge[battle.judge].append(battle)
-    stored: dict[str, list[Judgement]] = defaultdict(list)
-    for battle in results.stored:
-        stored[battle.judge].append(battle)
     return {
         judge: (
             by_judge[judge],
             {
-                score: _come_to(results, by_judge[judge], stored[judge], score, tables, results.scoring[judge].looks)
+                score: _come_to(results, by_judge[judge], score, tables, results.scoring[judge].looks)
                 for score in sorted(
                     results.scoring[judge].scales, key=lambda name: name != results.scoring[judge].headline
                 )
@@ -228,10 +215,8 @@ def together(results: Results, battles: Sequence[Judgement], scores: Sequence[st
     Intervals are clustered on source images, so that several answers about one picture are not several pictures.
     """
     votes = []
-    judges = {battle.judge for battle in battles}
-    every = [*battles, *(battle for battle in results.stored if battle.judge in judges)]
     for score in scores:
-        its = votes_of(every, score, results.samples)
+        its = votes_of(battles, score, results.samples)
         votes += [replace(vote, weight=1 / len(its)) for vote in its]
     looks = max((results.scoring[battle.judge].looks for battle in battles[:1]), default=1)
     tables = tables_of(results.scoring[judge].scales for judge in results.battle_judges)
@@ -241,7 +226,6 @@ def together(results: Results, battles: Sequence[Judgement], scores: Sequence[st
         taken_in={vote.rater for vote in votes},
         tables=tables,
         looks=looks,
-        joined=results.joined,
     )
     return JointStrengths(strengths=ranking.strengths, differences=ranking.differences, family=ranking.family)
 
@@ -249,16 +233,12 @@ def together(results: Results, battles: Sequence[Judgement], scores: Sequence[st
 def _come_to(
     results: Results,
     battles: Sequence[Judgement],
-    stored: Sequence[Judgement],
     score: str,
     tables: int,
     looks: int,
 ) -> ScoreBattles:
-    """Returns the results of a judge's battles by one of its scores.
-
-    Of `stored` ones, strengths, differences and pairs are, and the models that joined are estimated with theirs held.
-    """
-    votes = votes_of([*battles, *stored], score, results.samples)
+    """Returns the results of a judge's battles by one of its scores."""
+    votes = votes_of(battles, score, results.samples)
     edits = {(edit.sample_id, edit.edit_model, edit.edit_seed): edit.status for edit in results.edits}
     lost = lost_for_want_of_an_edit(battles, edits, results.samples)
     outcomes = Counter[Fought]()
@@ -278,10 +258,8 @@ def _come_to(
         if came is Fought.MISSING:
             status, _ = battle.outcome(score) or (battle.status, "")
             missing[status.value] += 1
-    for battle in stored:
-        pairs[battle.edit_model, battle.other][fought(battle, score)] += 1
     decided = sum(outcomes.values()) - outcomes[Fought.MISSING]
-    rated = partial(preferences, edit_models=results.edit_models, looks=looks, joined=results.joined)
+    rated = partial(preferences, edit_models=results.edit_models, looks=looks)
     ranking = rated(votes, taken_in={vote.rater for vote in votes}, tables=tables)
     return ScoreBattles(
         strengths=ranking.strengths,
@@ -311,7 +289,6 @@ def _come_to(
         with_failures=[row.unranked for row in rated([*votes, *lost], taken_in={vote.rater for vote in lost}).strengths]
         if lost
         else None,
-        stored=BattlesTakenOver(run=stored[0].made_in, battles=len(stored)) if stored else None,
         looks=Looks(rounds=min(results.rounds, looks), of=looks, level=level(looks)) if looks > 1 else None,
     )
 
@@ -355,10 +332,7 @@ def others_may_read(battles: Sequence[Judgement]) -> int:
     out of a word or another word for a label.
     """
     read = (reply for battle in battles for reading in battle.readings for reply in reading.values())
-    unseen = sum(
-        bool(battle.made_in) and battle.status in JUDGE_FAILED for battle in battles
-    )  # stored without its words
-    return unseen + sum(not reply.values and "{" in reply.text for reply in read)
+    return sum(not reply.values and "{" in reply.text for reply in read)
 
 
 Outcome = tuple[str, str, float]

@@ -48,6 +48,8 @@ class ScoreColumn:
     """For each sample, values that must be equal if two columns share it: `{"instruction": ..., "rubric": ...}`."""
     unscored: Mapping[str, float] = field(default_factory=dict)
     """For each sample the share of its judgements without a score, 0 to 1; by default 0, and 1 if `scores` has None."""
+    judgements: Mapping[str, int] = field(default_factory=dict)
+    """For each sample how many judgements it should have; by default 1."""
     by_seed: Mapping[str, Mapping[int, float | None]] = field(default_factory=dict)
     """For each sample and seed with an edit, the mean of its scores over repeats, or None; empty if not known."""
     failed: Mapping[str, Mapping[int, bool]] = field(default_factory=dict)
@@ -79,6 +81,16 @@ class ScoreColumn:
             return value
         missing = self.unscored.get(sample, 0.0)
         return score if missing == 0.0 else (1 - missing) * score + missing * value
+
+    @property
+    def coverage(self) -> tuple[int, int]:
+        """How many judgements have a score, and how many should."""
+        scored = total = 0
+        for sample, score in self.scores.items():
+            count = self.judgements.get(sample, 1)
+            total += count
+            scored += 0 if score is None else round(count * (1 - self.unscored.get(sample, 0.0)))
+        return scored, total
 
     def failed_share(self, sample: str) -> float:
         """Returns the share of the sample's tried edits that failed."""
@@ -155,6 +167,7 @@ def columns_of(
                 pictures=pictures,
                 asked=asked or {},
                 unscored={sample: 1 - len(known[sample]) / len(of) for sample, of in of_samples.items()},
+                judgements={sample: len(of) for sample, of in of_samples.items()},
                 by_seed={
                     sample: {seed: _of_seed(of_samples[sample], name, seed) for seed in seeds}
                     for sample, seeds in made[edit_model].items()

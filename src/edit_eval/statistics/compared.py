@@ -17,7 +17,9 @@ from edit_eval.statistics.power import ALPHA
 from edit_eval.statistics.series import gain
 
 MOST_NAMED = 3
-"""Number of named samples, among a few large losses."""
+"""Number of named samples, among outliers."""
+FAR = 100
+"""If settling a lead would take this many times the present pictures or more, no number is given."""
 
 
 @dataclass(frozen=True)
@@ -73,12 +75,25 @@ class MeanDifference:
 
 
 @dataclass(frozen=True)
-class FewLosses:
-    """A few images, on which one column loses far more than on the others, decide the mean difference."""
+class Outliers:
+    """A few samples whose differences are far to one side of the others: they widen the interval, and may decide."""
 
-    column: str
     samples: list[str]
-    """At most `MOST_NAMED` of them, the largest loss first."""
+    """At most `MOST_NAMED` of them, the furthest first."""
+    loser: str | None
+    """The column that scores worse on each of them; None if they are only smaller wins."""
+
+
+class More(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How many further source images would show a lead as large as the one seen four times in five, if it is real."""
+
+    kind: Literal["none", "images", "far", "unknown"]
+    """`none`: it is shown; `images`: so many; `far`: `FAR` times the present ones would not do, or there is no lead at
+    all; `unknown`: the samples cannot say, `because`."""
+    images: int = 0
+    because: Literal["", "no_scores", "few_images", "too_uneven", "identical", "outliers"] = ""
+    samples: tuple[str, ...] = ()
+    """Those outliers."""
 
 
 class SampleDifference(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -118,13 +133,16 @@ class Pair:
     difference: float | None
     ci95: list[float] | None
     no_ci95: str | None
-    """Why there is no interval: `no_scores`, `one_image`, `few_images`, `too_uneven`, `no_spread`."""
-    few_losses: FewLosses | None
+    """Why there is no interval: `no_scores`, `one_image`, `few_images`, `too_uneven`, `no_spread`; `exact` if the
+    exact test of signs says more of 0 than it would."""
+    exact: bool
+    """True if `p` is that of the exact test of signs (`intervals.weigh_signs`)."""
+    outliers: Outliers | None
     """Set if the differences are so skewed that a few of them decide (`Estimate.lopsided`)."""
     sample_mean: MeanDifference
     category_mean: MeanDifference
     p: float | None
-    """None if there is no interval."""
+    """None if it could not be tested."""
     p_adjusted: float | None
     """By Holm over all pairs of all judges that have a `p`."""
     outcome: Outcome
@@ -165,6 +183,8 @@ class Pair:
     """Of the difference; None if there is no interval."""
     settled_by: int | None = None
     """Source images that would show a true difference as large as the one seen; None as for `detectable`."""
+    more: More = field(default_factory=lambda: More("none"))
+    """How many of these are still to be had."""
 
     @property
     def better(self) -> str | None:
@@ -181,7 +201,7 @@ class ColumnSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     score: str
     scale: Scale
     scored: int
-    """Samples with a score."""
+    """Judgements with a score: samples times edit seeds times repeats, less the missing."""
     total: int
     clusters: int
     """Source images of the scored samples."""
@@ -193,6 +213,8 @@ class ColumnSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     ruled_out_share: float | None
     rank: int | None
     """See `families.ranks`: columns that no test separates share one. None without enough shared source images."""
+    place: int | None
+    """In the order of paired differences, from 1 (`comparison.order`); None if it is not comparable."""
     failed: FailedEdits
     run: str = ""
     """Not in the document of one run."""

@@ -19,13 +19,15 @@ from edit_eval.errors import ConfigurationError
 from edit_eval.records import Results
 from edit_eval.statistics.columns import ScoreColumn, by_judge, columns_of, refuse_incomparable
 from edit_eval.statistics.compared import (
+    FAR,
     MOST_NAMED,
     CategoryDifference,
     ColumnSummary,
-    FewLosses,
     Gate,
     MeanDifference,
+    More,
     Outcome,
+    Outliers,
     Pair,
     PairedTests,
     SampleDifference,
@@ -40,6 +42,7 @@ from edit_eval.statistics.families import Correction, ranks
 from edit_eval.statistics.gate import hold_against_first
 from edit_eval.statistics.intervals import (
     FEWEST_CLUSTERS,
+    TIE,
     Estimate,
     FloatArray,
     ImageWins,
@@ -53,7 +56,7 @@ from edit_eval.statistics.intervals import (
     tipping_share,
 )
 from edit_eval.statistics.outcomes import equal_within, outcome
-from edit_eval.statistics.power import ALPHA, POWER, clusters_needed, detectable_difference
+from edit_eval.statistics.power import ALPHA, POWER, clusters_by_signs, clusters_needed, detectable_difference
 from edit_eval.statistics.series import Sureness, ends, finite, gain, largest_difference, mean, sureness
 from edit_eval.statistics.verdict import Known, Verdict, verdict
 from edit_eval.text import Text
@@ -166,16 +169,21 @@ def compare(
         refuse_incomparable(of_judge)
     both = [(a, b) for of_judge in of_judges.values() for a, b in combinations(of_judge, 2)]
     held = [_Both(a, b) for a, b in both]
-    tests = sum(pair.mean_difference is not None and not pair.mean_difference.doubt for pair in held)
+    tests = sum(pair.mean_difference is not None and pair.mean_difference.p_value() is not None for pair in held)
     pairs = _judged([_pair(pair, tests, detect) for pair in held], paired_failures(both), margin)
-    ranked = {
-        (judge, name): rank
-        for judge in of_judges
-        if known is None or known.sees.get(judge) != "not_last"  # it ranks nobody
-        for name, rank in _ranks([pair for pair in pairs if pair.judge == judge]).items()
-    }
+    ranked: dict[tuple[str, str], int | None] = {}
+    places: dict[tuple[str, str], int] = {}
+    for judge in of_judges:
+        of = [pair for pair in pairs if pair.judge == judge]
+        of_names = _ranks(of)
+        places |= {(judge, name): place for place, name in enumerate(order(of, of_names), 1)}
+        if known is None or known.sees.get(judge) != "not_last":  # it ranks nobody
+            ranked |= {(judge, name): rank for name, rank in of_names.items()}
     paired_tests = PairedTests(
-        columns=tuple(_column_summary(column, ranked.get((column.judge, column.name))) for column in columns),
+        columns=tuple(
+            _column_summary(column, ranked.get((column.judge, column.name)), places.get((column.judge, column.name)))
+            for column in columns
+        ),
         pairs=tuple(pairs),
         gate=hold_against_first(both, pairs, margin=margin, allow_unscored=allow_unscored),
         notes=tuple(notes),
@@ -216,7 +224,7 @@ def verdict_on_models(results: Results, comparison: Comparison | None, known: Kn
     """Returns the verdict of a run: on what `compare_models` found of it, and on judges that this left out."""
     columns = _columns(results)
     tested = {column.judge for column in comparison.columns} if comparison else set()
-    others = tuple(_column_summary(column, None) for column in columns if column.judge not in tested)
+    others = tuple(_column_summary(column, None, None) for column in columns if column.judge not in tested)
     paired_tests = comparison or PairedTests((), (), Gate(passed=True, margin=None, allow_unscored=None, candidates=[]))
     return verdict(columns, PairedTests((*paired_tests.columns, *others), paired_tests.pairs, paired_tests.gate), known)
 
@@ -285,19 +293,20 @@ def _pair(both: _Both, tests: int, detect: float | None) -> Pair:
         mean_a=both.mean(both.of_a),
         mean_b=both.mean(both.of_b),
         **asdict(sample_mean if both.groups is None else category_mean),
-        few_losses=_few_losses(both, differences, mean_difference),
+        exact=mean_difference is not None and mean_difference.by_signs,
+        outliers=_outliers(both, gains, mean_difference),
         sample_mean=sample_mean,
         category_mean=category_mean,
         p=mean_difference.p_value() if mean_difference else None,
         p_adjusted=None,
         outcome=Outcome("cannot_be_told"),  # replaced by `_judged`, which knows all pairs
-        identical=bool(common) and not differences.any(),
+        identical=bool(common) and not (np.abs(differences) > TIE).any(),
         detectable=detectable_difference(mean_difference, span, alpha=alpha) if mean_difference else None,
         worst_case_difference=both.bound(worst, best),
         best_case_difference=both.bound(best, worst),
-        wins=int((gains > 0).sum()),
-        ties=int((gains == 0).sum()),
-        losses=int((gains < 0).sum()),
+        wins=int((gains > TIE).sum()),
+        ties=int((np.abs(gains) <= TIE).sum()),
+        losses=int((gains < -TIE).sum()),
         categories=_categories(both, span),
         largest=_largest(both),
         needed=_needed(mean_difference, alpha, detect, span, len(common)),
@@ -305,10 +314,10 @@ def _pair(both: _Both, tests: int, detect: float | None) -> Pair:
         tipping_share=tipping_share(mean_difference.value, span) if mean_difference else None,
         ruled_out_share=ruled_out_share(mean_difference.worth) if mean_difference else None,
         equal_within=equal_within(mean_difference, span, alpha) if mean_difference else None,
-        standard_error=mean_difference.standard_error if mean_difference and not mean_difference.doubt else None,
-        settled_by=clusters_needed(mean_difference, abs(mean_difference.value), span, alpha=alpha)
-        if mean_difference and mean_difference.value
+        standard_error=mean_difference.standard_error
+        if mean_difference and mean_difference.p_value() is not None
         else None,
+        settled_by=_settled_by(mean_difference, span, alpha),
     )
 
 
@@ -323,18 +332,62 @@ def _needed(
     return {"difference": detect, "samples": math.ceil(needed * samples / mean_difference.clusters), "clusters": needed}
 
 
-def _few_losses(both: _Both, differences: FloatArray, mean_difference: Estimate | None) -> FewLosses | None:
+def _settled_by(mean_difference: Estimate | None, span: float, alpha: float) -> int | None:
+    if mean_difference is None or abs(mean_difference.value) <= TIE:
+        return None
+    if mean_difference.by_signs and (signs := mean_difference.signs):
+        return clusters_by_signs(signs.wins, signs.losses, mean_difference.clusters, alpha=alpha)
+    return clusters_needed(mean_difference, abs(mean_difference.value), span, alpha=alpha)
+
+
+def _more(pair: Pair) -> More:
+    """Returns how many further source images would show the lead of a pair that is tested."""
+    if pair.scores_better:
+        return More("none")
+    if pair.difference is None:
+        return More("unknown", because="no_scores")
+    if pair.no_ci95 in ("few_images", "one_image"):
+        return More("unknown", because="few_images")
+    if pair.identical:
+        return More("unknown", because="identical")
+    if abs(pair.difference) <= TIE:
+        return More("far")
+    if pair.settled_by is not None:
+        needed = pair.settled_by - pair.clusters
+        return More("images", max(1, needed)) if needed < (FAR - 1) * pair.clusters else More("far")
+    if pair.outliers is not None:
+        return More("unknown", because="outliers", samples=tuple(pair.outliers.samples))
+    return More("unknown", because="too_uneven")
+
+
+def _outliers(both: _Both, gains: FloatArray, mean_difference: Estimate | None) -> Outliers | None:
+    """Returns the samples furthest to the side to which the differences are skewed, if they are."""
     if mean_difference is None or not mean_difference.lopsided:
         return None
-    order = np.argsort(differences if mean_difference.asymmetry < 0 else -differences, kind="stable")[:MOST_NAMED]
+    from_middle = (gains - np.median(gains)) * gain(both.scale) * math.copysign(1.0, mean_difference.asymmetry)
+    furthest = np.argsort(-from_middle, kind="stable")[:MOST_NAMED]
+    furthest = furthest[from_middle[furthest] > from_middle.max() / 2]
+    there = gains[furthest]
+    loser = both.a.name if (there < -TIE).all() else both.b.name if (there > TIE).all() else None
     a_loses = gain(both.scale) * mean_difference.asymmetry < 0
-    return FewLosses((both.a if a_loses else both.b).name, [both.common[place] for place in order.tolist()])
+    return Outliers(
+        [both.common[place] for place in furthest.tolist()],
+        loser if loser == (both.a if a_loses else both.b).name else None,
+    )
 
 
 def _mean_difference(difference: Estimate | None, span: float) -> MeanDifference:
     if difference is None:
         return MeanDifference(None, None, "no_scores")
-    return MeanDifference(difference.value, difference.interval(lowest=-span, highest=span), difference.doubt)
+    return MeanDifference(difference.value, *_interval(difference, span))
+
+
+def _interval(difference: Estimate, span: float) -> tuple[list[float] | None, str | None]:
+    """Returns the interval of a difference, or why it has none: one that contradicts the exact test is not shown."""
+    ends, p = difference.interval(lowest=-span, highest=span), difference.p_value()
+    if ends is not None and p is not None and (ends[0] <= 0.0 <= ends[1]) != (p > ALPHA):
+        return None, "exact"
+    return ends, difference.doubt
 
 
 def _categories(both: _Both, span: float) -> dict[str, CategoryDifference]:
@@ -346,12 +399,13 @@ def _categories(both: _Both, span: float) -> dict[str, CategoryDifference]:
         if not inside.any():
             continue
         of_category = estimate(differences[inside], both.clusters[inside])
+        ends, doubt = _interval(of_category, span)
         categories[name] = CategoryDifference(
             n=int(inside.sum()),
             clusters=of_category.clusters,
             difference=of_category.value,
-            ci95=of_category.interval(lowest=-span, highest=span),
-            no_ci95=of_category.doubt,
+            ci95=ends,
+            no_ci95=doubt,
             p=of_category.p_value(),
         )
     return categories
@@ -372,7 +426,7 @@ def _largest(both: _Both) -> list[SampleDifference]:
             words_b=b.words.get(sample, ""),
         )
         for place in order.tolist()
-        if differences[place] != 0
+        if abs(differences[place]) > TIE
     ]
 
 
@@ -397,7 +451,7 @@ def _judged(
             failures=failed,
             by_image=replace(pair.by_image, p_adjusted=by_image[place]),
         )
-        judged.append(replace(tested, outcome=outcome(tested, margin)))
+        judged.append(replace(tested, outcome=outcome(tested, margin), more=_more(tested)))
     return judged
 
 
@@ -418,7 +472,40 @@ def _ranks(pairs: Sequence[Pair]) -> dict[str, int | None]:
     return ranks(family_of(ranked).tests, [pair.better for pair in ranked])
 
 
-def _column_summary(column: ScoreColumn, rank: int | None) -> ColumnSummary:
+def order(pairs: Sequence[Pair], rank: Mapping[str, int | None]) -> list[str]:
+    """Returns the comparable columns of one judge, the best first, by paired differences alone.
+
+    Comparable are those with a rank; if fewer than two have one, all of which a difference is known. Of equal rank the
+    one that leads each other one comes first, then the order is that of the values v that fit all differences d best,
+    by least squares: sum n_ab (v_a - v_b - d_ab)^2 over the pairs, n_ab being their common samples. Means of different
+    samples are in nothing of this.
+    """
+    known = [pair for pair in pairs if pair.difference is not None]
+    names = [name for name in rank if rank[name] is not None]
+    if len(names) < 2:
+        names = list(dict.fromkeys(name for pair in known for name in (pair.a, pair.b)))
+    known = [pair for pair in known if pair.a in names and pair.b in names]
+    if not known:
+        return []
+    contrasts = np.zeros((len(known), len(names)))
+    gains = np.array([gain(pair.scale) * (pair.difference or 0.0) for pair in known])
+    for row, pair in enumerate(known):
+        contrasts[row, names.index(pair.a)], contrasts[row, names.index(pair.b)] = 1.0, -1.0
+    weights = np.sqrt([pair.n for pair in known])
+    values, *_ = np.linalg.lstsq(contrasts * weights[:, None], gains * weights, rcond=None)
+    trails = {
+        name: any(
+            by < -TIE if pair.a == name else by > TIE
+            for pair, by in zip(known, gains, strict=True)
+            if name in (pair.a, pair.b)
+        )
+        for name in names
+    }
+    value = {name: round(value, 9) for name, value in zip(names, values.tolist(), strict=True)}
+    return sorted(names, key=lambda name: (rank.get(name) or 1, trails[name], -value[name]))
+
+
+def _column_summary(column: ScoreColumn, rank: int | None, place: int | None) -> ColumnSummary:
     samples = sorted(column.scores)
     scores = np.array([column.scores[sample] for sample in samples], dtype=np.float64)  # None becomes NaN
     groups, scored = column.groups(samples), ~np.isnan(scores)
@@ -436,11 +523,12 @@ def _column_summary(column: ScoreColumn, rank: int | None) -> ColumnSummary:
         score=column.score,
         scale=column.scale,
         differs=column.differs,
-        scored=int(scored.sum()),
-        total=len(column.scores),
+        scored=column.coverage[0],
+        total=column.coverage[1],
         clusters=len(set(images)),
         mean=value,
         **sure._asdict(),
         rank=rank,
+        place=place,
         failed=failed_edits(column),
     )

@@ -9,7 +9,13 @@ likely to be above 0 as to be the same number below it. Then each of the 2^n way
 as likely as any other, and p is the share of those whose sum is as large as what was seen (Fisher, The Design of
 Experiments, 1935): exact for any number of images, and 2^-n at the least, as in a sign test. A kind is to be below the
 edits of some edit model, so p is multiplied by their number (Bonferroni); and where it is looked at in steps, by what
-is told under `shares`.
+is told under `shares`. A control is one answer, so it is held against one answer about one edit, the first that there
+is: a mean of several is less scattered, and to a judge that mostly says a low number and seldom a high one it is above
+a single answer more often than below.
+
+That this is not shown is no finding: a judge that is right shows it seldom where models fail on most pictures. A judge
+is unfit if the opposite is shown, that edits are not above a kind by a useful amount (`USEFUL`): an equivalence test,
+by the strict end of the interval, which allows for images that these are none of (`intervals.strict_lower`).
 """
 
 from __future__ import annotations
@@ -22,18 +28,21 @@ import numpy as np
 
 from edit_eval.records import CONTROL, Judgement, Results, Sample, Status
 from edit_eval.statistics.aggregates import Aggregate
-from edit_eval.statistics.intervals import FloatArray, cluster_codes, estimate
+from edit_eval.statistics.intervals import FloatArray, IntArray, cluster_codes, estimate, strict_lower
 from edit_eval.statistics.power import ALPHA
 from edit_eval.statistics.series import Series, gain
 
 FEWEST_WITH_CONTROLS = 8
-"""Source images below which no judge is called unfit: a good one would too often be."""
-CHANCE = 0.2
-"""Nor is one of which more is seen than would come of one in so many that cannot tell."""
+"""As many source images as may show something of a judge that is good, and not perfect."""
+USEFUL = 0.1
+"""Share of the scale by which edits are to be above controls. Of fewer than 29 source images, were edits and controls
+equal on each, none shows that it is less."""
 SMALL, LARGE = 3, 10
 """Controls are at most a third of the questions about edits, and no more than `MOST_OF_SMALL` images of each kind; or
 at most a tenth of them, and no more than `MOST`."""
 MOST_OF_SMALL, MOST = 12, 25
+Scores = Mapping[str, Sequence[float]]
+"""Of each sample its scores, by edit seed and repeat."""
 EXACT = 30
 """With more differences than that, signs are drawn: 2^30 sums are two halves of 2^15."""
 DRAWN = 100_000
@@ -58,7 +67,7 @@ class BesideEdits(msgspec.Struct, frozen=True, kw_only=True):
     p: float | None = None
     """That of this module, corrected for edit models and looks."""
     below: bool | None = None
-    """True: the control is shown to be worse; False: it does not seem to be; None: neither."""
+    """True: the control is shown to be worse; False: it is shown not to be, by a useful amount; None: neither."""
 
 
 class ControlNumbers(Aggregate, frozen=True, kw_only=True):
@@ -174,9 +183,7 @@ class ControlTest:
         self._series = series
         self._steps = steps
 
-    def against(
-        self, controls: Iterable[Judgement], edits: Mapping[str, Mapping[str, float]]
-    ) -> dict[str, BesideEdits]:
+    def against(self, controls: Iterable[Judgement], edits: Mapping[str, Scores]) -> dict[str, BesideEdits]:
         """Returns what holds of a kind beside each edit model.
 
         `controls` are in the order in which they are asked about, and `edits` has each edit model's scores by sample.
@@ -185,36 +192,40 @@ class ControlTest:
         return {model: self._of_model(model, scores, known, asked, len(edits)) for model, scores in edits.items()}
 
     def _of_model(
-        self, model: str, edits: Mapping[str, float], control: Mapping[str, float], asked: Sequence[str], models: int
+        self, model: str, edits: Scores, control: Mapping[str, float], asked: Sequence[str], models: int
     ) -> BesideEdits:
-        images, sign = self._images, gain(self._series.scale)
-        both = sorted(edits.keys() & control.keys())
+        images, both = self._images, sorted(edits.keys() & control.keys())
         if not both:
             return BesideEdits(edit_model=model, n=0, images=0, edits=None, control=None)
         count = len({images[sample] for sample in both})
-        mean_difference = estimate(
-            np.array([edits[sample] - control[sample] for sample in both], dtype=np.float64),
-            cluster_codes([images[sample] for sample in both]),
-        )
-        interval = mean_difference.interval()
-        beyond = mean_difference.value if interval is None else min(interval, key=lambda end: sign * end)
+        means = {sample: math.fsum(edits[sample]) / len(edits[sample]) for sample in both}
+        differences = np.array([means[sample] - control[sample] for sample in both], dtype=np.float64)
+        mean_difference = estimate(differences, clusters := cluster_codes([images[sample] for sample in both]))
         p = self._p(edits, control, asked, models)
-        by_chance = least_p(self._differences(edits, control, asked))
-        enough = count >= FEWEST_WITH_CONTROLS and mean_difference.doubt in (None, "no_spread")
-        unlikely = enough and sign * beyond <= 0 and by_chance > CHANCE
         return BesideEdits(
             edit_model=model,
             n=len(both),
             images=count,
-            edits=math.fsum(edits[sample] for sample in both) / len(both),
+            edits=math.fsum(means.values()) / len(both),
             control=math.fsum(control[sample] for sample in both) / len(both),
             difference=mean_difference.value,
-            ci95=interval,
+            ci95=mean_difference.interval(),
             p=p,
-            below=True if p <= ALPHA else False if unlikely else None,
+            below=True if p <= ALPHA else False if self._is_useless(differences, clusters) else None,
         )
 
-    def is_shown(self, controls: Iterable[Judgement], edits: Mapping[str, Mapping[str, float]]) -> bool:
+    def _is_useless(self, differences: FloatArray, clusters: IntArray) -> bool:
+        """True if edits are shown not to be above controls by a useful amount, whatever other images may show."""
+        scale = self._series.scale
+        if scale.span is None:
+            return False
+        behind = estimate(-gain(scale) * differences, clusters)
+        end = strict_lower(behind, scale.span, alpha=ALPHA)
+        if end is None and behind.doubt == "no_spread" and not behind.value:  # nothing differs on these
+            end = scale.span * (ALPHA ** (1 / behind.worth) - 1)
+        return end is not None and end > -USEFUL * scale.span
+
+    def is_shown(self, controls: Iterable[Judgement], edits: Mapping[str, Scores]) -> bool:
         """True if some edit model is shown to be above these; arguments as for `against`."""
         asked, known = self._asked(controls)
         return any(self._p(scores, known, asked, len(edits)) <= ALPHA for scores in edits.values())
@@ -222,11 +233,10 @@ class ControlTest:
     def _asked(self, controls: Iterable[Judgement]) -> tuple[list[str], dict[str, float]]:
         """Returns the samples in the order in which they were asked about, and the scores of their controls."""
         of, score = list(controls), self._series.score
-        return list(dict.fromkeys(control.sample_id for control in of)), _means(
-            (control for control in of if control.headline == score), score
-        )
+        scores = _scores((control for control in of if control.headline == score), score)
+        return list(dict.fromkeys(control.sample_id for control in of)), {of: its[0] for of, its in scores.items()}
 
-    def _p(self, edits: Mapping[str, float], control: Mapping[str, float], asked: Sequence[str], models: int) -> float:
+    def _p(self, edits: Scores, control: Mapping[str, float], asked: Sequence[str], models: int) -> float:
         """Returns the p of an edit model's edits being above a kind, corrected for edit models and looks."""
         p, looks = 1.0, self._steps or (len(asked),)
         for look, share in zip(looks, shares(len(looks)), strict=True):
@@ -235,14 +245,12 @@ class ControlTest:
             p = min(p, least_p(self._differences(edits, control, asked[:look])) * models / share)
         return p
 
-    def _differences(
-        self, edits: Mapping[str, float], control: Mapping[str, float], asked: Iterable[str]
-    ) -> list[float]:
-        """Returns by how much the edits are better than a kind, of each source image the mean."""
+    def _differences(self, edits: Scores, control: Mapping[str, float], asked: Iterable[str]) -> list[float]:
+        """Returns by how much the first edits are better than a kind, of each source image the mean."""
         by_image: dict[str, list[float]] = {}
         for sample in asked:
             if sample in edits and sample in control:
-                difference = gain(self._series.scale) * (edits[sample] - control[sample])
+                difference = gain(self._series.scale) * (edits[sample][0] - control[sample])
                 by_image.setdefault(self._images[sample], []).append(difference)
         return [math.fsum(some) / len(some) for some in by_image.values()]
 
@@ -259,22 +267,23 @@ class ControlTest:
         return max(beside.values(), key=place)
 
 
-def _means(judgements: Iterable[Judgement], score: str) -> dict[str, float]:
-    """Returns for each sample the mean of a score over edit seeds and repeats."""
-    collected: dict[str, list[float]] = {}
+def _scores(judgements: Iterable[Judgement], score: str) -> dict[str, list[float]]:
+    """Returns for each sample its values of a score, by edit seed and repeat."""
+    collected: dict[str, list[tuple[int, int, float]]] = {}
     for judgement in judgements:
         if score in judgement.scores:
-            collected.setdefault(judgement.sample_id, []).append(judgement.scores[score])
-    return {sample: math.fsum(scores) / len(scores) for sample, scores in collected.items()}
+            place = judgement.edit_seed, judgement.repeat, judgement.scores[score]
+            collected.setdefault(judgement.sample_id, []).append(place)
+    return {sample: [value for *_, value in sorted(of)] for sample, of in collected.items()}
 
 
-def means_by_model(judgements: Iterable[Judgement], score: str, models: Iterable[str]) -> dict[str, dict[str, float]]:
-    """Returns for each edit model its mean score of each sample."""
+def scores_by_model(judgements: Iterable[Judgement], score: str, models: Iterable[str]) -> dict[str, Scores]:
+    """Returns for each edit model its scores of each sample."""
     of: dict[str, list[Judgement]] = {model: [] for model in models}
     for judgement in judgements:
         if judgement.edit_model in of:
             of[judgement.edit_model].append(judgement)
-    return {model: _means(its, score) for model, its in of.items()}
+    return {model: _scores(its, score) for model, its in of.items()}
 
 
 # -- of a whole run --
@@ -300,12 +309,11 @@ def beside_edits(results: Results, judge: str, series: Series) -> dict[str, Besi
     """Returns for each kind of control the edit model most clearly above it.
 
     `below` is True if the control is shown to be worse than the edits of some model, `p` being at most .05. False if
-    for each one the interval of eight source images or more reaches beyond 0, and one in five judges that cannot tell
-    would come to as much; else None.
+    the edits of each are shown not to be better by a useful amount; else None.
     """
     by_kind = {}
     test = ControlTest(results.samples, series, steps=steps_of(results) or ())
-    edits = means_by_model(
+    edits = scores_by_model(
         (judgement for judgement in results.judgements if judgement.judge == judge), series.score, results.edit_models
     )
     of_judge = [control for control in results.controls if control.judge == judge]

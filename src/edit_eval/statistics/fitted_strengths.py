@@ -13,10 +13,6 @@ A model that lost everything, or won everything, against the others has no finit
 would have with one tie more between every two models that met, and no interval except one that is open on one side
 against those that it met: of G images won by the same model, its share is above .025 ** (1 / G).
 
-A model may *join* others whose strengths are known already. Theirs are estimated by the votes among themselves alone,
-and held for the one that joins: a two-step estimate (Murphy and Topel, JBES 3, 1985). Its error has both parts, what
-its own votes leave open and what theirs did, image by image, as both are about the same source images.
-
 Also computed is Davidson's model (JASA 65, 1970), in which a tie is an outcome of its own, with the advantage of being
 shown on the left. A penalty on strengths with mean 0 keeps it finite, so that no model's name or place plays a part.
 """
@@ -28,7 +24,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import combinations
-from types import MappingProxyType
 
 import numpy as np
 
@@ -63,9 +58,6 @@ ELO = 400 / math.log(10), 1000.0
 """Points of Elo's scale per logit, and its origin: another view of the same strengths."""
 
 
-NOBODY: Mapping[str, int] = MappingProxyType({})
-
-
 def all_differ(votes: Sequence[Vote], edit_models: Sequence[str], tables: int, looks: int) -> bool:
     """True if every two edit models are told apart, corrected for all pairs, tables and looks (`FamilyOfTests`)."""
     return fit_strengths(votes, edit_models, tables=tables, looks=looks).family.all_differ()
@@ -91,8 +83,6 @@ class Fit:
     on how many images; 0 if the two never met."""
     tables: int = 1
     looks: int = 1
-    turns: tuple[int, ...] = ()
-    """For each edit model 0, or in which turn it joined those before; empty if none did."""
 
     @property
     def confidence(self) -> float:
@@ -120,14 +110,6 @@ class Fit:
             return None
         return self.errors.of(float(contrast @ self.strengths), contrast)
 
-    def alone(self, place: int) -> FloatArray:
-        """Returns the contrast that is one strength: its distance from the mean, of those that did not join."""
-        contrast = _unit(len(self.edit_models), place)
-        if not any(self.turns):
-            return contrast
-        first = np.array(self.turns) == 0
-        return np.asarray(contrast - first / first.sum())
-
     def interval(self, contrast: FloatArray) -> list[float | None] | None:
         """Returns the interval of a contrast of strengths, at `confidence`; None if there is none."""
         estimate = None if self.doubt else self.estimate(contrast)
@@ -136,7 +118,7 @@ class Fit:
 
     def doubt_of(self, place: int) -> str | None:
         """Returns why a strength has no interval; None if it has one."""
-        estimate = self.estimate(self.alone(place))
+        estimate = self.estimate(unit(len(self.edit_models), place))
         return self.doubt or (None if estimate is None else estimate.doubt)
 
     def between(self, a: int, b: int) -> list[float | None] | None:
@@ -165,7 +147,7 @@ class Fit:
     def _of_two(self, a: int, b: int) -> Estimate | None:
         if self.doubt not in (None, UNBOUNDED):
             return None
-        return self.estimate(_unit(len(self.edit_models), a) - _unit(len(self.edit_models), b))
+        return self.estimate(unit(len(self.edit_models), a) - unit(len(self.edit_models), b))
 
     @cached_property
     def family(self) -> FamilyOfTests:
@@ -192,7 +174,7 @@ class Errors:
     """What images, and raters, add to the errors of strengths."""
 
     inverse: FloatArray
-    """Of the information: models x models. Where models joined, of the derivatives of what is solved, turned over."""
+    """Of the information: models x models."""
     scores: FloatArray
     """Of each image, the sum of its votes' derivatives: images x models."""
     information: FloatArray
@@ -200,16 +182,12 @@ class Errors:
     raters: int
     added: FloatArray
     """Covariance that differences between raters add to that of images; zeros for one rater."""
-    learns: tuple[FloatArray, FloatArray]
-    """For each pair, 1 if its votes say something of the first one, and of the second one: 0 for one that is held."""
 
     def of(self, value: float, contrast: FloatArray) -> Estimate:
         """Estimates a contrast: the error by images as that of any mean, and what raters add."""
         reach = self.inverse @ contrast
         a, b = np.triu_indices(len(reach), 1)
-        first, second = self.learns
-        known = self.information @ (first * reach[a] - second * reach[b]) ** 2
-        estimate = linear_estimate(value, self.scores @ reach, known)
+        estimate = linear_estimate(value, self.scores @ reach, self.information @ (reach[a] - reach[b]) ** 2)
         if self.raters < 2 or estimate.doubt:
             return estimate
         own = estimate.standard_error**2
@@ -222,14 +200,7 @@ class Errors:
         )
 
 
-def fit_strengths(
-    votes: Sequence[Vote],
-    edit_models: Sequence[str],
-    *,
-    tables: int = 1,
-    looks: int = 1,
-    joined: Mapping[str, int] = NOBODY,
-) -> Fit:
+def fit_strengths(votes: Sequence[Vote], edit_models: Sequence[str], *, tables: int = 1, looks: int = 1) -> Fit:
     """Fits strengths by maximum likelihood to weighted votes, every two models counting alike.
 
     With w_i a vote's weight, y_i the left one's share, q_i = 1 / (1 + exp(s_r - s_l)), x_i the vector with 1 for the
@@ -248,113 +219,46 @@ def fit_strengths(
     says something (`few_preferences`); no strength if none has (`no_preference`): a judge that contradicts itself on
     every pair is not known to find all alike. Tests are corrected over all pairs, `tables`
     and `looks` (`FamilyOfTests`).
-
-    `joined` maps models to the turn in which each joined those before it, from 1. A vote then says something only of
-    the later one of its two, and x_i has a 0 for the other; the strengths of a turn are solved with those before it
-    held, every two that met in it counting alike; and I has a row for each model of its own votes,
-
-        I = sum_i w_i q_i (1 - q_i) x_i d_i',  d_i with 1 and -1 for both,
-
-    with (I^+)' in place of I^+. Without `joined` x_i is d_i. What holds of a fit must hold of each of its turns.
     """
     models = tuple(edit_models)
-    turns = np.array([joined.get(model, 0) for model in models])
-    fit = partial(Fit, models, tables=tables, looks=looks, turns=tuple(turns.tolist()) if turns.any() else ())
+    count = len(models)
+    fit = partial(Fit, models, tables=tables, looks=looks)
     if not votes:
         return fit("no_votes")
     place = {model: number for number, model in enumerate(models)}
     left = np.array([place[vote.left] for vote in votes])
     right = np.array([place[vote.right] for vote in votes])
     shares = np.array([vote.left_gets for vote in votes])
-    given = np.array([vote.weight for vote in votes])
     images = cluster_codes([vote.group for vote in votes])
     raters = cluster_codes([vote.rater for vote in votes])
-    when = np.maximum(turns[left], turns[right])
-    strengths, weights = np.zeros(len(models)), np.zeros(len(votes))
-    doubts: list[str | None] = []
-    beats, ties, bounded = np.eye(len(models), dtype=bool), np.zeros((len(models), len(models))), False
-    for turn in range(int(turns.max()) + 1):
-        mine = when == turn
-        if not mine.any():
-            if (turns == turn).any():
-                return fit("not_connected")
-            continue
-        this_turn = _Turn(turn, turns, left[mine], right[mine], shares[mine], given[mine], images[mine])
-        if doubt := this_turn.nothing:
-            return fit(doubt)
-        strengths = this_turn.strengths(strengths)
-        weights[mine] = this_turn.weights
-        upto = when <= turn
-        got = _reached(left[upto], right[upto], shares[upto], len(models))
-        its = np.outer(turns == turn, turns <= turn)
-        beats |= got & (its | its.T)
-        bounded |= this_turn.bounded
-        ties += this_turn.ties
-        doubts.append(this_turn.doubt)
+    weights = _alike(left, right, np.array([vote.weight for vote in votes]), count)
+    if not _reached(left, right, np.full(len(left), 0.5), count).all():
+        return fit("not_connected")
+    telling = _telling(left, right, weights * (shares - 0.5), images, count)
+    if not telling:
+        return fit("no_preference")
+    beats = _reached(left, right, shares, count)
+    total, won = table_of_pairs(left, right, shares, weights, count)
+    strengths, ties = np.zeros(count), np.zeros((count, count))
+    bounded = bool(beats.all())
+    if bounded:
+        strengths, _ = newton(total, won)
+        bounded = bool(np.abs(strengths).max() <= LARGEST_STRENGTH)
+    if not bounded:
+        # One tie more between every two models that met keeps the strengths finite.
+        ties = np.where(total > 0, float(np.mean(weights)), 0.0)
+        strengths, _ = newton(total + ties, won + ties / 2)
     expected = 1 / (1 + np.exp(-(strengths[left] - strengths[right])))
     residuals, known = weights * (shares - expected), weights * expected * (1 - expected)
     chances = 1 / (1 + np.exp(strengths[None, :] - strengths[:, None]))
-    errors = _errors(left, right, residuals, known, images, raters, turns, ties * chances * (1 - chances))
+    errors = _errors(left, right, residuals, known, images, raters, ties * chances * (1 - chances))
     fit = partial(fit, strengths=strengths, errors=errors)
-    if "few_images" in doubts:
+    if int(np.unique(images).size) < FEWEST_CLUSTERS:
         return fit("few_images")
-    if not bounded:
-        return fit(next(filter(None, doubts), None))
-    count = len(models)
+    if bounded:
+        return fit(None if telling >= FEWEST_CLUSTERS else "few_preferences")
     apart = [(a, b) for a in range(count) for b in range(count) if beats[a, b] and not beats[b, a]]
     return fit(UNBOUNDED, above={(a, b): len(np.unique(images[_met(left, right, a, b)])) for a, b in apart})
-
-
-class _Turn:
-    """The votes on models that joined in one turn, among themselves and with those before; in turn 0 the first ones."""
-
-    def __init__(
-        self,
-        turn: int,
-        turns: IntArray,
-        left: IntArray,
-        right: IntArray,
-        shares: FloatArray,
-        weights: FloatArray,
-        images: IntArray,
-    ) -> None:
-        count = len(turns)
-        self.free = turns == turn
-        self.weights = _alike(left, right, weights, count)
-        # Whoever is held is one that all others can be reached from, as its strength is known.
-        held = np.flatnonzero(turns < turn)
-        nodes = np.where(turns < turn, held[0] if len(held) else 0, np.arange(count))
-        there = np.flatnonzero(turns <= turn)
-        linked = _reached(nodes[left], nodes[right], np.full(len(left), 0.5), count)
-        telling = _telling(left, right, self.weights * (shares - 0.5), images, count)
-        self.nothing: str | None = None
-        """Why there are no strengths."""
-        if not linked[np.ix_(nodes[there], nodes[there])].all():
-            self.nothing = "not_connected"
-        elif not telling:
-            self.nothing = "no_preference"
-        few = int(np.unique(images).size) < FEWEST_CLUSTERS
-        self.doubt = "few_images" if few else None if telling >= FEWEST_CLUSTERS else "few_preferences"
-        """Why strengths have no interval."""
-        got = _reached(nodes[left], nodes[right], shares, count)[np.ix_(nodes, nodes)]
-        self.bounded = not got[np.ix_(there, there)].all()
-        """True if strengths had no bound without a tie more."""
-        self.table_of_pairs = table_of_pairs(left, right, shares, self.weights, count)
-        self.ties = np.zeros((count, count))
-        """Weight of the ties that keep strengths finite."""
-
-    def strengths(self, held: FloatArray) -> FloatArray:
-        """Returns all strengths so far, those before this turn as they were."""
-        (total, won), free = self.table_of_pairs, np.flatnonzero(self.free)
-        strengths = held
-        if not self.bounded:
-            strengths, _ = newton(total, won, held, free)
-            self.bounded = bool(np.abs(strengths).max() > LARGEST_STRENGTH)
-        if self.bounded:
-            # One tie more between every two models that met keeps the strengths finite.
-            self.ties = np.where(total > 0, float(np.mean(self.weights)), 0.0)
-            strengths, _ = newton(total + self.ties, won + self.ties / 2, held, free)
-        return strengths
 
 
 def _telling(left: IntArray, right: IntArray, leanings: FloatArray, images: IntArray, count: int) -> int:
@@ -373,22 +277,18 @@ def _errors(
     known: FloatArray,
     images: IntArray,
     raters: IntArray,
-    turns: IntArray,
     ties: FloatArray,
 ) -> Errors:
     """Sums by image what votes add to the errors, `residuals`, and what is `known` by them; `ties`: of every two, what
     is as good as known of them, where strengths would have no bound."""
-    count, groups = len(turns), int(images.max()) + 1
-    of_left, of_right = (turns[left] >= turns[right]).astype(float), (turns[right] >= turns[left]).astype(float)
+    count, groups = len(ties), int(images.max()) + 1
     together = ties.copy()
     np.add.at(together, (left, right), known)
     np.add.at(together, (right, left), known)
-    together *= turns[:, None] >= turns[None, :]
-    slopes = np.diag(together.sum(axis=1)) - together  # of what is solved, by each strength
-    inverse = np.asarray(np.linalg.pinv(slopes).T, np.float64)
+    inverse = np.asarray(np.linalg.pinv(np.diag(together.sum(axis=1)) - together), np.float64)
     scores = np.zeros((groups, count))
-    np.add.at(scores, (images, left), residuals * of_left)
-    np.add.at(scores, (images, right), -residuals * of_right)
+    np.add.at(scores, (images, left), residuals)
+    np.add.at(scores, (images, right), -residuals)
     a, b = np.triu_indices(count, 1)
     pairs = np.zeros((count, count), dtype=np.int64)
     pairs[a, b] = pairs[b, a] = np.arange(len(a))
@@ -396,11 +296,10 @@ def _errors(
     information = np.asarray(cells.reshape(groups, len(a)), np.float64)
     persons, added = int(raters.max()) + 1, np.zeros((count, count))
     if persons > 1:
-        influence = residuals[:, None] * (of_left[:, None] * inverse[left] - of_right[:, None] * inverse[right])
+        influence = residuals[:, None] * (inverse[left] - inverse[right])
         # The cells of image and rater are in both sums.
         added = _clustered(influence, raters) - _clustered(influence, raters * groups + images)
-    learns = (turns[a] >= turns[b]).astype(float), (turns[b] >= turns[a]).astype(float)
-    return Errors(inverse, scores, information, persons, added, learns)
+    return Errors(inverse, scores, information, persons, added)
 
 
 def _met(left: IntArray, right: IntArray, a: int, b: int) -> BoolArray:
@@ -490,28 +389,20 @@ def table_of_pairs(
     return np.asarray(total + total.T, np.float64), np.asarray(won + (total.T - won.T), np.float64)
 
 
-def newton(
-    total: FloatArray, won: FloatArray, held: FloatArray | None = None, free: IntArray | None = None
-) -> tuple[FloatArray, FloatArray]:
-    """Returns the maximum likelihood strengths of a table, their mean 0, and the information about them.
-
-    With `free` only these are estimated, and all others `held`; if all with votes are free, the mean is 0 over them.
-    """
-    strengths = np.zeros(len(total)) if held is None else held.copy()
-    places = np.arange(len(total)) if free is None else free
+def newton(total: FloatArray, won: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Returns the maximum likelihood strengths of a table, their mean 0, and the information about them."""
+    strengths = np.zeros(len(total))
     information = np.zeros_like(total)
     for _ in range(50):
         expected = 1 / (1 + np.exp(strengths[None, :] - strengths[:, None]))
         curvature = total * expected * (1 - expected)
-        information = (np.diag(curvature.sum(axis=1)) - curvature)[np.ix_(places, places)]
-        step = np.linalg.pinv(information) @ (won - total * expected).sum(axis=1)[places]
+        information = np.diag(curvature.sum(axis=1)) - curvature
+        step = np.linalg.pinv(information) @ (won - total * expected).sum(axis=1)
         step *= min(1.0, 2.0 / max(1e-12, float(np.abs(step).max())))
-        strengths[places] += step
+        strengths = strengths + step
         if np.abs(step).max() < 1e-9 or np.abs(strengths).max() > 2 * LARGEST_STRENGTH:
             break
-    if not np.delete(total[places], places, axis=1).any():  # nothing outside says where they lie
-        strengths[places] -= strengths[places].mean()
-    return strengths, information
+    return strengths - strengths.mean(), information
 
 
 def _clustered(scores: FloatArray, clusters: IntArray) -> FloatArray:
@@ -532,7 +423,8 @@ def _reached(left: IntArray, right: IntArray, shares: FloatArray, count: int) ->
     return beats
 
 
-def _unit(count: int, place: int) -> FloatArray:
+def unit(count: int, place: int) -> FloatArray:
+    """Returns the contrast that is one strength: its distance from the mean."""
     unit = np.zeros(count)
     unit[place] = 1.0
     return unit

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,6 +128,38 @@ def _asymmetry_kept(shares: FloatArray) -> float:
     return float((shares**3).sum() / (shares**2).sum() ** 1.5)
 
 
+class Signs(NamedTuple):
+    """An exact test of signs; see `weigh_signs`."""
+
+    wins: int
+    losses: int
+    p: float
+    alone: bool
+    """True if it decides whatever the interval says; else only where it can tell more."""
+
+
+def weigh_signs(totals: FloatArray) -> Signs | None:
+    """Tests that the mean is 0 by the signs of what each cluster adds to it; None where the interval tells as much.
+
+    Two kinds of clusters are beyond any formula for the error, and an exact test is not. If all that are not 0 are of
+    one size (a lead that is everywhere the same; a judge that says yes or no), a true mean of 0 makes either sign as
+    likely as the other, so the signs decide alone: p = 2 P(X <= min(wins, losses)) of wins + losses tosses, which is
+    the exact test of McNemar (Psychometrika 12, 1947). And if all have the same sign, p = 2^(1 - clusters) is what
+    any symmetric distribution around 0 would give (Fisher, The Design of Experiments, 1935), however much one of them
+    is unlike the others; an interval grows with that one, and would find less the larger the lead is.
+    """
+    sizes = np.abs(totals)
+    largest = float(sizes.max(initial=0.0))
+    there = sizes > 1e-9 * max(largest, 1e-300)
+    if largest <= 1e-12 or not there.any():
+        return None
+    wins, losses = int((totals[there] > 0).sum()), int((totals[there] < 0).sum())
+    alone = float(np.ptp(sizes[there])) <= 1e-9 * largest
+    if alone or (there.all() and not (wins and losses)):
+        return Signs(wins, losses, sign_test(wins, losses), alone)
+    return None
+
+
 @dataclass(frozen=True)
 class Estimate:
     """A mean and its uncertainty; see `estimate`."""
@@ -148,6 +180,8 @@ class Estimate:
     """Its standard deviation in normal data."""
     doubt: str | None
     """Why there is no interval: `one_image`, `few_images`, `too_uneven`, `no_spread`; None if there is one."""
+    signs: Signs | None = None
+    """The exact test of "the true mean is 0", where one can tell more than the interval (`weigh_signs`)."""
 
     @property
     def lopsided(self) -> bool:
@@ -171,7 +205,23 @@ class Estimate:
         return [max(lowest, low), min(highest, high)]
 
     def p_value(self, at: float = 0.0) -> float | None:
-        """Returns the two-sided p of "the true mean is `at`" (`hull_p_value`); None if there is no interval."""
+        """Returns the two-sided p of "the true mean is `at`": `hull_p_value`, or of 0 where `by_signs` the exact one.
+
+        None if there is neither.
+        """
+        if at == 0.0 and self.signs is not None and self.by_signs:
+            return self.signs.p
+        return self._hull_p(at)
+
+    @property
+    def by_signs(self) -> bool:
+        """True if the exact test of signs decides whether the true mean is 0."""
+        if self.signs is None:
+            return False
+        hull = self._hull_p(0.0)
+        return self.signs.alone or hull is None or self.signs.p < hull
+
+    def _hull_p(self, at: float) -> float | None:
         if self.doubt:
             return None
         return hull_p_value(self.value, self.standard_error, self.freedom, self.asymmetry, at=at)
@@ -204,6 +254,9 @@ def estimate(values: FloatArray, clusters: IntArray, groups: IntArray | None = N
     Neither P nor M is formed: of a diagonal and k columns all traces are sums. With one value a cluster, and whenever
     clusters are equal, L is 1, SE is s / sqrt(G) of the clusters' means and `freedom` G - 1. `asymmetry` is
     `mean_asymmetry` of x_g = sum_c r_gc / (k n_c) / p_g with the shares p_g: without groups x_g is the cluster's mean.
+
+    `signs` are of what each cluster adds to the mean, sum_c (sum of its values in c) / (k n_c); there are none with too
+    few clusters for an interval, or too uneven ones.
 
     There is no interval, and `doubt` says why, with fewer than two clusters, also if all values of a group are of
     one (`one_image`); if values do not differ (`no_spread`); with fewer than `FEWEST_CLUSTERS` (`few_images`); and
@@ -246,6 +299,7 @@ def estimate(values: FloatArray, clusters: IntArray, groups: IntArray | None = N
     whole = scaled.sum(axis=1)
     alike = float((whole**2 - 2 * whole * (scaled * held).sum(axis=1)).sum())
     alike += float(((scaled.T @ scaled) * (held.T @ held)).sum())
+    totals = (np.bincount(cells, values, shape[0] * shape[1]).reshape(shape) * weights).sum(axis=1)
     return replace(
         point_estimate,
         standard_error=error * math.sqrt(max(1.0, square / alike)) if spread else 0.0,
@@ -254,6 +308,7 @@ def estimate(values: FloatArray, clusters: IntArray, groups: IntArray | None = N
         asymmetry=mean_asymmetry((weights * sums).sum(axis=1) / shares, shares) if spread else 0.0,
         asymmetry_by_chance=skewness_by_chance(shape[0]) * _asymmetry_kept(shares),
         doubt=_doubt(spread, shape[0], freedom, 1 / square),
+        signs=None if _doubt(True, shape[0], freedom, 1 / square) else weigh_signs(totals),
     )
 
 
@@ -477,7 +532,8 @@ def _adjusted(
 # margin is strict: there something has to be proven to pass, while a stricter test would find less often that a
 # candidate is *worse*.
 
-_TIE = 1e-9
+TIE = 1e-9
+"""A difference within this is rounding, and a tie."""
 
 
 def tipping_share(difference: float, span: float) -> float | None:
@@ -508,9 +564,12 @@ def strict_lower(mean_difference: Estimate, span: float, *, alpha: float) -> flo
     The lower of two: the interval's own, and (R + d) alpha^(1/n) - R, n being the `worth`. The second is the m below
     which max(p, (1 - s)^n) is at most `alpha`, s the share of unseen total losses that brings d down to m: (1 - s) d -
     s R = m, so 1 - s = (R + m) / (R + d). With an open end of the scale there is no R, and it is the interval's own.
-    None without an interval.
+    Without spread the first is the value itself, if so many equal signs are rarer than `alpha`. None without an
+    interval.
     """
     ends = mean_difference.interval(confidence=1 - 2 * alpha, lowest=-span, highest=span)
+    if ends is None and mean_difference.doubt == "no_spread" and (signs := mean_difference.signs):
+        ends = [mean_difference.value] * 2 if signs.p <= 2 * alpha else None
     if ends is None:
         return None
     return (
@@ -545,9 +604,9 @@ def sign_test(wins: int, losses: int) -> float:
 
 
 def image_wins(gains: FloatArray, images: IntArray, *, fewest: int) -> ImageWins:
-    """Counts images by the mean of their gains (a's advantage); a mean within 1e-9 of 0 is a tie."""
+    """Counts images by the mean of their gains (a's advantage)."""
     means = np.bincount(images, gains) / np.bincount(images)
-    wins, losses = int((means > _TIE).sum()), int((means < -_TIE).sum())
+    wins, losses = int((means > TIE).sum()), int((means < -TIE).sum())
     p = None
     if wins + losses and len(means) >= fewest:
         p = sign_test(wins, losses)

@@ -17,7 +17,7 @@ def untested(pair: Pair) -> str:
         return "no_sample"
     if pair.difference is None:
         return "no_category"
-    return "few_images" if pair.clusters < FEWEST_CLUSTERS else pair.no_ci95 or ""
+    return "few_images" if pair.clusters < FEWEST_CLUSTERS else "" if pair.exact else pair.no_ci95 or ""
 
 
 def outcome(pair: Pair, margin: float | None = None) -> Outcome:

@@ -98,6 +98,26 @@ def clusters_needed(
     return high
 
 
+def clusters_by_signs(
+    wins: int, losses: int, clusters: int, *, alpha: float = ALPHA, power: float = POWER
+) -> int | None:
+    """Returns how many clusters would show, by the exact test of signs, that one wins as often as was seen.
+
+    With w and l the shares of wins and losses, z of normal quantiles (Connor, Biometrics 43, 1987):
+
+        n = (z(1 - alpha / 2) sqrt(w + l) + z(power) sqrt(w + l - (w - l)^2))^2 / (w - l)^2
+
+    and at least so many that the least p of (w + l) n signs, 2^(1 - (w + l) n), is at most `alpha`. None if neither
+    wins more often.
+    """
+    apart, differing = abs(wins - losses) / clusters, (wins + losses) / clusters
+    if not apart:
+        return None
+    reach = normal_quantile(1 - alpha / 2) * math.sqrt(differing)
+    reach += normal_quantile(power) * math.sqrt(max(0.0, differing - apart**2))
+    return math.ceil(max((reach / apart) ** 2, (1 - math.log2(alpha)) / differing) - 1e-9)
+
+
 def _says(estimate: Estimate) -> bool:
     return (
         estimate.doubt is None and not estimate.lopsided and estimate.freedom_between >= FEWEST_FREEDOM_PLANNED - 1e-9

@@ -6,13 +6,13 @@ The votes are people's, or those of a judge that was shown both edits in both or
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from itertools import combinations
 
 import msgspec
 import numpy as np
 
-from edit_eval.statistics.fitted_strengths import ELO, NO_FIT, NOBODY, davidson, fit_strengths, newton, table_of_pairs
+from edit_eval.statistics.fitted_strengths import ELO, NO_FIT, davidson, fit_strengths, newton, table_of_pairs, unit
 from edit_eval.statistics.intervals import (
     FloatArray,
     IntArray,
@@ -43,21 +43,19 @@ def preferences(
     resamples: int = 1_000,
     tables: int = 1,
     looks: int = 1,
-    joined: Mapping[str, int] = NOBODY,
 ) -> Preferences:
     """Computes strengths with intervals, wins of every pair, habits of raters, and their agreement.
 
     Intervals are clustered on source images and on raters at once. `tables` of the same models stand beside each other,
     and p is corrected for them, too. A rater who always takes one side is set apart, and in no number, unless he is
     `taken_in`. If the number of votes was open, and they were looked at up to `looks` times to decide it, all intervals
-    are at `level(looks)`: `ci95` holds the truth in 95 of 100 whenever it ended. `joined`: see `fit_strengths`;
-    strengths then have the mean 0 over the models that were there first.
+    are at `level(looks)`: `ci95` holds the truth in 95 of 100 whenever it ended.
     """
     raters = _raters(votes)
     apart = one_sided(votes) - set(taken_in)
     of_all = [vote for vote in votes if vote.rater not in apart]
     counted = [vote for vote in of_all if vote.choice in SHARES]
-    fit = fit_strengths(counted, edit_models, tables=tables, looks=looks, joined=joined)
+    fit = fit_strengths(counted, edit_models, tables=tables, looks=looks)
     fits, all_ties = fit.doubt not in NO_FIT, all(vote.tie == 1 for vote in counted)  # odds of a tie without bound
     tests = zip(fit.family.tests, fit.family.adjusted(), fit.family.better(), strict=True)
     return Preferences(
@@ -70,7 +68,7 @@ def preferences(
                 strength=(strength := fit.strength(place)),
                 elo=None if strength is None else ELO[1] + ELO[0] * strength,
                 share=fit.share(place),
-                ci95=fit.interval(fit.alone(place)),
+                ci95=fit.interval(unit(len(edit_models), place)),
                 no_ci95=fit.doubt_of(place),
                 rank=fit.ranks[model],
             )

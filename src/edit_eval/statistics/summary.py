@@ -4,8 +4,8 @@ One rule above all: only a score whose status is `ok` has a number. Everything e
 bounds it: `worst_case_mean` and `best_case_mean` are the mean with all the rest at the worst or the best end of the
 score's scale.
 
-With several edit seeds or repeats a sample has several judgements. Each counts once in a mean; the interval allows for
-their dependence, for it is clustered on the source image.
+With several edit seeds or repeats a sample has several judgements. A mean is over samples, of each sample's mean, here
+as in every comparison: else one with many gaps would count for less.
 """
 
 from __future__ import annotations
@@ -237,12 +237,11 @@ def _battles(results: Results, min_coverage: float) -> dict[str, RunBattles]:
             scores=scores,
             together=together(results, of, list(scores)) if len(scores) > 1 else None,
             protocol=results.scoring[judge].protocol,
-            as_others_rate=as_others_rate(every_battle, list(scores)),
+            as_others_rate=as_others_rate(of, list(scores)),
             certificate=results.certificates.get(judge),
-            others_may_read=others_may_read(every_battle),
+            others_may_read=others_may_read(of),
         )
         for judge, (of, scores) in battles_by_judge(results).items()
-        for every_battle in [[*of, *(battle for battle in results.stored if battle.judge == judge)]]
     }
 
 
@@ -401,7 +400,7 @@ def _controls(results: Results) -> RunControls:
 
 @dataclass(frozen=True)
 class _Table:
-    """One score, with a row for each judgement that it applies to."""
+    """One score: a row for each judgement that it applies to, then an entry for each sample."""
 
     scale: Scale
     samples: Sequence[str]
@@ -409,16 +408,20 @@ class _Table:
     """Place in `_STATUSES`."""
     scores: FloatArray
     """NaN if there is none."""
-    worst: FloatArray
-    """The score, or else the worst end of the scale, infinite if that is open."""
-    best: FloatArray
-    """The same with the best end."""
     again: IntArray
     """1 if the score came only after something was asked again, else 0."""
+    of_sample: IntArray
+    """Number of the row's sample."""
+    means: FloatArray
+    """Of each sample the mean of its scores; NaN if it has none."""
+    worst: FloatArray
+    """The same with the worst end of the scale for what is missing, infinite if that is open."""
+    best: FloatArray
+    """The same with the best end."""
     clusters: IntArray
-    """Number of the source image; -1 if unknown."""
+    """Of each sample the number of its source image; -1 if unknown."""
     categories: IntArray
-    """Number of the category, in the benchmark's order."""
+    """Of each sample the number of its category, in the benchmark's order."""
 
 
 def _table(
@@ -431,19 +434,35 @@ def _table(
     if bounds is not None:
         of_edits = [bounds[Item.of(judgement)] for judgement, _ in outcomes]
         worst, best = np.array(of_edits, dtype=np.float64).reshape(-1, 2).T
+    numbers: dict[str, int] = {}
+    of_sample = np.array(
+        [numbers.setdefault(judgement.sample_id, len(numbers)) for judgement, _ in outcomes], dtype=np.int64
+    )
+    of = {judgement.sample_id: judgement.category for judgement, _ in outcomes}
     return _Table(
         scale=scale,
         samples=[judgement.sample_id for judgement, _ in outcomes],
         statuses=np.array([_PLACES[status] for _, status in outcomes], dtype=np.int64),
         scores=scores,
-        worst=worst,
-        best=best,
+        of_sample=of_sample,
+        means=_by_sample(scores, of_sample),
+        worst=_by_sample(worst, of_sample),
+        best=_by_sample(best, of_sample),
         again=np.array([name in judgement.again for judgement, _ in outcomes], dtype=np.int64),
-        clusters=np.array(
-            [benchmark.clusters.get(judgement.sample_id, -1) for judgement, _ in outcomes], dtype=np.int64
-        ),
-        categories=np.array([places[judgement.category] for judgement, _ in outcomes], dtype=np.int64),
+        clusters=np.array([benchmark.clusters.get(sample, -1) for sample in numbers], dtype=np.int64),
+        categories=np.array([places[of[sample]] for sample in numbers], dtype=np.int64),
     )
+
+
+def _by_sample(values: FloatArray, of_sample: IntArray) -> FloatArray:
+    """Returns each sample's mean of the values that it has (NaN: missing), NaN where it has none."""
+    if not len(values) or of_sample[-1] + 1 == len(values):  # one each, in their order
+        return values
+    collected: list[list[float]] = [[] for _ in range(int(of_sample.max()) + 1)]
+    for sample, value in zip(of_sample.tolist(), values.tolist(), strict=True):
+        if not math.isnan(value):
+            collected[sample].append(value)
+    return np.array([math.fsum(some) / len(some) if some else math.nan for some in collected], dtype=np.float64)
 
 
 def _every(table: _Table) -> IntArray:
@@ -463,8 +482,8 @@ def _score(table: _Table, benchmark: _Benchmark, spread: float | None, part: boo
     return ScoreNumbers(
         **asdict(_numbers(table, every)),
         scale=table.scale,
-        sample_mean=_mean(table, every, None),
-        category_mean=_mean(table, every, table.categories),
+        sample_mean=_mean(table, np.arange(len(table.means)), None),
+        category_mean=_mean(table, np.arange(len(table.means)), table.categories),
         categories=groups("categories"),
         difficulties=groups("difficulties"),
         tags=groups("tags"),
@@ -481,18 +500,18 @@ def _group(table: _Table, samples: set[str]) -> GroupNumbers:
 
 def _numbers(table: _Table, rows: IntArray) -> Aggregate:
     scored = rows[table.statuses[rows] == _OK]
-    scores, clusters = table.scores[scored], table.clusters[scored]
-    count = len(scored)
+    scores, clusters = table.scores[scored], table.clusters[table.of_sample[scored]]
+    count, samples = len(scored), np.unique(table.of_sample[rows])
     groups = table.categories if table.scale.mean_over == "categories" else None
-    of_rows = None if groups is None else groups[rows]
+    of_samples = None if groups is None else groups[samples]
     counts = np.bincount(table.statuses[rows], minlength=len(_STATUSES)).tolist()
     return Aggregate(
         coverage=_coverage(counts, int(table.again[rows].sum())),
         n=count,
         images=len(np.unique(clusters)) if count and (clusters >= 0).all() else None,
-        **asdict(_mean(table, rows, groups)),
-        worst_case_mean=finite(mean(table.worst[rows], of_rows)),
-        best_case_mean=finite(mean(table.best[rows], of_rows)),
+        **asdict(_mean(table, samples, groups)),
+        worst_case_mean=finite(mean(table.worst[samples], of_samples)),
+        best_case_mean=finite(mean(table.best[samples], of_samples)),
         std=_standard_deviation(scores),
         median=float(np.median(scores)) if count else None,
         min=float(scores.min()) if count else None,
@@ -500,17 +519,17 @@ def _numbers(table: _Table, rows: IntArray) -> Aggregate:
     )
 
 
-def _mean(table: _Table, rows: IntArray, groups: IntArray | None) -> MeanInterval:
-    """Returns a mean with its interval, or the reason why there is none."""
-    value = mean(table.scores[rows], None if groups is None else groups[rows])
-    scored = rows[table.statuses[rows] == _OK]
+def _mean(table: _Table, samples: IntArray, groups: IntArray | None) -> MeanInterval:
+    """Returns the mean of samples' means with its interval, or the reason why there is none."""
+    value = mean(table.means[samples], None if groups is None else groups[samples])
+    scored = samples[~np.isnan(table.means[samples])]
     if value is None:
         sure = Sureness(None, "no_scores", None)
     elif (table.clusters[scored] < 0).any():
         sure = Sureness(None, "unknown_source", None)
     else:
         of_groups = None if groups is None else groups[scored]
-        sure = sureness(estimate(table.scores[scored], table.clusters[scored], of_groups), table.scale)
+        sure = sureness(estimate(table.means[scored], table.clusters[scored], of_groups), table.scale)
     return MeanInterval(mean=value, **sure._asdict())
 
 

@@ -16,10 +16,12 @@ import msgspec
 from edit_eval.records import ExaminedJudge, Results, Scale, Status
 from edit_eval.statistics.aggregates import Coverage
 from edit_eval.statistics.battles import Fought, JudgeBattles, ScoreBattles
+from edit_eval.statistics.compared import More
 from edit_eval.statistics.controls import RunControls
-from edit_eval.statistics.intervals import FEWEST_CLUSTERS
+from edit_eval.statistics.intervals import FEWEST_CLUSTERS, TIE
 from edit_eval.statistics.power import ALPHA
 from edit_eval.statistics.raters import given_by
+from edit_eval.statistics.same_pictures import SamePictures, pixels_of, same_pictures
 from edit_eval.statistics.series import gain
 
 if TYPE_CHECKING:
@@ -36,19 +38,19 @@ Kind = Literal[
     "judge_unfit",
     "alone",
     "not_comparable",
+    "no_order",
     "no_answer",
 ]
 """`better`: than every other, as shown by every judge; `ahead`, and not shown to be better than all; `equal` within a
 margin; `fails_more`: the others do, and scores decide nothing; `trade`: scores better, but fails more;
-`judges_disagree` about who is first; `judge_unfit`: no judge tells edits from controls; `alone`: one edit model;
-`not_comparable`: nothing is scored in both; `no_answer`: no score, or not the least difference. docs/glossary.md"""
+`judges_disagree`: one shows what another shows the opposite of; `judge_unfit`: no judge tells edits from controls;
+`alone`: one edit model; `not_comparable`: nothing is scored in both; `no_order`: nobody leads all others, or judges
+have different ones ahead, which may be chance; `no_answer`: no score, or not the least difference. docs/glossary.md"""
 Sees = Literal["last", "not_last", "unknown", "off"]
 """Where a judge puts its controls; `unknown` if they do not show it, `off` if they were turned off."""
 
 MOST_DOTS = 500
 """With more pictures that many of them are drawn, evenly spaced in the order of their differences."""
-FAR = 100
-"""If settling a lead would take this many times the present pictures or more, no number is given."""
 COARSE, COARSE_EDITS = 4, 60
 """On a scale of so few values (yes and no, say) two good judges agree on a few edits anyhow; it takes that many, on
 which two that differ on one in ten are alike once in 500 times."""
@@ -70,8 +72,8 @@ class Contest(msgspec.Struct, frozen=True):
     """The first one against another, by one judge. Differences are in points, above 0 where the first is better."""
 
     other: str
-    kind: Literal["better", "fails_more", "trade", "equal", "ahead", "level", "not_comparable"]
-    """`ahead`: leads, and is not shown to be better; `level`: does not even lead."""
+    kind: Literal["better", "fails_more", "trade", "equal", "ahead", "level", "behind", "not_comparable"]
+    """`ahead`: leads, and is not shown to be better; `level`: the difference is 0; `behind`: the other one leads."""
     difference: float | None
     ci95: tuple[float, float] | None
     no_ci95: str | None
@@ -98,9 +100,10 @@ class Contest(msgspec.Struct, frozen=True):
     """Of these alone; corrected like `p_adjusted`."""
     tipping_share: float | None
     ruled_out_share: float | None
-    more: int | None
-    """Further source images that would show a lead as large as this one four times in five, if it is real; None if it
-    is shown, or if `FAR` times the present ones would not do."""
+    more: More
+    """Of these, how many would show this lead."""
+    exact: bool = False
+    """True if the exact test of signs decides."""
     identical: bool = False
 
 
@@ -132,6 +135,16 @@ class Fights(msgspec.Struct, frozen=True):
     """Battles of the first one."""
 
 
+class Unplaced(msgspec.Struct, frozen=True):
+    """One that is in no order, since too little is known of it beside the others."""
+
+    name: str
+    images: int
+    """Source images that it has in common with the first one."""
+    leads: bool
+    """True if its own mean is better than that of the first one, which says nothing: they are of other samples."""
+
+
 class Opinion(msgspec.Struct, frozen=True):
     """What one judge comes to."""
 
@@ -143,7 +156,8 @@ class Opinion(msgspec.Struct, frozen=True):
     contests: tuple[Contest, ...]
     """The first one against each other, in the order of their ranks."""
     standings: tuple[Placing, ...]
-    """By rank, and within a rank the best mean first."""
+    """In the order of paired differences (`comparison.order`); those that are not comparable last."""
+    unplaced: tuple[Unplaced, ...] = ()
     dots: tuple[Dot, ...] = ()
     """The first against the next, the largest difference first; empty for a judge that compares."""
     sees: Sees | None = None
@@ -176,7 +190,7 @@ class Opinion(msgspec.Struct, frozen=True):
     @property
     def of_two(self) -> bool:
         """True if two are compared picture by picture."""
-        return len(self.contests) == 1 and len(self.dots) > 1
+        return len(self.standings) == 2 and len(self.contests) == 1 and len(self.dots) > 1
 
     def others(self, *kinds: str) -> tuple[str, ...]:
         """Returns those with whom the first one's contest came to one of `kinds`, by rank."""
@@ -219,6 +233,10 @@ class Advice(msgspec.Struct, frozen=True):
         "retry",
         "more",
         "enough",
+        "outliers",
+        "uneven",
+        "alike",
+        "add",
         "look",
         "weigh",
         "choose",
@@ -231,17 +249,7 @@ class Advice(msgspec.Struct, frozen=True):
     ]
     count: int = 0
     names: tuple[str, ...] = ()
-    """Judges or statuses that it is about."""
-
-
-class SamePictures(msgspec.Struct, frozen=True):
-    """Two edit models that made the very same pixels."""
-
-    a: str
-    b: str
-    count: int
-    total: int
-    """Edits that both made."""
+    """Judges, statuses or samples that it is about."""
 
 
 class Replacement(msgspec.Struct, frozen=True):
@@ -332,7 +340,7 @@ def known_of(
         examined={judge: examination.ended for judge, examination in examined.items()},
         complete=complete,
         unscored={status: count for status, count in coverage.by_status.items() if status != Status.OK.value},
-        same_pictures=[pair for result in results for pair in same_pictures(result)],
+        same_pictures=[pair for result in results for pair in same_pictures(pixels_of(result))],
         battles=battles,
         controls=controls.wanted,
     )
@@ -365,22 +373,6 @@ def _gravity(ended: str) -> int:
     return worst.index(ended if ended in worst else "")
 
 
-def same_pictures(results: Results) -> list[SamePictures]:
-    """Returns the edit models of a run that made the same pixels for more than half of what both made."""
-    pixels: dict[str, dict[tuple[str, int], str]] = {name: {} for name in results.edit_models}
-    for edit in results.edits:
-        if edit.status is Status.OK and edit.pixels:
-            pixels[edit.edit_model][edit.sample_id, edit.edit_seed] = edit.pixels
-    pairs = []
-    for place, a in enumerate(results.edit_models):
-        for b in results.edit_models[place + 1 :]:
-            both = pixels[a].keys() & pixels[b].keys()
-            count = sum(pixels[a][edit] == pixels[b][edit] for edit in both)
-            if 2 * count > len(both):
-                pairs.append(SamePictures(a, b, count, len(both)))
-    return pairs
-
-
 def verdict(
     columns: Sequence[ScoreColumn], comparison: PairedTests, known: Known | None = None, *, held: bool = False
 ) -> Verdict:
@@ -392,7 +384,7 @@ def verdict(
     names = tuple(
         dict.fromkeys([column.name for column in columns] + [s.name for opinion in opinions for s in opinion.standings])
     )
-    kind, first = _joint(opinions)
+    kind, first = _joint(opinions, _shown(comparison, known))
     gate = comparison.gate
     return Verdict(
         kind=kind,
@@ -404,6 +396,19 @@ def verdict(
         same_pictures=tuple(known.same_pictures),
         gate=_replacement(gate, names) if held and names else None,
     )
+
+
+def _shown(comparison: PairedTests, known: Known) -> dict[str, set[tuple[str, str]]]:
+    """Returns of each judge whom it shows to be better than whom."""
+    shown: dict[str, set[tuple[str, str]]] = {}
+    every = [(pair.judge, pair.a, pair.b, pair.scores_better) for pair in comparison.pairs]
+    every += [
+        (judge, test.a, test.b, test.better) for judge, of in known.battles.items() for test in of.headline.differences
+    ]
+    for judge, a, b, better in every:
+        if better:
+            shown.setdefault(judge, set()).add((better, b if better == a else a))
+    return shown
 
 
 def _replacement(gate: Gate, names: Sequence[str]) -> Replacement:
@@ -419,13 +424,8 @@ def _judges(columns: Sequence[ScoreColumn]) -> list[str]:
 
 
 def ranked(columns: Sequence[ColumnSummary]) -> list[ColumnSummary]:
-    """Sorts columns by rank, and within a rank by mean, the best first; those without a rank come last."""
-
-    def place(column: ColumnSummary) -> tuple[float, bool, float]:
-        mean, rank = column.mean, math.inf if column.rank is None else column.rank
-        return rank, mean is None, -gain(column.scale) * (mean or 0.0)
-
-    return sorted(columns, key=place)
+    """Sorts columns by their place, the best first; those without one come last."""
+    return sorted(columns, key=lambda column: (column.place or math.inf, column.mean is None))
 
 
 def _opinion(
@@ -436,21 +436,36 @@ def _opinion(
     copy: tuple[str, float] | None,
 ) -> Opinion:
     of_judge = ranked([column for column in comparison.columns if column.judge == judge])
-    best = of_judge[0]
     by_names = {frozenset((pair.a, pair.b)): pair for pair in comparison.pairs if pair.judge == judge}
-    pairs = [(column.name, by_names.get(frozenset((best.name, column.name)))) for column in of_judge[1:]]
-    contests = tuple(_contest(best.name, name, pair) for name, pair in pairs if pair is not None)
+    # Of one that failed everything no score is compared, and yet it is worse.
+    of_judge.sort(key=lambda column: not _wins_all(column.name, of_judge, by_names))
+    best = of_judge[0]
+    pairs = [(column, by_names.get(frozenset((best.name, column.name)))) for column in of_judge[1:]]
+    in_order = [(column, pair) for column, pair in pairs if pair and (column.place or pair.better == best.name)]
+    in_order = in_order or [(column, pair) for column, pair in pairs if pair]
+    contests = tuple(_contest(best.name, column.name, pair) for column, pair in in_order)
+    beside = {column.name for column, _ in in_order}
     kind = _kind(best, contests, alone=len(of_judge) == 1)
     own = {column.name: column for column in columns if column.judge == judge}
+    sign = gain(best.scale)
     return Opinion(
         judge=judge,
         kind=kind,
-        first=best.name if kind not in ("not_comparable", "no_answer") else "",
+        first=best.name if kind not in ("not_comparable", "no_order", "no_answer") else "",
         scale=best.scale,
         contests=contests,
         standings=tuple(
             Placing(column.name, column.mean, _two(column.ci95), column.rank, column.scored, column.total)
             for column in of_judge
+        ),
+        unplaced=tuple(
+            Unplaced(
+                column.name,
+                pair.clusters if pair else 0,
+                best.mean is not None and sign * column.mean > sign * best.mean,
+            )
+            for column, pair in pairs
+            if column.name not in beside and column.mean is not None
         ),
         dots=_dots(own[best.name], own[contests[0].other]) if contests else (),
         sees=known.sees.get(judge),
@@ -458,6 +473,11 @@ def _opinion(
         repeats=copy[0] if copy else "",
         shift=copy[1] if copy else 0.0,
     )
+
+
+def _wins_all(name: str, columns: Sequence[ColumnSummary], pairs: Mapping[frozenset[str], Pair]) -> bool:
+    others = [pairs.get(frozenset((name, column.name))) for column in columns if column.name != name]
+    return bool(others) and all(pair is not None and pair.better == name for pair in others)
 
 
 def _two(ends: Sequence[float] | None) -> tuple[float, float] | None:
@@ -473,8 +493,7 @@ def _contest(best: str, other: str, pair: Pair) -> Contest:
     outcome, images, failures = pair.outcome, pair.by_image, pair.failures
     kind: Any = outcome.kind
     if kind == "cannot_be_told" or outcome.better not in (None, best):  # each of three may be worse than another
-        kind = "ahead" if (difference or 0.0) > 0 else "level"
-    needed = None if pair.scores_better or pair.settled_by is None else pair.settled_by - pair.clusters
+        kind = "level" if abs(difference or 0.0) <= TIE else "ahead" if (difference or 0.0) > 0 else "behind"
     return Contest(
         other=other,
         kind=kind,
@@ -496,7 +515,8 @@ def _contest(best: str, other: str, pair: Pair) -> Contest:
         sign_p=images.p_adjusted,
         tipping_share=pair.tipping_share,
         ruled_out_share=pair.ruled_out_share,
-        more=needed if needed is not None and 0 < needed < (FAR - 1) * pair.clusters else None,
+        more=pair.more,
+        exact=pair.exact,
         identical=pair.identical,
     )
 
@@ -511,6 +531,8 @@ def _kind(best: ColumnSummary, contests: Sequence[Contest], *, alone: bool) -> K
         return "no_answer" if best.mean is None else "not_comparable"
     if kinds <= {"level", "not_comparable"}:
         return "no_answer"
+    if "behind" in kinds:
+        return "no_order"
     if not kinds & {"ahead", "level"}:
         return "trade" if "trade" in kinds else "equal" if "equal" in kinds else "ahead"
     return "ahead"
@@ -523,7 +545,7 @@ def _dots(a: ScoreColumn, b: ScoreColumn) -> tuple[Dot, ...]:
         other = b.scores.get(sample)
         if score is not None and other is not None:
             by = gain(a.scale) * (score - other)
-            dots.append(Dot(sample, by, a.name if by > 0 else b.name if by < 0 else ""))
+            dots.append(Dot(sample, by, a.name if by > TIE else b.name if by < -TIE else ""))
     dots.sort(key=lambda dot: (-dot.difference, dot.sample))
     if len(dots) <= MOST_DOTS:
         return tuple(dots)
@@ -626,31 +648,38 @@ def _of_battles(first: str, other: str, shown: bool, scored: ScoreBattles) -> Co
         sign_p=None,
         tipping_share=None,
         ruled_out_share=None,
-        more=None,
+        more=More("unknown", because="no_scores") if not shown else More("none"),
     )
 
 
 # -- all judges together --
 
 
-def _joint(opinions: Sequence[Opinion]) -> tuple[Kind, str]:
-    """Returns what the judges that have a say come to, and who is first with all of them."""
+def _joint(opinions: Sequence[Opinion], shown: Mapping[str, set[tuple[str, str]]]) -> tuple[Kind, str]:
+    """Returns what the judges that have a say come to, and who is first with all of them.
+
+    `shown`: of each judge whom it shows to be better than whom. They disagree if one shows the opposite of what another
+    shows of somebody who is first. Where nothing is there to be found, each has somebody ahead, too, and mostly not the
+    same one.
+    """
     counted = [opinion for opinion in opinions if opinion.counts]
     if not counted:
         return ("no_answer" if all(opinion.silent for opinion in opinions) else "judge_unfit"), ""
+    found = set().union(*(shown.get(opinion.judge, set()) for opinion in counted))
     kinds, firsts = {opinion.kind for opinion in counted}, {opinion.first for opinion in counted if opinion.first}
+    opposed = any((worse, better) in found for better, worse in found if better in firsts)
+    if opposed or ("equal" in kinds and kinds & {*WON}):
+        return "judges_disagree", ""
     if kinds == {"equal"}:
         alike = len({opinion.comes_to for opinion in counted}) == 1
-        return "equal" if alike else "judges_disagree", next(iter(firsts)) if len(firsts) == 1 and alike else ""
+        return ("equal", next(iter(firsts)) if len(firsts) == 1 else "") if alike else ("no_order", "")
     if len(firsts) > 1:
-        return "judges_disagree", ""
+        return "no_order", ""
     first = next(iter(firsts), "")
     if len(kinds) == 1:
         return counted[0].kind, first
     if kinds <= {*WON}:
         return "better", first
-    if "equal" in kinds or ("trade" in kinds and kinds & {*WON}):
-        return "judges_disagree", ""
     if "trade" in kinds:
         return "trade", first
     return ("ahead", first) if first else (counted[0].kind, "")
@@ -685,20 +714,46 @@ def _for_the_answer(kind: Kind, opinions: Sequence[Opinion], names: Sequence[str
         yield Advice("weigh")
     elif kind == "equal":
         yield Advice("choose")
-    elif kind in ("ahead", "no_answer") and len(names) > 1:
+    elif kind in ("ahead", "no_order", "no_answer") and len(names) > 1:
         yield from _more(counted)
 
 
+_FOR_UNKNOWN: Sequence[tuple[str, Literal["enough", "outliers", "uneven", "alike"]]] = (
+    ("few_images", "enough"),
+    ("outliers", "outliers"),
+    ("too_uneven", "uneven"),
+    ("identical", "alike"),
+)
+"""What to do where it cannot be said how many more it takes, by the reason; the first reason that there is decides."""
+
+
 def _more(counted: Sequence[Opinion]) -> Iterable[Advice]:
-    """Says how many more pictures would help: for the nearest lead that is not shown, the most that a judge needs."""
-    unsure = [next((contest for contest in of.contests if contest.kind not in WON), None) for of in counted]
-    open_ = [contest for contest in unsure if contest is not None]
-    if any(contest.images < FEWEST_CLUSTERS and contest.no_ci95 != "no_spread" for contest in open_ if contest.images):
-        yield Advice("enough", FEWEST_CLUSTERS)
-    elif needed := [contest.more for contest in open_ if contest.more is not None]:
+    """Says how many more pictures would help: for the nearest lead that is not shown, the most that a judge needs.
+
+    What cannot be known comes before a number, and that nothing would help is said only if a number says so.
+    """
+    open_ = [contest for opinion in counted if (contest := _nearest(opinion)) is not None and contest.images]
+    unknown = [(contest.more.because, contest) for contest in open_ if contest.more.kind == "unknown"]
+    for because, kind in _FOR_UNKNOWN:
+        those = [contest for why, contest in unknown if why == because]
+        if those:
+            samples = dict.fromkeys(sample for contest in those for sample in contest.more.samples)
+            images = max(contest.images for contest in those)
+            yield Advice(kind, FEWEST_CLUSTERS if kind == "enough" else images, tuple(samples))
+            return
+    needed = [contest.more.images for contest in open_ if contest.more.kind == "images"]
+    if needed:
         yield Advice("more", max(needed))
-    elif open_:
+    elif open_ and all(contest.more.kind == "far" for contest in open_):
         yield Advice("choose")
+    else:
+        yield Advice("add")
+
+
+def _nearest(opinion: Opinion) -> Contest | None:
+    """Returns the nearest lead that is not shown; where there is none, the nearest that does not differ."""
+    unsure = [contest for contest in opinion.contests if contest.kind not in WON]
+    return next((contest for contest in unsure if contest.kind != "level"), unsure[0] if unsure else None)
 
 
 def _for_trust(opinions: Sequence[Opinion], known: Known) -> Iterable[Advice]:

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from edit_eval.config.identity import Identity, digest, digest_of_text
+from edit_eval.config.identity import Identity, canonical_json, digest, digest_of_text
 from edit_eval.experiment import Experiment
 from edit_eval.protocols.asked import SampleQuestion
 from edit_eval.records import Sample
@@ -236,13 +236,15 @@ def edit_key(model: Identity, sources: Sequence[str], instruction: str, seed: in
     return digest_of_text(f'["edit",{SCHEMA},"{model.digest}",[{shown}],{_quoted(instruction)},{seed}]')
 
 
-def reply_key(judge: Identity, asked: str, edit: str, seed: int) -> str:
+def reply_key(judge: Identity, asked: str, edit: str, seed: int, told: Mapping[str, object] | None = None) -> str:
     """Returns the key of the replies to one question. The edit enters by its pixels, so equal edits are judged alike.
 
     `asked` is the `protocols.asked.asked_digest`, `edit` the digest of the edit's pixels (empty if the judge is not
     shown it), `seed` as in `REPEAT_STRIDE`. For a battle, `edit` is empty and the pixels of both edits are in `asked`,
-    in the order shown: which of the two a configuration names first is in no key."""
-    return digest_of_text(f'["reply",{SCHEMA},"{judge.digest}","{asked}",{_quoted(edit)},{seed}]')
+    in the order shown: which of the two a configuration names first is in no key. `told` is what the judge's class
+    reads besides (`AskedJudge.reads`)."""
+    more = f",{canonical_json(dict(told))}" if told else ""
+    return digest_of_text(f'["reply",{SCHEMA},"{judge.digest}","{asked}",{_quoted(edit)},{seed}{more}]')
 
 
 def replay_key(judge: Identity, address: Sequence[object]) -> str:

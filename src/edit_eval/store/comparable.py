@@ -21,6 +21,7 @@ from edit_eval.protocols.asked import AskedJudge
 from edit_eval.records import Edit, Judgement, Results, Sample, Status
 from edit_eval.statistics.columns import NOT_SET, Difference, ScoreColumn, columns_of, differences, incomparable
 from edit_eval.statistics.comparison import Comparison, compare
+from edit_eval.statistics.same_pictures import Pixels, pixels_of, same_pictures
 from edit_eval.statistics.summary import known
 from edit_eval.statistics.verdict import Known, of_several
 from edit_eval.store.examined import Examination
@@ -46,12 +47,13 @@ NOTES: Mapping[str, Callable[..., Text]] = {
     "examined_in_run": lambda *, judge, run, line, **_: Text("judge {}, in {}: {}", judge, run, line),
     "moved": lambda *, line, **_: line,
     "not_known_to_have_moved": lambda *, line, **_: line,
+    "once": lambda *, columns, **_: Text("the same edit model, made alike, so it counts once: {: and }", columns),
     "repeats": lambda *, sizes, **_: Text(
         "not the same numbers of edit seeds and repeats ({}): a sample's score is the mean over them", sizes
     ),
 }
 _DIGITS_SHOWN = 12
-DESIGN = ("pairs", "rounds", "anchor", "seed")
+DESIGN = ("pairs", "rounds", "seed")
 """Parameters of a protocol that decide which edits meet, but not what is asked: strengths do not depend on them."""
 
 
@@ -112,9 +114,14 @@ def known_of_runs(runs: Sequence[Made], *, battles: bool = False) -> Known:
         return known(runs[0].results, battles=battles)
     shared, _ = _shared_judges(runs, run_names([run.results.directory for run in runs]))
     of_runs = []
+    names, every = _column_names(runs), rivals(runs)
+    pixels: dict[Rival, tuple[str, Pixels]] = {}
+    runs_called = run_names([run.results.directory for run in runs])
     for place, run in enumerate(runs):
         labels = {judges[place]: judges[0] for judges in shared}
         of_run = known(run.results)
+        for model, made in pixels_of(run.results).items():
+            pixels.setdefault(every[place][model], (names(runs_called[place], model), made))
         of_runs.append(
             replace(
                 of_run,
@@ -123,7 +130,24 @@ def known_of_runs(runs: Sequence[Made], *, battles: bool = False) -> Known:
                 same_pictures=(),
             )
         )
-    return of_several(of_runs)
+    return replace(of_several(of_runs), same_pictures=same_pictures(dict(pixels.values())))
+
+
+Rival = tuple[str, int]
+"""What a column is: a digest of what makes its edits, and which of those that one run makes alike."""
+
+
+def rivals(runs: Sequence[Made]) -> list[dict[str, Rival]]:
+    """Returns for each run what each of its columns is, by its name: the same in two runs is one rival."""
+    of_runs = []
+    for run in runs:
+        seen, here = Counter[str](), dict[str, Rival]()
+        for model in run.experiment.edit_models:
+            maker = run.experiment.makers[model.name]
+            here[model.name] = maker, seen[maker]
+            seen[maker] += 1
+        of_runs.append(here)
+    return of_runs
 
 
 def comparable_columns(runs: Sequence[Made], score: str | None = None) -> tuple[list[ScoreColumn], list[str]]:
@@ -131,7 +155,8 @@ def comparable_columns(runs: Sequence[Made], score: str | None = None) -> tuple[
 
     A column is named after its run and its edit model; in a single run, after the edit model alone, and after the run
     alone if all runs have one edit model. Judges are matched by their parameters, not their names, and keep their name
-    in the first run.
+    in the first run. One that several runs have counts once, by the run with the most scores of it, under its name in
+    the first; unless there is no other, so that a run may be compared with itself.
     """
     if not runs:
         raise ConfigurationError(
@@ -159,6 +184,8 @@ def comparable_columns(runs: Sequence[Made], score: str | None = None) -> tuple[
             for column in columns_of(run.results, identities, score=score)
             if column.judge in labels
         ]
+    columns, twice = _once(columns, runs)
+    notes += [Note("once", columns=names) for names in twice]
     of_judges = [judges[0] for judges in shared]
     columns.sort(key=lambda column: of_judges.index(column.judge))  # stable: the runs stay in their order
     if len(runs) > 1:
@@ -168,6 +195,19 @@ def comparable_columns(runs: Sequence[Made], score: str | None = None) -> tuple[
             for judge in run.results.battle_judges
         ]
     return columns, [*notes, *_notes(runs, names), *_examined(runs, names, shared)]
+
+
+def _once(columns: Sequence[ScoreColumn], runs: Sequence[Made]) -> tuple[list[ScoreColumn], list[list[str]]]:
+    """Returns each rival's column by each judge once, and the names of those that are one."""
+    of_runs = {run.results.directory: of for run, of in zip(runs, rivals(runs), strict=True)}
+    by_rival: dict[tuple[str, Rival], list[ScoreColumn]] = {}
+    for column in columns:
+        by_rival.setdefault((column.judge, of_runs[column.run][column.edit_model]), []).append(column)
+    if len({rival for _, rival in by_rival}) < 2:
+        return list(columns), []
+    once = [replace(max(of, key=lambda column: column.coverage[0]), name=of[0].name) for of in by_rival.values()]
+    names = {rival: [column.name for column in of] for (_, rival), of in by_rival.items() if len(of) > 1}
+    return once, list(names.values())
 
 
 def together(runs: Sequence[Made]) -> tuple[Results, dict[str, int]]:

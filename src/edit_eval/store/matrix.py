@@ -8,6 +8,7 @@ from functools import cached_property
 
 from edit_eval.config.identity import Identity
 from edit_eval.experiment import Experiment
+from edit_eval.judges.contract import ADDRESS
 from edit_eval.protocols.asked import AskedJudge
 from edit_eval.protocols.contract import Question, in_order, turn_named
 from edit_eval.protocols.derived import DerivedScores
@@ -22,7 +23,7 @@ from edit_eval.protocols.judging import (
     score,
     unasked,
 )
-from edit_eval.records import EDIT_LOST, Edit, Judgement, Reading, Reply, Sample, Status, no_garbage
+from edit_eval.records import Edit, Judgement, Reading, Reply, Sample, Status, no_garbage
 from edit_eval.store.cells import (
     REPEAT_STRIDE,
     Cells,
@@ -95,12 +96,9 @@ class Matrix:
         return [self.new_edit(number) for number in range(self.cells.edits)]
 
     def new_edit(self, number: int) -> Edit:
-        """Returns an edit in its initial state: pending, or skipped if its sample has a fault. Nobody makes one that an
-        earlier run has stored: there it is, or it has failed."""
+        """Returns an edit in its initial state: pending, or skipped if its sample has a fault."""
         model, edit_seed, sample = self.edit_parts(number)
         status, reason = (SKIPPED, sample.fault) if sample.fault else (PENDING, "")
-        if not sample.fault and (run := self.experiment.stored.get(model.name)):
-            status, reason = EDIT_LOST[0], f"{run} has no edit of it"
         return Edit(
             key=self.edit_keys[number],
             sample_id=sample.id,
@@ -246,11 +244,33 @@ class Matrix:
             about_two = (other,) if other else ()
             return replay_key(model, (sample, edit_model, edit_seed, question, repeat, reading, *about_two))
         asked = self.cells.asked(judgement)[number]
+        told = self.told(cell)
         if not asked.varies and edit < self.cells.edits:  # the common case: no picture has to be looked up
             pixels = self.edits[edit].pixels if asked.shows_edit else ""
-            return reply_key(model, asked.digest(reading), pixels, reading + REPEAT_STRIDE * repeat)
+            return reply_key(model, asked.digest(reading), pixels, reading + REPEAT_STRIDE * repeat, told)
         pictures = {name: shown.known_by for name, shown in self.pictures(edit).items()}
-        return reply_key(model, *self.cells.kind(edit).in_key(self, cell, asked, pictures), self.seed(cell))
+        return reply_key(model, *self.cells.kind(edit).in_key(self, cell, asked, pictures), self.seed(cell), told)
+
+    def told(self, cell: int) -> dict[str, str | int]:
+        """Returns what a cell's judge is told besides its question: what its class reads; the address if it replays."""
+        judge = self.judge_of(cell)
+        reads = ADDRESS if judge.replays else judge.reads
+        if not reads:
+            return {}
+        sample_id, edit_model, edit_seed, _, repeat, question, reading, other = self.address(cell)
+        sample = self.sample_of(self.cells.parts(self.cells.judgement_of(cell))[0])
+        known: dict[str, str | int] = {
+            "instruction": sample.instruction,
+            "category": sample.category,
+            "sample_id": sample_id,
+            "edit_model": edit_model,
+            "other": other,
+            "edit_seed": edit_seed,
+            "repeat": repeat,
+            "reading": reading,
+            "question": question,
+        }
+        return {name: known[name] for name in reads}
 
     def can_be_asked(self, cell: int) -> bool:
         """True if its picture exists, the questions before it are answered and do not rule it out, and no other

@@ -82,10 +82,7 @@ class Origins:
         for number in range(matrix.cells.edits):
             model, edit_seed, sample = matrix.edit_parts(number)
             seed = seed_of_edit(model, edit_seed, sample)
-            if model.name in matrix.experiment.stored:  # of another run, where rounds of one edit model are columns
-                stands = f"stored as {model.name}\n{sample.instruction}"
-                keys[number] = edit_key(model, sources_of(sample), stands, seed)
-            elif sample.follows and not sample.fault:
+            if sample.follows and not sample.fault:
                 later.append(number)
             elif refinement := self._critiques.refinement(number):
                 keys[number] = self._critiques.key(number, refinement, keys)

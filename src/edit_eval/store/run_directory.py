@@ -11,7 +11,6 @@ events/0001.jsonl      the timeline: what each device did when
 votes/0001.jsonl       one line per vote of a person, one segment per process that collects them (see `votes`)
 images/<edit model>/<slug of the id>-<first 12 of the edit's key>.png
 logs/<worker>.log
-stored/battles.json    battles of an earlier run that this one takes over
 shards/                for `--shard`: the lock of each engine, and its holder
 trackers/              the run's id in each tracker
 derived.jsonl          scores by a protocol of the user's own, for readers without it (see `derived`)
@@ -307,10 +306,6 @@ class RunDirectory:
         """Keeps what readers without the protocols' classes are shown, in place of what was there."""
         with _writing(self.path):
             write_durably(lines, self.path / DERIVED)
-
-    def write_stored(self, text: str, place: str) -> None:
-        """Keeps what an earlier run came to, at a path within the run."""
-        self._write_text(self.path / place, text)
 
     def samples_grow(self) -> None:
         """Lets samples be added one by one: `append("samples", ...)`."""

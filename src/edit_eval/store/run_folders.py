@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -59,6 +60,7 @@ def recorded(directory: RunDirectory) -> Experiment | None:
     try:
         if not (plain := directory.resolved()):
             return None
+        _refuse_an_arena(plain, directory.path)
         derived = cache(lambda: read_derived(directory.path, directory.damage))
         return Experiment.recorded(
             plain, directory.samples(), lambda judge: derived().get(judge) or DerivedScores.unknown(judge)
@@ -69,6 +71,19 @@ def recorded(directory: RunDirectory) -> Experiment | None:
         raise
     except Exception as error:  # recorded parameters and texts may be anything
         raise damaged(directory, error) from error
+
+
+def _refuse_an_arena(plain: Mapping[str, Any], run: Path) -> None:
+    """Raises `RunDirectoryError` for a run some of whose columns and battles are another run's."""
+    if plain.get("stored"):
+        raise RunDirectoryError(
+            Text(
+                "{}: edit models joined an earlier run here (`pairs: {{stored: RUN}}`), which edit-eval no "
+                "longer reads; name all edit models in one configuration, and run it with `--reuse RUN --reuse {}`",
+                run,
+                run,
+            )
+        )
 
 
 def damaged(directory: RunDirectory, error: Exception) -> RunDirectoryError:

@@ -16,7 +16,7 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 
 from edit_eval.config.identity import Identity, digest
-from edit_eval.config.schema import without_secrets
+from edit_eval.config.schema import without_gone, without_secrets
 from edit_eval.errors import ConfigurationError
 from edit_eval.files.given import UnfitFile, of_json, read_bytes
 from edit_eval.files.hub import is_address, local_path
@@ -114,8 +114,8 @@ class _File(msgspec.Struct):
     notes: list[str]
     makers: dict[str, str] = {}
     """For each column a digest of what makes its edits; in files of older versions that of the edit model."""
-    joined: dict[str, Count] = {}
-    """For each edit model that came to others whose battles were stored, in which turn."""
+    joined: Unchecked = {}
+    """The edit models that joined an earlier run, in files of when they could."""
 
 
 class _Schema(msgspec.Struct):
@@ -214,8 +214,7 @@ def standing(run: Made) -> JsonObject:
             for edit in results.edits
         ],
         "judgements": [judged(judgement) for judgement in results.judgements],
-        "battles": [judged(battle) for battle in (*results.battles, *results.stored)],
-        **({"joined": dict(results.joined)} if results.joined else {}),
+        "battles": [judged(battle) for battle in results.battles],
         "examined": {judge: examination.kept() for judge, examination in run.examined.items()},
         "notes": list(results.notes),
         "makers": dict(experiment.makers),
@@ -285,10 +284,19 @@ def _damaged(name: str, problem: object, again: str) -> ConfigurationError:
 
 def _made(file: _File, name: str) -> Standing:
     """Builds the run. Raises `ValueError` or `KeyError` for content that no run can have."""
+    if file.joined:
+        raise ConfigurationError(
+            Text(
+                "{}: edit models joined an earlier run there (`pairs: {{stored: RUN}}`), which edit-eval no "
+                "longer reads; run all edit models in one configuration, and push that run",
+                name,
+            )
+        )
     _refuse_twice("sample", [sample.id for sample in file.samples])
     _refuse_twice("edit model", [model.name for model in file.edit_models])
     _refuse_twice("judge", [judge.name for judge in file.judges])
     for judge in file.judges:
+        judge.asks = without_gone(judge.protocol, judge.asks)
         if strange := [name for name, scale in judge.scoring.scales.items() if not scale.is_a_range]:
             raise ValueError(f"the scale of {strange[0]} by {judge.name}")
     samples = tuple(
@@ -359,7 +367,6 @@ def _made(file: _File, name: str) -> Standing:
         scoring=scoring,
         battles=tuple(as_judgement(battle, categories, scoring[battle.judge]) for battle in file.battles),
         battle_judges=tuple(judge.name for judge in file.judges if judge.of_two),
-        joined=file.joined,
         rounds=file.rounds,
         notes=tuple(file.notes),
     )

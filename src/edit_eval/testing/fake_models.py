@@ -140,6 +140,7 @@ class FakeJudge(_Fake):
     """
 
     probabilities = True
+    reads = ("sample_id", "edit_model", "question")
 
     @dataclass
     class Parameters(InjectedFaults):

@@ -3,10 +3,9 @@
 A task to edit:  `pictures`, a list of `name`, `path` and `digest`; `instruction`, `seed`, `sample`, `output` (path);
     perhaps `small_copies`: the `folder` of small copies of edit and source for reports, and their size (`side`,
     `file_bytes`).
-A task to judge: `requests`, a list of `system`, `user`, `form`, `question`, `seed`, `sample`, `edit_model`,
-    `edit_seed`, `repeat`, `reading`, `instruction`, `category`, `pictures`, and perhaps `other`, `labels`, `schema`.
-    Each picture has a `name`, `steps` (see `edit_eval.pictures.with_steps`; `["like", PICTURE]` takes another
-    picture's size), and one of
+A task to judge: `requests`, a list of `system`, `user`, `form`, `seed`, `key`, `pictures`, and perhaps `labels`,
+    `schema`, and what the judge's class `reads`. Each picture has a `name`, `steps` (see
+    `edit_eval.pictures.with_steps`; `["like", PICTURE]` takes another picture's size), and one of
 
     `path`, `digest`    a file, and the SHA-256 of its bytes; empty if unknown
     `path`, `pixels`    the file of an edit, and the digest of its pixels when it was reported
@@ -145,8 +144,8 @@ Request = TypeVar("Request", EditRequest, JudgeRequest)
 OPENING_THREADS = 8
 """A batch's pictures are decoded in parallel: one thread opens 19 pairs a second, a GPU may judge 25."""
 
-FIELDS = {field.name for field in fields(JudgeRequest)} - {"pictures", "sample_id", "other", "labels", "schema"}
-"""Fields that are passed on unchanged."""
+FIELDS = {field.name for field in fields(JudgeRequest)} - {"pictures", "labels"}
+"""Fields that are passed on unchanged; those that are left out are blank."""
 
 
 _PICTURES = OpenedPictures()
@@ -198,10 +197,8 @@ def _judge_request(request: Message, shown: Mapping[str, Opened]) -> JudgeReques
         if isinstance(picture, str):  # damage
             return picture
         pictures[view["name"]] = picture
-    given = {name: request[name] for name in FIELDS}
-    perhaps: Message = {name: request[name] for name in ("other", "schema") if name in request}
-    labels = tuple(request.get("labels", ()))
-    return JudgeRequest(pictures=pictures, sample_id=request["sample"], labels=labels, **perhaps, **given)
+    told = {name: value for name, value in request.items() if name in FIELDS}
+    return JudgeRequest(pictures=pictures, labels=tuple(request.get("labels", ())), **told)
 
 
 def _key(view: Message) -> str:

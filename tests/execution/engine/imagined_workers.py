@@ -188,7 +188,7 @@ class Start:
                 if not self._is_whole(picture):
                     return {"damaged": f"{picture['path']}: cut off"}
         shown = [view.get("pixels") or view.get("digest") for view in request["pictures"]]
-        known = json.dumps([request["user"], shown, request["seed"], task.model, request["sample"]])
+        known = json.dumps([request["user"], shown, request["seed"], task.model])
         drawn = chance(known, "says")
         if drawn < 0.15:
             return {"text": "hm"}

@@ -82,16 +82,8 @@ def test_a_question_is_ordered_with_the_pictures_and_what_they_were(desk: Desk) 
             "system": question.system,
             "user": question.user,
             "form": "score",
-            "question": "score",
             "seed": 0,
-            "sample": "s0",
-            "edit_model": "painter",
-            "other": "",
-            "edit_seed": 0,
-            "repeat": 0,
-            "reading": 0,
-            "instruction": "do 0",
-            "category": "physical",
+            "key": desk.matrix.key(0),
             "pictures": [
                 {"name": "source", "steps": [], "path": "/sources/0.png", "digest": ""},
                 {

@@ -11,6 +11,7 @@ sys.path.insert(0, str(Path(__file__).parent))  # for the module beside this one
 from edit_eval.execution.contract import Gpu, Meter
 from edit_eval.execution.machine import devices
 from edit_eval.execution.machine.devices import LocalMachine, environment_for, free_host_memory
+from edit_eval.records import Unknown
 from fake_nvml import GIB, gpu, install
 
 SLICE = {"uuid": "MIG-5c89-1", "title": "NVIDIA H100 MIG 1g.10gb", "total": 10 * GIB, "free": 9 * GIB, "users": []}
@@ -24,7 +25,7 @@ def four(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def gpus(environment: dict[str, str]) -> list[Gpu]:
     """Those that a command with this environment sees."""
-    return LocalMachine(environment).gpus() or []
+    return LocalMachine(environment).gpus()
 
 
 def seen(visible: str | None) -> list[str]:
@@ -65,21 +66,71 @@ class TestWhatIsVisible:
 
     def test_the_command_s_own_environment_counts_where_none_is_given(self, monkeypatch: pytest.MonkeyPatch) -> None:
         install(monkeypatch, gpu(0), gpu(1), visible="1")
-        assert [g.uuid for g in LocalMachine().gpus() or ()] == ["GPU-1a1b-1"]
+        assert [g.uuid for g in LocalMachine().gpus()] == ["GPU-1a1b-1"]
 
     def test_there_are_none_without_a_driver(self, monkeypatch: pytest.MonkeyPatch) -> None:
         install(monkeypatch, gpu(0), fault="Driver Not Loaded")
-        assert LocalMachine({}).gpus() is None
+        assert LocalMachine({}).gpus() == []
 
     def test_there_are_none_without_the_library(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "pynvml", None)
-        assert LocalMachine({}).gpus() is None
+        assert LocalMachine({}).gpus() == []
 
-    def test_a_gpu_that_fell_off_the_bus_is_no_crash(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        nvml = install(monkeypatch, gpu(0), gpu(1, lost=True))
-        assert LocalMachine({}).gpus() is None
-        assert LocalMachine({}).fault() == "GPU is lost"
+    @pytest.mark.parametrize("question", ["HandleByIndex", "UUID", "MemoryInfo", "Name", "UtilizationRates"])
+    @pytest.mark.parametrize(
+        "says", ["GPU is lost", "Unknown Error", "GPU requires restart", "Insufficient Permissions"]
+    )
+    def test_one_that_fails_at_whichever_question_is_lost_and_no_other(
+        self, monkeypatch: pytest.MonkeyPatch, question: str, says: str
+    ) -> None:
+        nvml = install(monkeypatch, *(gpu(n, **({"lost": question, "says": says} if n == 2 else {})) for n in range(4)))
+        here = LocalMachine({})
+        names = [g.name for g in here.gpus()]
+        if says == "Insufficient Permissions" and question != "HandleByIndex":
+            assert (names, here.lost()) == ([f"cuda:{n}" for n in range(4)], {}), "not told is not lost"
+        else:
+            assert names == ["cuda:0", "cuda:1", "cuda:3"]
+            assert here.lost() == {"cuda:2": Unknown(says)}
+        assert (here.gpu_count(), here.fault()) == (4, "")
         assert nvml.open == 0
+
+    @pytest.mark.parametrize("question", ["HandleByIndex", "UUID", "MemoryInfo"])
+    @pytest.mark.parametrize(
+        ("variable", "there", "lost"),
+        [
+            ("0,1,3", ["0", "1", "3"], {}),
+            ("3,2", ["3"], {"cuda:1"}),
+            ("GPU-3,GPU-0", ["3", "0"], {}),
+            ("2", [], {"cuda:0"}),
+        ],
+    )
+    def test_one_that_is_lost_counts_only_where_it_is_visible(
+        self, monkeypatch: pytest.MonkeyPatch, question: str, variable: str, there: list[str], lost: set[str]
+    ) -> None:
+        install(monkeypatch, *(gpu(n, **({"lost": question} if n == 2 else {})) for n in range(4)))
+        here = LocalMachine({"CUDA_VISIBLE_DEVICES": variable})
+        assert [g.uuid for g in here.gpus()] == [f"GPU-{n}a{n}b-{n}" for n in there]
+        assert here.lost().keys() == set(lost)
+
+    def test_beside_one_that_is_lost_workers_know_theirs_by_uuid(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Whether CUDA counts a lost GPU, nobody can tell beforehand."""
+        install(monkeypatch, gpu(0), gpu(1, lost="HandleByIndex"), gpu(2))
+        here = LocalMachine({})
+        assert environment_for(["cuda:2"], {}, here.entries())[0]["CUDA_VISIBLE_DEVICES"] == "GPU-2a2b-2"
+
+    def test_a_divided_gpu_is_its_slices(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        parts = [{**SLICE, "uuid": f"MIG-5c89-{n}"} for n in range(2)]
+        install(monkeypatch, gpu(0, slices=parts), gpu(1), gpu(2, slices=[]))
+        here = LocalMachine({})
+        assert [(g.name, g.uuid, g.memory) for g in here.gpus()] == [
+            ("cuda:0", "MIG-5c89-0", 10 * GIB),
+            ("cuda:1", "MIG-5c89-1", 10 * GIB),
+            ("cuda:2", "GPU-1a1b-1", 80 * GIB),
+        ]
+        assert here.lost() == {"cuda:3": Unknown("it is divided (MIG), and has no slice")}
+        for name, entry in {"cuda:1": "MIG-5c89-1", "cuda:2": "GPU-1a1b-1"}.items():
+            assert environment_for([name], {}, here.entries())[0]["CUDA_VISIBLE_DEVICES"] == entry
+        assert here.entries() == {g.name: g.uuid for g in here.gpus()}
 
 
 class TestWhatIsKnownOfAGpu:
@@ -93,11 +144,21 @@ class TestWhatIsKnownOfAGpu:
         assert device.users == (f"{os.getpid()} {program} (12.0 GiB)", f"{1 << 30} ?")
         assert nvml.open == 0
 
-    def test_what_the_driver_does_not_tell_is_none_and_never_a_number(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        install(monkeypatch, {"uuid": "GPU-1", "title": "NVIDIA GB10"})
+    @pytest.mark.parametrize("more", [{}, {"total": 0, "free": 0}])
+    def test_what_the_driver_does_not_tell_is_none_and_never_a_number(
+        self, monkeypatch: pytest.MonkeyPatch, more: dict[str, int]
+    ) -> None:
+        """Nor is a total of 0, which some drivers report with success."""
+        install(monkeypatch, {"uuid": "GPU-1", "title": "NVIDIA GB10", **more})
+        with LocalMachine({}).meters() as read:
+            assert read("cuda:0") == Meter()
         (device,) = gpus({})
         assert (device.memory, device.free, device.utilisation, device.capability) == (None, None, None, None)
         assert device.users == ()
+
+    def test_a_name_that_is_no_text_is_a_name(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        install(monkeypatch, gpu(0, title=b"NVIDIA \xff"))
+        assert gpus({})[0].title == "NVIDIA \N{REPLACEMENT CHARACTER}"
 
     def test_a_slice_tells_its_users_though_not_its_load(self, monkeypatch: pytest.MonkeyPatch) -> None:
         install(monkeypatch, gpu(0), {**SLICE, "users": [(os.getpid(), GIB)]})
@@ -113,22 +174,22 @@ class TestWhatAWorkerIsTold:
         all_of_them = gpus(ours)
         assert len(all_of_them) > 1
         for device in all_of_them:
-            variables, names = environment_for([device.name], ours)
+            variables, names = environment_for([device.name], ours, LocalMachine(ours).entries())
             assert names == ["cuda:0"]
             assert [g.uuid for g in gpus({**ours, **variables})] == [device.uuid]
 
     def test_several_devices_keep_their_order(self, four: None) -> None:
         ours = {"CUDA_VISIBLE_DEVICES": "3,GPU-1a,0"}
-        variables, names = environment_for(["cuda:2", "cuda:0"], ours)
+        variables, names = environment_for(["cuda:2", "cuda:0"], ours, {})
         assert names == ["cuda:0", "cuda:1"]
         assert [g.uuid for g in gpus(variables)] == ["GPU-0a0b-0", "GPU-3a3b-3"]
 
     def test_gpus_count_in_the_order_of_the_bus_whatever_the_user_s_order(self, four: None) -> None:
-        variables, _ = environment_for(["cuda:1"], {"CUDA_DEVICE_ORDER": "FASTEST_FIRST"})
+        variables, _ = environment_for(["cuda:1"], {"CUDA_DEVICE_ORDER": "FASTEST_FIRST"}, {})
         assert variables == {"CUDA_VISIBLE_DEVICES": "1", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
 
     def test_a_worker_on_the_cpu_sees_no_gpu(self, four: None) -> None:
-        variables, names = environment_for(["cpu:3"], {})
+        variables, names = environment_for(["cpu:3"], {}, {})
         assert names == ["cpu"]
         assert gpus(variables) == []
 

@@ -292,7 +292,9 @@ def test_without_a_driver_there_is_what_workers_say(
     if fault == "no library":
         monkeypatch.setitem(sys.modules, "pynvml", None)
     else:
-        install(monkeypatch, gpu(0), gpu(1, lost=True), fault="Driver Not Loaded" if fault == "no driver" else "")
+        install(
+            monkeypatch, gpu(0, lost="MemoryInfo"), gpu(1), fault="Driver Not Loaded" if fault == "no driver" else ""
+        )
     worker = replica("cuda:0")
     with Gauges([worker], events, LocalMachine()) as gauges:
         gauges(worker, "loading", {})

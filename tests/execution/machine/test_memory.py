@@ -61,10 +61,19 @@ class TestGpus:
         assert "CUDA_VISIBLE_DEVICES is ``" in finding.text
 
     def test_a_driver_that_does_not_answer_is_said(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        install(monkeypatch, gpu(0, lost=True))
+        install(monkeypatch, gpu(0), fault="Driver/library version mismatch")
+        monkeypatch.setattr(os.path, "exists", lambda path: path == "/dev/nvidiactl")
         (finding,) = findings()
         assert finding.level == "warning"
-        assert "GPU is lost" in finding.text
+        assert "Driver/library version mismatch" in finding.text
+
+    @pytest.mark.parametrize("others", [0, 2])
+    def test_one_that_is_lost_is_named_beside_the_others(self, monkeypatch: pytest.MonkeyPatch, others: int) -> None:
+        install(monkeypatch, gpu(0, lost="MemoryInfo"), *(gpu(1 + n) for n in range(others)))
+        *there, lost = findings()
+        assert lost.level == "warning"
+        assert "cuda:0 does not answer (GPU is lost)" in lost.text
+        assert [finding.level for finding in there] == ["ok"] * bool(others)
 
     def test_an_entry_that_ends_the_list_is_said(self, monkeypatch: pytest.MonkeyPatch) -> None:
         install(monkeypatch, gpu(0), gpu(1), visible="1,7,0")

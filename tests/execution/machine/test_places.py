@@ -54,6 +54,35 @@ class TestPlaces:
         with pytest.raises(ConfigurationError, match="devices_per_replica: 2, but only 1 visible GPU"):
             laid_out("auto", 2, {})
 
+    @pytest.mark.parametrize("question", ["HandleByIndex", "UUID", "MemoryInfo"])
+    def test_one_that_is_lost_is_left_out_and_named(self, monkeypatch: pytest.MonkeyPatch, question: str) -> None:
+        install(monkeypatch, *(gpu(n, **({"lost": question} if n == 3 else {})) for n in range(6)))
+        rest = tuple((f"cuda:{n}",) for n in (0, 1, 2, 4, 5))
+        named = "cuda:3 does not answer (GPU is lost)"
+        chosen, why = laid_out("auto", 1, {})
+        assert (chosen, named in why) == (rest, True)
+        chosen, why = laid_out(tuple(f"cuda:{n}" for n in range(6)), 1, {})
+        assert (chosen, named in why) == (rest, True)
+        chosen, why = laid_out(("cuda:0", "cuda:5"), 1, {})
+        assert (chosen, why) == ((("cuda:0",), ("cuda:5",)), "as configured"), "nobody asked for it"
+        chosen, why = laid_out(tuple(f"cuda:{n}" for n in range(6)), 2, {})
+        assert (chosen, named in why) == ((("cuda:0", "cuda:1"), ("cuda:4", "cuda:5")), True)
+        with pytest.raises(
+            ConfigurationError, match=r"none of its GPUs can be used: cuda:3 does not answer \(GPU is lost"
+        ):
+            laid_out(("cuda:3",), 1, {})
+        chosen, why = laid_out("auto", 1, {"CUDA_VISIBLE_DEVICES": "3"})
+        assert chosen == (("cpu:0",),)
+        assert "GPU is lost" in why
+
+    def test_no_process_sees_two_slices(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        parts = [{"uuid": f"MIG-{n}", "title": "slice", "total": 10, "free": 10} for n in range(2)]
+        install(monkeypatch, gpu(0, slices=parts))
+        assert laid_out("auto", 1, {})[0] == (("cuda:0",), ("cuda:1",))
+        for asked in ("auto", ("cuda:0", "cuda:1")):
+            with pytest.raises(ConfigurationError, match="devices_per_replica: 2, but cuda:0 and cuda:1 are slices"):
+                laid_out(asked, 2, {})
+
     def test_the_order_of_a_list_is_kept(self, four: None) -> None:
         names = ("cuda:2", "cuda:3", "cuda:0", "cuda:1")
         assert laid_out(names, 1, {})[0] == (("cuda:2",), ("cuda:3",), ("cuda:0",), ("cuda:1",))

@@ -46,7 +46,11 @@ def left_behind() -> list[Path]:
 
 def test_the_command_says_what_each_model_takes_and_leaves_nothing(command: Command, tmp_path: Path) -> None:
     write_benchmark(tmp_path, 6)
-    file = yaml_file(tmp_path, edit={"steps": 3})
+    Path("steady.py").write_text(
+        "class Steady:\n    def __init__(self, parameters): pass\n    def load(self, devices): pass\n"
+        "    def judge(self, requests): return ['Score: 5.000'] * len(requests)\n"
+    )
+    file = yaml_file(tmp_path, edit={"steps": 3}, reward_model={"class_path": "steady.py:Steady"})
     answer = command("rehearse", file, "--json")
     document = answer.document
     assert (answer.code, document["reasons"]) == (0, [])
@@ -55,7 +59,7 @@ def test_the_command_says_what_each_model_takes_and_leaves_nothing(command: Comm
     assert edits["unit"] > 0 < judge["unit"]
     assert edits["seen_peak"] > 1 << 20 < judge["seen_peak"], "the workers' own memory, on the CPU"
     assert edits["host_peak"] is None, "which is the host's"
-    assert {digest["model"] for digest in document["digests"]} == {"edit:testing", "judge:testing"}
+    assert {digest["model"] for digest in document["digests"]} == {"edit:testing", "judge:Steady"}
     assert {digest["where"].partition(",")[0] for digest in document["digests"]} >= {"cpu:0", "cpu:1"}
     assert all(digest["equal"] for digest in document["digests"])
     assert document["plan"]["durations"]["edit:testing"]["source"] == "run rehearsal"

@@ -22,6 +22,7 @@ from pathlib import Path
 
 class Redness:
     """As much of the scale as the edit is red; what the instruction says may go wrong, does."""
+    reads = ("instruction",)
     def __init__(self, parameters): pass
     def load(self, devices):
         while Path(__file__).with_name("hold").exists():

@@ -78,7 +78,7 @@ def test_several_readings_say_how_sure_a_score_is(pairs: Path, monkeypatch: pyte
         "class Odd:\n"
         "    def __init__(self, parameters): pass\n"
         "    def load(self, devices): pass\n"
-        "    def judge(self, requests): return [f'Score: {6 - r.reading % 2 * 2}.000' for r in requests]\n"
+        "    def judge(self, requests): return [f'Score: {6 - r.seed % 2 * 2}.000' for r in requests]\n"
     )
     scores = score_table(pairs, judge="judge.py:Odd", readings=4, devices="cpu:1", progress="none")
     assert [(score.score, score.readings) for score in scores] == [(5.0, 4)] * 2

@@ -16,10 +16,9 @@ def test_a_p_is_the_share_of_all_orders_whose_largest_difference_is_as_large() -
     members = np.array([[1, 0], [1, 1], [0, 1], [0, 0], [0, 0], [0, 1], [0, 1]], dtype=bool)
 
     def z(dealt: np.ndarray) -> np.ndarray:
-        inside = np.array([dealt[group].mean() for group in members.T])
-        outside = np.array([dealt[~group].mean() for group in members.T])
-        sizes = np.array([[group.sum(), (~group).sum()] for group in members.T])
-        return np.abs(inside - outside) / np.sqrt(dealt.var(ddof=1) * (1 / sizes).sum(1))
+        sides = [(dealt[group], dealt[~group]) for group in members.T]  # Welch's statistic
+        gaps = [abs(of.mean() - rest.mean()) for of, rest in sides]
+        return np.array(gaps) / np.sqrt([of.var(ddof=1) / len(of) + rest.var(ddof=1) / len(rest) for of, rest in sides])
 
     largest = np.array([z(np.array(order)).max() for order in permutations(values)])
     exact = [(largest >= of - 1e-9).mean() for of in z(values)]
@@ -64,6 +63,39 @@ def test_values_that_do_not_vary_show_nothing() -> None:
     members = np.arange(20)[:, None] % 2 == 0
     [test] = overlapping_groups(np.full(20, 3.0), np.arange(20), members).tests
     assert (test.difference, test.ci95, test.p_adjusted, test.shown) == (0.0, None, 1.0, False)
+
+
+def test_the_error_is_that_of_whole_images() -> None:
+    """Of images with several samples, on one side or on both, as somebody would write it down."""
+    random = np.random.default_rng(7)
+    images = np.array([0, 0, 0, 1, 1, 2, 3, 3, 4, 5, 6, 6, 7, 8])
+    values, inside = random.normal(0, 1, 14), np.array([1, 1, 0, 1, 1, 0, 0, 1, 1, 0, 0, 0, 1, 0], dtype=bool)
+    [test] = overlapping_groups(values, images, inside[:, None], draws=99).tests
+    parts = np.zeros(9)
+    for side, sign in ((inside, 1), (~inside, -1)):
+        count, mean = len(set(images[side])), values[side].mean()
+        for image, value in zip(images[side], values[side], strict=True):
+            parts[image] += sign * np.sqrt(count / (count - 1)) * (value - mean) / side.sum()
+    assert test.standard_error == pytest.approx(np.sqrt((parts**2).sum()))
+
+
+@pytest.mark.parametrize("per_image", [1, 3])
+@pytest.mark.parametrize("kind", ["wide", "ties"])
+def test_a_group_that_is_only_more_scattered_is_not_named(kind: str, per_image: int) -> None:
+    """A twentieth of the samples scatters five times as far; most others tie, and a tenth does not: means are equal."""
+    random, wrong, runs = np.random.default_rng(12), 0, 60
+    for _ in range(runs):
+        images = np.repeat(np.arange(240 // per_image), per_image)
+        members = random.random((240, 15)) < random.uniform(0.06, 0.5, 15)
+        hard = np.zeros(240, dtype=bool)
+        hard[random.permutation(240)[: 12 if kind == "wide" else 24]] = True
+        members[:, -1] = hard
+        values = random.normal(0, 1, 240) * np.where(hard, 5, 1)
+        if kind == "ties":
+            scattered = random.choice([-3.0, -2.0, 0.0, 2.0, 3.0], 240)
+            values = np.where(hard, scattered, random.choice([-1.0, 1.0], 240) * (random.random(240) < 0.2))
+        wrong += any(test.shown for test in overlapping_groups(values, images, members, draws=199).tests)
+    assert wrong <= 0.05 * runs + 3 * (0.05 * 0.95 * runs) ** 0.5
 
 
 @pytest.mark.chaos

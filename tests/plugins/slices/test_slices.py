@@ -228,8 +228,9 @@ def test_sources_and_edits_are_looked_at(tmp_path: Path, make_sample, make_resul
     attributes = attributes_of(results, samples, "ours", pictures=True, without="judge")
     assert attributes.unread == 0
     assert all(("shape", "wide") in words for words in attributes.words)
-    members = attributes.members()
-    assert members["brightness", "lowest tenth"].nonzero()[0].tolist() == [0, 1]
+    members = {(name, value): (bound, of) for (name, value, bound), of in attributes.members().items()}
+    bound, lowest = members["brightness", "lowest tenth"]
+    assert (lowest.nonzero()[0].tolist(), bound) == ([0, 1], pytest.approx(10.0)), "named by the last of them"
     assert attributes.quantities["changed"][0] == 1.0
     (tmp_path / "3.png").unlink()
     assert attributes_of(results, samples, "ours", pictures=True, without="judge").unread == 2  # a source, and an edit

@@ -58,7 +58,7 @@ from edit_eval.execution.machine.fitting import (
     weights_of,
 )
 from edit_eval.execution.machine.memory import disk_findings, gb, gpu_findings, host_finding
-from edit_eval.execution.machine.places import Place, model_on, places
+from edit_eval.execution.machine.places import Place, model_on, places, said_of
 from edit_eval.execution.machine.weights import Weights, expert_bytes, offline
 from edit_eval.experiment import Experiment, Listener, load_samples
 from edit_eval.json_values import JsonObject
@@ -113,7 +113,7 @@ class Context:
 
     @cached_property
     def gpus(self) -> Sequence[Gpu]:
-        return self.machine.gpus() or ()
+        return self.machine.gpus()
 
     @cached_property
     def host_free(self) -> int | None:
@@ -253,7 +253,7 @@ def examine(
         return [*findings, *look(context, CHECKS)]
     if refused is None:
         findings.append(Finding("configuration", "note", Text("none was given: only the machine is checked")))
-    environment, gpus = dict(os.environ), machine.gpus() or ()
+    environment, gpus = dict(os.environ), machine.gpus()
     findings += [*gpu_findings(machine, environment), host_finding(machine.free_host_memory())]
     findings += _answers([EnvironmentProbe(Text("this environment"), sys.executable, on_gpu=bool(gpus))], gpus)
     return findings + disk_findings(more.get("run_folder", Path("runs")), None, {})
@@ -333,7 +333,8 @@ def devices(context: Context) -> Iterator[Finding]:
         if size <= LARGE:
             yield Finding("devices", "ok", Text("{} ({})", shown, why), who=who)
             continue
-        reason = context.machine.fault() or context.machine.limit()
+        lost = joined(said_of(context.machine.lost()), "; ")
+        reason = lost or context.machine.fault() or context.machine.limit()
         yield Finding(
             "devices",
             "problem",
@@ -431,8 +432,8 @@ def _about_the_example(
 ) -> tuple[JsonObject, protocols.Question | None]:
     """Returns what a model is asked before a run, and the question behind it."""
     sample = example_sample(language)
-    if first := _first_question(judge, sample) if judge else None:
-        return _request(first, sample), first
+    if judge and (first := _first_question(judge, sample)):
+        return _request(first, sample, judge), first
     edited: JsonObject = {"instruction": sample.instruction, "seed": wanted.section.seed, "sample_id": sample.id}
     return edited if wanted.model.kind == "edit" else {}, None
 
@@ -444,19 +445,18 @@ def _first_question(judge: AskedJudge, sample: Sample) -> protocols.Question | N
     return next((question for question in judge.protocol.questions(sample) if not question.after), None)
 
 
-def _request(question: protocols.Question, sample: Sample) -> JsonObject:
+def _request(question: protocols.Question, sample: Sample, judge: AskedJudge) -> JsonObject:
     """Returns what a judge is told about the example."""
+    known = {"instruction": sample.instruction, "category": sample.category, "sample_id": sample.id}
+    known |= {"question": question.name}
     return {
         "system": question.system,
         "user": question.user,
-        "question": question.name,
         "form": question.form,
         "labels": question.labels,
         "schema": question.schema,
         "shows": [view.picture for view in question.shows],
-        "sample_id": sample.id,
-        "instruction": sample.instruction,
-        "category": sample.category,
+        **{name: value for name, value in known.items() if name in judge.reads},
     }
 
 

@@ -110,6 +110,11 @@ class LocalDriver:
         self._began = time.monotonic()
         return selectors.DefaultSelector()
 
+    @functools.cached_property
+    def _entries(self) -> dict[str, str]:
+        """What `CUDA_VISIBLE_DEVICES` calls the GPUs, as they were when the first worker began."""
+        return LocalMachine(self._environment).entries()
+
     def wait_for(self, descriptor: int, do: Callable[[], object]) -> None:
         """Has `poll` also wait for input there, and then call `do`."""
         self._selector.register(descriptor, selectors.EVENT_READ, (FLEET, do))
@@ -121,7 +126,7 @@ class LocalDriver:
     def start(self, worker: int, specification: WorkerSpecification) -> None:
         """Starts the process and tells it what to prepare."""
         python = specification.python or sys.executable
-        variables, devices = environment_for(specification.devices, self._environment)
+        variables, devices = environment_for(specification.devices, self._environment, self._entries)
         log = Path(os.devnull)
         if specification.logs is not None:
             specification.logs.mkdir(parents=True, exist_ok=True)

@@ -19,7 +19,7 @@ from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.tasks import Task, Work
 from edit_eval.store.journal import Record
 from edit_eval.store.matrix import Matrix
-from edit_eval.store.recall import ADDRESS, altered_pictures, edit_record, where_of
+from edit_eval.store.recall import altered_pictures, edit_record, where_of
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.store.subjects.contract import Shown
 from edit_eval.workers.messages import AnswerResult, EditResult, Message, PictureFile, PictureView
@@ -145,19 +145,15 @@ class Recorder:
         again = bool(matrix.replies[cell]) and matrix.reading(cell).status is Status.PENDING
         question, pictures = matrix.question(cell, again=again), matrix.pictures(number)
         views = () if judge.replays else question.shows
-        address = dict(zip(ADDRESS, matrix.address(cell), strict=True))
-        del address["judge"]
-        sample = matrix.sample_of(number)
         return {
-            **address,
             "system": question.system,
             "user": question.user,
             "form": question.form,
             **({"labels": question.labels} if question.labels else {}),
             **({"schema": question.schema} if question.schema else {}),
             "seed": matrix.seed(cell) + ASK_STRIDE * (len(matrix.replies[cell]) if again else 0),
-            "instruction": sample.instruction,
-            "category": sample.category,
+            "key": matrix.key(cell),
+            **matrix.told(cell),
             "pictures": [self._view(view, pictures) for view in views],
         }
 

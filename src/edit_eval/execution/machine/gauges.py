@@ -251,7 +251,7 @@ class Gauges:
                 self._asked.put(None)
                 return
             if isinstance(asked, Future):
-                asked.set_result(self._machine.gpus() or ())
+                asked.set_result(self._machine.gpus())
                 continue
             device, reading = asked
             reading.set_result(read(device).used)

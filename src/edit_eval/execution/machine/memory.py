@@ -14,6 +14,7 @@ from edit_eval.execution.contract import Gpu, Machine
 from edit_eval.execution.findings import Finding, Level
 from edit_eval.execution.machine.devices import visible
 from edit_eval.execution.machine.fitting import gib
+from edit_eval.execution.machine.places import said_of
 from edit_eval.text import Text, counted
 
 IMAGE_BYTES = 2_000_000
@@ -22,24 +23,28 @@ IMAGE_BYTES = 2_000_000
 
 def gpu_findings(machine: Machine, environment: Mapping[str, str]) -> list[Finding]:
     """Reports the GPUs that the command sees, who uses them, and which are free."""
-    gpus = machine.gpus() or ()
+    gpus = machine.gpus()
     findings = _folded(gpus)
     entries = visible(environment)
+    lost = machine.lost()
+    for said in said_of(lost):
+        advice = Text("`nvidia-smi` and `dmesg` (Xid) say more; a reset or a reboot often helps")
+        findings.append(Finding("devices", "warning", said, advice))
     if fault := machine.fault():
         advice = Text("`nvidia-smi` fails too until the driver works; a reboot often helps")
         findings.append(Finding("devices", "warning", Text("the NVIDIA driver does not answer: {}", fault), advice))
-    elif not gpus and entries is not None:
+    elif entries is not None and not (gpus or lost):
         text = Text("no GPU is visible: CUDA_VISIBLE_DEVICES is `{}`", environment["CUDA_VISIBLE_DEVICES"])
         findings.append(
             Finding("devices", "note", text, Text("unset it to see all GPUs; models run on the CPU otherwise"))
         )
-    elif not gpus:
+    elif not (gpus or lost):
         text = Text("no GPU is visible: models run on the CPU, with one worker or as many as `--devices cpu:N` says")
         findings.append(Finding("devices", "note", text))
-    elif entries is not None and len(entries) > len(gpus):
+    elif entries is not None and len(entries) > (count := machine.gpu_count()):
         text = Text(
             "CUDA_VISIBLE_DEVICES names `{}`, which does not exist: CUDA ignores it and everything after it",
-            entries[len(gpus)],
+            entries[count],
         )
         findings.append(Finding("devices", "warning", text, Text("`nvidia-smi -L` lists indices and UUIDs")))
     if environment.get("CUDA_DEVICE_ORDER", "PCI_BUS_ID") != "PCI_BUS_ID" and len(gpus) > 1:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -10,8 +10,9 @@ from edit_eval.config.components import Kind, import_class
 from edit_eval.config.schema import ModelSection
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.contract import Gpu, Machine
+from edit_eval.records import Unknown
 from edit_eval.scheduling.tasks import Model
-from edit_eval.text import Text, counted
+from edit_eval.text import Text, counted, joined
 
 Place = tuple[str, ...]
 """The devices of one replica."""
@@ -29,7 +30,8 @@ def model_on(chosen: tuple[Place, ...], key: str, section: ModelSection, folder:
 def places(section: ModelSection, machine: Machine) -> tuple[tuple[Place, ...], str]:
     """Lays out a model's replicas on devices. Returns each replica's devices, and why these were chosen.
 
-    Raises `ConfigurationError` for missing GPUs, with the key that asked for them.
+    A GPU that does not answer is left out, with its replica. Raises `ConfigurationError` for missing GPUs, and if none
+    answers, with the key that asked for them.
     """
     device_ids, per_replica = section.placement.device_ids, section.placement.devices_per_replica
     if device_ids == "auto":
@@ -38,8 +40,14 @@ def places(section: ModelSection, machine: Machine) -> tuple[tuple[Place, ...], 
     _refuse_missing(section, machine)
     if names[0].startswith("cpu"):
         per_replica = 1
-    chosen = _cut(names, per_replica)
-    node = {gpu.name: gpu.node for gpu in machine.gpus() or ()} if per_replica > 1 else {}
+    lost = lost_to(section, machine)
+    chosen = tuple(place for place in _cut(names, per_replica) if not lost.keys() & set(place))
+    if not chosen:
+        raise ConfigurationError(
+            Text("{}: none of its GPUs can be used: {:; }", section.named("device_ids"), said_of(lost))
+        )
+    _refuse_several_slices(section, machine, chosen)
+    node = {gpu.name: gpu.node for gpu in machine.gpus()} if per_replica > 1 else {}
     if apart := next((place for place in chosen if len({node.get(name) for name in place}) > 1), None):
         raise ConfigurationError(
             Text(
@@ -49,7 +57,36 @@ def places(section: ModelSection, machine: Machine) -> tuple[tuple[Place, ...], 
                 apart,
             )
         )
-    return chosen, Text("as configured")
+    return chosen, Text("as configured") + _without(lost)
+
+
+def lost_to(section: ModelSection, machine: Machine) -> Mapping[str, Unknown]:
+    """Returns by name the GPUs that do not answer, of those that a model is to run on."""
+    asked = section.placement.device_ids
+    return {name: why for name, why in machine.lost().items() if asked == "auto" or name in asked}
+
+
+def said_of(lost: Mapping[str, Unknown]) -> list[str]:
+    """Returns `cuda:3 does not answer (GPU is lost)` for each."""
+    return [Text("{} does not answer ({})", name, why.reason) for name, why in lost.items()]
+
+
+def _without(lost: Mapping[str, Unknown]) -> str:
+    return Text("; left out: {:; }", said_of(lost)) if lost else ""
+
+
+def _refuse_several_slices(section: ModelSection, machine: Machine, chosen: tuple[Place, ...]) -> None:
+    slices = {gpu.name for gpu in machine.gpus() if gpu.uuid.startswith("MIG-")} if chosen[0][1:] else set()
+    if place := next((place for place in chosen if slices & set(place)), None):
+        key, several = section.named("devices_per_replica"), len(place)
+        raise ConfigurationError(
+            Text(
+                "{}: {}, but {: and } are slices of divided GPUs (MIG), of which a process sees one",
+                key,
+                several,
+                place,
+            )
+        )
 
 
 def places_on(section: ModelSection, gpus: Sequence[Gpu]) -> tuple[Place, ...]:
@@ -69,9 +106,10 @@ def _cut(names: Sequence[str], width: int) -> tuple[Place, ...]:
 
 def _all_gpus(section: ModelSection, machine: Machine) -> tuple[tuple[Place, ...], str]:
     """Returns as many places as make whole replicas, or the CPU if there is no GPU, and why."""
-    gpus = machine.gpus() or ()
+    gpus, lost = machine.gpus(), machine.lost()
     if not gpus:
-        return (("cpu:0",),), Text("auto: no GPU is visible, so one CPU worker")
+        why = joined(said_of(lost), "; ") or machine.fault() or machine.limit()
+        return (("cpu:0",),), Text("auto: no GPU is visible, so one CPU worker") + (Text(" ({})", why) if why else "")
     per_replica, count, nodes = section.placement.devices_per_replica, len(gpus), len({gpu.node for gpu in gpus})
     chosen = places_on(section, gpus)
     visible = Text("{}{}", counted(count, "visible GPU"), Text(" on {} machines", nodes) if nodes > 1 else "")
@@ -79,7 +117,8 @@ def _all_gpus(section: ModelSection, machine: Machine) -> tuple[tuple[Place, ...
         key = section.named("devices_per_replica")
         raise ConfigurationError(Text("{}: {}, but only {}", key, per_replica, visible))
     left = count - per_replica * len(chosen)
-    return chosen, Text("auto: {}{}", visible, Text(", {} left over", left) if left else "")
+    _refuse_several_slices(section, machine, chosen)
+    return chosen, Text("auto: {}{}", visible, Text(", {} left over", left) if left else "") + _without(lost)
 
 
 def _refuse_missing(section: ModelSection, machine: Machine) -> None:

@@ -16,6 +16,7 @@ import msgspec
 from msgspec import structs
 
 from edit_eval.config.identity import digest
+from edit_eval.config.schema import GONE
 from edit_eval.errors import ConfigurationError
 from edit_eval.files.given import UnfitFile, read_json
 from edit_eval.json_values import JsonObject, Unchecked
@@ -62,7 +63,10 @@ class Examinee(msgspec.Struct, frozen=True, kw_only=True):
         return cls(
             judge={"type": model.type, "revision": model.revision, "parameters": dict(model.parameters), **server},
             protocol=asked.protocol_name,
-            parameters={k: v for k, v in asked.section.parameters.items() if k not in IN_LANGUAGE},
+            parameters={
+                **GONE.get(asked.section.type, {}),
+                **{k: v for k, v in asked.section.parameters.items() if k not in IN_LANGUAGE},
+            },
             wording=digest(dict(asked.texts)),
             language=language,
         )

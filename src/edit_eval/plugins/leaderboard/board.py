@@ -6,7 +6,6 @@ single edits become the columns of a comparison. Battles are fitted together: an
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -15,7 +14,7 @@ import msgspec
 from edit_eval.errors import ConfigurationError
 from edit_eval.records import Edit, ExaminedJudge, Judgement, Results
 from edit_eval.statistics.battles import JudgeBattles, battles_by_judge
-from edit_eval.statistics.columns import ScoreColumn, differences
+from edit_eval.statistics.columns import differences
 from edit_eval.statistics.compared import ColumnSummary
 from edit_eval.statistics.comparison import compare
 from edit_eval.statistics.families import Correction
@@ -24,10 +23,12 @@ from edit_eval.statistics.votes import tables_of
 from edit_eval.store.comparable import (
     Made,
     Note,
+    Rival,
     asked_alike,
     comparable_columns,
     known_of_runs,
     refuse_other_samples,
+    rivals,
     run_names,
 )
 from edit_eval.text import Text
@@ -63,8 +64,9 @@ def leaderboard(runs: Sequence[Made]) -> Leaderboard:
     shared, called = _battle_judges(runs), _called(runs, names)
     if any(scoring) and not (shared and not all(scoring)):
         columns, notes = comparable_columns(runs)
-        scored = _scored(columns, runs, called)
-        if len(columns) > len(scored) == len({column.judge for column in scored}):
+        by_run = {run.results.directory: here for run, here in zip(runs, called, strict=True)}
+        scored = [replace(column, name=by_run[column.run][column.edit_model]) for column in columns]
+        if len(runs) > 1 and len({name for here in called for name in here.values()}) == 1:
             raise ConfigurationError(Text("{: and } have the same edit model alone: there is nothing to rank", names))
         comparison = compare(scored, notes=notes, known=known_of_runs(runs))
     elif shared:
@@ -80,7 +82,7 @@ def leaderboard(runs: Sequence[Made]) -> Leaderboard:
     tables = tables_of(runs[0].results.scoring[judges[0]].scales for judges in shared)
     battles = {judges[0]: _fitted(runs, names, judges, called, tables) for judges in shared}
     lines = _passports(runs, names, [*(comparison.judges if comparison else ()), *battles])
-    own = [note for note in comparison.notes if not _of_an_examination(note)] if comparison else []
+    own = [note for note in comparison.notes if not _is_said_elsewhere(note)] if comparison else []
     known = [{name for judges in shared for name in judges[place : place + 1]} for place in range(len(runs))]
     own += [
         Text("{}: judge {} compares two edits, and is left out: not every run has it, asked alike", name, judge.name)
@@ -100,8 +102,8 @@ def leaderboard(runs: Sequence[Made]) -> Leaderboard:
     )
 
 
-def _of_an_examination(note: str) -> bool:
-    return isinstance(note, Note) and note.kind in ("examined", "examined_in_run")
+def _is_said_elsewhere(note: str) -> bool:
+    return isinstance(note, Note) and note.kind in ("examined", "examined_in_run", "once")
 
 
 def _battle_judges(runs: Sequence[Made]) -> list[tuple[str, ...]]:
@@ -118,36 +120,14 @@ def _battle_judges(runs: Sequence[Made]) -> list[tuple[str, ...]]:
 def _called(runs: Sequence[Made], names: Sequence[str]) -> list[dict[str, str]]:
     """Returns for each run the name of its columns here. A column that several runs have is one if it was made alike;
     another one of the same name gets its run's name as a prefix."""
-    called: dict[tuple[str, int], str] = {}
-    of_runs = []
-    for run_name, run in zip(names, runs, strict=True):
-        here: dict[str, str] = {}
-        seen: Counter[str] = Counter()
-        for model in run.experiment.edit_models:
-            maker = run.experiment.makers[model.name]
-            free = model.name if model.name not in called.values() else f"{run_name}/{model.name}"
-            here[model.name] = called.setdefault((maker, seen[maker]), free)  # two names in one run stay two
-            seen[maker] += 1
-        of_runs.append(here)
+    called: dict[Rival, str] = {}
+    of_runs: list[dict[str, str]] = []
+    for run_name, here in zip(names, rivals(runs), strict=True):
+        of_runs.append({})
+        for model, rival in here.items():
+            free = model if model not in called.values() else f"{run_name}/{model}"
+            of_runs[-1][model] = called.setdefault(rival, free)
     return of_runs
-
-
-def _scored(
-    columns: Sequence[ScoreColumn], runs: Sequence[Made], called: Sequence[Mapping[str, str]]
-) -> list[ScoreColumn]:
-    """Returns the columns by their names here; of one that several runs have, that with the most scores."""
-    places = {run.results.directory: place for place, run in enumerate(runs)}
-    by_name: dict[tuple[str, str], ScoreColumn] = {}
-    for column in columns:
-        name = called[places[column.run]][column.edit_model]
-        known = by_name.get((column.judge, name))
-        if known is None or _count(column) > _count(known):
-            by_name[column.judge, name] = replace(column, name=name)
-    return list(by_name.values())
-
-
-def _count(column: ScoreColumn) -> int:
-    return sum(score is not None for score in column.scores.values())
 
 
 def _fitted(
@@ -164,7 +144,7 @@ def _fitted(
         for edit in run.results.edits:
             renamed = replace(edit, edit_model=here[edit.edit_model])
             edits.setdefault((renamed.sample_id, renamed.edit_model, renamed.edit_seed), renamed)
-        for battle in (*run.results.battles, *run.results.stored):
+        for battle in run.results.battles:
             if battle.judge == judge:
                 both = here[battle.edit_model], here[battle.other]
                 about = battle.sample_id, frozenset(both), battle.edit_seed, battle.repeat
@@ -184,7 +164,6 @@ def _fitted(
         scoring={judges[0]: replace(first.scoring[judges[0]], looks=looks)},
         battles=tuple(battles.values()),
         battle_judges=(judges[0],),
-        joined=_joined(runs, called),
         rounds=looks,
     )
     of_judge, scores = battles_by_judge(together, tables=tables)[judges[0]]
@@ -204,16 +183,6 @@ def _fitted(
         protocol=together.scoring[judges[0]].protocol,
         as_others_rate={},  # theirs are of one run
     )
-
-
-def _joined(runs: Sequence[Made], called: Sequence[Mapping[str, str]]) -> dict[str, int]:
-    """Returns who joined others, and when: where a run has a model that it was there first, it was."""
-    turns: dict[str, int] = {}
-    for here, run in zip(called, runs, strict=True):
-        for model, name in here.items():
-            turn = run.results.joined.get(model, 0)
-            turns[name] = min(turns.get(name, turn), turn)
-    return {name: turn for name, turn in turns.items() if turn}
 
 
 def _passports(runs: Sequence[Made], names: Sequence[str], judges: Sequence[str]) -> dict[str, ExaminedJudge]:

@@ -38,7 +38,7 @@ def _interval(table: JudgeTable, row: PaperRow) -> str:
 
 def _behind(table: JudgeTable, row: PaperRow) -> str:
     contest, digits = row.contest, table.digits
-    if contest is None or contest.difference is None:
+    if contest is None or contest.difference is None or contest.kind == "behind":  # then there is no best
         return NOTHING
     by = formats.score(contest.difference, digits)
     return by if contest.ci95 is None else f"{by} {formats.bracketed(contest.ci95, digits)}"

@@ -199,8 +199,8 @@ def _row(opinion: Opinion, placing: Placing, column: ScoreColumn | None, failed:
 def _mark(opinion: Opinion, placing: Placing, contest: Contest | None) -> Mark:
     if not (opinion.counts and opinion.contests and opinion.first) or placing.rank is None:
         return ""
-    if placing.name == opinion.first:
-        return "best"
+    if placing.name == opinion.first:  # nobody is the best beside one that has a better mean and cannot be compared
+        return "" if any(unplaced.leads for unplaced in opinion.unplaced) else "best"
     beaten = contest is not None and contest.kind in ("better", "fails_more")
     return "level" if placing.rank == 1 and not beaten else "worse"
 
@@ -263,6 +263,8 @@ def _edit_models(runs: Sequence[Run], columns: Sequence[ScoreColumn]) -> Iterato
     called = {(column.run, column.edit_model): column.name for column in columns}
     for run in runs:
         for model in run.experiment.edit_models:
+            if called and (run.results.directory, model.name) not in called:
+                continue  # it is another run's, too, and named there
             yield _named(model, called.get((run.results.directory, model.name), model.name))
 
 

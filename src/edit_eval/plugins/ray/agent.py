@@ -195,7 +195,7 @@ class Meters:
 
     def _run(self) -> None:
         with contextlib.suppress(Exception), self._machine.meters() as read:
-            names = [gpu.name for gpu in self._machine.gpus() or ()]
+            names = [gpu.name for gpu in self._machine.gpus()]
             while names:
                 self.latest = {name: read(name) for name in names}
                 self._fresh.set()
@@ -324,7 +324,7 @@ class Agent:
 
     def _describe(self, machine: LocalMachine) -> Message:
         seen = machine.gpus()
-        if seen is None or len(seen) != self._gpus:  # devices that only Ray knows of
+        if len(seen) != self._gpus:  # devices that only Ray knows of
             seen = [Gpu(f"cuda:{n}", "", f"{self._name}-{n}", None, None) for n in range(self._gpus)]
         versions = {}
         for library in LIBRARIES:

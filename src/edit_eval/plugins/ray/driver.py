@@ -55,9 +55,6 @@ class RayMachine(Machine):
         """Returns the GPUs of every machine that has answered, as they were then."""
         return [gpu for node in self._driver.nodes() for gpu in node.gpus]
 
-    def gpu_count(self) -> int:
-        return len(self.gpus())
-
     def limit(self) -> str:
         """Names the cluster as the limit if it has no free GPU."""
         return "" if self._driver.nodes() else "the Ray cluster has no GPU that is free"

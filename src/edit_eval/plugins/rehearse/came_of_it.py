@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -151,20 +150,19 @@ def digests_of(first: RehearsedStart, again: RehearsedStart) -> list[Digest]:
             where = Text("{}, a fresh process", place)
             digests.append(Digest(f"edit:{name}", edit.sample_id, where, edit.pixels, edit.pixels == there.pixels))
     said, alone = _answers(first), _answers(again)
-    for (key, about), answer in alone.items():
-        sample, column, question = json.loads(about)
-        name, _, place = column.rpartition(" on ")
-        earlier = said.get((key, json.dumps([sample, name, question])))
-        if earlier is not None:
-            where = Text("alone in its batch, about the edit of {}", place)
-            digests.append(Digest(key, sample, where, answer, answer == earlier))
+    for (judge, key), answer in alone.items():
+        earlier = said.get((judge, key))
+        if earlier is not None and key in again.answered:
+            sample, column = again.answered[key]
+            where = Text("alone in its batch, about the edit of {}", column.rpartition(" on ")[2])
+            digests.append(Digest(judge, sample, where, answer, answer == earlier))
     return digests
 
 
 def _answers(start: RehearsedStart) -> dict[tuple[str, str], str]:
-    """Returns the digest of each answer, by the judge's key and what it is about."""
+    """Returns the digest of each answer, by judge and key."""
     marks = [mark for mark in start.marks if mark["what"] == "judge"]
-    return {(mark["model"], about): digest for mark in marks for about, digest in mark["answers"].items()}
+    return {(mark["model"], key): digest for mark in marks for key, digest in mark["answers"].items()}
 
 
 def failures_of(first: RehearsedStart) -> Iterator[str]:
@@ -190,7 +188,7 @@ def made_of_faults(last: RehearsedStart) -> list[FaultRehearsed]:
             continue
         mark = planted[fault]
         kind, _, name = mark["model"].partition(":")
-        sample = mark["sample"]
+        sample = mark["about"] if kind == "edit" else last.answered.get(mark["about"], ("", ""))[0]
         hit: list[Edit | Judgement] = [e for e in last.edits if (e.sample_id, e.edit_model) == (sample, name)]
         if kind != "edit":
             hit = [j for j in last.judgements if (j.sample_id, j.judge) == (sample, name)]
@@ -198,7 +196,7 @@ def made_of_faults(last: RehearsedStart) -> list[FaultRehearsed]:
         ends = sorted({f"{record.status}: {' '.join(record.reason.split())}" for record in hit})
         outcome = "made" if done else "; ".join(ends) or "missing"
         made_on = ", ".join(dict.fromkeys(record.device for record in hit)) if done else ""
-        told = list(dict.fromkeys(n for n in last.notes if mark["device"] in n or sample in n))
+        told = list(dict.fromkeys(n for n in last.notes if mark["device"] in n or (sample and sample in n)))
         notes = tuple(n for n in told if not any(more != n and more.startswith(n) for more in told))
         if fault == "memory" and (parts := _parts_of_batch(mark, last)):
             notes += (Text("its batch of {} was answered in parts of {}", mark["batch"], parts),)

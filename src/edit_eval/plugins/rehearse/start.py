@@ -44,6 +44,8 @@ class RehearsedStart:
     wanted: list[Wanted] = field(default_factory=list)
     places: dict[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
     marks: list[Mark] = field(default_factory=list)
+    answered: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """The sample and edit model of each answer, by its key."""
     notes: list[str] = field(default_factory=list)
     stopped: str = ""
 
@@ -138,6 +140,8 @@ def start(
             except EditEvalError as error:
                 over = isinstance(error, Stopped) and left() <= 0
                 came.stopped = Text("its time is over; `--minutes` gives it more") if over else str(error)
+            asked = [cell for cell in range(len(matrix.cells)) if matrix.can_be_asked(cell)]
+            came.answered = {matrix.key(cell): matrix.address(cell)[:2] for cell in asked}
             came.results = Run.opened(directory, JudgementTable(matrix)).results
         finally:
             directory.end()

@@ -49,12 +49,13 @@ QUANTITIES: Mapping[str, Quantity] = {
 `colours`: colourfulness after Hasler and Süsstrunk (SPIE 5007, 2003). `sharpness`: logarithm of the variance of the
 Laplacian. `changed`: share of the source's pixels that differ in the edit."""
 
-SHARES: Mapping[str, tuple[Text, float]] = {
-    "lowest tenth": (Text("lowest tenth"), 0.1),
-    "lowest third": (Text("lowest third"), 1 / 3),
-    "highest third": (Text("highest third"), 2 / 3),
-    "highest tenth": (Text("highest tenth"), 0.9),
+SHARES: Mapping[str, float] = {
+    "lowest tenth": 0.1,
+    "lowest third": 1 / 3,
+    "highest third": 2 / 3,
+    "highest tenth": 0.9,
 }
+"""Where equal values lie at the end, it is more: so what is shown is the bound."""
 
 VALUES: Mapping[tuple[str, str], Text] = {
     **{(row.attribute, row.value): row.label for row in WORDS},
@@ -134,19 +135,22 @@ class Attributes:
     unread: int
     """Samples of which a picture could not be opened."""
 
-    def members(self) -> dict[tuple[str, str], BoolArray]:
-        """Returns of each attribute and value which samples have it."""
+    def members(self) -> dict[tuple[str, str, float | None], BoolArray]:
+        """Returns of each attribute and value which samples have it, with the last value that belongs to a share."""
         every = sorted({word for of_sample in self.words for word in of_sample})
-        members = {word: np.array([word in of_sample for of_sample in self.words], dtype=bool) for word in every}
+        members: dict[tuple[str, str, float | None], BoolArray] = {
+            (*word, None): np.array([word in of_sample for of_sample in self.words], dtype=bool) for word in every
+        }
         for name, values in self.quantities.items():
             known = np.array([math.nan if value is None else value for value in values], dtype=np.float64)
             there = known[~np.isnan(known)]
             if not len(there) or there.min() == there.max():
                 continue
-            for share, (_, quantile) in SHARES.items():
+            for share, quantile in SHARES.items():
                 bound = float(np.quantile(there, quantile))
                 with np.errstate(invalid="ignore"):
-                    members[name, share] = known <= bound if quantile < 0.5 else known >= bound
+                    inside = known <= bound if quantile < 0.5 else known >= bound
+                members[name, share, float(known[inside].max() if quantile < 0.5 else known[inside].min())] = inside
         return members
 
 

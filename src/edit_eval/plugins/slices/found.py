@@ -36,6 +36,8 @@ class Condition(msgspec.Struct, frozen=True, order=True):
 
     attribute: str
     value: str
+    bound: float | None = None
+    """Of a quantity, the last value that belongs to it; None for words."""
 
 
 class Slice(msgspec.Struct, frozen=True, kw_only=True):

@@ -73,89 +73,91 @@ def overlapping_groups(
     `values`: one for each sample. `clusters`: of each sample, its source image, numbered from 0. `members`: samples x
     groups, each `large_enough`.
 
-    With w = 1/n in the group and -1/m outside, the difference is sum(w d), and its variance, for values of variance
-    s^2 of which those of one image are correlated by r, s^2 ((1 - r) sum(w^2) + r sum over images of (sum w)^2). s and
-    r (one-way analysis of variance, not below 0) are the same however the values are dealt out. The adjusted p is the
-    share of draws in which the largest |z| of all groups is at least this one's (the draw that was seen is one of
-    them); the interval has the 95th percentile of those largest in place of Student's quantile, and the variance that
-    is left beside the group's own difference.
+    The statistic z is the difference of the two means over its standard error by the variances of either side, as of
+    Welch, so that a group that is only more scattered than the rest is no finding: of values that are dealt out anew,
+    studentised like that, the distribution is right for equal means, not for equal distributions alone (Chung and
+    Romano, Annals of Statistics 41, 2013). With n samples of k images in the group, r_i the deviation of a value from
+    the mean of its side, and m, l for the rest:
+
+        SE^2 = sum over images (sqrt(k / (k - 1)) / n sum_inside r_i - sqrt(l / (l - 1)) / m sum_outside r_i)^2
+
+    The adjusted p is the share of draws in which the largest |z| of all groups is at least this one's (the draw that
+    was seen is one of them); the interval has the 95th percentile of those largest in place of Student's quantile.
     """
-    count, groups = members.shape
-    inside = members.sum(0).astype(np.float64)
-    weights = np.where(members, 1 / np.maximum(inside, 1), -1 / np.maximum(count - inside, 1))
+    groups = members.shape[1]
     correction = Correction(groups, method="largest")
     if not groups:
         return OverlappingGroups((), correction)
-    centred = values - values.mean()
-    variance = float((centred**2).sum()) / max(1, count - 1)
-    means = (members * values[:, None]).sum(0) / inside
-    elsewhere = (~members * values[:, None]).sum(0) / (count - inside)
-    if variance <= 1e-24 * max(1.0, float((values**2).max(initial=0.0))):
+    middle = values.mean()
+    studentised = _Studentised(clusters, members)
+    means = (members * values[:, None]).sum(0) / members.sum(0)
+    elsewhere = (~members * values[:, None]).sum(0) / (~members).sum(0)
+    if np.ptp(values) <= 1e-12 * max(1.0, float(np.abs(values).max(initial=0.0))):
         alike = (
             GroupTest(float(m), float(e), 0.0, 0.0, None, 1.0, False) for m, e in zip(means, elsewhere, strict=True)
         )
         return OverlappingGroups(tuple(alike), correction)
-    correlation = _within_images(centred, clusters)
-    of_image = np.zeros((int(clusters.max()) + 1, groups))
-    np.add.at(of_image, clusters, weights)
-    shape = (1 - correlation) * (weights**2).sum(0) + correlation * (of_image**2).sum(0)
-    errors = np.sqrt(variance * shape)
-    z = weights.T @ centred / errors
-    largest = _largest(centred, clusters, weights / errors, draws, np.random.default_rng(seed))
+    differences, errors = (of[0] for of in studentised.of((values - middle)[None, :]))
+    z = differences / errors
+    largest = _largest(values - middle, clusters, studentised, draws, np.random.default_rng(seed))
     ranked = np.sort(np.append(largest, np.abs(z).max()))
     adjusted = (len(ranked) - np.searchsorted(ranked, np.abs(z) - 1e-9)) / len(ranked)
     # The least |z| whose adjusted p is at most ALPHA, so that an interval holds zero just when nothing is shown.
     critical = float(ranked[len(ranked) - math.floor(ALPHA * len(ranked))])
     tests = [
-        _test(
-            float(means[at]),
-            float(elsewhere[at]),
-            float(errors[at]),
-            float(z[at]),
-            float(adjusted[at]),
-            critical,
-            count,
+        GroupTest(
+            mean=float(means[at]),
+            elsewhere=float(elsewhere[at]),
+            difference=(difference := float(means[at] - elsewhere[at])),
+            standard_error=(error := float(errors[at])),
+            ci95=[difference - critical * error, difference + critical * error],
+            p_adjusted=float(adjusted[at]),
+            shown=bool(adjusted[at] <= ALPHA),
         )
         for at in range(groups)
     ]
     return OverlappingGroups(tuple(tests), correction)
 
 
-def _test(
-    mean: float, elsewhere: float, error: float, z: float, adjusted: float, critical: float, count: int
-) -> GroupTest:
-    def left(statistic: float) -> float:
-        """Returns the share of the variance that is left beside a group's own difference, from 0."""
-        return math.sqrt(max(0.0, count - 1 - statistic**2) / max(1, count - 2))
+class _Studentised:
+    """The difference of each group from the rest, and its standard error, of many arrangements of the values."""
 
-    difference = mean - elsewhere
-    # Student's t of a z: more for large ones, as the difference is no part of the variance any more.
-    reach = critical / left(critical) * left(z) * error if left(critical) else math.inf
-    shown = adjusted <= ALPHA
-    ends = [difference - reach, difference + reach] if math.isfinite(reach) else None
-    return GroupTest(mean, elsewhere, difference, error * left(z), ends, adjusted, shown)
+    def __init__(self, clusters: IntArray, members: BoolArray) -> None:
+        sides = [members.astype(np.float64), (~members).astype(np.float64)]
+        images = np.zeros((int(clusters.max()) + 1, members.shape[1]))
+        self._means, self._weights = [], []  # of each side: what makes its mean, and its part of an image's residual
+        for side, sign in zip(sides, (1.0, -1.0), strict=True):
+            images[:] = 0
+            np.add.at(images, clusters, side)
+            count = (images > 0).sum(0)
+            self._means.append(side / side.sum(0))
+            self._weights.append(sign * side / side.sum(0) * np.sqrt(count / np.maximum(1, count - 1)))
+        order = np.argsort(clusters, kind="stable")
+        of_images = np.split(order, np.flatnonzero(np.diff(clusters[order])) + 1)
+        self._single = np.concatenate([of for of in of_images if len(of) == 1] or [np.zeros(0, dtype=np.int64)])
+        self._several = [of for of in of_images if len(of) > 1]
 
-
-def _within_images(centred: FloatArray, clusters: IntArray) -> float:
-    """Returns the correlation of values of one image, from 0 to 1: ICC(1) of unequal groups (see `retest`)."""
-    sizes = np.bincount(clusters).astype(np.float64)
-    there = sizes > 0
-    sums = np.bincount(clusters, weights=centred)
-    images, count = int(there.sum()), len(centred)
-    if images in (1, count):
-        return 0.0
-    between = float((sums[there] ** 2 / sizes[there]).sum())
-    mean_between = between / (images - 1)
-    mean_within = max(0.0, float((centred**2).sum()) - between) / (count - images)
-    size = (count - float((sizes**2).sum()) / count) / (images - 1)
-    whole = mean_between + (size - 1) * mean_within
-    return min(1.0, max(0.0, (mean_between - mean_within) / whole)) if whole > 0 else 0.0
+    def of(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Returns differences and errors, arrangements x groups each; `values`: arrangements x samples."""
+        means = [values @ of_side for of_side in self._means]
+        squares = np.zeros_like(means[0])
+        alone, its = self._single, values[:, self._single]
+        for mean, weights in zip(means, self._weights, strict=True):
+            square = weights[alone] ** 2  # of an image with one sample, which is on one side
+            squares += (its**2) @ square - 2 * mean * (its @ square) + mean**2 * square.sum(0)
+        for image in self._several:
+            residual = sum(
+                values[:, image] @ weights[image] - mean * weights[image].sum(0)
+                for mean, weights in zip(means, self._weights, strict=True)
+            )
+            squares += residual**2
+        return means[0] - means[1], np.sqrt(np.maximum(squares, 1e-24))
 
 
 def _largest(
-    centred: FloatArray, clusters: IntArray, weights: FloatArray, draws: int, random: np.random.Generator
+    centred: FloatArray, clusters: IntArray, studentised: _Studentised, draws: int, random: np.random.Generator
 ) -> FloatArray:
-    """Returns of each draw the largest |z| of all groups, by `weights` (samples x groups)."""
+    """Returns of each draw the largest |z| of all groups."""
     images: dict[int, list[Any]] = defaultdict(list)
     order = np.argsort(clusters, kind="stable")
     for of_image in np.split(order, np.flatnonzero(np.diff(clusters[order])) + 1):
@@ -171,5 +173,6 @@ def _largest(
             if block.shape[1] > 1:
                 drawn = random.permuted(drawn, axis=2)  # and the samples within each
             dealt[:, block.ravel()] = drawn.reshape(several, -1)
-        largest.append(np.abs(dealt @ weights).max(1))
+        differences, errors = studentised.of(dealt)
+        largest.append(np.abs(differences / errors).max(1))
     return np.concatenate(largest)

@@ -45,12 +45,11 @@ def condition_name(condition: Condition) -> Text:
     known = VALUES.get((condition.attribute, condition.value))
     if known is not None:
         return known
-    if condition.value in SHARES:
-        share, quantile = SHARES[condition.value]
-        quantity = QUANTITIES.get(condition.attribute)
-        if quantity is None:
-            return Text("{}: {}", condition.attribute, share)
-        return Text("{}, {}", quantity.low if quantile < 0.5 else quantity.high, share)
+    if condition.bound is not None:
+        low, quantity = SHARES[condition.value] < 0.5, QUANTITIES.get(condition.attribute)
+        of = condition.attribute if quantity is None else quantity.low if low else quantity.high
+        bound = f"{condition.bound:.3g}" if abs(condition.bound) < 1000 else f"{condition.bound:.0f}"
+        return Text("{}, up to {}", of, bound) if low else Text("{}, {} or more", of, bound)
     return GIVEN[condition.attribute](condition.value)
 
 

@@ -201,18 +201,16 @@ class _Change(TypedDict):
 def _step(
     results: Results, judgements: Sequence[Judgement], series: Series, first: Chain, own: Chain, is_later: bool
 ) -> StepNumbers:
-    """Returns the numbers of one step: the mean over judgements, clustered on source images; and its change from the
-    first."""
-    clusters = _clusters_of(results)
-    known = [
-        (judgement.scores[series.score], clusters[judgement.sample_id])
-        for judgement in judgements
-        if series.score in judgement.scores
-    ]
+    """Returns the numbers of one step: the mean over samples, of each sample's mean, clustered on source images; and
+    its change from the first."""
+    clusters, scores = _clusters_of(results), defaultdict[str, list[float]](list)
+    for judgement in judgements:
+        if series.score in judgement.scores:
+            scores[judgement.sample_id].append(judgement.scores[series.score])
     return StepNumbers(
-        scored=len(known),
+        scored=sum(map(len, scores.values())),
         total=len(judgements),
-        **_mean_over(known, series),
+        **_mean_over([(math.fsum(of) / len(of), clusters[sample]) for sample, of in scores.items()], series),
         **_change_of(first, own, series, is_later),
     )
 

@@ -56,7 +56,7 @@ class _Judged:
 
 _CONTROLS = {
     "last": Text("the judge scores edits above pictures that are no edits, as it should"),
-    "not_last": Text("the judge does not clearly score edits above pictures that are no edits"),
+    "not_last": Text("the judge scores edits no higher than pictures that are no edits"),
     "off": Text("no controls were judged"),
 }
 

@@ -26,6 +26,7 @@ from edit_eval.reporting.progress.view import (
     Assignment,
     AssignmentRow,
     CategoryDone,
+    CategorySum,
     Count,
     DeviceView,
     Judged,
@@ -105,16 +106,18 @@ class _Group:
     """Judgements to which the headline applies, or may still apply."""
     pending: int = 0
     scores: dict[Address, float] = field(default_factory=dict)
-    sum: float = 0.0
+    sum: CategorySum = field(default_factory=CategorySum)
     without: set[Address] = field(default_factory=set)
     """Those to which it does not apply."""
 
     def put(self, judgement: Judgement, headline: str) -> None:
         """Sets a judgement, which replaces an earlier state of it."""
         address, score = address_of(judgement), judgement.scores.get(headline)
-        self.sum += (score or 0.0) - self.scores.pop(address, 0.0)
+        if (before := self.scores.pop(address, None)) is not None:
+            self.sum.add(judgement.sample_id, before, -1)
         if score is not None:
             self.scores[address] = score
+            self.sum.add(judgement.sample_id, score)
         self.total += address in self.without
         self.without.discard(address)
         if judgement.outcome(headline) is None:
@@ -201,7 +204,7 @@ class Tally:
             label=" · ".join([said(short_category(category), self._language), *self._models(edit_model, judge)]),
             scored=len(scores),
             total=group.total,
-            mean=math.fsum(scores) / len(scores) if scores else None,
+            mean=group.sum.total / len(group.sum.of_samples) if scores else None,
             low=min(scores, default=None),
             high=max(scores, default=None),
             scale=self._scoring[judge].scale,
@@ -240,9 +243,9 @@ class Tally:
     def means(self) -> tuple[MeanSoFar, ...]:
         """Returns the mean of each edit model by each judge."""
         if self._means is None:
-            sums: dict[tuple[str, str], list[tuple[int, float]]] = {}
+            sums: dict[tuple[str, str], list[CategorySum]] = {}
             for (_, edit_model, judge), group in self._groups.items():
-                sums.setdefault((edit_model, judge), []).append((len(group.scores), group.sum))
+                sums.setdefault((edit_model, judge), []).append(group.sum)
             self._means = tuple(
                 mean_so_far(edit_model, judge, self._scoring[judge], categories)
                 for (edit_model, judge), categories in sums.items()

@@ -269,27 +269,50 @@ class Display(Protocol):
 
 def means_so_far(judgements: Iterable[Judgement], scoring: Mapping[str, Scoring]) -> tuple[MeanSoFar, ...]:
     """Returns the mean of the headline for each edit model and judge, in the order of the judgements."""
-    scores: dict[tuple[str, str], dict[str, list[float]]] = {}
+    sums: dict[tuple[str, str], dict[str, CategorySum]] = {}
     for judgement in judgements:
-        headlines = scores.setdefault((judgement.edit_model, judgement.judge), {}).setdefault(judgement.category, [])
+        category = sums.setdefault((judgement.edit_model, judgement.judge), {}).setdefault(
+            judgement.category, CategorySum()
+        )
         score = judgement.scores.get(scoring[judgement.judge].headline)
         if score is not None:
-            headlines.append(score)
-    made = []
-    for (edit_model, judge), by_category in scores.items():
-        sums = [(len(values), math.fsum(values)) for values in by_category.values()]
-        made.append(mean_so_far(edit_model, judge, scoring[judge], sums))
-    return tuple(made)
-
-
-def mean_so_far(edit_model: str, judge: str, scoring: Scoring, categories: Sequence[tuple[int, float]]) -> MeanSoFar:
-    """Returns the mean from the count and sum of scores in each category; no mean if there is nothing to average."""
-    scored = sum(count for count, _ in categories)
-    parts = (
-        categories if scoring.scale.mean_over == "categories" else [(scored, math.fsum(sum_ for _, sum_ in categories))]
+            category.add(judgement.sample_id, score)
+    return tuple(
+        mean_so_far(edit_model, judge, scoring[judge], list(by_category.values()))
+        for (edit_model, judge), by_category in sums.items()
     )
+
+
+@dataclass
+class CategorySum:
+    """The scores of a category, of each sample their mean."""
+
+    scored: int = 0
+    total: float = 0.0
+    """Of the samples' means."""
+    of_samples: dict[str, tuple[int, float]] = field(default_factory=dict)
+    """How many scores a sample has, and their sum."""
+
+    def add(self, sample: str, score: float, count: int = 1) -> None:
+        """Adds a score, or with -1 takes one away."""
+        number, total = self.of_samples.get(sample, (0, 0.0))
+        before = total / number if number else 0.0
+        number, total = number + count, total + count * score
+        self.scored += count
+        self.of_samples[sample] = number, total
+        if not number:
+            del self.of_samples[sample]
+        self.total += (total / number if number else 0.0) - before
+
+
+def mean_so_far(edit_model: str, judge: str, scoring: Scoring, categories: Sequence[CategorySum]) -> MeanSoFar:
+    """Returns the mean over samples, or over the categories' means; no mean if there is nothing to average."""
+    parts = [(len(category.of_samples), category.total) for category in categories]
+    if scoring.scale.mean_over != "categories":
+        parts = [(sum(count for count, _ in parts), math.fsum(total for _, total in parts))]
     means = [total / count for count, total in parts if count]
     mean = math.fsum(means) / len(means) if means and len(means) == len(parts) else None
+    scored = sum(category.scored for category in categories)
     return MeanSoFar(edit_model, judge, scoring.headline, scoring.scale, scored, mean)
 
 

@@ -10,7 +10,7 @@ from functools import cached_property
 from edit_eval.experiment import CONTROLS, Experiment
 from edit_eval.records import CONTROL, Judgement, Status
 from edit_eval.scheduling.batches import spread
-from edit_eval.statistics.controls import ControlTest, is_final, means_by_model
+from edit_eval.statistics.controls import ControlTest, is_final, scores_by_model
 from edit_eval.statistics.series import Series
 from edit_eval.store.subjects.contract import CellNumbers, Kind, MatrixState, Shown, Subject
 
@@ -176,7 +176,7 @@ class Steps:
             return False
         series = Series(scoring.headline, scoring.scales[scoring.headline])
         test = ControlTest(matrix.samples, series, steps=matrix.experiment.control_steps or ())
-        models = means_by_model(edits, series.score, [model.name for model in matrix.edit_models])
+        models = scores_by_model(edits, series.score, [model.name for model in matrix.edit_models])
         return not test.is_shown(controls, models)
 
     @cached_property

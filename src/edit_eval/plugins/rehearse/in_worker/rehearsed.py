@@ -57,6 +57,8 @@ class Mark(TypedDict, total=False):
     """Bytes that torch holds on the GPUs."""
     peak: int
     sample: str
+    about: str
+    """What a planted fault has hit: a sample, or the key of a question."""
     steps: int
     step: float | None
     """Seconds."""
@@ -64,7 +66,7 @@ class Mark(TypedDict, total=False):
     """The how manieth edit of the process it is."""
     batch: int
     answers: dict[str, str]
-    """The digest of each, by what it is about."""
+    """The digest of each, by its key."""
     neighbours: bool
     """True for a batch filled up with longer questions."""
     fault: str
@@ -148,7 +150,7 @@ class Rehearsed:
 
     def _judge(self, requests: Sequence[Any], **named: Any) -> Any:
         begin = time.monotonic()
-        with_ballast = len(requests) > 1 and self._planted("memory", requests[0].sample_id, batch=len(requests))
+        with_ballast = len(requests) > 1 and self._planted("memory", requests[0].key, batch=len(requests))
         if with_ballast:
             named = {}  # as the worker halves it: inputs were made for the whole batch
         replies = self._out_of_memory(requests) if with_ballast else self._own.judge(requests, **named)
@@ -201,8 +203,9 @@ class Rehearsed:
 
     # -- what is planted --
 
-    def _planted(self, fault: str, sample: str, **more: Any) -> bool:
-        """True if this fault is to happen here: once in the whole rehearsal, and to a sample that none has hit yet.
+    def _planted(self, fault: str, about: str, **more: Any) -> bool:
+        """True if this fault is to happen here: once in the whole rehearsal, and to what none has hit yet, a sample's
+        edit or a question by its key.
 
         It is then marked.
         """
@@ -210,11 +213,11 @@ class Rehearsed:
         if fault not in faults.get("names", ()):
             return False
         folder = faults["folder"]
-        hit = hashlib.sha256(sample.encode("utf-8", "surrogatepass")).hexdigest()
+        hit = hashlib.sha256(about.encode("utf-8", "surrogatepass")).hexdigest()
         if os.path.exists(os.path.join(folder, hit)) or not _first_to_make(os.path.join(folder, fault)):
             return False
         _first_to_make(os.path.join(folder, hit))
-        self._mark("planted", fault=fault, sample=sample, device="+".join(faults["place"]), **more)
+        self._mark("planted", fault=fault, about=about, device="+".join(faults["place"]), **more)
         return True
 
     def _plant_in_edit(self, sample: str) -> None:
@@ -294,11 +297,8 @@ def digest_of(reply: Any) -> str:
 
 
 def answers_of(requests: Sequence[Any], replies: Sequence[Any]) -> dict[str, str]:
-    """Returns the digest of each reply by what it is about."""
-    return {
-        json.dumps([request.sample_id, request.edit_model, request.question]): digest_of(reply)
-        for request, reply in zip(requests, replies, strict=True)
-    }
+    """Returns the digest of each reply by its key."""
+    return {request.key: digest_of(reply) for request, reply in zip(requests, replies, strict=True)}
 
 
 def neighbour(request: Any, longer: int) -> Any:

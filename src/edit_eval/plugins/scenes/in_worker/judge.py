@@ -138,6 +138,7 @@ class SceneJudge:
     """
 
     probabilities = True
+    reads = ("instruction", "category", "question")
 
     @dataclass(frozen=True)
     class Parameters:
