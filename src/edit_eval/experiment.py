@@ -34,7 +34,7 @@ from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError
 from edit_eval.json_values import JsonObject
 from edit_eval.judges.contract import PROBABILITIES, AnswerForm
 from edit_eval.protocols.asked import AskedJudge, Light, SampleQuestion, ask, asked_judges, make_protocol, rounds_of
-from edit_eval.protocols.contract import Protocol, Question, fault, is_earlier
+from edit_eval.protocols.contract import Question, fault, is_earlier
 from edit_eval.protocols.critiques import columns_of, makers, refuse_unfit_critics, refuse_wordless
 from edit_eval.protocols.derived import DerivedScores
 from edit_eval.records import CONTROL, Refinement, Sample, no_garbage
@@ -190,13 +190,13 @@ class Experiment:
             section, texts = ProtocolSection.recorded(plain_judge["protocol"]), {**plain_judge["texts"]}
             flags = {key: bool(plain_judge.get(key)) for key in ("measures", "replays")}  # older runs have none
             model = _identity_of(plain_judge)
+            protocol: Any
             try:
-                protocol: Protocol = make_protocol(section, Path(plain_judge["folder"]), texts)[0]
+                protocol, _ = make_protocol(section, Path(plain_judge["folder"]), texts)
                 _ = protocol.scores, protocol.headline  # one that is made of another has found it by now
             except NotHere as error:
-                protocol = derived(model.name)
-                if protocol.fault:
-                    protocol = replace(protocol, fault=str(error))
+                shown = derived(model.name)
+                protocol = replace(shown, fault=str(error)) if shown.fault else shown
             reads = tuple(map(str, plain_judge.get("reads", ())))
             judges.append(AskedJudge(model, section, texts, protocol, **flags, reads=reads))
         return cls(
@@ -448,7 +448,7 @@ class Experiment:
         return tuple(judge for judge in self.judges if judge.of_one and judge.name not in self.critics)
 
     def refusing_too_much(self, most: int = MOST_CELLS) -> Experiment:
-        """Returns itself. Raises `ConfigurationError` if its cells would not fit into memory, or are more than `most`."""
+        """Returns itself. Raises `ConfigurationError` for more than `most` cells, by default as fit into memory."""
         often = self.repeats * self.readings
         each = len(self.edit_models) * self.edit_seeds * often
         good = sum(not (sample.fault or sample.id in self.beside) for sample in self.samples)

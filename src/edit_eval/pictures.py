@@ -55,8 +55,8 @@ SLOW_PIXELS = 1_000_000
 usual, so that a few dozen megabytes would take a minute."""
 
 MOST_SCANNED = 1 << 29
-"""Most pixels that the scans of a JPEG may go over, if it has several. Each goes over the whole picture, honest encoders
-make about ten of them, and 3,000 on 16 million pixels kept a judge busy for a minute."""
+"""Most pixels that the scans of a JPEG may go over, if it has several. Each goes over the whole picture, honest
+encoders make about ten of them, and 3,000 on 16 million pixels kept a judge busy for a minute."""
 _SCAN = b"\xff\xda"
 """What a scan begins with; compressed data never holds it, and a thumbnail inside has few."""
 
@@ -181,7 +181,9 @@ def _read(
         if width * height > (most := min(max_pixels, SLOW_PIXELS) if is_slow(picture) else max_pixels):
             raise PictureError(_too_large(name, Text("{} x {} pixels", width, height), most))
         if kind == "JPEG" and (scans := too_many_scans(_whole(file), width * height)):
-            raise PictureError(Text("{}: a JPEG of {:,} scans, too many for {} x {} pixels", name, scans, width, height))
+            raise PictureError(
+                Text("{}: a JPEG of {:,} scans, too many for {} x {} pixels", name, scans, width, height)
+            )
         # `verify()` would not do: it accepts truncated JPEGs.
         picture.load()
         chunks = _png_chunks(file) if kind == "PNG" else []

@@ -128,7 +128,9 @@ class Run:
         try:
             experiment.refusing_too_much(min(MOST_CELLS, self._directory.most_cells))
         except ConfigurationError as error:
-            raise RunDirectoryError(Text("{}: more than its journals can have come from: {}", self.path, error)) from error
+            raise RunDirectoryError(
+                Text("{}: more than its journals can have come from: {}", self.path, error)
+            ) from error
         except Exception as error:  # recorded parameters and texts may be anything
             raise damaged(self._directory, error) from error
         return experiment

@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 from edit_eval import evaluate
-from edit_eval.errors import RunDirectoryError
 from edit_eval.pictures import open_picture
 from edit_eval.records import Status
 from edit_eval.run import Run

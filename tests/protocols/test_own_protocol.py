@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
+from command_lines import Command
 from edit_eval import evaluate
 from edit_eval.config import components
 from edit_eval.errors import ConfigurationError, RunDirectoryError
@@ -22,7 +23,6 @@ from edit_eval.judges.answers import LEAST_MASS
 from edit_eval.records import Judgement, Status
 from edit_eval.run import Run, compare
 from edit_eval.store.journal import seal
-from command_lines import Command
 from faults.faulty_runs import Ears, lines
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -207,9 +207,9 @@ def test_named_code_derives_anew(made: Run, newcomer: None, tmp_path: Path) -> N
     derived, anew = Run(made.path).results, Run(made.path, code=[tmp_path]).results
     assert derived.judgements[0].scores["overall"] != anew.judgements[0].scores["overall"]
     assert not [note for note in anew.notes if "derived them on" in note]
-    with pytest.raises(ConfigurationError, match="--code .*: no such folder"):
+    with pytest.raises(ConfigurationError, match=r"--code .*: no such folder"):
         Run(made.path, code=tmp_path / "nowhere")
-    with pytest.raises(ConfigurationError, match="is within the run .*; name a folder of your own"):
+    with pytest.raises(ConfigurationError, match=r"is within the run .*; name a folder of your own"):
         Run(made.path, code=made.path / "logs")
 
 

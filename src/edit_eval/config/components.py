@@ -330,7 +330,9 @@ def _found(kind: Kind, class_path: str, folder: Path | None) -> tuple[str, Path 
         return class_path, None
     module, _, name = class_path.rpartition(":")
     for code in _CODE:
-        parts = [Path(module).name] if module.endswith(".py") else [*module.split(".")[:-1], f"{module.split('.')[-1]}.py"]
+        parts = (
+            [Path(module).name] if module.endswith(".py") else [*module.split(".")[:-1], f"{module.split('.')[-1]}.py"]
+        )
         for file in (code.joinpath(*parts), code.joinpath(*parts).with_suffix("") / "__init__.py"):
             between = file.parents[: len(file.parents) - len(code.parents) - 1]
             plain = file.is_file() and file.resolve().is_relative_to(code)

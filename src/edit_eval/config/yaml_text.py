@@ -105,7 +105,9 @@ def _size(value: Any, known: dict[int, int]) -> int:
         raise ValueError("an alias (`*name`) that contains itself")
     if id(value) not in known:
         known[id(value)] = 0
-        known[id(value)] = 1 + sum(_size(each, known) for each in (value.values() if isinstance(value, dict) else value))
+        known[id(value)] = 1 + sum(
+            _size(each, known) for each in (value.values() if isinstance(value, dict) else value)
+        )
     return known[id(value)]
 
 

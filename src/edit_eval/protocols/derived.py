@@ -1,4 +1,4 @@
-"""What stands in for a protocol whose class is not here: it asks nothing, and gives the scores that a start has derived.
+"""What stands in for a protocol whose class is not here: asks nothing, and gives the scores that a start has derived.
 
 Opening a run imports nothing that the run names. Where a protocol is a class of its user's own, readers see what the
 last start made of the replies (`store/derived.py`); no reply is read anew, and nothing counts as done by it.
@@ -14,7 +14,6 @@ from typing import Any, NoReturn
 from edit_eval.protocols.contract import Missing, Question, Score
 from edit_eval.records import Judgement, Reading, Reply, Sample, Scale, Scoring, Status
 from edit_eval.text import Text
-
 
 Address = tuple[str, str, str, int, int]
 """What a judgement is of, within those of its judge: sample, edit model, the other one, edit seed, repeat."""

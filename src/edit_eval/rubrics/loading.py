@@ -186,7 +186,9 @@ def packaged(name: str, language: str, version: str = "") -> Any:
     first, before = name.rpartition(".")[2], _first_wordings(language).get(name, {})
     there = (first, f"{first}.1") if before else (first,)
     if version and version not in there:
-        raise ConfigurationError(f"version: {name} has no wording `{version}` in `{language}`; there are {', '.join(there)}")
+        raise ConfigurationError(
+            f"version: {name} has no wording `{version}` in `{language}`; there are {', '.join(there)}"
+        )
     if not before or version != first:
         return parse_ours(text)
     for now, then in before.items():

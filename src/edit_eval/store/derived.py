@@ -60,7 +60,9 @@ def keep_derived(directory: RunDirectory, table: JudgementTable, folder: Path) -
     rows = [each for each in table.judged() if classes[each.judge] and each.status is not Status.PENDING]
     derivers = {}
     for judge in (each for each in experiment.judges if classes[each.name]):
-        numbers = {model.name: _numbers(judge.protocol, model.name, judge.name, rows) for model in experiment.edit_models}
+        numbers = {
+            model.name: _numbers(judge.protocol, model.name, judge.name, rows) for model in experiment.edit_models
+        }
         derivers[judge.name] = _Deriver(judge.scoring, classes[judge.name], judge.of_two, numbers)
     plain = [msgspec.to_builtins(row, enc_hook=str) for row in rows]
     judges = msgspec.to_builtins(derivers, enc_hook=str)

@@ -54,7 +54,7 @@ LIVE, SHARDS, DERIVED = "live.json", "shards", "derived.jsonl"
 MOMENT = 10.0
 """Seconds an engine waits while others enter or leave."""
 CELLS_WITHOUT_LINES, CELLS_A_BYTE = 100_000, 2
-"""Most cells of a run that is read: a sample's line alone has hundreds of bytes, and a cell takes a kilobyte of memory."""
+"""Most cells of a run that is read: a sample's line has hundreds of bytes, and a cell takes a kilobyte of memory."""
 MOST_READ = 256 << 20
 """Most bytes of a picture of a run, which is read into memory."""
 
@@ -195,7 +195,11 @@ class RunDirectory:
         strangers = [name for name in there if name not in early and not TEMPORARY.fullmatch(name)]
         if any((self.path / "config").glob("[0-9]*.json")) and (self.path / "edits").is_dir():
             raise RunDirectoryError(
-                Text("{} is a run of an older edit-eval, which did not mark its runs; {}", self.path, what_mends(self.path))
+                Text(
+                    "{} is a run of an older edit-eval, which did not mark its runs; {}",
+                    self.path,
+                    what_mends(self.path),
+                )
             )
         if strangers:
             raise RunDirectoryError(

@@ -17,6 +17,8 @@ from edit_eval.records import Activity, DeviceFailures, MemoryUse, Spent, Utilis
 from edit_eval.store.journal import Damage, Record
 
 Number = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+Task = Annotated[int, msgspec.Meta(ge=-1, le=2**53)]
+"""Number of a task; -1 for one that is tried out."""
 Seconds = Annotated[float, msgspec.Meta(ge=-1e9, le=1e9)]
 """Thirty years: more is no time that anything took."""
 Dollars = Annotated[float, msgspec.Meta(ge=0, le=1e12)]
@@ -48,13 +50,14 @@ class _End(_Event, tag="end"):
 class _Reserved(_Event, tag="reserved"):
     """What a task may cost; until it is `_Charged` it may have."""
 
-    task: Number
+    task: Task
     model: str
     usd: Dollars
 
 
 class _Charged(_Event, tag="charged"):
-    task: Number
+    task: Task | None
+    """None for what it cost to load a model."""
     model: str
     usd: Dollars
     attempts: Number
@@ -172,7 +175,7 @@ def _spent(lines: Iterable[_Reserved | _Charged]) -> tuple[Spent, ...]:
     usd: dict[str, float] = defaultdict(float)
     attempts: dict[str, int] = defaultdict(int)
     told: dict[str, bool] = {}
-    reserved: dict[tuple[int, int], tuple[str, float]] = {}
+    reserved: dict[tuple[int, int | None], tuple[str, float]] = {}
     for line in lines:
         if isinstance(line, _Reserved):
             reserved[line.start, line.task] = line.model, line.usd

@@ -13,7 +13,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -251,10 +251,10 @@ def test_a_crash_that_repeats_is_the_requests(
 
 def test_turns_are_fair_among_clients_and_sizes() -> None:
     """One that has sent much waits behind its own; what is small does not wait for what is large of the same one."""
-    turns, done = module.Turns(1), list[str]()
+    turns, done = module.FairQueue(1), list[str]()
     gate = threading.Event()
     first = turns.take("x", 0, lambda: gate.wait(60))
-    futures = [
+    futures: list[Future[Any]] = [
         turns.take(client, size, partial(done.append, name))
         for client, size, name in (
             *(("hostile", 1_800_000, f"large {n}") for n in range(16)),

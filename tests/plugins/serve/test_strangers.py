@@ -27,7 +27,7 @@ from plugins.serve.service_at_work import Serve, Served, encoded, pair, text
 from plugins.serve.service_process import until
 
 HONEST = 30.0
-"""Seconds in which an honest client has its answer, on a machine under any load: half of what the least patient waits."""
+"""Seconds in which an honest client has its answer, on a machine under any load: half of the least patience."""
 
 
 def honest(served: Served, red: int) -> None:
@@ -49,7 +49,13 @@ def bitmap(bits: int, compression: int, row: bytes, side: int = 2048) -> bytes:
     palette = b"\x20\x20\x80\0" * (1 << bits)
     data, offset = (row + b"\0\0") * side + b"\0\1", 54 + len(palette)
     sizes = (40, side, side, 1, bits, compression, len(data), 0, 0, len(palette) // 4, 0)
-    return b"BM" + struct.pack("<IHHI", offset + len(data), 0, 0, offset) + struct.pack("<IiiHHIIiiII", *sizes) + palette + data
+    return (
+        b"BM"
+        + struct.pack("<IHHI", offset + len(data), 0, 0, offset)
+        + struct.pack("<IiiHHIIiiII", *sizes)
+        + palette
+        + data
+    )
 
 
 def portable(width: int, height: int, data: bytes, chunks: bytes = b"") -> bytes:
@@ -91,7 +97,10 @@ PICTURES: dict[str, tuple[str, Callable[[], bytes]]] = {
         lambda: portable(32_000, 32_000, zlib.compress(b"\0" * 1_000_000)),
     ),
     "a PNG of no pixels": ("CVE-2021-27921: Pillow, sizes that a file claims", lambda: portable(0, 0, b"")),
-    "a PostScript": ("CVE-2021-28677: Pillow, EPS; it starts Ghostscript", lambda: b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n"),
+    "a PostScript": (
+        "CVE-2021-28677: Pillow, EPS; it starts Ghostscript",
+        lambda: b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n",
+    ),
     "an icon": ("CVE-2021-27923: Pillow, ICO", lambda: saved("ICO")),
     "Apple's icon": ("CVE-2021-27922: Pillow, ICNS", lambda: b"icns" + struct.pack(">I", 1 << 30)),
     "a TIFF": ("CVE-2022-45199: Pillow, SAMPLESPERPIXEL", lambda: saved("TIFF")),
@@ -137,7 +146,10 @@ IDS: dict[str, tuple[str, Callable[[int], list[str]]]] = {
     "formulas": ("OWASP, CSV Injection", lambda n: ["=1+1", "@SUM(1)", "+1", "-1"]),
     "the other way round": ("CVE-2021-42574, Trojan Source", lambda n: ["\u202etac", "cat", "\u2066cat\u2069"]),
     "controls": ("CWE-694", lambda n: ["control:source", "control:blank", "control:source"]),
-    "200 letters": ("truncation to one name: CVE-2008-4106 WordPress", lambda n: ["x" * 200, "x" * 199 + "y", "x" * 200]),
+    "200 letters": (
+        "truncation to one name: CVE-2008-4106 WordPress",
+        lambda n: ["x" * 200, "x" * 199 + "y", "x" * 200],
+    ),
 }
 
 
@@ -171,11 +183,15 @@ def test_the_records_have_each_score_under_its_own_picture(serve: Serve, tmp_pat
     file = io.StringIO()
     write_scores(results, file)
     rows = list(csv.DictReader(io.StringIO(file.getvalue().removeprefix("\ufeff"))))
-    assert [row["sample_id"] for row in rows] == [name_of(n, of) for n, of in enumerate(("cat (2)", "cat", "cat", "000003"))]
+    assert [row["sample_id"] for row in rows] == [
+        name_of(n, of) for n, of in enumerate(("cat (2)", "cat", "cat", "000003"))
+    ]
     assert [round(float(row["score"])) for row in rows] == [1, 5, 9, 2]
 
 
-@pytest.mark.parametrize(("fact", "value"), [("control_of", "000000"), ("door", "edit_r1"), ("form", {"format": "PNG"})])
+@pytest.mark.parametrize(
+    ("fact", "value"), [("control_of", "000000"), ("door", "edit_r1"), ("form", {"format": "PNG"})]
+)
 def test_a_fact_of_ours_is_not_a_clients_to_state(service: Served, fact: str, value: Any) -> None:
     """CWE-915: a name that is set by whoever sends it."""
     service.score(pair(7, facts={fact: value, "mine": 1}))
@@ -192,7 +208,11 @@ def many(count: int, one: dict[str, Any]) -> bytes:
 
 
 BODIES: dict[str, tuple[str, str, Callable[[], bytes]]] = {
-    "a million pairs of nothing": ("pydantic-core, list validator: an error an item", "/v1/score", lambda: many(1_000_000, {})),
+    "a million pairs of nothing": (
+        "pydantic-core, list validator: an error an item",
+        "/v1/score",
+        lambda: many(1_000_000, {}),
+    ),
     "a million pairs without pictures": (
         "CWE-770",
         "/v1/score",
@@ -201,13 +221,23 @@ BODIES: dict[str, tuple[str, str, Callable[[], bytes]]] = {
     "a million rows at a door": (
         "CVE-2023-30798: Starlette, parts without end",
         "/",
-        lambda: pickle.dumps({"images": [b""] * 1_000_000, "prompts": ["x"] * 1_000_000, "ref_images": [b""] * 1_000_000}),
+        lambda: pickle.dumps(
+            {"images": [b""] * 1_000_000, "prompts": ["x"] * 1_000_000, "ref_images": [b""] * 1_000_000}
+        ),
     ),
-    "lists in lists in a pickle": ("CPython, pickle: memory and time", "/", lambda: b"\x80\x04" + b"]" * 900_000 + b"a" * 899_999 + b"."),
+    "lists in lists in a pickle": (
+        "CPython, pickle: memory and time",
+        "/",
+        lambda: b"\x80\x04" + b"]" * 900_000 + b"a" * 899_999 + b".",
+    ),
     "keys of one hash": (
         "oCERT-2011-003: hash collisions",
         "/",
-        lambda: b"\x80\x04}(" + b"".join(b"\x8a\x10" + ((2**61 - 1) * n).to_bytes(16, "little") + b"N" for n in range(1, 50_000)) + b"u.",
+        lambda: (
+            b"\x80\x04}("
+            + b"".join(b"\x8a\x10" + ((2**61 - 1) * n).to_bytes(16, "little") + b"N" for n in range(1, 50_000))
+            + b"u."
+        ),
     ),
     "a call": ("CVE-2019-6446: NumPy, a pickle that calls", "/", lambda: b"cos\nsystem\n(S'true'\ntR."),
     "brackets": ("CVE-2022-42919 et al.; json recurses", "/compute", lambda: b"[" * 1_000_000),

@@ -8,7 +8,15 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError
 
 from edit_eval.json_values import Unchecked
-from edit_eval.plugins.serve.doors import LONGEST_TEXT, MOST_PAIRS, TOO_MANY, BadRequest, Given, SentPictures, submission
+from edit_eval.plugins.serve.doors import (
+    LONGEST_TEXT,
+    MOST_PAIRS,
+    TOO_MANY,
+    BadRequest,
+    Given,
+    SentPictures,
+    submission,
+)
 from edit_eval.plugins.serve.submissions import Submission
 
 

@@ -63,7 +63,7 @@ class Openers:
 
     def __init__(self, count: int = 0) -> None:
         self._count = count or min(MOST_OPENERS, max(2, os.cpu_count() or 2))
-        self._turns = Turns(self._count)
+        self._queue = FairQueue(self._count)
         self._free: queue.LifoQueue[_Opener | None] = queue.LifoQueue()
         """One for each thread; None where it has not been started, or has ended."""
         for _ in range(self._count):
@@ -96,14 +96,14 @@ class Openers:
             every = dict(zip((digest for digest, _ in opened.pictures), data, strict=True))
             return opened.door, opened.given._replace(pairs=[whole(pair, every) for pair in opened.given.pairs])
 
-        return self._turns.take(client, len(body), pairs)
+        return self._queue.take(client, len(body), pairs)
 
     def small(self, picture: bytes, side: int, draft: int = 0) -> bytes:
         """Has a picture decoded, as `pictures.small_rgb` or, without `draft`, `thumbnail`. Raises `PictureError`."""
         until = time.monotonic() + PICTURE_SECONDS
         try:
             order = Order(len(picture), SECONDS, side=side, draft=draft)
-            turn = self._turns.take("", len(picture), lambda: self._ask(order, bytearray(picture), until))
+            turn = self._queue.take("", len(picture), lambda: self._ask(order, bytearray(picture), until))
             return turn.result()[1][0]
         except (BadRequest, Late, NoOpener) as error:
             raise PictureError(str(error)) from error
@@ -114,7 +114,7 @@ class Openers:
             self._closed = True
             for opener in self._all:
                 opener.kill()
-        self._turns.close()
+        self._queue.close()
         for opener in self._all:
             opener.end()
 
@@ -186,7 +186,7 @@ def _words(over: int) -> str:
     return signal.Signals(-over).name if over < 0 else f"exit code {over}"
 
 
-class Turns:
+class FairQueue:
     """Work done by a few threads, each client's in fair turns: start-time fair queueing (Goyal, Vin and Cheng, 1996).
 
     What a client sends waits behind its own, and beside that of others, however much they send. Large and small work of

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval.benchmarks.contract import language_of
+from edit_eval.benchmarks.known_sources import with_known_sources
 from edit_eval.benchmarks.table import EDIT_COLUMNS, TableBenchmark
 from edit_eval.config.faults import did_you_mean
-from edit_eval.benchmarks.known_sources import with_known_sources
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import Configuration
 from edit_eval.config.shipped import shipped

@@ -41,7 +41,7 @@ class ViewVerb(Verb):
             str,
             typer.Option(metavar="TEXT|auto", envvar="EDIT_EVAL_TOKEN", help="Require this token; auto makes one."),
         ] = "",
-        code: Code = (),
+        code: Code = None,
     ) -> None:
         """Serves their pages until interrupted."""
         from edit_eval.plugins.viewer.server import serve
