@@ -27,13 +27,13 @@ import numpy as np
 from msgspec import structs
 
 from audit_power import AT_90, GOOD, Simulated, trial
+from edit_eval.plugins.agreement.bridge import beyond, held_out_models, predicted_mean
 from edit_eval.plugins.agreement.calibration import Pairs
 from edit_eval.plugins.audit.examiner import Examined, JudgedAnchors
 from edit_eval.plugins.audit.findings import findings_of
 from edit_eval.plugins.audit.measure import Anchor, Measure, share
 from edit_eval.plugins.audit.passports import ExaminedScale, Passport
 from edit_eval.plugins.audit.ways import better_of
-from edit_eval.plugins.bridge.mapping import translated
 from edit_eval.plugins.people.differences import by_votes
 from edit_eval.plugins.serve.watch import judge_has_changed, judged_twice
 from edit_eval.records import Edit, Judgement, Picture, Reading, Results, Sample, Scale, Scoring, Status
@@ -615,11 +615,9 @@ def mistranslated(models: int) -> Callable[[Chance], bool | None]:
         )
         names = np.repeat([f"m{model}" for model in range(models)], len(images)).tolist()
         pairs = Pairs(new[:-1].ravel(), old[:-1].ravel(), np.tile(images, models), names)
-        told = translated(pairs, {"x": (new[-1], images)})
-        assert told is not None
-        row = told.edit_models["x"]
-        assert row.ci95 is not None
-        return None if row.beyond else not row.ci95[0] <= old[-1].mean() <= row.ci95[1]
+        _, ci95 = predicted_mean(pairs, new[-1], images, held_out_models(pairs))
+        assert ci95 is not None
+        return None if beyond(pairs, new[-1], images) else not ci95[0] <= old[-1].mean() <= ci95[1]
 
     return wrong
 

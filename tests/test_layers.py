@@ -41,8 +41,7 @@ DOCS = SOURCE.parents[1] / "docs"
 TWICE = {
     "plugins records.py": {"Edit"},
 }
-"""The only classes with a name of another one's, by their rooms: what draws scenes, whose text is in the key of
-each drawn edit."""
+"""The only classes with a name of another one's, by their rooms: what is done to a drawn scene."""
 
 
 def name(path: Path) -> str:

@@ -748,7 +748,7 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
             told = [int(number) for number in re.findall(r"(\d+) images can .* it takes (\d+) at least", ended.err)[0]]
             return self.check("gate: refuses", ended.err.strip()[-300:], (has, True), (told[0], told[0] < told[1]))
         said = json.loads(ended.out)
-        self.check("gate: passes, and says so", "", said["gated"]["passed"], ended.code == 0)
+        self.check("gate: passes, and says so", "", said["gate"]["passed"], ended.code == 0)
         self.check("gate: judges", "", sorted(judges), sorted(pair["judge"] for pair in said["pairs"]))
         for pair in said["pairs"]:
             first, second = (self.want.by_sample(name, pair["judge"]) for name in ("m0", "m1"))
@@ -756,7 +756,7 @@ class Readers(PaperReadings, PlanReadings, SpendingReadings, TrainingReadings, V
             self.check("gate: n", pair["judge"], len(gaps), pair["n"])
             mean = fmean(gaps) if gaps else None
             self.check("gate: difference", pair["judge"], mean, pair["sample_mean"]["difference"])
-            if said["gated"]["passed"]:
+            if said["gate"]["passed"]:
                 worst = fmean(first.get(sample, 10.0) - second.get(sample, 0.0) for sample in self.want.samples)
                 self.check("gate: who passes could not be so much worse", pair["judge"], True, worst < MARGIN)
         return None

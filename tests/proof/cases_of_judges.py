@@ -294,7 +294,7 @@ OF_JUDGES: dict[str, Case] = {
             R("two"),
             R("again"),
             T("push run me/edits --dry-run"),
-            T("bridge two --old recorded --new others"),
+            T("agreement two --old recorded --new others"),
             T("agreement run again --json"),
             T("compare run again"),
             T("compare run two"),

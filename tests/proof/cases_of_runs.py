@@ -259,7 +259,7 @@ OF_RUNS: dict[str, Case] = {
             T("compare run --fail-if-worse"),
             T("compare run --fail-if-worse --allow-unscored 0.2"),
             T("compare run --fail-if-worse --allow-unscored 0.2 --margin 0.5"),
-            T("bridge run --old strict --new kind"),
+            T("agreement run --old strict --new kind"),
             T("agreement run --json"),
             D("means", means("run")),
         ],

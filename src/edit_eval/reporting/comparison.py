@@ -278,7 +278,19 @@ def _print_samples(pair: Pair, count: int, letters: Mapping[str, str], console: 
 
 # -- --fail-if-worse --
 
+
+def _unguided(column: str) -> Text:
+    return Text(
+        "{}: its server makes the same picture with another negative prompt, so guidance is off there: send what its "
+        "engine calls it (`call`), and a weight above 1",
+        column,
+    )
+
+
 _REASONS: Mapping[str, Callable[..., Text]] = {
+    "blind": lambda *, judge, **_: Text("judge {} does not put controls below edits, so its scores are no gate", judge),
+    "unguided": lambda *, name, **_: _unguided(name),
+    "first_unguided": lambda *, first, **_: _unguided(first),
     "worse": lambda *, name, first, judge, difference, p, **_: Text(
         "{} scores worse than {} by judge {}: {}, adjusted p {}", name, first, judge, difference, p
     ),
@@ -367,13 +379,19 @@ _REASONS: Mapping[str, Callable[..., Text]] = {
 
 
 def gate_lines(gate: Gate) -> list[Text]:
-    """Returns a line for each reason why a column does not pass, then one for each column that does.
+    """Returns a line for each reason why a column does not pass, then one for each column that does, and for each whose
+    guidance is known, or was asked about in vain.
 
-    Failed edits, which all judges share, are named once.
+    What all judges share, such as failed edits, is named once.
     """
     lines = [_reason(gate, candidate, reason) for candidate in gate.candidates for reason in candidate.reasons]
     lines += [_passed(gate, candidate) for candidate in gate.candidates if candidate.passed]
+    lines += [Text("{}: guidance {}", name, state) for name, state in gate.guidance.items() if state != "off"]
     return list(dict.fromkeys(lines))
+
+
+_OF_ALL_SAMPLES = ("fails_more", "blind", "unguided", "first_unguided")
+"""Kinds of reasons that have nothing to do with samples that were left out."""
 
 
 def _reason(gate: Gate, candidate: Candidate, reason: Reason) -> Text:
@@ -382,7 +400,7 @@ def _reason(gate: Gate, candidate: Candidate, reason: Reason) -> Text:
         values |= {name: _points(reason.values[name])} if name in values else {}
     values |= {"p": p_value(reason.values["p"])} if "p" in values else {}
     line = _REASONS[reason.kind](name=candidate.name, first=candidate.first, judge=candidate.judge, **values)
-    return line if reason.kind == "fails_more" else _less(gate, candidate, line)
+    return line if reason.kind in _OF_ALL_SAMPLES else _less(gate, candidate, line)
 
 
 def _passed(gate: Gate, candidate: Candidate) -> Text:

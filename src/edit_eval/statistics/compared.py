@@ -228,8 +228,8 @@ class Reason:
     """Why a column does not pass."""
 
     kind: str
-    """`not_held`, `category_not_held`, `too_few`, `too_uneven`, `no_spread`, `worse`, `fails_more`, `open`;
-    with a margin `no_interval`, `margin`, `beyond_margin` and `cannot_say`."""
+    """`blind`, `unguided`, `first_unguided`; `not_held`, `category_not_held`, `too_few`, `too_uneven`, `no_spread`,
+    `worse`, `fails_more`, `open`; with a margin `no_interval`, `margin`, `beyond_margin` and `cannot_say`."""
     values: Mapping[str, float | int | None]
     """The numbers behind it."""
 
@@ -271,6 +271,8 @@ class Gate:
     margin: float | None
     allow_unscored: float | None
     candidates: list[Candidate]
+    guidance: Mapping[str, str] = field(default_factory=dict)
+    """For each column whose server was asked whether it guides: `on`, `off`, or why that is unknown."""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
+from types import MappingProxyType
 
 import msgspec
 import numpy as np
@@ -146,13 +147,14 @@ def compare(
     allow_unscored: float | None = None,
     notes: Sequence[str] = (),
     known: Known | None = None,
+    guidance: Mapping[str, str] = MappingProxyType({}),
 ) -> Comparison:
     """Compares every two columns of the same judge; all pairs of all judges are one family of tests.
 
     With `detect` each pair also says how many samples would show a true difference of that size. With `margin` the
     gate asks whether the others are shown to be less than that many points worse than the first; with `allow_unscored`
     it leaves out samples without a score, up to that share (`gate.hold_against_first`). What is `known` besides scores
-    goes into the verdict; a judge that is known not to put controls last ranks nobody.
+    goes into the verdict; a judge that is known not to put controls last ranks nobody, and has nobody pass the gate.
 
     Raises `ConfigurationError` for a `detect` or `margin` that is not above 0, and for columns of one judge that cannot
     be compared (`refuse_incomparable`).
@@ -171,13 +173,14 @@ def compare(
     held = [_Both(a, b) for a, b in both]
     tests = sum(pair.mean_difference is not None and pair.mean_difference.p_value() is not None for pair in held)
     pairs = _judged([_pair(pair, tests, detect) for pair in held], paired_failures(both), margin)
+    blind = {judge for judge in of_judges if known is not None and known.sees.get(judge) == "not_last"}
     ranked: dict[tuple[str, str], int | None] = {}
     places: dict[tuple[str, str], int] = {}
     for judge in of_judges:
         of = [pair for pair in pairs if pair.judge == judge]
         of_names = _ranks(of)
         places |= {(judge, name): place for place, name in enumerate(order(of, of_names), 1)}
-        if known is None or known.sees.get(judge) != "not_last":  # it ranks nobody
+        if judge not in blind:  # which ranks nobody
             ranked |= {(judge, name): rank for name, rank in of_names.items()}
     paired_tests = PairedTests(
         columns=tuple(
@@ -185,7 +188,9 @@ def compare(
             for column in columns
         ),
         pairs=tuple(pairs),
-        gate=hold_against_first(both, pairs, margin=margin, allow_unscored=allow_unscored),
+        gate=hold_against_first(
+            both, pairs, margin=margin, allow_unscored=allow_unscored, blind=blind, guidance=guidance
+        ),
         notes=tuple(notes),
     )
     concluded = verdict(columns, paired_tests, known, held=margin is not None)

@@ -1,4 +1,5 @@
-"""Decides whether another column may replace the first: `compare --fail-if-worse` for every column but the first.
+"""Decides whether another column may replace the first: `compare --fail-if-worse` and `gate`, for every column but the
+first. Whatever else must hold of two columns is a reason beside those of the scores (`_of_conditions`).
 
 Only the pairs with the first are tested, so power falls little with their number. A column that cannot be tested does
 not pass, and missing scores never help: a column passes only if it would for every score that could be missing, on all
@@ -8,8 +9,9 @@ samples that either has.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby
+from types import MappingProxyType
 
 import numpy as np
 
@@ -43,6 +45,8 @@ def hold_against_first(
     *,
     margin: float | None = None,
     allow_unscored: float | None = None,
+    blind: Collection[str] = (),
+    guidance: Mapping[str, str] = MappingProxyType({}),
 ) -> Gate:
     """Compares every column with the first of its judge. `columns` are those of the `pairs`, in the same order.
 
@@ -55,6 +59,9 @@ def hold_against_first(
     With equal images the least favourable scores are all alike, or at the end of their range (where the mean is
     below 0, mean + c SE is convex in them; where it is a lower end, mean - c SE is concave), so these are tried. If at
     most a share `allow_unscored` of the samples lacks a score, these are left out instead, except for failed edits.
+
+    Whatever the scores are, nothing passes by a judge that is `blind`, which does not put controls below edits, nor if
+    one of the two columns was made without `guidance` (state by column; `off`).
     """
     candidates: list[Candidate] = []
     for _, of_judge in groupby(zip(columns, pairs, strict=True), key=lambda row: row[1].judge):
@@ -74,6 +81,7 @@ def hold_against_first(
                 reasons.append(union.open())
             elif not reasons and margin is not None:
                 reasons += _of_margin(union, lower, margin, tests)
+            reasons = [*_of_conditions(pair, blind, guidance), *reasons]
             candidates.append(
                 Candidate(
                     name=pair.b,
@@ -96,6 +104,7 @@ def hold_against_first(
         margin=margin,
         allow_unscored=allow_unscored,
         candidates=candidates,
+        guidance=dict(guidance),
     )
 
 
@@ -260,6 +269,15 @@ def _lower_end(difference: Estimate, scale: Scale, alpha: float) -> float | None
 def _gain(pair: Pair) -> float | None:
     """Returns how much better b is than a."""
     return None if pair.difference is None else -gain(pair.scale) * pair.difference
+
+
+def _of_conditions(pair: Pair, blind: Collection[str], guidance: Mapping[str, str]) -> Iterator[Reason]:
+    """Yields why a comparison says nothing, whatever its numbers are."""
+    if pair.judge in blind:
+        yield Reason("blind", {})
+    for name, kind in ((pair.a, "first_unguided"), (pair.b, "unguided")):
+        if guidance.get(name) == "off":
+            yield Reason(kind, {})
 
 
 def _of_scores(pair: Pair, p: float | None, *, tested: bool) -> Iterator[Reason]:

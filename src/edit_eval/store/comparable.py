@@ -104,7 +104,21 @@ def compare_runs(
         allow_unscored=allow_unscored,
         notes=notes,
         known=known_of_runs(runs, battles=score is None),
+        guidance=_guidance(columns, runs),
     )
+
+
+def _guidance(columns: Sequence[ScoreColumn], runs: Sequence[Made]) -> dict[str, str]:
+    """Returns what became of a probe of each column's server: whether it guides. None was sent for the others."""
+    of_run, states = {run.results.directory: run for run in runs}, dict[str, str]()
+    for column in columns:
+        run = of_run[column.run]
+        models = run.results.environment.get("models")
+        name = f"edit:{run.experiment.made_with(column.edit_model)}"
+        about = models.get(name) if isinstance(models, Mapping) else None
+        if isinstance(about, Mapping) and about.get("guidance"):
+            states[column.name] = str(about["guidance"])
+    return states
 
 
 def known_of_runs(runs: Sequence[Made], *, battles: bool = False) -> Known:

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 from edit_eval.config.identity import digest
 from edit_eval.errors import ConfigurationError, PictureError
@@ -44,12 +45,15 @@ def joined(runs: Sequence[Made]) -> Results:
         _take_samples(samples, run.results, name)
         models = _take_edits(edits, _by_pixels(run) if run.experiment.grows else run.results, name)
         labels = {}
+        recorded: Any = run.results.resolved.get("judges", [])
+        plain = {judge["name"]: judge for judge in recorded}
         for judge in run.experiment.judges_of_one:
             identity = digest([judge_identity(run, judge), dict(judge.texts)])
             if identity not in judges:
                 judges[identity] = _free(judge.name, name, scoring)
                 scoring[judges[identity]] = run.results.scoring[judge.name]
-                resolved.append({"name": judges[identity], "measures": judge.measures, "replays": judge.replays})
+                own = {"name": judges[identity], "measures": judge.measures, "replays": judge.replays}
+                resolved.append({**plain.get(judge.name, {}), **own})
             labels[judge.name] = judges[identity]
         for judgement in run.results.judgements:
             made = replace(judgement, edit_model=models[judgement.edit_model], judge=labels[judgement.judge])
@@ -70,7 +74,7 @@ def joined(runs: Sequence[Made]) -> Results:
         battles=(),
         battle_judges=(),
         published={},
-        resolved={"judges": resolved},
+        resolved={"language": runs[0].experiment.language, "judges": resolved},
     )
 
 

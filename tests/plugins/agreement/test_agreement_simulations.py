@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from edit_eval.plugins.agreement.bridge import beyond, held_out_models, image_error, predicted_mean
 from edit_eval.plugins.agreement.calibration import Pairs, calibration, isotonic
 from edit_eval.plugins.agreement.rank_agreement import Samples
 from edit_eval.plugins.agreement.two import Agreement
-from edit_eval.plugins.bridge.mapping import bridge, translated
 from edit_eval.records import Scale
 from edit_eval.statistics.intervals import bootstrap_interval
 from edit_eval.statistics.ordinal import OrdinalRatings
@@ -129,7 +129,8 @@ def test_the_mean_of_a_model_over_a_bridge(images, known, record):
         first, second, codes = edits(g, images)
         both = codes < (images // 2 if known == "half" else images)
         pairs = Pairs(first[both], second[both], codes[both], ["m"] * int(both.sum()))
-        low, high = bridge(pairs, {"m": (first, codes)}, resamples=0).edit_models["m"].ci95
+        whole = isotonic(pairs.scores, pairs.targets)
+        low, high = image_error(pairs, first, codes, whole).interval(float(whole(first).mean()))
         held.append(low <= truth <= high)
     record(f"bridged mean, {images} images, {known} of them known to both", f"covers {np.mean(held):.3f}")
     assert np.mean(held) >= 0.95 - slack(0.05, runs)
@@ -170,7 +171,7 @@ def test_a_run_told_on_the_scale_of_a_judge_that_never_saw_it(models, images, ru
         codes = np.arange(images)
         names = [f"m{model}" for model in range(models) for _ in range(images)]
         pairs = Pairs(new[:models].ravel(), old[:models].ravel(), np.tile(codes, models), names)
-        low, high = translated(pairs, {"x": (new[models], codes)}).edit_models["x"].ci95
+        _, (low, high) = predicted_mean(pairs, new[models], codes, held_out_models(pairs))
         held.append(low <= old[models].mean() <= high)
         half.append((high - low) / 2)
     record(f"translated mean, {models} models, {images} images", f"covers {np.mean(held):.3f}")
@@ -193,10 +194,10 @@ def test_a_model_that_is_better_than_all_that_a_bridge_has_seen_is_warned_of(bet
         codes = np.arange(50)
         names = [f"m{model}" for model in range(4) for _ in range(50)]
         pairs = Pairs(new[:4].ravel(), old[:4].ravel(), np.tile(codes, 4), names)
-        mean = translated(pairs, {"x": (new[4], codes)}).edit_models["x"]
-        off.append(mean.value - old[4].mean())
-        above.append(mean.beyond == "above")
-        outside.append(mean.outside)
+        value, _ = predicted_mean(pairs, new[4], codes, held_out_models(pairs))
+        off.append(value - old[4].mean())
+        above.append(beyond(pairs, new[4], codes) == "above")
+        outside.append(((new[4] < pairs.scores.min()) | (new[4] > pairs.scores.max())).mean())
     seen = f"off by {np.mean(off):+.2f}, warned {np.mean(above):.2f}, scores not seen {np.mean(outside):.3f}"
     record(f"bridge of 4 models, 50 images; one {better:+g} against their best", seen)
     assert np.mean(off) == pytest.approx(bias, abs=0.05 + 3 * np.std(off) / math.sqrt(runs))

@@ -18,7 +18,7 @@ import yaml
 from edit_eval import cli
 from edit_eval.errors import ConfigurationError
 from edit_eval.preparation import plan
-from edit_eval.run import Run
+from edit_eval.run import Run, compare
 from faults.faulty_runs import lines
 from image_server import AskedEdit, ImageServer, drawn
 from small_benchmark import sample_id, write_benchmark
@@ -117,7 +117,7 @@ def test_one_that_is_a_tenth_of_a_point_worse_passes_and_one_that_is_half_a_poin
     code, out, _ = gate("worse", "--margin", "0.4", "--run-dir", "one", "--json")
     assert code == 3
     document = json.loads(out)
-    assert not document["gated"]["passed"]
+    assert not document["gate"]["passed"]
     assert [reason["kind"] for reason in document["gate"]["candidates"][0]["reasons"]] == ["beyond_margin"]
     assert len(servers["released"].edited) == edited[0], "what is there of the baseline is not made again"
     assert len(servers["fast"].edited) >= edited[1] + COUNT, "and the other server's are not taken for its own"
@@ -129,6 +129,10 @@ def test_a_server_that_leaves_guidance_out_does_not_pass_whatever_its_scores(gat
     assert code == 3
     assert "guidance is off there" in " ".join(out.split())
     assert any("guidance is off" in note for note in Run(folder / "one" / "candidate").results.notes)
+    for runs, kinds in ((("baseline", "candidate"), ["unguided"]), (("candidate", "baseline"), ["first_unguided"])):
+        held = compare([folder / "one" / name for name in runs]).gate
+        assert ([reason.kind for reason in held.candidates[0].reasons], held.passed) == (kinds, False)
+        assert held.guidance == {"baseline": "on", "candidate": "off"}
     shutil.rmtree(folder / "one" / "candidate")
     (folder / "kept").rename(folder / "one" / "candidate")
 
@@ -165,7 +169,7 @@ def test_a_judge_that_sees_no_difference_is_no_gate(gate: Gate, folder: Path) ->
     """Controls get the middle of the scale, and so do all edits."""
     flat = yaml.safe_load((folder / "base.yaml").read_text("utf-8"))
     flat["judges"]["judge"]["params"]["answers"] = {}
-    flat["evaluation"]["controls"] = 25
+    flat["evaluation"]["controls"] = 40
     (folder / "base.yaml").rename(folder / "kept.yaml")
     (folder / "base.yaml").write_text(yaml.safe_dump(flat, allow_unicode=True), "utf-8")
     try:
@@ -174,6 +178,8 @@ def test_a_judge_that_sees_no_difference_is_no_gate(gate: Gate, folder: Path) ->
         (folder / "kept.yaml").replace(folder / "base.yaml")
     assert code == 3
     assert "judge judge does not put controls below edits" in " ".join(out.split())
+    held = compare([folder / "four" / name for name in ("baseline", "candidate")]).gate
+    assert ([reason.kind for reason in held.candidates[0].reasons], held.passed) == (["blind"], False)
 
 
 def test_the_action_runs_it_and_keeps_the_answer(folder: Path, tmp_path: Path, gate: Gate) -> None:

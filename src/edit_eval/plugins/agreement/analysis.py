@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
+from edit_eval.errors import ConfigurationError
+from edit_eval.plugins.agreement.bridge_sheet import bridge_sheet
 from edit_eval.plugins.agreement.choices import beside_choices
 from edit_eval.plugins.agreement.document import JudgesAgreement
 from edit_eval.plugins.agreement.judges import between_judges, cards_of
@@ -25,7 +27,8 @@ class AgreementAnalysis(Analysis[JudgesAgreement]):
     """How well judges agree with each other and with people.
 
     Also with themselves, if they were asked again; how often each gives no score; and the median of three or more
-    judges.
+    judges. With --old and --new, a bridge from one judge to the other: `--to FILE.json` keeps it, so that `report RUN
+    --as OLD --bridge FILE.json` reports a later run by NEW on the scale of OLD.
     """
 
     @dataclass(frozen=True)
@@ -34,6 +37,10 @@ class AgreementAnalysis(Analysis[JudgesAgreement]):
         """People's scores: CSV (sample_id, edit_model, score, rater), VIEScore's folder, or vie."""
         score: str | None = field(default=None, metadata={"metavar": "NAME"})
         """Use this score instead of the headline."""
+        old: str | None = field(default=None, metadata={"metavar": "JUDGE"})
+        """A judge that is gone, or will be: from its scores a bridge leads to --new."""
+        new: str | None = field(default=None, metadata={"metavar": "JUDGE"})
+        """With --old: the judge that takes over."""
 
     about: ClassVar = {"group": "To judge, and to examine judges"}
     title = Text("Judges")
@@ -44,10 +51,18 @@ class AgreementAnalysis(Analysis[JudgesAgreement]):
     appendix = True
 
     def compute(self, records: RunRecords, parameters: Parameters) -> JudgesAgreement:
-        """Raises `ConfigurationError` for a score that no judge gives, and for people who scored other edits."""
+        """Raises `ConfigurationError` for a score that no judge gives, for people who scored other edits, and for two
+        judges between which there can be no bridge."""
         results, score = records.results, parameters.score
         ratings = None if parameters.people is None else read_people(Path(parameters.people))
         together = panel(results, score)
+        if (parameters.old is None) != (parameters.new is None):
+            raise ConfigurationError(Text("--old JUDGE needs --new JUDGE: give both or neither"))
+        over = None
+        if parameters.old is not None and parameters.new is not None:
+            from edit_eval.plugins.agreement.bridge import bridge_between
+
+            over = bridge_between(results, parameters.old, parameters.new, score)
         return JudgesAgreement(
             judges=cards_of(results, score),
             between_judges=between_judges(results, score),
@@ -55,6 +70,7 @@ class AgreementAnalysis(Analysis[JudgesAgreement]):
             no_median=no_panel(results, score),
             people=None if ratings is None else people_agreement(results, ratings, score=score),
             choices=beside_choices(results),
+            bridge=over,
         )
 
     def sheet(self, document: JudgesAgreement) -> Sheet:
@@ -62,6 +78,7 @@ class AgreementAnalysis(Analysis[JudgesAgreement]):
             *agreement_sheet(document),
             *([GAP, *people_sheet(document.people)] if document.people else []),
             *([GAP, *choices_sheet(document.choices)] if document.choices else []),
+            *([GAP, *bridge_sheet(document.bridge)] if document.bridge else []),
         ]
 
     def charts(self, documents: Sequence[JudgesAgreement], style: ChartStyle) -> Sequence[Any]:

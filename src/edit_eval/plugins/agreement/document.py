@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Literal, Self
 
 import msgspec
 
+from edit_eval.json_values import Unchecked
 from edit_eval.plugins.agreement.beside_votes import Agreed, JudgeBesideVotes
+from edit_eval.records import Scale
 from edit_eval.statistics.ordinal import Alpha
 from edit_eval.statistics.raters import Retest
 from edit_eval.statistics.scores_apart import Apart
@@ -14,6 +16,9 @@ from edit_eval.statistics.summary import Result
 
 Span = list[float]
 """An interval: its lower and its upper end."""
+Side = Literal["above", "below"]
+FEWEST_MODELS = 3
+"""Edit models in a bridge below which its error for another one is unknown."""
 
 
 # -- each judge, and judges with each other --
@@ -232,6 +237,86 @@ class BesideChoices(msgspec.Struct, frozen=True, kw_only=True):
     tie: float | None
 
 
+# -- a bridge between two judges --
+
+
+class BridgedJudge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One of the two judges."""
+
+    judge: str
+    """Name of the judge in its run."""
+    score: str
+    lowest: float | None
+    highest: float | None
+    higher_is_better: bool
+    identity: Unchecked
+    """The judge and how it is asked, which has to be equal in a run that is translated."""
+    texts: str
+    """Digest of its protocol's wording; empty if it has none."""
+
+    @property
+    def scale(self) -> Scale:
+        """Scale of its scores."""
+        return Scale(lowest=self.lowest, highest=self.highest, higher_is_better=self.higher_is_better)
+
+
+class HeldOut(msgspec.Struct, frozen=True, kw_only=True):
+    """An edit model that both have scored, by a map that has not seen it."""
+
+    n: int
+    mean: float
+    """By the second judge."""
+    bridged: float
+
+
+class Bridge(Calibration, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A bridge: the map from the old judge's scores to the new one's, and the pairs of scores themselves, so that a map
+    can be fitted in both directions, with its error."""
+
+    edit_eval_bridge: Literal[1] = 1
+    made: str
+    old: BridgedJudge
+    new: BridgedJudge
+    held_out: dict[str, HeldOut]
+    off_by: float | None
+    """Root mean square of how far the map is off for these; None with one edit model."""
+    within_models: Correlation
+    """The two judges' rank agreement."""
+    between_models: OfModels
+    edits: list[tuple[str, str, float, float]]
+    """For each edit that both have scored: edit model, identifier of its source image, score by `old`, by `new`."""
+
+
+class TranslatedModel(msgspec.Struct, frozen=True, kw_only=True):
+    """The mean of an edit model that only one judge of a bridge has scored, on the scale of the other one."""
+
+    n: int
+    total: int
+    """Its edits, with and without a score."""
+    before: float
+    value: float
+    ci95: Span | None
+    outside: float
+    """Share of its scores outside of what the bridge has seen."""
+    beyond: Side | None
+    """Where it may lie beyond the edit models of the bridge."""
+
+
+class TranslatedRun(msgspec.Struct, frozen=True, kw_only=True, rename={"as_": "as"}):
+    """A run's means by one judge of a bridge, told on the scale of the other one."""
+
+    as_: str
+    by: str
+    made: str
+    n: int
+    clusters: int
+    off_by: float | None
+    held_out: dict[str, HeldOut]
+    range: Span
+    """Of the first judge's scores in the pairs."""
+    edit_models: dict[str, TranslatedModel]
+
+
 class JudgesAgreement(msgspec.Struct, frozen=True, kw_only=True):
     """How far judges agree with themselves, with each other and with people."""
 
@@ -243,3 +328,5 @@ class JudgesAgreement(msgspec.Struct, frozen=True, kw_only=True):
     """Why there is none: `few_judges`, `unlike_scales`."""
     people: PeopleAgreement | None = None
     choices: BesideChoices | None = None
+    bridge: Bridge | None = None
+    """If two judges are named."""

@@ -1,19 +1,16 @@
 """Decides whether a candidate may replace a baseline: a faster engine, quantised weights, a cache, fewer steps.
 
 Both configurations are run on the same samples with the same judges, then `compare` tests the candidate against the
-baseline with a margin. Conditions that would make the comparison worthless are checked as well: a judge that does not
-tell edits from controls, and a server that leaves guidance out.
+baseline with a margin (`statistics.gate`).
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
-
-from msgspec import structs
 
 from edit_eval.config.loading import LoadingOptions, load_configuration
 from edit_eval.config.placement import PLACEMENT_KEYS
@@ -21,42 +18,14 @@ from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.experiment import Experiment, load_samples
 from edit_eval.preparation import margin_sizes
-from edit_eval.reporting.comparison import note_words
 from edit_eval.reporting.progress.live import progress_of
-from edit_eval.reporting.verdict import of_comparison
 from edit_eval.run import Run, compare, evaluate
 from edit_eval.statistics.comparison import Comparison
-from edit_eval.statistics.verdict import Verdict
-from edit_eval.store.comparable import Note
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.text import Text
 
 BASELINE, CANDIDATE = "baseline", "candidate"
 """Folders of the two runs, and their names in tables."""
-
-
-@dataclass(frozen=True)
-class Gated:
-    """Both runs, and the result of comparing them."""
-
-    baseline: Run
-    candidate: Run
-    comparison: Comparison
-    guidance: Mapping[str, str]
-    """Result of probing each run's server: `on`, `off`, or why it is unknown. Empty if no probe was sent."""
-    faults: tuple[str, ...]
-    """Why the comparison says nothing, regardless of its numbers; a sentence each."""
-
-    @property
-    def passed(self) -> bool:
-        """True if the candidate may replace the baseline."""
-        return self.comparison.gate.passed and not self.faults
-
-    @property
-    def verdict(self) -> Verdict:
-        """That of the comparison; the faults count in its gate."""
-        verdict = of_comparison(self.comparison)
-        return structs.replace(verdict, gate=verdict.gate and structs.replace(verdict.gate, passed=self.passed))
 
 
 def gate(
@@ -67,10 +36,12 @@ def gate(
     folder: Path,
     allow_unscored: float | None = None,
     command: Sequence[str] = (),
+    examinations: Path | None = None,
     tell: Callable[[str], None] = lambda line: None,
     **options: Unpack[LoadingOptions],
-) -> Gated:
-    """Runs both, or resumes them, in `folder`, and tests the candidate against the baseline.
+) -> tuple[Run, Run, Comparison]:
+    """Runs both, or resumes them, in `folder`, and tests the candidate against the baseline; returns both runs, and
+    what the comparison comes to, its `gate` above all.
 
     `margin` is in points of each judge's headline. `tell` is called with the number of images needed before anything is
     loaded. Raises `ConfigurationError` if the two differ in more than their one edit model, and if there are fewer
@@ -100,15 +71,11 @@ def gate(
             )
         tell(size.line_for(margin))
     # Neither run reuses the other's work: another server of the same model has the same keys.
-    made = [
-        evaluate(configuration, run_dir=folder / name, command=command)
+    first, second = (
+        evaluate(configuration, run_dir=folder / name, command=command, examinations=examinations)
         for name, configuration in zip((BASELINE, CANDIDATE), both, strict=True)
-    ]
-    guidance = {run.path.name: _guidance(run) for run in made}
-    comparison = compare(made, margin=margin, allow_unscored=allow_unscored)
-    moved = [note_words(note) for note in comparison.notes if isinstance(note, Note) and note.kind == "moved"]
-    faults = [*_blind(made), *_unguided(guidance), *moved]
-    return Gated(made[0], made[1], comparison, guidance, tuple(faults))
+    )
+    return first, second, compare([first, second], margin=margin, allow_unscored=allow_unscored)
 
 
 def _finished_before(folder: Path, configuration: Configuration) -> bool:
@@ -156,31 +123,3 @@ def _refuse_unlike(before: Experiment, after: Experiment) -> None:
         raise ConfigurationError(
             Text("baseline and candidate differ in more than the edit model: {}; make them equal there", differing)
         )
-
-
-def _guidance(run: Run) -> str:
-    models = run.results.environment.get("models")
-    (name,) = run.results.edit_models
-    about = models.get(f"edit:{name}", {}) if isinstance(models, Mapping) else {}
-    return str(about.get("guidance", "")) if isinstance(about, Mapping) else ""
-
-
-def _unguided(guidance: Mapping[str, str]) -> list[str]:
-    return [
-        Text(
-            "{}: its server makes the same picture with another negative prompt, so guidance is off there: send what "
-            "its engine calls it (`call`), and a weight above 1",
-            name,
-        )
-        for name, state in guidance.items()
-        if state == "off"
-    ]
-
-
-def _blind(runs: Sequence[Run]) -> list[str]:
-    return [
-        Text("{}: judge {} does not put controls below edits, so its scores are no gate", run.path.name, judge)
-        for run in runs
-        for judge, controls in run.summary.controls.judges.items()
-        if controls.last is False
-    ]

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 
 import typer
 
-from edit_eval.verbs.command_line import Full, Markdown, Options, answer_with, end_if_short, say
+from edit_eval.verbs.command_line import Full, Markdown, Options, added, answer_with, end_if_short, reasons, say
 from edit_eval.verbs.contract import Verb
 
 
@@ -40,19 +40,21 @@ class GateVerb(Verb):
     ) -> None:
         """Runs both, and prints what the candidate comes to beside the baseline."""
         from edit_eval.plugins.gate.gating import gate
-        from edit_eval.plugins.gate.sheet import gate_sheet, gated_document
+        from edit_eval.plugins.gate.sheet import gate_sheet
         from edit_eval.reporting.language import spoken
 
-        gated = gate(
+        first, _, comparison = gate(
             baseline,
             candidate,
             margin=margin,
             folder=run_dir,
             allow_unscored=allow_unscored,
             command=("edit-eval", *sys.argv[1:]),
+            examinations=added("gate").get("examinations"),
             tell=say,
             **options,
         )
-        language = spoken(gated.baseline.language)
-        answer_with(lambda: gated_document(gated), gate_sheet(gated, full=full), language, markdown)
-        end_if_short(not gated.passed)
+        wrong = reasons("gate", comparison=comparison)
+        sheet = gate_sheet(comparison, wrong, full=full)
+        answer_with(comparison.document, sheet, spoken(first.language), markdown)
+        end_if_short(bool(wrong) or not comparison.gate.passed)

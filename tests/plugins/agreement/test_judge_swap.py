@@ -16,7 +16,7 @@ from rich.console import Console
 from documents import plain
 from edit_eval import cli, evaluate
 from edit_eval.errors import ConfigurationError
-from edit_eval.plugins.bridge.bridge import read_bridge
+from edit_eval.plugins.agreement.bridge import read_bridge
 from edit_eval.reporting.analyses import section_of
 from edit_eval.reporting.table import print_sheet
 from edit_eval.run import Run
@@ -117,28 +117,25 @@ def test_agreement_says_how_far_they_differ_with_a_paired_interval(old: Run, new
     assert list(apart["edit_models"]) == list(MODELS[:3])
 
 
-def test_a_bridge_continues_the_table_of_the_old_judge(old: Run, new: Run) -> None:
-    document = old.analysis("bridge", others=[new], old="old", new="new").document
-    bridge = plain(document)
+def test_a_bridge_between_two_judges_is_part_of_their_agreement(old: Run, new: Run) -> None:
+    document = old.analysis("agreement", others=[new], old="old", new="new").document
+    bridge = plain(document)["bridge"]
     assert [bridge[side]["judge"] for side in ("old", "new")] == ["old", "new"]
     assert bridge["between_models"] == {"models": 3, "spearman": None, "ci95_models": None}, "three have no correlation"
     assert bridge["within_models"]["spearman"] > 0.9
-    fourth = bridge["edit_models"]["fourth"]
-    assert (fourth["scored"], fourth["mean"]) == (0, None)
-    assert fourth["ci95"][0] < fourth["before"] + 1.5 < fourth["ci95"][1]
+    assert list(bridge["held_out"]) == list(MODELS[:3])
     assert bridge["off_by"] < 0.2
     for language, words in (
         ("en", "From old (score) to new (score): 90 edits"),
         ("zh", "由 old (score) 到 new (score)"),
     ):
         file = io.StringIO()
-        print_sheet(
-            section_of("bridge", document).sheet(), Console(file=file, width=80, color_system=None), language=language
-        )
+        console = Console(file=file, width=80, color_system=None)
+        print_sheet(section_of("agreement", document).sheet(), console, language=language)
         assert words in file.getvalue()
         assert max(map(len, file.getvalue().splitlines())) <= 80
-        row = next(line for line in file.getvalue().splitlines() if line.startswith("fourth") and "–" in line)
-        assert f"{fourth['bridged']:.2f}" in row
+        row = next(line for line in reversed(file.getvalue().splitlines()) if line.startswith("third"))
+        assert f"{bridge['held_out']['third']['bridged']:.2f}" in row
 
 
 def test_the_verbs(old: Run, new: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -149,12 +146,15 @@ def test_the_verbs(old: Run, new: Run, monkeypatch: pytest.MonkeyPatch, capsys: 
             cli.main()
         return int(ended.value.code or 0)
 
-    assert ends("bridge", old.path, new.path, "--old", "old", "--new", "new", "--json") == 0
-    assert json.loads(capsys.readouterr().out)["n"] == 3 * COUNT
-    assert ends("bridge", old.path, "--old", "old", "--new", "new") == 2
-    assert "--new new: no judge 'new' here; there are: old" in capsys.readouterr().err
-    assert ends("bridge", old.path, "--old", "old", "--new", "old") == 2
-    assert "name two judges" in capsys.readouterr().err
+    assert ends("agreement", old.path, new.path, "--old", "old", "--new", "new", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["bridge"]["n"] == 3 * COUNT
+    for wrong, words in (
+        (("--old", "old", "--new", "new"), "--new new: no judge 'new' here; there are: old"),
+        (("--old", "old", "--new", "old"), "name two judges"),
+        (("--old", "old"), "give both or neither"),
+    ):
+        assert ends("agreement", old.path, *wrong) == 2
+        assert words in capsys.readouterr().err
     assert ends("compare", old.path, new.path) == 2
     said = capsys.readouterr().err
     assert "old and new cannot be compared" in said
@@ -175,10 +175,10 @@ def test_a_bridge_is_a_file_by_which_others_tell_their_runs_as_the_old_judge_wou
         return int(ended.value.code or 0)
 
     file = folder / "bridge.json"
-    between = ("bridge", old.path, new.path, "--old", "old", "--new", "new", "--to")
+    between = ("agreement", old.path, new.path, "--old", "old", "--new", "new", "--to")
     assert ends(*between, file) == 0
     assert ends(*between, file) == 2, "it is there"
-    assert len(json.loads(file.read_text("utf-8"))["edits"]) == 3 * COUNT
+    assert len(json.loads(file.read_text("utf-8"))["bridge"]["edits"]) == 3 * COUNT
     fourth = evaluate(asked(folder, "new", 1.5, ("fourth",)), run_dir=folder / "fourth", report=False)
     assert ends("report", fourth.path, "--as", "old", "--bridge", file, "--json") == 0
     told = json.loads(capsys.readouterr().out)
@@ -195,7 +195,7 @@ def test_a_bridge_is_a_file_by_which_others_tell_their_runs_as_the_old_judge_wou
     shown = " ".join(capsys.readouterr().out.split())
     assert any(line.startswith("| fourth |") for line in written.read_text("utf-8").splitlines())
     assert ends(*between, written, "--force") == 0
-    assert "| old |" in written.read_text("utf-8")
+    assert "old" in written.read_text("utf-8")
     assert "Translated: judged by new, told on the scale of old, which has not seen these edits" in shown
     assert "never in one table" in shown
     # The other way round, and what a bridge is not for.
@@ -214,7 +214,8 @@ def test_a_bridge_is_a_file_by_which_others_tell_their_runs_as_the_old_judge_wou
 
 def test_a_bridge_of_a_stranger_is_held_to_its_scales(folder: Path) -> None:
     """One slipped point in a score of 90 would move a mean by two points of ten, and nobody would see it."""
-    whole = json.loads((folder / "bridge.json").read_text("utf-8"))
+    document = json.loads((folder / "bridge.json").read_text("utf-8"))
+    whole = document["bridge"]
     assert len(read_bridge(folder / "bridge.json").edits) == len(whole["edits"])
     file = folder / "strange.json"
 
@@ -224,19 +225,19 @@ def test_a_bridge_of_a_stranger_is_held_to_its_scales(folder: Path) -> None:
     for changed, said in (
         (edits(80.0), "`edits[3]`: 80 is outside of the scale of new"),
         (edits(1e308), "outside of the scale"),
-        (edits("8"), "at `edits[3][3]`"),
-        (edits(True), "at `edits[3][3]`"),
+        (edits("8"), "`bridge.edits[3][3]`"),
+        (edits(True), "`bridge.edits[3][3]`"),
         ({"new": {**whole["new"], "lowest": 10.0, "highest": 0.0}}, "the scale of new is from 10.0 to 0.0"),
         ({"old": {**whole["old"], "highest": 1e308}}, "the scale of old"),
         ({"more": 1}, "more"),
         ({"edit_eval_bridge": 2}, "2"),
     ):
-        file.write_text(json.dumps({**whole, **changed}))
+        file.write_text(json.dumps({**document, "bridge": {**whole, **changed}}))
         with pytest.raises(ConfigurationError, match="not a bridge") as refused:
             read_bridge(file)
         assert said in str(refused.value)
     for value, said in ((float("nan"), "not JSON"), (float("inf"), "not JSON")):
-        file.write_text(json.dumps({**whole, **edits(value)}))
+        file.write_text(json.dumps({**document, "bridge": {**whole, **edits(value)}}))
         with pytest.raises(ConfigurationError, match=said):
             read_bridge(file)
     file.unlink()

@@ -1,14 +1,11 @@
-"""Tables of a bridge, and of a translated run: each says that the other judge has not seen these edits."""
+"""Tables of a bridge, and of a run that was translated over one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from edit_eval.plugins.agreement.document import Knot
+from edit_eval.plugins.agreement.document import FEWEST_MODELS, Bridge, HeldOut, Knot, TranslatedModel, TranslatedRun
 from edit_eval.plugins.agreement.sheet import GAP, PART, Whose, score_column, span_column
-from edit_eval.plugins.bridge.document import Bridge, BridgedModel, TranslatedModel, TranslatedRun
-from edit_eval.plugins.bridge.mapping import FEWEST_MODELS
 from edit_eval.reporting import formats
 from edit_eval.reporting.formats import signed
 from edit_eval.reporting.table import Column, Line, Sheet, Table
@@ -18,56 +15,28 @@ from edit_eval.text import Text
 _Row = tuple[str, TranslatedModel]
 
 
-def title_of(document: Bridge) -> Text:
-    """Says between which two judges it is, and on what it rests."""
-    old, new = (f"{side.judge} ({side.score})" for side in (document.old, document.new))
-    return Text(
-        "From {} to {}: {} edits of {} source images that both have scored",
-        old,
-        new,
-        document.n,
-        document.clusters,
-    )
-
-
 def bridge_sheet(document: Bridge) -> Sheet:
-    """Returns the map, and what it comes to for each edit model."""
-    bridged = Text(
-        "Bridged: the old judge's scores, each mapped to what the new judge says on average "
-        "(isotonic regression), with a 95% interval over source images. One edit is predicted to "
-        "±{}. Held out: bridged less new, by a map that never saw the model.",
+    """Returns the map, and how far it is off for an edit model that it has not seen."""
+    old, new = (f"{side.judge} ({side.score})" for side in (document.old, document.new))
+    title = Text(
+        "From {} to {}: {} edits of {} source images that both have scored", old, new, document.n, document.clusters
+    )
+    mapped = Text(
+        "Each score of the old judge is mapped to what the new judge says on average (isotonic regression), with a 95% "
+        "interval over source images. One edit is predicted to ±{}. Held out: a model's mean by a map that never saw "
+        "it.",
         formats.score(document.rmse),
     )
-    off_by = document.off_by
     holds = Text("All edits are by one model: how far the bridge holds for another is unknown.")
-    if off_by is not None:
+    if document.off_by is not None:
         holds = Text(
             "Of a model that the new judge has not seen the bridge is off by ±{} (root mean square "
             "over the models held out): means on two sides of it that lie closer are not told apart.",
-            formats.score(off_by),
+            formats.score(document.off_by),
         )
-    tables = map_table(document), continued_table(document)
-    quiet, problem = Line(bridged, "quiet"), Line(holds, "problem")
-    beyond = beyond_lines(document.old.judge, document.edit_models)
-    return [tables[0], GAP, tables[1], quiet, problem, *beyond]
-
-
-def beyond_lines(judge: str, edit_models: Mapping[str, BridgedModel] | Mapping[str, TranslatedModel]) -> list[Line]:
-    """Returns a warning for each model that may be better or worse than all of a bridge."""
-    return [
-        Line(
-            Text(
-                "{}: its mean by {}, {}, is not shown to lie among those of the bridge's edit models; of a model "
-                "beyond them a bridged mean is drawn back towards theirs, by about half a point of ten",
-                model,
-                judge,
-                formats.score(row.before),
-            ),
-            "problem",
-        )
-        for model, row in edit_models.items()
-        if row.beyond
-    ]
+    sheet: list[Line | Table[Any]] = [Line(title, "strong"), Line(), map_table(document)]
+    sheet += [GAP, held_out_table(document)] if document.held_out else []
+    return [*sheet, Line(mapped, "quiet"), Line(holds, "problem")]
 
 
 def map_table(document: Bridge) -> Table[Whose[Knot]]:
@@ -83,28 +52,17 @@ def map_table(document: Bridge) -> Table[Whose[Knot]]:
     )
 
 
-def continued_table(document: Bridge) -> Table[Whose[BridgedModel]]:
-    """Returns a row for each edit model scored by the old judge: its mean, that mean over the bridge, the new judge's.
-
-    The last column is the error of a bridge fitted without this model against the new judge's mean.
-    """
-    out = document.held_out
-
-    def missed(row: Whose[BridgedModel]) -> str | None:
-        held_out = out.get(row.part)
-        return signed(held_out.bridged - held_out.mean) if held_out else None
-
+def held_out_table(document: Bridge) -> Table[Whose[HeldOut]]:
+    """Returns a row for each edit model that both have scored: its mean by the new judge, and by a map of others."""
     return Table(
         every=(
             PART,
             Column(Text("Scored"), lambda row: str(row.findings.n)),
-            score_column(Text("Old"), lambda model: model.before),
-            score_column(Text("Bridged"), lambda model: model.bridged, look="strong"),
-            span_column(),
             score_column(Text("New"), lambda model: model.mean),
-            Column(Text("Held out"), missed),
+            score_column(Text("Held out"), lambda model: model.bridged),
+            Column(Text("Off by"), lambda row: signed(row.findings.bridged - row.findings.mean)),
         ),
-        rows=[Whose("", model, name) for name, model in document.edit_models.items()],
+        rows=[Whose("", model, name) for name, model in document.held_out.items()],
     )
 
 
@@ -136,8 +94,16 @@ def translated_sheet(document: TranslatedRun) -> list[Line | Table[Any]]:
         Column(Text("95% interval"), lambda row: formats.span(row[1].ci95)),
     ]
     sheet: list[Line | Table[Any]] = [Line(title, "strong"), Line(), Table(columns, rows), Line(error, "quiet")]
-    sheet += beyond_lines(by, document.edit_models)
     for model, row in rows:
+        if row.beyond:
+            line = Text(
+                "{}: its mean by {}, {}, is not shown to lie among those of the bridge's edit models; of a model "
+                "beyond them a bridged mean is drawn back towards theirs, by about half a point of ten",
+                model,
+                by,
+                formats.score(row.before),
+            )
+            sheet.append(Line(line, "problem"))
         if row.outside:
             low, high = document.range
             line = Text(

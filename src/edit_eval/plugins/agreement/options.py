@@ -1,4 +1,4 @@
-"""What bridges add to a verb of the core: `report --as JUDGE` goes over one."""
+"""What a bridge between two judges adds to a verb of the core: `report --as JUDGE` goes over one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class TellAs(VerbOption):
         as_: str | None = field(default=None, metadata={"metavar": "JUDGE"})
         """Only print the means on this judge's scale, by --bridge."""
         bridge: Path | None = field(default=None, metadata={"metavar": "FILE"})
-        """With --as: what `bridge RUN --old JUDGE --new JUDGE --to FILE.json` wrote."""
+        """With --as: what `agreement RUN --old JUDGE --new JUDGE --to FILE.json` wrote."""
         markdown: Path | None = field(default=None, metadata={"metavar": "FILE"})
         """With --as: also write it as Markdown."""
 
@@ -40,8 +40,8 @@ class TellAs(VerbOption):
                     Text("--markdown needs --as JUDGE; the report has its own Markdown, report.md")
                 )
             return False
-        from edit_eval.plugins.bridge.bridge import read_bridge, translate
-        from edit_eval.plugins.bridge.sheet import translated_sheet
+        from edit_eval.plugins.agreement.bridge import read_bridge, translate
+        from edit_eval.plugins.agreement.bridge_sheet import translated_sheet
 
         translated = translate(run, read_bridge(bridge), wanted)
         answer_with(lambda: translated, translated_sheet(translated), spoken(run.language), markdown)

@@ -1,0 +1,352 @@
+"""A bridge between two judges, for when one is switched off: what both have said of the same edits, with the map
+between their scores; and a later run by one of them, translated to the scale of the other.
+
+Not to be confused with `calibration`, which is about edits that both have scored: most of a bridge's error is how far
+two judges differ on an edit model that only one of them has seen.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from msgspec.structs import asdict
+
+from edit_eval.config.identity import canonical_json, digest_of_text
+from edit_eval.config.schema import ProtocolSection, without_secrets
+from edit_eval.errors import ConfigurationError
+from edit_eval.files.given import UnfitFile, of_json, read_bytes
+from edit_eval.plugins.agreement.calibration import FEWEST_MAPPED, Isotonic, Pairs, held_out, isotonic
+from edit_eval.plugins.agreement.document import (
+    FEWEST_MODELS,
+    Bridge,
+    BridgedJudge,
+    HeldOut,
+    Side,
+    Span,
+    TranslatedModel,
+    TranslatedRun,
+)
+from edit_eval.plugins.agreement.rank_agreement import by_model, with_interval
+from edit_eval.plugins.agreement.two import Agreement, samples_of
+from edit_eval.records import Results, Scale
+from edit_eval.run import Run
+from edit_eval.statistics.columns import differences
+from edit_eval.statistics.intervals import (
+    FEWEST_WORTH,
+    FloatArray,
+    IntArray,
+    Jackknife,
+    cluster_codes,
+    hull_interval,
+    jackknife,
+    student_quantile,
+    worth,
+)
+from edit_eval.statistics.raters import Item, judges_of
+from edit_eval.statistics.series import gain
+from edit_eval.text import Text
+
+ONE_SIDED = 0.05
+"""Error at which a model is shown to lie among those of a bridge."""
+
+
+# -- made of runs --
+
+
+def bridge_between(results: Results, old: str, new: str, score: str | None = None) -> Bridge:
+    """Returns the bridge over the edits that both judges have scored, by their headlines, or by `score`.
+
+    Raises `ConfigurationError` for judges that are not there, and if there is too little for a map.
+    """
+    judges = judges_of(results, score)
+    for flag, name in (("--old", old), ("--new", new)):
+        if name not in judges:
+            raise ConfigurationError(Text("{} {}: no judge {!r} here; there are: {}", flag, name, name, judges))
+    if old == new:
+        raise ConfigurationError(Text("--old {} --new {}: name two judges", old, new))
+    both = Agreement(judges[old], judges[new], samples_of(results, [judges[old]]))
+    score_map = both.calibration()
+    if score_map is None:
+        raise ConfigurationError(
+            Text(
+                "--old {} --new {}: both have scored {} edits of {} source images here; a bridge needs "
+                "{} source images and scores that differ",
+                old,
+                new,
+                len(both.items),
+                len(set(both.pairs.clusters.tolist())),
+                FEWEST_MAPPED,
+            )
+        )
+    out = held_out_models(both.pairs)
+    return Bridge(
+        made=datetime.now(UTC).date().isoformat(),
+        old=_side(results, old, judges[old].score, judges[old].scale),
+        new=_side(results, new, judges[new].score, judges[new].scale),
+        **asdict(score_map),
+        held_out=out,
+        off_by=off_by(out),
+        within_models=with_interval(both.within, both.samples),
+        between_models=both.of_models(),
+        edits=[
+            (item.edit_model, both.samples.image(item.sample_id), both.rater.values[item], both.reference.values[item])
+            for item in both.items
+        ],
+    )
+
+
+def held_out_models(pairs: Pairs) -> dict[str, HeldOut]:
+    """Returns for each edit model, if there are several, its mean by a map of the others, beside the true one."""
+    names, models = np.array(pairs.edit_models), list(dict.fromkeys(pairs.edit_models))
+    unseen = held_out(pairs, np.array([models.index(name) for name in pairs.edit_models], dtype=np.int64))
+    return {
+        model: HeldOut(n=int(of.sum()), mean=float(pairs.targets[of].mean()), bridged=float(unseen[of].mean()))
+        for model in models
+        for of in [names == model]
+        if len(models) > 1
+    }
+
+
+def off_by(out: Mapping[str, HeldOut]) -> float | None:
+    """Returns the root mean square of how far a map is off for models that it has not seen."""
+    misses = [row.bridged - row.mean for row in out.values()]
+    return math.sqrt(math.fsum(miss**2 for miss in misses) / len(misses)) if misses else None
+
+
+def _side(results: Results, name: str, score: str, scale: Scale) -> BridgedJudge:
+    (plain,) = (judge for judge in _recorded_judges(results) if judge["name"] == name)
+    section, texts = ProtocolSection.recorded(plain["protocol"]), plain["texts"]
+    protocol = {"type": section.type or Path(section.class_path).name, **section.parameters}
+    for elsewhere in ("prompts", "measures"):  # in the texts, and in the judge
+        protocol.pop(elsewhere, None)
+    identity: dict[str, Any] = {
+        "judge": without_secrets({key: plain[key] for key in ("type", "revision", "parameters")}),
+        "protocol": without_secrets(protocol),
+        **({} if "language" in protocol else {"language": results.resolved["language"]}),
+    }
+    return BridgedJudge(
+        judge=name,
+        score=score,
+        lowest=scale.lowest,
+        highest=scale.highest,
+        higher_is_better=scale.higher_is_better,
+        identity=json.loads(json.dumps(identity)),
+        texts=digest_of_text(canonical_json(texts)) if texts else "",
+    )
+
+
+def _recorded_judges(results: Results) -> list[dict[str, Any]]:
+    judges: Any = results.resolved.get("judges", [])
+    return [judge for judge in judges if judge["name"] in results.judges]
+
+
+# -- as a file --
+
+
+class _File(msgspec.Struct):
+    bridge: Bridge
+
+
+def read_bridge(file: Path) -> Bridge:
+    """Reads a bridge out of what `agreement --to` wrote.
+
+    Raises `ConfigurationError` for a file that has none, or a score outside of its scale.
+    """
+    content = read_bytes(file)
+    try:
+        bridge = of_json(content, _File, file).bridge
+        for side, place in ((bridge.old, 2), (bridge.new, 3)):
+            if not side.scale.is_a_range:
+                raise UnfitFile(file, Text("the scale of {} is from {} to {}", side.judge, side.lowest, side.highest))
+            for number, edit in enumerate(bridge.edits):
+                if not side.scale.holds(score := float(edit[place])):
+                    raise UnfitFile(
+                        file, Text("`edits[{}]`: {:g} is outside of the scale of {}", number, score, side.judge)
+                    )
+    except UnfitFile as error:
+        raise ConfigurationError(
+            Text("{}: not a bridge ({}); `agreement RUN --old OLD --new NEW --to FILE` writes one", file, error.reason)
+        ) from None
+    return bridge
+
+
+# -- over it --
+
+
+def translate(run: Run, known: Bridge, wanted: str) -> TranslatedRun:
+    """Translates a run's means by one judge of the bridge to the scale of the other one, which is `wanted`.
+
+    Raises `ConfigurationError` if `wanted` is neither judge, if the run has no judge like the other, and if the bridge
+    is too short for a map.
+    """
+    if wanted not in (known.old.judge, known.new.judge):
+        raise ConfigurationError(
+            Text("--as {}: the bridge is between {} and {}", wanted, known.old.judge, known.new.judge)
+        )
+    to_old = wanted == known.old.judge
+    side, target = (known.new, known.old) if to_old else (known.old, known.new)
+    results = run.results
+    name = _same_judge(results, side)
+    values = judges_of(results, side.score)[name].values
+    sources = {sample.id: sample.cluster or sample.id for sample in results.samples}
+    images, models = [image for _, image, _, _ in known.edits], by_model(values)
+    items = [item for some in models.values() for item in some]
+    codes = cluster_codes([*images, *(sources[item.sample_id] for item in items)])
+    turn = gain(side.scale) * gain(target.scale)
+    pairs = Pairs(
+        turn * np.array([new if to_old else old for *_, old, new in known.edits], dtype=np.float64),
+        np.array([old if to_old else new for *_, old, new in known.edits], dtype=np.float64),
+        codes[: len(images)],
+        [model for model, *_ in known.edits],
+    )
+    if not pairs.usable:
+        raise ConfigurationError(
+            Text("the bridge has {} edits of {} source images, too few for a map", len(images), len(set(images)))
+        )
+    code_of = dict(zip(items, codes[len(images) :], strict=True))
+    edits = {Item.of(each) for each in results.judgements if each.judge == name}  # several repeats of an edit are one
+    total, out = Counter(edit.edit_model for edit in edits), held_out_models(pairs)
+    return TranslatedRun(
+        as_=target.judge,
+        by=name,
+        made=known.made,
+        n=len(pairs),
+        clusters=len(np.unique(pairs.clusters)),
+        off_by=off_by(out),
+        held_out=out,
+        range=sorted(float(turn * end) for end in (pairs.scores.min(), pairs.scores.max())),
+        edit_models={
+            model: _translated(
+                pairs,
+                turn,
+                np.array([values[item] for item in some], dtype=np.float64),
+                np.array([code_of[item] for item in some], dtype=np.int64),
+                out,
+                target.scale,
+                total[model],
+            )
+            for model, some in models.items()
+        },
+    )
+
+
+def _translated(
+    pairs: Pairs,
+    turn: float,
+    own: FloatArray,
+    clusters: IntArray,
+    out: Mapping[str, HeldOut],
+    scale: Scale,
+    total: int,
+) -> TranslatedModel:
+    scores = turn * own
+    value, ci95 = predicted_mean(pairs, scores, clusters, out)
+    side = beyond(pairs, scores, clusters)
+    sides: dict[Side, Side] = {"above": "below", "below": "above"}
+    low, high = pairs.scores.min(), pairs.scores.max()
+    return TranslatedModel(
+        n=len(own),
+        total=total,
+        before=float(own.mean()),
+        value=value,
+        ci95=None if ci95 is None else np.clip(ci95, scale.lowest, scale.highest).tolist(),
+        outside=float(((scores < low) | (scores > high)).mean()),
+        beyond=sides[side] if side and turn < 0 else side,
+    )
+
+
+def predicted_mean(
+    pairs: Pairs, scores: FloatArray, clusters: IntArray, out: Mapping[str, HeldOut]
+) -> tuple[float, Span | None]:
+    """Predicts the second judge's mean of edits that only the first has scored, with a 95 % interval, which is not cut
+    at the scale's ends. Both judges' scores rise together.
+
+    A jackknife over source images (`image_error`), to which the error for a model is added, `off_by`, which has as many
+    degrees of freedom as models were held `out` (Satterthwaite's for both together). No interval if the pairs are by
+    fewer than three edit models, which show too little of how models differ, and as in `image_error`.
+    """
+    whole = isotonic(pairs.scores, pairs.targets)
+    value, of_models = float(whole(scores).mean()), off_by(out)
+    error = image_error(pairs, scores, clusters, whole)
+    if error is None or of_models is None or len(out) < FEWEST_MODELS:
+        return value, None
+    own, model = error.standard_error**2, of_models**2
+    square = own + model
+    freedom = square**2 / (own**2 / error.freedom + model**2 / len(out))
+    return value, [*hull_interval(value, math.sqrt(square), freedom, error.asymmetry * (own / square) ** 1.5)]
+
+
+def image_error(pairs: Pairs, scores: FloatArray, clusters: IntArray, whole: Isotonic) -> Jackknife | None:
+    """Returns the error of one model's mean over the map (`intervals.jackknife`).
+
+    Each image is deleted in turn from the pairs and from the model's edits: one of those in the pairs (stratum 1), by a
+    map that is fitted without it, or one of the model's other images (stratum 2), by the `whole` map. Degrees of
+    freedom are one less than what the images of a stratum are worth, by their pairs and by the model's edits.
+
+    None with fewer images of the model than a map takes, if two or three images have nearly all of its edits or of the
+    pairs, and if nothing varies.
+    """
+    images, sizes = np.unique(clusters, return_counts=True)
+    seen, of_pairs = np.unique(pairs.clusters, return_counts=True)
+    if len(images) < FEWEST_MAPPED or min(worth(sizes), worth(of_pairs)) < FEWEST_WORTH:
+        return None
+    fits = {
+        image: isotonic(pairs.scores, pairs.targets, (pairs.clusters != image).astype(np.float64)) for image in seen
+    }
+    own = np.array([fit(scores[clusters != image]).mean() for image, fit in fits.items()])
+    unseen, mapped = ~np.isin(images, seen), whole(scores)
+    others = np.array([mapped[clusters != image].mean() for image in images[unseen]])
+    freedom = worth(sizes[unseen]) - 1 if len(others) > 1 else 0.0
+    return jackknife(own, others, worth(of_pairs) - 1, freedom, level=float(np.abs(whole.value).max()))
+
+
+def beyond(pairs: Pairs, scores: FloatArray, clusters: IntArray) -> Side | None:
+    """Tells whether a model may lie beyond what a bridge has seen: on which side of the pairs' edit models its mean by
+    the first judge is not shown to be within (one-sided .05, clustered on the source image). None if it is within.
+
+    A map of single scores says what the second judge gives to such *scores*, good ones by luck among them. For a model
+    that is better than the best of the pairs, fewer are by luck, so that its mean is drawn back to what was seen.
+    """
+    names = np.array(pairs.edit_models)
+    of_models = {model: names == model for model in dict.fromkeys(pairs.edit_models)}
+    gaps: dict[Side, float] = {}
+    ends: Sequence[tuple[Side, int, Any]] = (("above", 1, max), ("below", -1, min))
+    for side, sign, end in ends:
+        there = of_models[end(of_models, key=lambda model: pairs.scores[of_models[model]].mean())]
+        means = scores.mean(), pairs.scores[there].mean()
+        images, codes = np.unique(np.concatenate([clusters, pairs.clusters[there]]), return_inverse=True)
+        parts = np.concatenate([(scores - means[0]) / len(scores), -(pairs.scores[there] - means[1]) / there.sum()])
+        error = math.sqrt(len(images) / (len(images) - 1) * float((np.bincount(codes, parts) ** 2).sum()))
+        gap = sign * float(means[0] - means[1])
+        if gap + student_quantile(1 - ONE_SIDED, len(images) - 1) * error >= 0:
+            gaps[side] = gap
+    return max(gaps, key=gaps.__getitem__, default=None)
+
+
+def _same_judge(results: Results, side: BridgedJudge) -> str:
+    """Returns the name of the run's judge that is the bridge's."""
+    unlike: list[str] = []
+    for judge in _recorded_judges(results):
+        own = _side(results, judge["name"], side.score, side.scale)
+        differing = [str(difference) for difference in differences(side.identity, own.identity)]
+        if not differing and own.texts != side.texts:
+            differing = ["the wording of its questions"]
+        if not differing:
+            return own.judge
+        unlike.append(Text("{} differs in {}", own.judge, differing))
+    raise ConfigurationError(
+        Text(
+            "no judge of {} is the bridge's {}: {: and }; a bridge holds for one judge, asked in one way",
+            results.directory,
+            side.judge,
+            unlike,
+        )
+    )
