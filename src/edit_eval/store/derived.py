@@ -80,8 +80,10 @@ def _classes(section: Mapping[str, Any], folder: Path) -> dict[str, str]:
     found: dict[str, str] = {}
     path = section.get("class_path")
     if isinstance(path, str) and path and not (is_registered("protocol", path) and not package_of("protocol", path)):
-        source = own_source(path, folder)
-        found[path] = package_of("protocol", path) or (sources_digest(source) if source else "")
+        found[path] = package_of("protocol", path)
+        if not found[path] and (source := own_source(path, folder)):
+            with suppress(OSError):  # it has been deleted since it was loaded
+                found[path] = sources_digest(source)
     for value in section.values():
         for inner in value.values() if isinstance(value, Mapping) else ():
             found |= _classes(inner, folder) if isinstance(inner, Mapping) else {}

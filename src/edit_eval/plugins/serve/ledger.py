@@ -33,12 +33,14 @@ from edit_eval.protocols.asked import AskedJudge
 from edit_eval.protocols.contract import fault
 from edit_eval.records import CONTROL, Edit, Picture, Sample, Status
 from edit_eval.scheduling.tasks import Task, Work
+from edit_eval.store.derived import keep_derived
 from edit_eval.store.examined import take_examinations
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.recall import edit_record
 from edit_eval.store.run_directory import CannotWrite, RunDirectory, is_marked
 from edit_eval.store.subjects.contract import Shown
 from edit_eval.store.subjects.controls import CONTROL_OF
+from edit_eval.store.table import JudgementTable
 from edit_eval.text import Text
 from edit_eval.workers.messages import Message, PictureFile
 
@@ -160,7 +162,7 @@ class Ledger:
             self._turn_over()
 
     def _turn_over(self) -> None:
-        self.directory.end()
+        self._end()
         sizes = {path: _weight(path) for path in self.volumes()}
         while sum(sizes.values()) > self._most_bytes and len(sizes) > 1:
             oldest = next(iter(sizes))
@@ -175,7 +177,13 @@ class Ledger:
         self._unsynced.set()
         if self._syncs is not None:
             self._syncs.join()
-        self.directory.end()
+        self._end()
+
+    def _end(self) -> None:
+        try:
+            keep_derived(self.directory, JudgementTable(self.matrix), self._configuration.folder)
+        finally:
+            self.directory.end()
 
     def write_environment(self, environment: JsonObject) -> None:
         """Saves versions, devices and the models' self-descriptions, for this run and those that follow."""
