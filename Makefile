@@ -4,7 +4,7 @@ BIN := .venv/bin
 # A worker is a process, and a test starts hundreds: where nothing compiled is kept, each would compile all it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test linted tested quick models apis cluster docs wheel release chaos proof lint texts screenshots bench bench-gpu clean
+.PHONY: demo test linted tested quick models sdks apis cluster docs wheel release chaos proof lint texts screenshots bench bench-gpu clean
 
 demo: .venv/.core  ## a whole evaluation of the embedded benchmark, no weights, no GPU
 	$(BIN)/edit-eval demo
@@ -23,6 +23,9 @@ quick: .venv/.dev .venv/.judge  ## the tests that a change reaches, nearest firs
 
 models: .venv/.dev .venv/.judge .venv/.bitsandbytes  ## the real model classes with tiny weights, in every variant; ten minutes
 	$(BIN)/pytest tests -m models -n 2
+
+sdks: .venv/.dev .venv/.sdks  ## words in the makers' newest libraries that our tables do not know
+	$(BIN)/pytest tests/endpoints -m sdks -n 0
 
 apis: .venv/.dev  ## one edit, one answer by each provider whose key is in the environment; at most a dollar
 	$(BIN)/pytest tests/plugins/closed_models -m apis -n 0
@@ -96,6 +99,12 @@ INSTALL = links="$${PIP_FIND_LINKS:-$$($(BIN)/python -m pip config get global.fi
 .venv/.bitsandbytes: .venv/.dev
 	rm -rf .venv/bitsandbytes
 	$(INSTALL) --no-deps --target .venv/bitsandbytes 'bitsandbytes>=0.50'
+	@touch $@
+
+# Beside the environment, and without what they need: they are read, not imported.
+.venv/.sdks: .venv/.dev
+	rm -rf .venv/sdks
+	$(BIN)/uv pip install -q --python $(BIN)/python --no-deps --target .venv/sdks openai anthropic google-genai
 	@touch $@
 
 .venv/.cluster: .venv/.dev

@@ -109,7 +109,11 @@ class Providers:
     seconds: float = 0.0
     """How long an edit takes."""
 
+    held: threading.Event = field(default_factory=threading.Event)
+    """While it is not set, no task is done."""
+
     def __post_init__(self) -> None:
+        self.held.set()
         self.lock = threading.Lock()
         self.times: Counter[tuple[str, str]] = Counter()
         handler = type("Handler", (_Handler,), {"owner": self})
@@ -193,7 +197,7 @@ class _Handler(BaseHTTPRequestHandler):
         """A task of Black Forest Labs or Replicate: at first it is not done."""
         with self.owner.lock:
             self.owner.times["task", name] += 1
-            early = self.owner.times["task", name] == 1
+            early = self.owner.times["task", name] == 1 or not self.owner.held.is_set()
         host = f"http://127.0.0.1:{self.owner.port}"
         file = f"{host}/files/{'gone' if name.startswith('GONE') else 'fine'}.png"
         if provider == "bfl":

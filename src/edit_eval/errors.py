@@ -11,6 +11,7 @@
         |-- Refused                  the model, or its server, declines to make this edit
         |-- PictureError             not a picture, truncated, too large, NaN, black
         |   `-- UnreadableError      its file is missing or has changed: no fault of the picture
+        |-- RequestError             a request to a server came to nothing: what is known, for whoever decides on it
         |-- ChangedError             the code or pictures behind a key have changed: nothing more is made under it
         `-- LoadError                the model cannot be loaded here
 
@@ -22,6 +23,7 @@ from __future__ import annotations
 import signal
 from enum import IntEnum
 from pathlib import Path
+from typing import Any, Literal
 
 
 class ExitCode(IntEnum):
@@ -100,6 +102,37 @@ class Refused(ModelError):
 
     This is an answer, not a failure: the edit is never asked for again, and is counted apart.
     """
+
+
+CanaryFound = Literal["answered", "known", "up", "denied", "failed", "not made"]
+"""What a small request shows that must succeed: it was `answered`; the server at least `known` the key, or is `up`; it
+was `denied` the right, or `failed`; or it was `not made`."""
+
+
+class RequestError(ModelError):
+    """A request to a server has failed for good. Says what is known, and leaves it to the engine whose fault that is.
+
+    `says`: what the server says that it is about (`edit_eval.endpoints.vocabulary.Says`); `status` of its last answer,
+    0 if none came; `seconds` for which it was tried; `ours`: edit-eval has started the server.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        says: str = "other",
+        status: int = 0,
+        canary: CanaryFound = "not made",
+        seconds: float = 0.0,
+        ours: bool = False,
+    ) -> None:
+        super().__init__(message)
+        self.says, self.status, self.canary, self.seconds, self.ours = says, status, canary, seconds, ours
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """All of it, for a message."""
+        return {name: getattr(self, name) for name in ("says", "status", "canary", "seconds", "ours")}
 
 
 class PictureError(ModelError):

@@ -67,6 +67,8 @@ TEMPORARY = re.compile(r"\.tmp-(\d+-.+|[0-9a-f]{12})", re.DOTALL)
 
 UNREPEATABLE = "other_when_repeated"
 """Flag of an edit that came out differently when its model was asked for it again; in the picture's `info`."""
+SEVERAL = "one_of_several"
+"""Flag of an edit whose server sent several pictures of that size, where one was asked for; in the picture's `info`."""
 OWN_SIZE = "own_size"
 """In `info` of an edit that its model has scaled: the size in which it came."""
 
@@ -364,7 +366,8 @@ def check_edit(image: Image.Image, source: Image.Image) -> tuple[str, ...]:
     """Checks an edit; returns the flags that apply.
 
     `identical_to_source`: the same size and pixels. `other_aspect_ratio`: width / height differs from the source's by
-    more than 5 %. `other_when_repeated`: set by its model. Raises `PictureError` if every pixel is black.
+    more than 5 %. `other_when_repeated`, `one_of_several`: set by its model. Raises `PictureError` if every pixel is
+    black.
     """
     edited = as_rgb(image)
     if edited.getbbox() is None:
@@ -376,8 +379,7 @@ def check_edit(image: Image.Image, source: Image.Image) -> tuple[str, ...]:
     ratio = (edited.width * original.height) / (edited.height * original.width)
     if max(ratio, 1 / ratio) > _ASPECT_TOLERANCE:
         flags.append("other_aspect_ratio")
-    if image.info.get(UNREPEATABLE):
-        flags.append(UNREPEATABLE)
+    flags += [flag for flag in (UNREPEATABLE, SEVERAL) if image.info.get(flag)]
     return tuple(flags)
 
 

@@ -204,7 +204,8 @@ class Edit:
     """Time that the model computed, in seconds."""
     device: str = ""
     flags: tuple[str, ...] = ()
-    """Remarks that are not failures: `identical_to_source`, `other_aspect_ratio`, `other_when_repeated`."""
+    """Remarks that are not failures: `identical_to_source`, `other_aspect_ratio`, `other_when_repeated`,
+    `one_of_several`."""
     own_size: tuple[int, int] = (0, 0)
     """Width and height in which the picture came, if its model has scaled it; else zeros."""
     instruction: str = ""

@@ -18,8 +18,8 @@ from PIL import Image
 from edit_eval.edit_models.contract import EditRequest
 from edit_eval.edit_models.image_endpoint import ImageEndpoint
 from edit_eval.endpoints import client
-from edit_eval.errors import LoadError, ModelError, Refused
-from edit_eval.pictures import UNREPEATABLE, check_edit
+from edit_eval.errors import LoadError, ModelError, Refused, RequestError
+from edit_eval.pictures import SEVERAL, UNREPEATABLE, check_edit
 from edit_eval.workers.model_class import key_parameters
 from image_server import (
     AskedEdit,
@@ -281,9 +281,29 @@ def test_a_refusal_is_final_and_has_its_words(server: ImageServer, name: str) ->
 
 def test_a_draft_is_never_the_edit(server: ImageServer) -> None:
     """One picture was asked for: what comes before it is how a model thought."""
-    draft, made = (base64.b64encode(encoded(drawn(size, 1))).decode() for size in ((64, 64), (48, 32)))
-    server.script.append(Reply.json({"created": 0, "data": [{"b64_json": draft}, {"b64_json": made}]}))
-    assert edit(endpoint(server)).tobytes() == drawn((48, 32), 1).tobytes()
+    draft, made = ({"b64_json": base64.b64encode(encoded(drawn(size, 1))).decode()} for size in ((16, 16), (48, 32)))
+    server.script += [Reply.json({"created": 0, "data": data}) for data in ([draft, made], [made, draft])]
+    for _ in range(2):
+        picture = edit(endpoint(server))
+        assert picture.tobytes() == drawn((48, 32), 1).tobytes()
+        assert SEVERAL not in picture.info
+
+
+def test_of_two_pictures_the_last_is_taken_and_said_to_be_one_of_several(server: ImageServer) -> None:
+    data = [{"b64_json": base64.b64encode(encoded(drawn((48, 32), seed))).decode()} for seed in (1, 2)]
+    server.script.append(Reply.json({"data": data}))
+    made = edit(endpoint(server))
+    assert made.tobytes() == drawn((48, 32), 2).tobytes()
+    assert check_edit(made, request().source) == (SEVERAL,)
+
+
+def test_base64_may_be_a_data_url_and_a_dot_is_no_edit(server: ImageServer) -> None:
+    packed = "data:image/png;base64," + base64.b64encode(encoded(drawn((48, 32), 3))).decode()
+    server.script.append(Reply.json({"data": [{"b64_json": packed}]}))
+    assert edit(endpoint(server)).tobytes() == drawn((48, 32), 3).tobytes()
+    server.answer = picture(drawn((1, 1), 1))
+    with pytest.raises(RequestError, match="1 x 1 pixels, of a source of 48 x 32: a draft"):
+        edit(endpoint(server))
 
 
 def test_a_black_picture_that_nobody_flagged_is_a_picture_and_a_flag_alone_is_nothing(server: ImageServer) -> None:
@@ -428,7 +448,7 @@ def test_another_model_is_not_taken_for_this_one(server: ImageServer, probe: boo
     ("canary", "said"),
     [
         (Reply.error(401, f"no such key: {KEY}"), "401 Unauthorized: no such key: <OPENAI_API_KEY>"),
-        (Reply.error(503, "loading"), r"503 Service Unavailable: loading \(3 attempts"),
+        (Reply.error(503, "loading"), r"503 Service Unavailable: loading \("),
         (Reply(manner="hang"), "did not finish its answer in time"),
     ],
 )
@@ -438,7 +458,7 @@ def test_a_server_whose_engine_does_not_work_is_found_out_when_loading(
     server.canary = canary
     wait = 0.5 if canary.manner == "hang" else 30.0
     with pytest.raises(LoadError, match=said):
-        endpoint(server, probe=True, attempt_timeout=wait)
+        endpoint(server, probe=True, attempt_timeout=wait, deadline=2.0)
 
 
 def test_nobody_listens() -> None:
@@ -451,9 +471,10 @@ def test_nobody_listens() -> None:
 
 def test_a_server_that_is_gone_is_not_the_edits_fault(server: ImageServer) -> None:
     model = endpoint(server, probe=True, retries=0)
-    server.answer = server.canary = Reply.error(503, "the engine has died")
-    with pytest.raises(LoadError, match="the engine has died"):
+    server.answer = server.canary = Reply.error(500, "the engine has died")
+    with pytest.raises(RequestError, match="the engine has died") as failed:
         edit(model)
+    assert failed.value.canary == "failed"
 
 
 # -- doctor --

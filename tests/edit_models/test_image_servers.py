@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from edit_eval.edit_models.image_servers import DIALECTS, dialect_of, finish_reason, refusal_in_error
+from edit_eval.edit_models.image_servers import DIALECTS, dialect_of, ending_of
 
 
 @pytest.mark.parametrize("name", DIALECTS)
@@ -61,31 +61,14 @@ def test_the_dialect_follows_from_the_models_name_alone(model: str, dialect: str
     assert dialect_of("xinference", model)[0] == "xinference"
 
 
-@pytest.mark.parametrize(
-    ("body", "said", "code"),
-    [
-        ({"code": "moderation_blocked"}, "", "moderation_blocked"),
-        ({"type": "content_policy_violation", "code": "400"}, "", "content_policy_violation"),
-        ({"innererror": {"code": "content_filter"}}, "", "content_filter"),
-        ({}, "litellm.ContentPolicyViolationError: no", "ContentPolicyViolationError"),
-        ({"code": "invalid_size"}, "the safety of moderation_blockedness", ""),
-        (None, "", ""),
-        ("moderation", "moderation", ""),
-    ],
-)
-def test_codes_of_errors_that_are_refusals(body: Any, said: str, code: str) -> None:
-    assert refusal_in_error(body, said) == code
-
-
 def test_reasons_for_no_picture_are_found_wherever_they_stand() -> None:
     assert (
-        finish_reason({"candidates": [{"finishReason": "NO_IMAGE"}, {"finishReason": "IMAGE_SAFETY"}]})
-        == "IMAGE_SAFETY"
+        ending_of({"candidates": [{"finishReason": "STOP"}, {"finishReason": "IMAGE_SAFETY"}]}).word == "IMAGE_SAFETY"
     )
-    assert finish_reason({"prompt_feedback": {"block_reason": "BLOCKLIST"}}) == "BLOCKLIST"
-    assert finish_reason({"data": [{"finish_reason": "content_filter"}]}) == "content_filter"
-    assert finish_reason({"finish_reason": None, "data": []}) == finish_reason("STOP") == ""
+    assert ending_of({"prompt_feedback": {"block_reason": "BLOCKLIST"}}).word == "BLOCKLIST"
+    assert ending_of({"data": [{"finish_reason": "content_filter"}]}).word == "content_filter"
+    assert ending_of({"finish_reason": None, "data": []}).word == ending_of("STOP").word == ""
     nested: Any = {"finish_reason": "SAFETY"}
     for _ in range(3000):
         nested = [nested]
-    assert finish_reason(nested) == "", "a document of any depth is no trouble"
+    assert ending_of(nested).word == "", "a document of any depth is no trouble"

@@ -233,6 +233,44 @@ class TestLoading:
         assert offloaded.about()["offload"] == offload
         assert (len(getattr(offloaded._pipeline, "_all_hooks", [])) > 0) == (offload == "model")
 
+    @pytest.mark.parametrize(("offload", "spent"), [("none", False), ("model", False), ("group", True)])
+    def test_an_edit_that_runs_out_of_memory_leaves_no_network_on_the_device(
+        self, offload: str, spent: bool, tiny_models: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """What accelerate would move is counted, since the device is the CPU here."""
+        import accelerate.hooks
+        import torch
+
+        there: list[str] = []
+        moved, taken_off = accelerate.hooks.CpuOffload.pre_forward, torch.nn.Module.to
+
+        def bring(self: Any, module: Any, *given: Any, **named: Any) -> Any:
+            there.append(type(module).__name__)
+            return moved(self, module, *given, **named)
+
+        def to(self: Any, *given: Any, **named: Any) -> Any:
+            if type(self).__name__ in there and "cpu" in map(str, given):
+                there[:] = [name for name in there if name != type(self).__name__]
+            return taken_off(self, *given, **named)
+
+        model = loaded(tiny_models / "qwen-image-edit", offload)
+        before = pixels(model)
+        monkeypatch.setattr(accelerate.hooks.CpuOffload, "pre_forward", bring)
+        monkeypatch.setattr(torch.nn.Module, "to", to)
+        steps = 0
+
+        def run_out(step: int, of: int) -> None:
+            nonlocal steps
+            steps += 1
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 9.00 GiB.")
+
+        with pytest.raises(torch.OutOfMemoryError):
+            model.edit(request(picture()), run_out)
+        assert steps == 1
+        assert (there, model.spent) == ([], spent)
+        if not spent:
+            assert pixels(model) == before
+
     def test_about(self, model: QwenImageEdit) -> None:
         about = model.about()
         assert about["dtype"] == "float32"

@@ -18,7 +18,16 @@ from typing import Any
 
 import pytest
 
-from edit_eval.endpoints.transport import LONGEST, Posting, Unacceptable, Unreached, http_client
+from edit_eval.endpoints.transport import (
+    LONGEST,
+    Posting,
+    Unacceptable,
+    Unreached,
+    below,
+    http_client,
+    needs_no_proxy,
+    proxy_to,
+)
 from edit_eval.errors import LoadError, ModelError
 from edit_eval.judges.chat_endpoint import ChatEndpoint
 from endpoints.own_loop import run_apart
@@ -90,7 +99,7 @@ def bomb(size: int) -> bytes:
 
 def get(url: str, **options: Any) -> Any:
     async def ask() -> Any:
-        async with http_client(**options) as client:
+        async with http_client("http://127.0.0.1", **options) as client:
             return await client.get(url)
 
     return run_apart(ask())
@@ -245,6 +254,57 @@ def test_the_environments_proxy_is_asked_but_for_our_own_servers(monkeypatch: py
         with pytest.raises(Unreached):
             posted("http://judge.invalid/v1")
         assert len(seen) == 1
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "exceptions", "needs_none"),
+    [
+        ("127.0.0.1", 80, "127.0.0.0/8", True),
+        ("10.1.2.3", 443, "localhost, 10.0.0.0/8", True),
+        ("11.1.2.3", 443, "10.0.0.0/8", False),
+        ("judge.corp", 80, ".corp", True),
+        ("judge.corp", 80, "*.corp", True),
+        ("judge.corp", 80, "corp", True),
+        ("judge.corp.evil", 80, "corp", False),
+        ("notcorp", 80, "corp", False),
+        ("judge", 8000, "judge:8000", True),
+        ("judge", 8001, "judge:8000", False),
+        ("::1", 8000, "[::1]", True),
+        ("::1", 8000, "[::1]:8000", True),
+        ("fd00::7", 8000, "fd00::/8", True),
+        ("JUDGE", 80, "other , judge ", True),
+        ("anything", 80, "*", True),
+        ("anything", 80, "", False),
+        ("anything", 80, ",,", False),
+    ],
+)
+def test_no_proxy_in_its_usual_forms(host: str, port: int, exceptions: str, needs_none: bool) -> None:
+    assert needs_no_proxy(host, port, exceptions) is needs_none
+
+
+@pytest.mark.parametrize("kind", ["socks5", "socks5h", "socks4"])
+def test_a_proxy_that_is_not_spoken_to_is_refused_by_name_where_it_is_needed(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("no_proxy", "NO_PROXY", "http_proxy", "HTTP_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("all_proxy", f"{kind}://127.0.0.1:1080")
+    with pytest.raises(
+        LoadError, match=f"judge.invalid that speaks {kind}.*HTTP_PROXY, or name judge.invalid in NO_PROXY"
+    ):
+        proxy_to("http", "judge.invalid")
+    monkeypatch.setenv("no_proxy", "judge.invalid")
+    assert proxy_to("http", "judge.invalid") is None
+    run_apart(http_client("http://judge.invalid/v1").aclose())
+
+
+def test_a_servers_own_query_stays_behind_the_path() -> None:
+    base = "https://x.azure.com/openai/v1/?api-version=2026-01-01"
+    assert below(base, "/chat/completions") == "https://x.azure.com/openai/v1/chat/completions?api-version=2026-01-01"
+    assert (
+        below(base, "/tokenize", "a=1", above=True) == "https://x.azure.com/openai/tokenize?api-version=2026-01-01&a=1"
+    )
+    assert below("http://h/v1", "/models") == "http://h/v1/models"
 
 
 def test_a_certificate_of_ones_own_is_trusted_where_it_is_named(

@@ -62,7 +62,12 @@ def test_corpus_is_large_on_both_sides_and_has_no_answer_twice():
     ("text", "form", "reason"),
     [
         ("", "score", "the answer is empty"),
-        ("<think>a", "score", "a <think> block is not closed: was the answer cut off (max_new_tokens)?"),
+        (
+            "<think>a",
+            "score",
+            "a <think> block is not closed: was the answer cut off (max_new_tokens), or did the server's reasoning "
+            "parser take all of it?",
+        ),
         ("<think>a</think>", "score", "nothing follows the <think> block"),
         ("7\n8", "score", "different scores in one answer: 7 and 8"),
         ("10.5", "score", "the score 10.5 is outside 0 to 10"),

@@ -19,7 +19,7 @@ from PIL import Image
 
 from edit_eval import records
 from edit_eval.endpoints import client
-from edit_eval.errors import LoadError, ModelError
+from edit_eval.errors import CanaryFound, LoadError, ModelError, RequestError
 from edit_eval.judges.chat_endpoint import ChatEndpoint
 from edit_eval.judges.contract import JudgeRequest
 from edit_eval.records import Status
@@ -183,13 +183,11 @@ def test_what_may_pass_is_asked_again(server: JudgeServer, name: str) -> None:
     ("name", "said"),
     [
         ("500", "answered 500 Internal Server Error: on purpose"),
-        ("a proxy's page, 502", "answered 502 Bad Gateway: Welcome to the proxy"),
         ("a proxy's page, 200", "did not answer with a chat completion: Welcome to the proxy"),
         ("nothing", "cannot be reached, or dropped the connection"),
         ("half a body", "dropped the connection: Response payload is not completed"),
         ("never", "did not finish its answer in time: 1.5 s"),
         ("a byte now and then", "did not finish its answer in time: 1.5 s"),
-        ("an error with status 200", "answered 503 Service Unavailable: overloaded"),
         ("an empty body", "did not answer with a chat completion: nothing"),
     ],
 )
@@ -385,20 +383,32 @@ def test_nobody_listens() -> None:
 
 def test_a_server_that_is_gone_is_not_the_samples_fault(server: JudgeServer) -> None:
     judge = endpoint(server)
-    server.answer = server.canary = Reply.error(503, "the engine has died")
-    with pytest.raises(LoadError, match="the engine has died"):
+    server.answer = server.canary = Reply.error(500, "the engine has died")
+    with pytest.raises(RequestError, match="the engine has died") as failed:
         judge.judge([request()])
+    assert failed.value.canary == "failed"
     server.answer, server.canary = Reply.error(500, "this picture"), "ok"
-    with pytest.raises(ModelError, match="this picture") as failed:
+    with pytest.raises(RequestError, match="this picture") as failed:
         judge.judge([request()])
-    assert not isinstance(failed.value, LoadError)
+    assert failed.value.canary == "answered"
+
+
+def test_a_server_that_is_busy_or_away_is_waited_for_beyond_all_retries(server: JudgeServer) -> None:
+    judge = endpoint(server, retries=0)
+    server.script += [Reply.error(503, "overloaded"), Reply.html(502), Reply.error(529), Reply.error(429)]
+    assert judge.judge([request()]) == ["Score: 5.000"]
+    judge.parameters.deadline = 1.0
+    server.answer = Reply.error(503, "overloaded")
+    with pytest.raises(RequestError, match="overloaded") as failed:
+        judge.judge([request()])
+    assert (failed.value.says, failed.value.canary) == ("busy", "answered")
 
 
 def test_one_canary_for_all_that_fail_together(server: JudgeServer, monkeypatch: pytest.MonkeyPatch) -> None:
     judge = endpoint(server, concurrency=8, retries=0)
-    asking, all_ask, wondering = judge.client._server_answers, threading.Event(), []
+    asking, all_ask, wondering = judge.client._canary_of_all, threading.Event(), []
 
-    def asks() -> Coroutine[Any, Any, bool]:
+    def asks() -> Coroutine[Any, Any, CanaryFound]:
         wondering.append(True)
         if len(wondering) == 8:
             all_ask.set()
@@ -408,7 +418,7 @@ def test_one_canary_for_all_that_fail_together(server: JudgeServer, monkeypatch:
         all_ask.wait(60)
         return Reply("ok")
 
-    monkeypatch.setattr(judge.client, "_server_answers", asks)
+    monkeypatch.setattr(judge.client, "_canary_of_all", asks)
     server.answer, server.canary = Reply.error(500), patient
     with ThreadPoolExecutor(8) as threads:
         failed = [threads.submit(judge.judge, [request(n)]) for n in range(8)]
@@ -456,7 +466,7 @@ def test_whatever_else_the_client_raises_is_one_line_without_the_key(
         raise ZeroDivisionError(f"in the\nclient {KEY}")
 
     monkeypatch.setattr("edit_eval.endpoints.transport.Posting.__call__", broken)
-    monkeypatch.setattr(judge.client, "_server_answers", lambda: asyncio.sleep(0, True))
+    monkeypatch.setattr(judge.client, "_canary_of_all", lambda: asyncio.sleep(0, "answered"))
     with pytest.raises(ModelError, match="ZeroDivisionError: in the client <OPENAI_API_KEY>"):
         judge.judge([request()])
 

@@ -74,7 +74,8 @@ def test_a_server_that_dies_stops_the_run_and_costs_no_sample_anything(tmp_path:
         server.answer = rate
         write_benchmark(tmp_path, 9)
         settings = configuration(tmp_path, execution={"pilot": False})
-        params = {"device_ids": "cpu:1", "model": "judge", "base_url": server.base_url, "retries": 0, "concurrency": 2}
+        params = {"device_ids": "cpu:1", "model": "judge", "base_url": server.base_url, "concurrency": 2}
+        params |= {"retries": 0, "deadline": 2.0}
         settings["reward_model"] = {"type": "chat_endpoint", "params": params}
         with pytest.raises(Stopped, match="the engine has died"):
             evaluate(settings, run_dir=tmp_path / "run", report=False)

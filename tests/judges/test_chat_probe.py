@@ -347,7 +347,7 @@ def test_a_server_that_dies_while_it_is_found_out_is_not_one_that_cannot() -> No
     server = played(KINDS["vllm"])
 
     def dies(asked: Asked) -> Reply:
-        return Reply.error(503, "the engine has died") if len(server.asked) > 1 else Reply("ok")
+        return Reply.error(500, "the engine has died") if len(server.asked) > 1 else Reply("ok")
 
     server.canary = dies
     with pytest.raises(LoadError, match="the engine has died"):

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from closed_providers import JUDGES, Providers
-from edit_eval.errors import LoadError, ModelError
+from edit_eval.errors import LoadError, ModelError, RequestError
 from edit_eval.judges.chat_endpoint import ChatEndpoint
 from edit_eval.judges.closed_judges import MAKERS, judge_of
 from edit_eval.judges.contract import AnswerForm, JudgeRequest
@@ -158,8 +158,9 @@ def test_the_cost_by_our_table_is_the_bill(api: str, model: str, providers: Prov
 @pytest.mark.parametrize(("api", "model"), EACH)
 def test_an_account_without_credit_is_no_fault_of_the_question(api: str, model: str, providers: Providers) -> None:
     asked = judge(providers, api, model)
-    with pytest.raises(LoadError):
+    with pytest.raises(RequestError) as failed:
         answered(asked, question("BROKE"))
+    assert failed.value.says in ("account", "day")
 
 
 @pytest.mark.parametrize(("api", "model"), EACH)

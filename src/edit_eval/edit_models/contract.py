@@ -13,6 +13,16 @@ OnStep = Callable[[int, int], None]
 """`on_step(step, steps)`: called after each step of an edit, from 1 to `steps`, for progress and as a sign of life."""
 
 
+class Submitted(TypedDict):
+    """What was bought of a provider, and is not fetched yet."""
+
+    provider: str
+    id: str
+    """By which it is asked for; empty while it is only about to be submitted."""
+    usd: float | None
+    """What it usually costs; None: not known."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class EditRequest:
     """A request for one edit."""
@@ -22,6 +32,10 @@ class EditRequest:
     instruction: str
     seed: int
     sample_id: str = ""
+    submitted: Submitted | None = None
+    """What an earlier start has bought for it: to be fetched, not bought again."""
+    on_submitted: Callable[[Submitted], None] = lambda submitted: None
+    """Called before something is bought that must be fetched later, and with its id once it is. It is written down."""
 
     @property
     def source(self) -> Image:
@@ -88,6 +102,7 @@ class EditModel(Protocol):
     * `close()`, called before its worker exits normally: ends what `load` has started. A worker may also be killed.
     * `holds_device = False`, if it takes no memory of its devices (it asks a server, or reads files): it is loaded at
       the start, and works beside any other model.
+    * `spent`, true after a failure of which its library keeps a state that cannot be undone: its process is replaced;
     * `only_looks = True`, if it never modifies a picture: it gets those that were opened, not copies, so that a server
       is sent the files that they have (`edit_eval.pictures.png`).
     * `capacity`, a number: how many edits it makes at once, each in a thread of its own; default 1.

@@ -29,6 +29,7 @@ from edit_eval.edit_models.diffusers_pipeline import (
     offload_weights,
     part_locations,
     pass_token_types,
+    put_back,
     to_picture,
 )
 from edit_eval.edit_models.preset_lookup import card_of, index_file, index_of, revision_of, row_of, settings_of, shown
@@ -146,6 +147,8 @@ class DiffusersModel:
         self._call: Callable[..., Any] | None = None
         self._settings: Settings | None = None
         self._about: dict[str, str] = {}
+        self.spent = False
+        """True after a failure that leaves the process unable to go on: the engine replaces it."""
 
     # -- known before loading --
 
@@ -353,14 +356,19 @@ class DiffusersModel:
             given["width"], given["height"] = size
         given[row.source] = pictures if row.most_sources != 1 else pictures[0]
         given |= settings.call
-        with _steps_reported(self._pipeline, on_step), _seeded(request.seed):
-            result = self._call(
-                self._pipeline,
-                prompt=PROMPTS[row.prompt](request.instruction, len(pictures)),
-                generator=torch.Generator("cpu").manual_seed(request.seed),
-                output_type="pt",
-                **given,
-            )
+        try:
+            with _steps_reported(self._pipeline, on_step), _seeded(request.seed):
+                result = self._call(
+                    self._pipeline,
+                    prompt=PROMPTS[row.prompt](request.instruction, len(pictures)),
+                    generator=torch.Generator("cpu").manual_seed(request.seed),
+                    output_type="pt",
+                    **given,
+                )
+        except BaseException:
+            self.spent = True  # unless the next line ends
+            self.spent = not put_back(self._pipeline, self._about["offload"])
+            raise
         return to_picture(_numbers(result, row))
 
     def about(self) -> dict[str, str]:

@@ -116,6 +116,17 @@ def offload_weights(pipeline: Any, devices: Sequence[str], offload: str) -> None
         )
 
 
+def put_back(pipeline: Any, offload: str) -> bool:
+    """Puts the networks back into host memory after an edit that failed; False if its process must be replaced.
+
+    diffusers does so only at the end of a call: after an exception networks stay on the device, some in part, and the
+    next edit adds others. What group offload records in an interrupted first pass cannot be undone.
+    """
+    if offload == "model":
+        pipeline.maybe_free_model_hooks()
+    return offload != "group"
+
+
 def check_finite(numbers: Any, what: str) -> None:
     """Raises `PictureError` if a tensor has NaN or infinite numbers."""
     import torch

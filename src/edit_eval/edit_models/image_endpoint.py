@@ -16,10 +16,7 @@ The canary is a tiny edit; with `probe: false`, to avoid any cost, the list of t
 from __future__ import annotations
 
 import asyncio
-import base64
-import binascii
 import contextlib
-import io
 import itertools
 import json
 import math
@@ -30,13 +27,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from edit_eval.edit_models.contract import Charged, EditPrice, EditRequest, OnStep
 from edit_eval.edit_models.image_servers import (
-    FINISHED,
     FLAGS,
     PROXY,
+    chosen_picture,
     dialect_of,
-    finish_reason,
-    refusal_in_error,
+    ending_of,
     stated_cost,
+    unpacked,
     values,
 )
 from edit_eval.endpoints.client import (
@@ -47,13 +44,13 @@ from edit_eval.endpoints.client import (
     ServerParameters,
     host_elsewhere,
     listed_models,
-    said_in,
 )
 from edit_eval.endpoints.engines import Route
 from edit_eval.endpoints.serving import ServerEnvironment
-from edit_eval.errors import LoadError, ModelError, PictureError, Refused
+from edit_eval.endpoints.vocabulary import AnswerEnding, Ended, Says, read_error, said_in
+from edit_eval.errors import CanaryFound, LoadError, ModelError, PictureError, Refused
 from edit_eval.json_values import JsonObject
-from edit_eval.pictures import UNREPEATABLE, pixel_digest, png, read_picture, scaled
+from edit_eval.pictures import UNREPEATABLE, pixel_digest, png, scaled
 from edit_eval.pretrained import folders
 
 if TYPE_CHECKING:
@@ -136,9 +133,8 @@ class ImageEndpoint:
         self.parameters = parameters
         self.capacity = parameters.concurrency
         self._dialect_name, self._dialect = dialect_of(parameters.dialect, parameters.model)
-        canary = self._probe if parameters.probe else lambda: listed_models
         self.client = Client(
-            parameters, "edit model", canary, LONGEST_PICTURE, canary_seconds=parameters.attempt_timeout
+            parameters, "edit model", lambda: self._canary, LONGEST_PICTURE, canary_seconds=parameters.attempt_timeout
         )
         self._about: dict[str, str] = {}
         self._costs: list[float] = []
@@ -231,8 +227,7 @@ class ImageEndpoint:
     def edit(self, request: EditRequest, on_step: OnStep) -> Image:
         """Has the server make an edit. May be called from several threads at once.
 
-        Raises `Refused`, `ModelError` for an edit that failed for good, and `LoadError` if the server itself no longer
-        answers.
+        Raises `Refused`, and `RequestError` for an edit that failed for good.
         """
         (made,) = self.client.answers([self._asked(request)])
         edited = _taken(made)
@@ -268,11 +263,11 @@ class ImageEndpoint:
                     image=images, prompt=request.instruction, model=self.parameters.model, extra_body=fields
                 )
             except openai.APIStatusError as error:
-                said = said_in(error.body)
-                if error.status_code < 500 and (code := refusal_in_error(error.body, said)):
-                    return self._refused(code, said, error.body)
-                raise
-            return await self._made(response.http_response.text, response.http_response.headers)
+                failure = self.client.failed(error.status_code, error.response.text, error.response.headers)
+                if failure.says is Says.REFUSED:
+                    return self._refused(failure.word, said_in(error.body), error.body)
+                raise failure from None
+            return await self._made(response.http_response.text, response.http_response.headers, pictures[0].size)
 
         return ask
 
@@ -294,11 +289,15 @@ class ImageEndpoint:
     def _probe(self, seed: int = 0) -> Ask[Image | Refused]:
         return self._asked(tiny_edit(seed), tiny=True)
 
+    async def _canary(self, client: Any) -> CanaryFound:
+        """The canary: an `Ask`."""
+        await (self._probe() if self.parameters.probe else listed_models)(client)
+        return "answered" if self.parameters.probe else "known" if client.has_key else "up"
+
     # -- replies --
 
-    async def _made(self, text: str, headers: Mapping[str, str]) -> Image | Refused:
-        """Returns the picture in an answer, or at the address that it names. Of several, all but the last are drafts:
-        one was asked for."""
+    async def _made(self, text: str, headers: Mapping[str, str], source: tuple[int, int]) -> Image | Refused:
+        """Returns the picture in an answer, or at the address that it names."""
         if (cost := stated_cost(headers)) is not None:
             self._costs.append(cost)
         try:
@@ -306,34 +305,38 @@ class ImageEndpoint:
         except (ValueError, RecursionError):
             document = None
         data = document.get("data") if isinstance(document, dict) else None
-        item = data[-1] if isinstance(data, list) and data and isinstance(data[-1], dict) else {}
-        packed, url = item.get("b64_json"), item.get("url")
-        if isinstance(url, str) and url.startswith("data:"):
-            packed, url = url.partition(",")[2], None
-        if not packed and not url:
-            return self._without(document, text, headers)
+        items = [item for item in (data if isinstance(data, list) else []) if isinstance(item, dict)]
+        found = [str(item.get("b64_json") or item.get("url") or "") for item in items]
+        ending = ending_of(document)
+        if not any(found) or ending.meaning is not Ended.WHOLE:
+            return self._without(document, text, headers, ending)
         try:
-            if packed:
-                file = base64.b64decode(packed, validate=True)
-            else:
-                file = await self.client.download(str(url), self.parameters.allowed_hosts)
-            picture = await asyncio.to_thread(_decoded, file)
-        except (PictureError, binascii.Error, TypeError, ValueError) as error:
+            files = [await self._file(item) for item in items if item.get("b64_json") or item.get("url")]
+            picture = await asyncio.to_thread(chosen_picture, files, source)
+        except (PictureError, TypeError) as error:
             said = self.client.excerpt(str(error))
             raise Failure(f"the edit model's server sent an unreadable picture: {said}", once=True) from None
         if any(value is True for value in values(document, FLAGS)) and picture.getbbox() is None:
             return self._refused("flagged", "the picture is flagged, and came back black", document)
         return picture
 
-    def _without(self, document: object, text: str, headers: Mapping[str, str]) -> Refused:
+    async def _file(self, item: JsonObject) -> bytes:
+        packed, url = item.get("b64_json"), str(item.get("url") or "")
+        if packed or url.startswith("data:"):
+            return unpacked(str(packed or url))
+        return await self.client.download(url, self.parameters.allowed_hosts)
+
+    def _without(self, document: object, text: str, headers: Mapping[str, str], ending: AnswerEnding) -> Refused:
         """Returns the refusal in an answer without a picture. Raises `Failure` if it is not one."""
-        reason = finish_reason(document)
-        if FINISHED.get(reason.upper()):
-            return self._refused(reason, said_in(document) if _says_why(document) else "", document)
+        said = said_in(document) if _says_why(document) else ""
+        if ending.meaning is Ended.REFUSED:
+            return self._refused(ending.word, said, document)
+        if said and (complaint := read_error(200, document)).meaning is Says.REFUSED:
+            return self._refused(complaint.word, said, document)
         if isinstance(document, dict) and isinstance(document.get("data"), list) and not document.get("error"):
-            if not reason and any(name.lower().startswith(PROXY) for name in headers):
+            if not ending.word and any(name.lower().startswith(PROXY) for name in headers):
                 return self._refused("no picture", "litellm's proxy passes on none and no reason", document)
-            why = f" ({self.client.excerpt(reason)})" if reason else ""
+            why = f" ({self.client.excerpt(ending.word or ending.failure)})" if ending.failure else ""
             raise Failure(f"the edit model's server answered without a picture{why}", once=True)
         raise self.client.of_another_kind(document, text, "an edited picture")
 
@@ -399,10 +402,6 @@ def _taken(made: Image | Refused) -> Image:
     if isinstance(made, Refused):
         raise made
     return made
-
-
-def _decoded(file: bytes) -> Image:
-    return read_picture(io.BytesIO(file), "the picture", keep_file=True)[0]
 
 
 def _as_text(value: object) -> str:

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import hashlib
+import io
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING
+
+from edit_eval.endpoints.vocabulary import AnswerEnding, read_ending
+from edit_eval.errors import PictureError
+from edit_eval.pictures import SEVERAL, pixel_digest, read_picture
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,32 +136,8 @@ def dialect_of(name: str, model: str) -> tuple[str, Dialect]:
     return name, DIALECTS[name]
 
 
-# -- what an answer without a picture means --
+# -- what an answer means --
 
-REFUSALS: Mapping[str, str] = {
-    "moderation_blocked": "OpenAI's GPT image models: 400, with safety_violations",
-    "content_policy_violation": "OpenAI's older image models, Azure: 400",
-    "content_filter": "Azure: 400",
-    "ContentPolicyViolationError": "litellm's proxy, for whatever is behind it: 400, in the message",
-    "DataInspectionFailed": "DashScope: 400; named in secondary sources only",
-}
-"""Error codes that are refusals -> their origin."""
-
-FINISHED: Mapping[str, bool] = {
-    "IMAGE_SAFETY": True,
-    "IMAGE_PROHIBITED_CONTENT": True,
-    "IMAGE_RECITATION": True,
-    "SAFETY": True,
-    "PROHIBITED_CONTENT": True,
-    "RECITATION": True,
-    "SPII": True,
-    "BLOCKLIST": True,
-    "CONTENT_FILTER": True,
-    "NO_IMAGE": False,
-    "IMAGE_OTHER": False,
-}
-"""Why an answer with status 200 has no picture (google-genai 3.4.0 `FinishReason`, `BlockedReason`; `content_filter` is
-OpenAI's word) -> True for a refusal. The others are worth one more attempt."""
 FINISH_FIELDS = ("finish_reason", "finishReason", "block_reason", "blockReason")
 PROXY = "x-litellm-"
 """How headers of litellm's proxy begin. Where a picture is withheld it passes on `data: []` and no reason (1.106.2)."""
@@ -173,13 +160,6 @@ def values(document: object, names: tuple[str, ...], depth: int = _DEPTH) -> Ite
                 yield from values(value, names, depth - 1)
 
 
-def refusal_in_error(body: object, said: str) -> str:
-    """Returns which of `REFUSALS` an error's body is, given its message `said`; empty if none."""
-    codes = {str(value) for value in values({"": body}, ("code", "type"))}
-    named = (code for code in REFUSALS if code in codes or re.search(rf"\b{code}\b", said))
-    return next(named, "")
-
-
 def stated_cost(headers: Mapping[str, str]) -> float | None:
     """Returns the US dollars that litellm's proxy says an answer has cost; None if it does not say."""
     try:
@@ -189,7 +169,38 @@ def stated_cost(headers: Mapping[str, str]) -> float | None:
     return dollars if math.isfinite(dollars) and dollars > 0 else None
 
 
-def finish_reason(document: object) -> str:
-    """Returns why an answer has no picture, as far as it says; of several reasons, one that is a refusal."""
-    reasons = [str(value) for value in values(document, FINISH_FIELDS) if value]
-    return next((reason for reason in reasons if FINISHED.get(reason.upper())), reasons[0] if reasons else "")
+def ending_of(document: object) -> AnswerEnding:
+    """Returns how an answer ended, as far as it says: of several reasons the worst."""
+    kept_back = ["respect_moderation" for kept in values(document, ("respect_moderation",)) if kept is False]
+    first, *others = [*(str(value) for value in values(document, FINISH_FIELDS) if value), *kept_back] or [""]
+    error = document.get("error") if isinstance(document, Mapping) else None
+    return read_ending(first, *others, error=error, may_be_silent=True)
+
+
+# -- the pictures in it --
+
+LEAST_SHARE = 1 / 25
+"""The least area of a picture that may be an edit, as a share of the source's: below it, it is a draft, or nothing."""
+
+
+def unpacked(packed: str) -> bytes:
+    """Returns a picture's file from base64, bare or as a data URL. Raises `PictureError`."""
+    try:
+        return base64.b64decode(packed.partition(",")[2] if packed.startswith("data:") else packed, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise PictureError(str(error)) from None
+
+
+def chosen_picture(files: Sequence[bytes], source: tuple[int, int]) -> Image:
+    """Returns the edit among the pictures of an answer: the largest, since servers send drafts beside it; of several
+    the last, and its `info` says so. Raises `PictureError` if one cannot be decoded, and if all are too small."""
+    pictures = [read_picture(io.BytesIO(file), "the picture", keep_file=True)[0] for file in files]
+    largest = max(picture.width * picture.height for picture in pictures)
+    *others, chosen = [picture for picture in pictures if picture.width * picture.height == largest]
+    if largest < LEAST_SHARE * source[0] * source[1]:
+        raise PictureError(
+            f"it has {chosen.width} x {chosen.height} pixels, of a source of {source[0]} x {source[1]}: a draft"
+        )
+    if any(pixel_digest(other) != pixel_digest(chosen) for other in others):
+        chosen.info[SEVERAL] = True
+    return chosen

@@ -2,17 +2,18 @@
 
 How a server's responses are handled:
 
-* 408, 409, 425, 429, 5xx, no connection, no whole answer in time, half an answer, an answer of another kind (a proxy's
-  page, an error with status 200): asked again, after `Retry-After` or a growing pause with jitter, at most `retries`
-  times, and never beyond `deadline`. A 429 only counts against the deadline: the server is well, and busy. An answer
-  that came to nothing (`Failure.once`) is asked for once more.
+* what an error says is read from the tables of `edit_eval.endpoints.vocabulary`, and nowhere else.
+* busy or away (429, 502, 503, 529, words like theirs, no connection once it has answered): asked again, after the wait
+  that it asks for or a growing pause with jitter, until `deadline` or, but for a 429, for `AWAY_SECONDS`. It halves the
+  number of concurrent requests, too; answers let it grow again, by one a round.
+* another 5xx, 408, 409, 425, no whole answer in time, half an answer, an answer of another kind (a proxy's page, an
+  error with status 200): the same, but at most `retries` times. An answer that came to nothing (`Failure.once`) is
+  asked for once more.
 * any other 4xx: final, and so is a redirect, which is never followed, and an answer beyond the bound
   (`edit_eval.endpoints.transport`).
-* a 429 also halves the number of concurrent requests; answers let it grow again, by one a round.
 * a request that has failed for good is followed by a *canary*: a small request of the model class's, always the same.
-  A healthy `/health` proves nothing, so it is not asked for. If the canary is answered, the request is to blame, and
-  has failed. If not, the server is, and `LoadError` says so: the worker is replaced, nothing more is asked before a
-  canary comes back, and no sample pays for it.
+  A healthy `/health` proves nothing, so it is not asked for. `RequestError` says what is known: what the server said,
+  and what became of the canary. Whose fault it is, the engine decides (`edit_eval.execution.engine.blame`).
 
 The key is read from the environment and goes only into the request: errors and answers that repeat it are masked,
 before anything is cut.
@@ -36,7 +37,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from typing import Any, ClassVar, NamedTuple, TypeVar
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import parse_qsl, urljoin, urlsplit
 
 from edit_eval.endpoints.engines import Route
 from edit_eval.endpoints.serving import Serve, Server, ServerEnvironment, server_devices
@@ -46,11 +47,12 @@ from edit_eval.endpoints.transport import (
     Throttle,
     Unacceptable,
     Unreached,
+    below,
     http_client,
-    retry_after,
-    wait_in,
+    proxy_to,
 )
-from edit_eval.errors import LoadError, ModelError
+from edit_eval.endpoints.vocabulary import FREE, Says, read_error, said_in, with_hint
+from edit_eval.errors import CanaryFound, LoadError, RequestError
 from edit_eval.json_values import Unchecked
 from edit_eval.privacy import Secrets
 
@@ -61,6 +63,9 @@ the library `openai`, if it used that."""
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 20.0
 """Seconds of the first pause between attempts, and of the longest; in between it doubles."""
+AWAY_SECONDS = 180.0
+"""How long a server is waited for that is away, or overloaded, if `deadline` is no shorter; a 429 is waited for until
+then."""
 CANARY_SECONDS = 30.0
 """How long a canary may take after a failure."""
 EXAMINED_SECONDS = 60.0
@@ -70,10 +75,6 @@ OPENAI = "https://api.openai.com/v1"
 """Where a server is that has no address."""
 
 _PORTS = {"http": 80, "https": 443}
-_BEFORE_ANY_WORK = (400, 401, 402, 403, 404, 405, 413, 415, 422, 429, 503, 529)  # nothing is charged for these
-_SPENT = "insufficient_quota"  # OpenAI's code of a 429 that waiting does not cure
-_OF_THE_DAY = "PerDay"  # in Gemini's name of the quota that a 429 is about
-_OF_THE_ACCOUNT = ("API_KEY_INVALID", "credit balance is too low")  # Gemini's and Anthropic's 400 for a key, a credit
 
 NOT_IN_THE_KEY: dict[str, bool] = {"in_key": False}
 """Metadata of a field that affects where and how often requests are sent, and so no answer."""
@@ -145,7 +146,7 @@ class Client:
         self,
         served: ServerParameters,
         whose: str,
-        canary: Callable[[], Ask[Any]],
+        canary: Callable[[], Ask[CanaryFound]],
         longest: int = LONGEST,
         canary_seconds: float = CANARY_SECONDS,
         *,
@@ -154,7 +155,8 @@ class Client:
         headers: Mapping[str, str] | None = None,
         paid: bool = False,
     ) -> None:
-        """`whose`: `judge` or `edit model`, for errors; `longest`: the most bytes that an answer may have.
+        """`whose`: `judge` or `edit model`, for errors; `canary`: a small request, and what its answer shows;
+        `longest`: the most bytes that an answer may have.
 
         `address`: where it is without a `base_url`; `header`: the name of the header for the key, and its form, where
         they are not OpenAI's, and `headers` further ones beside it; `paid`: an attempt that may have been charged is
@@ -177,7 +179,10 @@ class Client:
         self._thread: threading.Thread | None = None
         self._library = threading.Lock()
         self._post: Posting | None = None
-        self._alive: asyncio.Task[bool] | None = None
+        self._alive: asyncio.Task[CanaryFound] | None = None
+        self._met = False  # it has answered, so its address is right
+        self._away_since = math.inf  # seconds, monotonic, for all requests
+        self._patient = True  # it is waited for while it is busy or away
         self._ours: Server | None = None
 
     def serve(self, devices: Sequence[str], environment: ServerEnvironment | None) -> None:
@@ -209,6 +214,7 @@ class Client:
         self._openai = None
         said = self.served.base_url or self._address or os.environ.get("OPENAI_BASE_URL", "").strip() or OPENAI
         self.base_url = self._ours.base_url if self._ours else said
+        self._proxy()  # one that is not supported is refused by name
         headers = {"content-type": "application/json", "accept": "application/json", "user-agent": "edit-eval"}
         if self._header is not None:
             name, form = self._header
@@ -238,10 +244,11 @@ class Client:
 
                 self._openai = openai.AsyncOpenAI(
                     api_key=self._key or "none",  # the library insists on a key
-                    base_url=self.base_url,
+                    base_url=self.base_url.partition("?")[0],
+                    default_query=dict(parse_qsl(urlsplit(self.base_url).query)),
                     max_retries=0,  # the retries are ours: the library's know no total deadline
                     timeout=self.served.attempt_timeout,
-                    http_client=http_client(self._longest, direct=self._ours is not None),
+                    http_client=http_client(self.base_url, self._longest, direct=self._ours is not None),
                 )
             return self._openai
 
@@ -284,7 +291,7 @@ class Client:
     @contextlib.contextmanager
     def briefly(self) -> Iterator[None]:
         """Opens, with few retries and short deadlines within its block, and closes."""
-        kept = self.served
+        kept, self._patient = self.served, False
         self.served = replace(
             kept,
             retries=min(kept.retries, 1),
@@ -295,7 +302,7 @@ class Client:
         try:
             yield
         finally:
-            self.served = kept
+            self.served, self._patient = kept, True
             self.close()
 
     def asked(self, ask: Ask[T]) -> T:
@@ -311,7 +318,7 @@ class Client:
         try:
             return self._wait_for(self._answer(ask, retries=min(self.served.retries, 1)))
         except Failure as failure:
-            if failure.alive:
+            if failure.canary not in ("failed", "denied") and failure.says in (Says.OTHER, Says.REFUSED, Says.DENIED):
                 return failure
             raise self._unloaded(failure) from None
 
@@ -325,24 +332,9 @@ class Client:
             status, headers, text = await self._post(path, body, above=above, query=query)
             if 200 <= status < 300:
                 return text
-            raise self.failed_with(status, text, headers)
+            raise self.failed(status, text, headers)
 
         return ask
-
-    def failed_with(self, status: int, text: str, headers: Any) -> Failure:
-        """Returns the failure that such an answer is; the text of a 429 may say how long to wait."""
-        said = plain(text)
-        said = said[0] if isinstance(said, list) and said else said  # Gemini's compatibility layer
-        error = said.get("error", said) if isinstance(said, dict) else said
-        kind = error.get("code") if isinstance(error, dict) else None
-        failure = self.failed(status, None if kind is None else str(kind), said_in(said), headers)
-        if failure.busy and failure.wait is None:
-            failure.wait = wait_in(text)
-        if status == 402 or (status == 429 and any(word in text for word in (_SPENT, _OF_THE_DAY))):
-            failure.again = failure.busy = False
-        failure.account = status in (401, 402, 403) or (status == 429 and not failure.again)
-        failure.account |= status == 400 and any(words in text for words in _OF_THE_ACCOUNT)
-        return failure
 
     async def get(self, path: str, hosts: Sequence[str] = ()) -> str:
         """Returns what is at a path below the address, asked with the key. Raises `Failure`.
@@ -352,14 +344,25 @@ class Client:
         assert self._post is not None
         there = path
         if not path.startswith(("http://", "https://")):
-            there = self.base_url.rstrip("/") + path
+            there = below(self.base_url, path)
         elif not self._is_at(path, hosts):
             text = f"{self._server} sends us on to {self.excerpt(urlsplit(path).netloc)}, which does not get the key"
             raise Failure(text, again=False)
         status, headers, body = await self._post.get(there, key=True)
         if 200 <= status < 300:
             return body.decode("utf-8", "replace")
-        raise self.failed_with(status, body.decode("utf-8", "replace"), headers)
+        raise self.failed(status, body.decode("utf-8", "replace"), headers)
+
+    async def knock(self, path: str) -> CanaryFound:
+        """Asks at the door of the work, with a bare GET that costs nothing: any answer shows that the server is up.
+
+        Raises `Failure` if there is none, or a gateway's own (5xx).
+        """
+        assert self._post is not None
+        status, headers, body = await self._post.get(below(self.base_url, path), key=False)
+        if status >= 500 and status not in (501, 505):
+            raise self.failed(status, body.decode("utf-8", "replace"), headers)
+        return "up"
 
     def _is_at(self, url: str, hosts: Sequence[str]) -> bool:
         """True if an address is the server's own host and port, or on one of `hosts` by https."""
@@ -395,18 +398,30 @@ class Client:
         status, headers, body = await self._post.get(there, key=False)
         if status == 200:
             return body
-        raise self.failed(status, None, f"no picture at {parts.hostname}", headers)
+        raise self._no_picture(status, parts.hostname, headers)
+
+    def _no_picture(self, status: int, host: str | None, headers: Any) -> Failure:
+        failure = self.failed(status, f"no picture at {host}", headers)
+        failure.says = Says.BUSY if failure.says is Says.BUSY else Says.OTHER  # of that address alone
+        return failure
 
     def answers(self, asks: Sequence[Ask[T]]) -> list[T]:
         """Returns the answers to all requests, which are sent at the same time.
 
-        Raises `ModelError` if one failed for good, and `LoadError` if the server itself no longer answers.
+        Raises `RequestError` if one failed for good.
         """
         try:
             return self._wait_for(self._answers(asks))
         except Failure as failure:
             # From None: the library's own exceptions carry the request, and so the key.
-            raise (ModelError if failure.alive else LoadError)(str(failure)) from None
+            raise RequestError(
+                str(failure),
+                says=failure.says.value,
+                status=failure.status,
+                canary=failure.canary,
+                seconds=failure.seconds,
+                ours=self.served.serve is not None,
+            ) from None
 
     def models(self) -> list[str]:
         """Returns the names of the server's models; empty if it has no such list, which is optional."""
@@ -428,27 +443,30 @@ class Client:
         markup = rf"<(?!{self.served.api_key_env}>)[^<>]{{0,200}}>"
         return " ".join(re.sub(markup, " ", self.clean(text)).split())[:300]
 
-    def failed(self, code: int, kind: str | None, said: str, headers: Any) -> Failure:
-        """Returns the failure that a status code means; `kind`: the error's code, if it has one."""
-        phrase = f" {http.HTTPStatus(code).phrase}" if code in http.HTTPStatus._value2member_map_ else ""
-        if 300 <= code < 400:
+    def failed(self, status: int, body: object, headers: Any) -> Failure:
+        """Returns the failure that an error is, by its status, its body as it came or parsed, and its headers."""
+        document = plain(body) if isinstance(body, str) else body
+        document = document[0] if isinstance(document, list) and document else document  # Gemini's compatibility layer
+        phrase = f" {http.HTTPStatus(status).phrase}" if status in http.HTTPStatus._value2member_map_ else ""
+        if 300 <= status < 400:
             where = address_of(str(headers.get("location", "")), path=False)
-            text = f"{self._server} answered {code}{phrase}, and redirects to {where or 'another path of its own'}"
+            text = f"{self._server} answered {status}{phrase}, and redirects to {where or 'another path of its own'}"
             return Failure(f"{text}: redirects are not followed; give the final address as base_url", again=False)
-        text = f"{self._server} answered {code}{phrase}: {self.excerpt(said) or 'no reason given'}"
-        if code in (401, 403) and not self._key:
+        complaint = read_error(status, document, headers)
+        words = self.excerpt(said_in(document))
+        text = f"{self._server} answered {status}{phrase}: {words or 'no reason given'}"
+        if status in (401, 403) and complaint.meaning is not Says.REFUSED and not self._key:
             text += f" (the environment variable {self.served.api_key_env} is not set)"
-        busy = code == 429 and kind != _SPENT
-        again = busy or code in (408, 409, 425) or code >= 500
-        failure = Failure(text, again=again, busy=busy, wait=retry_after(headers) if again else None)
-        failure.free, failure.status = busy or code in _BEFORE_ANY_WORK, code
+        failure = Failure(text, again=complaint.again, says=complaint.meaning, wait=complaint.wait)
+        failure.free, failure.status, failure.word = status in FREE, status, complaint.word
+        failure.said = words or f"{status}{phrase}"
         return failure
 
     def of_another_kind(self, document: object, text: str, kind: str) -> Failure:
         """Returns why a successful response is not `kind`, the answer that was asked for, with its article."""
         if isinstance(document, dict) and (error := document.get("error")):
-            code = error.get("code") if isinstance(error, dict) else None
-            return self.failed(code if isinstance(code, int) else 500, None, said_in(document), {})
+            code = str(error.get("code")) if isinstance(error, dict) else ""
+            return self.failed(int(code) if code.isdecimal() else 500, document, {})
         return Failure(f"{self._server} did not answer with {kind}: {self.excerpt(text) or 'nothing'}")
 
     async def download(self, url: str, allowed_hosts: Sequence[str]) -> bytes:
@@ -469,7 +487,7 @@ class Client:
         with_key = bool(here and parts.scheme == own.scheme and self._key)
         status, headers, body = await self._post.get(parts.geturl(), key=with_key)
         if status != 200:
-            raise self.failed(status, None, f"no picture at {host}", headers)
+            raise self._no_picture(status, host, headers)
         return body
 
     def _unloaded(self, failure: Failure, more: str = "") -> LoadError:
@@ -507,22 +525,24 @@ class Client:
         try:
             return await self._ask(ask, retries)
         except Failure as failure:
-            failure.alive = not failure.account and await self._server_answers()
+            if failure.says not in (Says.REFUSED, Says.ACCOUNT, Says.DAY):
+                failure.canary = await self._canary_of_all()
             raise
 
-    async def _server_answers(self) -> bool:
+    async def _canary_of_all(self) -> CanaryFound:
         """Sends a canary, one for all requests that failed at the same time."""
         if self._alive is None or self._alive.done():
-            self._alive = asyncio.ensure_future(self._canary_comes_back())
+            self._alive = asyncio.ensure_future(self._canary_found())
         return await self._alive
 
-    async def _canary_comes_back(self) -> bool:
+    async def _canary_found(self) -> CanaryFound:
         self._lost += 1
         try:
-            await self._attempt(self._canary(), min(self._canary_seconds, self.served.attempt_timeout))
-        except Failure:
-            return False
-        return True
+            return await self._attempt(self._canary(), min(self._canary_seconds, self.served.attempt_timeout))
+        except Failure as failure:
+            if failure.says is Says.REFUSED:
+                return "up"
+            return "denied" if failure.says in (Says.ACCOUNT, Says.DENIED, Says.DAY) else "failed"
 
     async def _ask(self, ask: Ask[T], retries: int | None = None) -> T:
         """Sends a request with all its attempts. Raises `Failure`."""
@@ -539,25 +559,31 @@ class Client:
                         answer = await self._attempt(ask, min(self.served.attempt_timeout, left))
                     except Failure as error:
                         failure = self._gone() or error
+                        self._met |= bool(failure.status)
                         self._lost += not failure.free
-                        counted += not failure.busy
+                        waits = failure.busy and self._patient and (self._met or not failure.unreached)
+                        counted += not waits
+                        is_away = failure.busy and failure.status != 429
+                        self._away_since = min(self._away_since, clock()) if is_away else math.inf
                         in_vain += failure.once or (self._paid and not failure.free)
-                        if failure.busy:
+                        if failure.busy and failure.status:
                             wait = failure.wait or 0.0
                             self.gate.slower(sent, wait if wait < self.served.deadline else 0.0)
                     else:
                         self.gate.faster()
+                        self._met, self._away_since = True, math.inf
                         self._answered += 1
                         return answer
             pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(attempts - 1, 10)) * random.uniform(0.5, 1.0)
             pause = pause if failure.wait is None else failure.wait
-            over = clock() + pause >= begin + self.served.deadline
+            over = clock() + pause >= min(begin + self.served.deadline, self._away_since + AWAY_SECONDS)
             if not failure.again or in_vain > 1 or counted > most or over:
                 wants = f"; it asks for a wait of {failure.wait:g} s" if failure.wait and over else ""
                 times = f"{attempts} attempts" if attempts > 1 else "1 attempt"
-                text = f"{failure}{wants} ({times} in {clock() - begin:.1f} s, {self.address})"
-                last = Failure(with_hint(text), again=failure.again)
-                last.account = failure.account
+                took = clock() - begin
+                text = with_hint(f"{failure}{wants} ({times} in {took:.1f} s, {self.address})")
+                last = Failure(text, again=failure.again, says=failure.says)
+                last.status, last.word, last.said, last.seconds = failure.status, failure.word, failure.said, took
                 raise last from None
             await asyncio.sleep(pause)
 
@@ -582,7 +608,7 @@ class Client:
             if openai is not None and isinstance(error, openai.APITimeoutError):
                 raise self._too_late(seconds) from None
             if openai is not None and isinstance(error, openai.APIStatusError):
-                raise self.failed(error.status_code, error.code, said_in(error.body), error.response.headers) from None
+                raise self.failed(error.status_code, error.response.text, error.response.headers) from None
             raise self.broken(error) from None
 
     def _too_late(self, seconds: float) -> Failure:
@@ -601,13 +627,21 @@ class Client:
             openai is not None and isinstance(error, openai.APIConnectionError)
         )
         if unreached:
-            text = f"{self._server} cannot be reached, or dropped the connection: {_reason(cause) or said}"
-            failure = Failure(text)
-            failure.free = isinstance(getattr(cause, "os_error", cause), ConnectionRefusedError)
+            lost, via = getattr(cause, "os_error", cause), self._proxy()
+            never = _was_never_sent(cause)
+            proxy = f" through the proxy {address_of(via)} (HTTP_PROXY, ALL_PROXY, NO_PROXY)" if via else ""
+            text = f"{self._server} cannot be reached{proxy}, or dropped the connection: {_reason(cause) or said}"
+            failure = Failure(text, says=Says.BUSY if never else Says.OTHER)
+            failure.unreached, failure.free = never, never or isinstance(lost, ConnectionRefusedError)
             return failure
         if isinstance(error, TypeError):  # a keyword of `call` that the library does not know
             return Failure(f"the request cannot be made: {said}", again=False)
         return Failure(f"the request failed: {type(error).__name__}: {said}")
+
+    def _proxy(self) -> str:
+        """Returns the proxy that stands before the server; empty if there is none."""
+        parts = urlsplit(self.base_url)
+        return "" if self._ours else proxy_to(parts.scheme, parts.hostname or "", parts.port) or ""
 
     async def _models(self, failure: Failure) -> str:
         """Lists the server's models if it does not know the one asked for."""
@@ -638,6 +672,12 @@ def _names(listed: Any) -> list[str]:
     return [name.removeprefix("models/") for name in named if isinstance(name, str)]
 
 
+def _was_never_sent(error: BaseException) -> bool:
+    """True if there was no connection at all, so that the server has seen nothing of the request."""
+    names = {kind.__name__ for kind in type(error).__mro__}
+    return bool(names & {"ClientConnectorError", "ClientProxyConnectionError", "ClientHttpProxyError", "ConnectError"})
+
+
 def _reason(error: BaseException) -> str:
     """Returns why there is no connection, in the system's words: the library's name its own calls."""
     said = getattr(error, "os_error", error)
@@ -646,40 +686,46 @@ def _reason(error: BaseException) -> str:
     return os.strerror(said.errno) if said.errno > 0 else str(said.strerror)  # below 0: a name without an address
 
 
-HINTS = (
-    (r"answered 404.*\bmodel\b", "is `model` its name as this server knows it?"),
-    (r"answered 40[45](?!.*/v\d+\)$)", "the base_url of most servers ends in /v1"),
-    (r"answered 40[13](?!.* is not set\))", "does api_key_env name the variable with this server's key?"),
-    (r"answered 400.*HTTP request.*HTTPS|UNEXPECTED_EOF|EOF occurred", "is it https in base_url, or http?"),
-    (r"WRONG_VERSION_NUMBER|record layer failure", "this server uses http there, not https"),
-    (r"CERTIFICATE_VERIFY_FAILED", "set SSL_CERT_FILE to a certificate authority's file that Python should trust"),
-)
-"""Words of a final failure, and what they usually mean. The first that fits is given."""
-
-
 class Failure(Exception):
     """Why an attempt, or in the end a request, has no answer, in one line."""
 
     def __init__(
-        self, text: str, *, again: bool = True, once: bool = False, busy: bool = False, wait: float | None = None
+        self,
+        text: str,
+        *,
+        again: bool = True,
+        once: bool = False,
+        says: Says = Says.OTHER,
+        wait: float | None = None,
     ) -> None:
         super().__init__(text)
         self.again = again
         """True if another attempt may succeed."""
         self.once = once
         """True if a second such end is one too many: the server has done its work, for nothing."""
-        self.busy = busy
-        """True if the server has only asked for less (429)."""
+        self.says = says
+        """What the server says that it is about."""
         self.wait = wait
         """Seconds that the server asks to be left alone."""
-        self.alive = True
-        """True if the server answered a canary afterwards."""
-        self.account = False
-        """True if every request would end so: the key, the credit, the quota of the day."""
-        self.free = busy
+        self.canary: CanaryFound = "not made"
+        """What became of a canary afterwards."""
+        self.unreached = False
+        """True if there was no connection."""
+        self.free = says is Says.BUSY
         """True if the provider cannot have charged anything for it."""
         self.status = 0
         """Status of the answer, if one came."""
+        self.word = ""
+        """The words by which `says` is known."""
+        self.said = text
+        """The server's own words, where it has any."""
+        self.seconds = 0.0
+        """How long it was tried for."""
+
+    @property
+    def busy(self) -> bool:
+        """True if the server is busy or away, and may be asked again."""
+        return self.says is Says.BUSY or (self.says is Says.DAY and self.again)
 
 
 class WholeAnswer(NamedTuple):
@@ -690,25 +736,12 @@ class WholeAnswer(NamedTuple):
     text: str
 
 
-def with_hint(text: str) -> str:
-    """Returns the line with its usual meaning, if known."""
-    return next((f"{text}; {hint}" for words, hint in HINTS if re.search(words, text)), text)
-
-
 def plain(text: str) -> Any:
     """Returns the text parsed as JSON, or as it is."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
         return text.strip()
-
-
-def said_in(body: object) -> str:
-    """Returns the reason in an error's body, in any of its forms."""
-    for key in ("error", "message", "detail"):
-        if isinstance(body, dict) and key in body:
-            body = body[key]
-    return body if isinstance(body, str) else json.dumps(body, default=str) if body else ""
 
 
 def address_of(url: str, *, path: bool = True) -> str:

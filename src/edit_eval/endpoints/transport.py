@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import email.utils
+import ipaddress
 import math
 import os
-import re
 import ssl
 import time
 import zlib
 from collections.abc import AsyncIterable, Callable, Mapping, Sequence
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 from urllib.request import getproxies, proxy_bypass
+
+from edit_eval.errors import LoadError
 
 LONGEST = 8 * 2**20
 """Most bytes of an answer, unpacked; a judge's longest takes a thousandth of that."""
@@ -36,12 +37,15 @@ class Unreached(Exception):
     """No whole answer came; the cause says why."""
 
 
-def http_client(longest: int = LONGEST, *, direct: bool = False) -> Any:
-    """Returns a client for `openai.AsyncOpenAI(http_client=...)`, with the environment's proxies and certificates.
+def http_client(base_url: str, longest: int = LONGEST, *, direct: bool = False) -> Any:
+    """Returns a client for `openai.AsyncOpenAI(http_client=...)`, with the environment's proxy and certificates.
 
     `direct`: no proxy, even if the environment names one.
     """
     import openai
+
+    parts = urlsplit(base_url)
+    proxy = None if direct else proxy_to(parts.scheme, parts.hostname or "", parts.port)
 
     class Client(openai.DefaultAsyncHttpxClient):  # type: ignore[misc]
         async def send(self, request: Any, **options: Any) -> Any:
@@ -54,7 +58,7 @@ def http_client(longest: int = LONGEST, *, direct: bool = False) -> Any:
             headers = [(name, value) for name, value in response.headers.multi_items() if name.lower() not in of_body]
             return type(response)(response.status_code, headers=headers, content=body, request=request)
 
-    return Client(headers={"Accept-Encoding": "identity"}, trust_env=not direct)
+    return Client(headers={"Accept-Encoding": "identity"}, trust_env=False, proxy=proxy, verify=certificates())
 
 
 class Posting:
@@ -84,8 +88,7 @@ class Posting:
 
         if not query and (known := self._known.get((path, above))) is not None:
             return known
-        base = self._base_url.removesuffix("/v1") if above else self._base_url
-        url = URL(base + path + (f"?{self._stringify(query)}" if query else ""), encoded=True)
+        url = URL(below(self._base_url, path, self._stringify(query) if query else "", above=above), encoded=True)
         if not query:
             self._known[path, above] = url
         return url
@@ -142,7 +145,7 @@ class Posting:
         return response.status, response.headers, answer
 
     async def _sent(self, method: str, url: Any, data: Any, headers: Mapping[str, str]) -> tuple[Any, bytes]:
-        proxy = None if self._direct else proxy_to(url.scheme, url.host)
+        proxy = None if self._direct else proxy_to(url.scheme, url.host, url.port)
         try:
             session = self._opened(url)
             sent = session.request(method, url, data=data, headers=headers, proxy=proxy, allow_redirects=False)
@@ -180,13 +183,44 @@ def certificates() -> ssl.SSLContext:
     return context
 
 
-def proxy_to(scheme: str, host: str) -> str | None:
-    """Returns the environment's proxy for a server (`HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`, ...), or None."""
+def proxy_to(scheme: str, host: str, port: int | None = None) -> str | None:
+    """Returns the environment's proxy for a server (`HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`, ...), or None.
+
+    Raises `LoadError` for one of a kind that is not spoken (SOCKS).
+    """
     named = getproxies()
     proxy = named.get(scheme) or named.get("all")
-    if not proxy or proxy_bypass(host):
+    if not proxy or needs_no_proxy(host, port, named.get("no", "")) or proxy_bypass(host):
         return None
-    return proxy if "://" in proxy else f"http://{proxy}"
+    proxy = proxy if "://" in proxy else f"http://{proxy}"
+    kind = proxy.partition("://")[0].lower()
+    if kind not in ("http", "https"):
+        raise LoadError(
+            f"the environment names a proxy for {host} that speaks {kind}, which is not supported: give an HTTP proxy "
+            f"in {scheme.upper()}_PROXY, or name {host} in NO_PROXY",
+            final=True,
+        )
+    return proxy
+
+
+def needs_no_proxy(host: str, port: int | None, exceptions: str) -> bool:
+    """True if `NO_PROXY` names a server, in any of its usual forms: `*`, `host`, `.domain`, `*.domain`, `host:port`, an
+    address, `[::1]`, or a network such as `10.0.0.0/8`."""
+    host = host.lower().strip("[]").rstrip(".")
+    for entry in exceptions.lower().split(","):
+        name, _, number = entry.strip().rpartition(":")
+        if not (name and number.isdigit() and ("]" in name or ":" not in name)):
+            name, number = entry.strip(), ""
+        name = name.strip("[]")
+        if number and int(number) != port:
+            continue
+        with contextlib.suppress(ValueError):
+            if ipaddress.ip_address(host) in ipaddress.ip_network(name, strict=False):
+                return True
+        bare = name.removeprefix("*").lstrip(".").rstrip(".")
+        if name == "*" or (bare and (host == bare or host.endswith(f".{bare}"))):
+            return True
+    return False
 
 
 async def whole_body(headers: Mapping[str, str], pieces: AsyncIterable[bytes], longest: int) -> bytes:
@@ -207,6 +241,15 @@ async def whole_body(headers: Mapping[str, str], pieces: AsyncIterable[bytes], l
     if unpack is not None and not unpack.eof:
         raise ConnectionError("the compressed answer was cut off")
     return bytes(body)
+
+
+def below(base_url: str, path: str, query: str = "", *, above: bool = False) -> str:
+    """Returns the address of a path below a server's, whose own query (`?api-version=...`) stays; `above`: not below
+    its `/v1`."""
+    base, _, own = base_url.partition("?")
+    base = base.rstrip("/").removesuffix("/v1") if above else base.rstrip("/")
+    asked = "&".join(filter(None, (own, query)))
+    return base + path + (f"?{asked}" if asked else "")
 
 
 class Throttle:
@@ -251,43 +294,3 @@ class Throttle:
     def faster(self) -> None:
         """Reacts to an answer of the server."""
         self.width = min(float(self.most), self.width + 1.0 / self.width)
-
-
-def retry_after(headers: Any) -> float | None:
-    """Returns the seconds that a response asks to wait (`retry-after-ms`; `Retry-After`, a number or date), or None.
-
-    litellm's proxy has it under another name (1.106.2): there it is what the server behind it said.
-    """
-    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0), ("llm_provider-retry-after", 1.0)):
-        try:
-            seconds = float(headers.get(name) or "") / unit
-        except ValueError:
-            continue
-        if math.isfinite(seconds) and seconds >= 0:
-            return seconds
-    until = _timestamp(headers.get("retry-after"))
-    if until is None:
-        return None
-    # By the server's own clock, if it sends one, so that this machine's clock does not matter.
-    now = _timestamp(headers.get("date"))
-    return max(0.0, until - (time.time() if now is None else now))
-
-
-_WAITS = (
-    r'"retryDelay":\s*"(\d+(?:\.\d+)?)s"',  # google.rpc.RetryInfo, in the details of Gemini's 429
-    r"resets in ~?(\d+(?:\.\d+)?) ?s\b",  # Replicate's
-    r"[Pp]lease (?:try again|retry) (?:in|after) (\d+(?:\.\d+)?) ?s(?:ec|\b)",  # OpenAI's, where no header says it
-)
-
-
-def wait_in(text: str) -> float | None:
-    """Returns the seconds that the text of a 429 asks to wait, or None."""
-    wait = next((match for words in _WAITS if (match := re.search(words, text))), None)
-    return float(wait[1]) if wait else None
-
-
-def _timestamp(date: str | None) -> float | None:
-    try:
-        return email.utils.parsedate_to_datetime(date or "").timestamp()
-    except (TypeError, ValueError):
-        return None

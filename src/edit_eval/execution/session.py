@@ -20,7 +20,7 @@ from edit_eval.endpoints.serving import ServerEnvironment
 from edit_eval.errors import Stopped
 from edit_eval.execution.advice.checks import Context, refuse, short_limits
 from edit_eval.execution.advice.control_questions import ControlQuestions
-from edit_eval.execution.advice.prices import cost_words, prices_of, refuse_unbounded
+from edit_eval.execution.advice.prices import are_sold, cost_words, prices_of, refuse_unbounded, submitted_words
 from edit_eval.execution.choices import choose
 from edit_eval.execution.contract import Driver, Gpu, Machine, Specifications, WorkerSpecification
 from edit_eval.execution.engine.engine import Engine
@@ -334,7 +334,11 @@ class Session:
             Interruption(grace) as interruption,
             turn_to_load(directory.path, at_once, spectator.note, interruption) as turn_is_over,
         ):
-            before = directory.timeline().spent if prices else ()
+            timeline = directory.timeline() if are_sold(self.configuration) else None
+            before = timeline.spent if timeline else ()
+            recorder.submitted_before |= timeline.submitted if timeline else {}
+            for sentence in submitted_words(recorder.submitted_before, matrix.edits):
+                spectator.note(sentence)
             purse = Purse(prices, execution.max_cost, before, recorder.event, spectator.note)
             engine = Engine(
                 self._driver,

@@ -1,7 +1,7 @@
 """Turns a judge's raw text into a score, or the reason why there is none. Nothing is guessed, nothing is clamped.
 
-The grammar. Closed `<think>` blocks, code fences, emphasis and end-of-turn tokens are removed. The rest is a score if
-it is
+The grammar. Closed blocks of thoughts (`THOUGHTS`), boxes around answers (`BOXES`), code fences, emphasis and
+end-of-turn tokens are removed. The rest is a score if it is
 
 * a number as the whole text, optionally followed by its scale and a full stop: `8.5`, `8.5/10`, `8.5 out of 10`,
   `8.5 (out of 10)`, `8.5分`, `8.5/10分`, `8.5（满分10分）`, `8.5分（满分10）`, `8.5.`, `8.5。`;
@@ -115,6 +115,19 @@ _EMPHASIS = re.compile(
 _TAG = re.compile(r"<score>[ \t\r\n]*([^<>\n]{1,60}?)[ \t\r\n]*</score>", re.I)
 _EXAMPLE = re.compile(r"(?:for example|for instance|e\.g\.|looks? like|例如|比如|示例|形如)\W*$", re.I)
 _ENDS_OF_A_TURN = ("<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|end_of_text|>", "<|end|>", "<end_of_turn>", "</s>")
+THOUGHTS = {
+    "think": "Qwen, DeepSeek, GLM; local judges write all others so, too",
+    "thinking": "zai-org/Open-AutoGLM#60; Claude where it is asked to think in words",
+    "thought": "ai.google.dev: OpenAI compatibility, include_thoughts",
+    "seed:think": "ByteDance-Seed/Seed-OSS-36B-Instruct: its chat template",
+}
+"""Tags around thoughts -> who writes them."""
+BOXES = {("<|begin_of_box|>", "<|end_of_box|>"): "GLM-V: zai-org/GLM-V#79"}
+"""Marks around answers -> who writes them. They are removed in pairs, and not from between digits."""
+_THOUGHT = re.compile(rf"<(/?)(?:{'|'.join(THOUGHTS)})>")
+_BOXED = re.compile(
+    "|".join(rf"(?<![0-9A-Za-z.]){re.escape(a)}([^<>]*){re.escape(b)}(?![0-9A-Za-z.])" for a, b in BOXES)
+)
 _FENCE = re.compile(r"(?:`{3,}|~{3,})[ \t]*(?P<language>[\w+-]*)")
 
 _APOLOGY = r"(?:(?:i'm|i am) (?:\w+ )?(?:sorry|afraid)|sorry|(?:my )?apologies|i apologi[sz]e|unfortunately|as an ai)"
@@ -224,9 +237,9 @@ def undressed(text: str) -> str:
     Raises `NoAnswer` if nothing is left, if thought and answer cannot be told apart, and, as a refusal, if the text
     says that the picture cannot be seen.
     """
-    body = _without_turns_end(_without_thoughts(text)).lstrip()
+    body = _without_turns_end(_BOXED.sub(r"\1", _without_thoughts(text))).lstrip()
     if not body:
-        raise NoAnswer("nothing follows the <think> block" if "</think>" in text else "the answer is empty")
+        raise NoAnswer("nothing follows the <think> block" if _THOUGHT.search(text) else "the answer is empty")
     if len(body.rstrip()) > LONGEST_ANSWER:
         raise NoAnswer(f"the answer did not stop: {len(body):,} characters")
     if unseen(body):
@@ -239,7 +252,7 @@ def quoted(text: str) -> str:
 
     Empty if nothing is left, or if thought and answer cannot be told apart.
     """
-    if "think>" not in text:
+    if not _THOUGHT.search(text):
         return text
     try:
         return _without_thoughts(text).replace("\v", "\n").strip()
@@ -249,6 +262,7 @@ def quoted(text: str) -> str:
 
 def _without_thoughts(text: str) -> str:
     opening, closing = "<think>", "</think>"
+    text = _THOUGHT.sub(r"<\1think>", text) if "<" in text else text
     position = 0
     first, end = text.find(opening), text.find(closing)
     if end >= 0 and (first < 0 or end < first):
@@ -257,7 +271,10 @@ def _without_thoughts(text: str) -> str:
     while (begin := text.find(opening, position)) >= 0:
         end = text.find(closing, begin)
         if end < 0:
-            raise NoAnswer("a <think> block is not closed: was the answer cut off (max_new_tokens)?")
+            raise NoAnswer(
+                "a <think> block is not closed: was the answer cut off (max_new_tokens), or did the server's reasoning "
+                "parser take all of it?"
+            )
         pieces.append(text[position:begin])
         position = end + len(closing)
     pieces.append(text[position:])

@@ -36,7 +36,8 @@ from edit_eval.endpoints.client import (
     plain,
 )
 from edit_eval.endpoints.serving import ServerEnvironment
-from edit_eval.errors import LoadError
+from edit_eval.endpoints.vocabulary import Says
+from edit_eval.errors import CanaryFound, LoadError
 from edit_eval.json_values import JsonObject
 from edit_eval.judges.answers import tokens_given
 from edit_eval.judges.chat_interfaces import CHAT_COMPLETIONS, Chat, Completion
@@ -144,7 +145,7 @@ class ChatEndpoint:
         self.client = Client(
             parameters,
             "judge",
-            lambda: self._asked(self._canary(ONE_WORD, 1, {})),
+            lambda: self._alive,
             header=self._interface.header,
             headers=self._interface.headers,
         )
@@ -241,7 +242,7 @@ class ChatEndpoint:
             variable = self.parameters.api_key_env
             raise LoadError(f"{variable} is not set: it takes {self._maker.company}'s key", final=True)
         self.client.serve(devices, server)
-        (answer,) = self.client.first(self._asked(self._canary(ONE_WORD, 1, {})))
+        (answer,) = self.client.first(self._small(1))
         self._probe.forget()
         try:
             for form in forms:
@@ -271,6 +272,8 @@ class ChatEndpoint:
         names = self._interface.says.items() if answer else ()
         said = {name: self.client.clean(str(answer.document.get(key) or "")) for name, key in names} if answer else {}
         self._about = {**self.client.about(), **said, **self._probe.findings}
+        if answer and not answer.ending.word:
+            self._about["ending"] = "this server does not say how an answer ended; none is known to be cut off"
         if self._row is not None:
             switch = self._row.switch(self.parameters.thinking, self.parameters.thinking_tokens)
             self._about["interface"] = self._interface.name
@@ -289,8 +292,7 @@ class ChatEndpoint:
 
         An answer that the server withheld or cut off is a `Reply` that says so.
 
-        May be called from several threads at once. Raises `ModelError` for a request that failed for good, and
-        `LoadError` if the server itself no longer answers.
+        May be called from several threads at once. Raises `RequestError` for a request that failed for good.
         """
         return self.client.answers([self._question(request) for request in requests])
 
@@ -315,7 +317,20 @@ class ChatEndpoint:
             answer = await asked(client)
             return self._distribution(answer, plan, request) if request.form == PROBABILITIES else self._reply(answer)
 
-        return ask
+        return self._answered(ask)
+
+    def _answered(self, ask: Ask[str | Reply]) -> Ask[str | Reply]:
+        """Returns the same, with an error of the server's that is a refusal as the answer that it is."""
+
+        async def answered(client: Any) -> str | Reply:
+            try:
+                return await ask(client)
+            except Failure as failure:
+                if failure.says is not Says.REFUSED:
+                    raise
+                return Reply(text=self.client.clean(failure.said), ended=Status.REFUSED)
+
+        return answered
 
     def _body(self, request: JudgeRequest, more: Fields) -> JsonObject:
         p, pictures = self.parameters, list(request.pictures.values())
@@ -371,6 +386,14 @@ class ChatEndpoint:
 
         return ask
 
+    def _small(self, tokens: int) -> Ask[Completion]:
+        return self._asked(self._canary(ONE_WORD, tokens, {}))
+
+    async def _alive(self, client: Any) -> CanaryFound:
+        """The canary: an `Ask`."""
+        await self._small(1)(client)
+        return "answered"
+
     # -- replies --
 
     def _asked(self, body: JsonObject) -> Ask[Completion]:
@@ -388,8 +411,10 @@ class ChatEndpoint:
         completion = self._interface.read(document) if isinstance(document, dict) else None
         if completion is None:
             raise self.client.of_another_kind(document, text, "a chat completion")
-        if completion.failure:
-            raise Failure(f"the judge's server gave no answer: {self.client.excerpt(completion.failure)}", once=True)
+        if why := completion.ending.failure:
+            if completion.error:
+                raise self.client.of_another_kind({"error": completion.error}, text, "a chat completion")
+            raise Failure(f"the judge's server gave no answer: {self.client.excerpt(why)}")
         return completion
 
     def _reply(self, completion: Completion) -> str | Reply:
@@ -424,7 +449,7 @@ class ChatEndpoint:
                 raise Failure(f"the judge's server did not answer with a decision: {error}", once=True) from None
             return Reply(values=values, normalised=normalised)
 
-        return ask
+        return self._answered(ask)
 
 
 def _form(request: JudgeRequest) -> AnswerForm:

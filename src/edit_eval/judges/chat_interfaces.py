@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from edit_eval.endpoints.vocabulary import AnswerEnding, Ended, read_ending
 from edit_eval.json_values import JsonObject
 from edit_eval.judges.chat_servers import DECISIONS, LOGPROBS, SCHEMAS, SLOT, THINKING, THINKING_BUDGETS, Decision, Way
 from edit_eval.records import Status
@@ -54,14 +55,19 @@ class Completion:
     thought: str = ""
     refusal: str = ""
     """The server's words, if it withheld the answer."""
-    ended: Status = Status.OK
-    """`cut_off` and `refused` as for `records.Reply`."""
-    failure: str = ""
-    """Why it is no answer, if it was neither withheld nor cut off."""
+    ending: AnswerEnding
+    """Why it ended."""
+    error: Any = None
+    """What is said of an error beside the answer."""
     tokens: tuple[int, int] = (0, 0)
     """Read and written, thoughts included; zeros if the server does not say."""
     entries: Sequence[Any] = ()
     """The most probable first tokens, or those requested: `token` and `logprob` each."""
+
+    @property
+    def ended(self) -> Status:
+        """`ok`, `cut_off` and `refused` as for `records.Reply`; an answer that has `failed` is none."""
+        return {Ended.CUT_OFF: Status.CUT_OFF, Ended.REFUSED: Status.REFUSED}.get(self.ending.meaning, Status.OK)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,16 +120,11 @@ def _count(*values: object) -> int:
 
 # -- OpenAI's chat protocol --
 
-ENDINGS: Mapping[str, Status] = {
-    "length": Status.CUT_OFF,  # OpenAI, and all servers of its protocol
-    "model_length": Status.CUT_OFF,  # Mistral: the model's own limit
-    "abort": Status.CUT_OFF,  # vLLM and SGLang: the server gave up on the request, and returns what it had
-    "content_filter": Status.REFUSED,  # OpenAI, Azure: withheld, completely or from some point on
-}
-"""`finish_reason` -> the status of an answer that did not end normally."""
-
 THOUGHTS = ("reasoning_content", "reasoning")
 """Where servers put thoughts: SGLang, transformers, llama.cpp and older vLLM; vLLM 0.33."""
+TEXT_PARTS = (None, "text", "output_text")
+"""Types of the parts of a content that are the answer: OpenAI's, Mistral's; those of its Responses. Others are thoughts
+(`thinking`, `reasoning`), or no text."""
 
 
 def _chat_body(chat: Chat) -> JsonObject:
@@ -148,17 +149,21 @@ def _chat_read(document: Mapping[str, Any]) -> Completion | None:
     if not isinstance(message, Mapping):
         return None
     content = message.get("content")
-    if isinstance(content, list):  # text may also come in parts
-        content = "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+    if isinstance(content, list):  # text may also come in parts, beside thoughts
+        parts = [part for part in map(_mapping, content) if part.get("type") in TEXT_PARTS]
+        content = "".join(str(part.get("text", "")) for part in parts)
     refusal = "" if message.get("content") else str(message.get("refusal") or "")
     usage = _mapping(document.get("usage"))
     first = _list(_mapping(choice.get("logprobs")).get("content"))[:1]
+    error = choice.get("error") or message.get("error")
+    reasons = (choice.get("finish_reason"), choice.get("native_finish_reason"))
     return Completion(
         document=document,
         text=str(content or ""),
         thought=next((str(thought) for name in THOUGHTS if (thought := message.get(name))), ""),
         refusal=refusal,
-        ended=Status.REFUSED if refusal else ENDINGS.get(str(choice.get("finish_reason")), Status.OK),
+        ending=read_ending("refusal") if refusal else read_ending(*reasons, error=error, may_be_silent=True),
+        error=error,
         tokens=(_count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))),
         entries=_list(_mapping(first[0] if first else None).get("top_logprobs")),
     )
@@ -195,9 +200,6 @@ OPENAI = ChatInterface(
 
 # -- Anthropic's Messages --
 
-_UNENDED = {"max_tokens": Status.CUT_OFF, "model_context_window_exceeded": Status.CUT_OFF, "refusal": Status.REFUSED}
-_ENDED = ("end_turn", "stop_sequence")
-
 
 def _messages_body(chat: Chat) -> JsonObject:
     shown: list[JsonObject] = [
@@ -220,18 +222,18 @@ def _messages_read(document: Mapping[str, Any]) -> Completion | None:
     content = document.get("content")
     if not isinstance(content, list) or "stop_reason" not in document:
         return None
-    blocks, why = [_mapping(block) for block in content], _words(document["stop_reason"])
+    blocks = [_mapping(block) for block in content]
     usage, details = _mapping(document.get("usage")), _mapping(document.get("stop_details"))
-    ended = Status.OK if why in _ENDED else _UNENDED.get(why)
+    ending = read_ending(document["stop_reason"], error=document.get("error"))
     said = [_words(details.get(name)) for name in ("category", "explanation")]
     read = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
     return Completion(
         document=document,
         text="".join(_words(block.get("text")) for block in blocks if block.get("type") == "text"),
         thought="".join(_words(block.get("thinking")) for block in blocks if block.get("type") == "thinking"),
-        refusal=": ".join(filter(None, ("refusal", *said))) if ended is Status.REFUSED else "",
-        ended=ended or Status.OK,
-        failure="" if ended else f"it ended with {why or 'no reason'}",
+        refusal=": ".join(filter(None, (ending.word, *said))) if ending.meaning is Ended.REFUSED else "",
+        ending=ending,
+        error=document.get("error"),
         tokens=(_count(*map(usage.get, read)), _count(usage.get("output_tokens"))),
     )
 
@@ -263,11 +265,6 @@ MESSAGES = ChatInterface(
 
 # -- Google's generateContent --
 
-_WITHHELD = (
-    *("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE", "ESCALATION", "MODEL_ARMOR"),
-    *("IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"),
-)
-_UNFINISHED = ("MAX_TOKENS", "CONTINUATION")
 _BESIDE = ("safetySettings", "tools", "toolConfig", "cachedContent", "labels", "serviceTier")
 """Fields of a request that are no `generationConfig`."""
 
@@ -290,12 +287,13 @@ def _generate_read(document: Mapping[str, Any]) -> Completion | None:
         return None
     candidate = _mapping(candidates[0]) if candidates else {}
     parts = [_mapping(part) for part in _list(_mapping(candidate.get("content")).get("parts"))]
-    blocked, why = _words(_mapping(feedback).get("blockReason")), _words(candidate.get("finishReason"))
+    blocked = _words(_mapping(feedback).get("blockReason"))
+    ending = read_ending(candidate.get("finishReason"), blocked=blocked, error=document.get("error"))
     usage = _mapping(document.get("usageMetadata"))
     refusal = ""
-    if blocked or why in _WITHHELD:
+    if ending.meaning is Ended.REFUSED:
         words = _mapping(feedback).get("blockReasonMessage") if blocked else candidate.get("finishMessage")
-        refusal = ": ".join(filter(None, (f"blocked, {blocked}" if blocked else why, _words(words))))
+        refusal = ": ".join(filter(None, (f"blocked, {blocked}" if blocked else ending.word, _words(words))))
     first = _list(_mapping(candidate.get("logprobsResult")).get("topCandidates"))[:1]
     entries = _list(_mapping(first[0] if first else None).get("candidates"))
     return Completion(
@@ -303,8 +301,8 @@ def _generate_read(document: Mapping[str, Any]) -> Completion | None:
         text="".join(_words(part.get("text")) for part in parts if part.get("thought") is not True),
         thought="".join(_words(part.get("text")) for part in parts if part.get("thought") is True),
         refusal=refusal,
-        ended=Status.REFUSED if refusal else Status.CUT_OFF if why in _UNFINISHED else Status.OK,
-        failure="" if refusal or why in ("STOP", *_UNFINISHED) else f"it ended with {why or 'no reason'}",
+        ending=ending,
+        error=document.get("error"),
         tokens=(
             _count(usage.get("promptTokenCount")),
             _count(usage.get("candidatesTokenCount"), usage.get("thoughtsTokenCount")),

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval.errors import EditEvalError, LoadError
+from edit_eval.pretrained.device_faults import device_fault
 from edit_eval.pretrained.folders import local_folder
 from edit_eval.privacy import hide_secrets
 
@@ -84,12 +85,12 @@ def load_errors(model: str) -> Iterator[None]:
     """Turns any exception of a load into a one-line `LoadError`, but passes on out-of-memory and missing libraries."""
     try:
         yield
-    except (EditEvalError, MemoryError):
+    except EditEvalError:
         raise
     except Exception as error:
         text = " ".join(hide_secrets(str(error)).split()) or type(error).__name__
         causes = _causes(error)
-        if type(error).__name__ == "OutOfMemoryError" or "out of memory" in text.lower():
+        if device_fault(error) == "out_of_memory":
             raise
         if isinstance(error, ModuleNotFoundError) and error.name and "Failed to import" not in text:
             raise  # a missing library: the worker says how to install it

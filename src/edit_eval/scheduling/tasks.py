@@ -71,11 +71,13 @@ class Task:
     """It is about controls: even if all such tasks fail, that says nothing about the rest of the run."""
     failed_on: frozenset[int] = frozenset()
     """Indices of the replicas that it failed on: another one tries it, while there is one."""
+    taken_back: bool = False
+    """True if the process in which it failed was replaced: whoever is free next shows which of them was at fault."""
 
     @property
     def asks_elsewhere(self) -> bool:
-        """True if it ran out of memory: another device will show whether the task or the device was at fault."""
-        return bool(self.failed_on) and not self.alone
+        """True if another device, or process, will show whether the task or its device was at fault."""
+        return (self.taken_back or bool(self.failed_on)) and not self.alone
 
     @property
     def rank(self) -> tuple[int, int, int]:
@@ -84,7 +86,7 @@ class Task:
         Tasks that ask elsewhere come before healthy work, so that a device short of memory is found out before it has
         tried everything.
         """
-        return (self.phase, 2 if self.alone else 0 if self.failed_on else 1, self.number)
+        return (self.phase, 2 if self.alone else 0 if self.asks_elsewhere else 1, self.number)
 
 
 @dataclass

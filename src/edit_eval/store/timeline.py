@@ -6,10 +6,10 @@ Lines of other kinds (a replica that died, a note) are for people who read the j
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, get_args
 
 import msgspec
 
@@ -64,6 +64,19 @@ class _Charged(_Event, tag="charged"):
     told: bool
 
 
+class _Submitted(_Event, tag="submitted"):
+    """What was bought for an edit, or was about to be; until it is `_Fetched` it is still there."""
+
+    key: str
+    provider: str
+    id: str
+    usd: Dollars | None
+
+
+class _Fetched(_Event, tag="fetched"):
+    key: str
+
+
 class _Memory(_Event, tag="memory"):
     stage: Number
     device: str
@@ -92,9 +105,20 @@ class _Utilisation(_Event, tag="utilisation"):
     devices: dict[str, dict[str, tuple[Number, Annotated[float, msgspec.Meta(ge=0, le=1e6)]]]]
 
 
-_KINDS = (_Activity, _Devices, _End, _Reserved, _Charged, _Memory, _Attempt, _Retired, _Utilisation)
-_TAGS = frozenset(kind.__struct_config__.tag for kind in _KINDS)
-_Line = _Activity | _Devices | _End | _Reserved | _Charged | _Memory | _Attempt | _Retired | _Utilisation
+_Line = (
+    _Activity
+    | _Devices
+    | _End
+    | _Reserved
+    | _Charged
+    | _Submitted
+    | _Fetched
+    | _Memory
+    | _Attempt
+    | _Retired
+    | _Utilisation
+)
+_TAGS = frozenset(kind.__struct_config__.tag for kind in get_args(_Line))
 
 
 class Timeline(NamedTuple):
@@ -108,6 +132,8 @@ class Timeline(NamedTuple):
     utilisation: tuple[Utilisation, ...]
     device_failures: tuple[DeviceFailures, ...]
     spent: tuple[Spent, ...]
+    submitted: Mapping[str, Record]
+    """By an edit's key what was bought for it, or was about to be, and is not fetched (`provider`, `id`, `usd`)."""
 
 
 def timeline_of(records: Iterable[Record], journal: Path, damage: Damage) -> Timeline:
@@ -119,6 +145,7 @@ def timeline_of(records: Iterable[Record], journal: Path, damage: Damage) -> Tim
     busy: dict[tuple[int, str, str], list[float]] = {}  # start, device, kind -> samples, their sum
     failed: dict[tuple[str, str], DeviceFailures] = {}  # device, model
     spending: list[_Reserved | _Charged] = []
+    submitted: dict[str, Record] = {}
     unfit = 0
     for record in records:
         if record.get("event") not in _TAGS:
@@ -140,6 +167,10 @@ def timeline_of(records: Iterable[Record], journal: Path, damage: Damage) -> Tim
                 wall[start] = max(wall.get(start, 0.0), line.seconds)
             case _Reserved() | _Charged():
                 spending.append(line)
+            case _Submitted():
+                submitted[line.key] = {"provider": line.provider, "id": line.id, "usd": line.usd}
+            case _Fetched():
+                submitted.pop(line.key, None)
             case _Memory(start=start):
                 of = {name: getattr(line, name) for name in line.__struct_fields__ if name not in ("start", "stage")}
                 memory[start, line.stage] = MemoryUse(start_number=start, **of)
@@ -167,6 +198,7 @@ def timeline_of(records: Iterable[Record], journal: Path, damage: Damage) -> Tim
         ),
         tuple(sorted(failed.values(), key=lambda failures: -failures.attempts)),
         _spent(spending),
+        submitted,
     )
 
 

@@ -13,7 +13,8 @@ import sys
 import traceback
 from typing import NoReturn, TypedDict
 
-from edit_eval.errors import ChangedError, LoadError, ModelError, Refused, UnreadableError
+from edit_eval.errors import ChangedError, LoadError, ModelError, Refused, RequestError, UnreadableError
+from edit_eval.pretrained.device_faults import device_fault
 from edit_eval.privacy import hide_secrets
 from edit_eval.workers.messages import encode, write_all
 
@@ -24,17 +25,18 @@ _OURS = {
     UnreadableError: "unreadable",
     ChangedError: "changed",
     Refused: "refused",
+    RequestError: "request",
     ModelError: "model",
 }
 
 
 def kind_of(error: BaseException) -> str:
     """Returns what a failure calls for: `model` and `exception` blame the task, `unreadable` (try again later),
-    `refused` (an answer) and `changed` blame no one, `configuration` and `disk` stop the run, the others blame the
-    device (`machine` the process or its machine, which lacks descriptors or threads). After `model` another attempt
-    would end the same.
+    `refused` (an answer) and `changed` blame no one, `configuration` and `disk` stop the run, of a `request` to a
+    server its facts decide, the others blame the device (`machine` the process or its machine, which lacks descriptors
+    or threads). After `model` another attempt would end the same.
 
-    Torch's own exception classes are recognised by name and text, since this file imports no torch. A `LoadError` says
+    The libraries' words are in `pretrained/device_faults.py`. A `LoadError` says
     that this model can do nothing more here (its server has ended), whatever the task. `ValueError` and `TypeError` are
     Python's complaints about arguments, and the next attempt has the same ones. Errors about data
     received or computed, which may differ next time, do not count: subclasses (`JSONDecodeError`), and texts like
@@ -47,18 +49,9 @@ def kind_of(error: BaseException) -> str:
             return kind
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return "disk"
-    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
-        return "machine"
-    if isinstance(error, RuntimeError) and "can't start new thread" in str(error):
-        return "machine"
-    names = {c.__name__ for c in type(error).__mro__}
-    text = str(error)
-    # When another process fills the GPU, cuBLAS and cuDNN fail first, and say so in their own way.
-    if "OutOfMemoryError" in names or ("CUDA" in text and "out of memory" in text) or "_ALLOC_FAILED" in text:
-        return "out_of_memory"
-    if "AcceleratorError" in names or "CUDA error" in text or "device-side assert" in text:
-        return "device"
-    of_arguments = type(error) in (ValueError, TypeError) and not _RECEIVED.search(text)
+    if fault := device_fault(error):
+        return fault
+    of_arguments = type(error) in (ValueError, TypeError) and not _RECEIVED.search(str(error))
     return "model" if of_arguments else "exception"
 
 

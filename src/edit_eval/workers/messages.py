@@ -18,8 +18,11 @@ From a worker, the field `event`:
                                                               `pip` only after an import that failed (see `failures`)
     started   task                                            the device begins the task
     step      task, step, steps                               a sign of life
+    submitted task, provider, id, usd                         bought, to be fetched: `edit_models.contract.Submitted`
     done      task, results, seconds, memory
-    failed    task, error, trace, kind, memory                `kind`: see `edit_eval.workers.failures.kind_of`
+    failed    task, error, trace, kind, memory, facts, spent  `kind`: see `edit_eval.workers.failures.kind_of`; `facts`
+                                                              of a request to a server: see `errors.RequestError`;
+                                                              `spent`: its process must be replaced
     ended     memory                                          after `stop`
 
 `memory` is in bytes: `host` and `host_peak` of the process, and `device` and `device_peak`, summed over its GPUs, if

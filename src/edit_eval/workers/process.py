@@ -29,12 +29,13 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from numbers import Real
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from edit_eval.errors import ModelError
+from edit_eval.errors import ModelError, RequestError
 from edit_eval.judges.contract import AnswerForm
 from edit_eval.pictures import OWN_SIZE, CopyLimits, check_edit, formats, keep_small_copy, own_copy, write_png
 from edit_eval.privacy import secrets_of
@@ -45,7 +46,7 @@ from edit_eval.workers.model_class import find_class, make_parameters, refuse_ch
 from edit_eval.workers.requests import open_edit_request, open_judge_requests, with_own_pictures
 
 if TYPE_CHECKING:
-    from edit_eval.edit_models.contract import EditRequest
+    from edit_eval.edit_models.contract import EditRequest, Submitted
 
 
 _PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
@@ -415,7 +416,9 @@ class Worker:
             error=one_line(error),
             trace=trace,
             kind=kind or kind_of(error),
+            **({"facts": error.facts} if isinstance(error, RequestError) else {}),
             **({"charged": task["charged"]} if "charged" in task else {}),
+            spent=bool(getattr(self._model, "spent", False)),
             memory={**memory(), **room()},
         )
 
@@ -435,9 +438,13 @@ class Worker:
                 sent, place = now, at
                 self.send(event="step", task=task["task"], step=at[0], steps=at[1])
 
+        def on_submitted(submitted: Submitted) -> None:
+            self.send(event="submitted", task=task["task"], **submitted)
+
+        request = replace(request, on_submitted=on_submitted)
         # Copies, for a model that paints on them: a second attempt and `identical_to_source` need the originals.
         looks = getattr(self._model, "only_looks", False)
-        made = _with_room(lambda: self._model.edit(request if looks else with_own_pictures(request), on_step))
+        made = self._with_room(lambda: self._model.edit(request if looks else with_own_pictures(request), on_step))
         return own_copy(made)  # now: the next edit may reuse the memory while this one is written
 
     def _judge(self, opened: list[Any], inputs: Any) -> list[Message]:
@@ -457,9 +464,9 @@ class Worker:
             else:
                 judge = partial(self._judge_copies, [opened[i] for i in batch])
             try:
-                replies = judge() if len(batch) > 1 else _with_room(judge)
+                replies = judge() if len(batch) > 1 else self._with_room(judge)
             except BaseException as error:
-                if kind_of(error) != "out_of_memory" or len(batch) == 1:
+                if kind_of(error) != "out_of_memory" or len(batch) == 1 or getattr(self._model, "spent", False):
                     raise
                 _free_memory(error)
                 middle = (len(batch) + 1) // 2
@@ -470,6 +477,16 @@ class Worker:
                 if len(batch) < len(places):
                     results[place]["halved_to"] = len(batch)
         return results
+
+    def _with_room(self, compute: Callable[[], Any]) -> Any:
+        """Computes; if memory runs out, frees all it can and tries once more, unless the model can do nothing more."""
+        try:
+            return compute()
+        except BaseException as error:
+            if kind_of(error) != "out_of_memory" or getattr(self._model, "spent", False):
+                raise
+            _free_memory(error)
+        return compute()
 
     def _judge_copies(self, requests: list[Any]) -> Any:
         """Has the model judge copies, in case it paints on them: another attempt needs the originals."""
@@ -516,17 +533,6 @@ def _exit(code: int) -> NoReturn:
         except (OSError, ValueError, AttributeError):
             pass  # the model closed or replaced it
     os._exit(code)
-
-
-def _with_room(compute: Callable[..., Any], *arguments: Any) -> Any:
-    """Computes; if memory runs out, frees all it can and tries once more."""
-    try:
-        return compute(*arguments)
-    except BaseException as error:
-        if kind_of(error) != "out_of_memory":
-            raise
-        _free_memory(error)
-    return compute(*arguments)
 
 
 def _free_memory(error: BaseException) -> None:

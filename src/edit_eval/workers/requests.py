@@ -1,8 +1,8 @@
 """Turns a task into a model's request: its pictures are opened, checked to be the right ones, and shown as asked.
 
 A task to edit:  `pictures`, a list of `name`, `path` and `digest`; `instruction`, `seed`, `sample`, `output` (path);
-    perhaps `small_copies`: the `folder` of small copies of edit and source for reports, and their size (`side`,
-    `file_bytes`).
+    perhaps `submitted` (`edit_models.contract.Submitted`) and `small_copies`: the `folder` of small copies of edit and
+    source for reports, and their size (`side`, `file_bytes`).
 A task to judge: `requests`, a list of `system`, `user`, `form`, `seed`, `key`, `pictures`, and perhaps `labels`,
     `schema`, and what the judge's class `reads`. Each picture has a `name`, `steps` (see
     `edit_eval.pictures.with_steps`; `["like", PICTURE]` takes another picture's size), and one of
@@ -158,6 +158,7 @@ def open_edit_request(task: Message) -> EditRequest:
         instruction=task["instruction"],
         seed=task["seed"],
         sample_id=task["sample"],
+        submitted=task.get("submitted"),
     )
 
 

@@ -22,6 +22,7 @@ GOOD: dict[str, Message] = {
     "broken": {"error": "no", "trace": "", "kind": "exception"},
     "started": {"task": 7},
     "step": {"task": 7, "step": 1, "steps": 4},
+    "submitted": {"task": 7, "provider": "Black Forest Labs", "id": "https://api.bfl.ai/v1/get_result?id=1"},
     "done": {"task": 7, "results": [EDITED], "seconds": 0.5, "memory": {}},
     "failed": {"task": 7, "error": "no", "trace": "", "kind": "exception", "memory": {}},
     "ended": {"memory": {"host": 1}},

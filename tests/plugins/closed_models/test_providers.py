@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,9 @@ import pytest
 from PIL import Image
 
 from closed_providers import COSTS, SPENT, Providers
-from edit_eval.edit_models.contract import EditRequest
+from edit_eval.edit_models.contract import EditRequest, Submitted
 from edit_eval.endpoints import client
-from edit_eval.errors import LoadError, ModelError, Refused
+from edit_eval.errors import LoadError, ModelError, Refused, RequestError
 from edit_eval.pictures import OWN_SIZE
 from edit_eval.plugins.closed_models.in_worker import editing
 from edit_eval.plugins.closed_models.in_worker.editing import Api
@@ -159,7 +160,8 @@ def test_a_provider_that_is_too_busy_has_charged_nothing(name: str, providers: P
 @pytest.mark.parametrize("name", ALL)
 def test_an_account_without_credit_is_no_edits_fault(name: str, providers: Providers) -> None:
     edit, bill = made(providers, name, "BROKE")
-    assert isinstance(edit, LoadError), edit
+    assert isinstance(edit, RequestError), edit
+    assert edit.says in ("account", "day")
     assert len(providers.edits(name)) == 1
     assert bill["usd"] == 0
 
@@ -264,3 +266,25 @@ def test_init_knows_them_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert "GEMINI_API_KEY" in draft.words
     assert "0.134 USD" in draft.words
     assert look_at_model("edit_model", "fal/not-an-endpoint", Pictures({}, "")).section["type"] == "diffusers"
+
+
+@pytest.mark.parametrize("name", [name for name in ALL if PROVIDERS[name].poll])
+def test_what_an_earlier_start_has_bought_is_fetched_not_bought_again(name: str, providers: Providers) -> None:
+    model = Api(Api.Parameters(model=MODELS[name], base_url=providers.address(name), edit_price=0.04))
+    noted: list[Submitted] = []
+    model.load(["cpu"])
+    try:
+        asked = EditRequest(
+            pictures={"source": Image.new("RGB", (600, 400))}, instruction="paint it", seed=7, on_submitted=noted.append
+        )
+        model.edit(asked, lambda step, steps: None)
+        assert [bool(of["id"]) for of in noted] == [False, True], "before it is bought, and with its id once it is"
+        bought = len(providers.edits(name))
+        model.charged()
+        again = model.edit(replace(asked, submitted=noted[-1]), lambda step, steps: None)
+        assert again.size == (600, 400)
+        assert len(providers.edits(name)) == bought
+        assert model.charged()["usd"] == 0
+        assert len(noted) == 2
+    finally:
+        model.close()

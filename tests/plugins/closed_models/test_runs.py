@@ -159,3 +159,31 @@ def test_what_max_cost_cannot_hold_is_refused(tmp_path: Path) -> None:
         assert "no price of flux is known" in ended(refused)
         assert refused.returncode == 2
         assert not providers.bill
+
+
+def test_a_task_that_was_submitted_is_fetched_by_the_next_start_after_a_kill(tmp_path: Path) -> None:
+    with Providers() as providers:
+        providers.held.clear()
+        file = written(tmp_path, providers, "flux", pilot=False)
+        first = command(tmp_path, "run", file, "--run-dir", "run")
+        while first.poll() is None and len(submitted(tmp_path)) < 3:
+            time.sleep(0.05)
+        os.kill(first.pid, signal.SIGKILL)
+        ended(first)
+        bought = submitted(tmp_path)
+        assert len(bought) >= 3
+        providers.held.set()
+        resumed = command(tmp_path, "run", file, "--run-dir", "run")
+        said = ended(resumed)
+        assert resumed.returncode == 0, said
+        assert f"not fetched yet: {len(bought)}" in said
+        assert instructions(providers, "bfl") == {f"make it {n}": 1 for n in range(SAMPLES)}
+        assert not submitted(tmp_path), "nothing is to be fetched any more"
+
+
+def submitted(folder: Path) -> set[str]:
+    """The ids of what was bought in a run and is not fetched."""
+    if not (folder / "run" / "events").exists():
+        return set()
+    timeline = RunDirectory.existing(folder / "run").timeline()
+    return {of["id"] for of in timeline.submitted.values() if of["id"]}

@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError
 from edit_eval.execution.advice.cards import asked
 from edit_eval.execution.contract import Price
+from edit_eval.records import Edit, Status
 from edit_eval.text import Text, counted
 
 TYPICAL = (3000, 100)
 """Tokens that a question about two pictures reads and writes, where nothing is known yet."""
+
+
+def are_sold(configuration: Configuration) -> bool:
+    """True if somebody else makes what one of the models is asked for, at a price, known or not."""
+    return any(asked(section, configuration.folder, "prices") is not None for section in configuration.models.values())
+
+
+def submitted_words(submitted: Mapping[str, Mapping[str, Any]], edits: Iterable[Edit]) -> Iterator[str]:
+    """Says what earlier starts have bought, or may have, and not fetched (`Timeline.submitted`)."""
+    left = [submitted[edit.key] for edit in edits if edit.status is Status.PENDING and edit.key in submitted]
+    if bought := sum(bool(of["id"]) for of in left):
+        yield Text("bought in an earlier start and not fetched yet: {}; fetched now, not bought again", bought)
+    if unclear := len(left) - bought:
+        yield Text(
+            "being submitted when an earlier start was killed: {}; whether these were bought is not known, and they "
+            "are submitted again",
+            unclear,
+        )
 
 
 def prices_of(configuration: Configuration) -> dict[str, Price]:

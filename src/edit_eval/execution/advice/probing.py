@@ -387,7 +387,12 @@ def server_finding(who: str, examined: Mapping[str, Any], judge: AskedJudge, que
         )
         return Finding("servers", "warning", Text("{}, and was cut off: {}", where, shown), advice)
     advice = Text("see which model answers there, and what its prompt asks for")
-    if question.form == "score":
+    if said.startswith("<think>") and "</think>" not in said:
+        advice = Text(
+            "the server's reasoning parser takes the answer for a thought: start the server with another one or none "
+            "(vLLM, SGLang: `--reasoning-parser`), or write `thinking: off`"
+        )
+    elif question.form == "score":
         advice = Text("for a judge that answers in words: `protocol: {{answer: reason_then_score}}`")
     return Finding("servers", "warning", Text("{} without a score ({})", where, reading.reason), advice)
 

@@ -14,14 +14,26 @@ device is well if it has done something since its last failure: two that are bot
 A fault of a device (an uncorrectable memory error, a server that has ended) convicts a sample only if one of the
 devices that failed on it has done something since. Until then other devices try it, and where none is left it stays
 pending: with every card broken no edit is given up. Of a sample that alone fails so, nobody can tell; it is given up.
+
+What a library says of a device is known by its words (`pretrained/device_faults.py`). Whatever it says otherwise, a
+process that has worked may have been broken by an accident: if several tasks in a row fail there in the same words, or
+one is to be given up of which nobody knows whether it failed in a process that was well, the process is replaced and
+the tasks are taken back at no charge. What is then done convicts the process; what fails again in the same words is
+the tasks' own, and after `FRESH_PROCESSES` of them no further one is replaced for these words. A process is well if it
+has done a task since, or if the task was its first. A device on which tasks fail that others do is dropped.
+
+A request to a server that came to nothing comes with facts (`errors.RequestError`), which `weigh_request` weighs.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections import Counter, deque
+import re
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from dataclasses import dataclass, field
+from itertools import takewhile
+from typing import Any, Literal
 
 from edit_eval.errors import Stopped
 from edit_eval.execution.contract import Records, Users
@@ -36,6 +48,10 @@ TASK_FAILURES = 2
 SLOT_FAILURES = 5
 SAME_FAILURE_WINDOW = 50
 """The run stops when more than half of this many latest tasks failed the same way."""
+IN_A_ROW = 3
+"""So many tasks that fail one after the other in the same words speak against a process that has worked."""
+FRESH_PROCESSES = 2
+"""So many processes are replaced for the same words of a model, unless that helps."""
 OF_THE_DATA = "device-side assert"
 """In the text of a device's fault that is none: a kernel was given what it refuses, such as an index."""
 LONGEST_ERROR = 300
@@ -43,6 +59,41 @@ LONGEST_ERROR = 300
 
 Key = tuple[str, tuple[int, ...]]
 """Identifies a task across attempts: its model and its units."""
+
+_NUMBER = re.compile(r"0x[0-9a-fA-F]+|\d+")
+"""What differs between two errors of a kind: addresses, shapes, amounts."""
+
+
+@dataclass(slots=True)
+class _Process:
+    """What a replica's present process has done."""
+
+    done: int = 0
+    failed: dict[Key, str] = field(default_factory=dict)
+    """The tasks that have failed since it last did one, the latest last, and their words."""
+
+
+Verdict = Literal["request", "unclear", "left", "away", "process"]
+"""On a request to a server: it is the `request`'s own fault, for good; or that is `unclear` until others have
+succeeded; it is `left` for another start; its server is `away`, or busy, or does not let us in, so all of its model's
+are; or its `process` must be replaced, and what it loads with will show."""
+
+
+def weigh_request(facts: Mapping[str, Any], *, others_succeed: bool) -> Verdict:
+    """Decides whose fault a request that came to nothing is.
+
+    `facts`: see `errors.RequestError`; `others_succeed`: another request to its model was answered while it failed.
+    """
+    says, canary = facts["says"], facts["canary"]
+    if says in ("account", "day"):
+        return "away"
+    if says == "busy":
+        return "left" if others_succeed else "away"
+    if says == "denied" and canary != "failed":
+        return "request" if canary in ("answered", "known") or (canary != "denied" and others_succeed) else "away"
+    if canary in ("failed", "denied"):
+        return "process"
+    return "request" if canary == "answered" or others_succeed else "unclear"
 
 
 class Blame:
@@ -58,8 +109,14 @@ class Blame:
         self._well: set[int] = set()
         self._said: set[int] = set()  # the replicas whose lack of memory has been reported
         self._done: Counter[int] = Counter()  # tasks by replica
-        # By task: the replicas on which its device failed, and how much each had done; None if it failed otherwise.
-        self._device_faults: dict[Key, dict[int, int] | None] = {}
+        self._tried: dict[Key, dict[int, int]] = {}  # the replicas on which it failed, and how much each had done
+        self._otherwise: set[Key] = set()  # those that failed for something else than a fault of a device
+        self._outdone: Counter[int] = Counter()  # by replica, in a row: tasks that failed there, and others did
+        self._processes: defaultdict[int, _Process] = defaultdict(_Process)  # by replica
+        self._sound: set[Key] = set()  # those that have failed in a process that was well
+        self._doubted: dict[Key, str] = {}  # those taken back from a process that was replaced, and their words
+        self._vain: Counter[tuple[str, str]] = Counter()  # model, words -> processes that were replaced in vain
+        self._unsettled: Counter[tuple[str, str]] = Counter()  # the same of those that nobody knows this of yet
         self._left: dict[str, list[str]] = {}  # model -> the faults of devices for which tasks are left
         self._of_devices: set[str] = set()  # what `_recent` has of such faults
         self._recent: deque[tuple[str, Status]] = deque(maxlen=SAME_FAILURE_WINDOW)
@@ -69,15 +126,83 @@ class Blame:
     def begun(self, replica: Replica) -> None:
         """Records that the replica has a new process, which has done nothing yet."""
         self._well.discard(replica.number)
+        self._processes[replica.number] = _Process()
 
     def answered(self, replica: Replica) -> None:
         """Records that the replica has done a task."""
-        self._failures[replica.number] = 0
-        self._done[replica.number] += 1
-        self._well.add(replica.number)
+        number = replica.number
+        process = self._processes[number]
+        process.done += 1
+        if process.failed:
+            for key, words in process.failed.items():
+                self._prove(key, words)
+            process.failed = {}
+        self._outdone[number] = self._failures[number] = 0
+        self._done[number] += 1
+        self._well.add(number)
         self._recent.append(("", Status.OK))
 
     # -- failures --
+
+    def failed(self, replica: Replica, task: Task, reason: str, kind: str, memory: Mapping[str, int]) -> bool:
+        """Judges a failure that a worker reports (see `workers.failures.kind_of`); `memory`: its figures.
+
+        True if its process must be replaced: the others' tasks are then taken back as well.
+        """
+        of_device = kind in ("device", "machine")
+        if not of_device and self._doubts(replica, task, reason, kind):
+            return True
+        if kind == "out_of_memory":
+            self.ran_out_of_memory(replica, task, reason, memory)
+        else:
+            self.charge(replica, task, reason, final=kind in ("model", "refused"), of_device=of_device)
+        return of_device
+
+    def _doubts(self, replica: Replica, task: Task, reason: str, kind: str) -> bool:
+        """True if the failure may be the process's: then this task and those before it are taken back."""
+        if not replica.model.holds_device:  # a client of a server: a new one would ask the same server
+            return False
+        key, process = (task.model, task.units), self._processes[replica.number]
+        words = _NUMBER.sub("#", reason)[:LONGEST_ERROR]
+        before = {other: said for other, said in process.failed.items() if other != key}
+        process.failed = {**before, key: words}
+        if not process.done:
+            if not before:
+                self._prove(key, words)
+            return False
+        unknown = [said for other, said in process.failed.items() if other not in self._sound]
+        row = sum(1 for _ in takewhile(lambda said: said == words, reversed(unknown)))
+        given_up = kind not in ("model", "refused") and self._is_last(replica, key, kind)
+        replaced = self._vain[task.model, words] + self._unsettled[task.model, words]
+        if key in self._sound or replaced >= FRESH_PROCESSES or not (given_up or row >= IN_A_ROW):
+            return False
+        self._unsettled[task.model, words] += 1
+        for other in before:
+            if self._charges[other]:
+                self._charges[other] -= 1
+        self._doubted |= process.failed
+        self._failures[replica.number] = 0
+        self._keep_attempt(replica, reason, kind * (kind == "out_of_memory"))
+        self._work.again(task, alone=False, failed_on=frozenset(), taken_back=True)
+        self._records.attempt(task, reason)
+        return True
+
+    def _prove(self, key: Key, words: str) -> None:
+        """Records that a task has failed in a process that was well: if it was taken back for these words, in vain."""
+        self._sound.add(key)
+        if self._doubted.get(key) == words:
+            del self._doubted[key]
+            self._vain[key[0], words] += 1
+            self._unsettled[key[0], words] = max(0, self._unsettled[key[0], words] - 1)
+
+    def _is_last(self, replica: Replica, key: Key, kind: str) -> bool:
+        """True if the task would be given up for one more failure."""
+        if kind != "out_of_memory":
+            return self._charges[key] + 1 >= TASK_FAILURES
+        tried = self._short_of.get(key, {})
+        well = sum(tried.values()) + (replica.number in self._well)
+        untried = any(other.number not in tried for other in self._others(replica))
+        return not untried or replica.number in tried or well >= TASK_FAILURES
 
     def charge(
         self, replica: Replica, task: Task, reason: str, *, final: bool = False, of_device: bool = False
@@ -88,15 +213,16 @@ class Blame:
         """
         self._keep_attempt(replica, reason)
         key = (task.model, task.units)
+        tried = self._tried.setdefault(key, {})
+        ails = self._ails(replica) and replica.number not in tried
+        tried.setdefault(replica.number, self._done[replica.number])
         if of_device and OF_THE_DATA not in reason and not self._work.kept:  # a service has no later start
             self._of_devices.add(self._named(replica, reason.split(":")[0]))
-            faults = self._device_faults.setdefault(key, {})
-            if faults is not None:
-                faults.setdefault(replica.number, self._done[replica.number])
         else:
-            faults = self._device_faults[key] = None
-        # Suspects run last, one after the other: a second failure is no news about the machine.
-        if not task.alone:
+            self._otherwise.add(key)
+        faults = None if key in self._otherwise else tried
+        # Suspects run one after the other: a second failure is no news about the machine.
+        if not task.alone and not task.failed_on:
             self._remember(replica, task, reason.split(":")[0])
         self._charges[key] += 1
         if len(task.units) > 1 and self._charges[key] >= (1 if final else TASK_FAILURES):
@@ -104,7 +230,9 @@ class Blame:
             # Each member runs alone, to show which of them it was.
             for unit in task.units:
                 self._charges[task.model, (unit,)] = 1
-                self._device_faults[task.model, (unit,)] = None if faults is None else dict(faults)
+                self._tried[task.model, (unit,)] = dict(faults or {})
+                if faults is None:
+                    self._otherwise.add((task.model, (unit,)))
                 failed_on = frozenset({replica.index})
                 self._work.again(task, units=(unit,), alone=True, failed_on=failed_on)
             self._records.attempt(task, reason)
@@ -116,6 +244,12 @@ class Blame:
             self._left.setdefault(task.model, []).append(reason)
             self._records.attempt(task, reason)
             self._records.leave(task)
+        elif (
+            not final
+            and ails
+            and any(other.number not in tried and other.index not in task.failed_on for other in self._others(replica))
+        ):
+            self._try_elsewhere(replica, task, reason, alone=False)
         elif final or self._charges[key] >= TASK_FAILURES:
             if not final:
                 reason = f"failed {self._charges[key]} times; the last time: {reason}"
@@ -127,11 +261,29 @@ class Blame:
             self._records.failed(task, reason, "+".join(replica.place))
         else:
             self._failures[replica.number] += 1
-            self._try_elsewhere(replica, task, reason, alone=True)
+            self._try_elsewhere(replica, task, reason, alone=not ails)
+
+    def _ails(self, replica: Replica) -> bool:
+        """True if its process does nothing else than fail: others will show at once whether its tasks are bad."""
+        process = self._processes[replica.number]
+        return len(process.failed) >= (IN_A_ROW if process.done else 1) and bool(self._others(replica))
+
+    def leave(self, replica: Replica, task: Task, reason: str) -> None:
+        """Leaves the task for another start: it is not to blame."""
+        self._keep_attempt(replica, reason)
+        self._left.setdefault(task.model, []).append(reason)
+        self._records.attempt(task, reason)
+        self._records.leave(task)
+
+    def put_back(self, replica: Replica, task: Task, reason: str) -> None:
+        """Puts the task back among the work, at no charge."""
+        self._keep_attempt(replica, reason)
+        self._work.again(task)
+        self._records.attempt(task, reason)
 
     def _is_proven(self, key: Key, faults: Mapping[int, int]) -> bool:
         """True if a device that failed on the task has done another one since, or if no other task fails like this."""
-        alike = [other for other, of in self._device_faults.items() if other[0] == key[0] and of and other != key]
+        alike = [other for other in self._tried if other[0] == key[0] and other != key and other not in self._otherwise]
         return not alike or any(self._done[number] > before for number, before in faults.items())
 
     def ran_out_of_memory(self, replica: Replica, task: Task, error: str, memory: Mapping[str, int]) -> None:
@@ -139,6 +291,8 @@ class Blame:
         self._keep_attempt(replica, error, "out_of_memory")
         key, number = (task.model, task.units), replica.number
         tried = self._short_of.setdefault(key, {})
+        self._tried.setdefault(key, {}).setdefault(number, self._done[number])
+        self._otherwise.add(key)
         in_vain = number in tried  # no other replica came to try it
         tried[number] = number in self._well
         self._well.discard(number)
@@ -164,18 +318,28 @@ class Blame:
         self._records.failed(task, f"{error} ({where}{figures}); {advice}", "+".join(replica.place))
 
     def witnessed(self, witness: Replica, task: Task) -> Iterator[tuple[Replica, str]]:
-        """Counts a task done by the witness against the replicas that ran out of memory for it.
+        """Counts a task done by the witness against the replicas on which it failed, and which have done none since.
 
         Yields those that must be retired, each with the reason.
         """
-        self._charges.pop((task.model, task.units), None)  # a service reuses its numbers for other work
-        self._device_faults.pop((task.model, task.units), None)
-        short = self._short_of.pop((task.model, task.units), {})
-        for replica in [other for other in self._others(witness) if other.number in short]:
-            self._failures[replica.number] += 1
-            if self._failures[replica.number] >= SLOT_FAILURES:
-                figures = memory_figures({}, self._users(replica.place))
-                yield replica, f"it ran out of memory over {SLOT_FAILURES} tasks that other devices did{figures}"
+        key = (task.model, task.units)
+        if key not in self._tried and key not in self._doubted:
+            return
+        self._charges.pop(key, None)  # a service reuses its numbers for other work
+        self._otherwise.discard(key)
+        self._sound.discard(key)
+        if words := self._doubted.pop(key, ""):
+            self._vain.pop((task.model, words), None)
+            self._unsettled.pop((task.model, words), None)
+        tried, short = self._tried.pop(key, {}), self._short_of.pop(key, {})
+        for replica in [
+            other for other in self._others(witness) if tried.get(other.number) == self._done[other.number]
+        ]:
+            self._outdone[replica.number] += 1
+            if self._outdone[replica.number] >= SLOT_FAILURES:
+                figures = memory_figures({}, self._users(replica.place)) if replica.number in short else ""
+                what = "ran out of memory over" if replica.number in short else "failed at"
+                yield replica, f"it {what} {SLOT_FAILURES} tasks that other devices did{figures}"
 
     def fails_too_often(self, replica: Replica) -> bool:
         """True if the replica should be retired, and others are left."""

@@ -72,6 +72,11 @@ def _charge(value: Any) -> bool:
     return edited or _has({"lost": _count}, value)
 
 
+def _facts(value: Any) -> bool:
+    """What is known of a request to a server that came to nothing."""
+    return _has({"says": _text, "status": _count, "canary": _text, "seconds": _seconds, "ours": _flag}, value)
+
+
 EDITED: Mapping[str, Check] = {
     "pixels": _text,
     "width": _count,
@@ -109,6 +114,7 @@ EVENTS: Mapping[str, Mapping[str, Check]] = {
     },
     "started": {"task": _count},
     "step": {"task": _count, "step": _whole, "steps": _whole},
+    "submitted": {"task": _count, "provider": _text, "id": _text, "usd": _perhaps(_seconds)},
     "done": {
         "task": _count,
         "results": lambda value: isinstance(value, list),
@@ -123,6 +129,7 @@ EVENTS: Mapping[str, Mapping[str, Check]] = {
         "kind": _text,
         "memory": _MEMORY,
         "charged": _perhaps(_charge),
+        "facts": _perhaps(_facts),
     },
     "ended": {"memory": _MEMORY},
 }

@@ -29,7 +29,7 @@ from edit_eval.execution.contract import (
     Watcher,
     WorkerSpecification,
 )
-from edit_eval.execution.engine.blame import FIRST_TICKET, SLOT_FAILURES, Blame, ReadingAgain
+from edit_eval.execution.engine.blame import FIRST_TICKET, SLOT_FAILURES, Blame, ReadingAgain, weigh_request
 from edit_eval.execution.engine.purse import Purse
 from edit_eval.execution.machine.environments import with_install_line
 from edit_eval.records import model_title
@@ -115,6 +115,8 @@ class Engine:
         self._first_load_error: dict[str, str] = {}
         self._refused: set[str] = set()  # models that have never worked, and never will as configured
         self._unprepared: set[str] = set()  # models that failed before loading: their environment is at fault
+        self._away: dict[str, str] = {}  # models whose servers are away or do not let us in, and what they say
+        self._last_answer: dict[str, float] = {}  # when each model last did a task
         self._draining = False
         self._unsynced = False
         self.about: dict[str, dict[str, str]] = {}
@@ -179,8 +181,7 @@ class Engine:
         if left := self._blame.left:
             raise Stopped(
                 Text(
-                    "left because of a faulty device: {}; everything else is done: rerun the same command when "
-                    "it works",
+                    "left for another start: {}; everything else is done: rerun the same command when that works again",
                     left,
                 )
             )
@@ -194,6 +195,10 @@ class Engine:
                     model_title(model),
                     error,
                 )
+            )
+        for model, reason in self._away.items():
+            raise Stopped(
+                Text("{}: {}; all that is left is pending: rerun the same command later", model_title(model), reason)
             )
         for model in self._refused:
             raise ConfigurationError(Text("{}: {}", model_title(model), self._first_load_error[model]))
@@ -238,7 +243,7 @@ class Engine:
         busy = any(w.replica.busy for w in self._workers.values())
         if busy or self._work.finished or self._work.kept or self._draining or self._ends or self._again.waiting:
             return
-        if self._first_load_error:
+        if self._first_load_error or self._away:
             self._explain()
         held = ", ".join(w.replica.name for w in self._workers.values()) or "nobody"
         raise Stopped(
@@ -280,6 +285,8 @@ class Engine:
 
     def _order(self, worker: RunningWorker, task: Task, order: Message) -> None:
         """Orders a task, unless it could pass the limit of costs: then it waits for what is under way."""
+        if task.model in self._away:
+            return  # it goes back when its replica is given up
         if self._ends or not self._purse.takes(task, order):
             self._held.append((worker, task, order))
         else:
@@ -331,6 +338,10 @@ class Engine:
         self._observe(worker.replica, kind, message)
         if kind == "started":
             self._begun(worker, message["task"])
+        elif kind == "submitted":
+            if message["task"] in self._tasks:
+                self._records.submitted(self._tasks[message["task"]][1], message)
+                self._unsynced = True
         elif kind == "done":
             self._done(worker, message)
         elif kind == "failed":
@@ -413,10 +424,12 @@ class Engine:
         self._do(self._policy.done(worker.replica, task, seconds))
         for replica, reason in self._blame.witnessed(worker.replica, task):
             self._drop(replica, reason)
+        self._drop_if_away(task.model)
 
     def _answered(self, replica: Replica) -> None:
         self._idle_deaths[replica.number] = 0
         self._blame.answered(replica)
+        self._last_answer[replica.model.key] = self._now
         self._unsynced = True
 
     def _failed(self, worker: RunningWorker, message: Mapping[str, Any]) -> None:
@@ -437,17 +450,45 @@ class Engine:
         if kind == "refused" and worker.replica.model.kind == "edit":  # that is an answer; no one is charged
             self._records.refused(task, reason)
             self._answered(worker.replica)
-        elif kind == "out_of_memory":
-            self._blame.ran_out_of_memory(worker.replica, task, reason, message.get("memory", {}))
-            self._unsynced = True
+        elif kind == "request" and message.get("facts"):
+            self._request_failed(worker, task, reason, message["facts"])
         else:
-            final, of_device = kind in ("model", "refused"), kind in ("device", "machine")
-            self._charge(worker.replica, task, reason, final=final, of_device=of_device)
-        if kind in ("device", "machine"):
-            # After a device-side assert no result of this process can be trusted; a new process has descriptors again.
-            self._kill(worker, UNRELIABLE)
+            doubted = self._blame.failed(worker.replica, task, reason, kind, message.get("memory", {}))
+            if doubted or message.get("spent"):
+                # After a device-side assert no result of this process can be trusted; a new one has descriptors again.
+                self._kill(worker, UNRELIABLE)
+            self._unsynced = True
         self._do(self._policy.failed(worker.replica, task))
+        self._drop_if_away(task.model)
         self._blame.stop_if_systemic()
+
+    def _request_failed(self, worker: RunningWorker, task: Task, reason: str, facts: Mapping[str, Any]) -> None:
+        """Does what follows from a request to a server that came to nothing."""
+        replica, model = worker.replica, worker.replica.model.key
+        recently = self._now - float(facts["seconds"]) / 2
+        verdict = weigh_request(facts, others_succeed=self._last_answer.get(model, -1.0) >= recently)
+        self._unsynced = True
+        if verdict == "request" or (verdict in ("left", "away") and self._work.kept):  # a service has no later start
+            return self._blame.charge(replica, task, reason, final=True)
+        if verdict in ("unclear", "process"):
+            self._blame.charge(replica, task, reason, of_device=True)
+            if verdict == "process":
+                self._kill(worker, UNRELIABLE)
+            return
+        if verdict == "left":
+            return self._blame.leave(replica, task, reason)
+        self._blame.put_back(replica, task, reason)
+        if facts["ours"]:  # other replicas have servers of their own
+            self._first_load_error.setdefault(model, reason)
+            return self._drop(replica, reason)
+        self._away.setdefault(model, reason)
+
+    def _drop_if_away(self, model: str) -> None:
+        """Gives up the replicas of a model whose server is away, once what each has under way has ended."""
+        for replica in self._policy.of(model) if model in self._away else ():
+            worker = self._of.get(replica.number)
+            if replica.number not in self._dropped and not (worker and worker.running):
+                self._drop(replica, self._away[model])
 
     def _read_again(self, replica: Replica, task: Task, reason: str) -> None:
         """Retries a task with an unreadable picture later, or leaves it for another start."""
@@ -490,7 +531,8 @@ class Engine:
             if number in guilty:
                 self._take(worker, number, self._now - worker.running.get(number, self._now))
                 self._purse.fear(task)
-                self._charge(worker.replica, task, reason)
+                self._blame.charge(worker.replica, task, reason)
+                self._unsynced = True
                 self._policy.lost(replica, task)
             else:
                 if number in worker.running:  # nobody's fault, and perhaps charged
@@ -518,10 +560,6 @@ class Engine:
         self._policy.give_back(task)
 
     # -- giving up --
-
-    def _charge(self, replica: Replica, task: Task, reason: str, **how: bool) -> None:
-        self._blame.charge(replica, task, reason, **how)
-        self._unsynced = True
 
     def _drop(self, replica: Replica, reason: str) -> None:
         """Gives up a replica; its tasks go to others, at no charge."""

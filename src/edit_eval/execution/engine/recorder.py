@@ -70,6 +70,8 @@ class Recorder:
         self._damaged: dict[int, Edit] = {}  # as they were reported
         self._left: set[int] = set()  # what is left for another start, in the numbers of `Work`
         self._ordered: dict[int, Ordered] = {}
+        self.submitted_before: dict[str, Record] = {}
+        """By an edit's key what was bought for it and is not fetched, in any start (`Timeline.submitted`)."""
         work.in_vain = self.in_vain
         folder, size = os.path.abspath(directory.thumbnails), size_of_run(matrix.samples, matrix.edits)
         self._small_copies = {"folder": folder, **asdict(size)}
@@ -122,6 +124,7 @@ class Recorder:
                 "sample": sample.id,
                 "output": os.path.abspath(output),
                 "small_copies": self._small_copies,
+                **({"submitted": bought} if (bought := self.submitted_before.get(edit.key, {})).get("id") else {}),
             }
         asked = [cell for cell in task.units if self._matrix.can_be_asked(cell)]
         for cell in (cell for cell in task.units if cell not in asked):  # a picture of theirs is being made again
@@ -216,11 +219,27 @@ class Recorder:
         (number,) = task.units
         self._keep_edit(number, replace(self._matrix.edits[number], status=Status.EDIT_REFUSED, reason=reason))
 
+    def submitted(self, task: Task, message: Message) -> None:
+        """Records what was bought for an edit, or is about to be, and is to be fetched."""
+        edit = self._matrix.edits[task.units[0]]
+        bought = {name: message.get(name) for name in ("provider", "id", "usd")}
+        self.submitted_before[edit.key] = bought
+        self.event("submitted", model=task.model, key=edit.key, **bought)
+
+    def _fetched(self, edit: Edit) -> None:
+        """Records that nothing is to be fetched any more."""
+        if self.submitted_before.pop(edit.key, None) is not None:
+            self.event("fetched", key=edit.key)
+
     def attempt(self, task: Task, reason: str) -> None:
         """Records an attempt that failed and is followed by another."""
         self._ordered.pop(task.number, None)
         if is_edit(task):
             edit = replace(self._matrix.edits[task.units[0]], reason=reason)
+            if not self.submitted_before.get(edit.key, {}).get(
+                "id"
+            ):  # its worker lives, and has said what became of it
+                self._fetched(edit)
             self._directory.append("edits", {**edit_record(edit), "at": time.time()})
 
     def leave(self, task: Task) -> None:
@@ -270,6 +289,7 @@ class Recorder:
 
     def _keep_edit(self, number: int, edit: Edit) -> None:
         self._directory.append("edits", {**edit_record(edit), "at": time.time()})
+        self._fetched(edit)
         judged, ended = self._matrix.set_edit(number, edit), [number]
         for told in (
             self._matrix.critiques.behind(number) if edit.status is Status.OK else ()

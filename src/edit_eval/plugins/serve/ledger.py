@@ -272,6 +272,9 @@ class Ledger:
     def refused(self, task: Task, reason: str) -> None:
         self.recorder.refused(task, reason)
 
+    def submitted(self, task: Task, message: Message) -> None:
+        self.recorder.submitted(task, message)
+
     def attempt(self, task: Task, reason: str) -> None:
         self.recorder.attempt(task, reason)
 

@@ -3,22 +3,21 @@
 What is sent and what answers mean is in `providers`, one row a provider; errors are handled as in
 `edit_eval.endpoints.client`. Here is what is the same for all:
 
-* A refusal (`refusals` of the row) is final and `Refused`. A draft is never the edit.
+* A refusal is final and `Refused`. A draft is never the edit.
 * An attempt that may have been charged (a timeout, a cut connection, an answer without a picture) is followed by one
-  more at most. A task that was taken is asked for again, not submitted again; so is the address of a picture.
+  more at most. A task that was taken is asked for again, not submitted again, by a later start as well
+  (`EditRequest.submitted`); so is the address of a picture.
 * The picture is scaled to the source's size (Lanczos) if its shape is within 5 % of the source's. If not, it keeps its
   shape, is scaled to the source's area, and the edit is flagged `other_aspect_ratio`. The size in which it came is
   recorded.
-* Nothing is tried out at the start: the canary is a request that costs nothing, or none at all.
+* Nothing is tried out at the start. The canary knocks at the door of the work, with a request that costs nothing; and
+  it asks whether the key is known, where the provider says that for nothing (`account`).
 """
 
 from __future__ import annotations
 
 import asyncio
-import base64
-import binascii
 import fnmatch
-import io
 import json
 import math
 import os
@@ -29,6 +28,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from edit_eval.edit_models.contract import Charged, EditPrice, EditRequest, OnStep
+from edit_eval.edit_models.image_servers import chosen_picture, unpacked
 from edit_eval.endpoints.client import (
     NOT_IN_THE_KEY,
     Ask,
@@ -37,11 +37,11 @@ from edit_eval.endpoints.client import (
     ServerParameters,
     WholeAnswer,
     plain,
-    said_in,
 )
-from edit_eval.errors import LoadError, PictureError, Refused
+from edit_eval.endpoints.vocabulary import Ended, Says, read_error, said_in
+from edit_eval.errors import CanaryFound, LoadError, PictureError, Refused
 from edit_eval.json_values import Json, JsonObject
-from edit_eval.pictures import OWN_SIZE, png, read_picture, scaled
+from edit_eval.pictures import OWN_SIZE, png, scaled
 from edit_eval.plugins.closed_models.in_worker.providers import CLOSED_MODELS, PROVIDERS, Asked, ClosedModel, Provider
 
 if TYPE_CHECKING:
@@ -55,6 +55,12 @@ SAME_SHAPE = 1.05
 """Shapes within this ratio of each other count as the same (as in `pictures.check_edit`)."""
 FIRST_LOOK, LONGEST_LOOK = 0.5, 5.0
 """Seconds before a task is first asked for, and the longest pause; in between it grows by half."""
+CHECKED: Mapping[CanaryFound, str] = {
+    "known": "the key",
+    "up": "that the server answers; not the key, not the model: this provider says nothing of them for nothing",
+    "not made": "nothing",
+}
+"""What a canary found -> what is known by it."""
 _IDS = re.compile(r"\b(?:req|gen|chatcmpl)[-_]\w+")  # they differ each time, but equal reasons must be equal texts
 
 
@@ -121,13 +127,14 @@ class Api:
         self.client = Client(
             parameters,
             "edit model",
-            lambda: self._account,
+            lambda: self._canary,
             LONGEST_ANSWER,
             address=_address(parameters.model),
             header=self._provider.header,
             paid=True,
         )
         self._bills: dict[int, Bill] = {}
+        self._found: CanaryFound = "not made"
 
     # -- what is known before it is loaded --
 
@@ -226,11 +233,11 @@ class Api:
         if not self.client.has_key and not moved:
             variable = self.parameters.api_key_env
             raise LoadError(f"{variable} is not set: it takes {self._provider.company}'s key", final=True)
-        self.client.first(self._account)
+        (self._found,) = self.client.first(self._canary)
 
     def examine(self, request: EditRequest) -> None:
         """Checks the key and the address, without an edit. Raises `LoadError`."""
-        self.client.once(self._account)
+        self._found = self.client.once(self._canary)
 
     def close(self) -> None:
         """Closes the connections; cancels an edit in progress."""
@@ -243,6 +250,7 @@ class Api:
         form = _shape_form(p.model)
         return {
             **self.client.about(),
+            "checked": CHECKED[self._found],
             "provider": self._provider.company,
             "seed": "sent; no provider promises the same picture for it" if seed else "not sent",
             "shape": "the provider's own" if not form else f"the source's, as {form.format('W', 'H')}",
@@ -257,8 +265,7 @@ class Api:
     def edit(self, request: EditRequest, on_step: OnStep) -> Image:
         """Has an edit made. May be called from several threads at once.
 
-        Raises `Refused`, `ModelError` for an edit that failed for good, and `LoadError` if the provider gives no
-        answers, or none without a payment.
+        Raises `Refused`, and `RequestError` for an edit that failed for good.
         """
         bill = self._bills[threading.get_ident()] = Bill(_dearest(self.parameters, self._row))
         (made,) = self.client.answers([Attempts(self, request, bill).ask])
@@ -267,10 +274,13 @@ class Api:
         on_step(1, 1)
         return fitted(made, request.source.size)
 
-    async def _account(self, _: Any) -> None:
-        """An `Ask` that costs nothing; does nothing where the provider has no such request."""
-        if self._provider.account:
-            await self.client.get(self._provider.account.format(model=self._name))
+    async def _canary(self, _: Any) -> CanaryFound:
+        """The canary: an `Ask` that costs nothing."""
+        up = await self.client.knock(self._provider.path.format(model=self._name))
+        if not self._provider.account:
+            return up
+        await self.client.get(self._provider.account.format(model=self._name))
+        return "known"
 
 
 class Attempts:
@@ -289,29 +299,49 @@ class Attempts:
             **_size(parameters, pictures[0].size),
         )
         self._names = [f"{name}.png" for name in request.pictures]
-        self._task = ""
-        """Address of a task that was taken."""
-        self._picture_address = ""
-        """Address of its picture."""
+        self._request = request
+        self._task = request.submitted["id"] if request.submitted else ""
+        """Address of a task that was taken, perhaps in an earlier start."""
+        self._addresses: Sequence[str] = ()
+        """Addresses of its pictures."""
+        self._paid_before = bool(self._task)
+        if self._task:  # the start that bought it has counted it
+            bill.open()
+            bill.add(0.0)
 
     ask: Ask[Any]
 
     async def ask(self, _: Any) -> Image | Refused:  # type: ignore[no-redef]
         """One attempt."""
-        if not self._picture_address and not self._task:
+        if not self._addresses and not self._task:
             self._bill.open()
+            self._paid_before = False
+            if self._provider.poll:
+                self._note("")
             sent = await self._sent()
             document = plain(sent.text)
             if not 200 <= sent.status < 300:
                 return self._failed(sent, document)
             self._task = self._provider.poll(document) if self._provider.poll else ""
-            if not self._task or not self._provider.waiting(document):
+            if not self._task or not self._stands(document):
                 self._task = ""
                 return await self._ended(document, sent.text)
             self._bill.add(self._provider.cost(document))
-        if not self._picture_address:
+            self._note(self._task)
+        if not self._addresses:
             return await self._awaited()
         return await self._fetched()
+
+    def _note(self, address: str) -> None:
+        """Has it written down that a task is about to be submitted, or was, at this address."""
+        company, parameters = self._provider.company, self._model.parameters
+        usd = _price(parameters, self._model._row)
+        self._request.on_submitted({"provider": company, "id": address, "usd": usd})
+
+    def _stands(self, document: Any) -> bool:
+        """True while a task is not done, and in a state that is not known, for which nothing is bought again."""
+        ending = self._provider.ending(document)
+        return ending.meaning is Ended.UNDER_WAY or not ending.known
 
     async def _sent(self) -> WholeAnswer:
         path = self._provider.path.format(model=self._asked.model)
@@ -338,9 +368,10 @@ class Attempts:
             except Exception as error:
                 failure = self._client.broken(error)
                 failure.free = True  # it costs nothing to ask again
+                failure.again |= failure.says is Says.OTHER  # a 404 so soon after is no loss
                 raise failure from None
             document = plain(text)
-            if not self._provider.waiting(document):
+            if not self._stands(document):
                 self._task = ""
                 return await self._ended(document, text)
             await asyncio.sleep(pause)
@@ -348,64 +379,63 @@ class Attempts:
 
     async def _ended(self, document: Any, text: str) -> Image | Refused:
         """Returns the picture of a finished answer, or the refusal that it is."""
+        if not self._paid_before:
+            self._count(document)
+        ending = self._provider.ending(document)
+        complaint = read_error(200, document)
+        if ending.meaning is Ended.REFUSED:
+            return self._refused(ending.word, said_in(document) if _has_error(document) else "")
+        if complaint.meaning is Says.REFUSED and _has_error(document):
+            return self._refused(complaint.word, said_in(document))
+        if _has_error(document):
+            raise self._client.of_another_kind(document, text, "an edited picture")
+        pictures = self._provider.pictures_in(document)
+        if ending.meaning is not Ended.WHOLE or not pictures:
+            why = ending.failure or ending.word
+            more = f" ({self._client.excerpt(why)})" if why else ""
+            without = "an edit that is not whole" if pictures else "answered without a picture"
+            raise Failure(f"the edit model's server {'sent ' * bool(pictures)}{without}{more}", once=True)
+        if any(picture.startswith(("http://", "https://")) for picture in pictures):
+            self._addresses = pictures
+            return await self._fetched()
+        return await self._opened([unpacked(picture) for picture in pictures])
+
+    def _count(self, document: Any) -> None:
+        """Puts on the bill what a finished answer cost."""
         self._bill.add(self._provider.cost(document))
-        row = self._model._row
-        counted = self._provider.tokens(document)
+        row, counted = self._model._row, self._provider.tokens(document)
         if row is not None and row.tokens is not None and counted is not None:
             self._bill.computed(sum(map(_dollars, counted, row.tokens)))
         elif row is not None or self._model.parameters.edit_price is not None:
             self._bill.computed(_price(self._model.parameters, row))
-        picture = self._provider.picture(document)
-        if not picture:
-            why = self._provider.ending(document)
-            if any(word in why for word in self._provider.refusals):
-                return self._refused(
-                    why, said_in(document) if isinstance(document, dict) and "error" in document else ""
-                )
-            if isinstance(document, dict) and document.get("error"):
-                raise self._client.of_another_kind(document, text, "an edited picture")
-            more = f" ({self._client.excerpt(why)})" if why else ""
-            raise Failure(f"the edit model's server answered without a picture{more}", once=True)
-        if picture.startswith(("http://", "https://")):
-            self._picture_address = picture
-            return await self._fetched()
-        return await self._decoded(picture.partition(",")[2] if picture.startswith("data:") else picture)
 
     async def _fetched(self) -> Image | Refused:
-        """Fetches the picture from its address; one that is gone is ordered once more."""
+        """Fetches the pictures from their addresses; one that is gone is ordered once more."""
         hosts = [*self._provider.hosts, *self._model.parameters.allowed_hosts]
         try:
-            file = await self._client.fetch(self._picture_address, hosts)
+            files = [await self._client.fetch(address, hosts) for address in self._addresses]
         except Exception as error:
             failure = self._client.broken(error)
             failure.free = True
             if failure.status in (401, 403, 404, 410):
-                self._picture_address = ""
+                self._addresses = ()
                 failure = Failure(f"{failure}; the address has expired", once=True)
             raise failure from None
-        self._picture_address = ""
-        return await self._opened(file)
+        self._addresses = ()
+        return await self._opened(files)
 
-    async def _decoded(self, packed: str) -> Image:
+    async def _opened(self, files: Sequence[bytes]) -> Image:
         try:
-            file = base64.b64decode(packed, validate=True)
-        except (binascii.Error, ValueError) as error:
-            raise Failure(f"the edit model's server sent an unreadable picture: {error}", once=True) from None
-        return await self._opened(file)
-
-    async def _opened(self, file: bytes) -> Image:
-        try:
-            return await asyncio.to_thread(lambda: read_picture(io.BytesIO(file), "the picture", keep_file=True)[0])
+            return await asyncio.to_thread(chosen_picture, files, self._request.source.size)
         except PictureError as error:
             said = self._client.excerpt(str(error))
             raise Failure(f"the edit model's server sent an unreadable picture: {said}", once=True) from None
 
     def _failed(self, sent: WholeAnswer, document: Any) -> Refused:
         """Returns the refusal that an error is. Raises `Failure` for any other."""
-        word = next((refusal for refusal in self._provider.refusals if refusal in sent.text), "")
-        if word and sent.status < 500 and sent.status != 429:
-            return self._refused(word, said_in(document))
-        failure = self._client.failed_with(sent.status, sent.text, sent.headers)
+        failure = self._client.failed(sent.status, sent.text, sent.headers)
+        if failure.says is Says.REFUSED:
+            return self._refused(failure.word, said_in(document))
         if failure.free:
             self._bill.free()
         raise failure
@@ -448,6 +478,10 @@ class Bill:
             "told": bool(self._costs) and all(stated for _, stated in self._costs),
             "attempts": len(self._costs),
         }
+
+
+def _has_error(document: Any) -> bool:
+    return isinstance(document, dict) and bool(document.get("error") or document.get("code"))
 
 
 def row_of(model: str) -> tuple[Provider, ClosedModel | None]:

@@ -11,10 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from edit_eval.edit_models.image_servers import Dialect
+from edit_eval.endpoints.vocabulary import AnswerEnding, read_ending
 from edit_eval.json_values import JsonObject
 
 Document = Any
 """An answer, parsed."""
+WITHOUT_WORDS = read_ending("", may_be_silent=True)
+"""The ending of an answer whose provider has no words for one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,16 +100,12 @@ class Provider:
     """Shapes that it can be asked for; None: it follows the source by itself."""
     resolutions: tuple[str, ...] = ()
     """Names of sizes it takes; the first is asked for by default. Empty: it takes none."""
-    picture: Callable[[Document], str]
-    """The picture in an answer: base64, a data URL or an address; empty if there is none. Never a draft."""
-    refusals: tuple[str, ...] = ()
-    """Words of errors and of endings that are refusals."""
-    ending: Callable[[Document], str] = lambda document: ""
-    """Why an answer has no picture, in the provider's words."""
+    pictures_in: Callable[[Document], Sequence[str]]
+    """The pictures in an answer: base64, data URLs or addresses. No drafts, where these are marked."""
+    ending: Callable[[Document], AnswerEnding] = lambda document: WITHOUT_WORDS
+    """How an answer ended, or how a task stands."""
     poll: Callable[[Document], str] | None = None
     """The address at which a task that was taken is asked for; None: the answer is the picture."""
-    waiting: Callable[[Document], bool] = lambda document: False
-    """True while it is not done."""
     task_hosts: tuple[str, ...] = ()
     """Where a task may be asked for with the key, beside the provider's address."""
     hosts: tuple[str, ...] = ()
@@ -130,20 +129,6 @@ class Provider:
 RATIOS = ((1, 1), (2, 3), (3, 2), (3, 4), (4, 3), (4, 5), (5, 4), (9, 16), (16, 9), (21, 9))
 _NAMED = Dialect(fields={}, size="{}:{}", sizes=RATIOS, source="Gemini's guide to image generation: aspectRatio")
 
-GEMINI_REFUSALS = (
-    "IMAGE_SAFETY",
-    "IMAGE_PROHIBITED_CONTENT",
-    "IMAGE_RECITATION",
-    "SAFETY",
-    "PROHIBITED_CONTENT",
-    "RECITATION",
-    "BLOCKLIST",
-    "SPII",
-    "MODEL_ARMOR",
-    "JAILBREAK",
-)
-"""google-genai 3.4.0 `FinishReason` and `BlockedReason`."""
-
 
 def _gemini_body(asked: Asked) -> JsonObject:
     shown = [{"inlineData": {"mimeType": "image/png", "data": picture}} for picture in asked.base64]
@@ -160,19 +145,22 @@ def _gemini_body(asked: Asked) -> JsonObject:
     }
 
 
-def _gemini_picture(document: Document) -> str:
-    """Returns the last picture that is no thought: those are drafts."""
+def texts_at(document: Document, many: Sequence[str | int], *path: str | int) -> list[str]:
+    """Returns the texts that the parts of a list have at a path."""
+    parts = at(document, *many)
+    return [found for part in (parts if isinstance(parts, list) else []) if (found := text_at(part, *path))]
+
+
+def _gemini_pictures(document: Document) -> list[str]:
+    """Returns the pictures that are no thoughts: those are drafts."""
     parts = at(document, "candidates", 0, "content", "parts")
-    pictures = [
-        text_at(part, "inlineData", "data")
-        for part in (parts if isinstance(parts, list) else [])
-        if at(part, "thought") is not True and text_at(part, "inlineData", "data")
-    ]
-    return pictures[-1] if pictures else ""
+    final = [part for part in (parts if isinstance(parts, list) else []) if at(part, "thought") is not True]
+    return texts_at(final, (), "inlineData", "data")
 
 
-def _gemini_ending(document: Document) -> str:
-    return text_at(document, "promptFeedback", "blockReason") or text_at(document, "candidates", 0, "finishReason")
+def _gemini_ending(document: Document) -> AnswerEnding:
+    said = text_at(document, "candidates", 0, "finishReason")
+    return read_ending(said, blocked=text_at(document, "promptFeedback", "blockReason"), may_be_silent=True)
 
 
 def _gemini_tokens(document: Document) -> tuple[float, float, float, float] | None:
@@ -198,11 +186,11 @@ def _openai_tokens(document: Document) -> tuple[float, float, float, float] | No
     return None if written is None or text is None or shown is None else (text, shown, 0.0, written)
 
 
-def _first_data(document: Document) -> str:
-    """Returns the last of `data`, in base64 or at an address: one was asked for, so any before it are drafts."""
+def _data(document: Document) -> list[str]:
+    """Returns the pictures of `data`, in base64 or at addresses."""
     data = at(document, "data")
-    item = data[-1] if isinstance(data, list) and data else None
-    return text_at(item, "b64_json") or text_at(item, "url")
+    items = data if isinstance(data, list) else []
+    return [found for item in items if (found := text_at(item, "b64_json") or text_at(item, "url"))]
 
 
 def _openrouter_body(asked: Asked) -> JsonObject:
@@ -218,14 +206,10 @@ def _openrouter_body(asked: Asked) -> JsonObject:
     return body if asked.seed is None else {**body, "seed": asked.seed}
 
 
-def _openrouter_picture(document: Document) -> str:
-    images = at(document, "choices", 0, "message", "images")
-    return text_at(images[-1], "image_url", "url") if isinstance(images, list) and images else ""
-
-
-def _openrouter_ending(document: Document) -> str:
+def _openrouter_ending(document: Document) -> AnswerEnding:
     choice = at(document, "choices", 0)
-    return text_at(choice, "native_finish_reason") or text_at(choice, "finish_reason")
+    native = text_at(choice, "native_finish_reason")
+    return read_ending(text_at(choice, "finish_reason"), native, error=at(choice, "error"), may_be_silent=True)
 
 
 def _fal_body(asked: Asked) -> JsonObject:
@@ -246,17 +230,9 @@ def _fal_body(asked: Asked) -> JsonObject:
     return body if asked.seed is None else {**body, "seed": asked.seed}
 
 
-def _fal_picture(document: Document) -> str:
-    flagged = at(document, "has_nsfw_concepts")
-    if isinstance(flagged, list) and True in flagged:  # what comes is black
-        return ""
-    images = at(document, "images")
-    return text_at(images[-1], "url") if isinstance(images, list) and images else text_at(document, "image", "url")
-
-
-def _fal_ending(document: Document) -> str:
-    flagged = at(document, "has_nsfw_concepts")
-    return "has_nsfw_concepts" if isinstance(flagged, list) and True in flagged else ""
+def _fal_ending(document: Document) -> AnswerEnding:
+    flagged = at(document, "has_nsfw_concepts")  # what comes then is black
+    return read_ending("has_nsfw_concepts" if isinstance(flagged, list) and True in flagged else "", may_be_silent=True)
 
 
 def _flux_body(asked: Asked) -> JsonObject:
@@ -306,10 +282,9 @@ def _dashscope_body(asked: Asked) -> JsonObject:
     }
 
 
-def _dashscope_picture(document: Document) -> str:
-    content = at(document, "output", "choices", 0, "message", "content")
-    pictures = [text_at(part, "image") for part in content] if isinstance(content, list) else []
-    return next((picture for picture in reversed(pictures) if picture), "")
+def _dashscope_ending(document: Document) -> AnswerEnding:
+    choice = text_at(document, "output", "choices", 0, "finish_reason")
+    return read_ending(text_at(document, "code") or choice.replace("null", ""), may_be_silent=True)
 
 
 def _xai_body(asked: Asked) -> JsonObject:
@@ -337,9 +312,14 @@ def _replicate_body(asked: Asked) -> JsonObject:
     return {"input": given if asked.seed is None else {**given, "seed": asked.seed % 2**31}}
 
 
-def _replicate_picture(document: Document) -> str:
+def _replicate_pictures(document: Document) -> list[str]:
     output = at(document, "output")
-    return output if isinstance(output, str) else text_at(output, -1)
+    return [output] if isinstance(output, str) else texts_at(document, ("output",))
+
+
+def _xai_ending(document: Document) -> AnswerEnding:
+    kept_back = any(at(item, "respect_moderation") is False for item in at(document, "data") or ())
+    return read_ending("respect_moderation" if kept_back else "", may_be_silent=True)
 
 
 PROVIDERS: Mapping[str, Provider] = {
@@ -360,8 +340,7 @@ PROVIDERS: Mapping[str, Provider] = {
             source="OpenAI's guide to image generation: multiples of 16, 655,360 to 8,294,400 pixels, 1:3 to 3:1. Up "
             "to 1536 x 1024 is asked for: beyond it a picture costs more",
         ),
-        picture=_first_data,
-        refusals=("moderation_blocked", "content_policy_violation"),
+        pictures_in=_data,
         tokens=_openai_tokens,
         account="/models/{model}",
         source="developers.openai.com: images/edits, models; openai 3.54.0",
@@ -378,8 +357,7 @@ PROVIDERS: Mapping[str, Provider] = {
         pictures=14,
         shape=_NAMED,
         resolutions=("1K", "2K", "4K", "512"),
-        picture=_gemini_picture,
-        refusals=GEMINI_REFUSALS,
+        pictures_in=_gemini_pictures,
         ending=_gemini_ending,
         tokens=_gemini_tokens,
         account="/models/{model}",
@@ -397,8 +375,7 @@ PROVIDERS: Mapping[str, Provider] = {
         seed=False,
         shape=_NAMED,
         resolutions=("1K", "2K", "4K"),
-        picture=_openrouter_picture,
-        refusals=("content_filter", *GEMINI_REFUSALS),
+        pictures_in=lambda document: texts_at(document, ("choices", 0, "message", "images"), "image_url", "url"),
         ending=_openrouter_ending,
         cost=lambda document: number_at(document, "usage", "cost"),
         account="/key",
@@ -416,8 +393,7 @@ PROVIDERS: Mapping[str, Provider] = {
         body=_fal_body,
         seed=True,
         shape=_NAMED,
-        picture=_fal_picture,
-        refusals=("content_policy_violation", "has_nsfw_concepts"),
+        pictures_in=lambda document: texts_at(document, ("images",), "url") or texts_at([document], (), "image", "url"),
         ending=_fal_ending,
         hosts=("fal.media", "*.fal.media"),
         source="fal.ai: nano-banana-2/edit and flux-2-pro/edit, errors; fal-client 1.0.3",
@@ -434,11 +410,9 @@ PROVIDERS: Mapping[str, Provider] = {
         shape=Dialect(
             fields={}, fewest=64 * 64, most=4_194_304, longest=4096, source="docs.bfl.ai: multiples of 16, up to 4 MP"
         ),
-        picture=lambda document: text_at(document, "result", "sample"),
-        refusals=("Request Moderated", "Content Moderated"),
-        ending=lambda document: text_at(document, "status"),
+        pictures_in=lambda document: texts_at([document], (), "result", "sample"),
+        ending=lambda document: read_ending(text_at(document, "status")),
         poll=lambda document: text_at(document, "polling_url"),
-        waiting=lambda document: text_at(document, "status") in ("Pending", "Queued", "Processing", ""),
         task_hosts=("*.bfl.ai",),
         hosts=("*.bfl.ai", "*.bfl.ml", "*.blob.core.windows.net"),
         cost=_cents,
@@ -461,8 +435,7 @@ PROVIDERS: Mapping[str, Provider] = {
             ratio=16.0,
             source="ModelArk: 3,686,400 to 16,777,216 pixels from Seedream 4.5 on, 1:16 to 16:1; up to 2K is asked for",
         ),
-        picture=_first_data,
-        refusals=("SensitiveContentDetected",),
+        pictures_in=_data,
         hosts=("*.volces.com", "*.bytepluses.com", "*.byteimg.com"),
         source="docs.byteplus.com/ModelArk: image generation; error codes second-hand",
     ),
@@ -478,9 +451,8 @@ PROVIDERS: Mapping[str, Provider] = {
         shape=Dialect(
             fields={}, fewest=512 * 512, most=2048 * 2048, longest=2048, source="Model Studio: 512 to 2048 a side"
         ),
-        picture=_dashscope_picture,
-        refusals=("DataInspectionFailed", "data_inspection_failed"),
-        ending=lambda document: text_at(document, "code"),
+        pictures_in=lambda document: texts_at(document, ("output", "choices", 0, "message", "content"), "image"),
+        ending=_dashscope_ending,
         hosts=("*.aliyuncs.com",),
         source="alibabacloud.com/help/model-studio: qwen-image-edit; dashscope 2.0.2",
     ),
@@ -493,8 +465,8 @@ PROVIDERS: Mapping[str, Provider] = {
         pictures=3,
         shape=_NAMED,
         resolutions=("1k", "2k"),
-        picture=_first_data,
-        refusals=("content_moderation", "content moderation", "content-moderation"),
+        pictures_in=_data,
+        ending=_xai_ending,
         hosts=("*.x.ai",),
         account="/models",
         notes=("it takes no seed",),
@@ -509,11 +481,9 @@ PROVIDERS: Mapping[str, Provider] = {
         body=_replicate_body,
         extra=("input",),
         seed=True,
-        picture=_replicate_picture,
-        refusals=("E005", "flagged as sensitive", "NSFW content detected"),
-        ending=lambda document: text_at(document, "error") or text_at(document, "status"),
+        pictures_in=_replicate_pictures,
+        ending=lambda document: read_ending(text_at(document, "status")),
         poll=lambda document: text_at(document, "urls", "get"),
-        waiting=lambda document: text_at(document, "status") in ("starting", "processing", ""),
         hosts=("replicate.delivery", "*.replicate.delivery"),
         account="/account",
         source="replicate.com/docs: predictions, rate limits; input schemas of each model",

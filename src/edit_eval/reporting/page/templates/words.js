@@ -4,6 +4,7 @@ const FLAGS = {
   identical_to_source: "identical to the source",
   other_aspect_ratio: "other aspect ratio than the source",
   other_when_repeated: "another picture when repeated",
+  one_of_several: "one of several pictures",
   kept: "kept from the round before",
 };
 
