@@ -197,7 +197,8 @@ def _looks(
     """Returns the measures of each sample's source, with `changed`, and of how many a picture could not be opened."""
     seen: dict[str, dict[str, float]] = {}
     looks, unread = [], 0
-    for sample in with_known_sources(samples):
+    for recorded, sample in zip(samples, with_known_sources(samples), strict=True):
+        unread += bool(recorded.source and not sample.source)
         of_sample: dict[str, float] = {}
         try:
             if sample.source:
