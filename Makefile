@@ -1,25 +1,37 @@
-# Two commands: `make demo` runs a whole evaluation, `make test` passes the tests. Each does all its set-up.
+# Two commands: `make demo` runs a whole evaluation, `make test` passes the tests. Each does all its set-up. Of the tests,
+# `make quick` runs what a change reaches, and `make check` what takes too long for `make test`.
 PYTHON ?= python3
 BIN := .venv/bin
 # A worker is a process, and a test starts hundreds: where nothing compiled is kept, each would compile all it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test linted tested quick models sdks apis cluster docs wheel release chaos proof lint texts screenshots bench bench-gpu clean
+.PHONY: demo test linted tested quick check deep elsewhere models sdks apis cluster docs wheel release chaos proof lint texts screenshots bench bench-gpu clean
 
 demo: .venv/.core  ## a whole evaluation of the embedded benchmark, no weights, no GPU
 	$(BIN)/edit-eval demo
 
-test: .venv/.dev  ## everything that must pass before a commit
+test: .venv/.dev  ## everything that must pass before a commit; five minutes on two quiet cores
 	@$(MAKE) --no-print-directory -j 2 linted tested  # tests wait half of their time
 
 linted: .venv/.dev
-	@$(MAKE) --no-print-directory lint > .venv/lint.txt 2>&1 || { cat .venv/lint.txt; exit 1; }
+	@$(MAKE) --no-print-directory lint TYPES=src > .venv/lint.txt 2>&1 || { cat .venv/lint.txt; exit 1; }
 
 tested: .venv/.judge
-	$(BIN)/pytest -n 5 --dist loadfile --max-worker-restart 0  # one for torch; four, as real processes wait half of their time
+	$(BIN)/pytest --forks 5  # one for torch; four, as real processes wait half of their time
 
-quick: .venv/.dev .venv/.judge  ## the tests that a change reaches, nearest first, for a minute or two; `BASE=COMMIT`: since there; `MINUTES=5`
+quick: .venv/.dev .venv/.judge  ## the tests that a change reaches, nearest first, for less than a minute; `BASE=COMMIT`: since there; `MINUTES=5`
 	$(BIN)/python .ci/quick.py $(if $(BASE),--base $(BASE)) $(if $(MINUTES),--minutes $(MINUTES))
+
+# Each part says how long it took.
+check:  ## what takes too long for `make test`, which it does not repeat: an hour
+	@bash -ec 'for part in lint deep proof docs wheel cluster models elsewhere; do \
+		TIMEFORMAT="make $$part: %0R s, %0U + %0S s of processor"; time $(MAKE) --no-print-directory $$part; done'
+
+deep: .venv/.judge  ## more draws, pages, kills and real models of each kind that `make test` has one of; ten minutes
+	$(BIN)/pytest -m check --forks 5
+
+elsewhere: .venv/.dev  ## `make tested` by the other Pythons, in a folder with a blank, as an ordinary user; ten minutes
+	.ci/elsewhere
 
 models: .venv/.dev .venv/.judge .venv/.bitsandbytes  ## the real model classes with tiny weights, in every variant; ten minutes
 	$(BIN)/pytest tests -m models -n 2
@@ -57,9 +69,9 @@ chaos: .venv/.dev  ## the faults of the tests far more often: 200 kills, every b
 proof: .venv/.dev  ## some two dozen evaluations come to what was recorded of them, word for word and key for key; three minutes
 	$(BIN)/pytest tests/proof -m "proof or not proof" -n 2
 
-lint: .venv/.dev  ## style, types, layers
+lint: .venv/.dev  ## style, types, layers; `TYPES=src`: of the package alone, which is half of the work
 	$(BIN)/ruff check src tests bench examples docs .ci
-	$(BIN)/mypy
+	$(BIN)/mypy $(TYPES)
 	$(BIN)/lint-imports --no-cache
 
 texts: .venv/.dev  ## the catalogues in step with the code, and what of them has no translation yet

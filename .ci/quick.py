@@ -1,13 +1,13 @@
-"""Runs the tests that a change reaches, nearest first, for a minute or two: `make quick`. `make test` is everything.
+"""Runs the tests that a change reaches, nearest first, for less than a minute: `make quick`. `make test` is everything.
 
-    python .ci/quick.py [--base COMMIT] [--minutes 1.5] [--list]
+    python .ci/quick.py [--base COMMIT] [--minutes 0.8] [--list]
 
 The change: what is not committed, and what was since the branch left `main` (on `main`: since its upstream). A file of
 tests is *reached* if it, or what it leads to, is changed. A file leads to what it imports (in functions, too), to what
 of ours its strings and constant paths name, to folders that it walks, and to components by their names; how many arrows
-lie between is how near it is. Tests that *mirror* a changed file, by their name or a plug-in's folder, run first
-whatever they take; of the others, the nearest and then the quickest, as long as there is time. What does not fit is
-said. Most of ours runs in processes that a test starts, where coverage (pytest-testmon's way) sees nothing.
+lie between is how near it is. Tests that *mirror* a changed file, by their name or a plug-in's folder, come first; then
+the nearest, and of those the quickest, as long as there is time. What does not fit is said. Most of ours runs in
+processes that a test starts, where coverage (pytest-testmon's way) sees nothing.
 """
 
 from __future__ import annotations
@@ -343,10 +343,10 @@ def reached(tree: Tree, changed: Iterable[str], seconds: Mapping[str, float]) ->
 
 
 def bounded(tests: Iterable[Reached], minutes: float) -> tuple[list[Reached], list[Reached]]:
-    """Returns what runs and what is left: all that mirrors a change, and of the others as many as there is time for."""
+    """Returns what runs, at least one file, and what is left: in their order as many as there is time for."""
     runs, left, room = list[Reached](), list[Reached](), (minutes * 60 - STARTING) * AT_ONCE
     for test in tests:
-        fits = test.mirrors or test.seconds <= room
+        fits = test.seconds <= room or not runs
         (runs if fits else left).append(test)
         room -= test.seconds if fits else 0
     return runs, left
@@ -362,7 +362,7 @@ def main() -> int:
     """Chooses, says what is chosen and what is left, and runs it."""
     parser = argparse.ArgumentParser(description="Runs the tests that a change reaches, nearest first.")
     parser.add_argument("--base", default="", help="the commit that the change begins at, instead of main")
-    parser.add_argument("--minutes", type=float, default=1.5, help="how long the tests may take on two quiet cores")
+    parser.add_argument("--minutes", type=float, default=0.8, help="how long the tests may take on two quiet cores")
     parser.add_argument("--list", action="store_true", help="print what would run and what is left; run nothing")
     asked = parser.parse_args()
     try:
@@ -387,7 +387,7 @@ def main() -> int:
             print(f"\n{title}:", *(f"  {test.file}  {test.arrows}  {test.seconds:.1f} s" for test in some), sep="\n")
         return 0
     sys.stdout.flush()
-    at_once = ["-n", str(AT_ONCE), "--dist", "loadfile"] if sum(test.seconds for test in runs) > STARTING else []
+    at_once = ["--forks", str(AT_ONCE)] if sum(test.seconds for test in runs) > STARTING else []
     ended = subprocess.run(
         [sys.executable, "-m", "pytest", *at_once, *(test.file for test in runs)], cwd=ROOT
     ).returncode

@@ -6,7 +6,6 @@ import contextlib
 import ctypes
 import functools
 import gc
-import itertools
 import os
 import re
 import shutil
@@ -14,25 +13,24 @@ import signal
 import sys
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+import forked_runs
 import registered_here
 import warm_starts
-
-if TYPE_CHECKING:
-    from xdist.scheduler import LoadFileScheduling
 
 # Before any library reads them: no test reaches for the network, and torch does not fight its neighbours for the cores.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "0")  # kernels for sizes that no other test has: 25 MB
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # another has a thread, and tests run in forks
 os.environ.pop("EDIT_EVAL_LANG", None)  # whoever runs the tests may read another language
 os.environ["LC_ALL"] = "C.UTF-8"
 
@@ -75,7 +73,7 @@ def place_of(path: Path) -> int:
     return ROOMS.index(room(path)) if room(path) in ROOMS else len(ROOMS)
 
 
-TARGETS = ("apis", "chaos", "cluster", "docs", "models", "proof", "sdks", "wheel")
+TARGETS = ("apis", "chaos", "check", "cluster", "docs", "models", "proof", "sdks", "wheel")
 """Marks of what takes long and has a target of its own: it runs where its mark is asked for."""
 
 
@@ -91,7 +89,8 @@ def room(path: Path) -> str:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for target in TARGETS:
-        if not re.search(rf"\b{target}\b", config.option.markexpr):
+        asks = f"{target}|chaos" if target == "check" else target  # of which chaos has more
+        if not re.search(rf"\b({asks})\b", config.option.markexpr):
             long = {item for item in items if item.get_closest_marker(target)}
             items[:] = [item for item in items if item not in long]
             config.hook.pytest_deselected(items=long)
@@ -107,7 +106,13 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """What simulations found, design by design, where they were asked for."""
+    """What simulations found, design by design, and what all takes, where they were asked for."""
+    if config.option.processor:
+        terminalreporter.section("processor seconds")
+        for which in (False, True):
+            rows = sorted(((took, name) for name, took in _processor.items() if ("::" in name) is which), reverse=True)
+            terminalreporter.write_line(f"{sum(took for took, _ in rows):8.1f} of {len(rows)}")
+            terminalreporter.write_line("\n".join(f"{took:8.1f} {name}" for took, name in rows[:200]))
     reports = [report for outcome in ("passed", "failed") for report in terminalreporter.stats.get(outcome, [])]
     rows = [value for report in reports for name, value in report.user_properties if name == "simulated"]
     if rows and "chaos" in config.option.markexpr:
@@ -117,10 +122,25 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
 _seconds: dict[str, float] = defaultdict(float)
 """By files of tests, as far as they have run."""
+_processor: dict[str, float] = defaultdict(float)
+"""The same, and by tests: what they and their processes have computed."""
+_before = 0.0
 
 
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    _seconds[report.nodeid.partition("::")[0]] += report.duration
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[Any]:
+    global _before
+    report: Any = yield
+    now = warm_starts.spent()
+    report.processor, _before = now - (_before or now), now
+    return report
+
+
+def pytest_runtest_logreport(report: Any) -> None:
+    file = report.nodeid.partition("::")[0]
+    _seconds[file] += report.duration
+    for name in (file, report.nodeid):
+        _processor[name] += getattr(report, "processor", 0.0)
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
@@ -131,64 +151,22 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         cache.set("seconds/files", cache.get("seconds/files", {}) | _seconds)
 
 
-def pytest_configure_node(node: Any) -> None:
-    """With `--dist loadfile` the first process has all that imports torch, and nothing else; one forks for all."""
-    if node.config.getoption("dist") == "loadfile" and len(node.config.getoption("tx")) > 1:
-        node.workerinput |= {"torch": node.gateway.id == "gw0", "forking": warm_starts.for_others()}
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--processor", action="store_true", help="say which files and tests take most of the processor")
+    parser.addoption("--forks", type=int, default=0, help="run files of tests in this many processes (forked_runs.py)")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if told := getattr(config, "workerinput", {}).get("forking"):
-        warm_starts.by_another(told)
+    if config.option.forks:
+        warm_starts.begin()  # while tests are collected
 
 
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    mine = getattr(config, "workerinput", {}).get("torch")
-    if mine is None or not collection_path.name.startswith("test_"):
+def pytest_runtestloop(session: pytest.Session) -> bool | None:
+    """With `--forks`: one process pays for torch."""
+    if not session.config.option.forks or session.config.option.collectonly or session.testsfailed:
         return None
-    return ((room(collection_path) == "torch") != mine) or None
-
-
-class Backwards(pytest.Dir):
-    """A folder that is collected from its end."""
-
-    def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
-        return reversed([*super().collect()])
-
-
-def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """Every other process begins at the end: whatever pytest compiles for one of them, the other need not."""
-    number = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
-    return Backwards.from_parent(parent, path=path) if int(number) % 2 else None
-
-
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:
-    """With `--dist loadfile`: one process pays for torch, and each knows only the tests that it may be given."""
-    if config.getoption("dist") != "loadfile":
-        return None
-    from xdist.scheduler import LoadFileScheduling
-
-    class Scheduling(LoadFileScheduling):
-        collection: list[str] | None
-
-        def schedule(self) -> None:
-            if self.collection is None:
-                self.collection = list(dict.fromkeys(itertools.chain(*self.registered_collections.values())))
-                for nodeid in self.collection:
-                    self.workqueue.setdefault(self._split_scope(nodeid), {})[nodeid] = False
-            for node in self.nodes:
-                self._reschedule(node)
-
-        def _assign_work_unit(self, node: Any) -> None:
-            known = {self._split_scope(nodeid) for nodeid in self.registered_collections[node]}
-            scope = next((scope for scope in self.workqueue if scope in known), None)
-            if scope is None:
-                return node.shutdown()
-            self.workqueue.move_to_end(scope, last=False)
-            super()._assign_work_unit(node)
-            return self._reschedule(node)  # two are to be waiting
-
-    return Scheduling(config, log)
+    forked_runs.run(session, session.config.option.forks, lambda file: room(file) == "torch")
+    return True
 
 
 _kept = 0.0
@@ -245,12 +223,15 @@ def tiny_judges(tiny_models: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    """A headless Chromium, if there is one on this machine."""
-    chromium = shutil.which("chromium-headless-shell") or shutil.which("chromium")
+def browser(pytestconfig: pytest.Config) -> Iterator[Any]:
+    """A headless Chromium, if there is one here; of two, `make test` has the quick one and `make check` the other."""
+    names = ["chromium-headless-shell", "chromium", "chromium-browser"]
+    if "check" in pytestconfig.option.markexpr:
+        names.reverse()
+    chromium = next(filter(None, map(shutil.which, names)), None)
     playwright = pytest.importorskip("playwright.sync_api")
     if chromium is None:
-        pytest.skip("Chromium is not installed")
+        pytest.skip("Chromium is not installed: `apt-get install chromium`, or `chromium-headless-shell`")
     with playwright.sync_playwright() as started:
         running = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         yield running

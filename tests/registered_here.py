@@ -19,7 +19,7 @@ def register() -> None:
         distribution = importlib.metadata.distribution("edit-eval")
     except importlib.metadata.PackageNotFoundError:
         return
-    if str(PROJECT.parent) not in (distribution.read_text("direct_url.json") or ""):
+    if PROJECT.parent.as_uri() not in (distribution.read_text("direct_url.json") or ""):
         return
     project = tomllib.loads(PROJECT.read_text("utf-8"))["project"]
     groups = {"console_scripts": project["scripts"], **project["entry-points"]}

@@ -229,3 +229,9 @@ def outcome(judgement: Judgement) -> dict[str, Any]:
 def digest_of(text: str) -> str:
     """A digest of a text, for what only has to be the same for the same."""
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def give_reply(matrix: Matrix, cell: int, reply: Reply) -> Reading:
+    """Gives a cell a further reply; returns what all of them amount to."""
+    matrix.put(matrix.lookup(cell), len(matrix.replies(cell)), reply)
+    return matrix.reading(cell)

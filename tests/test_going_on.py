@@ -25,7 +25,7 @@ from edit_eval.run import Run
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.store.table import JudgementTable, what_is_left
 from small_benchmark import configuration, numbers, sample_id, write_benchmark
-from small_matrix import made_edit, small_matrix
+from small_matrix import give_reply, made_edit, small_matrix
 
 MY_MODELS = '''
 from dataclasses import dataclass
@@ -436,6 +436,6 @@ def test_what_is_left_is_counted_as_people_do(samples: int, said: tuple[str, str
     left = [what_is_left(JudgementTable(matrix))]
     for number in range(samples):
         matrix.set_edit(number, made_edit(matrix, number, directory))
-        matrix.add_reply(number, Reply(text="7"))
+        give_reply(matrix, number, Reply(text="7"))
     directory.end()
     assert (*left, what_is_left(JudgementTable(matrix))) == said

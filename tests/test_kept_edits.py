@@ -172,7 +172,7 @@ def score(run: Run, model: str, sample: str, seed: int) -> Judgement:
     )
 
 
-@pytest.mark.parametrize("pairs", ["all", "cycles"])
+@pytest.mark.parametrize("pairs", [pytest.param("all", marks=pytest.mark.check), "cycles"])
 def test_the_same_command_asks_nothing_again(made: Run, tmp_path: Path, pairs: str) -> None:
     """Also not what could not be read, about battles whose edits are known by the critic's replies alone."""
     configuration = written(tmp_path, pairs)

@@ -98,6 +98,7 @@ def english_sentences(count: int) -> list[str]:
     ]
 
 
+@pytest.mark.check
 def test_500_foreign_sentences_go_through_every_template_unchanged() -> None:
     foreign = english_sentences(500)
     foreign += ["我的 图片.csv", "甲 乙，丙 ；丁", "（ 旧 ） 目录 /图 1.png", " 前后都有空格 "] * 20

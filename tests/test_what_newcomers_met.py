@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import socket
 import subprocess
 import sys
@@ -188,7 +189,7 @@ def test_too_little_memory_is_said_to_be_that(
 @pytest.mark.parametrize("kilobytes", [24_000, 30_000, 60_000, 150_000, 200_000, 250_000, 400_000])
 def test_with_too_little_memory_the_limit_is_named_whatever_is_asked(kilobytes: int) -> None:
     """Before numpy is imported, whose OpenBLAS ends the process with exit code 1 (150,000) or never (250,000)."""
-    words = f"ulimit -v {kilobytes}; exec {sys.executable} -m edit_eval plan nowhere.yaml"
+    words = f"ulimit -v {kilobytes}; exec {shlex.quote(sys.executable)} -m edit_eval plan nowhere.yaml"
     done = subprocess.run(["sh", "-c", words], capture_output=True, text=True, timeout=300)
     assert done.returncode == 4, done.stderr
     assert "`ulimit -v`" in done.stderr
@@ -196,6 +197,7 @@ def test_with_too_little_memory_the_limit_is_named_whatever_is_asked(kilobytes: 
 
 
 def test_little_memory_that_is_enough_is_enough(tmp_path: Path) -> None:
-    words = f"ulimit -v {(NEEDED >> 10) + 1024}; exec {sys.executable} -m edit_eval plan {written(tmp_path)}"
+    plan = shlex.join([sys.executable, "-m", "edit_eval", "plan", str(written(tmp_path))])
+    words = f"ulimit -v {(NEEDED >> 10) + 1024}; exec {plan}"
     done = subprocess.run(["sh", "-c", words], capture_output=True, text=True, timeout=300, cwd=tmp_path)
     assert done.returncode == 0, done.stderr

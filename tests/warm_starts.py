@@ -81,8 +81,10 @@ class Popen(_cold):  # type: ignore[type-arg]
         if self._line is None:
             return super()._internal_poll(*arguments, **named)
         if self.returncode is None and select.select([self._line], [], [], 0)[0]:
-            self.returncode = int(self._line.recv(16) or -9)
+            code, _, seconds = self._line.recv(32).decode().partition(" ")
+            self.returncode = int(code or -9)
             self._line.close()
+            _spent.append(float(seconds or 0))
         return self.returncode
 
     def _wait(self, timeout: float | None) -> int:
@@ -109,6 +111,8 @@ class Forking(NamedTuple):
 _forking: dict[str, Forking] = {}
 """By kind; in a process that was forked, those that its own tests have."""
 _is_cold: set[str] = set()
+_spent: list[float] = []
+"""Of each process that was forked for this one and has ended, the processor seconds."""
 _beside: set[str] = set()
 """Values of `PYTHONPATH` that what is forked may take on."""
 
@@ -120,17 +124,17 @@ def install(kind: str = "command") -> None:
         _english_made_once()
 
 
-def for_others() -> str:
-    """What forks for this process, once it has begun, may do so for others, too: for `by_another` in each of them."""
+def begin() -> None:
+    """Starts what forks, so that it has begun when it is first needed: by any process that is forked from this one."""
     for kind in IMPORTED:
         if kind not in _forking:
             _forking[kind] = _started(kind)
-    return json.dumps({kind: [forking.address, forking.surroundings] for kind, forking in _forking.items()})
 
 
-def by_another(told: str) -> None:
-    """Has processes forked by what forks for another process that lasts longer than this one."""
-    _forking.update({kind: Forking(*about) for kind, about in json.loads(told).items()})
+def spent() -> float:
+    """Returns the processor seconds of this process, and of those that it started and that have ended."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used) + sum(_spent)
 
 
 @contextmanager
@@ -321,9 +325,9 @@ def _wait_for(child: int, line: socket.socket, kind: str) -> None:
     end = os.pidfd_open(child)
     if line in select.select([line, end], [], [])[0] and kind == "worker":
         os._exit(0)
-    _, status = os.waitpid(child, 0)
+    _, status, used = os.wait4(child, 0)
     with suppress(OSError):
-        line.sendall(b"%d" % os.waitstatus_to_exitcode(status))
+        line.sendall(b"%d %.3f" % (os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime))
     os._exit(0)
 
 

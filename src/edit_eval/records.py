@@ -332,6 +332,9 @@ class Judgement:
     made_in: str = ""
     """For a judgement of an edit that was kept from an earlier round, or of a battle with one: the column, or the two,
     `A : B`, that the judge was asked about. It is that judgement, at no cost. Empty if the judge was asked."""
+    free: int = 0
+    """Number of its answers that were given about another judgement, where the judge would be asked the very same:
+    they are no costs of this one."""
     counts: bool = True
     """Whether coverage and means count it: controls and what is asked before there is an edit are beside both."""
 
@@ -361,13 +364,14 @@ class Judgement:
 
     @property
     def asked(self) -> int:
-        """Number of times the judge was asked anything for it; 0 if it refers to an earlier judgement."""
-        return 0 if self.made_in else sum(answer.asked for reading in self.readings for answer in reading.values())
+        """Number of times the judge was asked anything for it; 0 if another judgement has its answers."""
+        asked = sum(answer.asked for reading in self.readings for answer in reading.values())
+        return 0 if self.made_in else max(0, asked - self.free)
 
     @property
     def answers(self) -> int:
-        """Number of times the most-asked question was asked; 0 if it refers to an earlier judgement."""
-        if self.made_in:
+        """Number of times the most-asked question was asked; 0 if another judgement has its answers."""
+        if not self.asked:
             return 0
         return max((answer.asked for reading in self.readings for answer in reading.values()), default=0)
 

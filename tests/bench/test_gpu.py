@@ -112,6 +112,7 @@ def test_the_rows_of_a_full_size_measurement() -> None:
     assert "| batch_16 | 30.0 | 16 | 0.1000 | 0.0410 | 10.00 |" in text
 
 
+@pytest.mark.check
 def test_a_part_that_cannot_be_rehearsed_is_named_and_the_other_goes_on(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,7 +8,15 @@ from typing import Any
 import pytest
 
 from edit_eval.benchmarks.contract import CATEGORIES, SUBSETS, canonical, title
-from edit_eval.benchmarks.selection import in_unicode, lint, refuse_bad, refuse_nothing, select, tidied
+from edit_eval.benchmarks.selection import (
+    in_unicode,
+    lint,
+    passing,
+    refuse_bad,
+    refuse_nothing,
+    tidied,
+    with_predecessors,
+)
 from edit_eval.errors import BenchmarkError, ConfigurationError
 from edit_eval.records import Picture, Sample
 from edit_eval.reporting.language import said
@@ -57,13 +65,13 @@ SAMPLES = (
     ],
 )
 def test_filters_narrow_and_the_order_stays(filters: dict[str, Any], chosen: list[int]) -> None:
-    assert [s.index for s in select(SAMPLES, **filters)] == chosen
+    assert [s.index for s in passing(SAMPLES, **filters)] == chosen
 
 
 def test_a_limit_comes_after_the_filters_and_counts_bad_samples() -> None:
     """Otherwise a mended sample would push another one out of the run."""
     bad = (sample(0, "physical", "easy", fault="cut off"), *SAMPLES[2:4])
-    assert [s.index for s in select(bad, limit=1)] == [0]
+    assert [s.index for s in passing(bad, limit=1)] == [0]
 
 
 @pytest.mark.parametrize(
@@ -86,7 +94,7 @@ def test_a_limit_comes_after_the_filters_and_counts_bad_samples() -> None:
 )
 def test_a_filter_that_nothing_passes_is_named(filters: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
-        select(SAMPLES, **filters)
+        passing(SAMPLES, **filters)
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -94,7 +102,7 @@ def test_a_filter_that_nothing_passes_is_named(filters: dict[str, Any], words: s
 @pytest.mark.parametrize("filters", [{"tags": ["x"]}, {"sample_ids": ["s0"], "difficulty": ["hard"]}])
 def test_the_file_in_which_a_filter_finds_nothing_is_named(filters: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError, match=r"no sample of data/pairs\.json (has|passes)"):
-        select(SAMPLES, **filters, source="data/pairs.json")
+        passing(SAMPLES, **filters, source="data/pairs.json")
 
 
 def test_what_a_chosen_sample_follows_is_chosen_in_the_benchmarks_order() -> None:
@@ -106,23 +114,23 @@ def test_what_a_chosen_sample_follows_is_chosen_in_the_benchmarks_order() -> Non
         ({"limit": 1}, [0, 1, 4]),
         ({"sample_ids": ["s3"]}, [3]),
     ):
-        assert [turn.index for turn in select(turns, **filters)] == chosen
+        assert [turn.index for turn in with_predecessors(turns, passing(turns, **filters))] == chosen
 
 
 def test_a_benchmark_without_any_tags_says_so() -> None:
     with pytest.raises(ConfigurationError, match="no sample has `x`, since no sample has any; leave it out"):
-        select(SAMPLES[3:4], tags=["x"])
+        passing(SAMPLES[3:4], tags=["x"])
 
 
 def test_a_long_list_of_ids_is_cut() -> None:
     many = [sample(n, "physical", "easy") for n in range(200)]
     with pytest.raises(ConfigurationError, match=r"there are: s0, s1, s10, s100, s101, s102, s103, s104, \.\.\.$"):
-        select(many, sample_ids=["x"])
+        passing(many, sample_ids=["x"])
 
 
 def test_an_empty_benchmark_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="no sample"):
-        select(())
+        passing(())
 
 
 def test_bad_samples_are_all_named() -> None:
@@ -149,7 +157,7 @@ def test_nothing_but_bad_samples_is_refused_and_one_good_one_is_enough() -> None
 
 def test_the_file_of_an_empty_benchmark_has_its_own_name() -> None:
     with pytest.raises(ConfigurationError, match="no sample in /home/bag of tricks;"):
-        select((), source="/home/bag of tricks")
+        passing((), source="/home/bag of tricks")
 
 
 def labelled(index: int, **about: Any) -> Sample:

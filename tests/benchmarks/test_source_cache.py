@@ -267,6 +267,7 @@ class TestTheCache:
         assert all(first == second and not first.fault for first, second in pairs)
 
 
+@pytest.mark.check
 def test_memory(place: Place) -> None:
     """A pass over a file of 40 MB keeps none of its pictures: the process grows by less than half of it."""
     noise = Image.effect_noise((1200, 1100), 120)

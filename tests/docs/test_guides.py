@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import sys
@@ -55,6 +56,7 @@ def has_a_package(page: Path) -> bool:
     return any(block.file == "pyproject.toml" for block in blocks(page))
 
 
+@functools.cache
 def flags() -> dict[str, set[str]]:
     """The flags of every verb, those of a group as `group verb`."""
     by_verb: dict[str, set[str]] = {}

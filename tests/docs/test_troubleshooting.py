@@ -33,6 +33,7 @@ def _in_code() -> Iterator[str]:
                 yield node.value
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("message", QUOTED)
 def test_the_program_says_so(message: str) -> None:
     if message in OF_OTHERS:

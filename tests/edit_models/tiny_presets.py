@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -49,12 +50,19 @@ def photograph(name: str = "astronaut", size: tuple[int, int] = (96, 64)) -> Ima
         return picture.convert("RGB").resize(size, Image.Resampling.LANCZOS)
 
 
-def build_all(folder: Path) -> None:
-    """The tiny weights of every class, each in a folder of its name."""
-    tiny_pipelines.build(folder)
-    tiny_modular.build(folder)
-    for name, built in zip(OLDER, tiny_models.build(folder, list(OLDER.values())).values(), strict=True):
-        built.rename(folder / name)
+@dataclass(frozen=True)
+class TinyFolder:
+    """A folder with the tiny weights of every class, each under its name, made when it is first asked for."""
+
+    folder: Path
+
+    def __truediv__(self, name: str) -> Path:
+        if not (self.folder / name).is_dir():
+            if name in OLDER:
+                tiny_models.build(self.folder, [OLDER[name]])[OLDER[name]].rename(self.folder / name)
+            else:
+                (tiny_modular if name in tiny_modular.BUILDERS else tiny_pipelines).build(self.folder, [name])
+        return self.folder / name
 
 
 def loaded(folder: Path, name: str = "", offload: str = "none", **parameters: Any) -> DiffusersModel:
@@ -74,7 +82,7 @@ class EveryPipeline:
     """All of them as one edit model of a user's own: a sample's instruction names the class."""
 
     def __init__(self, parameters: dict[str, Any]) -> None:
-        self.folder = Path(parameters["folder"])
+        self.folder = TinyFolder(Path(parameters["folder"]))
         self.models: dict[str, DiffusersModel] = {}
 
     def load(self, devices: list[str]) -> None:

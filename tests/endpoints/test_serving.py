@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -246,7 +247,7 @@ class TestStart:
         program = server()
         program.start()
         first, second = (tmp_path / "server.log").read_text().splitlines()[:2]
-        assert first == f"$ {sys.executable} {SCRIPTED} judge {program.port}"
+        assert first == f"$ {shlex.join([sys.executable, str(SCRIPTED)])} judge {program.port}"
         assert second == "its libraries are loaded"
 
 

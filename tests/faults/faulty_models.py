@@ -12,6 +12,7 @@ import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from PIL import Image
@@ -329,6 +330,20 @@ class NarrowJudge(Plain):
         if len(requests) > 2:
             raise OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
         return [f"Score: {len(requests)}" for _ in requests]
+
+
+class Looker(Plain):
+    """Scores what it sees, and sees something else in each repeat; at times it has to look again."""
+
+    def judge(self, requests: Any) -> list[str]:
+        """One answer a request."""
+        time.sleep(self.parameters.seconds * len(requests))
+        return [self._said(request) for request in requests]
+
+    def _said(self, request: Any) -> str:
+        seen = [picture.tobytes() for picture in request.pictures.values()]
+        drawn = Random(repr((seen, request.seed))).random()
+        return "hm" if drawn < 0.2 else f"Better, please.\nScore: {10 * drawn:.3f}"
 
 
 class Critic(Plain):

@@ -134,7 +134,7 @@ def test_a_disk_is_said_to_be_what_it_is(clean: Run, small_disk: Callable[[int],
     assert "read-only: mount it for writing" in what_is_short(None, matrix, disk), "whatever a worker called it"
 
 
-@pytest.mark.parametrize("what", ["pictures", "journals"])
+@pytest.mark.parametrize("what", [pytest.param("pictures", marks=pytest.mark.check), "journals"])
 def test_a_limit_on_the_size_of_files_is_a_full_disk(tmp_path: Path, engines: Nursery, what: str) -> None:
     """RLIMIT_FSIZE, as a quota: it hits the workers' pictures first, or the engine's journals."""
     write_benchmark(tmp_path, *((9, (400, 200)) if what == "pictures" else (60, (16, 16))))

@@ -13,9 +13,9 @@ import pytest
 from edit_eval import evaluate
 from edit_eval.records import Status
 from edit_eval.run import Run
-from edit_eval.store.recall import ADDRESS
 from edit_eval.store.run_directory import MARK, mark
 from faults.faulty_runs import (
+    MODELS,
     TWO_QUESTIONS,
     Ears,
     Nursery,
@@ -50,12 +50,16 @@ def clean(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return run(folder, edit=EDIT, judge=JUDGE)
 
 
-@pytest.mark.parametrize("kills", [8, pytest.param(200, marks=pytest.mark.chaos)])
+@pytest.mark.parametrize(
+    "kills", [4, pytest.param(16, marks=pytest.mark.check), pytest.param(200, marks=pytest.mark.chaos)]
+)
 def test_killed_anywhere_a_run_comes_to_the_same_end(tmp_path: Path, clean: Run, engines: Nursery, kills: int) -> None:
     kill_until_it_is_done(tmp_path, settings(tmp_path, edit=EDIT, judge=JUDGE), clean, engines, kills)
 
 
-@pytest.mark.parametrize("kills", [4, pytest.param(200, marks=pytest.mark.chaos)])
+@pytest.mark.parametrize(
+    "kills", [2, pytest.param(8, marks=pytest.mark.check), pytest.param(200, marks=pytest.mark.chaos)]
+)
 def test_so_it_does_when_a_question_is_asked_with_the_reply_to_another(
     tmp_path: Path, engines: Nursery, kills: int
 ) -> None:
@@ -82,7 +86,9 @@ def in_rounds(folder: Path) -> dict[str, Any]:
     return {**what, "judges": judges, "rounds": {"critic": "critic", "max": 3, "from": "last", "stop": 9}}
 
 
-@pytest.mark.parametrize("kills", [4, pytest.param(200, marks=pytest.mark.chaos)])
+@pytest.mark.parametrize(
+    "kills", [2, pytest.param(8, marks=pytest.mark.check), pytest.param(200, marks=pytest.mark.chaos)]
+)
 def test_so_it_does_when_an_edit_waits_for_a_critique(tmp_path: Path, engines: Nursery, kills: int) -> None:
     write_benchmark(tmp_path, FEW)
     clean = evaluate(in_rounds(tmp_path), run_dir=tmp_path / "clean", report=False, spectator=Ears())
@@ -114,7 +120,9 @@ def fighting(folder: Path) -> dict[str, Any]:
     return {**what, "edit_models": models, "judges": {"arena": arena}}
 
 
-@pytest.mark.parametrize("kills", [4, pytest.param(200, marks=pytest.mark.chaos)])
+@pytest.mark.parametrize(
+    "kills", [2, pytest.param(8, marks=pytest.mark.check), pytest.param(200, marks=pytest.mark.chaos)]
+)
 def test_so_it_does_with_two_edits_in_one_question_and_a_second_round(
     tmp_path: Path, engines: Nursery, kills: int
 ) -> None:
@@ -124,6 +132,31 @@ def test_so_it_does_with_two_edits_in_one_question_and_a_second_round(
     assert of.looks.rounds == 2
     assert of.battles == sum(of.outcomes.values()) > 4 * FEW
     kill_until_it_is_done(tmp_path, fighting(tmp_path), clean, engines, kills, FEW)
+
+
+def equal_columns(folder: Path) -> dict[str, Any]:
+    """A configuration of two edit models that make the same, and one that does not; two judges are one."""
+    what = settings(folder)
+    about = {"device_ids": "cpu:1", **EDIT}
+    unlike = {"a": {"seed": 0}, "b": {"seed": 0, "steps": 3}, "c": {"seed": 9}}
+    models = {name: {"type": "testing", "params": {**about, **of}} for name, of in unlike.items()}
+    looker = {
+        "class_path": f"{MODELS}:Looker",
+        "params": {"device_ids": "cpu:1", **JUDGE},
+        "protocol": {"answer": "reason_then_score", "retries": 1},
+    }
+    del what["diffusion_model"], what["reward_model"]
+    evaluation = {"controls": 0, "repeats": 2}
+    return {**what, "edit_models": models, "judges": {"one": looker, "other": looker}, "evaluation": evaluation}
+
+
+@pytest.mark.parametrize("kills", [4, pytest.param(200, marks=pytest.mark.chaos)])
+def test_so_it_does_when_the_same_is_asked_about_several_columns(tmp_path: Path, engines: Nursery, kills: int) -> None:
+    write_benchmark(tmp_path, FEW)
+    clean = evaluate(equal_columns(tmp_path), run_dir=tmp_path / "clean", report=False, spectator=Ears())
+    keys = {reply["key"] for reply in lines(clean.path, "replies")}
+    assert len(keys) == 2 * 2 * FEW
+    kill_until_it_is_done(tmp_path, equal_columns(tmp_path), clean, engines, kills, FEW)
 
 
 def kill_until_it_is_done(
@@ -164,8 +197,8 @@ def kill_until_it_is_done(
             # Where a start takes longer than that, the next may live longer, or the run would never come to its end.
             patience = SECONDS_TO_LIVE if len(ok) > len(acknowledged) else 1.5 * patience
             acknowledged = ok
-            asked = [(*address(r), r["ask"]) for r in lines(folder, "replies")]
-            assert len(asked) == len(set(asked)), "no answer is asked for twice"
+            asked = [(r["key"], r["ask"]) for r in lines(folder, "replies")]
+            assert len(asked) == len(set(asked)), "no question is asked twice"
         assert engines.said(folder) == "done"
         finished += 1
         made = Run(folder)
@@ -174,10 +207,6 @@ def kill_until_it_is_done(
         assert images(folder) == images(clean.path)
         assert not stray_files(folder)
         assert not (folder / "holder.json").exists()
-
-
-def address(reply: dict[str, Any]) -> tuple[object, ...]:
-    return tuple(reply.get(name, "") for name in ADDRESS)
 
 
 def test_in_its_very_first_moments(tmp_path: Path, clean: Run, engines: Nursery) -> None:

@@ -50,6 +50,7 @@ def judged(run: Run, judge: str, edit_model: str) -> list[Judgement]:
     ]
 
 
+@pytest.mark.check
 @pytest.mark.real_models
 def test_three_judges_of_three_protocols(tmp_path: Path) -> None:
     asked = settings(tmp_path)

@@ -37,7 +37,7 @@ SCHEMA = json.dumps(
 
 
 LEVELS = tuple(map(str, range(11)))
-SHOWN = ("qwen3-vl", "qwen3.5")
+SHOWN = ("qwen3.5",)
 """Pictures of any size, and thoughts; the others, with tiles or a text that begins with a token, in `make models`."""
 
 

@@ -105,6 +105,7 @@ def evaluated(typed: Typed, folder: Path) -> None:
     assert 'class="analysis"' not in page
 
 
+@pytest.mark.check
 def test_an_evaluation_needs_no_plugin(whole: Path, tmp_path: Path) -> None:
     place = tmp_path / "place"
     lacking(set(PLUGINS), whole, place)
@@ -254,6 +255,7 @@ def test_of_any_two_plugins_each_is_deleted_where_the_other_is_there() -> None:
         assert all(deleted[plugin] <= deleted[dependent] for dependent in without(plugin)), "with those that need it"
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("number", range(COPIES), ids=map("-".join, GONE))  # `-k PLUG-IN` picks the copies without it
 def test_each_plugin_can_be_deleted(number: int, places: list[Path]) -> None:
     """A traceback here names the module that misses one."""

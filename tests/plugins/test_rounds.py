@@ -24,7 +24,7 @@ from edit_eval.reporting.page.shown_pictures import PageFiles
 from edit_eval.run import Run
 from edit_eval.store.run_directory import RunDirectory
 from faults.faulty_runs import Ears
-from small_matrix import matrix_of
+from small_matrix import give_reply, matrix_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ROUNDING = 0.03
@@ -64,6 +64,7 @@ def by_column(run: Run, column: str) -> dict[tuple[str, int], float]:
     }
 
 
+@pytest.mark.check
 def test_a_critique_gains_what_was_planted_and_not_more(made: Run) -> None:
     results = made.results
     assert made.reached
@@ -133,19 +134,19 @@ def test_the_same_command_does_nothing_again_and_another_critique_makes_its_edit
     critique = matrix.critiques.of(number)
     assert critique is not None
     (cell,) = matrix.cells.cells_of(critique)
-    (said,) = matrix.replies[cell]
+    (said,) = matrix.replies(cell)
     matrix.forget_replies(cell)
     assert matrix.critiques.tell(number) == [], "nothing is known until it is asked again"
-    matrix.add_reply(cell, said)
+    give_reply(matrix, cell, said)
     matrix.critiques.tell(number)
     assert matrix.edits[number].status is Status.OK, "it says the same"
     matrix.forget_replies(cell)
-    matrix.add_reply(cell, type(said)(text="Too dark.\nScore: 2.000"))
+    give_reply(matrix, cell, type(said)(text="Too dark.\nScore: 2.000"))
     matrix.critiques.tell(number)
     assert (matrix.edits[number].status, matrix.edits[number].image) == (Status.PENDING, "")
     assert "Too dark." in matrix.edits[number].instruction
     matrix.forget_replies(cell)
-    matrix.add_reply(cell, type(said)(text="it died", ended=Status.JUDGE_ERROR, final=True))
+    give_reply(matrix, cell, type(said)(text="it died", ended=Status.JUDGE_ERROR, final=True))
     assert matrix.critiques.tell(number) == [number]
     assert matrix.edits[number].status is Status.EDIT_FAILED
     assert "critic gave no critique" in matrix.edits[number].reason

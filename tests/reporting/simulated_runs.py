@@ -20,7 +20,7 @@ from edit_eval.execution.engine.workload import fill_work
 from edit_eval.execution.spectator import Spectator
 from edit_eval.experiment import Experiment
 from edit_eval.protocols.asked import AskedJudge, make_protocol
-from edit_eval.records import Edit, Judgement, Picture, Sample, Scale, Status
+from edit_eval.records import Judgement, Picture, Sample, Scale, Status
 from edit_eval.reporting.progress.state import ProgressState
 from edit_eval.reporting.progress.view import BenchmarkProgress, Display, Line, Said, Snapshot
 from edit_eval.scheduling.batches import cut_batches
@@ -86,19 +86,6 @@ def a_judgement(
         scores=scores,
         missing={} if scores else {"score": (status, reason)},
         readings=({"score": reading},),
-    )
-
-
-def a_failed_edit(sample: str, reason: str, edit_model: str = "m") -> Edit:
-    """An edit that there is not."""
-    return Edit(
-        key="",
-        sample_id=sample,
-        edit_model=edit_model,
-        seed=0,
-        edit_seed=0,
-        status=Status.EDIT_FAILED,
-        reason=reason,
     )
 
 

@@ -63,6 +63,7 @@ def printed(*things: object, width: int = 80) -> str:
 # -- the catalogue --
 
 
+@pytest.mark.check
 def test_no_entry_is_of_a_template_that_is_gone() -> None:
     assert not set(catalogue("zh")) - set(source_texts.templates()), "`make texts` takes them out"
 

@@ -28,7 +28,7 @@ from edit_eval.scheduling.tasks import Model, Task, Work
 from edit_eval.workers.messages import Message
 from examples_of import examples
 from simulated_driver import Fate, SimulatedDriver
-from small_matrix import Asking, ask, imagined_edit, small_matrix, small_samples
+from small_matrix import Asking, ask, give_reply, imagined_edit, small_matrix, small_samples
 
 Place = tuple[str, ...]
 
@@ -286,6 +286,8 @@ class Run:
     def about(self, task: Task) -> str:
         return ""
 
+    def free(self, task: Task) -> None: ...
+
     def order(self, task: Task) -> Message:
         if task.model.startswith("edit:"):
             self.order_of_edits.append(task.units[0])
@@ -297,7 +299,7 @@ class Run:
             return self._settle(task.units[0])
         for cell in task.units:
             if is_left(self.matrix, cell):
-                unclear = cell in self.situation.unclear and not self.matrix.replies[cell]
+                unclear = cell in self.situation.unclear and not self.matrix.replies(cell)
                 self._answer(task, cell, Reply(text="hm" if unclear else "7"))
 
     def failed(self, task: Task, reason: str, device: str) -> None:
@@ -328,7 +330,7 @@ class Run:
                 self.work.settle(settled(self.matrix, cell))
 
     def _answer(self, task: Task, cell: int, reply: Reply) -> None:
-        if self.matrix.add_reply(cell, reply).status is Status.PENDING:
+        if give_reply(self.matrix, cell, reply).status is Status.PENDING:
             self.work.add(task.model, [cell], phase=task.phase)
             return
         self.results["judge", cell] += 1

@@ -218,6 +218,7 @@ def test_all_pairs_are_one_family_and_what_no_test_separates_shares_a_rank():
     assert comparison.pairs[0].detectable > alone.detectable
 
 
+@pytest.mark.check
 def test_a_difference_within_the_noise_of_many_pairs_is_not_called():
     """Ten families of six equal columns: raw p-values below .05 abound; none survives Holm."""
     families = [
@@ -309,6 +310,7 @@ def test_the_document_is_plain_and_repeatable():
     } <= set(plain(document)["pairs"][0])
 
 
+@pytest.mark.check
 def test_intervals_of_a_difference_hold_it_in_95_of_100():
     generator = np.random.default_rng(9)
     clusters = [index // 3 for index in range(90)]

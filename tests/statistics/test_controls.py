@@ -104,7 +104,7 @@ def is_shown(draw: np.random.Generator, gain: float, models: int, looks: tuple[i
     return 0
 
 
-@pytest.mark.parametrize("models", [1, 3])
+@pytest.mark.parametrize("models", [1, pytest.param(3, marks=pytest.mark.check)])
 @pytest.mark.parametrize("like", [0.0, 0.8])
 def test_a_judge_that_cannot_tell_is_shown_fit_in_no_more_than_five_of_a_hundred(models: int, like: float) -> None:
     """Of one kind of control alone, which is the worst case; looked at up to three times."""

@@ -34,6 +34,7 @@ def drifted(seed: int, **then: float) -> bool:
     return change.drifted
 
 
+@pytest.mark.check
 def test_an_unchanged_judge_is_seldom_accused() -> None:
     assert sum(drifted(seed) for seed in range(200)) <= 6, "at most .01, give or take"
 

@@ -127,6 +127,7 @@ def fitted(votes: list[Vote], models: int, **more: int) -> Fit:
     return fit_strengths(votes, [f"m{place}" for place in range(models)], **more)
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(("models", "images", "draws"), [(3, 40, 60), (12, 20, 60)])
 def test_equal_models_share_the_first_rank(models: int, images: int, draws: int) -> None:
     """Of 60 at .05, more than 9 come once in five hundred times; every pair at .05 ranks some below in 7 and in 45."""

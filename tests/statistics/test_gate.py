@@ -63,6 +63,7 @@ def test_each_judge_holds_every_column_against_the_first():
     ]
 
 
+@pytest.mark.check
 def test_its_power_falls_little_with_the_number_of_columns():
     """The first loses a fixed amount to one of seven others: tested among 7 pairs, and not among all 28."""
     generator = np.random.default_rng(7)
@@ -221,6 +222,7 @@ def test_on_an_open_scale_a_failed_edit_of_the_first_says_nothing_against_anothe
     assert reasons(a, silent(b, [3])) == [[]], "its worst score is known, and its best one would only help"
 
 
+@pytest.mark.check
 def test_a_model_as_bad_as_the_margin_passes_in_5_of_100():
     generator = np.random.default_rng(3)
     clusters, passed = np.arange(60) // 2, {1.2: 0, 0.0: 0}

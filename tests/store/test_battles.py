@@ -12,7 +12,16 @@ from edit_eval.statistics.battles import Fought, fought
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.recall import edit_record
 from edit_eval.store.run_directory import RunDirectory
-from small_matrix import comparing_judge, imagined_edit, made_edit, recalled, reply_line, small_matrix, small_samples
+from small_matrix import (
+    comparing_judge,
+    give_reply,
+    imagined_edit,
+    made_edit,
+    recalled,
+    reply_line,
+    small_matrix,
+    small_samples,
+)
 
 
 def matrix_of(samples: Any = 2, **more: Any) -> Matrix:
@@ -78,18 +87,18 @@ def test_keys_hold_both_pictures_and_their_order_and_no_names() -> None:
 def test_a_judgement_has_both_orders(forward: str, backward: str, came: Fought) -> None:
     matrix = made_all(matrix_of())
     judgement, first, second = cells_of_first(matrix)
-    matrix.add_reply(first, said(forward))
+    give_reply(matrix, first, said(forward))
     assert matrix.judgement(judgement).status is Status.PENDING
-    matrix.add_reply(second, said(backward))
+    give_reply(matrix, second, said(backward))
     assert fought(matrix.judgement(judgement), "overall") is came
 
 
 def test_one_order_alone_is_missing_with_its_reason() -> None:
     matrix = made_all(matrix_of())
     judgement, first, second = cells_of_first(matrix)
-    matrix.add_reply(first, said("A"))
+    give_reply(matrix, first, said("A"))
     for _ in range(2):
-        matrix.add_reply(second, Reply(text="Image B"))
+        give_reply(matrix, second, Reply(text="Image B"))
     battle = matrix.judgement(judgement)
     assert (battle.status, battle.scores, fought(battle, "overall")) == (Status.UNPARSEABLE, {}, Fought.MISSING)
 
@@ -114,8 +123,8 @@ def vars_of(edit: Any) -> dict[str, Any]:
 def test_another_picture_takes_the_replies_away_and_the_same_one_gives_them_back() -> None:
     matrix = made_all(matrix_of())
     judgement, first, second = cells_of_first(matrix)
-    matrix.add_reply(first, said("A"))
-    matrix.add_reply(second, said("B"))
+    give_reply(matrix, first, said("A"))
+    give_reply(matrix, second, said("B"))
     before = matrix.edits[2]  # n's edit of the first sample
     assert matrix.shown_with(2) == [2, matrix.cells.of_kind("battle")[0], matrix.cells.of_kind("battle")[2]]
     matrix.set_edit(2, imagined_edit(matrix, 2, "another"))
@@ -153,7 +162,7 @@ def test_rounds_are_opened_by_what_is_complete_alone_and_end_when_all_are_told_a
             better = "A" if matrix.names_of(battle)[0] < matrix.names_of(battle)[1] else "B"
             for cell, order in zip(matrix.cells.cells_of(judgement), (0, 1), strict=True):
                 assert not matrix.look(), "a round that is not complete is not looked at"
-                matrix.add_reply(cell, said({"A": "AB", "B": "BA"}[better][order] if decided else "C"))
+                give_reply(matrix, cell, said({"A": "AB", "B": "BA"}[better][order] if decided else "C"))
         assert bool(matrix.look()) is not decided
         assert (matrix.rounds, matrix.pending) == (rounds, 0 if decided else len(matrix.design.open) - 160)
         assert [*matrix.design.open][:160] == first

@@ -10,7 +10,7 @@ import pytest
 
 from edit_eval.records import Reply, Status
 from edit_eval.store.matrix import Matrix
-from small_matrix import Asking, ask, asked_judge, imagined_edit, small_experiment, small_samples
+from small_matrix import Asking, ask, asked_judge, give_reply, imagined_edit, small_experiment, small_samples
 
 KINDS = ("source", "blank", "shuffled")
 STEPS = (7, 14, 25)
@@ -41,7 +41,7 @@ def answer(matrix: Matrix, of: dict[str, float], *, first: int | None = None, or
         shows = matrix.cells.subject(subject).shows
         judge = matrix.judge_of(cell).name
         value = of.get(f"{shows} by {judge}", of.get(shows, 1.0)) if shows else 6.0
-        matrix.add_reply(cell, Reply(text=str(value), final=True))
+        give_reply(matrix, cell, Reply(text=str(value), final=True))
 
 
 def asked_about(matrix: Matrix) -> Counter[tuple[str, str]]:
@@ -77,8 +77,9 @@ def test_what_is_asked_does_not_depend_on_when_one_looks_nor_on_the_order_of_ans
             matrix.look()
     assert asked_about(whole) == asked_about(pieces)
     again = matrix_of()
-    for cell, replies in enumerate(pieces.replies):
-        again.replies[cell].extend(replies)
+    for cell in range(len(pieces.cells)):
+        for reply in pieces.replies(cell):
+            give_reply(again, cell, reply)
     again.look()
     assert (asked_about(again), again.pending) == (asked_about(whole), 0)
 

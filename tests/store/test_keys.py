@@ -15,7 +15,7 @@ from edit_eval.protocols.contract import Question, Score, View, earlier
 from edit_eval.records import Picture, Reply, Scale
 from edit_eval.store.cells import EDIT_SEED_STRIDE, SCHEMA, edit_key, replay_key, reply_key
 from edit_eval.store.matrix import Matrix
-from small_matrix import Asking, ask, asked_judge, imagined_edit, small_matrix, small_sample, small_samples
+from small_matrix import Asking, ask, asked_judge, give_reply, imagined_edit, small_matrix, small_sample, small_samples
 
 MODEL = Identity("mine", "qwen_image_edit", "abc", {"num_inference_steps": 50, "true_cfg_scale": 4.0}, seed=7)
 
@@ -111,7 +111,7 @@ def keys(*questions: Question, shown: str = "pixels", said: str = "7", matrix: M
     by_question = {}
     for cell in range(len(matrix.cells)):
         by_question[matrix.address(cell)[5]] = matrix.key(cell)
-        matrix.add_reply(cell, Reply(text=said))
+        give_reply(matrix, cell, Reply(text=said))
     return by_question
 
 

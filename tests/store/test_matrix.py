@@ -12,7 +12,7 @@ from edit_eval.protocols.contract import Missing, Score, View
 from edit_eval.records import Edit, Judgement, Reading, Reply, Sample, Scale, Status
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.table import JudgementTable, what_is_left
-from small_matrix import Asking, ask, asked_judge, imagined_edit, small_matrix, small_sample, small_samples
+from small_matrix import Asking, ask, asked_judge, give_reply, imagined_edit, small_matrix, small_sample, small_samples
 
 GOOD = Reply(text="Score: 8.0", seconds=0.5, device="cpu:1")
 HM = Reply(text="hm")
@@ -55,7 +55,7 @@ def test_every_cell_has_an_address_of_its_own() -> None:
 
 def test_the_judge_s_words_beside_its_score_are_the_judgement_s() -> None:
     matrix = made(small_matrix(1, judges=(asked_judge("critic", answer="reason_then_score"),)))
-    matrix.add_reply(0, Reply(text='{"reasoning": "The sky is right.", "score": 8}'))
+    give_reply(matrix, 0, Reply(text='{"reasoning": "The sky is right.", "score": 8}'))
     assert (matrix.judgement(0).score, matrix.judgement(0).reason) == (8.0, "The sky is right.")
 
 
@@ -79,7 +79,7 @@ def test_all_replies_so_far_make_a_judgement(
 ) -> None:
     matrix = made(small_matrix(1))
     for reply in replies:
-        matrix.add_reply(0, reply)
+        give_reply(matrix, 0, reply)
     judgement = matrix.judgement(0)
     assert (judgement.status.value, judgement.score) == (status, score)
     if status != "pending":
@@ -101,7 +101,7 @@ def test_without_an_edit_there_is_no_judgement() -> None:
 
 def answered(matrix: Matrix, *texts: str) -> Judgement:
     for cell, text in enumerate(texts):
-        matrix.add_reply(cell, Reply(text=text))
+        give_reply(matrix, cell, Reply(text=text))
     return matrix.judgement(0)
 
 
@@ -128,7 +128,7 @@ def test_a_judgement_is_pending_until_all_its_questions_are_answered() -> None:
     for cell in range(4):
         assert matrix.judgement(0).status is Status.PENDING
         assert matrix.is_pending(0)
-        matrix.add_reply(cell, Reply(text=str(cell)))
+        give_reply(matrix, cell, Reply(text=str(cell)))
     assert matrix.judgement(0).scores == {"mean": 1.5, "a": 1.0, "b": 2.0}
     assert [{name: answer.text for name, answer in reading.items()} for reading in matrix.judgement(0).readings] == [
         {"a": "0", "b": "1"},
@@ -171,7 +171,7 @@ def test_a_score_does_not_apply_where_nothing_gives_what_it_needs() -> None:
 
     matrix = made(small_matrix(samples, protocol=Asking([ask("a"), ask("b")], not_second)))
     for cell in range(len(matrix.cells)):
-        matrix.add_reply(cell, Reply(text="4"))
+        give_reply(matrix, cell, Reply(text="4"))
     first, second = matrix.judgements()
     assert (first.scores, second.scores) == ({"mean": 4.0, "a": 4.0, "b": 4.0}, {"mean": 4.0, "a": 4.0})
     assert (second.missing, second.outcome("b")) == ({}, None)
@@ -196,7 +196,7 @@ def test_a_formula_that_has_no_number_leaves_its_score_missing(formula: Any, sta
 
 def test_what_a_judge_says_besides_its_score_is_the_reason() -> None:
     matrix = made(small_matrix(1))
-    matrix.add_reply(0, Reply(text='{"score": 6.5, "reason": "the shadow is wrong"}'))
+    give_reply(matrix, 0, Reply(text='{"score": 6.5, "reason": "the shadow is wrong"}'))
     judgement = matrix.judgement(0)
     assert (judgement.status, judgement.score) == (Status.OK, 6.5)
     assert judgement.answer == '{"score": 6.5, "reason": "the shadow is wrong"}'
@@ -210,23 +210,23 @@ STEPS = Asking([ask("a"), ask("b", user="after {a}: {x}", after=("a",)), ask("c"
 def test_a_question_that_comes_after_another_is_put_with_its_reply() -> None:
     matrix = made(small_matrix(1, protocol=STEPS))
     assert [matrix.can_be_asked(cell) for cell in range(3)] == [True, False, False]
-    matrix.add_reply(0, Reply(text="hm"))
+    give_reply(matrix, 0, Reply(text="hm"))
     assert [matrix.can_be_asked(cell) for cell in range(3)] == [True, False, False]
-    matrix.add_reply(0, Reply(text=" 7 "))
+    give_reply(matrix, 0, Reply(text=" 7 "))
     assert [matrix.can_be_asked(cell) for cell in range(3)] == [True, True, False]
     assert matrix.question(1).user == "after  7 : {x}"
-    matrix.add_reply(1, Reply(text="8"))
+    give_reply(matrix, 1, Reply(text="8"))
     assert matrix.question(2).user == "after 8"
     assert matrix.judgement(0).status is Status.PENDING
-    matrix.add_reply(2, Reply(text="9"))
+    give_reply(matrix, 2, Reply(text="9"))
     assert matrix.judgement(0).scores == {"mean": 8.0, "a": 7.0, "b": 8.0, "c": 9.0}
 
 
 def test_where_the_earlier_one_has_no_answer_there_is_nothing_to_ask() -> None:
     matrix = made(small_matrix(1, protocol=STEPS, retries=1))
-    matrix.add_reply(0, HM)
+    give_reply(matrix, 0, HM)
     assert matrix.reading(1).status is Status.PENDING
-    matrix.add_reply(0, HM)
+    give_reply(matrix, 0, HM)
     assert matrix.reading(2) == Reading(status=Status.UNPARSEABLE, reason="'hm' is not a number", text="hm")
     judgement = matrix.judgement(0)
     assert (judgement.status, judgement.scores) == (Status.UNPARSEABLE, {})
@@ -235,7 +235,7 @@ def test_where_the_earlier_one_has_no_answer_there_is_nothing_to_ask() -> None:
 
 def test_what_is_forgotten_takes_all_that_came_after_it_along() -> None:
     matrix = made(small_matrix(1, protocol=STEPS, retries=0))
-    matrix.add_reply(0, HM)
+    give_reply(matrix, 0, HM)
     assert matrix.judgement(0).status is Status.UNPARSEABLE
     matrix.forget_replies(0)
     assert [matrix.reading(cell).status for cell in range(3)] == [Status.PENDING] * 3
@@ -248,8 +248,8 @@ def test_what_is_forgotten_takes_all_that_came_after_it_along() -> None:
 def test_replies_about_another_picture_do_not_count_and_those_about_the_same_do() -> None:
     matrix = small_matrix(1, repeats=2)
     matrix.set_edit(0, imagined_edit(matrix, 0, "a"))
-    matrix.add_reply(0, GOOD)
-    matrix.add_reply(1, HM)
+    give_reply(matrix, 0, GOOD)
+    give_reply(matrix, 1, HM)
     empty = replace(matrix.edits[0], status=Status.PENDING, image="", pixels="")
     assert matrix.set_edit(0, empty) == []
     assert statuses(matrix) == ["pending", "pending"]
@@ -269,7 +269,7 @@ def test_a_chain_of_questions_comes_back_with_the_same_picture_only(pixels: str)
     matrix.set_edit(0, replace(matrix.edits[0], status=Status.PENDING, image="", pixels=""))
     settled = matrix.set_edit(0, imagined_edit(matrix, 0, pixels))
     assert [judgement.scores["mean"] for judgement in settled] == ([2.0] if pixels == "a" else [])
-    assert [len(replies) for replies in matrix.replies] == [int(pixels == "a")] * 3
+    assert [len(matrix.replies(cell)) for cell in range(len(matrix.cells))] == [int(pixels == "a")] * 3
 
 
 def test_an_edit_that_fails_settles_its_judgements_and_nobody_is_told_of_answers() -> None:
@@ -319,7 +319,7 @@ def test_a_follower_of_a_sample_with_a_fault_has_one() -> None:
 def test_another_picture_of_the_edit_before_has_its_followers_judged_anew() -> None:
     matrix = made(small_matrix(small_samples(2, follows={1: 0})))
     for cell in range(2):
-        matrix.add_reply(cell, GOOD)
+        give_reply(matrix, cell, GOOD)
     empty = replace(matrix.edits[0], status=Status.PENDING, image="", pixels="")
     matrix.set_edit(0, empty)
     assert statuses(matrix) == ["pending", "pending"], "its source cannot be shown"
@@ -348,7 +348,7 @@ def test_controls_are_judged_beside_everything_else() -> None:
         ("1.png", False, "pixels-1"),
     ]
     for cell in matrix.cells.cells_of_subject(first + 2):
-        matrix.add_reply(cell, GOOD)
+        give_reply(matrix, cell, GOOD)
     controls = list(matrix.rows("control"))
     assert [(j.edit_model, j.sample_id, j.status.value) for j in controls] == [
         ("control:source", "s0", "pending"),
@@ -376,13 +376,13 @@ def test_what_is_left_is_one_line() -> None:
     matrix = small_matrix(2, controls=1)
     assert what_is_left(JudgementTable(matrix)) == "to do: 2 edits, 5 judgements"
     made(matrix)
-    matrix.add_reply(0, GOOD)
+    give_reply(matrix, 0, GOOD)
     assert (
         what_is_left(JudgementTable(matrix))
         == "2 of 2 edits and 1 of 5 judgements are kept; to do: 0 edits, 4 judgements"
     )
     for cell in range(1, len(matrix.cells)):
-        matrix.add_reply(cell, GOOD)
+        give_reply(matrix, cell, GOOD)
     assert what_is_left(JudgementTable(matrix)) == "Nothing to do: 2 edits and 5 judgements already complete"
 
 

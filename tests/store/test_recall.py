@@ -11,12 +11,25 @@ import msgspec
 import pytest
 
 from edit_eval.config.identity import Identity
+from edit_eval.errors import RunDirectoryError
 from edit_eval.records import Edit, Reply, Status
 from edit_eval.store.journal import Record, seal
 from edit_eval.store.matrix import Matrix
-from edit_eval.store.recall import ReplyLine, edit_record, is_there, recall
+from edit_eval.store.recall import ReplyLine, edit_record, is_there, recall, recall_run, refuse_to_go_on
 from edit_eval.store.run_directory import RunDirectory
-from small_matrix import Asking, ask, made_edit, recalled, reply_line, small_experiment, small_matrix, small_samples
+from edit_eval.store.run_folders import reuse
+from small_matrix import (
+    Asking,
+    ask,
+    give_reply,
+    imagined_edit,
+    made_edit,
+    recalled,
+    reply_line,
+    small_experiment,
+    small_matrix,
+    small_samples,
+)
 
 ALL: dict[str, Any] = {"models": ("a", "b"), "judges": ("x", "y", "z"), "edit_seeds": 2, "repeats": 2, "controls": 2}
 GOOD = Reply(text="Score: 8.0", seconds=0.5, device="cpu:1")
@@ -40,7 +53,8 @@ def done(
         edits.append(edit_record(matrix.edits[number]))
     for cell, (again, reply) in itertools.product(range(len(matrix.cells)), enumerate(replies)):
         if matrix.can_be_asked(cell):
-            matrix.add_reply(cell, reply)
+            if len(matrix.replies(cell)) == again:  # else a cell with its key has it
+                give_reply(matrix, cell, reply)
             lines.append(reply_line(matrix, cell, reply, again))
     return edits, lines
 
@@ -220,8 +234,8 @@ def test_a_retry_asks_the_failed_questions_only(directory: RunDirectory) -> None
     before = small_matrix(1, protocol=protocol, retries=0)
     edits, _ = done(before, directory, ())
     for cell, text in enumerate(["1", "hm"]):
-        before.add_reply(cell, Reply(text=text))
-    replies = [reply_line(before, cell, before.replies[cell][0]) for cell in range(2)]
+        give_reply(before, cell, Reply(text=text))
+    replies = [reply_line(before, cell, before.replies(cell)[0]) for cell in range(2)]
     after = small_matrix(1, protocol=protocol, retries=0)
     recalled(after, directory, edits, replies, {Status.UNPARSEABLE}.__contains__)
     assert [after.reading(cell).status.value for cell in range(3)] == ["ok", "pending", "pending"]
@@ -251,12 +265,12 @@ def test_how_a_reply_ended_and_how_often_was_asked_is_recalled(directory: RunDir
     edits, replies = done(small_matrix(1), directory, (cut, long, GOOD))
     after = small_matrix(1)
     recalled(after, directory, edits, replies)
-    assert after.replies == [[cut, long, GOOD]]
+    assert after.replies(0) == [cut, long, GOOD]
     assert [(j.score, j.answers) for j in after.judgements()] == [(8.0, 3)]
     again = small_matrix(1)
     recalled(again, directory, edits, replies[:2])
     assert statuses(again) == ["pending"]
-    again.add_reply(0, cut)
+    give_reply(again, 0, cut)
     assert statuses(again) == ["cut_off"]
 
 
@@ -279,7 +293,7 @@ def test_where_the_earlier_reply_is_another_one_the_later_is_asked_anew(director
     after = small_matrix(1, protocol=STEPS)
     recalled(after, directory, edits, [*replies, {**replies[0], "text": "8"}])
     assert [after.reading(cell).status.value for cell in range(3)] == ["ok", "pending", "pending"]
-    after.add_reply(1, Reply(text="7"))
+    give_reply(after, 1, Reply(text="7"))
     assert after.question(2).user == "after 7"
 
 
@@ -333,7 +347,7 @@ def test_a_journal_says_the_same_as_its_lines_one_by_one(directory: RunDirectory
     noticed = recall(matrix, read[0], read[1], directory.path, lambda status: False)
     assert noticed == recalled(other, directory, *written.values())
     assert matrix.edits == other.edits
-    assert matrix.replies == other.replies
+    assert [*map(matrix.replies, range(len(matrix.cells)))] == [*map(other.replies, range(len(other.cells)))]
     assert everything(matrix) == everything(other)
     assert {"ok", "skipped", "edit_failed", "pending"} == set(statuses(matrix))
 
@@ -351,4 +365,65 @@ def test_a_cell_that_went_on_from_its_equal_s_replies_does_so_again(directory: R
         after.edit_models = tuple(model for model in after.edit_models if model.name in models)
         after = Matrix(replace(after.experiment, edit_models=after.edit_models))
         recalled(after, directory, edits, replies)
-        assert [reply.text for reply in after.replies[-1]] == ["hm", "hm", "Score: 8.0"]
+        assert [reply.text for reply in after.replies(-1)] == ["hm", "hm", "Score: 8.0"]
+
+
+# -- keys that several cells have --
+
+
+def equal_pair() -> Matrix:
+    """Two columns of one sample with equal pixels, whose judge is asked twice."""
+    matrix = small_matrix(1, models=("a", "b"), repeats=2)
+    for number in range(2):
+        edit = imagined_edit(matrix, number, "equal")
+        matrix.set_edit(number, replace(edit, image=f"images/{edit.image}"))
+    return matrix
+
+
+def scores(matrix: Matrix) -> list[float | None]:
+    return [judgement.score for judgement in matrix.judgements()]
+
+
+def test_the_last_asking_of_a_key_counts_for_all_that_have_it() -> None:
+    matrix = equal_pair()
+    for again, text in ((0, "hm"), (1, "Score: 3"), (0, "hm"), (1, "Score: 4")):
+        matrix.put(matrix.lookup(0), again, Reply(text=text, seconds=2.0))
+    assert scores(matrix)[::2] == [4.0, 4.0]
+    assert [(judgement.asked, judgement.seconds) for judgement in matrix.judgements()][::2] == [(2, 4.0), (0, 0.0)]
+    matrix.forget_replies(2)
+    assert matrix.pending == 4
+    matrix.set_edit(0, imagined_edit(matrix, 0, "another"))
+    matrix.put(matrix.lookup(2), 0, Reply(text="Score: 7", seconds=1.0))
+    assert scores(matrix)[::2] == [None, 7.0]
+    assert [*matrix.judgements()][2].seconds == 1.0, "it is nobody else's by now"
+
+
+@pytest.mark.parametrize("unlike", [True, False])
+def test_what_was_asked_for_each_cell_is_read_so_and_not_gone_on_with(directory: RunDirectory, unlike: bool) -> None:
+    before = equal_pair()
+    edits = [edit_record(edit) for edit in before.edits]
+    texts = ("Score: 1", "Score: 2") if unlike else ("Score: 1", "Score: 1")
+    lines = [reply_line(before, cell, Reply(text=text)) for cell, text in zip((0, 2), texts, strict=True)]
+    directory.begin()
+    for name, records in (("edits", edits), ("replies", lines)):
+        for record in records:
+            directory.append(name, record)
+    for edit in before.edits:
+        path = directory.path / edit.image
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"")
+    directory.end()
+    after = small_matrix(1, models=("a", "b"), repeats=2)
+    recall_run(after, RunDirectory(directory.path))
+    assert scores(after) == ([1.0, None, 2.0, None] if unlike else [1.0, None, 1.0, None])
+    if unlike:
+        with pytest.raises(RunDirectoryError, match="it can be read, but not be gone on with"):
+            refuse_to_go_on(after, directory.path)
+    else:
+        refuse_to_go_on(after, directory.path)
+    fresh = small_matrix(1, models=("a", "b"), repeats=2)
+    mine = RunDirectory(directory.path.with_name("mine"))
+    mine.begin()
+    assert "2 edits and 2 judgements are reused" in reuse(RunDirectory(directory.path), mine, fresh)
+    mine.end()
+    assert len(set(scores(fresh))) == 2, "the same for both, and nothing for the second repeat"

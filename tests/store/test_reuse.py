@@ -11,7 +11,7 @@ from edit_eval.store.matrix import Matrix
 from edit_eval.store.recall import edit_record, recall_run
 from edit_eval.store.run_directory import CannotWrite, RunDirectory
 from edit_eval.store.run_folders import reuse
-from small_matrix import Asking, ask, made_edit, reply_line, small_matrix, small_samples
+from small_matrix import Asking, ask, give_reply, made_edit, reply_line, small_matrix, small_samples
 
 
 def started(path: Path) -> RunDirectory:
@@ -30,7 +30,7 @@ def finished(path: Path, matrix: Matrix, replies: dict[int, list[str]] | None = 
     for cell in range(len(matrix.cells)):
         for again, text in enumerate((replies or {}).get(cell, ["Score: 8"])):
             line = reply_line(matrix, cell, Reply(text=text, seconds=0.1, device="cuda:3"), again)
-            matrix.add_reply(cell, Reply(text=text))
+            give_reply(matrix, cell, Reply(text=text))
             directory.append("replies", line)
     directory.end()
     return RunDirectory.existing(path)
@@ -79,7 +79,7 @@ def test_what_is_here_already_is_not_taken_again(tmp_path: Path) -> None:
     source = finished(tmp_path / "theirs", small_matrix(2))
     directory, mine = started(tmp_path / "mine"), small_matrix(2)
     mine.set_edit(0, made_edit(mine, 0, directory, 77))
-    mine.add_reply(0, Reply(text="Score: 3"))
+    give_reply(mine, 0, Reply(text="Score: 3"))
     assert "1 edit and 1 judgement" in reuse(source, directory, mine)
     assert scores(mine) == [3.0, 8.0]
     assert "0 edits and 0 judgements" in reuse(source, directory, mine)
@@ -188,7 +188,7 @@ def test_questions_are_taken_one_by_one_and_those_that_depend_on_another_with_it
     for protocol, said in ((STEPS, "1 edit and 1 judgement"), (changed, "0 judgements")):
         mine = small_matrix(1, protocol=protocol)
         assert said in reuse(source, directory, mine)
-        taken = [bool(replies) for replies in mine.replies]
+        taken = [bool(mine.replies(cell)) for cell in range(len(mine.cells))]
         assert taken == ([True] * 3 if protocol is STEPS else [False, False, True])
     directory.end()
 

@@ -9,7 +9,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
 
 from edit_eval.benchmarks.contract import canonical
 from edit_eval.benchmarks.plain_files import shown
@@ -53,12 +52,6 @@ def refuse_nothing(samples: Iterable[Sample]) -> None:
         raise BenchmarkError(
             Text("all {} samples are bad, so there is nothing to edit. The first: {}", len(faults), faults[0])
         )
-
-
-def select(samples: Sequence[Sample], **filters: Any) -> tuple[Sample, ...]:
-    """Returns the samples that pass every filter (see `passing`), and those that they follow, whose edits are their
-    sources."""
-    return with_predecessors(samples, passing(samples, **filters))
 
 
 def passing(

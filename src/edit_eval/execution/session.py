@@ -278,6 +278,7 @@ class Session:
                     Text("{} not shown fit yet: {} more about controls", [*judges], counted(asked, "question"))
                 )
             if opened:
+                recorder.tell(opened)
                 fill(opened=frozenset(opened))
 
         fill(pilot)
@@ -375,8 +376,8 @@ def seen_before(matrix: Matrix, directory: RunDirectory) -> Estimates:
     for edit in matrix.edits:
         if edit.status is Status.OK and edit.seconds:
             estimates.unit[f"edit:{edit.edit_model}"].add(edit.seconds)
-    for cell, replies in enumerate(matrix.replies):
-        for reply in replies:
+    for cell in {*range(len(matrix.cells))} - matrix.answers.free:
+        for reply in matrix.replies(cell):
             if reply.seconds:
                 estimates.unit[f"judge:{matrix.judge_of(cell).name}"].add(reply.seconds)
     for event in directory.read("events"):

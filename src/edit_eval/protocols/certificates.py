@@ -7,11 +7,14 @@ files.
 
 A number is the authors' if the judge is asked in their words (`prompts: official`) and its replies are read as they
 read them. In other words it has their formula only, and is called so.
+
+Their sums are `add_in_order`, and where they round on the way a certificate says so: `sum` of Python makes up for what
+each step loses since 3.12, and a mean may then fall to the other side. Ours are `math.fsum`, the same in every Python.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,6 +50,14 @@ class Certificate:
     def in_full(self) -> Text:
         """Says what was certified, and what differs."""
         return Text("{} ({})", self.words, self.beside) if self.beside else self.words
+
+
+def add_in_order(numbers: Iterable[float]) -> float:
+    """Returns the sum from left to right, rounded at each step: `sum` as it was where the authors' scripts ran."""
+    total = 0.0
+    for number in numbers:
+        total += number
+    return total
 
 
 def certified(protocol: Any) -> Certificate | None:

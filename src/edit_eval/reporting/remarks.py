@@ -198,6 +198,13 @@ def _lines(judge: str, readings: JudgeReadings) -> Iterator[Text]:
             judge,
             readings.readings,
         )
+    if readings.shared:
+        yield Text(
+            "{}: {} of its judgements share answers with those of other edits, which have the same pixels; where an "
+            "answer depends on the batch, it is the one given in the batch that came first.",
+            judge,
+            readings.shared,
+        )
     mass = readings.mass
     if mass and mass.median is not None:
         known, floor = mass.readings - mass.unknown, f"{mass.floor:g}"

@@ -430,10 +430,9 @@ def going_on(run: Path) -> str:
     a model's parameters count.
     """
     run = run.absolute()
-    recorded = max((run / "config").glob("[0-9]*.yaml"), default=Path("CONFIG"))
-    return in_folder(
-        RunDirectory(run).environment().get("folder"), ["edit-eval", "run", str(recorded), "--run-dir", str(run)]
-    )
+    directory = RunDirectory(run)
+    recorded = directory.last_configuration() or Path("CONFIG")
+    return in_folder(directory.environment().get("folder"), ["edit-eval", "run", str(recorded), "--run-dir", str(run)])
 
 
 def in_folder(folder: object, words: Sequence[str]) -> str:

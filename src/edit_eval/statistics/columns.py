@@ -95,7 +95,7 @@ class ScoreColumn:
     def failed_share(self, sample: str) -> float:
         """Returns the share of the sample's tried edits that failed."""
         failed = list(self.failed.get(sample, {}).values())
-        return sum(failed) / len(failed) if failed else 0.0
+        return math.fsum(failed) / len(failed) if failed else 0.0
 
 
 class Difference(NamedTuple):

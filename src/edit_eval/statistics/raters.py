@@ -262,7 +262,7 @@ class ReadingMass(msgspec.Struct, frozen=True, kw_only=True):
     floor: float
 
 
-class JudgeReadings(msgspec.Struct, frozen=True, kw_only=True):
+class JudgeReadings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The readings of a judge that was asked."""
 
     readings: int
@@ -273,6 +273,8 @@ class JudgeReadings(msgspec.Struct, frozen=True, kw_only=True):
     """True if each edit's several readings were given in the same words, so that nothing was sampled."""
     mass: ReadingMass | None
     """None if no reading has probabilities."""
+    shared: int = 0
+    """Judgements with an answer to the very same question about another edit, which has the same pixels."""
 
 
 def readings_of(results: Results) -> dict[str, JudgeReadings]:
@@ -286,6 +288,7 @@ def readings_of(results: Results) -> dict[str, JudgeReadings]:
                 spread=spread_of(judged, judged[0].headline),
                 identical=_identical(judged),
                 mass=_mass(judged),
+                shared=sum(judgement.free > 0 for judgement in judged),
             )
     return readings
 

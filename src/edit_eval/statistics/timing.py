@@ -218,7 +218,7 @@ def token_words(judge: str, read: float, written: float, cost: float | None) -> 
 def spent_words(spent: Sequence[Spent]) -> Iterator[str]:
     """Yields what a run has spent, in all and by model: `nano: 1.34 USD for 10 requests, computed`."""
     if len(spent) > 1:
-        yield Text("{:,.2f} USD in all", sum(cost.usd for cost in spent))
+        yield Text("{:,.2f} USD in all", math.fsum(cost.usd for cost in spent))
     for cost in spent:
         how = Text("as told by its provider") if cost.told else Text("computed from its price")
         more = Text("; at most {:,.2f} more were under way when a start was killed", cost.feared) if cost.feared else ""

@@ -79,7 +79,7 @@ def ratings_of(votes: Iterable[Vote]) -> list[Rating]:
                 rated = got.setdefault((vote.sample_id, model, vote.edit_seed, vote.rater), [])
                 rated.append(0.0 if bad else value)
     return [
-        Rating(sample, model, sum(shares) / len(shares), rater, seed)
+        Rating(sample, model, math.fsum(shares) / len(shares), rater, seed)
         for (sample, model, seed, rater), shares in sorted(got.items())
     ]
 

@@ -170,8 +170,16 @@ class Lines:
 
     def of(self, kind: type[T]) -> Iterator[T]:
         """Yields each line as a `kind`, decoded to it directly."""
+        for segment in self.by_segment(kind):
+            yield from segment
+
+    def by_segment(self, kind: type[T]) -> Iterator[Iterator[T]]:
+        """Yields the lines of each segment: what one start has written."""
         for path in segments(self._folder):
-            yield from read_segment(path, self._damage, kind)
+            yield read_segment(path, self._damage, kind)
+
+    def rewind(self) -> None:
+        """Begins again from the first line."""
 
 
 class Tail(Lines):
@@ -189,18 +197,24 @@ class Tail(Lines):
         """True if the size of a segment has changed since, even if it shrank."""
         return any(path.lstat().st_size != self._read.get(path, 0) for path in segments(self._folder))
 
-    def of(self, kind: type[T]) -> Iterator[T]:
-        """Yields each new line as a `kind`. Raises `OSError` for a segment that no longer exists."""
+    def by_segment(self, kind: type[T]) -> Iterator[Iterator[T]]:
+        """Yields the new lines of each segment. Raises `OSError` for a segment that no longer exists."""
         for path in segments(self._folder):
-            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-            with open(descriptor, "rb") as file:
-                file.seek(self._read.setdefault(path, 0))
-                for line in file:
-                    if not line.endswith(b"\n"):
-                        break
-                    self._read[path] += len(line)
-                    if line := line.rstrip(b"\n"):
-                        yield from _good(line, path, self._damage, kind)
+            yield self._new_lines(path, kind)
+
+    def rewind(self) -> None:
+        self._read.clear()
+
+    def _new_lines(self, path: Path, kind: type[T]) -> Iterator[T]:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with open(descriptor, "rb") as file:
+            file.seek(self._read.setdefault(path, 0))
+            for line in file:
+                if not line.endswith(b"\n"):
+                    break
+                self._read[path] += len(line)
+                if line := line.rstrip(b"\n"):
+                    yield from _good(line, path, self._damage, kind)
 
 
 def read(folder: Path, damage: Damage) -> Lines:

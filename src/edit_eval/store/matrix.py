@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -24,6 +24,7 @@ from edit_eval.protocols.judging import (
     unasked,
 )
 from edit_eval.records import Edit, Judgement, Reading, Reply, Sample, Status, no_garbage
+from edit_eval.store.answers import Answers, Lookup
 from edit_eval.store.cells import (
     REPEAT_STRIDE,
     Cells,
@@ -69,7 +70,6 @@ class Matrix:
             self.origins = Origins(self, self.critiques)
             """What each edit is made from: its source, the turn or round before."""
             self.edit_keys = self.origins.keys()
-            self.replies: list[list[Reply]] = [[] for _ in range(len(self.cells))]
         self._readings: list[Reading | None] = [None] * len(self.cells)
         self._settled: list[Judgement | None] = [None] * self.cells.judgements
         self._keys = [""] * len(self.cells)
@@ -79,8 +79,10 @@ class Matrix:
         """The samples assigned to this start, if it is a shard; None for all."""
         self._look_at_samples = {judge.name: looks_at_samples(judge.protocol) for judge in self.judges}
         self._alike: dict[tuple[object, ...], tuple[JudgedScores, ByReading]] = {}
-        self.aside: dict[str, dict[tuple[object, ...], list[Reply]]] = {}
-        """Replies about pictures that do not exist at the moment, by key and address."""
+        # A service does not share: its watch asks the same once more to see a judge drift, and a client may want two
+        # answers.
+        self.answers = Answers((lambda cell: self.sample_of(self.about(cell)).id) if experiment.grows else None)
+        """What judges have answered."""
         self.references = References(self, self.critiques)
         self._alone = not (self.references.possible or experiment.shows_earlier or experiment.predecessors)
         """True if whoever judges an edit sees no other one, whatever has become of them."""
@@ -118,8 +120,7 @@ class Matrix:
         key = edit_key(model, sources_of(sample), sample.instruction, seed_of_edit(model, edit_seed, sample))
         self.edit_keys.append(key)
         self.edits.append(self.new_edit(number))
-        new = len(self.cells) - len(self.replies)
-        self.replies += [[] for _ in range(new)]
+        new = len(self.cells) - len(self._keys)
         self._readings += [None] * new
         self._keys += [""] * new
         self._settled += [None] * (self.cells.judgements - len(self._settled))
@@ -210,6 +211,10 @@ class Matrix:
         """Returns the judge of a cell."""
         return self.judges[self.cells.parts(self.cells.judgement_of(cell))[1]]
 
+    def about(self, cell: int) -> int:
+        """Returns the subject that a cell is about."""
+        return self.cells.parts(self.cells.judgement_of(cell))[0]
+
     def question(self, cell: int, *, again: bool = False) -> Question:
         """Returns the question as put to the judge, its texts filled in; with `again`, plus the line for asking again.
 
@@ -233,7 +238,33 @@ class Matrix:
         key = self._keys[cell]
         if not key:
             key = self._keys[cell] = self._key(cell)
+            self._unsettle(self.answers.add(self.answers.lookup(key, cell), cell))
         return key
+
+    def _lose_key(self, cell: int) -> None:
+        if key := self._keys[cell]:
+            self._unsettle(self.answers.remove(self.answers.lookup(key, cell), cell))
+            self._keys[cell] = ""
+        self._readings[cell] = None
+
+    def _unsettle(self, cells: Iterable[int]) -> None:
+        for cell in cells:
+            self._settled[self.cells.judgement_of(cell)] = None
+
+    def begin_with(self, answers: Answers) -> None:
+        """Has other answers than those so far."""
+        for cell in range(len(self._keys)):
+            self._lose_key(cell)
+        self._settled = [None] * len(self._settled)
+        self.answers = answers
+
+    def lookup(self, cell: int) -> Lookup:
+        """Returns where a cell finds its replies; it must be possible to ask it."""
+        return self.answers.lookup(self.key(cell), cell)
+
+    def replies(self, cell: int) -> Sequence[Reply]:
+        """Returns the replies to a cell's question so far: none while it has no key."""
+        return self.answers.of(self.lookup(cell)) if self._keys[cell] or self.can_be_asked(cell) else ()
 
     def _key(self, cell: int) -> str:
         judgement, reading, number = self.cells.cell(cell)
@@ -289,7 +320,7 @@ class Matrix:
         return reading
 
     def _read(self, cell: int) -> Reading:
-        return self._unasked(cell) or self.read(cell, self.replies[cell])
+        return self._unasked(cell) or self.read(cell, self.replies(cell))
 
     def _unasked(self, cell: int) -> Reading | None:
         """Returns the reading of a cell ruled out by the questions before it; None if it is to be asked."""
@@ -312,45 +343,46 @@ class Matrix:
             reading = self._short[same] = read(judge.protocol, question, replies, retries)
         return reading
 
-    def add_reply(self, cell: int, reply: Reply) -> Reading:
-        """Adds a reply; returns what all replies of the cell amount to."""
-        self.replies[cell].append(reply)
-        return self.reading(cell)
+    def put(self, lookup: Lookup, ask: int, reply: Reply) -> list[int]:
+        """Takes in a reply; returns the cells that have it."""
+        self.answers.put(lookup, ask, reply)
+        return self._changed(lookup)
 
     def forget_replies(self, cell: int) -> None:
-        """Forgets the replies of a cell, so that it is asked again, and all cells that come after it."""
-        self.replies[cell].clear()
-        for forgotten in (cell, *self.cells.after(cell)):
-            self._readings[forgotten] = None
-            if forgotten != cell:
-                self._keys[forgotten] = ""
-        self._settled[self.cells.judgement_of(cell)] = None
+        """Forgets the replies of a cell, so that it is asked again, with all that have its key or come after one."""
+        lookup = self.lookup(cell)
+        self.answers.forget(lookup)
+        self._changed(lookup)
+
+    def _changed(self, lookup: Lookup) -> list[int]:
+        cells = self.answers.cells(lookup)
+        for cell in cells:
+            self._readings[cell] = None
+            self._settled[self.cells.judgement_of(cell)] = None
+            for later in self.cells.after(cell):
+                self._lose_key(later)
+        for later in (later for cell in cells for later in self.cells.after(cell)):
+            self.replies(later)  # it is known among those that have its key
+        return cells
 
     def set_edit(self, number: int, edit: Edit) -> list[Judgement]:
-        """Sets an edit that has ended, or is to be made again; replies about its earlier picture no longer count.
+        """Sets an edit that has ended, or is to be made again: what shows it has another key.
 
-        Replies set aside that are about this very picture count again: returns the judgements settled by them.
+        Returns the judgements that are complete by what was answered about the same before.
         """
         about = self.shown_with(number)
-        cells = [cell for subject in about for cell in self.cells.cells_of_subject(subject)]
-        for cell in cells:  # before anything is cleared: keys depend on the earlier picture and replies
-            if self.replies[cell]:
-                self.aside.setdefault(self.key(cell), {})[self.address(cell)] = list(self.replies[cell])
-        for cell in cells:
-            self.replies[cell].clear()
-            self._keys[cell], self._readings[cell] = "", None
+        for cell in (cell for subject in about for cell in self.cells.cells_of_subject(subject)):
+            self._lose_key(cell)
         self.edits[number] = edit
         about = list(dict.fromkeys([*about, *self.shown_with(number)]))
-        for judgement in (n for subject in about for n in self.cells.judgements_of(subject)):
+        judgements = [judgement for subject in about for judgement in self.cells.judgements_of(subject)]
+        for judgement in judgements:
             self._settled[judgement] = None
-        if self.picture(number).status is not OK or not self.aside:
+        if self.picture(number).status is not OK:
             return []
-        for cell in cells:
-            self.take_from_aside(cell)
-        every = (
-            self.judgement(n) for subject in about if self.is_open(subject) for n in self.cells.judgements_of(subject)
-        )
-        return [judgement for judgement in every if judgement.status is OK]
+        answered = [n for n in judgements if [1 for cell in self.cells.cells_of(n) if self.replies(cell)]]
+        opened = (n for n in answered if self.is_open(self.cells.parts(n)[0]))
+        return [judgement for judgement in map(self.judgement, opened) if judgement.status is not PENDING]
 
     def shown_with(self, edit: int) -> list[int]:
         """Returns all subjects whose questions can show an edit's picture, itself first."""
@@ -367,16 +399,6 @@ class Matrix:
             for edit in self.cells.edits_of(number):
                 by_edit.setdefault(edit, []).append(number)
         return by_edit
-
-    def take_from_aside(self, cell: int) -> None:
-        """Gives a cell the replies set aside for it, if they can be read."""
-        if not self.can_be_asked(cell) or not (given := self.aside.get(self.key(cell))):
-            return
-        replies = given.get(self.address(cell)) or next(iter(given.values()))
-        self.replies[cell].extend(replies)
-        if self.reading(cell).status is not OK:
-            self.replies[cell].clear()
-            self._readings[cell] = None
 
     # -- judgements --
 
@@ -437,9 +459,10 @@ class Matrix:
         headline = leading(judge.protocol, asked, scored)
         if not absent:
             status, reason = scored.missing.get(headline) or (OK, _words(by_reading))
-        of_cells = [self.replies[cell] for cell in cells]
-        replies = of_cells[0] if len(of_cells) == 1 else [reply for of_cell in of_cells for reply in of_cell]
-        if len(replies) == 1:  # the common case
+        said, elsewhere = [self.replies(cell) for cell in cells], self.answers.free
+        paid = [replies for cell, replies in zip(cells, said, strict=True) if cell not in elsewhere]
+        replies = paid[0] if len(paid) == 1 else [reply for of_cell in paid for reply in of_cell]
+        if len(replies) == 1:
             seconds, tokens = replies[0].seconds, replies[0].tokens
         else:
             seconds = sum([reply.seconds for reply in replies])
@@ -460,8 +483,9 @@ class Matrix:
             spread=scored.spread or _NO_SPREAD,
             readings=by_reading,
             seconds=seconds,
-            device=replies[-1].device if replies else "",
+            device=next((replies[-1].device for replies in reversed(said) if replies), ""),
             tokens=tokens,
+            free=0 if len(paid) == len(said) else sum(map(len, said)) - len(replies),
             other=other,
             counts=self._counts(judge, about),
         )

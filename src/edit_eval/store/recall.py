@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, TypeVar
 
 import msgspec
 
-from edit_eval.errors import PictureError
+from edit_eval.errors import PictureError, RunDirectoryError
 from edit_eval.pictures import open_picture, pixel_digest
 from edit_eval.records import EDIT_LOST, LONGEST, NO_EDIT, Edit, Reply, Status, no_garbage
+from edit_eval.store.answers import Answers, Lookup
 from edit_eval.store.journal import Lines, Record
 from edit_eval.store.matrix import OK, PENDING, Matrix
 from edit_eval.store.run_directory import RunDirectory
@@ -117,8 +119,8 @@ def recall(
         matrix.origins.fail_behind(number)
     _recall_replies(matrix, replies, retry)
     matrix.critiques.tell_all()
-    if matrix.references.possible:
-        _recall_about_kept(matrix, retry)
+    if matrix.critiques.any:
+        _forget(matrix, retry)  # what is said of kept edits is known only now
     for number in range(matrix.cells.judgements):
         matrix.judgement(number)  # here, while garbage collection is off: these are a million objects
     matrix.look()
@@ -140,70 +142,30 @@ def recall_run(
 
 
 def _recall_replies(matrix: Matrix, replies: Iterable[Record], retry: Callable[[Status], bool]) -> None:
-    """Gives each cell its own replies, or if it has none, those of a cell with an equal key."""
-    cells = matrix.cells
-    shown = [edit for edit in range(cells.everything) if matrix.is_there(edit)]
-    judged = (n for edit in shown if not matrix.sample_of(edit).fault for n in cells.judgements_of(edit))
-    asked = [cell for judgement in judged if matrix.is_own(judgement) for cell in cells.cells_of(judgement)]
-    dependent = [cell for cell in asked if cells.before(cell)] if _has_dependent_questions(matrix) else []
-    waiting = set(dependent)
-    numbers = _Numbers((matrix.key(cell), cell) for cell in asked if cell not in waiting)
-    given: dict[str, dict[tuple[object, ...], list[Reply]]] = {}
-    # Replies about missing pictures are set aside: they count again once the same pictures are made again.
-    waits = bool(waiting) or any(edit.status is PENDING for edit in matrix.edits)
-    for line in as_kind(replies, ReplyLine):
-        key = line.key
-        cell = numbers.first.get(key)
-        if cell is not None and key not in numbers.others and line.to == matrix.address(cell):
-            so_far = matrix.replies[cell]  # the common case
-        elif cell is not None:
-            so_far = given.setdefault(key, {}).setdefault(line.to, [])
-        elif waits:
-            so_far = matrix.aside.setdefault(key, {}).setdefault(line.to, [])
-        else:
-            continue
-        if line.ask == 0:  # asked again (`--retry`): earlier replies were forgotten then
-            so_far.clear()
-        elif line.ask > len(so_far):  # its earlier replies are recorded for an equal cell
-            equal = {**given.get(key, {}), **matrix.aside.get(key, {})}
-            so_far[:] = next((said for to, said in equal.items() if to != line.to), so_far)[: line.ask]
-        so_far.append(line.reply)
-    for key, by_address in given.items():
-        its = numbers.of(key)
-        for cell in its:
-            if not matrix.replies[cell]:
-                matrix.replies[cell].extend(_mine(matrix, cell, by_address))
-        # One may be of a cell with equal pictures that is not known yet: a battle of an edit that will turn out kept.
-        elsewhere = by_address.keys() - map(matrix.address, its) if waits else ()
-        if elsewhere:
-            matrix.aside.setdefault(key, {}).update((to, by_address[to]) for to in by_address if to in elsewhere)
-    for cell in dependent:  # in order: each comes after those it depends on
-        there = matrix.aside.get(matrix.key(cell)) if matrix.can_be_asked(cell) else None
-        if there:
-            matrix.replies[cell].extend(_mine(matrix, cell, there))
-    _forget(matrix, asked, retry)
+    """Takes in all replies but the failing ones for whose status `retry` is true."""
+    try:
+        for segment in _segments(replies):
+            seen = set[Hashable]()  # in one start nothing is asked twice
+            for line in segment:
+                lookup = lookup_of(line, matrix)
+                asked = (lookup, line.ask) if line.ask else lookup
+                if asked in seen and not _is_repeated(line, matrix.answers.of(lookup)):
+                    raise _AskedTwice
+                seen.add(asked)
+                matrix.put(lookup, line.ask, line.reply)
+    except _AskedTwice:
+        matrix.begin_with(_ByAddress(matrix))
+        if isinstance(replies, Lines):
+            replies.rewind()
+        for line in chain.from_iterable(_segments(replies)):
+            matrix.put(lookup_of(line, matrix), line.ask, line.reply)
+    _forget(matrix, retry)
 
 
-def _recall_about_kept(matrix: Matrix, retry: Callable[[Status], bool]) -> None:
-    """Gives the cells that show a kept edit their replies: which edits are kept is known only by the other replies."""
-    cells = matrix.cells
-    kept = {edit for edit in range(cells.edits) if matrix.references.edit(edit) != edit}
-    about = [battle for battle in cells.of_kind("battle") if not kept.isdisjoint(cells.edits_of(battle))]
-    judgements = [n for subject in (*sorted(kept), *about) for n in cells.judgements_of(subject) if matrix.is_own(n)]
-    given = []
-    for cell in (cell for judgement in judgements for cell in cells.cells_of(judgement)):
-        if matrix.replies[cell] or not matrix.can_be_asked(cell) or not (there := matrix.aside.get(matrix.key(cell))):
-            continue
-        matrix.replies[cell].extend(_mine(matrix, cell, there))
-        given.append(cell)
-    _forget(matrix, given, retry)
-
-
-def _forget(matrix: Matrix, cells: Iterable[int], retry: Callable[[Status], bool]) -> None:
-    """Forgets failing replies for whose status `retry` is true."""
-    for cell in cells:
-        status = matrix.reading(cell).status
-        if status in (OK, PENDING) or not matrix.replies[cell]:
+def _forget(matrix: Matrix, retry: Callable[[Status], bool]) -> None:
+    """Forgets the failing replies for whose status `retry` is true."""
+    for cell in range(len(matrix.cells)):
+        if not matrix.replies(cell) or (status := matrix.reading(cell).status) in (OK, PENDING):
             continue
         # An edit needs its critique: retrying lost edits means asking for the critique again.
         tells = matrix.critiques.edits_told(matrix.cells.judgement_of(cell))
@@ -211,14 +173,52 @@ def _forget(matrix: Matrix, cells: Iterable[int], retry: Callable[[Status], bool
             matrix.forget_replies(cell)
 
 
-def _has_dependent_questions(matrix: Matrix) -> bool:
-    samples = range(len(matrix.samples))
-    of_judges = matrix.experiment.asked.values()
-    return any(question.question.after for asked in of_judges for sample in samples for question in asked[sample])
+def lookup_of(line: ReplyLine, matrix: Matrix) -> Lookup:
+    """Returns where a line's reply is put (`Matrix.lookup`)."""
+    if isinstance(matrix.answers, _ByAddress):
+        return line.key, line.to
+    return (line.key, line.sample) if matrix.experiment.grows else line.key
 
 
-def _mine(matrix: Matrix, cell: int, by_address: Mapping[tuple[object, ...], list[Reply]]) -> list[Reply]:
-    return by_address.get(matrix.address(cell)) or next(iter(by_address.values()))
+def _segments(replies: Iterable[Record]) -> Iterable[Iterable[ReplyLine]]:
+    return replies.by_segment(ReplyLine) if isinstance(replies, Lines) else [as_kind(replies, ReplyLine)]
+
+
+def _is_repeated(line: ReplyLine, replies: Sequence[Reply]) -> bool:
+    was = replies[line.ask : line.ask + 1]
+    return bool(was) and (was[0].text, was[0].values, was[0].ended) == (line.text, line.values, line.ended)
+
+
+class _AskedTwice(Exception):
+    """One start has asked the same about several cells, each for itself, and the answers differ."""
+
+
+class _ByAddress(Answers):
+    """The answers of a run that was made when each cell was asked for itself: those to its address, or else any."""
+
+    def __init__(self, matrix: Matrix) -> None:
+        super().__init__(matrix.address)
+        self._any: dict[Hashable, Lookup] = {}
+
+    def put(self, lookup: Lookup, ask: int, reply: Reply) -> None:
+        super().put(lookup, ask, reply)
+        self._any.setdefault(lookup[0], lookup)
+
+    def of(self, lookup: Lookup) -> Sequence[Reply]:
+        return super().of(lookup) or super().of(self._any.get(lookup[0], ""))
+
+
+def refuse_to_go_on(matrix: Matrix, folder: Path) -> None:
+    """Raises `RunDirectoryError` if there is work left in a run whose equal questions have several answers each."""
+    if isinstance(matrix.answers, _ByAddress) and matrix.pending:
+        raise RunDirectoryError(
+            Text(
+                "{}: an earlier edit-eval asked some of its questions several times, and got different answers; it can "
+                "be read, but not be gone on with: give --run-dir another folder, and --reuse {}",
+                folder,
+                folder,
+            )
+        )
 
 
 class _Numbers:

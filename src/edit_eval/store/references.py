@@ -137,9 +137,7 @@ class References:
             return None
         if not self._matrix.is_open(battle):  # it refers to nothing yet, and nothing to it
             return number
-        alike, replies, cells = self._alike(number), self._matrix.replies, self._matrix.cells
-        answered = (judgement for judgement in alike if any(replies[cell] for cell in cells.cells_of(judgement)))
-        return next(answered, alike[0])
+        return self._alike(number)[0]
 
     def _alike(self, number: int) -> list[int]:
         """Returns all judgements of battles between the two pictures of this one, in order."""

@@ -212,7 +212,7 @@ class RunDirectory:
             )
 
     def _take_number(self) -> None:
-        files = (p for folder in ("config", "samples", *JOURNALS) for p in (self.path / folder).glob("[0-9]*.*"))
+        files = (p for folder in ("config", "samples", *JOURNALS) for p in _listed(self.path / folder, "[0-9]*.*"))
         taken = [int(p.stem) for p in files if p.stem.isdigit()]
         taken += [holder.start for holder in self._holders() if holder.start is not None]
         self.number = max(taken, default=0) + 1
@@ -234,7 +234,7 @@ class RunDirectory:
 
     def _holders(self) -> list[_Holder]:
         """Returns the recorded lock holders, live ones first; some may have died."""
-        files = (self.path / "holder.json", *sorted((self.path / SHARDS).glob("*.json")))
+        files = (self.path / "holder.json", *_listed(self.path / SHARDS, "*.json"))
         return sorted(filter(None, map(_read_holder, files)), key=lambda holder: not holder.is_alive)
 
     def holder(self) -> str:
@@ -386,7 +386,7 @@ class RunDirectory:
 
     def last_configuration(self) -> Path | None:
         """Returns the last configuration. It is written after its `.json`, so both exist if it does."""
-        return max((self.path / "config").glob("[0-9]*.yaml"), default=None)
+        return max(_listed(self.path / "config", "[0-9]*.yaml"), default=None)
 
     def _described(self, file: Path | None, decode: Callable[[str], Any]) -> Unchecked:
         if file is None:
@@ -429,7 +429,7 @@ class RunDirectory:
     def environments(self) -> dict[int, Unchecked]:
         """Returns versions and devices of every start that recorded any, by its number."""
         recorded = {}
-        for file in sorted((self.path / "environment").glob("[0-9]*.json")):
+        for file in _listed(self.path / "environment", "[0-9]*.json"):
             try:
                 environment = _plain_json(read_text(file))
             except (ConfigurationError, ValueError):
@@ -495,6 +495,11 @@ def _no_plain_file(entries: Iterable[os.DirEntry[str]]) -> os.DirEntry[str] | No
     return None
 
 
+def _listed(folder: Path, pattern: str) -> list[Path]:
+    """Returns what there is, sorted; nothing where no such folder is, nor can be by a name of what others wrote."""
+    return sorted(folder.glob(pattern)) if folder.is_dir() else []
+
+
 def _plain(sample: Sample) -> Record:
     """Returns a sample as a line of its journal. `asdict` would copy all that is in it, at a third of a millisecond."""
     fields = {name: getattr(sample, name) for name in Sample.__dataclass_fields__}
@@ -544,7 +549,7 @@ class Shard:
 def shards_known(folder: Path) -> list[Shard]:
     """Returns every shard that has entered the run, as recorded when it last did."""
     known = []
-    for path in sorted(folder.glob("*-of-*.entered")):
+    for path in _listed(folder, "*-of-*.entered"):
         with contextlib.suppress(OSError, ValueError, TypeError):
             number, _, count = path.stem.partition("-of-")
             known.append(Shard(int(number), int(count), **json.loads(path.read_text())))
@@ -554,7 +559,7 @@ def shards_known(folder: Path) -> list[Shard]:
 def shards_at_work(folder: Path) -> list[str]:
     """Returns the stems of the shards whose lock is held."""
     held = []
-    for path in sorted(folder.glob("*-of-*.lock")):
+    for path in _listed(folder, "*-of-*.lock"):
         lock = FileLock(path)
         try:
             lock.acquire(timeout=0)

@@ -30,7 +30,7 @@ from edit_eval.records import Edit, Ending, Status
 from edit_eval.store.derived import read_derived
 from edit_eval.store.journal import Damage, Record, segments
 from edit_eval.store.matrix import Matrix
-from edit_eval.store.recall import ReplyLine, edit_record, is_there, recall_run, where_of
+from edit_eval.store.recall import ReplyLine, edit_record, is_there, recall_run, refuse_to_go_on, where_of
 from edit_eval.store.run_directory import RunDirectory, Shard, what_mends
 from edit_eval.text import Text, counted, joined
 
@@ -172,6 +172,7 @@ class Place:
             directory.damage = known.damage
             matrix, notes = known.matrix, known.notes
         taken = [reuse(other, directory, matrix) for other in self.others]
+        refuse_to_go_on(matrix, directory.path)
         return matrix, [*notes, *taken, directory.damage.note]
 
     def expected(self, now: Experiment, retry: Collection[Status]) -> Matrix:
@@ -375,28 +376,24 @@ def reuse(source: RunDirectory, directory: RunDirectory, matrix: Matrix) -> str:
 
 
 def _reuse_replies(source: RunDirectory, directory: RunDirectory, matrix: Matrix) -> int:
-    given: dict[str, dict[tuple[object, ...], list[Record]]] = {}
+    given: dict[str, list[Record]] = {}
     for record in source.read("replies"):
         try:
             line = msgspec.convert(record, ReplyLine)
         except msgspec.ValidationError:  # not a reply of ours
             continue
-        records = given.setdefault(line.key, {}).setdefault(line.to, [])
-        if line.ask == 0:  # asked again: earlier replies no longer count
-            records.clear()
-        records.append(record)
+        given.setdefault(line.key, [])[line.ask :] = [record]  # as `Answers.put`
     before = matrix.pending
     for cell in range(len(matrix.cells)):
-        if matrix.replies[cell] or not matrix.can_be_asked(cell) or not (groups := given.get(matrix.key(cell))):
+        if not matrix.can_be_asked(cell) or matrix.replies(cell) or not (records := given.get(matrix.key(cell))):
             continue
-        address = matrix.address(cell)
-        records = groups.get(address) or next(iter(groups.values()))
         replies = [msgspec.convert(record, ReplyLine).reply for record in records]
         if matrix.read(cell, replies).status is not Status.OK:
             continue
-        for record, reply in zip(records, replies, strict=True):
-            directory.append("replies", {**record, **where_of(address), "reused_from": str(source.path)})
-            matrix.add_reply(cell, reply)
+        where = where_of(matrix.address(cell))
+        for ask, (record, reply) in enumerate(zip(records, replies, strict=True)):
+            directory.append("replies", {**record, **where, "ask": ask, "reused_from": str(source.path)})
+            matrix.put(matrix.lookup(cell), ask, reply)
     taken = before - matrix.pending
     matrix.look()
     return taken

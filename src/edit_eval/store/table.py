@@ -23,15 +23,13 @@ from edit_eval.experiment import Experiment
 from edit_eval.records import NO_EDIT, Edit, Judgement, Sample, no_garbage
 from edit_eval.store.journal import Tail
 from edit_eval.store.matrix import OK, PENDING, SKIPPED, Matrix
-from edit_eval.store.recall import ReplyLine, is_there, recall, recall_run
+from edit_eval.store.recall import ReplyLine, is_there, lookup_of, recall, recall_run
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.store.subjects.kinds import EDITS, kinds
 from edit_eval.text import Text, counted
 
 HEAD = 64 << 10
 """Bytes of a journal that are searched for a run's first pictures."""
-MOST_WAITING = 1_000
-"""Replies kept whose edit, or whose earlier reply, is yet to be read: some may wait for an edit that never comes."""
 
 
 class OfSample(NamedTuple):
@@ -151,14 +149,12 @@ class LiveTable(JudgementTable):
         self._numbers: dict[str, list[int]] = defaultdict(list)
         for number, key in enumerate(self._matrix.edit_keys):
             self._numbers[key].append(number)
-        self._cells: dict[tuple[object, ...], int] = {}
-        self._waiting: list[ReplyLine] = []
         self._places = {self._matrix.samples[place].id: place for place in self._own_places()}
 
     @property
     def has_more(self) -> bool:
         """True if something was written since."""
-        return bool(self._edits.has_more or self._replies.has_more or self._waiting)
+        return bool(self._edits.has_more or self._replies.has_more)
 
     def read_on(self) -> frozenset[str]:
         """Takes in what was written since; returns the ids of the samples about which something has changed."""
@@ -182,29 +178,11 @@ class LiveTable(JudgementTable):
 
     def _new_replies(self) -> Iterator[str]:
         matrix = self._matrix
-        waiting, self._waiting = self._waiting, []
-        for line in (*waiting, *self._replies.of(ReplyLine)):
-            cell = self._cell(line)
-            if cell is None:
-                continue
-            judgement = matrix.cells.judgement_of(cell)
-            shown = matrix.is_there(matrix.cells.parts(judgement)[0])
-            if not shown or not matrix.can_be_asked(cell) or matrix.key(cell) != line.key:
-                self._waiting.append(line)
-                continue
-            if line.ask == 0 and matrix.replies[cell]:
-                matrix.forget_replies(cell)
-            if line.ask >= len(matrix.replies[cell]):
-                matrix.add_reply(cell, line.reply)
-            for told in matrix.critiques.edits_told(judgement):
-                matrix.critiques.tell(told)
-            yield line.sample
-        del self._waiting[:-MOST_WAITING]
-
-    def _cell(self, line: ReplyLine) -> int | None:
-        if not self._cells:
-            self._cells = {self._matrix.address(cell): cell for cell in range(len(self._matrix.cells))}
-        return self._cells.get(line.to)
+        for line in self._replies.of(ReplyLine):
+            for cell in matrix.put(lookup_of(line, matrix), line.ask, line.reply):
+                for told in matrix.critiques.edits_told(matrix.cells.judgement_of(cell)):
+                    matrix.critiques.tell(told)
+                yield matrix.sample_of(matrix.about(cell)).id
 
     # -- one at a time, as pages ask --
 

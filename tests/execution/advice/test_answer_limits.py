@@ -14,7 +14,7 @@ from edit_eval.execution.machine.devices import LocalMachine
 from edit_eval.experiment import Experiment, load_samples
 from edit_eval.records import Reply, Status
 from small_benchmark import configuration, write_benchmark
-from small_matrix import Asking, ask, small_matrix
+from small_matrix import Asking, ask, give_reply, imagined_edit, small_matrix
 
 
 def found(folder: Path, form: str, judge: dict[str, Any]) -> list[tuple[str, str]]:
@@ -79,8 +79,11 @@ def test_what_was_cut_off_at_first_is_told_even_where_a_second_asking_helped() -
     matrix = small_matrix(3, judges=("strict", "kind"))
     cut, good = Reply(text="Score: 1", ended=Status.CUT_OFF), Reply(text="Score: 10.000")
     judgements = range(matrix.cells.judgements)
+    for number in range(3):
+        matrix.set_edit(number, imagined_edit(matrix, number))
     for cell in range(len(matrix.cells)):
-        matrix.replies[cell] += [cut, good] if matrix.address(cell)[3] == "strict" and cell < 3 else [good]
+        for reply in [cut, good] if matrix.address(cell)[3] == "strict" and cell < 3 else [good]:
+            give_reply(matrix, cell, reply)
     assert cut_off_sentences(matrix, judgements) == [
         "strict was cut off in 2 of its first 3 answers: raise its limit (max_new_tokens or max_tokens)"
     ]
@@ -89,6 +92,8 @@ def test_what_was_cut_off_at_first_is_told_even_where_a_second_asking_helped() -
 
 def test_a_judgement_of_several_questions_is_cut_off_where_any_of_them_is() -> None:
     matrix = small_matrix(2, protocol=Asking([ask("a"), ask("b")]))
-    matrix.replies[1].append(Reply(text="1", ended=Status.CUT_OFF))
-    matrix.replies[2].append(Reply(text="1"))
+    for number in range(2):
+        matrix.set_edit(number, imagined_edit(matrix, number))
+    give_reply(matrix, 1, Reply(text="1", ended=Status.CUT_OFF))
+    give_reply(matrix, 2, Reply(text="1"))
     assert cut_off_sentences(matrix, range(2))[0].startswith("critic was cut off in 1 of its first 2 answers")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -73,7 +74,8 @@ class TestRealEnvironments:
         (finding,) = examined(question(tmp_path))
         assert finding.stops
         assert finding.text == f"judge mine: {sys.executable} has no no_such_library and cv3"
-        assert finding.advice.startswith(sys.executable) or f"--python {sys.executable}" in finding.advice
+        python = shlex.quote(sys.executable)
+        assert finding.advice.startswith(python) or f"--python {python}" in finding.advice
         assert finding.advice.endswith(" no-such-library cv3")
 
     def test_what_a_class_names_itself_is_looked_for_instead(self, tmp_path: Path) -> None:

@@ -60,6 +60,7 @@ class Desk:
     def made(self, task: Task, shade: int | None = None) -> int:
         edit = made_edit(self.matrix, task.units[0], self.directory, shade)
         result = {name: getattr(edit, name) for name in ("pixels", "width", "height", "file_bytes")}
+        self.recorder.free(task)
         self.recorder.done(task, {"results": [{**result, "flags": ["other_aspect_ratio"]}], "seconds": 2.0}, "cpu:0")
         self.work.finish(task)
         return task.units[0]
@@ -68,6 +69,7 @@ class Desk:
         """Has the next task fail for good."""
         task = self.take(editing=editing)
         self.recorder.order(task)
+        self.recorder.free(task)
         self.recorder.failed(task, reason, "cpu:0")
         self.work.finish(task)
         return task
@@ -76,6 +78,7 @@ class Desk:
         """Leaves the next task for another start."""
         task = self.take(editing=editing)
         self.recorder.order(task)
+        self.recorder.free(task)
         self.recorder.leave(task)
         self.work.finish(task)
         return task
@@ -86,12 +89,15 @@ class Desk:
 
     def begin(self) -> Task:
         task = self.take(editing=False)
-        self.requests = self.recorder.order(task)["requests"]
+        order = self.recorder.order(task)
+        self.requests = [] if order is None else order["requests"]
         return task
 
     def finish(self, task: Task, *results: str | dict[str, Any]) -> Task:
         given = [{"text": r} if isinstance(r, str) else r for r in results]
-        self.recorder.done(task, {"results": given, "seconds": 0.6}, "cpu:1")
+        if given:  # else it was not ordered
+            self.recorder.free(task)
+            self.recorder.done(task, {"results": given, "seconds": 0.6}, "cpu:1")
         self.work.finish(task)
         return task
 

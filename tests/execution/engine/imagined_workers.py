@@ -103,9 +103,14 @@ class Start:
                 return self
             if self.ready and len(hands) < AT_ONCE and self.random.random() < 0.7:
                 task = self.ready.pop(self.random.randrange(len(self.ready)))
-                hands.append((task, self.recorder.order(task)))
+                order = self.recorder.order(task)
+                if order is None:
+                    self.work.finish(task)
+                else:
+                    hands.append((task, order))
             elif hands:
                 task, order = hands.pop(self.random.randrange(len(hands)))
+                self.recorder.free(task)
                 self._do(task, order)
                 self.work.finish(task)
             elif not self.ready and self.waiting:

@@ -25,6 +25,8 @@ class Notes:
     def about(self, task: Task) -> str:
         return ",".join(map(str, task.units))
 
+    def free(self, task: Task) -> None: ...
+
     def order(self, task: Task) -> Message:
         return {"do": "run", "kind": "edit", "task": task.number, "units": task.units}
 

@@ -16,7 +16,7 @@ from edit_eval.records import Reply, Status
 from edit_eval.run import Run
 from edit_eval.store.matrix import Matrix
 from small_benchmark import configuration, sample_id, write_benchmark
-from small_matrix import CATEGORIES, small_matrix, small_samples
+from small_matrix import CATEGORIES, give_reply, small_matrix, small_samples
 
 COUNT = 24
 
@@ -201,7 +201,7 @@ class Recorded:
     def answers(self, *units: int, text: str = "Score: 7") -> None:
         for n in units:
             error = Reply(text="no server", ended=Status.JUDGE_ERROR, final=True)
-            self.matrix.add_reply(n, Reply(text=text) if text else error)
+            give_reply(self.matrix, n, Reply(text=text) if text else error)
             self.pilot.judgement(self.matrix.judgement(n))
 
 

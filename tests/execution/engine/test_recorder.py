@@ -222,12 +222,13 @@ def test_who_only_kept_company_is_not_judged_twice(desk: Desk) -> None:
     desk.fill(2)
     desk.make()
     desk.make()
-    again = desk.work.add("judge:critic", [0, 1])
-    desk.answer(GOOD, GOOD)
-    desk.ready = [again]
+    whole = desk.take(editing=False)
+    desk.work.add("judge:critic", [0])
+    desk.answer(GOOD)
+    desk.ready = [whole]
     desk.answer("Score: 1", "Score: 1")
     assert len(desk.lines("replies")) == 2
-    assert [j.score for j in desk.matrix.judgements()] == [8.0, 8.0]
+    assert [j.score for j in desk.matrix.judgements()] == [8.0, 1.0]
 
 
 def test_a_member_without_an_edit_leaves_its_place_empty(desk: Desk) -> None:
@@ -328,7 +329,7 @@ def test_all_judgements_of_a_damaged_picture_come_to_an_end(tmp_path: Path, shad
     desk.make(shade)
     desk.finish_all()
     assert desk.statuses() == [Status.OK] * 4
-    assert [j.score for j in desk.matrix.judgements()] == [8.0] * 4
+    assert [j.score for j in desk.matrix.judgements()] == [8.0, 8.0 if shade else 3.0, 8.0, 8.0]
     again = small_matrix(1, repeats=4)
     recall_run(again, RunDirectory.existing(desk.directory.path))
     assert list(again.judgements()) == list(desk.matrix.judgements()), "as the records have it"
@@ -399,7 +400,7 @@ def test_an_answer_about_a_picture_that_was_made_again_meanwhile_counts_if_it_is
     desk.finish_all()
     scores = [judgement.score for judgement in desk.matrix.judgements()]
     assert scores == ([8.0, 8.0] if shade else [3.0, 8.0])
-    assert len({line["key"] for line in desk.lines("replies")}) == 2
+    assert len({line["key"] for line in desk.lines("replies")}) == (3 if shade else 2)
 
 
 # What cannot be read is tried again, later each time, and is left in the end.

@@ -16,7 +16,7 @@ from edit_eval.scheduling.batches import cut_batches
 from edit_eval.scheduling.tasks import PILOT, Task, Work
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.subjects.controls import Controls
-from small_matrix import Asking, ask, asked_judge, comparing_judge, small_matrix, small_samples
+from small_matrix import Asking, ask, asked_judge, comparing_judge, give_reply, small_matrix, small_samples
 
 
 class Listed(Work):
@@ -58,7 +58,7 @@ def make(matrix: Matrix, *numbers: int, status: Status = Status.OK) -> None:
 
 def answer(matrix: Matrix, *numbers: int, text: str = "Score: 8") -> None:
     for n in numbers:
-        matrix.add_reply(n, Reply(text=text))
+        give_reply(matrix, n, Reply(text=text))
 
 
 def samples_of(matrix: Matrix, task: Task) -> tuple[int, ...]:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 from importlib import metadata
@@ -98,7 +99,8 @@ def _no_program(*arguments: Any, **named: Any) -> Any:
 
 class TestInstallLine:
     def test_at_home_it_is_the_extra_elsewhere_the_package(self) -> None:
-        assert install_line(sys.executable, ["openai"], True) == f"{sys.executable} -m pip install 'edit-eval[openai]'"
+        python = shlex.quote(sys.executable)
+        assert install_line(sys.executable, ["openai"], True) == f"{python} -m pip install 'edit-eval[openai]'"
         line = install_line(sys.executable, ["torch", "diffusers", "cv2", "bs4"], True)
         assert line.endswith(" install 'edit-eval[diffusers]' 'edit-eval[metrics]' bs4")
         assert install_line("/e/python", ["openai", "PIL"], False).startswith(

@@ -93,6 +93,7 @@ def test_judges_that_scored_nothing_in_common(make_sample, make_results):
     assert (between["edits"], between["alpha"], between["ci95"], between["no_alpha"]) == (0, None, None, "no_scores")
 
 
+@pytest.mark.check
 def test_the_interval_of_alpha_holds_it(make_sample, make_results):
     """Against the alpha of a very large draw from the same world, in about 95 of 100 small ones."""
     generator = np.random.default_rng(12)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from documents import plain
 from edit_eval.reporting.page.charts import charts
 from reporting.reported_runs import build_run
@@ -42,6 +44,7 @@ def test_repeats_are_held_against_each_other(tmp_path: Path) -> None:
     assert "Agreement between" not in section  # there is only one judge
 
 
+@pytest.mark.check
 def test_judges_on_unlike_scales_have_no_diagonal(tmp_path: Path) -> None:
     run = build_run(tmp_path, samples=10, size=SMALL, edit_models=TWO, judges=("three", "kind"))
     drawn = []

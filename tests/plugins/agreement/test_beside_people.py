@@ -93,6 +93,7 @@ def test_lpips_against_people(run, raters):
     assert judge["spearman"] == pytest.approx(0.116, abs=0.005)
 
 
+@pytest.mark.check
 def test_a_score_that_ranks_edits_and_not_models_is_told_from_one_that_does_both(run, raters):
     """PQ agrees best with people within a model, and orders hardly more than half of the models' pairs."""
     overall, quality = (people_measures(run, raters, score=name, resamples=300) for name in ("O", "PQ"))

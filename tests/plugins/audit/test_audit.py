@@ -145,6 +145,7 @@ def test_the_page_has_everything_and_asks_nobody(made: Audit) -> None:
     assert made.passport.subject.wording in page
 
 
+@pytest.mark.check
 def test_axe_finds_nothing_in_the_page(made: Audit, browser: Any) -> None:
     tab = browser.new_page(color_scheme="light")
     tab.goto(made.page.as_uri())
@@ -195,6 +196,7 @@ def test_on_two_workers_and_on_one_killed_and_resumed_it_is_the_same(made: Audit
         assert said[key] == known[key], key
 
 
+@pytest.mark.check
 def test_a_constant_judge_fails_however_often_somebody_tries(tmp_path: Path) -> None:
     """Each audit has new scenes and is counted, and one that goes on has its own: the passport's line says so."""
     (tmp_path / "own.py").write_text(CONSTANT, "utf-8")
@@ -237,6 +239,7 @@ def test_whom_it_refuses(tmp_path: Path, changes: dict[str, Any], words: str) ->
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.check
 def test_a_judge_that_compares_is_examined_by_pairs_and_stands_beside_itself_asked_about_single_edits(
     made: Audit, tmp_path: Path
 ) -> None:

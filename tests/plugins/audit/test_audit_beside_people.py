@@ -21,6 +21,8 @@ from edit_eval.run import Run, evaluate
 MEASURES = ("as_one_person", "pairs_ordered")
 JUDGE = {"type": "scene_judge", "params": {"device_ids": "cpu:1"}}
 
+pytestmark = pytest.mark.check
+
 
 def configuration(**judges: dict[str, Any]) -> dict[str, Any]:
     return {

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from edit_eval.benchmarks.contract import AUDIT
 from edit_eval.plugins.audit.trial import Audit, audit
 
@@ -43,6 +45,7 @@ def examine(folder: Path, by: float, **parameters: Any) -> Audit:
     return audit(configuration, run_dir=folder / "run", folder=folder / "passports", scenes=1, size=128)
 
 
+@pytest.mark.check
 def test_who_looks_at_nothing_but_the_question_is_the_same_in_a_batch(tmp_path: Path) -> None:
     """Any other word, seed or pixel would give another score: it would be asked something else when it is alone."""
     made = examine(tmp_path, 0, batch_size=16)

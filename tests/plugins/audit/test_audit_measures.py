@@ -167,6 +167,7 @@ def test_who_does_not_look_sees_nothing() -> None:
     assert order.sees(made, "instruction", 0.05, 0.75).missed
 
 
+@pytest.mark.check
 def test_a_judge_truly_at_ninety_passes_and_one_at_the_floor_does_not() -> None:
     """At 200 scenes with eight pairs each; `bench/audit_power.py` prints all of it."""
     for correlation in (0.0, 0.1, 0.3):

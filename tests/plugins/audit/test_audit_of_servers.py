@@ -39,6 +39,7 @@ def run_of(server: JudgeServer, folder: Path, name: str) -> Run:
     return evaluate(asked, run_dir=folder / name, examinations=folder / "passports", report=False)
 
 
+@pytest.mark.check
 def test_another_model_behind_the_same_address_is_another_judge(tmp_path: Path) -> None:
     with JudgeServer("Score: 7.000") as server:
         server.facts = {"root": "/models/a", "max_model_len": 4096, "owned_by": "vllm"}

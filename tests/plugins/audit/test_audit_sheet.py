@@ -120,7 +120,9 @@ def test_a_way_of_asking_is_better_if_it_is_above_all_of_the_other() -> None:
     assert "Neither" in better_way([*(way(True, 150 + n) for n in range(9)), way(True, 178), way(False, 162)])
 
 
-@pytest.mark.parametrize("draws", [20, pytest.param(400, marks=pytest.mark.chaos)])
+@pytest.mark.parametrize(
+    "draws", [pytest.param(20, marks=pytest.mark.check), pytest.param(400, marks=pytest.mark.chaos)]
+)
 def test_of_equal_ways_of_asking_none_is_called_better_too_often(draws: int) -> None:
     """Each takes as long as a page."""
     g = np.random.default_rng(6)

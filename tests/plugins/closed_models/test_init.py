@@ -30,6 +30,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.check
 def test_a_first_try_is_proposed_with_its_price(command: Command, here: Path) -> None:
     wanted = ["--edits", "nano=gemini/gemini-3-pro-image", "--judge", "gemini/gemini-3.8-flash"]
     made = command("init", "closed.yaml", "--pictures", "photos", *wanted)

@@ -165,6 +165,7 @@ def test_what_could_never_say_anything_is_refused_before_anything_is_made(gate: 
     assert not (folder / "three").exists()
 
 
+@pytest.mark.check
 def test_a_judge_that_sees_no_difference_is_no_gate(gate: Gate, folder: Path) -> None:
     """Controls get the middle of the scale, and so do all edits."""
     flat = yaml.safe_load((folder / "base.yaml").read_text("utf-8"))
@@ -182,6 +183,7 @@ def test_a_judge_that_sees_no_difference_is_no_gate(gate: Gate, folder: Path) ->
     assert ([reason.kind for reason in held.candidates[0].reasons], held.passed) == (["blind"], False)
 
 
+@pytest.mark.check
 def test_the_action_runs_it_and_keeps_the_answer(folder: Path, tmp_path: Path, gate: Gate) -> None:
     """The steps of `action.yml`, as a runner would do them: what is run, what is written for the pull request."""
     action = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))

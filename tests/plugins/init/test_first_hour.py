@@ -159,6 +159,7 @@ def test_a_column_that_nobody_could_guess_is_asked_for(
     assert (benchmark["fields"], benchmark["language"]) == ({"instruction": "what to do"}, "zh")
 
 
+@pytest.mark.check
 def test_a_table_without_ids_and_edits_that_are_called_as_the_photographs(
     command: Command, here: Path, server: JudgeServer, unexamined: None
 ) -> None:

@@ -38,6 +38,8 @@ class Kept:
         self.charges: list[Any] = []
         self.spans: list[tuple[str, float, float]] = []
 
+    def free(self, task: Any) -> None: ...
+
     def order(self, task: Any) -> dict[str, Any]:
         return {"do": "run", "task": task.number, "units": task.units}
 
@@ -248,6 +250,7 @@ def test_others_begin_without_the_one_that_stays_silent(monkeypatch: pytest.Monk
         driver.close()
 
 
+@pytest.mark.check
 def test_a_cluster_that_only_does_not_answer_is_no_fault_of_the_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("edit_eval.plugins.ray.driver.ANSWER_SECONDS", 3.0)
     driver = ImaginedCluster(0, 0, ["silent"])

@@ -57,6 +57,7 @@ def test_every_scene_has_its_rungs_and_they_differ(category: str) -> None:
             assert seen_between(right, rungs["wrong_target"].recipe.scene) >= VISIBLE
 
 
+@pytest.mark.check
 def test_a_dose_lies_between_the_source_and_the_right_edit() -> None:
     axes = {}
     for category in ("physical", "referential", "environmental", "social"):
@@ -91,6 +92,7 @@ def test_the_same_seed_gives_the_same_samples_and_another_one_others(tmp_path: P
     assert samples(2, "a") != samples(1, "a")
 
 
+@pytest.mark.check
 def test_some_scenes_are_shown_in_every_view(tmp_path: Path) -> None:
     samples = list(Ladder(Ladder.Parameters(scenes=2, size=128, alone=True, cache_dir=str(tmp_path))).samples())
     facts = [sample.facts[AUDIT] for sample in samples]

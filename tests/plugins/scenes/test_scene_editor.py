@@ -44,6 +44,7 @@ def compared(scene: Scene, sentence: str) -> PixelComparison:
     return PixelComparison(scene, read(sentence), edited(scene, sentence))
 
 
+@pytest.mark.check
 def test_on_the_benchmark_it_is_neither_trivial_nor_perfect() -> None:
     scores: dict[str, list[float]] = {category: [] for category in CATEGORIES}
     for index in range(50):

@@ -269,6 +269,7 @@ class Mine:
 '''
 
 
+@pytest.mark.check
 def test_init_writes_it_where_the_first_line_says(command: Command, here: Path) -> None:
     (here / "my_editor.py").write_text(OWN)
     words = ("--pictures", "scenes", "--edits", "my_editor.py:Mine", "--judge", "scene_judge", "--no-reasons")

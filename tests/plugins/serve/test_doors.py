@@ -472,5 +472,6 @@ def test_an_array_says_no_more_than_it_brings() -> None:
         read_pickle(pickle.dumps(np.zeros(3))).texts()
 
 
+@pytest.mark.check
 def test_every_door_has_a_client_here() -> None:
     assert len(DOORS) == 6

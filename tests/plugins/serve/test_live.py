@@ -73,7 +73,5 @@ def test_a_browser_shows_a_service_at_work_on_a_narrow_screen(serve: Serve, brow
         assert "skipped 1" in said
         assert page.locator("#live .bars").count() == 0  # nothing is known of how much there will be
         assert page.evaluate("document.documentElement.scrollWidth") == 390
-        page.wait_for_function(
-            "[...document.images].every(one => one.complete)"
-        )  # the network of a live page is never idle
+        page.wait_for_function("() => [...document.images].every((one) => one.complete)")  # its network is never idle
         assert lost == []  # sources, too, are shown while the service is at work

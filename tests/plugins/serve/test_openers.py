@@ -184,6 +184,7 @@ def test_lists_within_lists_are_never_written_out(read: Read, place: str) -> Non
     assert len(given.pairs) <= 2
 
 
+@pytest.mark.check
 def test_who_takes_more_time_than_a_request_may_is_ended(
     openers: Openers, read: Read, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -333,6 +334,7 @@ def test_out_of_descriptors_no_opener_is_started_and_later_one_is(monkeypatch: p
         openers.small(encoded(1), 8)
 
 
+@pytest.mark.check
 def test_files_may_be_larger_than_the_request_that_names_them(openers: Openers, tmp_path: Path) -> None:
     data = io.BytesIO()
     Image.new("RGB", (2400, 2400)).save(data, "BMP")

@@ -6,6 +6,7 @@ import runpy
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from plugins.serve.service_at_work import Serve
@@ -41,6 +42,7 @@ def test_a_policy_learns_from_rewards(serve: Serve) -> None:
     assert len(curve) == 8
 
 
+@pytest.mark.check
 def test_the_watch_sees_a_policy_that_learns_to_copy(serve: Serve, tmp_path: Path) -> None:
     """Its judge rewards whoever leaves pictures as they are."""
     (tmp_path / "keeper.py").write_text(KEEPER)

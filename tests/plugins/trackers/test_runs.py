@@ -83,7 +83,7 @@ def test_one_is_told_all_goes_on_under_the_same_id_and_is_left_alone_when_it_kno
     assert (state["id"], state["finished"]) == (first[0]["init"], True)
 
 
-@pytest.mark.parametrize("shard", [None, "1/1"])
+@pytest.mark.parametrize("shard", [pytest.param(None, marks=pytest.mark.check), "1/1"])
 def test_the_last_step_is_all_that_is_settled_whoever_made_it(
     played: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shard: str | None
 ) -> None:

@@ -55,6 +55,7 @@ def in_both(tab: Any, when: str, within: str = "html") -> list[str]:
     return faults
 
 
+@pytest.mark.check
 def test_axe_finds_nothing(on_runs: Viewer, runs: Path, open_tab: Callable[..., Any]) -> None:
     base = f"{on_runs.address}/run/{on_runs.id_of('one')}"
     tab = open_tab(on_runs.address, script="")  # with every chart

@@ -64,6 +64,7 @@ def edits_in(run: Path) -> int:
     return sum(path.read_bytes().count(b'"status":"ok"') for path in (run / "edits").glob("*.jsonl"))
 
 
+@pytest.mark.check
 def test_a_run_at_work_is_told_of_killed_and_gone_on_with(
     at_work: Callable[[], subprocess.Popen[bytes]], tmp_path: Path
 ) -> None:

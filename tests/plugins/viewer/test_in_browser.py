@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from edit_eval.reporting.entries import link
 from edit_eval.run import Run
 from plugins.viewer.served import Viewer
@@ -60,6 +62,7 @@ def test_new_scores_change_their_card_and_no_other(folder: Path, open_tab: Open)
         tab.wait_for_function("() => document.querySelector('#live').hidden")
 
 
+@pytest.mark.check
 def test_two_pictures_stay_as_they_are_while_scores_come_and_the_rest_is_taken_along(
     folder: Path, open_tab: Open, tmp_path: Path
 ) -> None:
@@ -99,6 +102,7 @@ def test_two_pictures_stay_as_they_are_while_scores_come_and_the_rest_is_taken_a
     assert "10 of 30 samples, chosen by hand" in (sent.locator("#verdict .notes").text_content() or "")
 
 
+@pytest.mark.check
 def test_runs_are_ticked_and_compared(folder: Path, open_tab: Open) -> None:
     shutil.copytree(folder / "first", folder / "second")
     with Viewer([folder]) as viewer:

@@ -6,6 +6,8 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
+
 from edit_eval.run import Run
 from late_imports import needs
 from plugins.viewer.served import Viewer
@@ -16,6 +18,7 @@ needs("aiohttp")
 CLOSE_LOOK = "[...document.querySelectorAll('#detail[open] #stage img')]"
 
 
+@pytest.mark.check
 def test_a_report_is_looked_at_and_a_vote_counts_in_firefox(folder: Path, tmp_path: Path) -> None:
     from plugins.viewer.firefox import firefox
 

@@ -147,6 +147,7 @@ def test_a_process_that_fails_is_a_fault_of_ours_and_keeps_its_last_words(tmp_pa
     assert caught.value.run_dir == tmp_path
 
 
+@pytest.mark.check
 @pytest.mark.skipif(sys.platform != "linux", reason="no process is copied elsewhere")
 def test_a_copy_of_the_process_fails_in_the_same_words(tmp_path: Path) -> None:
     code = """

@@ -156,6 +156,7 @@ def test_one_page_has_all_pictures_in_it(made: Results, tmp_path: Path, browser:
     tab.close()
 
 
+@pytest.mark.check
 def test_a_folder_has_them_beside_the_page(made: Results, tmp_path: Path, browser: Any) -> None:
     folder = sent(made, tmp_path, "report", side=64)
     names = ["index.html", "pictures", "replies.jsonl", "report.md", "scores.csv", "summary.json", "verdict.svg"]

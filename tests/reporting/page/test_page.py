@@ -306,6 +306,7 @@ def drawn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     )
 
 
+@pytest.mark.check
 def test_the_gallery_begins_soon(drawn: Report, open_page: OpenPage) -> None:
     tab = open_page(drawn)
     for code in ("en", "zh"):

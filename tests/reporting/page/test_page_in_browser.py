@@ -35,6 +35,7 @@ def chart_bodies_drawn(tab: Any) -> None:
     tab.wait_for_function(DRAWN)
 
 
+@pytest.mark.check
 def test_charts_near_the_window_come_first_and_all_fit_into_a_narrow_one(several: Report, open_page: OpenPage) -> None:
     tab = open_page(several)
     assert ids(tab) == [sample.id for sample in several.results.samples]
@@ -89,6 +90,7 @@ PLACES = """() => [...document.querySelectorAll('main h2, main h3, .chart-body')
 })"""
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(("name", "width", "language"), [("several", 390, "zh"), ("incomplete", 1280, "en")])
 def test_nothing_moves_when_a_chart_is_drawn(
     name: str, width: int, language: str, open_page: OpenPage, request: pytest.FixtureRequest
@@ -107,6 +109,7 @@ def test_nothing_moves_when_a_chart_is_drawn(
     assert ids(tab) == [sample.id for sample in report.results.samples[:24]]
 
 
+@pytest.mark.check
 def test_a_link_leads_to_its_section_while_charts_are_being_drawn(several: Report, open_page: OpenPage) -> None:
     tab, target = open_page(several, idle=True), "time"
     tab.click(f".masthead nav a[href='#{target}']")
@@ -119,6 +122,7 @@ def test_a_link_leads_to_its_section_while_charts_are_being_drawn(several: Repor
     assert masthead["y"] + masthead["height"] < heading["y"] < 120, "right under what stands at the window's top"
 
 
+@pytest.mark.check
 def test_no_english_is_left_in_the_chinese_page(several: Report, open_page: OpenPage, tmp_path: Path) -> None:
     """Every text and every name for a screen reader, with judges, repeats, failures and folded tables, in both ways
     into Chinese: chosen by the reader, and by the run."""
@@ -208,6 +212,7 @@ def known(words: str, from_records: set[str]) -> bool:
     return re.search(r"[A-Za-z]{2}", re.sub(r"\b(GiB|MiB|GPU)\b", "", words)) is None
 
 
+@pytest.mark.check
 def test_dark_follows_the_system_and_can_be_chosen(complete: Report, open_page: OpenPage) -> None:
     def brightness(tab: Any) -> float:
         colour = tab.evaluate("getComputedStyle(document.body).backgroundColor")
@@ -273,6 +278,7 @@ def test_the_browser_would_stop_what_slipped_through(complete: Report, browser: 
     context.close()
 
 
+@pytest.mark.check
 def test_it_opens_without_a_single_picture(tmp_path: Path, open_page: OpenPage) -> None:
     run = build_run(tmp_path, samples=3, size=(32, 24))
     samples = tuple(pictured(sample, "/nowhere/at/all.png") for sample in run.samples)
@@ -281,6 +287,7 @@ def test_it_opens_without_a_single_picture(tmp_path: Path, open_page: OpenPage) 
     assert tab.locator(".card .frame.missing").count() == tab.locator(".look .frame.missing").count() == 6
 
 
+@pytest.mark.check
 def test_cards_stand_before_their_pictures_are_read(several: Report, browser: Any) -> None:
     """The page is used while the browser still reads it: thumbnails come in behind, one of them is no picture."""
     above, mark, thumbnails = several.html.partition('<script type="text/plain" id="thumbnail-3">')
@@ -321,6 +328,7 @@ def test_cards_stand_before_their_pictures_are_read(several: Report, browser: An
         server.server_close()
 
 
+@pytest.mark.check
 def test_a_browser_set_to_chinese_shows_chinese_until_its_reader_chooses(several: Report, open_page: OpenPage) -> None:
     tab = open_page(several, locale="zh-CN")
     assert tab.locator("#breakdown h2").inner_text() == "细分"

@@ -122,6 +122,7 @@ def test_the_worst_edit_of_one_model_beside_anothers_in_five_actions_and_a_link_
     assert ids(fresh) == ids(tab)
 
 
+@pytest.mark.check
 def test_a_key_held_down_shows_the_other_and_a_button_keeps_its_space_bar(two: Report, open_page: OpenPage) -> None:
     tab = open_page(two, link(sample=two.results.samples[0].id, left="source", right="reference", way="flip"))
     tab.wait_for_function(WHOLE)
@@ -145,6 +146,7 @@ def test_a_key_held_down_shows_the_other_and_a_button_keeps_its_space_bar(two: R
     assert tab.evaluate(visible) == [True, False]
 
 
+@pytest.mark.check
 def test_both_are_enlarged_and_moved_as_one_to_the_pixel(two: Report, open_page: OpenPage) -> None:
     tab = open_page(two, link(sample=two.results.samples[0].id, left="source:2", right="reference", way="beside"))
     tab.wait_for_function(WHOLE)
@@ -183,6 +185,7 @@ def test_both_are_enlarged_and_moved_as_one_to_the_pixel(two: Report, open_page:
     tab.wait_for_function("() => !location.hash.includes('zoom')")  # a moment later
 
 
+@pytest.mark.check
 def test_two_fingers_enlarge(two: Report, open_page: OpenPage) -> None:
     tab = open_page(two, link(sample=two.results.samples[0].id), has_touch=True)
     tab.set_viewport_size({"width": 390, "height": 844})
@@ -208,6 +211,7 @@ def test_two_fingers_enlarge(two: Report, open_page: OpenPage) -> None:
     assert tab.evaluate(CENTRE)[0][2] == pytest.approx(3 * before, rel=0.1)
 
 
+@pytest.mark.check
 def test_arrows_go_on_with_the_same_two_and_say_where_one_is_missing(two: Report, open_page: OpenPage) -> None:
     tab = open_page(two, link(sort="worst", sample=two.results.samples[0].id, left="reference", right="edit:B"))
     order = tab.evaluate("[...document.querySelectorAll('.card .id')].map((one) => one.textContent)")
@@ -227,6 +231,7 @@ def test_arrows_go_on_with_the_same_two_and_say_where_one_is_missing(two: Report
     assert tab.locator("#pick-left option").all_inner_texts() == ["Source", "Source 2", "Reference", "A&1", "B"]
 
 
+@pytest.mark.check
 def test_each_seed_of_a_model_is_a_picture_of_its_own(tmp_path: Path, open_page: OpenPage) -> None:
     run = build_run(tmp_path, samples=2, size=(96, 72))
     again = tuple(replace(edit, edit_seed=1, seed=edit.seed + 77) for edit in run.edits)
@@ -240,6 +245,7 @@ def test_each_seed_of_a_model_is_a_picture_of_its_own(tmp_path: Path, open_page:
     assert pair(tab)[1] == f"edit:{model}:0", "the first, where none is named"
 
 
+@pytest.mark.check
 def test_what_is_only_in_the_page_is_said_to_be_a_copy(
     two: Report, tmp_path: Path, browser: Any, open_page: OpenPage
 ) -> None:
@@ -268,6 +274,7 @@ STATES = (
 )
 
 
+@pytest.mark.check
 def test_a_link_to_a_choice_shows_it_and_the_page_writes_the_same(two: Report, open_page: OpenPage) -> None:
     tab = open_page(two, link(**STATES[0]))
     names = {"model": "edit_model", "min": "lowest", "max": "highest"}
@@ -292,6 +299,7 @@ def test_a_link_to_a_choice_shows_it_and_the_page_writes_the_same(two: Report, o
     assert ids(tab) == shown
 
 
+@pytest.mark.check
 def test_a_link_on_the_page_leads_to_its_samples(two: Report, open_page: OpenPage) -> None:
     tab = open_page(two)
     tab.evaluate(
@@ -308,6 +316,7 @@ def test_a_link_on_the_page_leads_to_its_samples(two: Report, open_page: OpenPag
     )
 
 
+@pytest.mark.check
 def test_disagreement_is_between_scores_that_are_at_least_so_far_apart(two: Report, open_page: OpenPage) -> None:
     first, second = (scores(two, model, "strict") for model in ("A&1", "B"))
     apart = {sample: abs(first[sample] - second[sample]) for sample in first.keys() & second.keys()}
@@ -325,6 +334,7 @@ def test_disagreement_is_between_scores_that_are_at_least_so_far_apart(two: Repo
     assert set(ids(tab)) == judges
 
 
+@pytest.mark.check
 def test_who_got_it_wrong(two: Report, open_page: OpenPage) -> None:
     first, second = (scores(two, model, "strict") for model in ("A&1", "B"))
     for edit in two.results.edits:
@@ -348,6 +358,7 @@ def test_who_got_it_wrong(two: Report, open_page: OpenPage) -> None:
     assert tab.locator("#pick-right").input_value() == "edit:A&1"
 
 
+@pytest.mark.check
 def test_back_and_forward_go_through_what_was_shown(two: Report, open_page: OpenPage) -> None:
     tab = open_page(two)
     everything = ids(tab)
@@ -374,6 +385,7 @@ def test_back_and_forward_go_through_what_was_shown(two: Report, open_page: Open
     assert tab.locator("#detail-id").inner_text() == worst[1]
 
 
+@pytest.mark.check
 def test_a_section_of_the_page_leaves_the_choice_as_it_is(two: Report, open_page: OpenPage) -> None:
     tab = open_page(two, link(difficulty="hard"))
     hard = ids(tab)
@@ -382,6 +394,7 @@ def test_a_section_of_the_page_leaves_the_choice_as_it_is(two: Report, open_page
     assert ids(tab) == hard
 
 
+@pytest.mark.check
 def test_what_the_page_does_not_have_is_said(two: Report, open_page: OpenPage) -> None:
     tab = open_page(two, link(model="C", judge="nobody", sort="sideways", min="low", sample="gone"))
     assert len(ids(tab)) == 9
@@ -401,6 +414,7 @@ def saved(tab: Any) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text, newline="")))
 
 
+@pytest.mark.check
 def test_what_is_taken_along_is_chosen_on_the_page(hostile: Report, open_page: OpenPage) -> None:
     tab = open_page(hostile)  # its long names wrap the line of buttons
     for width in (1280, 1100, 760, 390):

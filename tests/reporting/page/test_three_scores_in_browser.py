@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from edit_eval.records import Judgement
 from reporting.reports import Report, ids, link_to
 from reporting.three_scores import IDENTICAL
@@ -68,6 +70,7 @@ CLIPPED = """() => [...document.querySelectorAll('.chart-body svg')].filter((one
 }).length"""
 
 
+@pytest.mark.check
 def test_nothing_below_moves_when_the_charts_of_a_choice_are_drawn(three_scores: Report, open_page: OpenPage) -> None:
     later = "addEventListener('vega', (event) => { if (!window.now) event.stopImmediatePropagation(); });"
     tab = open_page(three_scores, script=later, idle=True)
@@ -80,6 +83,7 @@ def test_nothing_below_moves_when_the_charts_of_a_choice_are_drawn(three_scores:
     assert tab.evaluate(place) == before
 
 
+@pytest.mark.check
 def test_the_gallery_follows_and_sorts_by_what_is_worse(three_scores: Report, open_page: OpenPage) -> None:
     tab = open_page(three_scores)
     assert tab.locator("[name=score]").input_value() == "quality"
@@ -116,6 +120,7 @@ def test_the_gallery_follows_and_sorts_by_what_is_worse(three_scores: Report, op
     assert tab.locator("[name=sort] [value=worst]").inner_text() == "lowest score first"
 
 
+@pytest.mark.check
 def test_the_detail_has_every_score_every_reply_and_what_is_missing(three_scores: Report, open_page: OpenPage) -> None:
     judged = of_first(three_scores)
     place = next(
@@ -151,6 +156,7 @@ def test_a_headline_that_is_missing_says_why_beside_scores_that_are_there(
     assert text.count(judged[place].reason) == 1
 
 
+@pytest.mark.check
 def test_numbers_of_the_authors_stand_under_the_results(three_scores: Report, open_page: OpenPage) -> None:
     tab = open_page(three_scores)
     published = re.sub(r"\s+", " ", tab.locator("#results .published").inner_text())

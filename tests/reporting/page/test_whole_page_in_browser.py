@@ -144,6 +144,7 @@ def strangers(tab: Any, known: set[str]) -> list[tuple[str, str]]:
     return [(number, place) for number, place in tab.evaluate(WALK) if number not in known and place not in IDS]
 
 
+@pytest.mark.check
 def test_every_number_is_one_of_the_summary_or_of_compare(
     run: Run, report: Report, known: set[str], open_page: Callable[..., Any]
 ) -> None:
@@ -183,6 +184,7 @@ def test_every_number_is_one_of_the_summary_or_of_compare(
         assert [tile for tile in shown if recorded[tile[0], tile[1], judge] != tile[2]] == []
 
 
+@pytest.mark.check
 def test_summary_and_compare_agree(run: Run) -> None:
     whole = plain(compare([run]).document())
     ours = plain(run.summary.comparison)
@@ -225,6 +227,7 @@ class Rows(HTMLParser):
                 self.rows[-1] += 1
 
 
+@pytest.mark.check
 def test_rows_pictures_and_bars_lead_to_samples_that_are_there(run: Run, report: Report) -> None:
     above = report.html.split('<section id="time"')[0]
     assert 'id="full-marks"' in above
@@ -251,6 +254,7 @@ def test_rows_pictures_and_bars_lead_to_samples_that_are_there(run: Run, report:
         assert all(value in (choices.get(key) or [value]) for key, value in asked.items()), link
 
 
+@pytest.mark.check
 def test_paper_has_everything_and_nothing_to_press(report: Report, open_page: Callable[..., Any]) -> None:
     counting = """addEventListener('afterprint', () => { window.onPaper = {
       drawn: document.querySelectorAll('.chart-body :is(svg, canvas)').length,
@@ -280,6 +284,7 @@ def test_paper_has_everything_and_nothing_to_press(report: Report, open_page: Ca
     assert tab.evaluate("getComputedStyle(document.body).color") == "rgb(27, 26, 24)", "dark on white"
 
 
+@pytest.mark.check
 def test_a_row_a_bar_and_a_picture_are_followed(report: Report, open_page: Callable[..., Any]) -> None:
     tab = open_page(report)
     tab.locator("#verdict .standings td.problem a").first.click()
@@ -296,6 +301,7 @@ def test_a_row_a_bar_and_a_picture_are_followed(report: Report, open_page: Calla
     assert (asked["left"], asked["right"]) == ("edit:alpha", "edit:gamma")
 
 
+@pytest.mark.check
 def test_in_a_notebook_means_comparison_and_agreement_draw_themselves(run: Run) -> None:
     comparison, agreement = compare(str(run.path)), run.analysis("agreement")
     drawn: list[Any] = [run.means(), comparison]

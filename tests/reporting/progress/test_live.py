@@ -387,6 +387,7 @@ def test_on_a_real_terminal(tmp_path: Path, open_terminal: Callable[..., Termina
     assert seen.endswith("\r\n")
 
 
+@pytest.mark.check
 def test_a_terminal_that_is_paused_for_good(tmp_path: Path, open_terminal: Callable[..., Terminal]) -> None:
     terminal = open_terminal(tmp_path, "paused", edit={"device_ids": "cpu:1"}, judge={"device_ids": "cpu:1"})
     out, _ = terminal.program.communicate(timeout=150)

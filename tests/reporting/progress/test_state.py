@@ -205,6 +205,7 @@ def test_a_load_has_an_expectation_after_the_first(tmp_path: Path) -> None:
     assert 10.0 in [view.expected for view in waiting]
 
 
+@pytest.mark.check
 def test_the_time_left_is_about_right(tmp_path: Path) -> None:
     run = SimulatedRun(tmp_path, count=30)
     display = watch(run)

@@ -204,7 +204,7 @@ def test_batch_sync_deals_out_and_counts_batches(tmp_path: Path) -> None:
     assert [part for part in log.split(", ") if part.startswith("batch")] == [f"batch {n}/4" for n in (1, 1, 2, 3, 4)]
 
 
-@pytest.mark.parametrize("edit_seconds", [5.0, 150.0])
+@pytest.mark.parametrize("edit_seconds", [5.0, pytest.param(150.0, marks=pytest.mark.check)])
 def test_lines_of_progress_are_never_close_and_never_far(tmp_path: Path, edit_seconds: float) -> None:
     run = SimulatedRun(tmp_path, count=16, edit_seconds=edit_seconds)
     times = [float(line.split()[0]) for line in log_of(run).splitlines() if " progress: " in line]

@@ -119,7 +119,8 @@ def _seen(key: str, seen: Results | None, readings: int) -> Duration | None:
         units = [e.seconds for e in seen.edits if e.edit_model == name and e.status is Status.OK]
     else:
         every = (*seen.judgements, *seen.battles, *seen.critiques)
-        scored = [judgement for judgement in every if judgement.judge == name and judgement.status is Status.OK]
+        its = (judgement for judgement in every if judgement.judge == name and judgement.asked)
+        scored = [judgement for judgement in its if judgement.status is Status.OK]
         units = [readings * judgement.seconds / len(judgement.readings) for judgement in scored]
     if not units:
         return None

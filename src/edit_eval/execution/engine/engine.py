@@ -9,7 +9,7 @@ silence while the engine itself was asleep, are charged to no one.
 from __future__ import annotations
 
 import contextlib
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -258,7 +258,9 @@ class Engine:
     # -- commands --
 
     def _do(self, commands: Sequence[Command]) -> None:
-        for verb, replica, task in commands:
+        waiting = deque(commands)
+        while waiting:
+            verb, replica, task = waiting.popleft()
             if verb == "prepare":
                 self._prepare(replica)
                 continue
@@ -272,10 +274,14 @@ class Engine:
                 self._observe(replica, "loading", {})
             elif verb == "run":
                 assert task is not None
+                order = self._records.order(task)
+                if order is None:  # answered, or being asked, since it became ready
+                    waiting.extend(self._policy.failed(replica, task))
+                    continue
                 self._tasks[task.number] = (worker, task)
                 if not worker.running and next(iter(replica.hands)) == task.number:
                     worker.last_sign = self._awake  # it was idle until now, so its silence begins here
-                self._order(worker, task, self._records.order(task))
+                self._order(worker, task, order)
             else:
                 worker.stopping, worker.since, worker.last_sign = True, self._now, self._awake
                 if worker.loaded:
@@ -404,6 +410,7 @@ class Engine:
     def _take(self, worker: RunningWorker, number: int, seconds: float) -> Task:
         """Takes a finished task from its worker and records its stretch of time."""
         _, task = self._tasks.pop(number)
+        self._records.free(task)
         began = worker.running.pop(number, self._now)
         # The device was free once it had computed; writing the result came after.
         ended = min(self._now, began + seconds)
@@ -555,6 +562,7 @@ class Engine:
     def _return(self, replica: Replica, task: Task) -> None:
         """Puts a task that had not begun back into the queue, at no charge."""
         self._purse.free(task)
+        self._records.free(task)
         self._tasks.pop(task.number, None)
         replica.hands.pop(task.number, None)
         self._policy.give_back(task)

@@ -169,7 +169,7 @@ def cut_off_sentences(matrix: Matrix, judgements: Collection[int]) -> list[str]:
     """Returns a sentence for each judge whose first answers to some of these judgements were cut off."""
     asked: dict[str, list[bool]] = {}
     for number in sorted(judgements):
-        first = [matrix.replies[cell][0] for cell in matrix.cells.cells_of(number) if matrix.replies[cell]]
+        first = [replies[0] for replies in map(matrix.replies, matrix.cells.cells_of(number)) if replies]
         if first:
             judge = matrix.judges[matrix.cells.parts(number)[1]].name
             asked.setdefault(judge, []).append(any(reply.ended is Status.CUT_OFF for reply in first))

@@ -11,12 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, NamedTuple, Protocol
 
-from edit_eval.execution.engine.workload import about, edit_needs, is_left, is_to_come, settled, waited_for
+from edit_eval.execution.engine.workload import edit_needs, is_left, is_to_come, settled, waited_for
 from edit_eval.pictures import size_of_run
 from edit_eval.protocols.contract import View
 from edit_eval.records import NO_EDIT, Edit, Judgement, Reply, Status
 from edit_eval.scheduling.estimates import Estimates
 from edit_eval.scheduling.tasks import Task, Work
+from edit_eval.store.answers import Lookup
 from edit_eval.store.journal import Record
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.recall import altered_pictures, edit_record, where_of
@@ -41,8 +42,11 @@ class Put(NamedTuple):
 
     cell: int
     key: str
+    lookup: Lookup
     ask: int
     """Number of replies before it."""
+    counts: bool
+    """False if it only kept the rest of its batch company."""
 
 
 class Ordered(NamedTuple):
@@ -70,6 +74,7 @@ class Recorder:
         self._damaged: dict[int, Edit] = {}  # as they were reported
         self._left: set[int] = set()  # what is left for another start, in the numbers of `Work`
         self._ordered: dict[int, Ordered] = {}
+        self._under_way: dict[Lookup, tuple[int, int]] = {}  # what is being asked: the number of the task, and the cell
         self.submitted_before: dict[str, Record] = {}
         """By an edit's key what was bought for it and is not fetched, in any start (`Timeline.submitted`)."""
         work.in_vain = self.in_vain
@@ -92,7 +97,28 @@ class Recorder:
         if pending and not self._left.isdisjoint(needs):
             self.leave(task)
             return True
-        return not pending
+        return not pending or self._follows(task, [] if is_edit(task) else task.units)
+
+    def _follows(self, task: Task, cells: Sequence[int]) -> bool:
+        """True if all that is left of these cells is being asked elsewhere: then it is entered again, behind that."""
+        ahead = [self._ahead(cell) for cell in cells if is_left(self._matrix, cell)]
+        after = {settled(self._matrix, cell) for cell in ahead if cell is not None}
+        if not ahead or None in ahead:
+            return False
+        self._work.again(task, after=after)
+        return True
+
+    def _ahead(self, cell: int) -> int | None:
+        """Returns the cell for which a cell's question is being asked; None if it is not."""
+        if not self._matrix.can_be_asked(cell) or self._matrix.lookup(cell) not in self._under_way:
+            return None
+        return self._under_way[self._matrix.lookup(cell)][1]
+
+    def free(self, task: Task) -> None:
+        """Notes that a task has left its worker, however it ended: what it asked is no longer being asked."""
+        for put in self._ordered[task.number].put if task.number in self._ordered else ():
+            if self._under_way.get(put.lookup, (0, 0))[0] == task.number:
+                del self._under_way[put.lookup]
 
     def _needs(self, cell: int) -> list[int]:
         """Returns what a cell waits for, in the numbers of `Work`: edits, and the cells its question comes after."""
@@ -107,8 +133,11 @@ class Recorder:
 
     # -- orders --
 
-    def order(self, task: Task) -> Message:
-        """Returns the message that orders a worker to do the task (see `edit_eval.workers.requests`)."""
+    def order(self, task: Task) -> Message | None:
+        """Returns the message that orders a worker to do the task (see `edit_eval.workers.requests`).
+
+        None if all that it is to ask was answered since it became ready, or is being asked about other cells.
+        """
         if is_edit(task):
             number = task.units[0]
             edit, sample = self._matrix.edits[number], self._matrix.sample_of(number)
@@ -129,10 +158,25 @@ class Recorder:
         asked = [cell for cell in task.units if self._matrix.can_be_asked(cell)]
         for cell in (cell for cell in task.units if cell not in asked):  # a picture of theirs is being made again
             self._ask_later(cell, task.phase)
-        put = [Put(cell, self._matrix.key(cell), len(self._matrix.replies[cell])) for cell in asked]
+        left = [cell for cell in asked if is_left(self._matrix, cell)]
+        if not left or self._follows(task, left):
+            return None
+        put = [self._put(cell, task) for cell in asked]
+        for one in put:
+            if one.cell in left and not one.counts:
+                after = [settled(self._matrix, self._under_way[one.lookup][1])]
+                self._work.add(task.model, [one.cell], after=after, phase=task.phase)
         self._ordered[task.number] = Ordered(put, frozenset(self._damaged))
         requests = [self._request(cell) for cell in asked]
         return {"do": "run", "task": task.number, "kind": "judge", "requests": requests}
+
+    def _put(self, cell: int, task: Task) -> Put:
+        """Notes that a cell's question is being asked, if it is left and asked nowhere else."""
+        lookup = self._matrix.lookup(cell)
+        counts = is_left(self._matrix, cell) and lookup not in self._under_way
+        if counts:
+            self._under_way[lookup] = task.number, cell
+        return Put(cell, self._matrix.key(cell), lookup, len(self._matrix.replies(cell)), counts)
 
     def _sources(self, number: int) -> Mapping[str, Shown]:
         """Returns an edit model's sources. A source being made again is given as it was: the worker waits for it."""
@@ -144,8 +188,9 @@ class Recorder:
 
     def _request(self, cell: int) -> Message:
         matrix = self._matrix
-        number, judge = about(self._matrix, cell), matrix.judge_of(cell)
-        again = bool(matrix.replies[cell]) and matrix.reading(cell).status is Status.PENDING
+        number, judge = self._matrix.about(cell), matrix.judge_of(cell)
+        replies = matrix.replies(cell)
+        again = bool(replies) and matrix.reading(cell).status is Status.PENDING
         question, pictures = matrix.question(cell, again=again), matrix.pictures(number)
         views = () if judge.replays else question.shows
         return {
@@ -154,7 +199,7 @@ class Recorder:
             "form": question.form,
             **({"labels": question.labels} if question.labels else {}),
             **({"schema": question.schema} if question.schema else {}),
-            "seed": matrix.seed(cell) + ASK_STRIDE * (len(matrix.replies[cell]) if again else 0),
+            "seed": matrix.seed(cell) + ASK_STRIDE * (len(replies) if again else 0),
             "key": matrix.key(cell),
             **matrix.told(cell),
             "pictures": [self._view(view, pictures) for view in views],
@@ -323,18 +368,18 @@ class Recorder:
         return [cell for edit in shown for cell in self._matrix.cells.cells_of_subject(edit)]
 
     def _answered(self, put: Put, task: Task, reply: Reply, result: AnswerResult) -> None:
-        matrix, (cell, key, ask) = self._matrix, put
-        if not is_left(matrix, cell):
-            return  # it only kept the rest of its batch company
-        if not matrix.can_be_asked(cell) or matrix.key(cell) != key:
-            return self._ask_later(cell, task.phase)  # the picture it was asked about has been made again since
-        if len(matrix.replies[cell]) != ask:
-            return  # two tasks asked it, since its picture was made again; the other one goes on
-        reading = matrix.add_reply(cell, reply)
+        """Records an answer. It counts for its key, and so for all cells that have it, even if the picture that was
+        shown has been made again since."""
+        matrix, cell = self._matrix, put.cell
+        if not put.counts or len(matrix.answers.of(put.lookup)) != put.ask:
+            return
+        has = matrix.can_be_asked(cell) and matrix.lookup(cell) == put.lookup
+        cells = matrix.put(put.lookup, put.ask, reply)
+        reading = matrix.reading(cell) if has else matrix.read(cell, matrix.answers.of(put.lookup))
         record: Record = {
-            "key": key,
+            "key": put.key,
             **where_of(matrix.address(cell)),
-            "ask": ask,
+            "ask": put.ask,
             "text": reply.text,
             "values": dict(reply.values),
             "ended": reply.ended.value,
@@ -353,20 +398,21 @@ class Recorder:
         if "halved_to" in result:
             record["halved_to"] = result["halved_to"]
         self._directory.append("replies", record)
-        if reading.status is Status.PENDING:
+        if not has:
+            self._ask_later(cell, task.phase)
+        elif reading.status is Status.PENDING:
             self._work.add(task.model, [cell], phase=task.phase)
-            return
-        for later in matrix.cells.after(cell) if matrix.aside else ():
-            matrix.take_from_aside(later)  # an answer to the very words asked now counts
-        for told in matrix.critiques.edits_told(matrix.cells.judgement_of(cell)):
-            self._tell(told, task.phase)
-        for ended in (cell, *matrix.cells.after(cell)):
+        for judgement in dict.fromkeys(map(matrix.cells.judgement_of, cells)):
+            for told in matrix.critiques.edits_told(judgement):
+                self._tell(told, task.phase)
+        for ended in dict.fromkeys(later for cell in cells for later in (cell, *matrix.cells.after(cell))):
             if not is_left(matrix, ended):  # if it gave no answer, those that needed it get none
                 self._work.settle(settled(matrix, ended))
-        number = matrix.cells.judgement_of(cell)
-        for alike in (number, *matrix.references.referring(number)):
-            if (judgement := matrix.judgement(alike)).status is not Status.PENDING:
-                self._audience.judgement(judgement)
+        judgements = dict.fromkeys(map(matrix.cells.judgement_of, cells))
+        for number in dict.fromkeys(alike for n in judgements for alike in (n, *matrix.references.referring(n))):
+            said = matrix.is_open(matrix.cells.parts(number)[0]) and matrix.judgement(number)
+            if said and said.status is not Status.PENDING:
+                self._audience.judgement(said)
 
     def _tell(self, number: int, phase: int) -> None:
         """Applies a judge's answer to the edit that it instructs, or ends that edit if none is to be made."""
@@ -387,7 +433,7 @@ class Recorder:
 
         `known` has the edits found damaged before the task was ordered; one found since is no second damage.
         """
-        edits = self._matrix.shown_edits(about(self._matrix, cell))
+        edits = self._matrix.shown_edits(self._matrix.about(cell))
         images = {number: self._matrix.edits[number].image or self._damaged[number].image for number in edits}
         for number in [number for number, image in images.items() if image in reason] or edits:
             is_there = self._matrix.edits[number].status is Status.OK
@@ -406,7 +452,7 @@ class Recorder:
             return
         self._damaged[number] = edit
         self._directory.append("edits", {**edit_record(empty), "at": time.time()})
-        ended = [c for c in self._about(number) if self._matrix.replies[c] or not is_left(self._matrix, c)]
+        ended = [c for c in self._about(number) if self._matrix.replies(c) or not is_left(self._matrix, c)]
         self._matrix.set_edit(number, empty)
         before, model = self._matrix.origins.made_from(number), self._matrix.experiment.made_with(edit.edit_model)
         self._work.add(f"edit:{model}", [number], after=self._pending([before]), phase=task.phase)
@@ -429,6 +475,13 @@ class Recorder:
             and need not in self._left
             and (is_left(matrix, need - first) if need >= first else matrix.edits[need].status is Status.PENDING)
         ]
+
+    def tell(self, subjects: Iterable[int]) -> None:
+        """Tells what is known of subjects that were not to be judged before: they may show what others have shown."""
+        cells = self._matrix.cells
+        for judgement in (self._matrix.judgement(n) for subject in subjects for n in cells.judgements_of(subject)):
+            if judgement.status is not Status.PENDING:
+                self._audience.judgement(judgement)
 
     def activity(self, device: str, kind: str, model: str, begin: float, end: float, what: str) -> None:
         """Records a stretch of a device's time, in seconds since this start began; `model` is the model's key."""

@@ -9,6 +9,7 @@ from itertools import product
 from edit_eval.execution.engine.pilot import PilotCells
 from edit_eval.records import Status
 from edit_eval.scheduling.tasks import PILOT, TaskList, Work
+from edit_eval.store.answers import Lookup
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.subjects.contract import Kind
 from edit_eval.store.subjects.kinds import EDITS, kinds
@@ -51,11 +52,10 @@ def fill_work(
             if kind is not EDITS:
                 (asked if kind.counts else beside).extend(_of_kind(matrix, kind, judge, batches))
     if opened is not None:
-        asked, beside = ([cells for cells in some if about(matrix, cells[0]) in opened] for some in (asked, beside))
+        asked, beside = ([cells for cells in some if matrix.about(cells[0]) in opened] for some in (asked, beside))
     if mine is not None:
         asked, beside = (
-            [cells for cells in some if matrix.cells.sample(about(matrix, cells[0])) in mine]
-            for some in (asked, beside)
+            [cells for cells in some if matrix.cells.sample(matrix.about(cells[0])) in mine] for some in (asked, beside)
         )
     early = {
         cell
@@ -63,7 +63,7 @@ def fill_work(
         if any(matrix.cells.judgement_of(c) in pilot.judgements for c in cells)
         for cell in cells
     }
-    shown = {edit for cell in early for edit in matrix.shown_edits(about(matrix, cell))}
+    shown = {edit for cell in early for edit in matrix.shown_edits(matrix.about(cell))}
     first = pilot.edits | {edit for edit in shown if _is_pending(matrix, edit)}
     first |= {origin for edit in first for origin in _origins(matrix, edit)}
 
@@ -87,7 +87,7 @@ def fill_work(
     ]
     for its_phase, model, units in sorted([*edits, *judging], key=lambda task: task[0]):
         waits = _edit_waits if model.startswith("edit:") else _cell_waits
-        by_the_way = model.startswith("judge:") and matrix.cells.kind(about(matrix, units[0])).by_the_way
+        by_the_way = model.startswith("judge:") and matrix.cells.kind(matrix.about(units[0])).by_the_way
         work.add(model, units, after=waits(matrix, units), phase=its_phase, by_the_way=by_the_way)
 
 
@@ -132,13 +132,13 @@ def _cell_waits(matrix: Matrix, cells: Sequence[int]) -> list[int]:
 
 def waited_for(matrix: Matrix, cell: int) -> tuple[int, ...]:
     """Returns the edits that come before a cell."""
-    number = about(matrix, cell)
+    number = matrix.about(cell)
     return matrix.cells.kind(number).waits_for(matrix, number)
 
 
 def is_left(matrix: Matrix, cell: int) -> bool:
     """True if a cell is still to be answered, or its edit is still to come; never in place of another one."""
-    if not matrix.is_there(about(matrix, cell)):
+    if not matrix.is_there(matrix.about(cell)):
         return _may_be_asked(matrix, cell)
     if not matrix.is_own(matrix.cells.judgement_of(cell)):
         return False
@@ -152,18 +152,18 @@ def left_to_do(matrix: Matrix, *, later_rounds: bool = True) -> dict[str, tuple[
     """
     edits = Counter(matrix.experiment.made_with(e.edit_model) for e in matrix.edits if e.status is Status.PENDING)
     asked: dict[str, list[int]] = defaultdict(lambda: [0, 0])
-    for cell in range(len(matrix.replies)):
-        subject = about(matrix, cell)
+    seen = set[Lookup]()
+    for cell in range(len(matrix.cells)):
+        subject = matrix.about(cell)
         control = matrix.cells.kind(subject).by_the_way
         if is_left(matrix, cell) and ((later_rounds and not control) or matrix.is_open(subject)):
+            if matrix.can_be_asked(cell):
+                if (lookup := matrix.lookup(cell)) in seen:
+                    continue
+                seen.add(lookup)
             asked[matrix.judge_of(cell).name][control] += 1
     work = {f"edit:{name}": (count, 0) for name, count in edits.items()}
     return work | {f"judge:{name}": (of[0], of[1]) for name, of in asked.items()}
-
-
-def about(matrix: Matrix, cell: int) -> int:
-    """Returns the number of the subject that a cell is about."""
-    return matrix.cells.parts(matrix.cells.judgement_of(cell))[0]
 
 
 def _origins(matrix: Matrix, edit: int) -> Iterator[int]:
@@ -234,7 +234,7 @@ def _whatis_left(matrix: Matrix, cells: list[int]) -> list[list[int]]:
     """Drops the members of a batch that have no edit; returns no batch if no cell is left to be answered."""
     pictured = [cell for cell in cells if _may_be_asked(matrix, cell)]
     left = [cell for cell in pictured if is_left(matrix, cell)]
-    if left and all(matrix.replies[cell] for cell in left):
+    if left and all(map(matrix.replies, left)):
         # Only answers that could not be read are left: each is asked again alone.
         return [[cell] for cell in left]
     return [pictured] if left else []
@@ -242,6 +242,6 @@ def _whatis_left(matrix: Matrix, cells: list[int]) -> list[list[int]]:
 
 def _may_be_asked(matrix: Matrix, cell: int) -> bool:
     """True if there is, or will be, something to ask about, and no other judgement is asked for in its place."""
-    edits = matrix.shown_edits(about(matrix, cell))
+    edits = matrix.shown_edits(matrix.about(cell))
     to_come = all(matrix.edits[edit].status in (Status.OK, Status.PENDING) for edit in edits)
     return to_come and matrix.is_own(matrix.cells.judgement_of(cell))

@@ -6,6 +6,7 @@ mean the same: the share of pairs in their order, ties and contradictions counti
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -84,9 +85,9 @@ class PairTrial:
                     worse=fact["other"],
                     status=battle.status,
                     came=fought(battle, score),
-                    share=None if got is None else sum(got) / 2,
+                    share=None if got is None else math.fsum(got) / 2,
                     first=None if got is None else (got[0] + 1 - got[1]) / 2,
-                    tie=0.0 if given is None else sum(tie for _, tie in given.values()) / 2,
+                    tie=0.0 if given is None else math.fsum(tie for _, tie in given.values()) / 2,
                     **{key: fact[key] for key in ("scene", "view", "axis", "disputed")},
                 )
             )

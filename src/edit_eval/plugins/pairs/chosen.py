@@ -121,7 +121,7 @@ class _Rater:
         if mean_a is None or mean_b is None or self.noise is None:
             return None
         counts = len(self.values[_address(a)]), len(self.values[_address(b)])
-        return self.sign * (mean_a - mean_b), self.noise.sd * math.sqrt(sum(1 / count for count in counts))
+        return self.sign * (mean_a - mean_b), self.noise.sd * math.sqrt(math.fsum(1 / count for count in counts))
 
 
 def _address(edit: Edit) -> tuple[str, str, int]:

@@ -6,6 +6,7 @@ are embedded; a Chinese name takes a font of this machine.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -200,7 +201,7 @@ def _is_wide(letter: str) -> bool:
 
 def _long(text: str) -> float:
     """Returns about how long text is, in points."""
-    return _SIZE * sum(1.0 if _is_wide(letter) else _OF_LETTER.get(letter, 0.556) for letter in text)
+    return _SIZE * math.fsum(1.0 if _is_wide(letter) else _OF_LETTER.get(letter, 0.556) for letter in text)
 
 
 def _cut(name: str) -> str:

@@ -23,7 +23,7 @@ from edit_eval.benchmarks.json_items import KEY
 from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParameters, Held, Row
 from edit_eval.errors import ConfigurationError
 from edit_eval.json_values import Unchecked
-from edit_eval.protocols.certificates import Certificate
+from edit_eval.protocols.certificates import Certificate, add_in_order
 from edit_eval.protocols.contract import Missing, Score
 from edit_eval.protocols.criteria import CriteriaProtocol, Official, mean_of, question, settled
 from edit_eval.records import Judgement, Sample, Scale, Status
@@ -274,6 +274,7 @@ class ImgEditScores(CriteriaProtocol):
         on="2026-11-24",
         sets=42,
         numbers=42,
+        beside=Text("sums are added from left to right, as Python did before 3.12"),
     )
 
     rubric = RUBRIC
@@ -323,8 +324,9 @@ def _overall(official: bool, judgements: Sequence[Judgement]) -> float:
                 Status.UNPARSEABLE, f"the authors' script stops at `{judgement.sample_id}`: {error}"
             ) from None
         if numbers:
-            types.setdefault(judgement.category, []).append(round(sum(numbers) / len(numbers), 2))
-    return mean_of([round(sum(scores) / len(scores), 2) for scores in types.values()], "no reply can be read")
+            types.setdefault(judgement.category, []).append(round(add_in_order(numbers) / len(numbers), 2))
+    means = [round(add_in_order(scores) / len(scores), 2) for scores in types.values()]
+    return mean_of(means, "no reply can be read")
 
 
 def authors_numbers(text: str) -> list[int]:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParameters, Row
-from edit_eval.protocols.certificates import Certificate
+from edit_eval.protocols.certificates import Certificate, add_in_order
 from edit_eval.protocols.contract import Missing, Score, Texts, Values
 from edit_eval.protocols.criteria import ONE_NUMBER, CriteriaProtocol, Official, mean_of, question, settled
 from edit_eval.records import Judgement, Sample, Scale, Status
@@ -267,7 +267,7 @@ def _by_picture(category: str, row: Row) -> list[str]:
 
 def weighted(values: Values) -> float:
     """Returns the weighted score of an edit's numbers."""
-    return sum(weight * values[name] for name, weight in WEIGHTS[frozenset(values)].items())
+    return add_in_order(weight * values[name] for name, weight in WEIGHTS[frozenset(values)].items())
 
 
 def _score(sample: Sample, values: Values) -> float:

@@ -19,7 +19,7 @@ from edit_eval.benchmarks.row_benchmark import Draft, ParquetBenchmark, ParquetP
 from edit_eval.errors import ConfigurationError
 from edit_eval.json_values import Unchecked
 from edit_eval.judges.answers import NoAnswer
-from edit_eval.protocols.certificates import Certificate
+from edit_eval.protocols.certificates import Certificate, add_in_order
 from edit_eval.protocols.contract import Question, Score, Step, Values, View
 from edit_eval.protocols.criteria import mean_of, settled
 from edit_eval.protocols.replies import read_values
@@ -149,7 +149,9 @@ def _accuracy(sample: Sample, values: Values) -> float:
     shares = {
         about: _share(about, sample, values) for about in WEIGHTS if any(name.startswith(about) for name in values)
     }
-    return sum(WEIGHTS[about] * share for about, share in shares.items()) if len(shares) > 1 else shares[EDITING]
+    return (
+        add_in_order(WEIGHTS[about] * share for about, share in shares.items()) if len(shares) > 1 else shares[EDITING]
+    )
 
 
 def _published(score: str, category: str, judgements: Sequence[Judgement]) -> float:

@@ -24,7 +24,7 @@ from edit_eval.benchmarks.file_tree import FileTree, FoundFile
 from edit_eval.benchmarks.row_benchmark import Draft, FilesBenchmark, FilesParameters, Row, numbered
 from edit_eval.errors import ConfigurationError
 from edit_eval.json_values import Unchecked
-from edit_eval.protocols.certificates import Certificate
+from edit_eval.protocols.certificates import Certificate, add_in_order
 from edit_eval.protocols.contract import Missing, Question, Score, Texts
 from edit_eval.protocols.criteria import ONE_NUMBER, CriteriaProtocol, question, settled
 from edit_eval.records import Judgement, Sample, Scale, Status
@@ -234,8 +234,8 @@ def _of_task(task: str, find: Callable[[Judgement], Numbers], judgements: Sequen
 
 def _average(numbers: Mapping[str, Sequence[float]]) -> float:
     """Returns the mean of the metrics' means, each on 0 to 100 and rounded to one decimal."""
-    means = [round((sum(some) / len(some) - 1) / 9 * 100, 1) for some in numbers.values()]
-    return sum(means) / len(means)
+    means = [round((add_in_order(some) / len(some) - 1) / 9 * 100, 1) for some in numbers.values()]
+    return add_in_order(means) / len(means)
 
 
 def _found_by_ours(judgement: Judgement) -> Numbers:
@@ -300,7 +300,10 @@ class WiseEditScores(CriteriaProtocol):
         on="2026-11-24",
         sets=62,
         numbers=310,
-        beside=Text("for one language; theirs leaves out of both what either lacks"),
+        beside=Text(
+            "for one language; theirs leaves out of both what either lacks; "
+            "sums are added from left to right, as Python did before 3.12"
+        ),
     )
 
     rubric = RUBRIC

@@ -14,6 +14,7 @@ count; the strengths by `statistics.preferences`, from what is an answer. The fo
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -200,7 +201,7 @@ def _counted(arena: Comparisons, model: str, elo: float | None) -> TheirPoints:
         won=got.count(1),
         lost=got.count(0),
         ties=got.count(0.5),
-        win_rate=sum(got) / len(got) if got else None,
+        win_rate=math.fsum(got) / len(got) if got else None,
     )
 
 

@@ -58,6 +58,7 @@ from edit_eval.plugins.reanalysis.rows import (
     number_of,
     workbook_rows,
 )
+from edit_eval.protocols.certificates import add_in_order
 from edit_eval.records import Scale
 from edit_eval.text import Text
 
@@ -152,7 +153,7 @@ def _of_reply(key: str, kind: str, reply: Any, image: str) -> FileRow:
         numbers = authors_numbers(reply)
     except ValueError:
         return FileRow(key, kind, {}, "the authors' script stops at this reply", image)
-    counted = {"score": round(sum(numbers) / len(numbers), 2)} if numbers else {}
+    counted = {"score": round(add_in_order(numbers) / len(numbers), 2)} if numbers else {}
     whole = len(numbers) == 3 and all(1 <= number <= 5 for number in numbers)
     return FileRow(key, kind, counted, "" if whole else "the reply has no three numbers from 1 to 5", image)
 
@@ -163,8 +164,8 @@ def _of_types(rows: Sequence[FileRow]) -> float | str:
     for row in rows:
         if row.scores:
             types.setdefault(row.category, []).append(row.scores["score"])
-    means = [round(sum(some) / len(some), 2) for some in types.values()]
-    return sum(means) / len(means) if means else "no reply can be read"
+    means = [round(add_in_order(some) / len(some), 2) for some in types.values()]
+    return add_in_order(means) / len(means) if means else "no reply can be read"
 
 
 def _as_imgedit(form: str, name: str, rows: list[FileRow], theirs: Mapping[str, float | str]) -> Found:
@@ -192,7 +193,7 @@ def _kris(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
         theirs: dict[str, float | str] = {}
         for name, some in pooled.items():
             numbers = [number for row in some for score, number in row.scores.items() if score != "AVG"]
-            theirs[name] = sum(numbers) / len(numbers) if numbers else "no numbers"
+            theirs[name] = add_in_order(numbers) / len(numbers) if numbers else "no numbers"
         yield _as_kris("kris", folder.name, file_rows, theirs)
 
 
@@ -228,12 +229,12 @@ def _lmms_eval(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
         file_rows = [_of_lmms_imgedit(line) for line in lines if isinstance(line.get("imgedit_score1"), dict)]
         if file_rows:
             numbers = [row.scores["score"] for row in file_rows]
-            theirs_of: dict[str, float | str] = {"avg_score": sum(numbers) / len(numbers)}
+            theirs_of: dict[str, float | str] = {"avg_score": add_in_order(numbers) / len(numbers)}
             yield _as_imgedit("imgedit, lmms-eval", file.parent.name, file_rows, theirs_of)
         file_rows = [_of_lmms_kris(line) for line in lines if isinstance(line.get("kris_bench_overall_avg"), dict)]
         if file_rows:
             averages = [row.scores["AVG"] for row in file_rows if row.scores]
-            mean = sum(averages) / len(averages) if averages else "no row has a score"
+            mean = add_in_order(averages) / len(averages) if averages else "no row has a score"
             yield _as_kris("kris, lmms-eval", file.parent.name, file_rows, {"overall_avg": mean})
 
 
@@ -254,7 +255,7 @@ def _of_lmms_imgedit(line: Mapping[str, Any]) -> FileRow:
     numbers = [number_of(line.get(f"imgedit_score{n}", {}).get("score")) or 0.0 for n in (1, 2, 3)]
     whole = all(1 <= number <= 5 for number in numbers)
     kind, key = str(about.get("edit_type", "")), str(about.get("key", ""))
-    return FileRow(key, kind, {"score": sum(numbers) / 3}, "" if whole else "a number outside of 1 to 5")
+    return FileRow(key, kind, {"score": add_in_order(numbers) / 3}, "" if whole else "a number outside of 1 to 5")
 
 
 def _of_lmms_kris(line: Mapping[str, Any]) -> FileRow:
@@ -301,7 +302,7 @@ def _of_evalscope(line: Mapping[str, Any], about: Mapping[str, Any], subset: str
 def _over_rows(rows: Sequence[FileRow]) -> dict[str, float | str]:
     counted = [row.scores for row in rows if row.scores]
     return {
-        name: sum(scores[name] for scores in counted) / len(counted) if counted else "no row has a score"
+        name: add_in_order(scores[name] for scores in counted) / len(counted) if counted else "no row has a score"
         for name in _OF_GEDIT
     }
 
@@ -332,7 +333,7 @@ def _i2ebench(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
         theirs: dict[str, float | str] = {"Overall": "they give no mean over dimensions"}
         for part in parts:
             marks = [row.scores["accuracy"] for row in file_rows if row.category == part.parent.name]
-            theirs[part.parent.name] = round(sum(marks) / len(marks) / 100, 4)
+            theirs[part.parent.name] = round(add_in_order(marks) / len(marks) / 100, 4)
         scale = {"accuracy": Scale(lowest=0, highest=100, mean_over="categories")}
         later = re.search(r"_(\d)nd$", suite)  # an edit of the edit before; of how many samples is not said
         form = f"i2ebench round {later[1]}" if later else "i2ebench"
@@ -361,7 +362,7 @@ def _genai_bench(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
                 for vote in votes
             ]
             theirs: dict[str, float | str] = {
-                "Accuracy": sum(row.scores["accuracy"] for row in file_rows) / len(file_rows)
+                "Accuracy": add_in_order(row.scores["accuracy"] for row in file_rows) / len(file_rows)
             }
             scale = {"accuracy": Scale(lowest=0, highest=100)}
             note = Text("a judge, whose votes about pairs are compared with people's")
@@ -420,7 +421,9 @@ def _wiseedit(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
             }
             means = {task: _rounded(some) for task, some in tasks.items() if some}
             basic = [means[task] for task in BASIC if task in means]
-            overall: float | str = sum(basic) / len(BASIC) if len(basic) == len(BASIC) else "the authors' script stops"
+            overall: float | str = (
+                add_in_order(basic) / len(BASIC) if len(basic) == len(BASIC) else "the authors' script stops"
+            )
             scale = dict.fromkeys(("AVG", *METRICS.values()), Scale(lowest=0, highest=100))
             scale = {
                 name: bounds for name, bounds in scale.items() if any(name in row.scores for row in file_rows)
@@ -443,14 +446,15 @@ def _of_wiseedit(subset: str, task: str, row: Mapping[str, Any], language: str) 
     whole = all(text.isdecimal() and 1 <= int(text) <= 10 for text in said[language])
     numbers = [float(text) if text.lstrip("-").isdecimal() else 1.0 for text in said[language]]
     scores = {metric: max(0.0, (number - 1) / 9 * 100) for metric, number in zip(columns, numbers, strict=True)}
-    average = sum(scores.values()) / len(scores)
+    average = add_in_order(scores.values()) / len(scores)
     return FileRow(named, task, {"AVG": average, **scores}, "" if whole else "a number is none from 1 to 10")
 
 
 def _rounded(scores: Sequence[Mapping[str, float]]) -> float:
     """Returns the mean of the metrics' means, each rounded to one decimal, as `statistic.py` does."""
-    means = [round(sum(score[name] for score in scores) / len(scores), 1) for name in scores[0] if name != "AVG"]
-    return sum(means) / len(means)
+    metrics = [[score[name] for score in scores] for name in scores[0] if name != "AVG"]
+    means = [round(add_in_order(numbers) / len(numbers), 1) for numbers in metrics]
+    return add_in_order(means) / len(means)
 
 
 def _omnicontext(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
@@ -507,7 +511,7 @@ def _picabench(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
         file_rows = [row for n, edit in items if (row := _of_picabench(n, edit))]
         if file_rows:
             theirs: dict[str, float | str] = {
-                "Overall": sum(row.scores["accuracy"] for row in file_rows) / len(file_rows)
+                "Overall": add_in_order(row.scores["accuracy"] for row in file_rows) / len(file_rows)
             }
             scale = {"accuracy": Scale(lowest=0, highest=100)}
             yield Found("picabench", file.parent.name, "en", file_rows, scale, scale, theirs)
@@ -537,7 +541,7 @@ def _risebench(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
         theirs: dict[str, float | str] = {}
         for name, score in {"Accuracy": "accuracy", "Score": "score"}.items():
             numbers = [row.scores[score] for row in file_rows if score in row.scores]
-            theirs[name] = sum(numbers) / len(numbers) if numbers else "no reply can be read"
+            theirs[name] = add_in_order(numbers) / len(numbers) if numbers else "no reply can be read"
         scales = {"accuracy": Scale(lowest=0, highest=1), **dict.fromkeys(("score", *_CALLED.values()), _ON_FIVE)}
         counted = {name: _reaching(scale, name, file_rows) for name, scale in scales.items()}
         yield Found(form, file.name.removesuffix("_judge.xlsx"), "en", file_rows, scales, counted, theirs)
@@ -574,7 +578,7 @@ def _msebench(files: Sequence[Path], rows: Path | None) -> Iterator[Found]:
         file_rows = [_of_session(f"{number:03d}", session) for number, session in enumerate(sessions)]
         names = [f"{name} {turn}" for turn in _TURNS for name in ("Success", "Overall")]
         theirs: dict[str, float | str] = {
-            name: sum(row.scores.get(name, 0.0) for row in file_rows) / len(file_rows) for name in names
+            name: add_in_order(row.scores.get(name, 0.0) for row in file_rows) / len(file_rows) for name in names
         }
         if stops := next(filter(None, map(_stops_at, sessions)), ""):
             theirs = dict.fromkeys(names, f"the authors' script stops at a session with {stops}")
@@ -627,7 +631,7 @@ def _structeditbench(files: Sequence[Path], rows: Path | None) -> Iterator[Found
             there = [(f"{n:05d}", row) for n, row in enumerate(table) if row.get(f"{model}_accuracy") is not None]
             file_rows = [_of_struct(named, row, model) for named, row in there]
             theirs: dict[str, float | str] = {
-                name.capitalize(): sum(row.scores[score] for row in file_rows) / len(file_rows)
+                name.capitalize(): add_in_order(row.scores[score] for row in file_rows) / len(file_rows)
                 for name, score in {"overall": "accuracy", "editing": "editing", "maintain": "maintain"}.items()
             }
             scales = dict.fromkeys(_SHARES, Scale(lowest=0, highest=100))

@@ -260,8 +260,11 @@ class Ledger:
     def about(self, task: Task) -> str:
         return self.recorder.about(task)
 
-    def order(self, task: Task) -> Message:
+    def order(self, task: Task) -> Message | None:
         return self.recorder.order(task)
+
+    def free(self, task: Task) -> None:
+        self.recorder.free(task)
 
     def done(self, task: Task, message: Message, device: str) -> None:
         self.recorder.done(task, message, device)

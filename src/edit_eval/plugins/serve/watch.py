@@ -19,6 +19,7 @@ All of this runs beside the traffic in its own thread; when that cannot keep up,
 from __future__ import annotations
 
 import io
+import math
 import queue
 import threading
 from collections import Counter, OrderedDict, defaultdict, deque
@@ -193,7 +194,7 @@ def right_above_copy(rewards: Mapping[CanaryName, float]) -> tuple[float, int]:
         for kind, scene in rewards
         if kind == RIGHT and (COPY, scene) in rewards
     ]
-    return sum(0.5 * (right == copy) + (right > copy) for right, copy in both), len(both)
+    return math.fsum(0.5 * (right == copy) + (right > copy) for right, copy in both), len(both)
 
 
 def is_near_copy(source: Sent, edit: Sent, small: Small = small_rgb) -> bool:

@@ -182,7 +182,7 @@ class Tally:
             self._take_opened()
             self._controls.put(address, status)
             return None
-        if status not in (*NO_EDIT, Status.SKIPPED) and not judgement.made_in:
+        if judgement.asked:
             self.judgement_rate.add(now)
         if judgement.other:  # it has no mean
             self._take_opened()
@@ -351,7 +351,7 @@ class ProgressState:
         self._batches_began: dict[str, float] = {}  # model -> when its batch under way began
         self._times = DeviceTimes()
         self._times.add_all(table.edits_of_work)  # edits of earlier starts, which the report counts, too
-        self._times.add_all(row for row in rows if row.kind == "edit" and not row.made_in)
+        self._times.add_all(row for row in rows if row.kind == "edit")
         self._dropped = 0
         self._last_note = ""
         self._foretold = TimeLeft(None)

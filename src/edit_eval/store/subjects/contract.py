@@ -13,7 +13,7 @@ from edit_eval.config.identity import Identity
 from edit_eval.experiment import Experiment
 from edit_eval.protocols.asked import AskedJudge, SampleQuestion, asked_digest
 from edit_eval.protocols.contract import Question
-from edit_eval.records import Edit, Judgement, Reply, Sample
+from edit_eval.records import Edit, Judgement, Sample
 
 
 class Subject(NamedTuple):
@@ -130,7 +130,6 @@ class MatrixState(Protocol):
     experiment: Experiment
     edit_models: tuple[Identity, ...]
     judges: tuple[AskedJudge, ...]
-    replies: list[list[Reply]]
 
     @property
     def samples(self) -> Sequence[Sample]: ...

@@ -405,7 +405,7 @@ class Attempts:
         self._bill.add(self._provider.cost(document))
         row, counted = self._model._row, self._provider.tokens(document)
         if row is not None and row.tokens is not None and counted is not None:
-            self._bill.computed(sum(map(_dollars, counted, row.tokens)))
+            self._bill.computed(math.fsum(map(_dollars, counted, row.tokens)))
         elif row is not None or self._model.parameters.edit_price is not None:
             self._bill.computed(_price(self._model.parameters, row))
 

@@ -6,6 +6,7 @@ Facts are from the pages named in each row, read on its date. What a page does n
 from __future__ import annotations
 
 import base64
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -169,7 +170,7 @@ def _gemini_tokens(document: Document) -> tuple[float, float, float, float] | No
     read, total = number_at(said, "promptTokenCount"), number_at(said, "totalTokenCount")
     details = at(said, "candidatesTokensDetails")
     kinds = details if isinstance(details, list) else []
-    shown = sum(number_at(kind, "tokenCount") or 0.0 for kind in kinds if text_at(kind, "modality") == "IMAGE")
+    shown = math.fsum(number_at(kind, "tokenCount") or 0.0 for kind in kinds if text_at(kind, "modality") == "IMAGE")
     return None if read is None or total is None else (read, 0.0, max(0.0, total - read - shown), shown)
 
 

@@ -125,7 +125,7 @@ def _blocking(picture: Image.Image) -> float:
             continue
         edges, within = float(steps[:, at_edge].mean()), float(steps[:, ~at_edge].mean())
         contrasts.append(max(0.0, (edges - within) / (edges + within)) if edges + within else 0.0)
-    return sum(contrasts) / len(contrasts) if contrasts else 0.0
+    return math.fsum(contrasts) / len(contrasts) if contrasts else 0.0
 
 
 def _laid(source: Image.Image, edit: Image.Image) -> tuple[tuple[float, float] | None, float]:

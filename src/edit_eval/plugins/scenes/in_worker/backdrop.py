@@ -159,9 +159,9 @@ def _ridge(scene: Scene, name: str, high: float, waves: float) -> list[tuple[flo
     points = []
     for k in range(97):
         t = k / 96
-        roll = sum(
-            math.sin(t * waves * (1 + 0.9 * n) * math.pi + phase) / (1 + 1.1 * n) for n, phase in enumerate(phases)
-        )
+        roll = 0.0
+        for n, phase in enumerate(phases):  # by steps, so that a scene has the same pixels in every Python
+            roll += math.sin(t * waves * (1 + 0.9 * n) * math.pi + phase) / (1 + 1.1 * n)
         points.append((t * scene.width, scene.height * (HORIZON - high * (0.55 + 0.26 * roll))))
     return points
 

@@ -233,7 +233,7 @@ def assess(scene: Scene, edit: Edit, category: str, edited: Image.Image) -> Asse
 
 def score(shares: Sequence[float]) -> float:
     """The score from 0 to 10: 5, and for each sub-criterion between -1 (share 0) and 1 (share 1)."""
-    return 5.0 + sum(2.0 * share - 1.0 for share in shares)
+    return 5.0 + math.fsum(2.0 * share - 1.0 for share in shares)
 
 
 def _criteria(category: str, shares: Sequence[float]) -> dict[str, float]:
@@ -402,7 +402,7 @@ def _known(shares: Iterable[float | None]) -> list[float]:
 def _mean(shares: Iterable[float | None]) -> float | None:
     """Of those that are known; None where none is."""
     known = _known(shares)
-    return sum(known) / len(known) if known else None
+    return math.fsum(known) / len(known) if known else None
 
 
 def _small(image: Image.Image, size: tuple[int, int]) -> Image.Image:
@@ -662,7 +662,7 @@ class PixelComparison:
         names = {thing.name for thing in (*scene.things, *self.source.scene.things) if thing.kind == "person"}
         known = _known(self.achieved(body) for name, body in self.bodies.items() if name in names)
         if known:
-            return (min(known) + sum(known) / len(known)) / 2
+            return (min(known) + math.fsum(known) / len(known)) / 2
         return self.done * min(self._things_kept(names), default=1.0)
 
     @cached_property

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import random
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
@@ -175,7 +176,7 @@ def written(image: Image.Image, text: str) -> Image.Image:
     widths = [size if letter in STROKES else font.getlength(letter) for letter in text]
     edge = size // 3
     pen = ImageDraw.Draw(image)
-    pen.rectangle((0, 0, round(sum(widths)) + 2 * edge, size + 2 * edge), fill=(255, 255, 255))
+    pen.rectangle((0, 0, round(math.fsum(widths)) + 2 * edge, size + 2 * edge), fill=(255, 255, 255))
     x = float(edge)
     for letter, width in zip(text, widths, strict=True):
         if letter in STROKES:
