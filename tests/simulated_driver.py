@@ -90,7 +90,8 @@ class SimulatedDriver:
                 }
                 self._later(fate.seconds, worker, loaded)
             elif fate.end == "failed":
-                self._later(fate.seconds, worker, {"event": "broken", "error": fate.reason, "trace": ""})
+                broken = {"event": "broken", "error": fate.reason, "trace": "", "kind": fate.kind}
+                self._later(fate.seconds, worker, broken)
                 self._later(fate.seconds, worker, {"event": "died", "reason": fate.reason})
             elif fate.end == "dies":
                 self._later(fate.seconds, worker, {"event": "died", "reason": fate.reason})

@@ -62,9 +62,9 @@ def test_what_is_not_there_is_left_to_loading(model: Path, asked: list[tuple[str
 def test_more_than_half_of_the_memory_is_not_asked_for(
     model: Path, asked: list[tuple[str, int, int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loading, "_memory", lambda: 599)
+    monkeypatch.setattr(loading, "host_memory", lambda: 599)
     assert not finished(str(model))
-    monkeypatch.setattr(loading, "_memory", lambda: 600)
+    monkeypatch.setattr(loading, "host_memory", lambda: 600)
     assert finished(str(model))
 
 

@@ -17,6 +17,7 @@ from typing import Any
 from edit_eval.errors import EditEvalError, LoadError
 from edit_eval.pretrained.device_faults import device_fault
 from edit_eval.pretrained.folders import local_folder
+from edit_eval.pretrained.host_memory import host_memory
 from edit_eval.privacy import hide_secrets
 
 DTYPES = ("bfloat16", "float16", "float32")
@@ -170,7 +171,7 @@ def read_ahead(name: str, revision: str | None = None, share: float = READ_AHEAD
     folder = local_folder(name) or _cached(name, revision)
     files = sorted(folder.rglob("*.safetensors")) if folder else []
     size = sum(file.stat().st_size for file in files)
-    if not size or not hasattr(os, "posix_fadvise") or size > share * _memory():
+    if not size or not hasattr(os, "posix_fadvise") or size > share * host_memory():
         return None
     thread = threading.Thread(target=_read_files, args=(files,), name="read ahead", daemon=True)
     thread.start()
@@ -211,11 +212,6 @@ def _my_turn() -> Iterator[None]:
         yield
     finally:
         os.close(turn)
-
-
-def _memory() -> int:
-    """Returns the bytes of this host's memory."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 # Where torch prefers cuDNN (2.9 and newer on Hopper and on Blackwell's data centre GPUs, with a new enough cuDNN), it

@@ -266,7 +266,8 @@ class Worker:
             self._load(self._next_order("load"))
         except BaseException as error:
             trace, kind = traceback.format_exc(), kind_of(error)
-            self.send(event="broken", error=one_line(error), trace=trace, kind=kind, **lacking(error))
+            figures = {**memory(), **room()} if kind == "out_of_memory" else {}
+            self.send(event="broken", error=one_line(error), trace=trace, kind=kind, memory=figures, **lacking(error))
             _exit(1)
         threading.Thread(target=self._open_pictures, daemon=True).start()
         writer = threading.Thread(target=self._write_results, daemon=True)

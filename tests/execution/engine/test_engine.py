@@ -531,3 +531,35 @@ def test_a_run_that_ends_stops_those_whose_orders_were_held() -> None:
     with pytest.raises(Stopped, match="the pilot failed"):
         case.run()
     assert len(case.notes.finished) == 1
+
+
+@pytest.mark.parametrize("devices", [1, 3])
+def test_a_load_that_once_finds_no_memory_is_tried_again(devices: int) -> None:
+    """On all of them at once, too: a run that was killed may still be freeing it."""
+    tried: Counter[str] = Counter()
+
+    def load(model: str, device: str) -> Any:
+        tried[device] += 1
+        return Fate(1.0, "failed", "CUDA out of memory", "out_of_memory") if tried[device] == 1 else 5.0
+
+    case = Case(30, devices, lambda model, message: Fate(9.0), load=load).run()
+    assert sorted(case.notes.finished) == list(range(30))
+    assert not retired(case)
+    assert set(tried.values()) == {2}
+
+
+@pytest.mark.parametrize(("users", "tries"), [([], 2), (["4321 python (70.0 GiB)"], 4)])
+def test_a_load_that_never_finds_memory_says_who_has_it_and_what_would_help(users: list[str], tries: int) -> None:
+    tried: Counter[str] = Counter()
+
+    def load(model: str, device: str) -> Any:
+        tried[device] += 1
+        return Fate(1.0, "failed", "CUDA out of memory", "out_of_memory")
+
+    case = Case(3, 2, lambda model, message: Fate(1.0), load=load)
+    case.engine._users = lambda devices: users
+    with pytest.raises(Stopped, match="offload: model, or devices_per_replica: 2 needs less") as stopped:
+        case.run()
+    assert set(tried.values()) == {tries}
+    assert all(user in str(stopped.value) for user in users)
+    assert case.notes.set_aside == {}

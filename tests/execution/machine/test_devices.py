@@ -9,8 +9,9 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))  # for the module beside this one: pytest imports by path
 
 from edit_eval.execution.contract import Gpu, Meter
-from edit_eval.execution.machine import devices
-from edit_eval.execution.machine.devices import LocalMachine, environment_for, free_host_memory
+from edit_eval.execution.machine.devices import LocalMachine, environment_for
+from edit_eval.pretrained import host_memory
+from edit_eval.pretrained.host_memory import free_host_memory
 from edit_eval.records import Unknown
 from fake_nvml import GIB, gpu, install
 
@@ -227,7 +228,37 @@ class TestHostMemory:
         }.items():
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name).write_text(text)
-        monkeypatch.setattr(devices, "Path", lambda *parts: tmp_path.joinpath(*(part.lstrip("/") for part in parts)))
+        monkeypatch.setattr(
+            host_memory, "Path", lambda *parts: tmp_path.joinpath(*(part.lstrip("/") for part in parts))
+        )
         assert free_host_memory() == 61440 - 51200 + 20480 + 1024
         (tmp_path / "sys/fs/cgroup/memory.max").write_text("max\n")
         assert free_host_memory() == 100 * 1024
+
+    @pytest.mark.parametrize(
+        ("group", "limited", "files"),
+        [
+            ("0::/system.slice/job_7/step_0/task_0", "system.slice/job_7", ("memory.max", "memory.current")),
+            ("0::/", "", ("memory.max", "memory.current")),
+            ("0::/../../elsewhere", "", ("memory.max", "memory.current")),
+            (
+                "4:cpu:/x\n9:memory:/slurm/uid_0/job_7",
+                "memory/slurm/uid_0",
+                ("memory.limit_in_bytes", "memory.usage_in_bytes"),
+            ),
+        ],
+    )
+    def test_the_limit_of_a_job_counts_wherever_it_is_set(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, group: str, limited: str, files: tuple[str, str]
+    ) -> None:
+        monkeypatch.setattr(
+            host_memory, "Path", lambda *parts: tmp_path.joinpath(*(part.lstrip("/") for part in parts))
+        )
+        written = {"proc/meminfo": "MemAvailable: 99999999 kB\n", "proc/self/cgroup": f"{group}\n"}
+        folder = f"sys/fs/cgroup/{limited}"
+        written |= {f"{folder}/{files[0]}": f"{64 << 20}\n", f"{folder}/{files[1]}": f"{2 << 20}\n"}
+        for name, text in written.items():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text(text)
+        assert free_host_memory() == 62 << 20
+        assert host_memory.host_memory() == 64 << 20

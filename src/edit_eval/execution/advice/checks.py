@@ -735,7 +735,7 @@ CHECKS = (
     Check(python_path),
     Check(cards, each=True),
     Check(reachable, each=True, refuses=True),
-    Check(weights, each=True),
+    Check(weights, each=True, refuses=True),
     Check(fits, each=True, room=True),
     Check(other_machines),
     Check(families),

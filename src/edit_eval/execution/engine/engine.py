@@ -32,6 +32,7 @@ from edit_eval.execution.contract import (
 from edit_eval.execution.engine.blame import FIRST_TICKET, SLOT_FAILURES, Blame, ReadingAgain, weigh_request
 from edit_eval.execution.engine.purse import Purse
 from edit_eval.execution.machine.environments import with_install_line
+from edit_eval.execution.machine.memory import memory_advice, memory_figures
 from edit_eval.records import model_title
 from edit_eval.scheduling.fleet import Command, Replica, ReplicaState
 from edit_eval.scheduling.policies import Policy
@@ -42,6 +43,9 @@ from edit_eval.workers.messages import Message
 
 UNRELIABLE = "its model or device is no longer reliable"  # why a worker is replaced although it is charged with nothing
 LOAD_ATTEMPTS = 2
+LOAD_AGAIN = (5.0, 15.0, 40.0)
+"""Seconds before each further load on a device that had no memory for it: a process that has ended may still be freeing
+it. After the first only while other processes hold some."""
 NOT_THE_ENVIRONMENT = ("changed", "machine")  # kinds of reasons why a worker cannot be prepared
 LOOK_EVERY = 0.5
 """Seconds between two checks for silent workers and interruptions."""
@@ -68,6 +72,8 @@ class RunningWorker:
     killed: str = ""
     """Why the engine killed it; empty if it did not."""
     broken: str = ""
+    short: Mapping[str, int] | None = None
+    """Its figures when memory ran out while it loaded."""
     stopping: bool = False
 
 
@@ -111,6 +117,9 @@ class Engine:
         self._blame = Blame(policy, work, records, watcher.note, users)
         self._dropped: dict[int, str] = {}  # replicas whose processes are ended for good, and why
         self._load_failures: Counter[int] = Counter()
+        self._due: dict[int, float] = {}  # replicas that load again only then
+        self._waiting: dict[int, Replica] = {}  # those of them that would begin
+        self._users = users
         self._idle_deaths: Counter[int] = Counter()  # in a row, of loaded workers that were idle
         self._first_load_error: dict[str, str] = {}
         self._refused: set[str] = set()  # models that have never worked, and never will as configured
@@ -217,6 +226,9 @@ class Engine:
             self._draining = True
             self._watch.note(Text("stopping: running tasks finish first; interrupt again to stop at once"))
             self._do(self._policy.drain())
+        for replica in [replica for replica in self._waiting.values() if self._due[replica.number] <= self._now]:
+            del self._waiting[replica.number], self._due[replica.number]
+            self._prepare(replica)
         if due := self._again.due(self._now):
             for ticket in due:
                 self._work.settle(ticket)
@@ -240,7 +252,7 @@ class Engine:
 
     def _guard_progress(self) -> None:
         """Raises if work is left but every replica is idle, so no event will ever come: a bug, not worth a wait."""
-        busy = any(w.replica.busy for w in self._workers.values())
+        busy = self._waiting or any(w.replica.busy for w in self._workers.values())
         if busy or self._work.finished or self._work.kept or self._draining or self._ends or self._again.waiting:
             return
         if self._first_load_error or self._away:
@@ -262,7 +274,13 @@ class Engine:
         while waiting:
             verb, replica, task = waiting.popleft()
             if verb == "prepare":
-                self._prepare(replica)
+                if replica.number in self._due:
+                    self._waiting[replica.number] = replica
+                else:
+                    self._prepare(replica)
+                continue
+            if self._waiting.pop(replica.number, None):  # it is to stop before it has begun
+                self._do(self._policy.ended(replica))
                 continue
             worker = self._of[replica.number]
             if verb == "load":
@@ -363,6 +381,8 @@ class Engine:
         elif kind == "broken":
             message = with_install_line(message, worker.specification)
             worker.broken = message["error"]
+            if message.get("kind") == "out_of_memory":
+                worker.short = message.get("memory", {})
             self._first_load_error.setdefault(worker.replica.model.key, message["error"])
             if message.get("kind") == "configuration" and worker.replica.model.key not in self.about:
                 self._refused.add(worker.replica.model.key)
@@ -580,6 +600,7 @@ class Engine:
             self._driver.kill(worker.number)
 
     def _retire(self, replica: Replica, reason: str) -> None:
+        self._waiting.pop(replica.number, None)
         self._say_retired(replica, reason)
         self._watch.replica(replica, "retired", {"reason": reason})
         self._do(self._policy.ended(replica, retired=True))
@@ -601,6 +622,16 @@ class Engine:
             self._first_load_error.setdefault(replica.model.key, reason)
             self._load_failures[replica.number] += 1
             retired = bool(worker.broken or worker.killed) or self._load_failures[replica.number] >= LOAD_ATTEMPTS
+            if worker.short is not None:
+                users, tried = self._users(replica.place), self._load_failures[replica.number]
+                reason += memory_figures(worker.short, users)
+                if tried == 1 or (users and tried <= len(LOAD_AGAIN)):
+                    wait = LOAD_AGAIN[tried - 1]
+                    self._due[replica.number] = self._now + wait
+                    self._watch.note(Text("{}: {}; it is loaded again in {:g} s", replica.name, reason, wait))
+                    return False
+                reason += "; " + memory_advice(replica.model.kind, reason, worker.short, loading=True)
+                self._first_load_error[replica.model.key] = reason
         if retired:
             self._say_retired(replica, reason)
         return retired

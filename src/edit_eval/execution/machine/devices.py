@@ -9,10 +9,10 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from edit_eval.execution.contract import Gpu, Machine, Meter
+from edit_eval.pretrained.host_memory import free_host_memory
 from edit_eval.records import Unknown
 
 
@@ -268,31 +268,3 @@ def environment_for(
     chosen = [entries.get(name, entry) for name, entry in zip(names, listed_as, strict=True)]
     variables = {"CUDA_VISIBLE_DEVICES": ",".join(chosen), "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
     return variables, [f"cuda:{i}" for i in range(len(chosen))]
-
-
-def free_host_memory() -> int | None:
-    """Returns the bytes that processes can still take, as Linux calls available within a container's limit, or None."""
-    available = _figures(Path("/proc/meminfo")).get("MemAvailable")
-    if available is None:
-        return None
-    figures = [available * 1024]
-    for folder, limit, used in (
-        ("/sys/fs/cgroup", "memory.max", "memory.current"),
-        ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes"),
-    ):
-        try:
-            room = int(Path(folder, limit).read_text()) - int(Path(folder, used).read_text())
-        except (OSError, ValueError):
-            continue  # no such group, or `max`
-        cached = _figures(Path(folder, "memory.stat"))  # file cache that the kernel frees when memory is needed
-        figures.append(room + cached.get("inactive_file", 0) + cached.get("active_file", 0))
-    return max(0, min(figures))
-
-
-def _figures(path: Path) -> dict[str, int]:
-    """Returns the first number of each line of a kernel file, by name; empty if there is no such file."""
-    try:
-        lines = [line.replace(":", " ").split() for line in path.read_text(encoding="ascii").splitlines()]
-    except (OSError, ValueError):
-        return {}
-    return {line[0]: int(line[1]) for line in lines if len(line) > 1 and line[1].isdigit()}

@@ -170,9 +170,10 @@ def memory_figures(memory: Mapping[str, int], users: Sequence[str]) -> str:
     return figures + (f"; also in use by {', '.join(users)}" if users else "")
 
 
-def memory_advice(kind: str, error: str, memory: Mapping[str, int]) -> str:
-    """Returns the settings of an `edit` model or a `judge` that would help after this error."""
+def memory_advice(kind: str, error: str, memory: Mapping[str, int], *, loading: bool = False) -> str:
+    """Returns the settings of an `edit` model or a `judge` that would help after this error, at work or `loading`."""
     smaller = "a smaller batch_size or max_pixels" if kind == "judge" else "a smaller canvas"
+    smaller = "quantised weights (load)" if loading else smaller
     in_pieces = f"; {SEGMENTS} helps where free memory is in pieces" if _in_pieces(error, memory) else ""
     return f"{smaller}, offload: model, or devices_per_replica: 2 needs less{in_pieces}"
 
