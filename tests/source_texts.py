@@ -19,13 +19,14 @@ from jinja2 import nodes
 import edit_eval
 from edit_eval.benchmarks.contract import CATEGORIES, title
 from edit_eval.cli import app
-from edit_eval.config.components import PLURALS, built_in, describe, named
+from edit_eval.config.components import PLURALS, describe, named
 from edit_eval.config.shipped import shipped, summary
 from edit_eval.execution.findings import Level
 from edit_eval.plugins.init.verb import EDITS, PICTURES
 from edit_eval.reporting.components import _WORDS, PRESET_FACTS
 from edit_eval.text import CONTEXT
 from edit_eval.verbs.command_line import JUDGE, command_of
+from own_components import built_in
 
 SRC = Path(edit_eval.__file__).parent
 VOCABULARIES = (

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import edit_eval
-from edit_eval.config.components import built_in
+from own_components import built_in
 
 ROOT = Path(__file__).parents[1]
 HOUSE = {

@@ -12,7 +12,6 @@ from edit_eval.config.components import (
     Kind,
     NotHere,
     beside_parameters,
-    built_in,
     describe,
     import_class,
     known,
@@ -24,6 +23,7 @@ from edit_eval.config.loading import load_configuration
 from edit_eval.config.parameters import parameters_of
 from edit_eval.config.placement import PLACEMENT_KEYS, PLACEMENT_KEYS_BEFORE
 from edit_eval.errors import ConfigurationError
+from own_components import built_in
 
 ALL = [(kind, name) for kind in KINDS for name in built_in()[kind]]
 

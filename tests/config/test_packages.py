@@ -17,7 +17,7 @@ import pytest
 
 import warm_starts
 from edit_eval import evaluate
-from edit_eval.config.components import KINDS, built_in, describe, known, locate, nameless, unknown_type
+from edit_eval.config.components import KINDS, describe, known, locate, nameless, unknown_type
 from edit_eval.config.identity import Identity, identity
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.schema import registered
@@ -28,6 +28,7 @@ from edit_eval.reporting.analyses import summary_of
 from edit_eval.store.examined import examined, take_examinations
 from faults.faulty_runs import Ears
 from installed_packages import install
+from own_components import built_in
 from reporting.reported_runs import build_run
 from small_benchmark import configuration, write_benchmark
 

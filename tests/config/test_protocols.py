@@ -19,7 +19,6 @@ RUBRIC = {
     "rubric": "five_dimensions.v1",
     "answer": "score",
     "asked": "together",
-    "orders": [],
     "images": ["source", "edited"],
     "against": "source",
     "language": "en",

@@ -27,6 +27,7 @@ from edit_eval.plugins.init.models import look_at_model
 from edit_eval.plugins.init.pictures import Pictures
 from edit_eval.plugins.init.writing import configuration_text
 from edit_eval.workers.model_class import make_parameters
+from own_components import built_in
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SHIPPED = [*shipped().values()]
@@ -177,9 +178,9 @@ def test_every_other_key_is_documented() -> None:
         ("## `prompts`", PromptsSection.model_fields),
     ):
         assert set(keys) <= set(_rows(heading)), heading
-    for name in components.built_in()["protocol"]:
+    for name in built_in()["protocol"]:
         assert f"| `{name}` |" in PAGE, name
-    rubric = parameters.names_of(components.import_class("protocol", components.built_in()["protocol"]["rubric"]))
+    rubric = parameters.names_of(components.import_class("protocol", built_in()["protocol"]["rubric"]))
     assert list(_rows("### The keys of `rubric`")) == list(rubric)
     for key in (*top_keys(), *PLACEMENT_KEYS, "seed", *TYPES):
         assert f"`{key}" in PAGE or f": {key}`" in PAGE, key

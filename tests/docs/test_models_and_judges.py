@@ -9,7 +9,6 @@ from typing import Any
 import yaml
 from pydantic import TypeAdapter
 
-from edit_eval.config.components import built_in
 from edit_eval.config.placement import PLACEMENT_KEYS
 from edit_eval.edit_models.diffusers import DiffusersModel
 from edit_eval.edit_models.image_endpoint import ImageEndpoint
@@ -25,6 +24,7 @@ from edit_eval.plugins.metrics.in_worker.face_metrics import FaceMetrics
 from edit_eval.plugins.metrics.in_worker.perceptual_metrics import PerceptualMetrics
 from edit_eval.plugins.metrics.in_worker.picture_metrics import PictureMetrics
 from edit_eval.plugins.metrics.in_worker.text_metrics import TextMetrics
+from own_components import built_in
 
 TEXT = (Path(__file__).parents[2] / "docs" / "models-and-judges.md").read_text(encoding="utf-8")
 

@@ -66,7 +66,7 @@ def test_corpus_is_large_on_both_sides_and_has_no_answer_twice():
             "<think>a",
             "score",
             "a <think> block is not closed: was the answer cut off (max_new_tokens), or did the server's reasoning "
-            "parser take all of it?",
+            "parser take all of it (change that, or write `thinking: off`)?",
         ),
         ("<think>a</think>", "score", "nothing follows the <think> block"),
         ("7\n8", "score", "different scores in one answer: 7 and 8"),

@@ -33,7 +33,7 @@ SCENES: dict[str, dict[str, Any]] = {
     "letters": {"answer": "labels", "rubric": V2},
     "likely": {"answer": "probabilities"},
     "each": {"answer": "probabilities", "rubric": V2, "asked": "one_by_one"},
-    "turned": {"answer": "json", "rubric": V2, "orders": ["pictures", "criteria"]},
+    "graded": {"answer": "json", "rubric": V2},
 }
 VARYING = '''
 from edit_eval.records import Reply
@@ -41,6 +41,8 @@ from edit_eval.records import Reply
 
 class Varying:
     """Says 4, 5, 6 in its readings, and of probabilities nothing but how they stand to each other."""
+
+    reads = ("reading",)
 
     def __init__(self, parameters):
         pass
@@ -103,7 +105,7 @@ class TestEveryForm:
             by_judge[judgement.judge][judgement.sample_id] = judgement
         for sample, written in by_judge["written"].items():
             assert by_judge["likely"][sample].score == pytest.approx(written.score, abs=0.001)
-            for name, item in (("numbers", "Change made"), ("turned", "Fulfilment")):
+            for name, item in (("numbers", "Change made"), ("graded", "Fulfilment")):
                 judgement = by_judge[name][sample]
                 whole = 5 + sum(value for name, value in judgement.scores.items() if name not in ("score", item))
                 assert judgement.score == pytest.approx(min(judgement.scores[item], whole))
@@ -130,19 +132,6 @@ class TestEveryForm:
         report = (scenes.path / "report" / "report.md").read_text("utf-8")
         assert "## What the scores are made of" in report
         assert report.index(f"| {physical[0]} (from -1 to 1) | editor | letters |") > 0
-
-    def test_other_orders_were_asked_and_the_first_is_what_is_asked_without(self, scenes: Run) -> None:
-        journals = (scenes.path / "replies").glob("*.jsonl")
-        lines = [json.loads(line) for path in journals for line in path.read_text("utf-8").splitlines()]
-        turned = {
-            (reply["sample"], reply["reading"]): [*json.loads(reply["text"])]
-            for reply in lines
-            if reply["judge"] == "turned"
-        }
-        for (sample, reading), names in turned.items():
-            assert (names == turned[sample, 0]) == (reading == 0)
-            assert names[:2] == ["reasons", "Fulfilment"]
-            assert sorted(names) == sorted(turned[sample, 0])
 
 
 class TestReadings:
@@ -256,11 +245,9 @@ class TestBeforeTheRun:
                 {},
                 {"answer": "probabilities"},
                 2,
-                "2 equal answers (probabilities are not sampled); write `protocol: {orders",
+                "2 equal answers (probabilities are not sampled); leave readings out",
             ),
             ({"temperature": 0.7}, {}, 4, ""),
-            ({}, {"orders": ["criteria"]}, 4, ""),
-            ({}, {"orders": ["criteria"]}, 1, "`protocol.orders` has no effect on a single reading"),
             ({}, {}, 1, ""),
         ],
     )

@@ -73,9 +73,7 @@ def test_so_is_one_that_was_pushed(whole: Path, tmp_path: Path) -> None:
         read_standing(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("protocol", "name"), [(name, key) for name in ("rubric", "pairwise") for key in GONE.get(name, ())]
-)
+@pytest.mark.parametrize(("protocol", "name"), [(name, key) for name in ("rubric", "pairwise") for key in GONE[name]])
 def test_a_parameter_that_asked_for_nothing_is_as_if_it_had_never_been(
     protocol: str, name: str, whole: Path, tmp_path: Path
 ) -> None:

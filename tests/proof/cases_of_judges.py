@@ -28,7 +28,6 @@ FORMS: dict[str, dict[str, Any]] = {
     "reasons": {"answer": "reason_then_score"},
     "json": {"answer": "json"},
     "labels": {"answer": "labels", "rubric": "five_dimensions.v2"},
-    "labels_with_orders": {"answer": "labels", "rubric": "five_dimensions.v2", "orders": ["pictures", "criteria"]},
     "probabilities": {"answer": "probabilities"},
     "one_by_one": {"answer": "probabilities", "asked": "one_by_one", "rubric": "five_dimensions.v2"},
     "blind": {"images": ["edited"]},

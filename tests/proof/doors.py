@@ -105,6 +105,6 @@ def vote(run: Path, votes: list[Mapping[str, Any]]) -> None:
 
 def registered() -> list[str]:
     """The names of all benchmarks, edit models, judges and protocols."""
-    from edit_eval.config.components import built_in
+    from own_components import built_in
 
     return sorted({name for names in built_in().values() for name in names})

@@ -1,4 +1,4 @@
-"""`rubric` in every form of the answer: what is asked, what replies amount to, and the same in other orders."""
+"""`rubric` in every form of the answer: what is asked, what replies amount to, and what is refused."""
 
 import itertools
 import json
@@ -8,8 +8,7 @@ import pytest
 
 from edit_eval.benchmarks.contract import CATEGORIES
 from edit_eval.errors import ConfigurationError
-from edit_eval.protocols.asked import ask
-from edit_eval.protocols.contract import fault, in_order, scoring
+from edit_eval.protocols.contract import fault, scoring
 from edit_eval.protocols.judging import read
 from edit_eval.protocols.rubric import LEVELS, Rubric
 from edit_eval.records import LANGUAGES, Reply, Status
@@ -238,72 +237,10 @@ class TestOneByOne:
         assert judgement.scores["Gravity and support"] == 1
 
 
-class TestOrders:
-    def test_each_reading_has_an_order_of_its_own_and_then_they_come_again(self):
-        asking = protocol(rubric=V2, orders=["pictures", "criteria"])
-        asked = question(asking)
-        told = [in_order(asked, reading) for reading in range(11)]
-        assert len({(version.system, version.user) for version in told[:10]}) == 10
-        assert told[10] == told[0] == asked
-
-    @pytest.mark.parametrize("language", LANGUAGES)
-    def test_pictures_change_places_and_the_prompt_says_which_is_which(self, language):
-        first = question(protocol(language, rubric=V2, orders=["pictures"]))
-        second = in_order(first, 1)
-        assert [view.picture for view in first.shows] == ["source", "edit"]
-        assert [view.picture for view in second.shows] == ["edit", "source"]
-        lines = {
-            "en": ("Image 1 is the source.", "Image 1 is the edited image"),
-            "zh": ("第 1 张是原图", "第 1 张是编辑后"),
-        }
-        assert first.user.startswith(lines[language][0])
-        assert second.user.startswith(lines[language][1])
-        assert first.system == second.system
-
-    @pytest.mark.parametrize("rubric", RUBRICS)
-    @pytest.mark.parametrize("language", LANGUAGES)
-    @pytest.mark.parametrize("category", [*CATEGORIES, ""])
-    def test_criteria_move_on_by_one_and_keep_their_words(self, rubric, language, category):
-        asked = question(protocol(language, "json", rubric=rubric, orders=["criteria"]), category)
-        told = [in_order(asked, reading) for reading in range(5)]
-        names = [[*json.loads(version.schema)["properties"]][2:] for version in told]
-        assert names == [names[0][by:] + names[0][:by] for by in range(5)]
-        for version, ordered in zip(told, names, strict=True):
-            places = [version.system.index(f"\n{number}. {name}") for number, name in enumerate(ordered, 1)]
-            assert places == sorted(places)
-            plain = [line for line in version.system.splitlines()[:-1] if line]
-            numbered = sorted(line[3:] if line[:1].isdigit() else line for line in plain)
-            first = [line for line in told[0].system.splitlines()[:-1] if line]
-            assert numbered == sorted(line[3:] if line[:1].isdigit() else line for line in first)
-            assert version.system.count("\n\n") == told[0].system.count("\n\n")
-
-    def test_an_object_in_another_order_is_read_alike(self):
-        asking = protocol(answer="json", orders=["criteria"])
-        said = written(asking, "A", (1, 0.5, 0, -0.5, -1), reasons="")
-        turned = json.dumps(dict(reversed(json.loads(said).items())))
-        asked = question(asking)
-        both = [
-            read(asking, version, [Reply(text=text)], 0).values
-            for version, text in ((asked, said), (in_order(asked, 3), turned))
-        ]
-        assert both[0] == both[1]
-
-    def test_every_order_is_a_question_of_its_own_in_the_keys(self):
-        (asked,) = ask(protocol(rubric=V2, orders=["pictures", "criteria"]), sample(category="social"), {})
-        assert len({*asked.digests}) == 10
-        assert asked.digest(12) == asked.digests[2]
-        (plain,) = ask(protocol(rubric=V2), sample(category="social"), {})
-        assert plain.digests == asked.digests[:1], "the first reading asks what it would without"
-
+class TestWhatIsRefused:
     @pytest.mark.parametrize(
         ("about", "why"),
         [
-            ({"orders": ["pictures"]}, "says which image is which: write `rubric: five_dimensions.v2`"),
-            ({"rubric": V2, "orders": ["pictures"], "prompts": UNPLACED}, r"prompts\.causal: `orders: pictures`"),
-            (
-                {"orders": ["criteria"], "prompts": OWN},
-                r"prompts\.causal: `orders: criteria` is about the built-in criteria",
-            ),
             ({"answer": "json", "prompts": OWN}, r"prompts\.causal: `answer: json` is about the built-in criteria"),
             ({"answer": "probabilities", "asked": "one_by_one"}, "takes `rubric: five_dimensions.v2`"),
         ],
@@ -316,8 +253,6 @@ class TestOrders:
         ("about", "why"),
         [
             ({"asked": "one_by_one"}, "needs `answer: probabilities`; this is `answer: score`"),
-            ({"orders": ["pictures"], "images": ["edited"]}, "needs two `images`"),
-            ({"orders": ["criteria", "criteria"]}, "names one twice"),
         ],
     )
     def test_what_cannot_be_meant_is_refused(self, about, why):
@@ -326,7 +261,7 @@ class TestOrders:
 
     def test_a_wording_of_the_users_own_may_say_where_the_images_are(self):
         own = {"layout": {"system_prompt": "Judge.", "user_prompt_template": "{images}\n{edit_instruction}"}}
-        asked = question(protocol(prompts=own, rubric=V2, orders=["pictures"]), "layout")
-        assert in_order(asked, 1).user.startswith("Image 1 is the edited image")
+        asked = question(protocol(prompts=own, rubric=V2, images=["edited", "source"]), "layout")
+        assert asked.user.startswith("Image 1 is the edited image")
         with pytest.raises(ConfigurationError, match=r"no such field `\{images\}`"):
             protocol(prompts=own)

@@ -13,7 +13,7 @@ import pytest
 from rich.cells import cell_len
 
 from edit_eval.config import components
-from edit_eval.config.components import KINDS, PLURALS, Registered, built_in
+from edit_eval.config.components import KINDS, PLURALS, Registered
 from edit_eval.config.placement import PLACEMENT_KEYS, PLACEMENT_KEYS_BEFORE
 from edit_eval.errors import ConfigurationError
 from edit_eval.reporting.components import (
@@ -25,6 +25,7 @@ from edit_eval.reporting.components import (
 from edit_eval.reporting.language import VARIABLE
 from edit_eval.reporting.terminal_text import Spoken
 from edit_eval.testing.fake_models import FakeJudge
+from own_components import built_in
 
 
 def printed(*arguments: Any, width: int = 80) -> list[str]:

@@ -161,15 +161,6 @@ class Description:
     """Why reports do not show a package's analysis that says when they should."""
 
 
-def built_in() -> dict[Kind, dict[str, str]]:
-    """Returns kind -> name -> class path of edit-eval's own components, ordered by name; imports none of them."""
-    own = sorted(registration for registration in registered() if not registration.package)
-    return {
-        kind: {registration.name: registration.class_path for registration in own if registration.kind == kind}
-        for kind in KINDS
-    }
-
-
 def registered() -> tuple[Registered, ...]:
     """Returns all names, edit-eval's own first. A name may appear twice; `locate` refuses it."""
     return _of_packages(_installed())[0]

@@ -251,6 +251,7 @@ class NamedProtocol(NamedClass):
 
 
 GONE: Mapping[str, Mapping[str, object]] = {
+    "rubric": {"orders": []},
     **{name: {"anchor": ""} for name in ("pairwise", "genarena", "geditbench_v2")},
 }
 """Parameters that protocols had once, by registered name, with the value that asks for nothing: runs of before have it

@@ -598,24 +598,18 @@ def default_layer(benchmark_class: type[Any] | None, faults: Faults) -> Layer:
 
 
 def notes_on_readings(judges: Mapping[str, ModelSection], readings: int) -> list[str]:
-    """Returns a note for each judge whose readings would all be equal, or whose `orders` have no effect."""
+    """Returns a note for each judge whose readings would all be equal."""
     notes: list[str] = []
     for name, judge in judges.items():
         asked = judge.protocol.parameters if judge.protocol else {}
-        orders, certain = asked.get("orders"), asked.get("answer") == "probabilities"  # nothing is drawn there
+        certain = asked.get("answer") == "probabilities"  # nothing is drawn there
         drawn = judge.parameters.get("temperature") != 0 or (judge.parameters.get("call") or {}).get("do_sample")
-        if readings > 1 and not orders and (certain or not drawn):
+        if readings > 1 and (certain or not drawn):
             why, remedy = "temperature: 0", Text("set its temperature above 0, or leave readings out")
             if certain:
                 why, remedy = Text("probabilities are not sampled"), Text("leave readings out")
-            others = Text("write `protocol: {{orders: [criteria]}}`, ") if "orders" in asked else ""
-            equal = Text(
-                "{}: `readings: {}` are {} equal answers ({}); {}{}", name, readings, readings, why, others, remedy
-            )
-            notes.append(equal)
-        elif readings == 1 and orders:
             notes.append(
-                Text("{}: `protocol.orders` has no effect on a single reading; set `evaluation.readings`", name)
+                Text("{}: `readings: {}` are {} equal answers ({}); {}", name, readings, readings, why, remedy)
             )
     return notes
 

@@ -491,8 +491,10 @@ class Client:
         return body
 
     def _unloaded(self, failure: Failure, more: str = "") -> LoadError:
-        """Wraps a failure; final if someone else's server refuses, while ours may be started again."""
-        return LoadError(f"{failure} {more}".rstrip(), final=not failure.again and self.served.serve is None)
+        """Wraps a failure; final if someone else's server refuses for longer than a day, while ours may be started
+        again."""
+        final = not failure.again and failure.says is not Says.DAY and self.served.serve is None
+        return LoadError(f"{failure} {more}".rstrip(), final=final)
 
     @property
     def _server(self) -> str:

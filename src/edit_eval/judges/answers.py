@@ -273,7 +273,7 @@ def _without_thoughts(text: str) -> str:
         if end < 0:
             raise NoAnswer(
                 "a <think> block is not closed: was the answer cut off (max_new_tokens), or did the server's reasoning "
-                "parser take all of it?"
+                "parser take all of it (change that, or write `thinking: off`)?"
             )
         pieces.append(text[position:begin])
         position = end + len(closing)

@@ -85,17 +85,12 @@ class SampleQuestion(NamedTuple):
     """A question about one sample, without its texts: a benchmark has few such kinds, shared by many samples."""
 
     question: Question
-    digests: tuple[str, ...]
-    """One for each of its orders: over everything in the key of its replies but judge, edit and seed, as far as the
-    sample determines it."""
+    digest: str
+    """Over everything in the key of its replies but judge, edit and seed, as far as the sample determines it."""
     varies: bool
     """True if anything else told or shown depends on earlier replies, or on an edit that the sample follows."""
     shows_edit: bool
     """True if the edit is shown, or lends its size."""
-
-    def digest(self, reading: int) -> str:
-        """Returns the digest for the order used in a reading."""
-        return self.digests[reading % len(self.digests)]
 
 
 @staying_here()
@@ -182,11 +177,10 @@ def ask(protocol: Protocol, sample: Sample, light: Light) -> tuple[SampleQuestio
     pictures |= {"edit": "edit", "other": "other"}
     questions = []
     for question in protocol.questions(sample):
-        orders = [(order, *_bare(order, light)) for order in (question, *question.orders)]
-        digests = tuple([_digest(order, names, steps, pictures) for order, _, names, steps in orders])
-        _, bare, names, _ = orders[0]
+        bare, names, steps = _bare(question, light)
+        digest = _digest(question, names, steps, pictures)
         varies = bool(question.after or sample.follows) or any(map(is_earlier, names))
-        questions.append(SampleQuestion(bare, digests, varies, "edit" in names))
+        questions.append(SampleQuestion(bare, digest, varies, "edit" in names))
     return tuple(questions)
 
 
@@ -195,7 +189,7 @@ def _bare(question: Question, light: Light) -> tuple[Question, tuple[str, ...], 
     kind = *about, question.when, question.again, question.labels, question.schema
     known = light.get(kind)
     if known is None:
-        known = light[kind] = replace(question, system="", user="", orders=()), *_views(question.shows)
+        known = light[kind] = replace(question, system="", user=""), *_views(question.shows)
     return known
 
 

@@ -110,15 +110,6 @@ class Question:
     function for all samples, rather than a new one for each, saves memory."""
     again: str = ""
     """The line added when it is asked again; in no key."""
-    orders: tuple[Question, ...] = ()
-    """The same question in other orders (of its pictures, of what its text lists): the second reading uses the first of
-    them, and so on, then this one again. They share its name, form, labels and values."""
-
-
-def in_order(question: Question, reading: int) -> Question:
-    """Returns the question in the order of a reading, counted from 0."""
-    turn = reading % (1 + len(question.orders))
-    return question.orders[turn - 1] if turn else question
 
 
 def mean(sample: Sample, values: Values) -> float:
@@ -227,8 +218,6 @@ def fault(protocol: Protocol, sample: Sample) -> str:
             return f"its question `{question.name}` has a `when`, but comes after no other"
         if question.form == PROBABILITIES and (len({*question.labels}) < 2 or "" in question.labels):
             return f"its question `{question.name}` asks for probabilities but has fewer than two `labels`"
-        if any(_alike(order) != _alike(question) for order in question.orders):
-            return f"its question `{question.name}` is not the same in all its `orders`"
     counts = getattr(protocol, "counts", None)
     leading = [protocol.headline] if counts is None or counts(sample) else [*protocol.scores]
     if not given or not any({*protocol.scores[name].needs} <= {*given} for name in leading):
@@ -249,12 +238,6 @@ def _always_asked(questions: Sequence[Question]) -> set[str]:
         else:
             values.update(question.gives)
     return values
-
-
-def _alike(question: Question) -> tuple[object, ...]:
-    """Returns what a question has in common in every order."""
-    about = question.name, question.form, {*question.labels}, {*question.gives}, question.after, question.when
-    return *about, {view.picture for view in question.shows}
 
 
 def scoring(name: str, protocol: Protocol) -> Scoring:

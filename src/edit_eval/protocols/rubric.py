@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache, partial
 from typing import Any, ClassVar, Literal
 
@@ -76,9 +76,6 @@ class Rubric:
         each criterion (JSON); with one letter for each item (JSON); or with nothing, and its probabilities count."""
         asked: Literal["together", "one_by_one"] = "together"
         """With `probabilities`: one question for the whole, or one for each of the six items (`five_dimensions.v2`)."""
-        orders: list[Literal["pictures", "criteria"]] = field(default_factory=list)
-        """What changes its order from one of the `evaluation.readings` to the next: source and edited picture change
-        places (`five_dimensions.v2`), the criteria move on by one. Empty: every reading asks the same."""
         images: list[Literal["source", "edited"]] = field(default_factory=lambda: ["source", "edited"])
         """What the judge is shown, in this order; `[edited]` shows the edit alone."""
         against: Against = "source"
@@ -100,10 +97,6 @@ class Rubric:
                 raise ValueError(f"against: {self.against} is a picture to be shown, and `images` leaves it out")
             if self.asked == "one_by_one" and self.answer != PROBABILITIES:
                 raise ValueError(f"asked: one_by_one needs `answer: probabilities`; this is `answer: {self.answer}`")
-            if len({*self.orders}) != len(self.orders):
-                raise ValueError(f"orders: {self.orders} names one twice")
-            if "pictures" in self.orders and len(self.images) == 1:
-                raise ValueError("orders: pictures needs two `images`, source and edited")
 
         @property
         def by_item(self) -> bool:
@@ -129,9 +122,7 @@ class Rubric:
         }
         self._parameters = parameters
         self._views = {"source": earlier(parameters.against), "edited": View(picture="edit")}
-        self._orders = math.lcm(*(_TURNS[order] for order in parameters.orders))
-        self._turned: dict[tuple[str, int], loading.RubricText] = {}
-        self._system: dict[tuple[str, int], str] = {}  # by category and order
+        self._system: dict[str, str] = {}  # by category
         self._points: dict[str, Mapping[str, float]] = {}
         """Item -> the value of each of its letters."""
         self._limits = {rubric.limit for rubric in self.rubrics.values() if rubric.limit}
@@ -165,18 +156,11 @@ class Rubric:
         """Returns one question, or one per item. Raises `LookupError`, with a remedy, for a category without rubric."""
         rubric = self._rubric(sample.category)
         items = (rubric.limit, *rubric.criteria) if self._parameters.asked == "one_by_one" else ("",)
-        questions = []
-        for item in items:
-            first, *others = [self._question(rubric, sample, item, order) for order in range(self._orders)]
-            questions.append(replace(first, orders=tuple(others)) if others else first)
-        return questions
+        return [self._question(rubric, sample, item) for item in items]
 
-    def _question(self, rubric: loading.RubricText, sample: Sample, item: str, order: int) -> Question:
-        """Returns the question, or the one about an `item`, in one order."""
+    def _question(self, rubric: loading.RubricText, sample: Sample, item: str) -> Question:
+        """Returns the question, or the one about an `item`."""
         form, images = self._parameters.answer, self._parameters.images
-        if "pictures" in self._parameters.orders and order % 2:
-            images = images[::-1]
-        rubric, system = self._wording(rubric, order)
         described = sample.description or rubric.no_description
         values = {"original_description": described, "edit_instruction": sample.instruction}
         if rubric.images:
@@ -199,23 +183,19 @@ class Rubric:
             gives=gives,
             labels=labels,
             schema=schema,
-            system=loading.fill(system, values),
+            system=loading.fill(self._system_of(rubric), values),
             user=user,
             shows=tuple([self._views[name] for name in images]),
             form=form,
             again=rubric.ask_again.get(form, ""),
         )
 
-    def _wording(self, rubric: loading.RubricText, order: int) -> tuple[loading.RubricText, str]:
-        """Returns the rubric in one order, and its system prompt's template."""
-        turn = order if "criteria" in self._parameters.orders else 0
-        key = rubric.category, turn % CRITERIA
-        if key not in self._system:
-            turned = rubric.turned(turn)
+    def _system_of(self, rubric: loading.RubricText) -> str:
+        """Returns the template of a rubric's system prompt."""
+        if rubric.category not in self._system:
             form = self._parameters.answer if self._parameters.asked == "together" else "one_by_one"
-            shown = _shown(turned, form) if form in BY_ITEM else ""
-            self._turned[key], self._system[key] = turned, turned.system(form, shown)
-        return self._turned[key], self._system[key]
+            self._system[rubric.category] = rubric.system(form, _shown(rubric, form) if form in BY_ITEM else "")
+        return self._system[rubric.category]
 
     def _rubric(self, category: str) -> loading.RubricText:
         rubric = self.rubrics.get(canonical(category))
@@ -284,24 +264,13 @@ class Rubric:
         return advice_on_limits(failed)
 
 
-CRITERIA = 5
-_TURNS = {"pictures": 2, "criteria": CRITERIA}
-"""What can change its order -> the number of orders, used in turn."""
-
-
 def _unfit(parameters: Rubric.Parameters, rubric: loading.RubricText) -> str:
     """Returns why a rubric cannot be asked with these parameters; empty if it can."""
     written = f"`answer: {parameters.answer}`" if parameters.answer in BY_ITEM else f"`asked: {parameters.asked}`"
-    if (parameters.by_item or "criteria" in parameters.orders) and not rubric.criteria:
-        wanted = written if parameters.by_item else "`orders: criteria`"
-        return f"{wanted} is about the built-in criteria, which this system_prompt replaces; leave out one of them"
+    if parameters.by_item and not rubric.criteria:
+        return f"{written} is about the built-in criteria, which this system_prompt replaces; leave out one of them"
     if parameters.asked == "one_by_one" and not rubric.one:
         return f"{written} takes `rubric: {loading.RUBRICS[-1]}`"
-    if "pictures" in parameters.orders and f"{{{loading.IMAGES}}}" not in rubric.user_prompt_template:
-        return (
-            "`orders: pictures` needs wording that says which image is which: write "
-            f"`rubric: {loading.RUBRICS[-1]}`, and {{{loading.IMAGES}}} into a user_prompt_template of your own"
-        )
     return ""
 
 

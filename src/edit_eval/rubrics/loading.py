@@ -48,7 +48,6 @@ STEPS = {"A": 1.0, "B": 0.0, "C": -1.0}
 
 _KEYS = ("system_prompt", "user_prompt_template")
 _FIELD = re.compile(r"\{([^\W\d]\w*)\}")
-_NUMBERED = re.compile(r"(?m)^[1-9]\. ")
 
 
 @dataclass(frozen=True)
@@ -89,18 +88,6 @@ class RubricText:
         """Returns the full system prompt template for a form of the answer; `shown` replaces `{form}`."""
         asked_for = self.answer.get(answer, "").replace("{form}", shown)
         return f"{self.system_prompt}\n\n{asked_for}" if asked_for else self.system_prompt
-
-    def turned(self, by: int) -> RubricText:
-        """Returns the rubric with its first `by` criteria moved behind the others, renumbered."""
-        by %= len(self.criteria) or 1
-        if not by:
-            return self
-        head, *blocks = _NUMBERED.split(self.system_prompt)
-        blocks[-1], *tail = blocks[-1].split("\n\n", 1)
-        ends = ["\n"] * (len(blocks) - 1) + ["".join(f"\n\n{rest}" for rest in tail)]
-        ordered = [block.rstrip("\n") for block in (*blocks[by:], *blocks[:by])]
-        text = "".join(f"{n}. {block}{end}" for n, (block, end) in enumerate(zip(ordered, ends, strict=True), 1))
-        return replace(self, system_prompt=head + text, criteria=self.criteria[by:] + self.criteria[:by])
 
 
 def load_rubrics(

@@ -362,7 +362,7 @@ def asked_alike(run: Made, judge: AskedJudge) -> dict[str, object]:
     assert isinstance(protocol, dict)
     asked = run.experiment.asked[judge.name]
     wordings = {
-        sample.id: [(question.question.name, question.digest(0)[:_DIGITS_SHOWN]) for question in of]
+        sample.id: [(question.question.name, question.digest[:_DIGITS_SHOWN]) for question in of]
         for sample, of in zip(run.experiment.samples, asked, strict=True)
     }
     return {
@@ -380,8 +380,8 @@ def _asked(run: Made, judge: AskedJudge) -> dict[str, dict[str, str]]:
     for sample, questions in zip(run.experiment.samples, run.experiment.asked[judge.name], strict=True):
         texts = {"category": canonical(sample.category), "instruction": sample.instruction}
         for question in questions:
-            digest = question.digest(0)  # digests of other orders follow from it and the protocol's parameters
-            texts[f"question `{question.question.name}`"] = shown.setdefault(digest, digest[:_DIGITS_SHOWN])
+            short = shown.setdefault(question.digest, question.digest[:_DIGITS_SHOWN])
+            texts[f"question `{question.question.name}`"] = short
         asked[sample.id] = texts
     return asked
 

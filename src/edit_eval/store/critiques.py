@@ -36,7 +36,7 @@ class Critiques:
         model, edit_seed, sample = self._matrix.edit_parts(number)
         judge = next(judge for judge in self._matrix.judges if judge.name == refinement.judge)
         asked = [
-            question.digest(0)
+            question.digest
             for question in self._matrix.experiment.asked[judge.name][number % len(self._matrix.samples)]
         ]
         before = self.before(number)

@@ -10,7 +10,7 @@ from edit_eval.config.identity import Identity
 from edit_eval.experiment import Experiment
 from edit_eval.judges.contract import ADDRESS
 from edit_eval.protocols.asked import AskedJudge
-from edit_eval.protocols.contract import Question, in_order, turn_named
+from edit_eval.protocols.contract import Question, turn_named
 from edit_eval.protocols.derived import DerivedScores
 from edit_eval.protocols.judging import (
     JudgedScores,
@@ -220,10 +220,10 @@ class Matrix:
 
         The questions it comes after must have been answered.
         """
-        judgement, reading, number = self.cells.cell(cell)
+        judgement, _, number = self.cells.cell(cell)
         edit, judge, _ = self.cells.parts(judgement)
         name = self.cells.asked(judgement)[number].question.name
-        question = in_order(self.experiment.question(self.judges[judge], self.cells.sample(edit), name), reading)
+        question = self.experiment.question(self.judges[judge], self.cells.sample(edit), name)
         if question.after:
             question = rendered(question, {name: self.reading(n) for name, n in self.cells.before(cell).items()})
         return asked_again(question) if again else question
@@ -278,7 +278,7 @@ class Matrix:
         told = self.told(cell)
         if not asked.varies and edit < self.cells.edits:  # the common case: no picture has to be looked up
             pixels = self.edits[edit].pixels if asked.shows_edit else ""
-            return reply_key(model, asked.digest(reading), pixels, reading + REPEAT_STRIDE * repeat, told)
+            return reply_key(model, asked.digest, pixels, reading + REPEAT_STRIDE * repeat, told)
         pictures = {name: shown.known_by for name, shown in self.pictures(edit).items()}
         return reply_key(model, *self.cells.kind(edit).in_key(self, cell, asked, pictures), self.seed(cell), told)
 

@@ -130,10 +130,7 @@ class _Asked(NamedTuple):
     """A question known only by its digest; shaped like a `SampleQuestion`."""
 
     question: _Named
-    known: str
-
-    def digest(self, reading: int) -> str:
-        return self.known
+    digest: str
 
 
 @dataclass(frozen=True)
@@ -177,9 +174,7 @@ def standing(run: Made) -> JsonObject:
     asked: dict[str, dict[str, dict[str, str]]] = {sample.id: {} for sample in experiment.samples}
     for judge in judges:
         for sample, questions in zip(experiment.samples, experiment.asked[judge.name], strict=True):
-            asked[sample.id][judge.name] = {
-                question.question.name: question.digest(0)[:DIGITS] for question in questions
-            }
+            asked[sample.id][judge.name] = {question.question.name: question.digest[:DIGITS] for question in questions}
     return {
         "schema": SCHEMA,
         **{key: getattr(experiment, key) for key in ("language", "edit_seeds", "repeats")},

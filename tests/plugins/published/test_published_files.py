@@ -26,10 +26,11 @@ import yaml
 
 from benchmarks.five_dimension_files import picture
 from edit_eval.benchmarks.row_benchmark import RowBenchmark
-from edit_eval.config.components import built_in, import_class
+from edit_eval.config.components import import_class
 from edit_eval.files.hub import Repository, is_address
 from edit_eval.plugins.published import imgedit
 from late_imports import Late
+from own_components import built_in
 from small_hub import SmallHub
 
 pyarrow, parquet = Late("pyarrow"), Late("pyarrow.parquet")

@@ -104,7 +104,7 @@ class Context:
     run_folder: Path = Path("runs")
     """Where the run would write."""
     listener: Listener | None = None
-    """Refinement how far the benchmark is read."""
+    """Is told how far the benchmark is read."""
     laid_out: Sequence[Model] | None = None
     """The models to check, if their devices are known; else all models, as they would be laid out."""
     experiment_known: Experiment | None = None

@@ -358,6 +358,10 @@ def edit_finding(who: str, examined: Mapping[str, Any]) -> Finding:
     about, size = examined["about"], " x ".join(map(str, examined["size"]))
     made = Text(" with a picture of {} pixels", size) if size else Text("; no edit was requested (probe: false)")
     where = Text("{}: {} answered in {:.1f} s", who, about.get("server", "its server"), examined["seconds"])
+    if checked := about.get("checked"):
+        if "not checked" in checked:
+            return Finding("servers", "note", Text("{}: {} is up; key and model are not checked", who, about["server"]))
+        made = Text("; the key is known, and no edit was requested")
     return Finding("servers", "ok", where + made)
 
 

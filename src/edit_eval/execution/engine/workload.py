@@ -200,7 +200,7 @@ def _batches(matrix: Matrix, judge: int, batches: Mapping[str, Sequence[int]]) -
                 members.setdefault(question.question.name, {}).setdefault(of_sample[sample.index], []).append(first + n)
         for of_question in members.values():
             for cells in of_question.values():
-                asked += _whatis_left(matrix, cells)
+                asked += _batches_left(matrix, cells)
     if max(Counter(of_sample).values(), default=1) == 1:  # a server reuses what requests share
         asked.sort(key=lambda cells: _shared(matrix, cells[0]))
     return asked
@@ -227,10 +227,10 @@ def _of_kind(matrix: Matrix, kind: Kind, judge: int, batches: Mapping[str, Seque
                 name = questions[question].question.name
                 members.setdefault((company, repeat, reading, name), []).append(cell)
     cut = [cells[n : n + size] for cells in members.values() for n in range(0, len(cells), size)]
-    return [left for cells in cut for left in _whatis_left(matrix, cells)]
+    return [left for cells in cut for left in _batches_left(matrix, cells)]
 
 
-def _whatis_left(matrix: Matrix, cells: list[int]) -> list[list[int]]:
+def _batches_left(matrix: Matrix, cells: list[int]) -> list[list[int]]:
     """Drops the members of a batch that have no edit; returns no batch if no cell is left to be answered."""
     pictured = [cell for cell in cells if _may_be_asked(matrix, cell)]
     left = [cell for cell in pictured if is_left(matrix, cell)]

@@ -212,7 +212,7 @@ class Kind:
         self, matrix: MatrixState, cell: int, asked: SampleQuestion, pictures: Mapping[str, str]
     ) -> tuple[str, str]:
         """Returns its part of the key of a cell: the digest of what is asked, and the pixels it is asked about."""
-        about = asked.digest(matrix.cells.cell(cell)[1])
+        about = asked.digest
         if asked.varies:
             about = asked_digest(matrix.question(cell), {**pictures, "edit": "edit"})
         return about, pictures.get("edit", "") if asked.shows_edit else ""

@@ -56,9 +56,8 @@ SAME_SHAPE = 1.05
 FIRST_LOOK, LONGEST_LOOK = 0.5, 5.0
 """Seconds before a task is first asked for, and the longest pause; in between it grows by half."""
 CHECKED: Mapping[CanaryFound, str] = {
-    "known": "the key",
-    "up": "that the server answers; not the key, not the model: this provider says nothing of them for nothing",
-    "not made": "nothing",
+    "known": "the key is known",
+    "up": "the server is up; key and model are not checked before the first edit",
 }
 """What a canary found -> what is known by it."""
 _IDS = re.compile(r"\b(?:req|gen|chatcmpl)[-_]\w+")  # they differ each time, but equal reasons must be equal texts
@@ -247,10 +246,11 @@ class Api:
         """Returns the provider's address, what is sent as seed and shape, and what a reader should know."""
         p, seed = self.parameters, _takes_seed(self._provider, self._row)
         notes = [f"{p.model}: no seed: another run gives other pictures"] * (not seed)
+        notes += [f"{p.model}: {CHECKED['up']}"] * (self._found == "up")
         form = _shape_form(p.model)
         return {
             **self.client.about(),
-            "checked": CHECKED[self._found],
+            "checked": CHECKED.get(self._found, ""),
             "provider": self._provider.company,
             "seed": "sent; no provider promises the same picture for it" if seed else "not sent",
             "shape": "the provider's own" if not form else f"the source's, as {form.format('W', 'H')}",
