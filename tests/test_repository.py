@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import runpy
@@ -116,6 +117,23 @@ def test_links_lead_somewhere(page: str) -> None:
     links = re.findall(r"\]\(([^)#]+)", (REPOSITORY / page).read_text("utf-8"))
     assert links
     assert [link for link in links if not (REPOSITORY / link).exists()] == []
+
+
+def test_what_a_page_is_waited_for_is_a_function() -> None:
+    """An expression is evaluated again and again, which the policy of our pages forbids; not every browser says so."""
+    bad, seen = [], 0
+    for file in (file for folder in ("tests", "bench") for file in (REPOSITORY / folder).rglob("*.py")):
+        text = file.read_text("utf-8")
+        if "wait_for_function(" not in text:
+            continue
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".wait_for_function"):
+                said = ast.unparse(node.args[0]).lstrip("f\"'")
+                seen += 1
+                if not said.startswith("(") and not said.isupper():
+                    bad.append(f"{file.name}:{node.lineno}")
+    assert seen > 50
+    assert bad == []
 
 
 # What `make release` says: each thing that is missing with what to do, and the commands once nothing is.

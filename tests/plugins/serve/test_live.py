@@ -73,5 +73,6 @@ def test_a_browser_shows_a_service_at_work_on_a_narrow_screen(serve: Serve, brow
         assert "skipped 1" in said
         assert page.locator("#live .bars").count() == 0  # nothing is known of how much there will be
         assert page.evaluate("document.documentElement.scrollWidth") == 390
+        page.evaluate("() => { for (const one of document.images) one.loading = 'eager'; }")  # how far ahead is its own
         page.wait_for_function("() => [...document.images].every((one) => one.complete)")  # its network is never idle
         assert lost == []  # sources, too, are shown while the service is at work
