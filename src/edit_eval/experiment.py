@@ -6,7 +6,7 @@ others, and unfolded into cells by the store. Results depend on nothing else."""
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -30,7 +30,7 @@ from edit_eval.config.components import NotHere, called_by, identified, import_c
 from edit_eval.config.families import shared_families
 from edit_eval.config.faults import change_words
 from edit_eval.config.identity import Identity, digest, identity, in_section
-from edit_eval.config.schema import Configuration, ModelSection, ProtocolSection
+from edit_eval.config.schema import Configuration, EvaluationSection, ModelSection, ProtocolSection
 from edit_eval.edit_models.contract import Finished, SampleNames
 from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError
 from edit_eval.json_values import JsonObject
@@ -38,6 +38,7 @@ from edit_eval.judges.contract import PROBABILITIES, AnswerForm
 from edit_eval.protocols.asked import AskedJudge, Light, SampleQuestion, ask, asked_judges, make_protocol, rounds_of
 from edit_eval.protocols.contract import Question, fault, is_earlier
 from edit_eval.protocols.critiques import columns_of, makers, refuse_unfit_critics, refuse_wordless
+from edit_eval.protocols.derived import DerivedScores
 from edit_eval.records import CONTROL, Refinement, Sample, no_garbage
 from edit_eval.statistics.controls import steps
 from edit_eval.text import Text, counted, packed, unpacked
@@ -46,6 +47,8 @@ from edit_eval.workers.model_class import make_parameters
 
 MOST_CELLS = 5_000_000
 """Limit of cells in a run: all of them are in memory at once, a kilobyte each."""
+MOST_COLUMNS = 1_000
+"""Most edit models, and most judges, of a run that is read."""
 CONTROLS = ("source", "blank", "shuffled")
 """The source itself, a grey picture, another sample's edit; `Experiment.more_controls` has those of packages."""
 CONTROLS_BEFORE = 25
@@ -178,19 +181,40 @@ class Experiment:
         return made
 
     @classmethod
-    def recorded(cls, plain: Mapping[str, Any], samples: Sequence[Sample]) -> Experiment:
-        """Reads an experiment written by `record`.
+    def recorded(
+        cls,
+        plain: Mapping[str, Any],
+        samples: Sequence[Sample],
+        derived: Callable[[str], DerivedScores] = DerivedScores.unknown,
+    ) -> Experiment:
+        """Reads an experiment written by `record`. Imports no class but those that are registered, and those that the
+        user has named in this process; in place of a protocol of another one there is what `derived` gives for its
+        judge.
 
         Raises `KeyError`, `TypeError` or `ValueError` for data that no start has written, and `ConfigurationError` for
-        a protocol that is not here.
+        what a registered protocol refuses.
         """
+        often = EvaluationSection.model_validate({key: plain[key] for key in ("edit_seeds", "repeats", "readings")})
+        if len(plain["edit_models"]) > MOST_COLUMNS or len(plain["judges"]) > MOST_COLUMNS:
+            raise ValueError(f"more than {MOST_COLUMNS} models")
+        for role in ("edit_models", "judges"):
+            named = [str(model["name"]) for model in plain[role]]
+            if twice := next((name for name in named if named.count(name) > 1), None):
+                raise ValueError(f"two {role} are called {twice!r}")
         judges = []
         for plain_judge in plain["judges"]:
             section, texts = ProtocolSection.recorded(plain_judge["protocol"]), {**plain_judge["texts"]}
-            flags = {key: bool(plain_judge[key]) for key in ("measures", "replays")}
-            protocol, _ = make_protocol(section, Path(plain_judge["folder"]), texts)
+            flags = {key: bool(plain_judge.get(key)) for key in ("measures", "replays")}  # older runs have none
+            model = _identity_of(plain_judge)
+            protocol: Any
+            try:
+                protocol, _ = make_protocol(section, Path(plain_judge["folder"]), texts)
+                _ = protocol.scores, protocol.headline  # one that is made of another has found it by now
+            except NotHere as error:
+                shown = derived(model.name)
+                protocol = replace(shown, fault=str(error)) if shown.fault else shown
             reads = tuple(map(str, plain_judge.get("reads", ())))
-            judges.append(AskedJudge(_identity_of(plain_judge), section, texts, protocol, **flags, reads=reads))
+            judges.append(AskedJudge(model, section, texts, protocol, **flags, reads=reads))
         return cls(
             samples=tuple(samples),
             edit_models=tuple(map(_identity_of, plain["edit_models"])),
@@ -206,9 +230,9 @@ class Experiment:
             lacking=msgspec.convert(plain.get("lacking", {}), dict[str, dict[str, str]]),
             control_steps=None if plain.get("control_steps") is None else tuple(map(int, plain["control_steps"])),
             more_controls=msgspec.convert(plain.get("more_controls", {}), dict[str, tuple[str, str]]),
-            edit_seeds=int(plain["edit_seeds"]),
-            repeats=int(plain["repeats"]),
-            readings=int(plain["readings"]),
+            edit_seeds=often.edit_seeds,
+            repeats=often.repeats,
+            readings=often.readings,
             control_samples=int(plain["control_samples"]),
         )
 
@@ -448,10 +472,14 @@ class Experiment:
         """Judges that score one edit at a time and are not critics."""
         return tuple(judge for judge in self.judges if judge.of_one and judge.name not in self.critics)
 
-    def refusing_too_much(self) -> Experiment:
-        """Returns itself. Raises `ConfigurationError` if its cells would not fit into memory."""
+    def refusing_too_much(self, most: int = MOST_CELLS) -> Experiment:
+        """Returns itself. Raises `ConfigurationError` for more than `most` cells, by default as fit into memory."""
         often = self.repeats * self.readings
         each = len(self.edit_models) * self.edit_seeds * often
+        good = sum(not (sample.fault or sample.id in self.beside) for sample in self.samples)
+        judged = sum(map(self.repeats_of, (judge for judge in self.judges if judge.of_one)))
+        if (least := good * len(self.edit_models) * self.edit_seeds * max(1, judged * self.readings)) > most:
+            raise self._too_much(least, most)  # before a question is unfolded: a record may name any numbers
         questions = sum(len(asked) for judge in self.judges if judge.of_one for asked in self.asked[judge.name])
         of_two = sum(
             len(self.asked[judge.name][position]) * self.edit_seeds * sum(map(len, rounds))
@@ -460,18 +488,21 @@ class Experiment:
             if judge.of_two and sample.id not in self.beside
             for rounds in [rounds_of(judge.protocol, sample, self.edit_models)]
         )
-        if (count := questions * each + of_two * often) > MOST_CELLS:
-            raise ConfigurationError(
-                Text(
-                    "{:,} samples with all questions, models, seeds, repeats and readings make {:,} "
-                    "questions to ask; a run has {:,} at most (evaluation.repeats, "
-                    "evaluation.edit_seeds, benchmark.limit)",
-                    len(self.samples),
-                    count,
-                    MOST_CELLS,
-                )
-            )
+        if (count := questions * each + of_two * often) > most:
+            raise self._too_much(count, most)
         return self
+
+    def _too_much(self, count: int, most: int) -> ConfigurationError:
+        return ConfigurationError(
+            Text(
+                "{:,} samples with all questions, models, seeds, repeats and readings make {:,} "
+                "questions to ask; a run has {:,} at most (evaluation.repeats, "
+                "evaluation.edit_seeds, benchmark.limit)",
+                len(self.samples),
+                count,
+                most,
+            )
+        )
 
     # -- comparison --
 
@@ -737,7 +768,7 @@ def _identity_of(plain: Mapping[str, Any]) -> Identity:
         str(plain["revision"]),
         dict(plain["parameters"]),
         int(plain["seed"]),
-        str(plain["serves"]),
+        str(plain.get("serves", "")),  # older runs have none
     )
 
 

@@ -50,6 +50,16 @@ T = TypeVar("T")
 MAX_PIXELS = 50_000_000
 """Width times height above which a picture is not decoded. Pillow itself stops at 179 million only."""
 
+SLOW_PIXELS = 1_000_000
+"""The same of a picture that Pillow decodes in Python (`is_slow`), at two microseconds a pixel: a hundred times the
+usual, so that a few dozen megabytes would take a minute."""
+
+MOST_SCANNED = 1 << 29
+"""Most pixels that the scans of a JPEG may go over, if it has several. Each goes over the whole picture, honest
+encoders make about ten of them, and 3,000 on 16 million pixels kept a judge busy for a minute."""
+_SCAN = b"\xff\xda"
+"""What a scan begins with; compressed data never holds it, and a thumbnail inside has few."""
+
 TEMPORARY_PREFIX = ".tmp-"
 """Prefix of the name of a file that is still being written."""
 TEMPORARY = re.compile(r"\.tmp-(\d+-.+|[0-9a-f]{12})", re.DOTALL)
@@ -176,8 +186,12 @@ def _read(
         file = _without_long_texts(file)
         picture, kind = begin_picture(file, name)
         width, height = picture.size
-        if width * height > max_pixels:
-            raise PictureError(_too_large(name, Text("{} x {} pixels", width, height), max_pixels))
+        if width * height > (most := min(max_pixels, SLOW_PIXELS) if is_slow(picture) else max_pixels):
+            raise PictureError(_too_large(name, Text("{} x {} pixels", width, height), most))
+        if kind == "JPEG" and (scans := too_many_scans(_whole(file), width * height)):
+            raise PictureError(
+                Text("{}: a JPEG of {:,} scans, too many for {} x {} pixels", name, scans, width, height)
+            )
         # `verify()` would not do: it accepts truncated JPEGs.
         picture.load()
         chunks = _png_chunks(file) if kind == "PNG" else []
@@ -201,6 +215,16 @@ def _read(
         raise PictureError(Text("{}: truncated or damaged ({})", name, _words(error))) from error
     clean.info = {str(key): str(text) for key, text in texts.items() if isinstance(text, str) and _is_text(key)}
     return clean, kind, seen
+
+
+def _whole(file: IO[bytes]) -> bytes:
+    """Returns all bytes of a file, which stays where it is."""
+    place = file.tell()
+    file.seek(0)
+    try:
+        return file.read()
+    finally:
+        file.seek(place)
 
 
 def begin_picture(file: IO[bytes], name: str, kinds: Sequence[str] | None = None) -> tuple[Image.Image, str]:
@@ -231,6 +255,20 @@ def begin_picture(file: IO[bytes], name: str, kinds: Sequence[str] | None = None
         register_heif_opener()
         file.seek(0)
         return Image.open(file, formats=(HEIC,)), HEIC
+
+
+def is_slow(picture: Image.Image) -> bool:
+    """True if Pillow decodes an opened picture in Python: plain PPM, PPM of another maximum than 255, run-length BMP.
+
+    Decoders that are written in Python are those that it registers by name.
+    """
+    return any(tile[0] in Image.DECODERS for tile in getattr(picture, "tile", ()))
+
+
+def too_many_scans(data: bytes, pixels: int) -> int:
+    """Returns the number of scans of a JPEG if they go over its pixels too often, else 0."""
+    scans = data.count(_SCAN)
+    return scans if scans > 1 and scans * pixels > MOST_SCANNED else 0
 
 
 def oddity(data: bytes) -> str:

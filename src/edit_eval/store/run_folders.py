@@ -14,23 +14,25 @@ import sys
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
-from edit_eval.config.components import own_source
 from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError, RunDirectoryError, RunInterrupted, Stopped
 from edit_eval.experiment import Experiment
 from edit_eval.files.user_cache import cache_folder
 from edit_eval.pictures import write_durably
+from edit_eval.protocols.derived import DerivedScores
 from edit_eval.records import Edit, Ending, Status
 from edit_eval.store.answers import Lookup
+from edit_eval.store.derived import read_derived
 from edit_eval.store.journal import Damage, Record, segments
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.recall import ReplyLine, edit_record, is_there, recall_run, refuse_to_go_on, where_of
-from edit_eval.store.run_directory import RunDirectory, Shard
+from edit_eval.store.run_directory import RunDirectory, Shard, what_mends
 from edit_eval.text import Text, counted, joined
 
 RUNS = Path("runs")
@@ -57,15 +59,18 @@ def recorded(directory: RunDirectory) -> Experiment | None:
     Raises `RunDirectoryError` if it cannot be read.
     """
     try:
-        plain = directory.resolved()
+        if not (plain := directory.resolved()):
+            return None
         _refuse_an_arena(plain, directory.path)
-        _refuse_code_that_came_with_it(plain, directory.path)
-        return Experiment.recorded(plain, directory.samples()) if plain else None
+        derived = cache(lambda: read_derived(directory.path, directory.damage))
+        return Experiment.recorded(
+            plain, directory.samples(), lambda judge: derived().get(judge) or DerivedScores.unknown(judge)
+        )
     except ConfigurationError as error:
         raise RunDirectoryError(Text("{}: its replies cannot be read here: {}", directory.path, error)) from error
     except RunDirectoryError:
         raise
-    except Exception as error:  # a user's own protocol may raise anything for invalid parameters
+    except Exception as error:  # recorded parameters and texts may be anything
         raise damaged(directory, error) from error
 
 
@@ -82,31 +87,11 @@ def _refuse_an_arena(plain: Mapping[str, Any], run: Path) -> None:
         )
 
 
-def _refuse_code_that_came_with_it(plain: Mapping[str, Any], run: Path) -> None:
-    """Refuses protocol code inside the run directory: reading a run executes its protocols, and runs are shared.
-
-    Raises `RunDirectoryError` for such code, and `ValueError` for a relative folder.
-    """
-    for judge in plain.get("judges", ()):
-        section, folder = judge["protocol"], Path(judge["folder"])
-        if not folder.is_absolute():
-            raise ValueError(Text("the folder `{}` is relative", folder))
-        source = own_source(section["class_path"], folder)
-        if source is not None and source.resolve().is_relative_to(run.resolve()):
-            raise RunDirectoryError(
-                Text(
-                    "{} is in the run directory, and code that came with a run is not executed; if "
-                    "you trust it, copy it elsewhere and rerun with a configuration that names the copy",
-                    source,
-                )
-            )
-
-
 def damaged(directory: RunDirectory, error: Exception) -> RunDirectoryError:
     """Returns the error for a run whose recorded configuration no start can have written."""
     problem = " ".join([f"{type(error).__name__}:", *str(error).split()])
     return RunDirectoryError(
-        Text("{} is damaged ({}); `edit-eval run CONFIG` writes it again", directory.path / "config", problem)
+        Text("{} is damaged ({}); {}", directory.path / "config", problem, what_mends(directory.path))
     )
 
 

@@ -221,6 +221,9 @@ class TestModels:
         texts = stoppers(examine(self.big(load, {"model_name": "./models/edit"}, model_name="judge")))
         assert f"edit model qwen_image_edit: there is no folder {tmp_path}/models/edit" in texts
         assert "judge qwen3_vl: judge has no safetensors" in texts
+        context = checks.Context(self.big(load, {"device": "cpu"}, model_name="judge", device="cpu"), LocalMachine())
+        with pytest.raises(ConfigurationError, match="judge has no safetensors"):
+            checks.refuse(context)
 
 
 class TestEnvironments:
