@@ -12,6 +12,7 @@ from PIL import Image
 from edit_eval import experiment, preparation
 from edit_eval.config.loading import load_configuration
 from edit_eval.errors import ConfigurationError
+from edit_eval.protocols.derived import DerivedScores
 from edit_eval.records import model_title
 from edit_eval.text import counted
 from faults.faulty_runs import Ears
@@ -121,7 +122,7 @@ def test_a_judge_of_the_edit_models_family_is_said_and_kept(tmp_path: Path) -> N
 
 
 def test_a_registered_protocol_whose_module_has_moved_since_is_the_same(tmp_path: Path) -> None:
-    """What an earlier edit-eval has recorded is read and asked again by its name; other classes are where they were."""
+    """What an earlier edit-eval has recorded is read and asked again by its name; another class is not imported."""
     write_benchmark(tmp_path, 2)
     loaded = load_configuration(configuration(tmp_path))
     made = experiment.Experiment.of(loaded, experiment.load_samples(loaded))
@@ -132,8 +133,9 @@ def test_a_registered_protocol_whose_module_has_moved_since_is_the_same(tmp_path
     assert again.is_as(made)
     assert again.differences(made) == []
     judge["protocol"]["type"] = ""
-    with pytest.raises(ConfigurationError, match="there is no module"):
-        experiment.Experiment.recorded(plain, made.samples)
+    [absent] = experiment.Experiment.recorded(plain, made.samples).judges
+    assert isinstance(absent.protocol, DerivedScores)
+    assert "`--code FOLDER` names the folder" in absent.protocol.fault
 
 
 # The nouns, and what they are called.

@@ -16,6 +16,7 @@ from edit_eval.errors import ConfigurationError, EditEvalError, NotDrawn, RunInt
 from edit_eval.reporting.language import said, speak, spoken
 from edit_eval.text import Text
 from edit_eval.verbs.command_line import (
+    Code,
     Config,
     Full,
     Options,
@@ -217,7 +218,7 @@ def plan(
 
 
 @verb(evaluating)
-def report(run: RunFolder, full: Full = False) -> None:
+def report(run: RunFolder, full: Full = False, code: Code = None) -> None:
     """Write the report again from the records."""
     from edit_eval.run import Run
 
@@ -256,6 +257,7 @@ def compare(
         typer.Option(metavar="SHARE", help="With --fail-if-worse: leave out unscored samples, up to this share."),
     ] = None,
     full: Full = False,
+    code: Code = None,
 ) -> None:
     """Paired differences with intervals, corrected p-values and ranks with ties, between runs or models of one run."""
     from edit_eval.reporting.comparison import gate_lines, print_comparison

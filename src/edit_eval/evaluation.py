@@ -26,6 +26,7 @@ from edit_eval.experiment import Experiment, load_samples, verify_sources
 from edit_eval.reporting.page.drawing_apart import draw_apart, page_of, to_send
 from edit_eval.reporting.progress.live import progress_of
 from edit_eval.reporting.progress.state import settled_in
+from edit_eval.store.derived import keep_derived
 from edit_eval.store.examined import take_examinations
 from edit_eval.store.run_directory import RunDirectory
 from edit_eval.store.run_folders import failure_statuses, find_place, refuse_an_unfit_python
@@ -123,6 +124,8 @@ def carry_out(
                         shard=part,
                         grace=grace,
                     )
+                if part is None:
+                    keep_derived(directory, JudgementTable(matrix), configuration.folder)
                 examined = take_examinations(experiment, folder, examinations)
                 remember_sources(experiment.samples)
                 if part is None:
@@ -130,8 +133,13 @@ def carry_out(
                         draw_apart(folder)
                     trackers.finish(to_send(folder), lambda: settled_in(JudgementTable(matrix)))
                     return folder
-    if report and not RunDirectory(folder).others_at_work:
-        draw_apart(folder)
-        with trackers.started(RunDirectory(folder), spectator.note, work=True):  # the last engine tells all
-            trackers.finish(to_send(folder), lambda: settled_in(open_table(RunDirectory(folder), experiment)))
+    whole = RunDirectory(folder)
+    if not whole.others_at_work:
+        table = open_table(whole, experiment)
+        keep_derived(whole, table, configuration.folder)
+        if report:
+            draw_apart(folder)
+            if table.is_complete:  # a part may end before the others begin: the one that ends last tells all
+                with trackers.started(whole, spectator.note, work=True):
+                    trackers.finish(to_send(folder), lambda: settled_in(table))
     return folder

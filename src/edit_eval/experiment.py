@@ -6,7 +6,8 @@ others, and unfolded into cells by the store. Results depend on nothing else."""
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -28,14 +29,16 @@ from edit_eval.benchmarks.selection import (
 from edit_eval.config.components import NotHere, called_by, identified, import_class, staying_here
 from edit_eval.config.families import shared_families
 from edit_eval.config.faults import change_words
-from edit_eval.config.identity import Identity, digest, identity
-from edit_eval.config.schema import Configuration, ModelSection, ProtocolSection
+from edit_eval.config.identity import Identity, digest, identity, in_section
+from edit_eval.config.schema import Configuration, EvaluationSection, ModelSection, ProtocolSection
+from edit_eval.edit_models.contract import Finished, SampleNames
 from edit_eval.errors import BenchmarkError, ConfigurationError, EditEvalError
 from edit_eval.json_values import JsonObject
 from edit_eval.judges.contract import PROBABILITIES, AnswerForm
 from edit_eval.protocols.asked import AskedJudge, Light, SampleQuestion, ask, asked_judges, make_protocol, rounds_of
 from edit_eval.protocols.contract import Question, fault, is_earlier
 from edit_eval.protocols.critiques import columns_of, makers, refuse_unfit_critics, refuse_wordless
+from edit_eval.protocols.derived import DerivedScores
 from edit_eval.records import CONTROL, Refinement, Sample, no_garbage
 from edit_eval.statistics.controls import steps
 from edit_eval.text import Text, counted, packed, unpacked
@@ -44,6 +47,8 @@ from edit_eval.workers.model_class import make_parameters
 
 MOST_CELLS = 5_000_000
 """Limit of cells in a run: all of them are in memory at once, a kilobyte each."""
+MOST_COLUMNS = 1_000
+"""Most edit models, and most judges, of a run that is read."""
 CONTROLS = ("source", "blank", "shuffled")
 """The source itself, a grey picture, another sample's edit; `Experiment.more_controls` has those of packages."""
 CONTROLS_BEFORE = 25
@@ -64,6 +69,8 @@ class Data(NamedTuple):
     """Oddities of the samples that are no faults."""
     lines: Mapping[int, int] = MappingProxyType({})
     """For bad samples, their line in the benchmark's file by index, where it has lines."""
+    sources: Mapping[str, str] = MappingProxyType({})
+    """What the benchmark's file calls the source of a sample, by its id, where it has a name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +100,12 @@ class Experiment:
     about: Mapping[str, str] = field(default_factory=dict)
     """Description by the benchmark's class. Like `notes` for people only: it decides nothing."""
     notes: tuple[str, ...] = ()
+    finished: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Of each edit model whose edits are there already: the SHA-256 of their bytes, by their samples' ids."""
+    lacking: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Why such a model has no edit of a sample."""
+    files: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """Where these edits are at this start, by their SHA-256."""
     grows: bool = False
     """True if samples (then a list) are added during the run, an edit with each: one edit model, one edit seed.
     Their tags say which of them are controls, and which judges are not asked (`control_kind`, `is_asked`)."""
@@ -114,6 +127,9 @@ class Experiment:
             if refuse is not None:
                 refuse(dict.fromkeys(sample.category for sample in samples))
         models = [identity(model, folder, "edit_model") for model in configuration.edit_models.values()]
+        there = _finished_edits(configuration, data)
+        finished = {name: {of: digest for of, (_, digest) in edits.files.items()} for name, edits in there.items()}
+        models = [replace(m, revision=digest(finished[m.name])) if m.name in finished else m for m in models]
         columns, refinements = columns_of(models, configuration.columns.values())
         refuse_unfit_critics(refinements, judges)
         families = shared_families(configuration.judges.values(), configuration.edit_models.values())
@@ -143,7 +159,10 @@ class Experiment:
             control_samples=0 if evaluation.controls == "auto" else evaluation.controls,
             more_controls={name: identified("control", name) for name in evaluation.more_controls},
             about=data.about,
-            notes=(*data.notes, *families),
+            notes=(*data.notes, *families, *filter(None, map(_lacking_note, there, there.values()))),
+            finished=finished,
+            lacking={name: {of: str(why) for of, why in edits.lacking.items()} for name, edits in there.items()},
+            files={digest: path for edits in there.values() for path, digest in edits.files.values()},
         ).refusing_too_much()
         if evaluation.controls == "auto":
             made = made.with_as_many_controls_as_show_it()
@@ -162,19 +181,40 @@ class Experiment:
         return made
 
     @classmethod
-    def recorded(cls, plain: Mapping[str, Any], samples: Sequence[Sample]) -> Experiment:
-        """Reads an experiment written by `record`.
+    def recorded(
+        cls,
+        plain: Mapping[str, Any],
+        samples: Sequence[Sample],
+        derived: Callable[[str], DerivedScores] = DerivedScores.unknown,
+    ) -> Experiment:
+        """Reads an experiment written by `record`. Imports no class but those that are registered, and those that the
+        user has named in this process; in place of a protocol of another one there is what `derived` gives for its
+        judge.
 
         Raises `KeyError`, `TypeError` or `ValueError` for data that no start has written, and `ConfigurationError` for
-        a protocol that is not here.
+        what a registered protocol refuses.
         """
+        often = EvaluationSection.model_validate({key: plain[key] for key in ("edit_seeds", "repeats", "readings")})
+        if len(plain["edit_models"]) > MOST_COLUMNS or len(plain["judges"]) > MOST_COLUMNS:
+            raise ValueError(f"more than {MOST_COLUMNS} models")
+        for role in ("edit_models", "judges"):
+            named = [str(model["name"]) for model in plain[role]]
+            if twice := next((name for name in named if named.count(name) > 1), None):
+                raise ValueError(f"two {role} are called {twice!r}")
         judges = []
         for plain_judge in plain["judges"]:
             section, texts = ProtocolSection.recorded(plain_judge["protocol"]), {**plain_judge["texts"]}
-            flags = {key: bool(plain_judge[key]) for key in ("measures", "replays")}
-            protocol, _ = make_protocol(section, Path(plain_judge["folder"]), texts)
+            flags = {key: bool(plain_judge.get(key)) for key in ("measures", "replays")}  # older runs have none
+            model = _identity_of(plain_judge)
+            protocol: Any
+            try:
+                protocol, _ = make_protocol(section, Path(plain_judge["folder"]), texts)
+                _ = protocol.scores, protocol.headline  # one that is made of another has found it by now
+            except NotHere as error:
+                shown = derived(model.name)
+                protocol = replace(shown, fault=str(error)) if shown.fault else shown
             reads = tuple(map(str, plain_judge.get("reads", ())))
-            judges.append(AskedJudge(_identity_of(plain_judge), section, texts, protocol, **flags, reads=reads))
+            judges.append(AskedJudge(model, section, texts, protocol, **flags, reads=reads))
         return cls(
             samples=tuple(samples),
             edit_models=tuple(map(_identity_of, plain["edit_models"])),
@@ -186,11 +226,13 @@ class Experiment:
             beside=frozenset(map(str, plain.get("beside", ()))),
             # `told` in the file, so that runs of before are resumed
             refinements={name: msgspec.convert(how, Refinement) for name, how in plain.get("told", {}).items()},
+            finished=msgspec.convert(plain.get("finished", {}), dict[str, dict[str, str]]),
+            lacking=msgspec.convert(plain.get("lacking", {}), dict[str, dict[str, str]]),
             control_steps=None if plain.get("control_steps") is None else tuple(map(int, plain["control_steps"])),
             more_controls=msgspec.convert(plain.get("more_controls", {}), dict[str, tuple[str, str]]),
-            edit_seeds=int(plain["edit_seeds"]),
-            repeats=int(plain["repeats"]),
-            readings=int(plain["readings"]),
+            edit_seeds=often.edit_seeds,
+            repeats=often.repeats,
+            readings=often.readings,
             control_samples=int(plain["control_samples"]),
         )
 
@@ -208,6 +250,7 @@ class Experiment:
             **({"grows": True} if self.grows else {}),
             **({"beside": sorted(self.beside)} if self.beside else {}),
             **({"told": {name: asdict(how) for name, how in self.refinements.items()}} if self.refinements else {}),
+            **({"finished": dict(self.finished), "lacking": dict(self.lacking)} if self.finished else {}),
             "edit_models": [asdict(model) for model in self.edit_models],
             "judges": [
                 {
@@ -227,7 +270,8 @@ class Experiment:
     def fingerprint(self) -> str:
         """Digest of everything asked, leaving out paths, which may differ between machines."""
         asked = self.record(Path())
-        asked.pop("benchmark")  # for people only
+        for for_people in ("benchmark", "lacking"):
+            asked.pop(for_people, None)
         return digest([asked, [asdict(_anywhere(sample)) for sample in self.samples]])
 
     # -- controls --
@@ -390,6 +434,11 @@ class Experiment:
         """Place of each column among the `edit_models`, by its name."""
         return {model.name: place for place, model in enumerate(self.edit_models)}
 
+    def identity_in_key(self, model: Identity, sample: Sample) -> Identity:
+        """Returns what the key of an edit has of its edit model: of a finished edit its bytes, and no more."""
+        edits = self.finished.get(self.made_with(model.name)) if self.finished else None
+        return model if edits is None else Identity(model.name, "finished", edits.get(sample.id, ""))
+
     def made_with(self, column: str) -> str:
         """Returns the edit model that makes a column's edits, by its name in the configuration."""
         return self.refinements[column].edit_model if column in self.refinements else column
@@ -423,10 +472,14 @@ class Experiment:
         """Judges that score one edit at a time and are not critics."""
         return tuple(judge for judge in self.judges if judge.of_one and judge.name not in self.critics)
 
-    def refusing_too_much(self) -> Experiment:
-        """Returns itself. Raises `ConfigurationError` if its cells would not fit into memory."""
+    def refusing_too_much(self, most: int = MOST_CELLS) -> Experiment:
+        """Returns itself. Raises `ConfigurationError` for more than `most` cells, by default as fit into memory."""
         often = self.repeats * self.readings
         each = len(self.edit_models) * self.edit_seeds * often
+        good = sum(not (sample.fault or sample.id in self.beside) for sample in self.samples)
+        judged = sum(map(self.repeats_of, (judge for judge in self.judges if judge.of_one)))
+        if (least := good * len(self.edit_models) * self.edit_seeds * max(1, judged * self.readings)) > most:
+            raise self._too_much(least, most)  # before a question is unfolded: a record may name any numbers
         questions = sum(len(asked) for judge in self.judges if judge.of_one for asked in self.asked[judge.name])
         of_two = sum(
             len(self.asked[judge.name][position]) * self.edit_seeds * sum(map(len, rounds))
@@ -435,18 +488,21 @@ class Experiment:
             if judge.of_two and sample.id not in self.beside
             for rounds in [rounds_of(judge.protocol, sample, self.edit_models)]
         )
-        if (count := questions * each + of_two * often) > MOST_CELLS:
-            raise ConfigurationError(
-                Text(
-                    "{:,} samples with all questions, models, seeds, repeats and readings make {:,} "
-                    "questions to ask; a run has {:,} at most (evaluation.repeats, "
-                    "evaluation.edit_seeds, benchmark.limit)",
-                    len(self.samples),
-                    count,
-                    MOST_CELLS,
-                )
-            )
+        if (count := questions * each + of_two * often) > most:
+            raise self._too_much(count, most)
         return self
+
+    def _too_much(self, count: int, most: int) -> ConfigurationError:
+        return ConfigurationError(
+            Text(
+                "{:,} samples with all questions, models, seeds, repeats and readings make {:,} "
+                "questions to ask; a run has {:,} at most (evaluation.repeats, "
+                "evaluation.edit_seeds, benchmark.limit)",
+                len(self.samples),
+                count,
+                most,
+            )
+        )
 
     # -- comparison --
 
@@ -488,7 +544,10 @@ class Experiment:
             if old.keys() != new.keys():
                 changes.append(Text("{} {} -> {}", role, old, new))
             for name in old.keys() & new.keys():
-                changes += [Text("{} {}: {}", role, name, change) for change in _model_changes(old[name], new[name])]
+                its = _model_changes(
+                    old[name], new[name], finished=new[name] in other.edit_models and name in other.finished
+                )
+                changes += [Text("{} {}: {}", role, name, change) for change in its]
         changes += [
             Text("how {} is told what to do", name)
             for name in sorted(self.refinements.keys() & other.refinements.keys())
@@ -615,7 +674,37 @@ def load_samples(configuration: Configuration, listener: Listener | None = None)
     about, said = getattr(benchmark, "about", {}), getattr(benchmark, "notes", ())
     about = {str(key): str(text) for key, text in about.items()} if isinstance(about, Mapping) else {}
     notes = tuple(said) if getattr(benchmark, "unlinted", False) else lint(samples, said)
-    return Data(tuple(map(tidied, samples)), about, notes, getattr(benchmark, "lines", {}))
+    lines, sources = (getattr(benchmark, name, {}) for name in ("lines", "source_names"))
+    return Data(tuple(map(tidied, samples)), about, notes, lines, sources if isinstance(sources, Mapping) else {})
+
+
+@staying_here()
+def _finished_edits(configuration: Configuration, data: Data) -> dict[str, Finished]:
+    """Returns the edits of each model that has them already. Raises `ConfigurationError` like the model's class."""
+    asked = SampleNames(
+        [sample.id for sample in data.samples],
+        data.sources,
+        str(configuration.benchmark.parameters.get("data_path", "")),
+    )
+    there = {}
+    for section in configuration.edit_models.values():
+        with suppress(NotHere):
+            model_class = import_class("edit_model", section.class_path, configuration.folder)
+            if hasattr(model_class, "finished"):
+                try:
+                    there[section.name] = model_class.finished(make_parameters(model_class, section.parameters), asked)
+                except ConfigurationError as error:
+                    raise in_section(section, error) from error
+    return there
+
+
+def _lacking_note(name: str, edits: Finished) -> str:
+    """Returns a line on samples without a finished edit, and on edits without a sample; empty if there are none."""
+    reasons = list(edits.lacking.values())
+    left = Text("; of no sample: {}", [*edits.left[:3], *["..."] * (len(edits.left) > 3)]) if edits.left else ""
+    if reasons:
+        return Text("{}: {} without an edit: {}{}", name, counted(len(reasons), "sample"), reasons[0], left)
+    return Text("{}: every sample has an edit{}", name, left) if left else ""
 
 
 def verify_sources(configuration: Configuration) -> str:
@@ -679,7 +768,7 @@ def _identity_of(plain: Mapping[str, Any]) -> Identity:
         str(plain["revision"]),
         dict(plain["parameters"]),
         int(plain["seed"]),
-        str(plain["serves"]),
+        str(plain.get("serves", "")),  # older runs have none
     )
 
 
@@ -693,12 +782,12 @@ def _anywhere(sample: Sample) -> Sample:
     return replace(sample, pictures={name: replace(picture, path="") for name, picture in sample.pictures.items()})
 
 
-def _model_changes(old: Identity, new: Identity) -> list[str]:
+def _model_changes(old: Identity, new: Identity, *, finished: bool) -> list[str]:
     changes = []
     if old.type != new.type:
         changes.append(change_words("type", old.type, new.type))
     elif old.revision != new.revision:
-        changes.append(Text("its weights or its code have changed"))
+        changes.append(Text("its edits have changed") if finished else Text("its weights or its code have changed"))
     if old.seed != new.seed:
         changes.append(change_words("seed", old.seed, new.seed))
     return [*changes, *_parameter_changes(old.parameters, new.parameters)]

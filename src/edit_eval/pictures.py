@@ -50,6 +50,16 @@ T = TypeVar("T")
 MAX_PIXELS = 50_000_000
 """Width times height above which a picture is not decoded. Pillow itself stops at 179 million only."""
 
+SLOW_PIXELS = 1_000_000
+"""The same of a picture that Pillow decodes in Python (`is_slow`), at two microseconds a pixel: a hundred times the
+usual, so that a few dozen megabytes would take a minute."""
+
+MOST_SCANNED = 1 << 29
+"""Most pixels that the scans of a JPEG may go over, if it has several. Each goes over the whole picture, honest
+encoders make about ten of them, and 3,000 on 16 million pixels kept a judge busy for a minute."""
+_SCAN = b"\xff\xda"
+"""What a scan begins with; compressed data never holds it, and a thumbnail inside has few."""
+
 TEMPORARY_PREFIX = ".tmp-"
 """Prefix of the name of a file that is still being written."""
 TEMPORARY = re.compile(r"\.tmp-(\d+-.+|[0-9a-f]{12})", re.DOTALL)
@@ -76,7 +86,7 @@ _FORMATS = {
 }
 HEIC = "HEIF"
 """Pillow's name for the format of phones. Kept as PNG (`source_cache`), so that workers need nothing to read it."""
-_HEIC_BEGINS = re.compile(rb"....ftyp(hei[cxms]|hev[cxms]|mif1|msf1)", re.DOTALL)
+_HEIC_BEGINS = re.compile(rb"....ftyp(hei[cfxms]|hev[cxms]|mif1|msf1|miaf)", re.DOTALL)
 
 _ROTATIONS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -146,6 +156,11 @@ def formats() -> tuple[str, ...]:
     return tuple(kind for kind in _FORMATS if kind in Image.OPEN)
 
 
+def look_at_picture(file: IO[bytes], name: str, look: Callable[[Image.Image], T]) -> T:
+    """Returns what `look` makes of a picture as Pillow has decoded it. Raises like `read_picture`."""
+    return _read(file, name, MAX_PIXELS, look)[2]
+
+
 def read_picture(
     file: IO[bytes], name: str, *, max_pixels: int = MAX_PIXELS, keep_file: bool = False
 ) -> tuple[Image.Image, str]:
@@ -168,17 +183,22 @@ def _read(
     # Some libraries switch this on for the whole process; then a truncated picture would pass as a grey one.
     ImageFile.LOAD_TRUNCATED_IMAGES = False
     try:
+        file = _without_long_texts(file)
         picture, kind = begin_picture(file, name)
         width, height = picture.size
-        if width * height > max_pixels:
-            raise PictureError(_too_large(name, Text("{} x {} pixels", width, height), max_pixels))
+        if width * height > (most := min(max_pixels, SLOW_PIXELS) if is_slow(picture) else max_pixels):
+            raise PictureError(_too_large(name, Text("{} x {} pixels", width, height), most))
+        if kind == "JPEG" and (scans := too_many_scans(_whole(file), width * height)):
+            raise PictureError(
+                Text("{}: a JPEG of {:,} scans, too many for {} x {} pixels", name, scans, width, height)
+            )
         # `verify()` would not do: it accepts truncated JPEGs.
         picture.load()
         chunks = _png_chunks(file) if kind == "PNG" else []
         if kind == "PNG" and not chunks:
             raise PictureError(Text("{}: truncated (the end of the PNG is missing)", name))
         texts = getattr(picture, "text", {})
-        upright = as_rgb(_upright(picture))
+        upright = as_rgb(turned_upright(picture))
         clean = upright.copy() if upright is picture else upright
         if keep_file and chunks and upright is picture:
             _keep_file(clean, _pixels_alone(file, chunks))
@@ -195,6 +215,16 @@ def _read(
         raise PictureError(Text("{}: truncated or damaged ({})", name, _words(error))) from error
     clean.info = {str(key): str(text) for key, text in texts.items() if isinstance(text, str) and _is_text(key)}
     return clean, kind, seen
+
+
+def _whole(file: IO[bytes]) -> bytes:
+    """Returns all bytes of a file, which stays where it is."""
+    place = file.tell()
+    file.seek(0)
+    try:
+        return file.read()
+    finally:
+        file.seek(place)
 
 
 def begin_picture(file: IO[bytes], name: str, kinds: Sequence[str] | None = None) -> tuple[Image.Image, str]:
@@ -227,9 +257,23 @@ def begin_picture(file: IO[bytes], name: str, kinds: Sequence[str] | None = None
         return Image.open(file, formats=(HEIC,)), HEIC
 
 
+def is_slow(picture: Image.Image) -> bool:
+    """True if Pillow decodes an opened picture in Python: plain PPM, PPM of another maximum than 255, run-length BMP.
+
+    Decoders that are written in Python are those that it registers by name.
+    """
+    return any(tile[0] in Image.DECODERS for tile in getattr(picture, "tile", ()))
+
+
+def too_many_scans(data: bytes, pixels: int) -> int:
+    """Returns the number of scans of a JPEG if they go over its pixels too often, else 0."""
+    scans = data.count(_SCAN)
+    return scans if scans > 1 and scans * pixels > MOST_SCANNED else 0
+
+
 def oddity(data: bytes) -> str:
     """Returns how a picture's file is no plain 8 bit picture, and what is done about it (see above); empty if it is."""
-    with Image.open(io.BytesIO(data)) as picture:
+    with Image.open(_without_long_texts(io.BytesIO(data))) as picture:
         return _oddity(picture)
 
 
@@ -580,7 +624,7 @@ _STEPS: dict[str, Callable[..., Image.Image]] = {
 }
 
 
-def _upright(picture: Image.Image) -> Image.Image:
+def turned_upright(picture: Image.Image) -> Image.Image:
     """Returns the picture turned upright."""
     rotation = _rotation(picture)
     return picture if rotation is None else picture.transpose(rotation)
@@ -610,6 +654,52 @@ def _png_chunks(file: IO[bytes]) -> list[tuple[bytes, int, int]]:
             return chunks if end <= size else []
         place = end
     return []
+
+
+_TEXTS = (b"tEXt", b"zTXt", b"iTXt")
+_LONGEST_TEXT = 1 << 20
+"""Bytes of a PNG's text, unpacked, up to which Pillow reads it: with more it takes the whole picture for damaged."""
+_MOST_TEXT = 32 * _LONGEST_TEXT
+
+
+def _without_long_texts(file: IO[bytes]) -> IO[bytes]:
+    """Returns a picture's file; of a PNG with more text than Pillow reads, a copy without its texts.
+
+    Programs keep whole workflows there. What is packed is unpacked only as far as Pillow would.
+    """
+    start = file.tell()
+    begins = file.read(8)
+    chunks = _png_chunks(file) if begins == b"\x89PNG\r\n\x1a\n" else []
+    total, too_long = 0, False
+    for kind, begin, end in chunks:
+        if kind in _TEXTS and not too_long:
+            file.seek(begin + 8)
+            length = _unpacked_length(kind, file.read(min(end - begin - 12, 2 * _LONGEST_TEXT)), end - begin - 12)
+            total, too_long = total + length, kind != b"tEXt" and length >= _LONGEST_TEXT
+    if too_long or total > _MOST_TEXT:
+        file.seek(0)
+        kept = [file.read(8)]
+        for kind, begin, end in chunks:
+            file.seek(begin)
+            kept.append(b"" if kind in _TEXTS else file.read(end - begin))
+        return io.BytesIO(b"".join(kept))
+    file.seek(start)
+    return file
+
+
+def _unpacked_length(kind: bytes, data: bytes, length: int) -> int:
+    """Returns the bytes of a chunk's text, unpacked as far as they are no more than the limit."""
+    _, _, rest = data.partition(b"\0")
+    if kind == b"iTXt":
+        packed, rest = rest[:1] == b"\1", rest[2:].partition(b"\0")[2].partition(b"\0")[2]
+    else:
+        packed, rest = kind == b"zTXt", rest[1:]
+    if not packed:
+        return length
+    try:
+        return len(zlib.decompressobj().decompress(rest, _LONGEST_TEXT))
+    except zlib.error:
+        return 0
 
 
 def _from_floats(image: Image.Image) -> Image.Image:

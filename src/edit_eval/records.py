@@ -173,6 +173,10 @@ class Sample:
         return self.pictures["source"].digest if "source" in self.pictures else ""
 
 
+LONGEST = 1e9
+"""Seconds: thirty years. More is no time that anything took."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
     """One edit of a sample by an edit model with one seed: an image, or the reason why there is none."""
@@ -213,6 +217,8 @@ class Edit:
     def __post_init__(self) -> None:
         if (self.status is _OK) != bool(self.image):
             raise ValueError(f"an edit has an image exactly when its status is ok: {self}")
+        if not 0 <= self.seconds <= LONGEST:
+            raise ValueError(f"no time that an edit takes: {self}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

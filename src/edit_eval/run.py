@@ -8,13 +8,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Unpack
 
+from edit_eval.config.components import name_code
 from edit_eval.config.schema import Configuration
 from edit_eval.errors import ConfigurationError, EditEvalError, RunDirectoryError, Unscored
 from edit_eval.evaluation import EvaluationOptions, carry_out
-from edit_eval.experiment import Experiment
+from edit_eval.experiment import MOST_CELLS, Experiment
 from edit_eval.json_values import Unchecked
 from edit_eval.protocols.certificates import certificate_of, certified
 from edit_eval.protocols.contract import Missing
+from edit_eval.protocols.derived import DerivedScores
 from edit_eval.records import FAILED, Judgement, Results, Status
 from edit_eval.reporting.analyses import RunRecords, computed, summary_of
 from edit_eval.reporting.language import said, spoken
@@ -29,7 +31,7 @@ from edit_eval.store.comparable import compare_runs
 from edit_eval.store.examined import Examination, examined
 from edit_eval.store.joined import joined, judges_apart
 from edit_eval.store.provenance import mixed_environments
-from edit_eval.store.run_directory import RunDirectory, of_ledger
+from edit_eval.store.run_directory import RunDirectory, of_ledger, what_mends
 from edit_eval.store.run_folders import damaged, recorded
 from edit_eval.store.table import JudgementTable, open_table
 from edit_eval.text import Text
@@ -72,8 +74,12 @@ class Run:
     """Its run directory; for a service's ledger, the one run in it."""
     examinations: Path | None = None
     """Folder in which what is known of its judges is looked for besides its own copies."""
+    code: Sequence[str | Path] = ()
+    """Folders of your own classes that the run names. Without them no class is imported that is not registered, or that
+    you have run in this process; scores by one are shown as the last start derived them."""
 
     def __post_init__(self) -> None:
+        name_code([self.code] if isinstance(self.code, str | Path) else self.code)
         object.__setattr__(self, "path", of_ledger(Path(self.path)))
 
     @cached_property
@@ -115,10 +121,17 @@ class Run:
         """The experiment of the run. Raises `RunDirectoryError` for a folder that is no run."""
         experiment = recorded(self._directory)
         if experiment is None:
-            raise RunDirectoryError(Text("{} has no configuration; `edit-eval run CONFIG` writes it", self.path))
+            raise RunDirectoryError(Text("{} has no configuration; {}", self.path, what_mends(self.path)))
+        for judge in experiment.judges:
+            if isinstance(judge.protocol, DerivedScores) and (fault := judge.protocol.fault):
+                raise RunDirectoryError(Text("{}: its replies cannot be read here: {}", self.path, fault))
         try:
-            _ = experiment.asked  # recorded parameters and texts may be anything
-        except Exception as error:
+            experiment.refusing_too_much(min(MOST_CELLS, self._directory.most_cells))
+        except ConfigurationError as error:
+            raise RunDirectoryError(
+                Text("{}: more than its journals can have come from: {}", self.path, error)
+            ) from error
+        except Exception as error:  # recorded parameters and texts may be anything
             raise damaged(self._directory, error) from error
         return experiment
 
@@ -174,7 +187,8 @@ class Run:
 
     def _notes(self) -> tuple[str, ...]:
         directory = self._directory
-        return *self.experiment.notes, self._damaged, directory.damage.note, *mixed_environments(directory)
+        derived = [judge.protocol.note for judge in self.experiment.judges if isinstance(judge.protocol, DerivedScores)]
+        return *self.experiment.notes, *derived, self._damaged, directory.damage.note, *mixed_environments(directory)
 
     def _published(self, judgements: Collection[Judgement]) -> Mapping[tuple[str, str], Mapping[str, float | str]]:
         """Returns the numbers as a benchmark's authors define them."""
@@ -256,7 +270,7 @@ class Run:
         evaluation = self._configuration.get("evaluation")
         value = evaluation.get("min_coverage") if isinstance(evaluation, dict) else None
         if not isinstance(value, int | float):
-            raise RunDirectoryError(Text("{} is damaged; `edit-eval run CONFIG` writes it again", self.path / "config"))
+            raise RunDirectoryError(Text("{} is damaged; {}", self.path / "config", what_mends(self.path)))
         return float(value)
 
     @property

@@ -202,9 +202,9 @@ class TestIds:
         assert (sample.id, sample.fault) == (expected, "")
 
     def test_from_a_field_of_the_users(self, place: Place) -> None:
-        samples = place.samples([item(0, key="a"), item(1, key=2), item(2, key=0.5), item(3)], fields={"id": "key"})
+        samples = place.samples([item(0, key="a"), item(1, key=2.0), item(2, key=True), item(3)], fields={"id": "key"})
         assert [each.id for each in samples] == ["a", "2", "00002_物理", "00003_物理"]
-        assert samples[2].fault == "key is a number, not a string"
+        assert samples[2].fault == "key is a boolean, not a string"
         assert samples[3].fault == "no id: there is no key"
 
 

@@ -129,6 +129,8 @@ FEATURES: dict[str, Feature] = {
     "as_many": Feature(0, (1,), 0.6, lambda d: d["controls"]),
     "capped": Feature(0, (1, 3, 6), 0.6, lambda d: d["paid"]),
     "voted": Feature(0, (1,), 0.2, lambda d: columns(d) > 1),
+    "container": Feature("csv", ("tsv", "semicolons", "json", "jsonl", "parquet"), 0.4),
+    "column": Feature(0, (1,), 0.5, lambda d: d["folder"]),
 }
 
 SWITCHED = ("arena", "way", "schedule")
@@ -411,7 +413,13 @@ def configuration(draw: Draw, folder: Path) -> dict[str, Any]:
     if draw["blind"]:
         asked["scorer"].setdefault("protocol", {})["images"] = ["edited"]
     if draw["folder"]:
-        edits["folder"] = {"type": "image_folder", "params": {"folder": str(folder / "edits"), "device_ids": "cpu:1"}}
+        there = (
+            {"table": str(folder / "edits.csv"), "column": "made"}
+            if draw["column"]
+            else {"folder": str(folder / "edits")}
+        )
+        kind = "table_column" if draw["column"] else "image_folder"
+        edits["folder"] = {"type": kind, "params": {**there, "device_ids": "cpu:1"}}
     filters = {
         "categories": ["c1"] if draw["only"] else [],
         "limit": draw["limit"] or None,
@@ -421,7 +429,7 @@ def configuration(draw: Draw, folder: Path) -> dict[str, Any]:
     }
     benchmark = {
         "type": "table",
-        "data_path": str(folder / "table.csv"),
+        "data_path": str(folder / container(draw)),
         "on_bad_sample": "skip",
         "language": draw["language"],
     }
@@ -451,6 +459,30 @@ STORM = 0.4
 """The share of edits that fail while a storm lasts (`--retry` makes them afterwards)."""
 
 
+def container(draw: Draw) -> str:
+    """The name of the file with the samples."""
+    return "table." + {"semicolons": "csv"}.get(draw["container"], draw["container"])
+
+
+def fill(path: Path, rows: list[dict[str, str]], form: str) -> None:
+    """Writes a table in one of the forms."""
+    if form == "parquet":
+        import pyarrow
+        from pyarrow import parquet
+
+        parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+    elif form == "json":
+        path.write_text(json.dumps(rows, ensure_ascii=False), "utf-8")
+    elif form == "jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    else:
+        with path.open("w", newline="", encoding="utf-8") as file:
+            delimiter = {"tsv": "\t", "semicolons": ";"}.get(form, ",")
+            lines = csv.DictWriter(file, rows[0], delimiter=delimiter)
+            lines.writeheader()
+            lines.writerows(rows)
+
+
 def written(draw: Draw, folder: Path) -> Path:
     """Writes all that a draw's evaluation reads; the path of its configuration."""
     from PIL import Image
@@ -467,13 +499,22 @@ def written(draw: Draw, folder: Path) -> Path:
             planted.written(plain, planted.child("folder", row.id, 0, "", 1, "")).save(
                 folder / "edits" / f"{row.id}.png"
             )
-    names = ["id", "source", "instruction", "category", "difficulty", "tags", "follows"]
-    with (folder / "table.csv").open("w", newline="", encoding="utf-8") as file:
-        lines = csv.writer(file)
-        lines.writerow(names if draw["turns"] else names[:-1])
-        for row in rows:
-            whole = row.id, row.picture, f"change {row.id}", row.category, row.difficulty, row.tag, row.follows
-            lines.writerow(whole if draw["turns"] else whole[:-1])
+    samples = [
+        {
+            "id": row.id,
+            "source": row.picture,
+            "instruction": f"change {row.id}",
+            "category": row.category,
+            "difficulty": row.difficulty,
+            "tags": row.tag,
+            **({"follows": row.follows} if draw["turns"] else {}),
+        }
+        for row in rows
+    ]
+    fill(folder / container(draw), samples, draw["container"])
+    made = [(row.id, f"edits/{row.id}.png") for row in reversed(rows)]  # which row stands where decides nothing
+    there = [{"id": name, "made": edit if (folder / edit).exists() else ""} for name, edit in made]
+    fill(folder / "edits.csv", there, "csv")
     (folder / "asked.jsonl").touch()
     fates = {"edit_failed": draw["edit_failed"], "edit_refused": draw["edit_refused"], "storm": STORM}
     own = {"salt": draw["salt"], "folder": str(folder), "bad": fates}

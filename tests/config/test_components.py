@@ -15,6 +15,7 @@ from edit_eval.config.components import (
     describe,
     import_class,
     known,
+    name_class,
     normalise_class_path,
     own_source,
 )
@@ -69,9 +70,9 @@ def test_what_is_no_class_path(written: str) -> None:
 def test_a_file_counts_from_the_current_directory(folder: Path) -> None:
     path = normalise_class_path("own_models.py:Editor")
     assert path == f"{folder / 'own_models.py'}:Editor"
-    assert import_class("edit_model", path).__name__ == "Editor"
+    assert name_class("edit_model", path).__name__ == "Editor"
     with pytest.raises(ConfigurationError, match="has no class `Editr`; did you mean `Editor`"):
-        import_class("edit_model", path.replace("Editor", "Editr"))
+        name_class("edit_model", path.replace("Editor", "Editr"))
 
 
 def test_a_file_in_the_folder_of_the_configuration_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,7 +98,7 @@ def test_two_folders_may_each_have_a_module_of_one_name(tmp_path: Path, monkeypa
         text = f"class Mine:\n    number = {number}\n    def load(self, d): ...\n    def edit(self, *a): ...\n"
         (folder / "namesake_model.py").write_text(text)
     for number in (1, 2, 1):
-        assert import_class("edit_model", "namesake_model:Mine", tmp_path / str(number)).number == number
+        assert name_class("edit_model", "namesake_model:Mine", tmp_path / str(number)).number == number
 
 
 def test_nothing_of_the_users_takes_the_place_of_edit_eval(folder: Path) -> None:
@@ -106,7 +107,7 @@ def test_nothing_of_the_users_takes_the_place_of_edit_eval(folder: Path) -> None
     loaded = sys.modules["edit_eval"]
     before = list(sys.path)
     import_class("edit_model", built_in()["edit_model"]["testing"], folder)
-    import_class("edit_model", "own_models:Editor", folder)
+    name_class("edit_model", "own_models:Editor", folder)
     assert sys.modules["edit_eval"] is loaded
     assert sorted(sys.path) == sorted([str(folder), *before])
     assert next(p for p in sys.path if not p.startswith(sysconfig.get_path("stdlib"))) == str(folder)
@@ -116,11 +117,11 @@ def test_python_s_own_modules_come_first(folder: Path) -> None:
     (folder / "quopri.py").write_text("class Judge:\n    def load(self): ...\n    def judge(self): ...\n")
     sys.modules.pop("quopri", None)
     with pytest.raises(ConfigurationError, match=r"`quopri` is a module of Python itself; rename quopri\.py, or write"):
-        import_class("judge", "quopri:Judge", folder)
+        name_class("judge", "quopri:Judge", folder)
     import quopri
 
     assert hasattr(quopri, "encodestring")
-    assert import_class("judge", normalise_class_path("quopri.py:Judge"), folder).__name__ == "Judge"
+    assert name_class("judge", normalise_class_path("quopri.py:Judge"), folder).__name__ == "Judge"
     assert own_source("quopri:Judge", folder) is None
 
 
@@ -138,7 +139,7 @@ def test_python_s_own_modules_come_first(folder: Path) -> None:
 def test_a_module_that_fails(folder: Path, text: str, problem: str) -> None:
     (folder / "bad_model.py").write_text(text)
     with pytest.raises(NotHere) as caught:
-        import_class("edit_model", "bad_model:Mine", folder)
+        name_class("edit_model", "bad_model:Mine", folder)
     assert problem in str(caught.value)
     with pytest.raises(ConfigurationError, match="cannot be imported here"):
         load_configuration("config.yaml", overrides=["diffusion_model={class_path: 'bad_model:Mine'}"])

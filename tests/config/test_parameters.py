@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from edit_eval.config.components import import_class
+from edit_eval.config.components import name_class
 from edit_eval.config.loading import load_configuration
 from edit_eval.config.parameters import Parameter, describe_parameters
 from edit_eval.config.schema import Configuration
@@ -86,14 +86,14 @@ def test_a_class_without_parameters_gets_the_values_as_they_are(load: Callable[.
 
 
 def test_described_by_docstring_or_metadata(folder: Path) -> None:
-    described = {p.name: p for p in describe_parameters(import_class("edit_model", "own_models:Editor", folder))}
+    described = {p.name: p for p in describe_parameters(name_class("edit_model", "own_models:Editor", folder))}
     assert list(described)[:2] == ["model_name", "num_inference_steps"]
     name = Parameter("model_name", "str", "'Qwen/Qwen-Image-Edit'", "Name on the hub, or a folder.")
     assert described["model_name"] == name
     assert described["size"].type == "tuple[int, int] | None"
     assert described["sampler"].default.endswith("Sampler(name='euler', shift=3.0)")
     assert described["canvas"].doc == "Where it paints."
-    judge = {p.name: p for p in describe_parameters(import_class("judge", "own_models:Judge", folder))}
+    judge = {p.name: p for p in describe_parameters(name_class("judge", "own_models:Judge", folder))}
     assert [name for name, p in judge.items() if p.required] == ["model_name"]
 
 

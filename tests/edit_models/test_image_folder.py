@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import unicodedata
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,54 +14,60 @@ from hypothesis import strategies as st
 from PIL import Image
 from pydantic import TypeAdapter, ValidationError
 
+from edit_eval.edit_models.contract import FINISHED, Finished, SampleNames
 from edit_eval.edit_models.image_folder import ImageFolder
-from edit_eval.errors import ConfigurationError, LoadError, ModelError, PictureError
+from edit_eval.errors import ConfigurationError, ModelError, PictureError
 from edit_eval.pictures import check_edit, open_picture
 from edit_models.tiny_edits import request
 
 EDITS = Path(__file__).parents[3] / "shared" / "data" / "five_dimensions_mini" / "edits_en"
 
 
-def loaded(folder: Path) -> ImageFolder:
-    model = ImageFolder(ImageFolder.Parameters(str(folder)))
-    model.load([])
-    return model
+def found(folder: Path, *ids: str) -> Finished:
+    return ImageFolder.finished(ImageFolder.Parameters(str(folder)), SampleNames(ids))
 
 
-def edit(model: ImageFolder, sample_id: str) -> Image.Image:
-    source = Image.new("RGB", (8, 8), "white")
-    steps: list[tuple[int, int]] = []
-    edited = model.edit(request(source, sample_id=sample_id), lambda step, of: steps.append((step, of)))
+def edit(folder: Path, sample_id: str) -> Image.Image:
+    """As a worker makes it: from the file that was found."""
+    there = found(folder, sample_id)
+    path, digest = there.files[sample_id]
+    source, steps = Image.new("RGB", (8, 8), "white"), list[tuple[int, int]]()
+    asked = request(source, sample_id=sample_id)
+    asked = replace(asked, pictures={**asked.pictures, FINISHED: open_picture(path, digest=digest)})
+    edited = ImageFolder(ImageFolder.Parameters(str(folder))).edit(asked, lambda step, of: steps.append((step, of)))
     assert steps == [(1, 1)]
     return edited
 
 
+def lacking(folder: Path, sample_id: str, *others: str) -> str:
+    """Why a sample has no edit, beside a sample that has one."""
+    put(folder / "there.png")
+    return found(folder, "there", sample_id, *others).lacking[sample_id]
+
+
 def put(path: Path, colour: str = "red") -> None:
-    Image.new("RGB", (8, 8), colour).save(path)
+    Image.new("RGB", (8, 8), colour).save(path, {".jpg": "JPEG", ".jpeg": "JPEG", ".jfif": "JPEG"}.get(path.suffix))
 
 
 @pytest.mark.skipif(not EDITS.is_dir(), reason="the five real items are not here")
 def test_a_real_models_edits() -> None:
-    model = loaded(EDITS)
     for path in EDITS.iterdir():
-        edited = edit(model, path.stem)
+        edited = edit(EDITS, path.stem)
         assert edited.tobytes() == open_picture(path).tobytes()
         assert check_edit(edited, Image.new("RGB", edited.size)) == ()
-    assert model.about()["pictures"] == "5"
-    assert len(ImageFolder.revision(ImageFolder.Parameters(str(EDITS)))) == 64
 
 
-@pytest.mark.parametrize("suffix", ["png", "jpg", "jpeg", "webp", "PNG"])
+@pytest.mark.parametrize("suffix", ["png", "jpg", "jpeg", "jfif", "webp", "PNG"])
 def test_suffixes(tmp_path: Path, suffix: str) -> None:
     put(tmp_path / f"v1.5_a.{suffix}")
-    assert edit(loaded(tmp_path), "v1.5_a").getpixel((0, 0))[0] > 200
+    assert edit(tmp_path, "v1.5_a").getpixel((0, 0))[0] > 200
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
 @pytest.mark.parametrize("other", ["NFC", "NFD"])
 def test_both_forms_of_unicode(tmp_path: Path, form: str, other: str) -> None:
     put(tmp_path / f"{unicodedata.normalize(form, 'café_が')}.png")
-    assert edit(loaded(tmp_path), unicodedata.normalize(other, "café_が")).size == (8, 8)
+    assert edit(tmp_path, unicodedata.normalize(other, "café_が")).size == (8, 8)
 
 
 def test_nothing_outside_of_the_folder(tmp_path: Path) -> None:
@@ -67,75 +75,80 @@ def test_nothing_outside_of_the_folder(tmp_path: Path) -> None:
     for path in (tmp_path / "x.png", tmp_path / "edits" / "deep" / "y.png", tmp_path / "edits" / ".x.png"):
         put(path)
     (tmp_path / "edits" / "linked").symlink_to(tmp_path, target_is_directory=True)
-    for beside in (False, True):  # with pictures in folders below alone, and beside them
-        if beside:
-            put(tmp_path / "edits" / "z.png")
-        model = loaded(tmp_path / "edits")
-        for hostile in ("../x", "deep/y", "../deep_y", str(tmp_path / "x"), "x", "*", "x\0", "..", "", "x\ny"):
-            with pytest.raises(ModelError) as caught:
-                edit(model, hostile)
-            assert "\n" not in str(caught.value)
+    hostile = ("../x", "../deep_y", str(tmp_path / "x"), "x", "*", "x\0", "..", "", "x\ny", "linked/x")
+    for _ in ("in folders below alone", "beside others"):
+        there = found(tmp_path / "edits", "deep/y", *hostile)
+        assert set(there.files) == {"deep/y"}
+        assert set(there.lacking) == set(hostile)
+        assert not any("\n" in reason for reason in there.lacking.values())
+        put(tmp_path / "edits" / "z.png")
 
 
 @given(st.text())
-def test_any_id_is_a_picture_or_an_error(sample_id: str) -> None:
+def test_a_request_without_its_picture_is_an_error(sample_id: str) -> None:
     with pytest.raises(ModelError):
-        edit(ImageFolder(ImageFolder.Parameters("nowhere")), sample_id)
+        ImageFolder(ImageFolder.Parameters("nowhere")).edit(
+            request(Image.new("RGB", (1, 1)), sample_id=sample_id), print
+        )
 
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
-    put(tmp_path / "a.png")
-    with pytest.raises(ModelError, match=r"no edit of sample 'b' in .* \(\.png, \.jpg, \.jpeg, \.webp\)"):
-        edit(loaded(tmp_path), "b")
+    said = lacking(tmp_path, "b")
+    assert re.fullmatch(r"no edit of sample 'b' in .* \(\.png, \.jpg, \.jpeg, \.jfif, \.webp\)", said)
+    put(tmp_path / "7.png")
+    assert lacking(tmp_path, "00007").endswith(": did you mean 7.png?")
+    assert found(tmp_path, "there", "00007").left == ("7.png",)
 
 
-def test_two_for_one_sample(tmp_path: Path) -> None:
+def test_two_for_one_sample_and_one_for_two(tmp_path: Path) -> None:
     put(tmp_path / "a.png")
     put(tmp_path / "a.jpg")
-    with pytest.raises(ModelError, match=r"more than one edit of sample 'a' in .*: a\.jpg, a\.png"):
-        edit(loaded(tmp_path), "a")
+    assert lacking(tmp_path, "a").endswith(": a.jpg and a.png are both called so")
+    (tmp_path / "a.jpg").unlink()
+    assert lacking(tmp_path, "x/a", "y/a").endswith(": a.png is claimed by x/a and y/a")
+
+
+def test_no_sample_has_an_edit(tmp_path: Path) -> None:
+    put(tmp_path / "cat_edited.png")
+    with pytest.raises(ConfigurationError, match=r"^folder: no edit of sample 'cat' in .*; it has cat_edited\.png"):
+        found(tmp_path, "cat")
 
 
 def test_a_damaged_picture(tmp_path: Path) -> None:
     put(tmp_path / "a.png")
     os.truncate(tmp_path / "a.png", 40)
     with pytest.raises(PictureError, match=r"a\.png"):
-        edit(loaded(tmp_path), "a")
+        edit(tmp_path, "a")
 
 
 def test_no_folder(tmp_path: Path) -> None:
-    with pytest.raises(LoadError, match="cannot be read"):
-        loaded(tmp_path / "none")
     (tmp_path / "edits").mkdir()
     with pytest.raises(ConfigurationError, match=r"there is no folder .*edit; did you mean .*edits\?"):
-        ImageFolder.revision(ImageFolder.Parameters(str(tmp_path / "edit")))
+        found(tmp_path / "edit", "a")
     (tmp_path / "file").touch()
     with pytest.raises(ConfigurationError, match="cannot be read"):
-        ImageFolder.revision(ImageFolder.Parameters(str(tmp_path / "file")))
+        found(tmp_path / "file", "a")
     with pytest.raises(ConfigurationError, match="no pictures"):
-        ImageFolder.revision(ImageFolder.Parameters(str(tmp_path)))
+        found(tmp_path, "a")
 
 
-def test_the_revision_knows_names_and_contents_only(tmp_path: Path) -> None:
-    def revision() -> str:
-        return ImageFolder.revision(ImageFolder.Parameters(str(tmp_path)))
-
+def test_an_edit_is_known_by_its_bytes_and_nothing_else(tmp_path: Path) -> None:
     put(tmp_path / "a.png")
     put(tmp_path / "b.png", "blue")
-    first = revision()
+
+    def digests() -> dict[str, str]:
+        return {name: digest for name, (_, digest) in found(tmp_path, "a", "b").files.items()}
+
+    first = digests()
     os.utime(tmp_path / "a.png", (1, 1))
-    (tmp_path / "notes.txt").write_text("x")
-    assert revision() == first
-    seen = {first}
+    put(tmp_path / "overview.png", "green")
+    (tmp_path / "b.png").rename(tmp_path / "b.PNG")
+    assert digests() == first
     data = bytearray((tmp_path / "a.png").read_bytes())
     data[-1] ^= 1
     (tmp_path / "a.png").write_bytes(data)  # the same size
-    seen.add(revision())
-    (tmp_path / "b.png").rename(tmp_path / "c.png")
-    seen.add(revision())
-    (tmp_path / "c.png").unlink()
-    seen.add(revision())
-    assert len(seen) == 4
+    assert digests()["a"] != first["a"]
+    assert digests()["b"] == first["b"]
 
 
 def test_parameters_as_the_configuration_makes_them() -> None:
@@ -167,26 +180,23 @@ def test_the_tree_that_a_benchmarks_own_scripts_expect(name: str, tmp_path: Path
     put(tmp_path / ".cache" / "a1.png")
     if name == "gedit":
         put(tmp_path / "fullset/subject-add/en/a1_SRCIMG.png", "white")
-    assert edit(loaded(tmp_path), sample_id).getpixel((0, 0))[0] > 200
-    assert len(ImageFolder.revision(ImageFolder.Parameters(str(tmp_path)))) == 64
+    assert edit(tmp_path, sample_id).getpixel((0, 0))[0] > 200
 
 
 def test_a_key_that_two_task_types_share_has_an_edit_for_each(tmp_path: Path) -> None:
     for task, colour in (("subject-remove", "red"), ("subject-replace", "blue")):
         (tmp_path / "fullset" / task / "en").mkdir(parents=True)
         put(tmp_path / "fullset" / task / "en" / "ae3b.png", colour)
-    model = loaded(tmp_path)
-    assert edit(model, "subject-remove_en_ae3b").getpixel((0, 0)) == (255, 0, 0)
-    assert edit(model, "subject-replace_en_ae3b").getpixel((0, 0)) == (0, 0, 255)
-    with pytest.raises(ModelError, match=r"subject-remove/en/ae3b\.png, fullset/subject-replace"):
-        edit(model, "ae3b")
+    assert edit(tmp_path, "subject-remove_en_ae3b").getpixel((0, 0)) == (255, 0, 0)
+    assert edit(tmp_path, "subject-replace_en_ae3b").getpixel((0, 0)) == (0, 0, 255)
+    both = found(tmp_path, "subject-remove_en_ae3b", "subject-replace_en_ae3b").files
+    assert len({path for path, _ in both.values()}) == 2
+    with pytest.raises(ConfigurationError, match=r"subject-remove/en/ae3b\.png and fullset/subject-replace"):
+        found(tmp_path, "ae3b")
 
 
-def test_folders_below_do_not_count_where_there_are_pictures(tmp_path: Path) -> None:
-    put(tmp_path / "a.png")
-    before = ImageFolder.revision(ImageFolder.Parameters(str(tmp_path)))
+def test_beside_others_a_picture_in_a_folder_below_has_its_whole_path_for_a_name(tmp_path: Path) -> None:
     (tmp_path / "old").mkdir()
     put(tmp_path / "old" / "b.png")
-    assert ImageFolder.revision(ImageFolder.Parameters(str(tmp_path))) == before
-    with pytest.raises(ModelError, match="no edit of sample"):
-        edit(loaded(tmp_path), "b")
+    assert lacking(tmp_path, "b")
+    assert found(tmp_path, "there", "old/b").files.keys() == {"there", "old/b"}

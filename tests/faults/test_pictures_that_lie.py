@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 from edit_eval import evaluate
-from edit_eval.errors import RunDirectoryError
 from edit_eval.pictures import open_picture
 from edit_eval.records import Status
 from edit_eval.run import Run
@@ -222,27 +221,6 @@ def test_a_strangers_run_has_the_report_open_nothing_outside_of_it(
     page = (folder / "report" / "index.html").read_text()
     assert "secret.png" not in page
     assert '"missing":"source_missing"' in page
-
-
-@pytest.mark.parametrize("named", ["file", "module"])
-def test_a_strangers_run_has_no_code_of_its_own_executed(tmp_path: Path, undisturbed: Run, named: str) -> None:
-    """Reading a run makes its protocols: those of one's own lie elsewhere."""
-    folder = copied(undisturbed, tmp_path)
-    code = folder / "images" / "mine.py"
-    code.write_text(f"open({str(tmp_path / 'hacked')!r}, 'w')\nclass Mine: ...\n")
-    description = folder / "config" / "0001.json"
-    plain = json.loads(description.read_text())
-    (judge,) = plain["judges"]
-    judge["protocol"]["class_path"] = f"{code}:Mine" if named == "file" else "mine:Mine"
-    judge["folder"] = str(code.parent)
-    description.write_text(json.dumps(plain))
-    with pytest.raises(RunDirectoryError, match=r"images/mine\.py is in the run directory, and code that came with"):
-        _ = Run(folder).results
-    judge["folder"] = "images"
-    description.write_text(json.dumps(plain))
-    with pytest.raises(RunDirectoryError, match=r"is damaged .*the folder `images` is relative"):
-        _ = Run(folder).results
-    assert not (tmp_path / "hacked").exists()
 
 
 def test_a_report_shows_the_sources_that_were_used_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import ast
+import io
 import os
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+import edit_eval
 from edit_eval.files.given import (
     DEEPEST,
     UnfitFile,
@@ -18,6 +23,7 @@ from edit_eval.files.given import (
     read_bytes,
     read_json,
     read_text,
+    split_lines,
     whole_number,
 )
 
@@ -104,3 +110,44 @@ def test_numbers_of_a_table_are_written_with_ten_digits() -> None:
         with pytest.raises(ValueError) as refused:  # noqa: PT011
             whole_number(written)
         assert str(refused.value) == written
+
+
+OURS = {
+    "benchmarks/table.py": "a table of ours",
+    "config/components.py": "a docstring",
+    "config/shipped.py": "a configuration of ours",
+    "endpoints/serving.py": "the log of a server, shown to people",
+    "execution/advice/probing.py": "what a program of ours prints",
+    "execution/machine/devices.py": "a file of the kernel's",
+    "execution/machine/environments.py": "what pip prints",
+    "judges/answers.py": "a reply: a score has a line of its own, however that line ends",
+    "judges/unseen.py": "a reply",
+    "plugins/published/imgedit.py": "a reply",
+    "plugins/rehearse/stand_ins.py": "what a program prints",
+    "plugins/rehearse/start.py": "a file of ours",
+    "plugins/scenes/in_worker/language.py": "an instruction of ours",
+    "reporting/page/drawing_apart.py": "what a program of ours prints",
+    "reporting/terminal_text.py": "for a terminal",
+    "store/table.py": "bytes, which end at line ends alone",
+    "store/votes.py": "bytes, which end at line ends alone",
+    "verbs/command_line.py": "for a terminal",
+}
+"""Who may break a text wherever Unicode would: `str.splitlines`."""
+
+
+def test_nobody_else_breaks_what_others_wrote_at_more_than_line_ends() -> None:
+    source = Path(edit_eval.__file__).parent
+    breaking = {
+        path.relative_to(source).as_posix()
+        for path in source.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Attribute) and node.attr == "splitlines"
+    }
+    assert breaking - {*OURS} == set(), "take `split_lines`"
+    assert {*OURS} - breaking == set(), "this is no longer so"
+
+
+@given(st.text(alphabet="ab\n\r\x0b\x0c\x1c\x85\u2028\u2029"))
+def test_lines_are_those_that_a_file_opened_as_text_has(text: str) -> None:
+    as_a_file = [line.removesuffix("\n") for line in io.StringIO(text, newline=None)]
+    assert split_lines(text) == as_a_file

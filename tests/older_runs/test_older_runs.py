@@ -71,6 +71,17 @@ def test_nothing_is_made_or_asked_again(name: str, older: Path, monkeypatch: pyt
     assert bool(made.results.beside) == (name == "turns")
 
 
+def test_the_wording_of_then_can_be_asked_for(older: Path) -> None:
+    """`protocol: {version: v1}`: such a run is gone on with, and nobody is asked again."""
+    configuration = configured("turns", older)
+    for judge in configuration["judges"].values():
+        judge["protocol"] = {**(judge.get("protocol") or configuration.get("protocol") or {}), "version": "v1"}
+    before = journals(older / "turns")
+    evaluate(configuration, run_dir=older / "turns", report=False)
+    assert not (older / "asked.jsonl").exists(), (older / "asked.jsonl").read_text()
+    assert journals(older / "turns") == before
+
+
 def test_a_wording_that_was_mended_asks_again_and_nothing_else_is_done(older: Path) -> None:
     evaluate(configured("turns", older), run_dir=older / "turns", report=False)
     done = [json.loads(line) for line in (older / "asked.jsonl").read_text("utf-8").splitlines()]

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from command_lines import Command
 from edit_eval import evaluate
-from edit_eval.errors import RunDirectoryError
+from edit_eval.config import components
+from edit_eval.errors import ConfigurationError, RunDirectoryError
 from edit_eval.judges.answers import LEAST_MASS
-from edit_eval.records import Status
+from edit_eval.records import Judgement, Status
 from edit_eval.run import Run, compare
+from edit_eval.store.journal import seal
 from faults.faulty_runs import Ears, lines
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -170,12 +176,76 @@ def test_a_changed_wording_asks_that_question_again_and_no_other(tmp_path: Path)
     assert len(new) == asked / 3
 
 
-def test_a_machine_without_the_protocol_says_so(made: Run, tmp_path: Path) -> None:
+@pytest.fixture
+def newcomer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a process in which the user has named nothing."""
+    monkeypatch.setattr(components, "_NAMED", set())
+    monkeypatch.setattr(components, "_CODE", {})
+
+
+def test_without_its_class_readers_show_what_the_last_start_derived(
+    made: Run, newcomer: None, tmp_path: Path, command: Command
+) -> None:
+    shown, asked = Run(made.path), made.results
+
+    def timeless(judgements: Sequence[Judgement]) -> list[Judgement]:
+        return [replace(judgement, seconds=0.0) for judgement in judgements]
+
+    assert timeless(shown.results.judgements) == timeless(asked.judgements)
+    assert timeless(shown.results.controls) == timeless(asked.controls)
+    assert [entry.scores for entry in shown.summary.results] == [entry.scores for entry in made.summary.results]
+    [note] = [note for note in shown.results.notes if "derived them on" in note]
+    assert "protocol.py:ThreeQuestions (" in note
+    assert "--code FOLDER" in note
+    for words in (("status",), ("report",), ("compare",), ("leaderboard",)):
+        assert command(*words, made.path).code == 0
+        assert words == ("status",) or command(*words, made.path, "--code", EXAMPLES).code == 0
+
+
+def test_named_code_derives_anew(made: Run, newcomer: None, tmp_path: Path) -> None:
+    own_copy(tmp_path, ('+ v["yes"]) / 3', '+ 2 * v["yes"]) / 4'))
+    derived, anew = Run(made.path).results, Run(made.path, code=[tmp_path]).results
+    assert derived.judgements[0].scores["overall"] != anew.judgements[0].scores["overall"]
+    assert not [note for note in anew.notes if "derived them on" in note]
+    with pytest.raises(ConfigurationError, match=r"--code .*: no such folder"):
+        Run(made.path, code=tmp_path / "nowhere")
+    with pytest.raises(ConfigurationError, match=r"is within the run .*; name a folder of your own"):
+        Run(made.path, code=made.path / "logs")
+
+
+def test_what_was_derived_is_never_done(tmp_path: Path, newcomer: None) -> None:
+    """A start asks what has no reply, whatever was derived; one that finds nothing to do leaves the file as it is."""
     own = own_copy(tmp_path)
     first = run(tmp_path, own)
-    own.unlink()
-    with pytest.raises(RunDirectoryError, match=r"its replies cannot be read here: .*protocol\.py"):
+    derived, replies = first.path / "derived.jsonl", first.path / "replies" / "0001.jsonl"
+    asked, before = len(lines(first.path, "replies")), derived.stat().st_mtime_ns
+    run(tmp_path, own)
+    assert derived.stat().st_mtime_ns == before
+    replies.unlink()
+    run(tmp_path, own)
+    assert len(lines(first.path, "replies")) == asked
+
+
+def test_nothing_derived_is_said(tmp_path: Path, newcomer: None) -> None:
+    first = run(tmp_path, own_copy(tmp_path))
+    (first.path / "derived.jsonl").unlink()
+    components._NAMED.clear()
+    with pytest.raises(RunDirectoryError, match=r"cannot be read here: .*protocol\.py.*`--code FOLDER` names the"):
         _ = Run(first.path).results
+
+
+@pytest.mark.parametrize("score", [1.5, -0.1, 1e300])
+def test_a_derived_score_off_its_scale_is_damage(made: Run, newcomer: None, tmp_path: Path, score: float) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(made.path, folder)
+    head, first, *rest = [json.loads(line) for line in (folder / "derived.jsonl").read_bytes().splitlines()]
+    first["scores"]["overall"] = score
+    (folder / "derived.jsonl").write_bytes(
+        b"".join(seal({key: value for key, value in line.items() if key != "crc"}) for line in (head, first, *rest))
+    )
+    results = Run(folder).results
+    assert results.judgements[0].status is Status.PENDING
+    assert any("1 damaged line" in note for note in results.notes)
 
 
 def test_its_page_is_drawn(made: Run) -> None:
@@ -194,6 +264,7 @@ def test_code_that_lies_in_a_run_directory_is_not_run(tmp_path: Path) -> None:
     evil.write_text("open(__file__ + '.ran', 'w')\n", "utf-8")
     asked["judges"][0]["protocol"]["class_path"] = f"{evil}:ThreeQuestions"
     described.write_text(json.dumps(asked), "utf-8")
-    with pytest.raises(RunDirectoryError, match="came with a run is not executed"):
+    (first.path / "derived.jsonl").unlink()
+    with pytest.raises(RunDirectoryError, match="what a run names is not imported"):
         _ = Run(first.path).results
     assert not evil.with_name("protocol.py.ran").exists()

@@ -1,5 +1,7 @@
 """The packaged rubrics say what they must; the user's prompts replace them, and mistakes in them are named."""
 
+import hashlib
+import json
 from pathlib import Path
 
 import pytest
@@ -282,3 +284,25 @@ def test_filling_keeps_ordinary_texts_as_they_are(description, instruction):
     text = filled("[{original_description}][{edit_instruction}]", description, instruction)
     if not any(field in (description + instruction).lower() for field in FIELDS):
         assert text == f"[{description}][{instruction}]"
+
+
+FIRST = {
+    "checklist.v1": "47d796a23c24d56eaa60c5168ebd2621aa59b7eab71bb080d4a95203d6f885a3",
+    "five_dimensions.v1": "58dcd7543b5ccb1f2cc303eac3df7a0fbc0da1a150e1567662a2f69e56df1fe5",
+    "five_dimensions.v2": "8bc99cb55128db2fe934155312043bab949bc4d5214ffdc882e2dc7ffcee8e34",
+    "general.v1": "1b692e012b20e0b2dcdea3dc00ad3dd1ef402366c3f855b56596b82f2c02026e",
+    "pairwise.v1": "d8c88e863c1329125a335e73a2516f16bde9b1ed509625f5dcb869a87c8608b9",
+}
+"""SHA-256 of the first English wordings as they were, as JSON without their version."""
+
+
+@pytest.mark.parametrize("name", FIRST)
+def test_the_first_wording_is_to_the_letter_what_it_was(name: str) -> None:
+    first = loading.packaged(name, "en", name.rpartition(".")[2])
+    assert first.get("version", name) == name
+    plain = {key: value for key, value in first.items() if key != "version"}
+    text = json.dumps(plain, sort_keys=True, ensure_ascii=False)
+    assert hashlib.sha256(text.encode()).hexdigest() == FIRST[name]
+    assert loading.packaged(name, "en", f"{name.rpartition('.')[2]}.1") == loading.packaged(name, "en")
+    with pytest.raises(ConfigurationError, match=r"has no wording `v7` in `en`; there are v\d, v\d\.1"):
+        loading.packaged(name, "en", "v7")

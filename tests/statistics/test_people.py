@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import csv
 import os
 import shutil
 from pathlib import Path
@@ -23,7 +22,7 @@ def test_a_file_as_a_spreadsheet_writes_it():
         ([], "does not name the column 'sample_id'"),
         (["sample_id,edit_model\n"], "does not name the column 'score'"),
         (["sample_id,edit_model,score\n", "a,m,good\n"], "votes.csv, line 2: the score 'good'"),
-        (["sample_id,edit_model,score\n", "a,m\n"], "line 2: the score None"),
+        (["sample_id,edit_model,score\n", "a,m\n"], "line 2: the score ''"),
         (["sample_id,edit_model,score\n", "a,m,nan\n"], "not a finite number"),
         (["sample_id,edit_model,score\n", "a,m,1_0\n"], "the score '1_0' is not a finite number"),
         (["sample_id,edit_model,score\n", "a,m,\u0667\n"], "is not a finite number"),
@@ -45,13 +44,9 @@ def test_a_file_that_is_none(tmp_path):
     (tmp_path / "latin.csv").write_bytes("sample_id,edit_model,score,rater\na,m,1,Zoë\n".encode("latin-1"))
     with pytest.raises(ConfigurationError, match=r"latin\.csv: not UTF-8"):
         read_people_file(tmp_path / "latin.csv")
-    (tmp_path / "long.csv").write_text(f"sample_id,edit_model,score\n{'a' * 200_000},m,1\n")
-    before = csv.field_size_limit(131_072)  # the library's; a table read by this process may have raised it
-    try:
-        with pytest.raises(ConfigurationError, match=r"long\.csv: is not a CSV"):
-            read_people_file(tmp_path / "long.csv")
-    finally:
-        csv.field_size_limit(before)
+    (tmp_path / "open.csv").write_text('sample_id,edit_model,score\n"a,m,1\n')
+    with pytest.raises(ConfigurationError, match=r"open\.csv: is not a CSV file \(line 2: "):
+        read_people_file(tmp_path / "open.csv")
     os.mkfifo(tmp_path / "pipe.csv")
     with pytest.raises(ConfigurationError, match=r"pipe\.csv: not a file"):
         read_people_file(tmp_path / "pipe.csv")

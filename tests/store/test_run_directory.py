@@ -195,7 +195,7 @@ def test_a_damaged_description_is_one_line(tmp_path: Path, name: str, content: s
     described(tmp_path / "run").end()
     (tmp_path / "run" / "config" / name).write_text(content)
     reader = RunDirectory.existing(tmp_path / "run")
-    with pytest.raises(RunDirectoryError, match=rf"{name} is damaged; `edit-eval run CONFIG` writes it again"):
+    with pytest.raises(RunDirectoryError, match=rf"{name} is damaged; `edit-eval run CONFIG .*` writes it again"):
         reader.configuration() if name.endswith("yaml") else reader.resolved()
     assert not reader.says(CONFIGURATION, RESOLVED, small_samples(3))
 

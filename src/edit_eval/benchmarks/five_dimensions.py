@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from edit_eval.benchmarks.contract import canonical
+from edit_eval.benchmarks.foreign_values import written_text
 from edit_eval.benchmarks.json_items import PROBLEM, ItemReader, kind
 from edit_eval.benchmarks.plain_files import PlainFiles, shown
 from edit_eval.benchmarks.row_benchmark import Draft, Held, Row, RowBenchmark, decoded, nearest
@@ -162,7 +163,9 @@ class FiveDimensions(RowBenchmark):
             origins.append(Origin.of(path))
             if os.path.lexists(path):
                 try:
-                    return Held(self._files.read(path, what), what, Path(path).suffix[1:], tuple(origins))
+                    data = self._files.read(path, what)
+                    origins[-1] = origins[-1].read(data)
+                    return Held(data, what, Path(path).suffix[1:], tuple(origins))
                 except LookupError as error:
                     raise LookupError(error.args[0], LOOK_AGAIN) from None
             problems.append(Text("there is no file {} {}", field_name, shown(value)))
@@ -258,9 +261,10 @@ class FiveDimensions(RowBenchmark):
         return ""
 
     def _word(self, row: Row, ours: str, *, required: bool = False, lost: list[str] | None = None) -> str:
-        """Like `_text`, but accepts an integer, too."""
+        """Like `_text`, but accepts a number, too."""
         value = self._value(row.values, ours)
-        return str(value) if type(value) is int else self._text(row, ours, required=required, lost=lost)
+        number = None if isinstance(value, str) else written_text(value)
+        return number if number is not None else self._text(row, ours, required=required, lost=lost)
 
     def _wrong(self, ours: str, value: object, expected: str) -> str:
         return Text("{} is {}, not {}", self._names[ours][0], kind(value), expected)

@@ -1,19 +1,21 @@
 """Streams the items of a benchmark's JSON file: half a gigabyte is read with a few megabytes of memory.
 
-Four forms are told apart by content, not by file name: a list of items, an object of lists (category -> items, perhaps
-with `version` and the like beside them), an object of objects (key -> item), and JSONL (one item after the other, not
-necessarily on lines of their own). Nothing is lost: if an object repeats a key, both items are yielded. `NaN`, which
-pandas writes for missing values, is read as None.
+Five forms are told apart by content, not by file name: a list of items, an object of lists (category -> items, perhaps
+with `version` and the like beside them), an object of objects (key -> item), an object of columns (as pandas writes a
+table), and JSONL (one item after the other, not necessarily on lines of their own). An object with a field of an item,
+or with another value behind it, is an item, whatever lists it has and in whichever order. Nothing is lost: if an object
+repeats a key, both items are yielded. `NaN`, which pandas writes for missing values, is read as None.
 """
 
 from __future__ import annotations
 
 import codecs
+import contextlib
 import io
 import json
 import re
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -37,8 +39,8 @@ _WORDS = ("true", "false", "null", "NaN", "-Infinity")
 _LONGEST_WORD = 16  # characters before the end of the buffer in which an error may be a word that is cut in two
 _MAX_DEPTH = 64
 _MAX_NAMES = 200
-_LOOKS_LIKE_AN_ITEM = 2
-"""How many wanted fields the first element of a list must have to be an item, if other members precede the list."""
+_LONGEST_ITEM = 64 << 20
+"""Bytes: an object that is longer, and has no field of an item up to there, holds lists of items."""
 
 
 @dataclass(frozen=True)
@@ -71,17 +73,25 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_Members, parse_constant=_nothing)
 class ItemReader:
     """Reads the items of the file at `path`, or of `data` if given.
 
-    `wanted` names the fields to keep; None keeps all. With None no field can tell that an object is an item, so objects
-    are buffered to their end, and an object of lists may contain nothing else.
+    `wanted` names the fields to keep; None keeps all. `marks` tells by its name which field only an item has; by
+    default each that is wanted. With None no field can tell that an object is an item, so objects are buffered to their
+    end, and an object of lists may contain nothing else.
     """
 
-    def __init__(self, path: Path, wanted: Collection[str] | None = None, data: bytes | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        wanted: Collection[str] | None = None,
+        data: bytes | None = None,
+        marks: Callable[[str], bool] | None = None,
+    ) -> None:
         self.path = path
         self.ignored: list[str] = []
         """Names of members beside the lists of an object of lists, which were ignored."""
         self.position = 0
         """Bytes of the file read so far."""
         self._wanted, self._data = wanted, data
+        self._marks = marks or frozenset(wanted or ()).__contains__
         self._count = 0
         # The buffer, the position in it, the bytes and lines of the file before it, and whether the file has ended.
         self._text, self._place, self._bytes, self._lines, self._ended = "", 0, 0, 0, False
@@ -90,11 +100,13 @@ class ItemReader:
         """Yields all items in the file's order. Raises `ConfigurationError` if the file is not complete, valid JSON."""
         try:
             with open(self.path, "rb") if self._data is None else io.BytesIO(self._data) as file:
-                self._file, self._decode = file, codecs.getincrementaldecoder("utf-8")().decode
+                self._file = file
+                self._begin()
+                others = self._find_others() if self._wanted is not None and self._ahead() == "{" else None
                 self._begin()
                 while begins := self._ahead():
                     if begins == "{":
-                        yield from self._object()
+                        yield from self._object() if others is None else self._lists(others)
                     elif begins == "[":
                         yield from self._list("")
                     else:
@@ -112,64 +124,70 @@ class ItemReader:
     # -- what an item is
 
     def _list(self, group: str) -> Iterator[BenchmarkItem]:
-        self._take("[")
-        for place, _ in enumerate(self._elements("]"), 1):
-            yield self._item(self._value(), group, place)
+        for place, value in enumerate(self._listed(), 1):
+            yield self._item(value, group, place)
+
+    def _find_others(self) -> set[str] | None:
+        """Returns which lists of the file's first object are not of items; None if the object is an item itself.
+
+        Looks through all of it, and keeps nothing of it. Damage ends the look: whoever reads the items meets it again.
+        """
+        lists: dict[str, bool] = {}
+        others = set[str]()
+        with contextlib.suppress(ConfigurationError):
+            self._take("{")
+            for _ in self._elements("}"):
+                name = self._name()
+                if self._ahead() != "[":
+                    if not isinstance(self._value(), _Members) and self._marks(name):
+                        return None
+                    continue
+                filled = objects = marked = False
+                for value in self._listed():
+                    filled = True
+                    if isinstance(value, _Members):
+                        objects, marked = True, marked or any(self._marks(key) for key, _ in value)
+                    if self.position > _LONGEST_ITEM:
+                        return others
+                if objects:
+                    lists[name] = lists.get(name, False) or marked
+                elif filled and self._marks(name):
+                    return None
+                elif filled:
+                    others.add(name)
+            if self._ahead():
+                return None
+        return (
+            others | {name for name, marked in lists.items() if any(lists.values()) and not marked} if lists else None
+        )
+
+    def _lists(self, others: Collection[str]) -> Iterator[BenchmarkItem]:
+        self._take("{")
+        for _ in self._elements("}"):
+            name = self._name()
+            if name not in others and self._ahead() == "[":
+                yield from self._list(name)
+            elif self._value() != []:
+                self.ignored.append(name[:80])
 
     def _object(self) -> Iterator[BenchmarkItem]:
-        """Reads a top-level object: an item, an object of objects, or an object of lists.
-
-        An object of lists begins with a list whose first element is an object; empty lists before it do not decide.
-        Facts about the file (`version`, `metadata`) may come before it, too. Then that first element must look like an
-        item, since an item may have lists of objects in fields that are not wanted.
-        """
+        """Reads a top-level object: an item, or, if it is alone, an object of objects, of columns or of lists."""
         self._take("{")
         first, members = not self._count, _Members()
-        is_item, rest = self._wanted is None, self._elements("}")
-        for _ in rest:
-            name = self._name()
-            is_item = is_item or name in (self._wanted or ())
-            if is_item or self._ahead() != "[":
-                members.append((name, self._value()))
-                continue
-            self._take("[")
-            listed, elements = [], self._elements("]")
-            for _ in elements:
-                listed.append(self._value())
-                if len(listed) == 1 and self._begins_lists(listed[0], members):
-                    self.ignored += [key[:80] for key, value in members if value != []]
-                    yield self._item(listed[0], name)
-                    for _ in elements:
-                        yield self._item(self._value(), name)
-                    yield from self._other_lists(rest)
-                    return
-            members.append((name, listed))
+        for _ in self._elements("}"):
+            members.append((self._name(), self._value()))
         alone, values = first and not self._ahead(), [value for _, value in members]
         if alone and all(value == [] and not isinstance(value, _Members) for value in values):
             return
         if alone and all(isinstance(value, _Members) for value in values):
-            for name, value in members:
+            columns = any(self._marks(name) for name, _ in members)
+            for name, value in _transposed(members) if columns else members:
                 yield self._item(value, key=name)
         elif alone and self._wanted is None and all(type(value) is list for value in values):
             for name, value in members:
                 yield from (self._item(element, name, place) for place, element in enumerate(value, 1))
         else:
             yield self._item(members)
-
-    def _begins_lists(self, value: Any, before: _Members) -> bool:
-        if not isinstance(value, _Members):
-            return False
-        known = {name for name, _ in value} & {*(self._wanted or ())}
-        return all(value == [] for _, value in before) or len(known) >= _LOOKS_LIKE_AN_ITEM
-
-    def _other_lists(self, members: Iterator[None]) -> Iterator[BenchmarkItem]:
-        for _ in members:
-            name = self._name()
-            if self._ahead() == "[":
-                yield from self._list(name)
-            else:
-                self._value()
-                self.ignored.append(name[:80])
 
     def _item(self, value: Any, group: str = "", place: int = 0, key: str = "") -> BenchmarkItem:
         self._count += 1
@@ -191,6 +209,12 @@ class ItemReader:
         return [self._plain(member, depth + 1) for member in value] if isinstance(value, list) else value
 
     # -- the text, chunk by chunk
+
+    def _listed(self) -> Iterator[Any]:
+        """Yields each value of the list ahead."""
+        self._take("[")
+        for _ in self._elements("]"):
+            yield self._value()
 
     def _elements(self, end: str) -> Iterator[None]:
         """Yields before each element of a sequence that ends with `end`, then consumes `end`."""
@@ -260,7 +284,10 @@ class ItemReader:
             raise self._broken(len(self._text), Text("it is not UTF-8")) from None
 
     def _begin(self) -> None:
-        """Rejects files that cannot be JSON before any parsing, and skips a byte order mark."""
+        """Goes to the start, behind a byte order mark. Rejects files that cannot be JSON before any parsing."""
+        self._text, self._place, self._bytes, self._lines, self._ended = "", 0, 0, 0, False
+        self._decode = codecs.getincrementaldecoder("utf-8")().decode
+        self._file.seek(0)
         head = self._file.read(_CHUNK)
         self._bytes = self.position = len(codecs.BOM_UTF8) if head.startswith(codecs.BOM_UTF8) else 0
         self._file.seek(self.position)
@@ -303,6 +330,15 @@ class ItemReader:
         """Returns the bytes and lines of the file before a place in the buffer."""
         size = place if self._text.isascii() else len(self._text[:place].encode())
         return self._bytes + size, self._lines + self._text.count("\n", 0, place)
+
+
+def _transposed(columns: _Members) -> Iterator[tuple[str, _Members]]:
+    """Yields each row of an object of columns, which are objects of values by row."""
+    rows: dict[str, _Members] = {}
+    for name, column in columns:
+        for row, value in column:
+            rows.setdefault(row, _Members()).append((name, value))
+    yield from rows.items()
 
 
 def kind(value: object) -> str:

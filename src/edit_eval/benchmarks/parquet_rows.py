@@ -1,10 +1,11 @@
-"""Streams the rows of a benchmark's Parquet files, as hosted on hubs, with few rows in memory at a time."""
+"""Streams the rows of Parquet and Arrow files, as hubs and `datasets` keep them, with few rows in memory at a time."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -91,19 +92,42 @@ class ParquetRows:
             from pyarrow.parquet import ParquetFile
         except ImportError as error:
             raise ConfigurationError(
-                Text("benchmark.data_path: Parquet needs pyarrow; `pip install 'edit-eval[hub]'` brings it")
+                Text("benchmark.data_path: Parquet and Arrow need pyarrow; `pip install 'edit-eval[hub]'` brings it")
             ) from error
         try:
             # No memory map and no read-ahead: they would hold far more than a page of each column.
-            file = ParquetFile(path, memory_map=False, buffer_size=_BUFFER, pre_buffer=False)
+            made = partial(ParquetFile, memory_map=False, buffer_size=_BUFFER, pre_buffer=False)
+            file = _ArrowFile(path) if path.suffix.lower() == ".arrow" else made(path)
         except _errors() as error:
             raise _broken(path, error) from error
         there = file.schema_arrow.names
+        if twice := [name for name in self._columns if there.count(name) > 1]:
+            raise ConfigurationError(Text("benchmark.data_path: {} has the column `{}` twice", path, twice[0]))
         if lacking := [name for name in self._columns if name not in there]:
             raise ConfigurationError(
                 Text("benchmark.data_path: {} has no column `{}`; it has {}", path, lacking[0], there[:12])
             )
         return file
+
+
+class _ArrowFile:
+    """A file of Arrow's batches, in the stream's format (as `datasets` writes it) or the file's: like a `ParquetFile`.
+
+    It is mapped into memory, and nothing is copied before it is asked for.
+    """
+
+    def __init__(self, path: Path) -> None:
+        import pyarrow
+
+        with pyarrow.memory_map(str(path)) as mapped:
+            opened = pyarrow.ipc.open_file if mapped.read(6) == b"ARROW1" else pyarrow.ipc.open_stream
+            mapped.seek(0)
+            self.metadata = opened(mapped).read_all()
+        self.schema_arrow = self.metadata.schema
+
+    def iter_batches(self, batch_size: int, columns: Sequence[str]) -> Iterator[Any]:
+        """Yields all rows, some at a time."""
+        yield from self.metadata.select(columns).to_batches(max_chunksize=batch_size)
 
 
 def _errors() -> tuple[type[Exception], ...]:
@@ -130,6 +154,7 @@ def _label(number: Any, names: Sequence[str]) -> Any:
 
 
 def _broken(path: Path, error: Exception) -> ConfigurationError:
+    kind = path.suffix[1:].capitalize()
     return ConfigurationError(
-        Text("benchmark.data_path: {} is not a complete Parquet file ({: })", path, str(error).split())
+        Text("benchmark.data_path: {} is not a complete {} file ({: })", path, kind, str(error).split())
     )

@@ -6,13 +6,14 @@ import base64
 import difflib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
 
 from edit_eval.benchmarks.authors_files import AuthorsFile
 from edit_eval.benchmarks.file_tree import FileTree, FoundFile
+from edit_eval.benchmarks.foreign_values import NoPlainValue, plain_value, written_text
 from edit_eval.benchmarks.json_items import KEY, LINE, PLACE, PROBLEM, ItemReader, kind
 from edit_eval.benchmarks.parquet_rows import ParquetRows, parquet_files
 from edit_eval.benchmarks.plain_files import given, shown
@@ -21,6 +22,7 @@ from edit_eval.benchmarks.source_pass import LOOK_AGAIN, MAX_TEXT, CheckedRow, O
 from edit_eval.errors import ConfigurationError, PictureError
 from edit_eval.files.hub import local_path
 from edit_eval.json_values import Unchecked
+from edit_eval.masks import mask_problem
 from edit_eval.records import LANGUAGES, Picture, Sample
 from edit_eval.text import Text, joined
 
@@ -105,10 +107,10 @@ class Row:
         self.notes: list[str] = []
 
     def text(self, name: str, *, required: bool = False) -> str:
-        """Returns a field's text: the digits of an integer, empty if missing."""
+        """Returns a field's text: the digits of a number, empty if missing."""
         value = self.values.get(name)
-        if type(value) is int:
-            return str(value)
+        if (number := written_text(value)) is not None and not isinstance(value, str):
+            return number
         if isinstance(value, str) and value.strip():
             return value
         if value is not None and not isinstance(value, str):
@@ -158,6 +160,8 @@ class RowBenchmark(ABC):
         """Remarks that are not faults, one line each; set once `samples` is exhausted."""
         self.lines: dict[int, int] = {}
         """For bad samples of a file of lines, the line by index, both as they are counted there: lines from 1."""
+        self.source_names: dict[str, str] = {}
+        """What the files call the source of a sample, by its id, where it has a name."""
         self.position = (0, 0)
         """Bytes of the files read by the pass, roughly, and their size."""
         self._cache = SourceCache(parameters.cache_dir)
@@ -225,6 +229,8 @@ class RowBenchmark(ABC):
             if draft is None:
                 continue
             sample = self._sample(finding, row, draft, ids)
+            if isinstance(named := row.values.get("source"), str):
+                self.source_names[sample.id] = named
             if sample.fault and LINE in row.values:
                 self.lines[sample.index] = row.values[LINE]
             said = filter(None, (finding.note, *row.notes))
@@ -256,6 +262,12 @@ class RowBenchmark(ABC):
         texts = {name: value for name, value in texts.items() if name not in too_long}
         laid: dict[str, CachedSource] = {}
         faults: list[str] = []
+        for name, value in [*texts.items()]:
+            try:
+                texts[name] = value if name == PROBLEM else plain_value(value)
+            except NoPlainValue as error:
+                faults.append(Text("{} is {}", name, error))
+                del texts[name]
         notes: list[str] = []
         origins: list[Origin] = []
         for name, value in held.items():
@@ -263,6 +275,10 @@ class RowBenchmark(ABC):
                 picture = self.picture(name, value)
                 origins += picture.origins
                 laid[name] = self._cache.lay(picture.data, picture.what)
+                if name == "mask":
+                    laid[name] = replace(laid[name], oddity="")
+                    if problem := mask_problem(picture.data):
+                        notes.append(Text("{}: {}", picture.what, problem))
                 notes += remarks(picture.what, picture.declared, laid[name])
             except PictureError as error:
                 faults.append(str(error))
@@ -402,7 +418,8 @@ class FilesBenchmark(RowBenchmark):
         if not isinstance(held, str):
             raise LookupError(Text("its name is {}, not a string", kind(held)))
         file = self._pictures.find(held)
-        return held_as(self._pictures.read(file), name, held, self._pictures.origin(file))
+        origins, data = self._pictures.origin(file), self._pictures.read(file)
+        return held_as(data, name, held, tuple(origin.read(data) for origin in origins))
 
 
 def numbered(name: str, held: Iterable[Any]) -> Unchecked:

@@ -1,34 +1,38 @@
 """One pass over a benchmark's files: decodes each source once and puts it into the cache of sources unchanged.
 
-The findings are cached, too. Later starts use them as long as the files' paths, sizes and modification times (in
-nanoseconds) are the same; a replacement with all three equal goes unnoticed. A cached source is trusted until its file
-is touched; `verify` reads them all.
+The findings are cached, too. Later starts use them as long as the files are the same by their SHA-256. A large file is
+only read again for that if its size is the same and any of its times or its number on the disk is not: these differ on
+shared disks and in containers without a change, but no program can change a file and leave them all. A cached source is
+trusted until its file is touched; `verify` reads them all.
 """
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
+import hashlib
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import PIL
 
 from edit_eval.benchmarks.json_items import PROBLEM
-from edit_eval.benchmarks.source_cache import FULL, CachedSource, SourceCache
+from edit_eval.benchmarks.source_cache import FULL, CachedSource, SourceCache, file_digest
 from edit_eval.errors import ConfigurationError, Stopped
-from edit_eval.json_values import JsonObject, Unchecked
+from edit_eval.json_values import Json, JsonObject, Unchecked
 from edit_eval.pictures import MAX_PIXELS
 from edit_eval.text import Text, packed, unpacked
 
 MAX_TEXT = 100_000
 """Texts with more characters are dropped from a row: they had another purpose."""
-_INDEX_FORMAT = 7
-_State = list[list[int]]
+_INDEX_FORMAT = 8
+# Pillow's version, because another one may decode what this one cannot.
+_INDEX_HEAD: list[Json] = [_INDEX_FORMAT, MAX_PIXELS, MAX_TEXT, PIL.__version__]
+_SMALL = 16 << 20
+"""Bytes of a benchmark's file up to which it is read at each start: some tens of milliseconds."""
 
 
 @dataclass(frozen=True)
@@ -36,16 +40,34 @@ class Origin:
     """The state of a file when it was read or looked for, so that later starts see whether it has changed."""
 
     path: str
-    state: tuple[int, int] | None
-    """Size in bytes and modification time in nanoseconds; None: there was no file."""
+    state: tuple[int, ...] | None
+    """As `state_of` has it; None: there was no file."""
+    digest: str = ""
+    """SHA-256 of its bytes; empty if it was not read."""
 
     @classmethod
     def of(cls, path: str | os.PathLike[str]) -> Origin:
         """Returns a file's current state."""
         return cls(os.fspath(path), state_of(path))
 
+    def read(self, data: bytes) -> Origin:
+        """Returns the same with what was read of it since."""
+        return dataclasses.replace(self, digest=hashlib.sha256(data).hexdigest())
 
-LOOK_AGAIN = Origin("", (0, 0))
+    def now(self, *, read: bool = False) -> Origin | None:
+        """The file as it is now if its bytes are the same, else None. With `read` it is read, even if untouched."""
+        state = state_of(self.path)
+        if state is None or self.state is None or state[0] != self.state[0]:
+            return self if state == self.state else None
+        if state == self.state and not read:
+            return self
+        with contextlib.suppress(OSError):
+            if self.digest and file_digest(self.path) == self.digest:
+                return dataclasses.replace(self, state=state)
+        return None
+
+
+LOOK_AGAIN = Origin("", (0,))
 """Matches no file, so the next start looks for the missing file again."""
 
 
@@ -74,7 +96,8 @@ class CheckedRow:
             "too_long": tuple(entry["too_long"]),
             "pictures": {name: CachedSource(**picture) for name, picture in entry["pictures"].items()},
             "origins": tuple(
-                Origin(origin["path"], origin["state"] and tuple(origin["state"])) for origin in entry["origins"]
+                Origin(origin["path"], origin["state"] and tuple(origin["state"]), origin["digest"])
+                for origin in entry["origins"]
             ),
         }
         texts = {name: unpacked(entry[name]) for name in ("fault", "note")}
@@ -106,20 +129,19 @@ class SourcePass:
     @property
     def bytes(self) -> int:
         """Total size of the files. Raises `ConfigurationError` if one is missing."""
-        return sum(size for size, _ in self._state())
+        return sum(state[0] for state in self._state())
 
     def findings(self, read: Callable[[], Iterator[CheckedRow]]) -> Iterator[CheckedRow]:
         """Yields the findings of an earlier pass over the same files if its pictures still exist; else reads."""
-        state = self._state()
-        remembered = self._remembered(state)
-        yield from self._read(state, read) if remembered is None else remembered
+        remembered = self._remembered()
+        yield from self._read(self._state(), read) if remembered is None else remembered
 
     def verify(self) -> str:
         """Re-reads every source in the cache and deletes those that do not match their record.
 
         The next pass extracts them from the benchmark's files again. Returns one line if there were any.
         """
-        altered = sum(map(self._cache.drop_if_altered, _pictures(self._recorded(self._state()))))
+        altered = sum(map(self._cache.drop_if_altered, _pictures(self._recorded()[1])))
         images = (
             Text("1 source image in the cache is")
             if altered == 1
@@ -127,7 +149,7 @@ class SourcePass:
         )
         return Text("{} not what was recorded: read from the benchmark again", images) if altered else ""
 
-    def _read(self, state: _State, read: Callable[[], Iterator[CheckedRow]]) -> Iterator[CheckedRow]:
+    def _read(self, state: list[tuple[int, ...]], read: Callable[[], Iterator[CheckedRow]]) -> Iterator[CheckedRow]:
         findings = []
         laid = 0
         try:
@@ -136,15 +158,16 @@ class SourcePass:
                 findings.append(finding)
                 laid += sum(picture.bytes for picture in finding.pictures.values())
                 yield finding
+            files = [Origin(str(file), was, file_digest(file)) for file, was in zip(self._files, state, strict=True)]
             now = self._state()
             if now != state:
                 changed = next(file for file, was, new in zip(self._files, state, now, strict=True) if was != new)
                 raise ConfigurationError(Text("benchmark.data_path: {} changed while it was being read", changed))
-            self._write_index(state, findings)
+            self._write_index(files, findings)
         except OSError as error:
             if error.errno not in FULL:
                 raise
-            needed = max(1.0, (sum(size for size, _ in state) * self._share - laid) / 1e6)
+            needed = max(1.0, (sum(was[0] for was in state) * self._share - laid) / 1e6)
             raise Stopped(
                 Text(
                     "the disk is full: the source images need about {:.0f} MB more in {}; free them, "
@@ -154,49 +177,64 @@ class SourcePass:
                 )
             ) from error
 
-    def _remembered(self, state: _State) -> list[CheckedRow] | None:
-        findings = self._recorded(state)
-        if not all(state_of(origin.path) == origin.state for finding in findings for origin in finding.origins):
-            return None
+    def _remembered(self) -> list[CheckedRow] | None:
+        files, findings = self._recorded()
         held: dict[CachedSource, CachedSource] = {}
+        origins: dict[Origin, Origin] = {}
         for picture in _pictures(findings):
-            now = self._cache.held(picture)
-            if now is None:
+            if (still := self._cache.held(picture)) is None:
                 return None
-            held[picture] = now
+            held[picture] = still
+        for origin in {origin for finding in findings for origin in finding.origins}:
+            if (unchanged := origin.now()) is None:
+                return None
+            origins[origin] = unchanged
         if not findings:
             return None
-        if all(picture is now for picture, now in held.items()):
-            return findings
-        findings = [
-            dataclasses.replace(f, pictures={name: held[picture] for name, picture in f.pictures.items()})
-            for f in findings
-        ]
-        with contextlib.suppress(OSError, ConfigurationError):  # only saves the next start some reading
-            self._write_index(state, findings)
+        touched = any(before is not now for before, now in (*held.items(), *origins.items()))
+        if touched:
+            findings = [
+                dataclasses.replace(
+                    finding,
+                    pictures={name: held[picture] for name, picture in finding.pictures.items()},
+                    origins=tuple(origins[origin] for origin in finding.origins),
+                )
+                for finding in findings
+            ]
+        if touched or [origin.state for origin in files] != self._state():
+            with contextlib.suppress(OSError, ConfigurationError):  # only saves the next start some reading
+                now = [dataclasses.replace(file, state=state) for file, state in zip(files, self._state(), strict=True)]
+                self._write_index(now, findings)
         return findings
 
-    def _recorded(self, state: _State) -> list[CheckedRow]:
-        """Returns the indexed findings for these files in this state; empty if there are none."""
+    def _recorded(self) -> tuple[list[Origin], list[CheckedRow]]:
+        """Returns the files as they were indexed and what was found in them; nothing if they have changed."""
+        states = self._state()
         index = self._cache.read_index(self._name)
-        if index is None or index.get("head") != self._index_head(state):
-            return []
+        if index is None or index.get("head") != _INDEX_HEAD:
+            return [], []
         try:
+            files = [Origin(file["path"], tuple(file["state"]), file["digest"]) for file in index["files"]]
+            if [file.path for file in files] != list(map(str, self._files)):
+                return [], []
+            for file, state in zip(files, states, strict=True):
+                if file.now(read=state[0] <= _SMALL) is None:
+                    return [], []
             self.said = unpacked(index["said"])
-            return [CheckedRow.from_json(entry) for entry in index["findings"]]
+            return files, [CheckedRow.from_json(entry) for entry in index["findings"]]
         except (KeyError, TypeError):
-            return []
+            return [], []
 
-    def _write_index(self, state: _State, findings: Iterable[CheckedRow]) -> None:
-        entries = [finding.to_json() for finding in findings]
-        said = packed(self.said)
-        self._cache.write_index(self._name, {"head": self._index_head(state), "said": said, "findings": entries})
+    def _write_index(self, files: Iterable[Origin], findings: Iterable[CheckedRow]) -> None:
+        index: JsonObject = {
+            "head": _INDEX_HEAD,
+            "files": [dataclasses.asdict(file) for file in files],
+            "said": packed(self.said),
+            "findings": [finding.to_json() for finding in findings],
+        }
+        self._cache.write_index(self._name, index)
 
-    def _index_head(self, state: _State) -> list[Any]:
-        # Pillow's version, because another one may decode what this one cannot.
-        return [_INDEX_FORMAT, state, MAX_PIXELS, MAX_TEXT, PIL.__version__]
-
-    def _state(self) -> _State:
+    def _state(self) -> list[tuple[int, ...]]:
         states = []
         for file in self._files:
             state = state_of(file)
@@ -208,17 +246,21 @@ class SourcePass:
                         Text("is not a file") if file.exists() else Text("does not exist"),
                     )
                 )
-            states.append([*state])
+            states.append(state)
         return states
 
 
-def state_of(path: str | os.PathLike[str]) -> tuple[int, int] | None:
-    """Returns size in bytes and modification time in nanoseconds of a regular file; None if there is none."""
+def state_of(path: str | os.PathLike[str]) -> tuple[int, ...] | None:
+    """Returns what a regular file can be known by without reading it; None if there is none.
+
+    Its size in bytes, its times of modification and of any change (nanoseconds), and its number on the disk.
+    """
     try:
         state = os.stat(path)
     except (OSError, ValueError):
         return None
-    return (state.st_size, state.st_mtime_ns) if stat.S_ISREG(state.st_mode) else None
+    there = state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino
+    return there if stat.S_ISREG(state.st_mode) else None
 
 
 def unique_id(named: str, index: int, ids: dict[str, int]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
@@ -14,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
 
 from edit_eval.benchmarks.file_tree import FileTree, is_archive
+from edit_eval.benchmarks.foreign_values import NoPlainValue, plain_value, written_list, written_text
 from edit_eval.benchmarks.json_items import LINE, PROBLEM, kind
 from edit_eval.benchmarks.plain_files import PlainFiles, shown
 from edit_eval.benchmarks.row_benchmark import Draft, Held, Row, RowBenchmark, RowParameters, decoded, held_as, nearest
@@ -54,6 +54,8 @@ EDIT_COLUMNS = ("edit", "edited", "edited_image", "edit_image", "output", "outpu
 """Names that a column of finished edits may have, the likeliest first. It is not part of a sample."""
 NAMED = "named"
 """The column whose pictures give samples their ids, if it is not the source's."""
+_BASE64 = ("iVBORw0KGgo", "/9j/", "R0lGOD", "UklGR")
+"""How PNG, JPEG, GIF and WebP begin in base64, however short it is."""
 _SHORT, _PATH = 200, 4096  # characters: longer text without a dot is base64, not a path; beyond the second limit always
 
 
@@ -106,6 +108,10 @@ class TableBenchmark(RowBenchmark):
         self._table = find_table(self.path, allow_links=links) if self._tree is None else self._in_archive(self._tree)
         self._folder = os.path.abspath(os.path.expanduser(self.parameters.pictures_path or str(self._table.folder)))
         self._files = PlainFiles(Path(self._folder), links)
+        named = {
+            theirs for ours, theirs in self.parameters.fields.items() if ours.startswith(("instruction", "source"))
+        }
+        self._table.marks = lambda name: name in named or _marks_a_row(_plain(name))
         self._columns = self.find_columns(self._table.columns())
         return self._table.files if self._tree is None else [self.path]
 
@@ -140,7 +146,7 @@ class TableBenchmark(RowBenchmark):
         fields, columns, where = self.parameters.fields, {}, self._table.files[0]
         for ours, theirs in fields.items():
             valid = (*_GUESSES, "instruction")
-            if ours not in valid and not re.fullmatch(r"source_[2-9]", ours):
+            if ours not in valid and not re.fullmatch(r"source_([2-9]|[1-9]\d+)", ours):
                 raise ConfigurationError(
                     Text("benchmark.fields: there is no field {}; {}", shown(ours), nearest(ours, valid))
                 )
@@ -162,10 +168,9 @@ class TableBenchmark(RowBenchmark):
             name = next((name for name in names if name in left), None)
             if ours not in columns and name is not None:
                 columns[ours] = left.pop(name)
-        for name, theirs in sorted(left.items()):  # image1, image_2
-            numbered = re.fullmatch(r"(.+?)_?([1-9])", name)
-            if numbered and numbered[1] in _GUESSES["source"]:
-                ours = "source" if numbered[2] == "1" else f"source_{numbered[2]}"
+        for name, theirs in sorted(left.items()):
+            if (number := _number_of_source(name)) > 0:
+                ours = "source" if number == 1 else f"source_{number}"
                 if ours not in columns:
                     columns[ours] = left.pop(name) and theirs
         for ours in self.needed:
@@ -216,8 +221,10 @@ class TableBenchmark(RowBenchmark):
         for row in self._table.rows(frozenset(self._columns.values()), self._progress):
             ours = {name: row[theirs] for name, theirs in self._columns.items() if theirs in row}
             pictures = {name: ours.pop(name, None) for name in [*ours] if name.startswith(_PICTURES)}
+            ours = {name: _text_of(value) for name, value in ours.items()}
             about = {name: row[name] for name in (LINE, PROBLEM) if name in row}
-            yield {**about, **ours, **_several(pictures)}
+            sources, problem = _several(pictures)
+            yield {**about, **ours, **sources, **({PROBLEM: problem} if problem and PROBLEM not in about else {})}
 
     def _progress(self, share: float) -> None:
         self.share = share
@@ -247,11 +254,12 @@ class TableBenchmark(RowBenchmark):
         if not os.path.lexists(path):
             raise LookupError(Text("there is no file {} in {}", shown(held), self._folder))
         origin = Origin.of(path)
-        return held_as(self._files.read(path, shown(held)), name, held, (origin,))
+        data = self._files.read(path, shown(held))
+        return held_as(data, name, held, (origin.read(data),))
 
     def draft(self, row: Row) -> Draft | None:
         """Returns the sample of a row."""
-        follows = row.text("follows")
+        follows = row.text("follows").strip()
         return Draft(
             id=row.text("id").strip() or (self._ids[row.index] if self._ids else _number(row.index)),
             instruction=row.text("instruction", required="instruction" in self.needed).strip(),
@@ -312,28 +320,76 @@ def _plain(name: str) -> str:
     return re.sub(r"[\W_]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()).strip("_")
 
 
+def _marks_a_row(name: str) -> bool:
+    """True if only a row has a column of this name, as normalised: its instruction, or its source."""
+    plain = re.sub(r"^(en|zh|cn|chinese)_|_(en|zh|cn)$", "", name)
+    return plain in _INSTRUCTIONS.split() or plain in ("指令", *_GUESSES["source"]) or _number_of_source(name) > 0
+
+
+def _number_of_source(name: str) -> int:
+    """Returns the number of a source by its column's name, normalised: `image1`, `image_12`; 0 if it is none."""
+    numbered = re.fullmatch(r"(.+?)_?([1-9]\d{0,3})", name)
+    return int(numbered[2]) if numbered and numbered[1] in _GUESSES["source"] else 0
+
+
 def _tags(row: Row) -> tuple[str, ...]:
-    """Returns tags from a list of texts, or a text separated by commas, semicolons or bars."""
+    """Returns tags from a list of texts, or a text: a list as programs write it, or separated by commas, semicolons or
+    bars."""
     said = row.values.get("tags")
+    if isinstance(said, str):
+        listed = written_list(said)
+        said = [tag for tag in re.split(r"[,;|，；]", row.text("tags")) if tag.strip()] if listed is None else listed
     if isinstance(said, list):
-        if all(isinstance(tag, str) for tag in said):
-            return tuple(said)
+        tags = [written_text(tag) for tag in said if tag is not None]
+        if None not in tags:
+            return tuple(filter(None, tags))
         row.faults.append(Text("tags has entries that are not strings"))
         return ()
-    return tuple(tag for tag in re.split(r"[,;|，；]", row.text("tags")) if tag.strip())
+    return tuple(filter(None, [row.text("tags")]))
 
 
-def _several(pictures: Mapping[str, Any]) -> Unchecked:
-    """Returns a row's pictures, with lists of sources split under names of their own and base64 decoded."""
-    by_name: Unchecked = {}
+def _several(pictures: Mapping[str, Any]) -> tuple[Unchecked, str]:
+    """Returns a row's pictures in order, and what is wrong with their number; lists are split under names of their own,
+    and base64 is decoded."""
+    by_name: dict[tuple[str, int], Any] = {}
     for name, value in pictures.items():
-        if isinstance(value, str) and value.lstrip().startswith("["):
-            with contextlib.suppress(ValueError):  # a file's name may look like base64
-                value = json.loads(value)
+        base, _, number = name.partition("_")
+        if isinstance(value, str):
+            value = value if (listed := written_list(value)) is None else listed  # a file's name may look like base64
+        if isinstance(value, list) and value and all(type(part) is int for part in value):
+            value = _bytes(value)
         values = value if isinstance(value, list) else [value]
-        for number, picture in enumerate(values, 1):
-            by_name[name if number == 1 else f"{name}_{number}"] = _decoded(picture)
-    return dict(sorted(by_name.items(), key=lambda entry: (not entry[0].startswith("source"), entry[0])))
+        for place, picture in enumerate(values, int(number or 1)):
+            decoded_picture = _decoded(picture)
+            if by_name.get((base, place)) in (None, ""):
+                by_name[base, place] = decoded_picture
+            elif decoded_picture not in (None, ""):
+                return {}, Text("two pictures are `{}`: one of a list, and one of a column", f"{base}_{place}")
+    there = sorted(of for of, picture in by_name.items() if picture not in (None, ""))
+    for base, place in there:
+        if place > 1 and (base, place - 1) not in there and base == "source":
+            before = base if place == 2 else f"{base}_{place - 1}"
+            return {}, Text("a gap in the sources: there is `{}`, but no `{}`", f"{base}_{place}", before)
+    order = sorted(by_name, key=lambda of: (of[0] != "source", *of))
+    return {base if place == 1 else f"{base}_{place}": by_name[base, place] for base, place in order}, ""
+
+
+def _text_of(value: Any) -> Any:
+    """Returns a text that a file has as bytes; bytes that are none have no place in a column of texts."""
+    if not isinstance(value, bytes):
+        return value
+    try:
+        return plain_value(value)
+    except NoPlainValue:
+        return [kind(value)]  # is not a text either, so it is reported
+
+
+def _bytes(values: list[int]) -> Unchecked:
+    """Returns a picture that comes as a list of its bytes."""
+    try:
+        return {"bytes": bytes(values)}
+    except ValueError:
+        return {"bytes": b"no bytes"}  # is not a picture either, so it is reported
 
 
 def _decoded(value: Any) -> Any:
@@ -341,7 +397,8 @@ def _decoded(value: Any) -> Any:
         return value.get("path")
     if not isinstance(value, str):
         return value if value is None or isinstance(value, bytes | Mapping) else {"bytes": kind(value).encode()}
-    if not value.startswith("data:") and (len(value) <= _SHORT or ("." in value and len(value) <= _PATH)):
+    small = value.startswith(_BASE64) and "." not in value
+    if not (small or value.startswith("data:")) and (len(value) <= _SHORT or ("." in value and len(value) <= _PATH)):
         return value
     try:
         data, suffix = decoded(value)

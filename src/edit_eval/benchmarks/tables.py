@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import itertools
+import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -14,10 +14,29 @@ from edit_eval.benchmarks.json_items import LINE, PROBLEM, ItemReader
 from edit_eval.benchmarks.parquet_rows import ParquetRows, parquet_files
 from edit_eval.benchmarks.plain_files import MAX_FILE_BYTES, PlainFiles, given
 from edit_eval.errors import ConfigurationError
+from edit_eval.files.delimited import MISSING, BadCsv, csv_rows
+from edit_eval.files.given import read_text, split_lines
 from edit_eval.json_values import Unchecked
 from edit_eval.text import Text
 
-PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".avif", ".jp2", ".heic", ".heif")
+PICTURES = (
+    ".png",
+    ".jpg",
+    ".jpeg",
+    ".jfif",
+    ".webp",
+    ".bmp",
+    ".gif",
+    ".tif",
+    ".tiff",
+    ".avif",
+    ".jp2",
+    ".heic",
+    ".heif",
+)
+_POINTER = b"version https://git-lfs"
+_SAVED, _SAVED_SPLITS = "state.json", "dataset_dict.json"
+"""What `datasets` writes beside the rows that it saves, and beside the folders of several splits."""
 GROUP = "category"
 """The column for the name of an item's list, if the JSON is an object of lists."""
 _NAMES_FROM = 100  # items of a JSON file that are searched for columns
@@ -35,6 +54,8 @@ class TableFile(ABC):
         self.files = list(files)
         self.folder = self.files[0].parent
         """Relative paths in the table start here."""
+        self.marks: Callable[[str], bool] = lambda name: False
+        """Tells by its name which column a row must have: so an object of JSON is known as a row."""
 
     @abstractmethod
     def columns(self) -> list[str]:
@@ -49,8 +70,8 @@ class CsvTable(TableFile):
     """UTF-8 text with commas, semicolons or tabs between cells, as in the first line."""
 
     def columns(self) -> list[str]:
-        rows = self._cells(lambda share: None)
-        header = [name.strip() for _, row in itertools.islice(rows, 1) for name in row]
+        """Returns the column names in order, as the first row has them."""
+        header = [name.strip() for _, row in itertools.islice(self._cells(lambda share: None), 1) for name in row]
         twice = next((name for name in header if name and header.count(name) > 1), "")
         if twice or not any(header):
             problem = Text("has the column `{}` twice", twice) if twice else Text("is empty")
@@ -67,27 +88,23 @@ class CsvTable(TableFile):
                 )
                 yield {LINE: line, PROBLEM: text}
             elif any(cell.strip() for cell in row):
-                yield {LINE: line} | {name: cell for name, cell in zip(header, row, strict=False) if name in wanted}
+                named = zip(header, row, strict=False)
+                yield {LINE: line} | {name: None if cell in MISSING else cell for name, cell in named if name in wanted}
 
     def _cells(self, progress: Progress) -> Iterator[tuple[int, list[str]]]:
         """Yields each row with the number of its first line."""
         path = self.files[0]
-        csv.field_size_limit(MAX_FILE_BYTES * 4 // 3)  # a picture in base64
         try:
             size = path.stat().st_size
             with open(path, "rb") as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as file:
-                first = file.readline()
-                file.seek(0)
-                rows, line = csv.reader(file, delimiter=max("\t,;", key=first.count), strict=True), 1
-                for row in rows:
+                for line, row in csv_rows(file, longest=MAX_FILE_BYTES * 4 // 3):  # a picture in base64
                     progress(min(1.0, raw.tell() / max(size, 1)))
                     yield line, row
-                    line = rows.line_num + 1
         except UnicodeDecodeError as error:
             raise ConfigurationError(
                 Text("benchmark.data_path: {} is not UTF-8 text (byte {}): save it as CSV in UTF-8", path, error.start)
             ) from error
-        except csv.Error as error:
+        except BadCsv as error:
             raise ConfigurationError(Text("benchmark.data_path: {} is not valid CSV: {}", path, error)) from error
         except OSError as error:
             raise ConfigurationError(Text("benchmark.data_path: {}: {}", path, error.strerror or error)) from error
@@ -98,14 +115,15 @@ class JsonTable(TableFile):
 
     def columns(self) -> list[str]:
         names: dict[str, None] = {}
-        for number, item in enumerate(ItemReader(self.files[0], frozenset()).items()):
+        reader = ItemReader(self.files[0], frozenset(), marks=self.marks)
+        for number, item in enumerate(reader.items()):
             names |= dict.fromkeys([*item.names, *([GROUP] if item.group else [])])
             if number == _NAMES_FROM:
                 break
         return list(names)
 
     def rows(self, wanted: Collection[str], progress: Progress) -> Iterator[Unchecked]:
-        reader = ItemReader(self.files[0], frozenset(wanted))
+        reader = ItemReader(self.files[0], frozenset(wanted), marks=self.marks)
         size = max(self.files[0].stat().st_size, 1)
         for item in reader.items():
             progress(reader.position / size)
@@ -139,7 +157,7 @@ class PictureFolder(TableFile):
 
     def rows(self, wanted: Collection[str], progress: Progress) -> Iterator[Unchecked]:
         own = {path.stem: path for path in self.files}
-        lines = [] if any(picture.stem in own for picture in self._pictures) else self._text(self.files[0]).splitlines()
+        lines = [] if any(picture.stem in own for picture in self._pictures) else self._lines()
         for number, picture in enumerate(self._pictures, 1):
             progress(number / len(self._pictures))
             row = {"id": picture.stem, "image": picture.name}
@@ -156,6 +174,18 @@ class PictureFolder(TableFile):
                 problem = "" if texts else Text("there is no {}.txt", picture.stem)
             row |= {"instruction": texts[0]} if texts else {}
             yield row | ({PROBLEM: problem} if problem else {})
+
+    def _lines(self) -> list[str]:
+        """Returns the lines of the one text that names pictures: a licence may lie beside it."""
+        texts = {path: split_lines(self._text(path)) for path in self.files}
+        names = tuple(picture.name for picture in self._pictures)
+        naming = [path for path, lines in texts.items() if any(line.strip().startswith(names) for line in lines)]
+        if len(naming) > 1:
+            raise ConfigurationError(
+                Text("benchmark.data_path: {} and {} both name pictures; remove one", naming[0], naming[1])
+            )
+        self.files = naming or self.files[:1]
+        return texts[self.files[0]]
 
     @staticmethod
     def _of(picture: Path) -> re.Pattern[str]:
@@ -176,10 +206,11 @@ _KINDS: dict[str, type[TableFile]] = {
     ".jsonl": JsonTable,
     ".ndjson": JsonTable,
     ".parquet": ParquetTable,
+    ".arrow": ParquetTable,
 }
 
 
-TEXT_TABLES = tuple(suffix for suffix in _KINDS if suffix != ".parquet")
+TEXT_TABLES = tuple(suffix for suffix, kind in _KINDS.items() if kind is not ParquetTable)
 """Endings of tables whose pictures may be files beside them."""
 
 
@@ -201,10 +232,24 @@ def find_table(path: Path, *, allow_links: bool = False) -> TableFile:
         given(path).check(path)
         kind = _KINDS.get(path.suffix.lower())
         if kind is None:
-            raise ConfigurationError(Text("benchmark.data_path: {} is not a folder, and not one of {}", path, _KINDS))
+            remedy = next((words for endings, words in _REMEDIES.items() if path.name.lower().endswith(endings)), "")
+            raise ConfigurationError(
+                Text("benchmark.data_path: {} is not a folder, and not one of {}{}", path, _KINDS, remedy)
+            )
+        with open(path, "rb") as file:
+            if file.read(len(_POINTER)) == _POINTER:
+                raise ConfigurationError(
+                    Text("benchmark.data_path: {} is a pointer of Git LFS: `git lfs pull` downloads the file", path)
+                )
         return kind([path])
     if not path.is_dir():
         raise ConfigurationError(Text("benchmark.data_path: {} does not exist", path))
+    if (path / _SAVED).is_file():
+        return ParquetTable(_saved(path))
+    if splits := _splits(path):
+        if len(splits) > 1:
+            raise ConfigurationError(Text("benchmark.data_path: {} has several splits; give one of {}", path, splits))
+        return find_table(splits[0], allow_links=allow_links)
     there = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
     tables = table_names([file.name for file in there])
     if len(tables) > 1:
@@ -222,3 +267,30 @@ def find_table(path: Path, *, allow_links: bool = False) -> TableFile:
     raise ConfigurationError(
         Text("benchmark.data_path: {} has no table, nor pictures with a .txt file each{}", path, remedy)
     )
+
+
+_REMEDIES = {
+    (".xlsx", ".xls", ".ods", ".numbers"): Text("; save it as CSV in UTF-8"),
+    (".gz", ".tgz", ".7z", ".rar", ".zst", ".xz", ".bz2"): Text("; unpack it, and give the folder"),
+}
+
+
+def _saved(folder: Path) -> list[Path]:
+    """Returns the files of rows that `datasets` has saved in a folder, in order."""
+    try:
+        files = [folder / str(file["filename"]) for file in json.loads(read_text(folder / _SAVED))["_data_files"]]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ConfigurationError(Text("benchmark.data_path: {} cannot be read ({})", folder / _SAVED, error)) from error
+    if not files or not all(file.parent == folder and file.is_file() for file in files):
+        raise ConfigurationError(Text("benchmark.data_path: {} lacks files that {} names", folder, _SAVED))
+    return files
+
+
+def _splits(folder: Path) -> list[Path]:
+    """Returns the folders of a data set that has one for each split, with its own table; none if it is no such."""
+    inside = sorted(part for part in folder.iterdir() if part.is_dir() and not part.name.startswith("."))
+    if (folder / _SAVED_SPLITS).is_file():
+        return [part for part in inside if (part / _SAVED).is_file()]
+    if any(file.suffix.lower() in (*_KINDS, *PICTURES) for file in folder.iterdir() if file.is_file()):
+        return []
+    return [part for part in inside if any((part / f"metadata{suffix}").is_file() for suffix in TEXT_TABLES)]

@@ -95,6 +95,16 @@ class NotHere(ConfigurationError):
     """A class that this interpreter cannot import; its own environment's may be able to."""
 
 
+class NotNamed(NotHere):
+    """A class that is not registered, and that the user has not named: a record names it alone."""
+
+
+_NAMED: set[tuple[str, str]] = set()
+"""Class paths that the user has named, each with the folder in which it is searched first."""
+_CODE: dict[Path, None] = {}
+"""Folders that the user has named (`--code`): classes that records name are looked for there, and nowhere else."""
+
+
 @dataclass(frozen=True)
 class Component:
     """One registered component, as `edit-eval list` shows it."""
@@ -256,6 +266,78 @@ def now_at(kind: Kind, name: str, recorded: str) -> str:
     return (name and locate(kind, name)) or recorded
 
 
+def is_registered(kind: Kind, class_path: str) -> bool:
+    """True if some name of that kind is registered for the class."""
+    return any((each.kind, each.class_path) == (kind, class_path) for each in registered())
+
+
+def name_class(kind: Kind, class_path: str, folder: Path | None = None) -> type[Any]:
+    """Imports a class that the user names, by a configuration or a flag. Raises as `import_class` does."""
+    _NAMED.add((class_path, _place(folder)))
+    return import_class(kind, class_path, folder)
+
+
+def name_code(folders: Sequence[str | Path]) -> None:
+    """Takes folders of the user's own code, in which classes that runs name are found (`--code`).
+
+    Raises `ConfigurationError` for what is no folder, and for one that is within a run.
+    """
+    for folder in map(Path, folders):
+        if not folder.is_dir():
+            raise ConfigurationError(Text("--code {}: no such folder{}", folder, nearest_path(folder)))
+        if run := next((each for each in (folder.resolve(), *folder.resolve().parents) if _is_run(each)), None):
+            raise ConfigurationError(Text("--code {}: is within the run {}; name a folder of your own", folder, run))
+        _CODE[folder.resolve()] = None
+
+
+def code_named() -> tuple[list[tuple[str, str]], list[str]]:
+    """Returns what the user has named so far, for another process: class paths with their folders, folders of code."""
+    return sorted(_NAMED), [*map(str, _CODE)]
+
+
+def take_code_named(named: Sequence[tuple[str, str]], folders: Sequence[str]) -> None:
+    """Takes what `code_named` of another process of ours returned."""
+    _NAMED.update((path, folder) for path, folder in named)
+    _CODE.update(dict.fromkeys(map(Path, folders)))
+
+
+def _place(folder: Path | None) -> str:
+    return os.path.abspath(folder) if folder else ""
+
+
+def _is_run(folder: Path) -> bool:
+    return (folder / "config").is_dir() and any((folder / "config").glob("[0-9]*.json"))
+
+
+def _found(kind: Kind, class_path: str, folder: Path | None) -> tuple[str, Path | None]:
+    """Returns where a class may be imported from: its class path and folder. Raises `NotNamed` for any other class.
+
+    Whatever runs, passports and other files of strangers name passes here: a name that is registered is found among
+    installed packages, never in a folder beside them; a class of the user's own where the user has said.
+    """
+    if (class_path, _place(folder)) in _NAMED:
+        return class_path, folder
+    if is_registered(kind, class_path):
+        return class_path, None
+    module, _, name = class_path.rpartition(":")
+    for code in _CODE:
+        parts = (
+            [Path(module).name] if module.endswith(".py") else [*module.split(".")[:-1], f"{module.split('.')[-1]}.py"]
+        )
+        for file in (code.joinpath(*parts), code.joinpath(*parts).with_suffix("") / "__init__.py"):
+            between = file.parents[: len(file.parents) - len(code.parents) - 1]
+            plain = file.is_file() and file.resolve().is_relative_to(code)
+            if plain and all((each / "__init__.py").is_file() and not _is_run(each) for each in between):
+                return (f"{file}:{name}" if module.endswith(".py") else class_path), code
+    raise NotNamed(
+        Text(
+            "`{}` is a class of the user's own, and what a run names is not imported; "
+            "`--code FOLDER` names the folder that has it",
+            class_path,
+        )
+    )
+
+
 def named(kind: Kind, name: str) -> Any:
     """Returns the class of a registered name. Raises `ConfigurationError` as `import_class` does."""
     path = locate(kind, name)
@@ -386,10 +468,12 @@ def _not_ending_here() -> Iterator[None]:
 def import_class(kind: Kind, class_path: str, folder: Path | None = None) -> type[Any]:
     """Imports a normalised class path as a worker does, and checks that it has the methods of its kind.
 
-    `folder` is searched first, except for edit-eval's own classes. Raises `ConfigurationError`.
+    `folder` is searched first, except for edit-eval's own classes. A class that is neither registered nor named by the
+    user (`name_class`, `name_code`) is never imported: `NotNamed`. Raises `ConfigurationError`.
     """
     from edit_eval.workers.model_class import find_class  # the worker's function, so that both find the same class
 
+    class_path, folder = _found(kind, class_path, folder)
     module, _, name = class_path.rpartition(":")
     folder = None if module.startswith("edit_eval.") else folder
     called = called_by(kind, class_path)
@@ -479,7 +563,7 @@ def describe(name: str, folder: Path | None = None) -> list[Description]:
         beside, path = beside_parameters(kind), path or normalise_class_path(name, folder)
         origin = package_of(kind, path) or Text("built in") if registered_as else ""
         try:
-            cls = import_class(kind, path, None if registered_as else folder or Path.cwd())
+            cls = import_class(kind, path) if registered_as else name_class(kind, path, folder or Path.cwd())
             parameters = describe_parameters(cls)
         except NotHere as error:
             if not registered_as:

@@ -80,17 +80,20 @@ def identity(section: ModelSection, folder: Path, kind: Any) -> Identity:
             parameters = {**parameters, **json.loads(canonical_json(model_class.effective(made)))}
     except NotHere:
         pass  # a class that only its own environment can import
-    except ConfigurationError as error:  # it begins with a parameter's name; its place is added here
-        said = str(error)
-        key, _, text = said.partition(": ")
-        if isinstance(said, Text) and said.template == f"{key}: {{}}":
-            text = said.fields[0]
-        if key not in section.names:
-            raise
-        raise ConfigurationError(Text("{}: {}", section.named(key), text)) from error
+    except ConfigurationError as error:
+        raise in_section(section, error) from error
     if package:
         type_name = f"{type_name} of {package}"
     return Identity(section.name, type_name, revision, parameters, section.seed, _serves(section.parameters))
+
+
+def in_section(section: ModelSection, error: ConfigurationError) -> ConfigurationError:
+    """Returns a class's error with the place of the parameter whose name it begins with."""
+    said = str(error)
+    key, _, text = said.partition(": ")
+    if isinstance(said, Text) and said.template == f"{key}: {{}}":
+        text = said.fields[0]
+    return ConfigurationError(Text("{}: {}", section.named(key), text)) if key in section.names else error
 
 
 def _serves(parameters: Mapping[str, Any]) -> str:

@@ -324,7 +324,7 @@ class Sections:
                 raise ConfigurationError(text)
             path = registered or components.normalise_class_path(class_path, self.folder)
             try:
-                cls = components.import_class(kind, path, self.folder)
+                cls = components.name_class(kind, path, self.folder)
             except components.NotHere:
                 if not foreign or path.startswith("edit_eval."):
                     raise

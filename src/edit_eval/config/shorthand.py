@@ -107,7 +107,7 @@ def _either(kind: Kind, flag: str, written: str) -> ModelDraft:
         return ModelDraft(plain_name(written), {"type": written}, described.summary.rstrip("."), True)
     if ".py:" in written or re.fullmatch(r"[\w.]+:\w+|\w+(\.\w+)+", written):
         try:
-            components.import_class(kind, components.normalise_class_path(written), Path.cwd())
+            components.name_class(kind, components.normalise_class_path(written), Path.cwd())
         except ConfigurationError as error:
             raise ConfigurationError(Text("{}: {}", flag, error)) from None
         return ModelDraft(

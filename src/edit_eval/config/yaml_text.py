@@ -83,8 +83,32 @@ def read_file(path: str | Path) -> Any:
 
 
 def parse_ours(text: str) -> Any:
-    """Parses a file that we ship or wrote, with PyYAML's C loader if available, which is ten times as fast."""
-    return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    """Parses a file that we ship or wrote, with PyYAML's C loader if available, which is ten times as fast.
+
+    Raises `ValueError` for aliases that expand to more than a configuration holds, or that contain themselves.
+    """
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
+    try:
+        value = loader.get_single_data()
+    finally:
+        loader.dispose()
+    if "&" in text and "*" in text and _size(value, {}) > 10 * MOST_VALUES:
+        raise ValueError("aliases (`*name`) that expand to too much")
+    return value
+
+
+def _size(value: Any, known: dict[int, int]) -> int:
+    """Returns how many values there are once aliases are expanded. Raises `ValueError` for one that contains itself."""
+    if not isinstance(value, dict | list):
+        return 1 + (len(value) // 1000 if isinstance(value, str) else 0)
+    if known.get(id(value)) == 0:
+        raise ValueError("an alias (`*name`) that contains itself")
+    if id(value) not in known:
+        known[id(value)] = 0
+        known[id(value)] = 1 + sum(
+            _size(each, known) for each in (value.values() if isinstance(value, dict) else value)
+        )
+    return known[id(value)]
 
 
 def _in_its_place(folder: Path) -> str:

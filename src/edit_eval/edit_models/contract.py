@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ class EditRequest:
     instruction: str
     seed: int
     sample_id: str = ""
+    lacking: str = ""
+    """Of a model that has `finished` edits: why it has none of this sample."""
     submitted: Submitted | None = None
     """What an earlier start has bought for it: to be fetched, not bought again."""
     on_submitted: Callable[[Submitted], None] = lambda submitted: None
@@ -41,6 +43,33 @@ class EditRequest:
     def source(self) -> Image:
         """The (first) source image."""
         return self.pictures["source"]
+
+
+FINISHED = "finished"
+"""What the finished edit of a sample is called among the pictures of a request."""
+
+
+@dataclass(frozen=True)
+class SampleNames:
+    """What of a benchmark decides which finished edit is which sample's."""
+
+    ids: Sequence[str]
+    """Of all samples, in order, whatever filters leave out."""
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """What the benchmark calls the source of a sample, by its id, as far as it calls it anything."""
+    data_path: str = ""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """Edits that were made elsewhere, by their samples' ids."""
+
+    files: Mapping[str, tuple[str, str]]
+    """The path of a sample's edit, and the SHA-256 of its bytes, of which its key is made."""
+    lacking: Mapping[str, str] = field(default_factory=dict)
+    """Why a sample has none."""
+    left: Sequence[str] = ()
+    """What is there and no sample's."""
 
 
 class EditPrice(TypedDict, total=False):
@@ -78,6 +107,9 @@ class EditModel(Protocol):
 
     * `revision(parameters) -> str`, a static method that imports nothing heavy: whatever else determines the pixels,
       for instance a digest of a local folder of weights. It becomes part of the key.
+    * `finished(parameters, asked: SampleNames) -> Finished`, static and as light, if its edits are there already: whose
+      is which. An edit's key then has its bytes in place of the model's parameters and revision. `edit` is asked with
+      that picture as `FINISHED`, or with what is `lacking`.
     * static and as light: `effective(parameters) -> dict`, the effective values of parameters that are null or left out
       until the model is known. In the key they replace the parameters of the same name.
     * static and as light: `sources(parameters) -> int | None`, how many sources an edit may have at most (None: any

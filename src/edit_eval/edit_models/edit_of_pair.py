@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from edit_eval.benchmarks.people_choices import MMRB2, EditRewardBench, GenAIBench
+from edit_eval.edit_models.contract import Finished, SampleNames
 from edit_eval.edit_models.given_edits import GivenEdits
-from edit_eval.records import Sample
+from edit_eval.text import Text
 
 _DATA: Mapping[str, Any] = {"mmrb2": MMRB2, "genai_bench": GenAIBench, "editreward_bench": EditRewardBench}
 """Data sets by name: the registry of benchmarks is not available in an environment of its own."""
@@ -31,12 +32,17 @@ class EditOfPair(GivenEdits):
         """Which edit of each pair."""
 
     @staticmethod
-    def read(parameters: EditOfPair.Parameters) -> Mapping[str, Sample]:
+    def finished(parameters: EditOfPair.Parameters, asked: SampleNames) -> Finished:
         """Returns each pair's edit on that side. Raises `ConfigurationError` like the benchmark."""
         data = _DATA[parameters.data]
         rows = data(data.Parameters(data_path=parameters.data_path, edits=parameters.side))
-        return {edit.id: edit for edit in rows.samples()}
-
-    def absent(self, sample_id: str) -> tuple[str, str]:
-        given = self._parameters
-        return f"no edit {given.side} of {sample_id!r}", f"{given.data_path} has no pair of that id"
+        edits = {edit.id: edit for edit in rows.samples()}
+        files, lacking = dict[str, tuple[str, str]](), dict[str, str]()
+        for sample_id in asked.ids:
+            edit = edits.get(sample_id)
+            if edit is None or edit.fault:
+                why = edit.fault if edit else Text("{} has no pair of that id", parameters.data_path)
+                lacking[sample_id] = Text("no edit {} of {!r}: {}", parameters.side, sample_id, why)
+            else:
+                files[sample_id] = (edit.pictures["source"].path, edit.pictures["source"].digest)
+        return Finished(files, lacking)

@@ -1,16 +1,15 @@
-"""Base of edit models whose edits were made elsewhere, and are read like a benchmark's sources."""
+"""Base of edit models whose edits were made elsewhere: whose is which is known before anything is loaded."""
 
 from __future__ import annotations
 
-import hashlib
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from edit_eval.edit_models.contract import EditRequest, OnStep
-from edit_eval.errors import ConfigurationError, LoadError, ModelError, Stopped
-from edit_eval.pictures import open_picture
-from edit_eval.records import Sample
+from edit_eval.edit_models.contract import FINISHED, EditRequest, Finished, OnStep, SampleNames
+from edit_eval.errors import ConfigurationError, ModelError
+from edit_eval.files.matching import Matching, near
+from edit_eval.text import Text
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -20,51 +19,46 @@ class GivenEdits:
     """Returns each sample's edit unchanged. Subclasses say where the edits are."""
 
     holds_device = False
+    only_looks = True
 
     def __init__(self, parameters: Any) -> None:
         self._parameters = parameters
-        self._edits: Mapping[str, Sample] = {}
 
     @staticmethod
     @abstractmethod
-    def read(parameters: Any) -> Mapping[str, Sample]:
-        """Returns each sample id's edit, as the source of a sample; a missing one has a fault.
-
-        Raises `ConfigurationError` if they cannot be read.
-        """
-
-    @abstractmethod
-    def absent(self, sample_id: str) -> tuple[str, str]:
-        """Returns what lacks an edit of a sample, and why, if it has no row for it."""
+    def finished(parameters: Any, asked: SampleNames) -> Finished:
+        """Returns the samples' edits. Raises `ConfigurationError` if they cannot be read."""
 
     def load(self, devices: Sequence[str]) -> None:
-        """Reads the rows; needs no device. Raises `LoadError` if there are none."""
-        try:
-            self._edits = self.read(self._parameters)
-        except (ConfigurationError, Stopped) as error:
-            raise LoadError(str(error)) from error
+        """Does nothing: each request brings its edit."""
 
     def edit(self, request: EditRequest, on_step: OnStep) -> Image:
-        """Returns the sample's picture unchanged, RGB.
-
-        Raises `ModelError`, with the reason, if there is none, and `UnreadableError` for one that has changed.
-        """
-        edit = self._edits.get(request.sample_id)
-        if edit is None or edit.fault:
-            what, why = self.absent(request.sample_id)
-            raise ModelError(": ".join((what, edit.fault if edit else why)))  # a reason is English
-        picture = edit.pictures["source"]
-        edited = open_picture(picture.path, digest=picture.digest, keep_file=True)
+        """Returns the sample's picture unchanged, RGB. Raises `ModelError`, with the reason, if there is none."""
+        if FINISHED not in request.pictures:
+            raise ModelError(request.lacking or f"no edit of sample {request.sample_id!r}")
         on_step(1, 1)
-        return edited
+        return request.pictures[FINISHED]
 
-    @classmethod
-    def revision(cls, parameters: Any) -> str:
-        """Returns the SHA-256 over the ids and the contents of the pictures, so that changes are noticed.
 
-        Raises `ConfigurationError` like `read`.
-        """
-        digest = hashlib.sha256()
-        for name, edit in cls.read(parameters).items():
-            digest.update(f"{name}\0{edit.source_digest}\n".encode())
-        return digest.hexdigest()
+def lacking_words(
+    ids: Sequence[str], found: Matching[str, str], called: Mapping[str, str], where: str
+) -> dict[str, str]:
+    """Returns why samples have no edit `where` it was looked for: what else claims it, or what may be meant.
+
+    `called` is what each edit is called there. Raises `ConfigurationError` if no sample has one.
+    """
+    words: dict[str, str] = {}
+    lacking = [sample_id for sample_id in ids if sample_id not in found.pairs]
+    left = {called[edit]: edit for edit in found.left}
+    for number, sample_id in enumerate(lacking):
+        said = Text("no edit of sample {!r} in {}", sample_id, where)
+        meant = left.get(near(sample_id, left)) if number < MOST_NEAR else ""
+        reason = found.why_not(sample_id) or (Text("did you mean {}?", meant) if meant else "")
+        words[sample_id] = Text("{}: {}", said, reason) if reason else said
+    if lacking and not found.pairs:
+        raise ConfigurationError(Text("{}; it has {}", words[lacking[0]], list(called.values())[:3]))
+    return words
+
+
+MOST_NEAR = 20
+"""For so many samples without an edit a near miss is looked for."""

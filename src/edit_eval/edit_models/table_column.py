@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from edit_eval.benchmarks.row_benchmark import Draft, Row
 from edit_eval.benchmarks.table import NAMED, TableBenchmark
-from edit_eval.edit_models.given_edits import GivenEdits
-from edit_eval.errors import ConfigurationError
+from edit_eval.benchmarks.tables import PICTURES
+from edit_eval.edit_models.contract import Finished, SampleNames
+from edit_eval.edit_models.given_edits import GivenEdits, lacking_words
+from edit_eval.errors import ConfigurationError, Stopped
+from edit_eval.files.matching import Matching, composed, match, names_of_path
 from edit_eval.records import Sample
+from edit_eval.text import Text
 
 
 class _Sources(TableBenchmark):
@@ -20,9 +26,14 @@ class _Sources(TableBenchmark):
 
 
 class _Edits(_Sources):
-    """The table with its edits as sources; without ids they are named like the `sources`."""
+    """The table with its edits as sources, and with what its rows are called."""
 
     sources = ""
+
+    def __init__(self, parameters: TableBenchmark.Parameters) -> None:
+        super().__init__(parameters)
+        self.called: list[str] = []
+        """What each row is called: by its id, else by its source; empty if by neither."""
 
     def find_columns(self, there: Sequence[str]) -> dict[str, str]:
         columns = {ours: theirs for ours, theirs in super().find_columns(there).items() if ours in ("id", "source")}
@@ -32,12 +43,24 @@ class _Edits(_Sources):
                 columns[NAMED] = _Sources(replace(self.parameters, fields=fields)).looked_at()[1]["source"]
         return columns
 
+    @property
+    def has_ids(self) -> bool:
+        """True if rows are called by ids."""
+        return "id" in self._columns
+
+    def draft(self, row: Row) -> Draft | None:
+        draft = super().draft(row)
+        named = row.text("id") if self.has_ids else self._sources[row.index]
+        self.called.append(composed(named.strip()))
+        return draft
+
 
 class TableColumn(GivenEdits):
     """Edits that were made elsewhere: a column of pictures in a table, a row each.
 
-    The table may be the benchmark's own or another one; a sample's edit is in the row with its id: the row's `id`, else
-    its source's file name, else its number, as in the benchmark `table`. Several models are several columns.
+    The table may be the benchmark's own or another one. A sample's edit is in the row with its id; without a column of
+    ids, in the row whose source has the name of the sample's: its path, or, where that is no other's, the end of it. In
+    the benchmark's own table it is simply the sample's row. Several models are several columns.
     """
 
     @dataclass
@@ -58,32 +81,65 @@ class TableColumn(GivenEdits):
         """The folder from which the paths in the table count; None: the table's own."""
 
     @staticmethod
-    def read(parameters: TableColumn.Parameters) -> Mapping[str, Sample]:
-        """Returns each row's edit. Raises `ConfigurationError` for an unreadable table, or one without the column."""
-        return _edits(parameters)
-
-    def absent(self, sample_id: str) -> tuple[str, str]:
-        given = self._parameters
-        return (
-            f"no edit of sample {sample_id!r} in the column {given.column}",
-            f"{given.table} has no row of that id",
-        )
+    def duration_anywhere(parameters: Parameters) -> tuple[float, float, str]:
+        """Returns what a plan assumes."""
+        return 0.3, 0.05, Text("it only writes a picture")
 
     def about(self) -> dict[str, str]:
-        """Returns how many edits there are."""
-        there = sum(not edit.fault for edit in self._edits.values())
-        return {"table": self._parameters.table, "column": self._parameters.column, "edits": str(there)}
+        """Returns where the edits are."""
+        return {"table": self._parameters.table, "column": self._parameters.column}
 
-
-def _edits(parameters: TableColumn.Parameters) -> dict[str, Sample]:
-    """Returns each row's edit, as the source of a sample; a missing one has a fault."""
-    try:
-        fields = {"source": parameters.column} | ({"id": parameters.id} if parameters.id else {})
+    @staticmethod
+    def finished(parameters: TableColumn.Parameters, asked: SampleNames) -> Finished:
+        """Returns the samples' edits. Raises `ConfigurationError` for an unreadable table, or one without the column,
+        and if no row is any sample's."""
         table = _Edits(
-            TableBenchmark.Parameters(parameters.table, fields=fields, pictures_path=parameters.pictures_path)
+            TableBenchmark.Parameters(
+                parameters.table,
+                fields={"source": parameters.column} | ({"id": parameters.id} if parameters.id else {}),
+                pictures_path=parameters.pictures_path,
+            )
         )
         table.sources = parameters.source
-        return {edit.id: edit for edit in table.samples()}
+        edits = _read(table)
+        rows = {
+            f"row {row + 1} ({called})" if called else f"row {row + 1}": row for row, called in enumerate(table.called)
+        }
+        found: Matching[str, str]
+        if table.has_ids:
+            found = match({i: {composed(i): 0} for i in asked.ids}, {of: {table.called[rows[of]]: 0} for of in rows})
+        elif len(edits) == len(asked.ids) and _is_same(parameters.table, asked.data_path):
+            found = Matching(dict(zip(asked.ids, rows, strict=True)))
+        else:
+            sources = {i: names_of_path(asked.sources.get(i) or i, PICTURES) for i in asked.ids}
+            found = match(sources, {of: names_of_path(table.called[row], PICTURES) for of, row in rows.items()})
+        where = Text("the column {} of {}", parameters.column, parameters.table)
+        try:
+            words = lacking_words(asked.ids, found, {of: table.called[row] for of, row in rows.items()}, where)
+        except ConfigurationError as error:
+            raise ConfigurationError(Text("table: {}", error)) from None
+        files = {}
+        for sample_id, of in found.pairs.items():
+            edit = edits[rows[of]]
+            if edit.fault:
+                words[sample_id] = Text("no edit of sample {!r} in {}: {}", sample_id, where, edit.fault)
+            else:
+                files[sample_id] = (edit.pictures["source"].path, edit.pictures["source"].digest)
+        return Finished(files, words, found.left)
+
+
+def _is_same(table: str, data_path: str) -> bool:
+    """True if both are one file, or one data set."""
+    there = [os.path.realpath(os.path.expanduser(path)) for path in (table, data_path)]
+    return bool(data_path) and there[0] == there[1]
+
+
+def _read(table: _Edits) -> list[Sample]:
+    """Returns each row's edit, as the source of a sample; a missing one has a fault."""
+    try:
+        return list(table.samples())
+    except Stopped as error:
+        raise ConfigurationError(error) from error
     except ConfigurationError as error:
         text = (
             str(error)

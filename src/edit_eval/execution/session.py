@@ -179,6 +179,9 @@ class Session:
     def specifications(self, experiment: Experiment, logs: Path) -> dict[tuple[str, Place], WorkerSpecification]:
         """Returns how to start each model on each place; its output goes to the folder `logs`."""
         revisions = {f"edit:{experiment.made_with(model.name)}": model.revision for model in experiment.edit_models}
+        revisions |= {
+            f"edit:{name}": "" for name in experiment.finished
+        }  # of pictures, which have digests of their own
         revisions |= {f"judge:{judge.name}": judge.model.revision for judge in experiment.judges}
         forms = {f"judge:{name}": of_judge for name, of_judge in experiment.forms.items()}
         return {

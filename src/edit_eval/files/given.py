@@ -59,6 +59,15 @@ def read_text(path: Path, most: int = MOST_BYTES) -> str:
         raise UnfitFile(path, Text("not UTF-8 ({} at byte {}); save it in UTF-8", error.reason, error.start)) from None
 
 
+def split_lines(text: str) -> list[str]:
+    r"""Returns the lines of a text that others wrote, without their ends, which are `\n`, `\r\n` and `\r` alone.
+
+    `str.splitlines` breaks at U+2028, at form feeds and at more, which stand within lines and within JSON's strings.
+    """
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return lines if lines[-1] else lines[:-1]
+
+
 def open_text(path: Path, most: int = MOST_BYTES) -> TextIO:
     """Returns a regular file's text, its line ends kept, for readers of lines. Raises `UnfitFile`."""
     return io.StringIO(read_text(path, most), newline="")

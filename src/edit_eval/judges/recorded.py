@@ -18,7 +18,6 @@ Other columns can be named with `fields`; columns of numbers (what was measured,
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import io
 import json
@@ -30,7 +29,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from edit_eval.errors import ChangedError, ConfigurationError, LoadError, ModelError
-from edit_eval.files.given import UnfitFile, number, read_bytes
+from edit_eval.files.delimited import named_rows
+from edit_eval.files.given import UnfitFile, number, read_bytes, split_lines
+from edit_eval.files.matching import near
 from edit_eval.judges.contract import JudgeRequest
 from edit_eval.records import Reply, Status
 from edit_eval.text import Text
@@ -40,9 +41,8 @@ OTHER = "other"
 COUNTS = ("repeat", "edit_seed", "reading")
 FIELDS = (*NAMES, OTHER, *COUNTS, "text", "ended")
 ENDS = {"": Status.OK, "ok": Status.OK, "cut_off": Status.CUT_OFF, "refused": Status.REFUSED}
-DELIMITERS = {".csv": ",", ".tsv": "\t"}
 MOST_BYTES = 1 << 30
-SUFFIXES = (".json", ".jsonl", *DELIMITERS)
+SUFFIXES = (".json", ".jsonl", ".csv", ".tsv")
 
 ReplyAddress = tuple[str | int, ...]
 RecordedRow = Mapping[str, Any]
@@ -80,13 +80,14 @@ class Recorded:
 
     @staticmethod
     def revision(parameters: Parameters) -> str:
-        """Returns the SHA-256 of the file. Raises `ConfigurationError` if it cannot be read."""
+        """Returns the SHA-256 of the file. Raises `ConfigurationError` with the place of what cannot be read."""
         path = Path(parameters.path).expanduser()
         try:
-            digest = hashlib.sha256(read_bytes(path, MOST_BYTES)).hexdigest()
-        except UnfitFile as error:
+            data = read_bytes(path, MOST_BYTES)
+            _replies(data, path, parameters)
+        except (UnfitFile, LoadError) as error:
             raise ConfigurationError(Text("path: {}", error)) from error
-        _SEEN[path] = digest
+        digest = _SEEN[path] = hashlib.sha256(data).hexdigest()
         return digest
 
     def load(self, devices: Sequence[str]) -> None:
@@ -98,20 +99,7 @@ class Recorded:
         digest = hashlib.sha256(data).hexdigest()
         if _SEEN.get(self._path, digest) != digest:
             raise ChangedError(f"{self._path} has changed since the run began; rerun the same command")
-        places: dict[ReplyAddress, str] = {}
-        self._replies = {}
-        for place, row in _rows(data, self._path):
-            try:
-                address, reply = self._read(row)
-            except ValueError as error:
-                raise LoadError(f"{self._path}, {place}: {error}") from None
-            if address in places:
-                raise LoadError(
-                    f"{self._path}, {place}: a second reply for {_words(address)}; {places[address]} has one"
-                )
-            places[address], self._replies[address] = place, reply
-        if not self._replies:
-            raise LoadError(f"{self._path} has no replies")
+        self._replies = _replies(data, self._path, self.parameters)
 
     def judge(self, requests: Sequence[JudgeRequest]) -> list[Reply]:
         """Returns the reply to each request. Raises `ModelError` with the address if the file has none."""
@@ -122,7 +110,9 @@ class Recorded:
                 (request.repeat, request.edit_seed, request.reading),
             )
             if address not in self._replies:
-                raise ModelError(f"{self._path} has no reply for {_words(address)}")
+                meant = near(request.sample_id, {str(of[0]) for of in self._replies} - {request.sample_id})
+                hint = f"; did you mean sample {meant!r}?" if meant else ""
+                raise ModelError(f"{self._path} has no reply for {_words(address)}{hint}")
             replies.append(self._replies[address])
         return replies
 
@@ -130,32 +120,52 @@ class Recorded:
         """Returns the file, and how many replies it holds."""
         return {"path": os.path.abspath(self._path), "replies": str(len(self._replies))}
 
-    def _read(self, row: RecordedRow) -> tuple[ReplyAddress, Reply]:
-        """Raises `ValueError` for an invalid row."""
-        if None in row:  # where `csv` puts cells without a column
-            raise ValueError("it has more cells than the first line has names; is there an unquoted comma in a cell?")
-        columns = {name: self.parameters.fields.get(name, name) for name in FIELDS}
-        for name in NAMES:
-            if not _text(row.get(columns[name])):
-                raise ValueError(f"there is no `{columns[name]}`{_hint(name, columns[name])}")
-        address = _address(
-            [*(_text(row[columns[name]]) for name in NAMES), _text(row.get(columns[OTHER]))],
-            [_count(columns[name], row.get(columns[name])) for name in COUNTS],
-        )
-        values = {name: _number(name, row[name]) for name in self.parameters.values if _text(row.get(name))}
-        if not values and row.get(columns["text"]) is None:
-            raise ValueError(f"there is no `{columns['text']}`{_hint('text', columns['text'])}, nor a value")
-        ended = _text(row.get(columns["ended"])).strip().lower()
-        if ended not in ENDS:
-            raise ValueError(f"`{columns['ended']}` is `{ended}`, not cut_off, refused or ok")
-        text = _text(row.get(columns["text"]))
-        return address, Reply(text=text, values=values, ended=ENDS[ended], final=True)  # asked again it says the same
-
 
 _SEEN: dict[Path, str] = {}  # file -> the digest that `revision` last saw in this process
 
 
-def _rows(data: bytes, path: Path) -> Iterator[tuple[str, RecordedRow]]:
+def _replies(data: bytes, path: Path, parameters: Recorded.Parameters) -> dict[ReplyAddress, Reply]:
+    """Returns the replies of a file. Raises `LoadError` with the place of an invalid row."""
+    places: dict[ReplyAddress, str] = {}
+    replies: dict[ReplyAddress, Reply] = {}
+    for place, row in _rows(data, path, parameters):
+        try:
+            address, reply = _read(row, parameters)
+        except ValueError as error:
+            raise LoadError(f"{path}, {place}: {error}") from None
+        if address in places:
+            raise LoadError(f"{path}, {place}: a second reply for {_words(address)}; {places[address]} has one")
+        places[address], replies[address] = place, reply
+    if not replies:
+        raise LoadError(f"{path} has no replies")
+    return replies
+
+
+def _columns(parameters: Recorded.Parameters) -> dict[str, str]:
+    return {name: parameters.fields.get(name, name) for name in FIELDS}
+
+
+def _read(row: RecordedRow, parameters: Recorded.Parameters) -> tuple[ReplyAddress, Reply]:
+    """Raises `ValueError` for an invalid row."""
+    columns = _columns(parameters)
+    for name in NAMES:
+        if not _text(row.get(columns[name])):
+            raise ValueError(f"there is no `{columns[name]}`{_hint(name, columns[name])}")
+    address = _address(
+        [*(_text(row[columns[name]]) for name in NAMES), _text(row.get(columns[OTHER]))],
+        [_count(columns[name], row.get(columns[name])) for name in COUNTS],
+    )
+    values = {name: _number(name, row[name]) for name in parameters.values if _text(row.get(name))}
+    if not values and row.get(columns["text"]) is None:
+        raise ValueError(f"there is no `{columns['text']}`{_hint('text', columns['text'])}, nor a value")
+    ended = _text(row.get(columns["ended"])).strip().lower()
+    if ended not in ENDS:
+        raise ValueError(f"`{columns['ended']}` is `{ended}`, not cut_off, refused or ok")
+    text = _text(row.get(columns["text"]))
+    return address, Reply(text=text, values=values, ended=ENDS[ended], final=True)  # asked again it says the same
+
+
+def _rows(data: bytes, path: Path, parameters: Recorded.Parameters) -> Iterator[tuple[str, RecordedRow]]:
     """Yields each row with its place, so that people can find it."""
     suffix = path.suffix.lower()
     try:
@@ -166,13 +176,15 @@ def _rows(data: bytes, path: Path) -> Iterator[tuple[str, RecordedRow]]:
                 raise LoadError(f"{path} must be a list of objects, not {type(rows).__name__}")
             yield from ((f"row {number}", _object(row, path, number)) for number, row in enumerate(rows, 1))
         elif suffix == ".jsonl":
-            lines = ((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip())
+            lines = ((number, line) for number, line in enumerate(split_lines(text), 1) if line.strip())
             yield from ((f"line {number}", _object(json.loads(line), path, number)) for number, line in lines)
         else:
-            csv.field_size_limit(max(csv.field_size_limit(), len(text)))  # a reply may exceed the default of 131,072
-            reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=DELIMITERS[suffix], strict=True)
-            yield from ((f"line {reader.line_num}", row) for row in reader)
-    except (UnicodeDecodeError, csv.Error, json.JSONDecodeError) as error:
+            said, named = _columns(parameters)["text"], [*_columns(parameters).values(), *parameters.values]
+            for line, cells in named_rows(io.StringIO(text, newline=""), str(path), (), named, kept=(said,)):
+                yield f"line {line}", {name: cell for name, cell in cells.items() if cell or name == said}
+    except ConfigurationError as error:
+        raise LoadError(str(error)) from error
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         raise LoadError(f"{path} is no {suffix[1:].upper()} in UTF-8 ({error})") from error
 
 

@@ -77,8 +77,8 @@ class AskedJudge:
         return str(getattr(self.protocol, "advice", advice_on_limits)(failed)) if failed else ""
 
     def question_parameters(self) -> dict[str, object]:
-        """Returns the protocol's parameters but `prompts` and `measures`, which are part of its texts or the judge."""
-        return {k: v for k, v in self.section.parameters.items() if k not in ("prompts", "measures")}
+        """Returns the protocol's parameters but those that are part of its texts or the judge."""
+        return {k: v for k, v in self.section.parameters.items() if k not in ("prompts", "version", "measures")}
 
 
 class SampleQuestion(NamedTuple):

@@ -90,6 +90,8 @@ class Checklist:
         """What counts: the word that the judge writes, or how likely it is to write it (`one_by_one` alone)."""
         language: Literal["en", "zh"] = "en"
         """Of our wording; by default the benchmark's."""
+        version: str = ""
+        """An earlier wording (`v1`), for a run that was judged by it; empty: the newest."""
 
         def __post_init__(self) -> None:
             if self.answer == PROBABILITIES and self.asked == "together":
@@ -106,7 +108,7 @@ class Checklist:
     @staticmethod
     def texts(parameters: Parameters) -> Texts:
         """Returns the wording of the questions."""
-        texts = dict(loading.packaged("checklist.v1", parameters.language)[parameters.asked])
+        texts = dict(loading.packaged("checklist.v1", parameters.language, parameters.version)[parameters.asked])
         if parameters.answer == PROBABILITIES:
             texts["system_prompt"] = f"{texts['system_prompt']} {texts['exactly']}"
         return texts

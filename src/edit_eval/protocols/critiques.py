@@ -34,6 +34,11 @@ def columns_of(
             column_names = [column for name, of in more.items() for column in (name, *of)]
             refinements |= {column: how for of in more.values() for column, how in of.items()}
         columns += [replace(model, name=name) for name in column_names]
+    names_of_all = [column.name for column in columns]
+    if twice := next((name for name in names_of_all if names_of_all.count(name) > 1), None):
+        raise ConfigurationError(
+            Text("two columns of edits would be called {}; rename an edit model or a judge", twice)
+        )
     return tuple(columns), {column.name: refinements[column.name] for column in columns if column.name in refinements}
 
 

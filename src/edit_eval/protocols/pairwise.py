@@ -254,6 +254,8 @@ class Pairwise(Comparing):
         """Whether it may say that the two are equally good."""
         language: Literal["en", "zh"] = "en"
         """Of the wording; by default the benchmark's."""
+        version: str = ""
+        """An earlier wording (`v1`), for a run that was judged by it; empty: the newest."""
 
         def __post_init__(self) -> None:
             if not self.asks or len({*self.asks}) != len(self.asks):
@@ -263,7 +265,7 @@ class Pairwise(Comparing):
     @staticmethod
     def texts(parameters: Parameters) -> Texts:
         """Returns the wording in the language of the parameters."""
-        return dict(loading.packaged(RUBRIC, parameters.language))
+        return dict(loading.packaged(RUBRIC, parameters.language, parameters.version))
 
     def __init__(self, parameters: Parameters, texts: Mapping[str, Any]) -> None:
         aspects: dict[str, Aspect] = {aspect: aspect for aspect in parameters.asks}

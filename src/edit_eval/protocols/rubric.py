@@ -69,6 +69,8 @@ class Rubric:
 
         rubric: Literal["five_dimensions.v1", "five_dimensions.v2"] = "five_dimensions.v1"
         """Which of the packaged ones."""
+        version: str = ""
+        """An earlier wording (`v1`), for a run that was judged by it; empty: the newest."""
         answer: Literal["score", "reason_then_score", "json", "labels", "probabilities"] = "score"
         """How the judge answers: with the bare score; with reasons and then the score; with reasons, and a number for
         each criterion (JSON); with one letter for each item (JSON); or with nothing, and its probabilities count."""
@@ -107,7 +109,7 @@ class Rubric:
     @staticmethod
     def texts(parameters: Parameters) -> Texts:
         """Returns the rubric of every category. Raises `ConfigurationError` for invalid prompts."""
-        rubrics = loading.load_rubrics(parameters.prompts, parameters.language, parameters.rubric)
+        rubrics = loading.load_rubrics(parameters.prompts, parameters.language, parameters.rubric, parameters.version)
         for name, rubric in rubrics.items():
             if why := _unfit(parameters, rubric):
                 where = f"prompts.{name}" if "prompts" in rubric.version else f"protocol.rubric: {parameters.rubric}"

@@ -72,7 +72,7 @@ def control_lines(summary: Summary) -> list[Text]:
             parts.append(Text("{} ({} against {}{})", _CONTROLS.get(kind, kind), control, edits, interval))
         lines.append(
             Text(
-                "{} does not tell edits from controls: none scores better, by a tenth of the scale, than {}.",
+                "{} does not put controls clearly last: no edit model scores better, by a tenth of the scale, than {}.",
                 judge,
                 parts,
             )

@@ -15,7 +15,6 @@ from edit_eval.reporting.table import Line
 from edit_eval.reporting.verdict_drawing import characters
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.families import Correction
-from edit_eval.statistics.intervals import FEWEST_CLUSTERS
 from edit_eval.statistics.verdict import WON, Advice, Contest, Opinion, Replacement, Unplaced, Verdict
 from edit_eval.text import Text, joined
 
@@ -128,16 +127,13 @@ def doubt_lines(verdict: Verdict) -> list[Text]:
 
 def _not_in_order(opinion: Opinion, unplaced: Unplaced, *, several: bool) -> Text:
     """Says why one is in no order."""
-    if unplaced.images < FEWEST_CLUSTERS:
-        words = Text(
-            "{1} is not comparable: {0} picture is scored for both {1} and {2}",
-            unplaced.images,
-            unplaced.name,
-            opinion.standings[0].name,
-            plural="{1} is not comparable: {0} pictures are scored for both {1} and {2}",
-        )
-    else:
-        words = Text("{} is not ranked: less than half as much is known of it as of others", unplaced.name)
+    words = Text(
+        "{1} is not comparable: {0} picture is scored for both {1} and {2}",
+        unplaced.images,
+        unplaced.name,
+        unplaced.beside,
+        plural="{1} is not comparable: {0} pictures are scored for both {1} and {2}",
+    )
     return Text("{} (judge {}).", words, opinion.judge) if several else Text("{}.", words)
 
 
@@ -182,7 +178,10 @@ def _better(opinion: Opinion, verdict: Verdict) -> Text:
             own, other, total = nearest.failed
             words = Text("{} is better than {}; next is {}", first, others, nearest.other)
             return Text("{}, which fails more: {} of {} edits against {}", words, other, total, own)
-        words = Text("{} is better than {}; next is {}, {} behind", first, others, nearest.other, _by(opinion, nearest))
+        by = _by(opinion, nearest, reversible=False)
+        words = _reversible(
+            Text("{} is better than {}; next is {}, {} behind", first, others, nearest.other, by), nearest
+        )
         return _by_signs(words, nearest) if nearest.exact else words
     words = Text("{} is better than {}, by {}", first, nearest.other, _by(opinion, nearest))
     if nearest.exact:
@@ -442,10 +441,15 @@ _JOINT: Mapping[str, Callable[[Verdict], Text]] = {
 }
 
 
-def _by(opinion: Opinion, contest: Contest, *, turned: bool = False) -> Text:
-    """Returns `0.80 (out of 10; 95% interval 0.40 to 1.20)`."""
+def _reversible(words: Text, contest: Contest) -> Text:
+    return Text("{}, though missing scores could reverse this", words) if contest.holds is False else words
+
+
+def _by(opinion: Opinion, contest: Contest, *, turned: bool = False, reversible: bool = True) -> Text:
+    """Returns `0.80 (out of 10; 95% interval 0.40 to 1.20)`; if `reversible`, with what missing scores could do."""
     if contest.ci95 is None or contest.difference is None:
-        return _plain(opinion, contest)
+        words = _plain(opinion, contest)
+        return _reversible(words, contest) if reversible else words
     places, sign = digits(opinion), -1.0 if turned else 1.0
     low, high = (formats.score(end, places) for end in formats.turned(contest.ci95, sign) or ())
     words = Text(
@@ -455,7 +459,7 @@ def _by(opinion: Opinion, contest: Contest, *, turned: bool = False) -> Text:
         low,
         high,
     )
-    return Text("{}, though missing scores could reverse this", words) if contest.holds is False else words
+    return _reversible(words, contest) if reversible else words
 
 
 def _plain(opinion: Opinion, contest: Contest) -> Text:

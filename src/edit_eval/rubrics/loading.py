@@ -91,17 +91,17 @@ class RubricText:
 
 
 def load_rubrics(
-    overrides: Mapping[str, Mapping[str, str]] | None, language: str, name: str = RUBRICS[0]
+    overrides: Mapping[str, Mapping[str, str]] | None, language: str, name: str = RUBRICS[0], version: str = ""
 ) -> dict[str, RubricText]:
     """Returns the rubrics of the five categories and the general one in `language` (`en` or `zh`), after `overrides`.
 
-    `name` is one of `RUBRICS`.
+    `name` is one of `RUBRICS`, `version` that of its wording, by default the newest.
 
     `overrides` maps a category (`物理` or `physical`, or a word of the user's own benchmark) to a `system_prompt`, a
     `user_prompt_template` or both. A category of the user's own needs at least its `system_prompt`. Raises
     `ConfigurationError` for an invalid language, key, value or field.
     """
-    rubrics = {category: _ours(name, category, language) for category in (*CATEGORIES, GENERAL)}
+    rubrics = {category: _ours(name, category, language, version) for category in (*CATEGORIES, GENERAL)}
     fields = (*FIELDS, IMAGES) if rubrics[GENERAL].images else FIELDS
     named: dict[str, str] = {}
     for written, override in (overrides or {}).items():
@@ -161,22 +161,45 @@ def _tag(names: tuple[str, ...]) -> re.Pattern[str]:
 
 
 @cache
-def packaged(name: str, language: str) -> Any:
+def packaged(name: str, language: str, version: str = "") -> Any:
     """Returns the content of our file `name` (`viescore.v1`) in `language`.
 
-    Raises `ConfigurationError` if it is not available in that language.
+    `version` is that of the wording: `v1`, `v1.1`; by default the newest. Raises `ConfigurationError` if it is not
+    available in that language.
     """
     if language not in LANGUAGES:
         raise ConfigurationError(f"no rubrics in the language `{language}`; there are {' and '.join(LANGUAGES)}")
-    file = resources.files("edit_eval.rubrics") / f"{name}.{language}.yaml"
-    return parse_ours(file.read_text(encoding="utf-8"))
+    text = _text(f"{name}.{language}.yaml")
+    first, before = name.rpartition(".")[2], _first_wordings(language).get(name, {})
+    there = (first, f"{first}.1") if before else (first,)
+    if version and version not in there:
+        raise ConfigurationError(
+            f"version: {name} has no wording `{version}` in `{language}`; there are {', '.join(there)}"
+        )
+    if not before or version != first:
+        return parse_ours(text)
+    for now, then in before.items():
+        text = text.replace(now, then)
+    data = parse_ours(text)
+    return {**data, "version": name} if "version" in data else data
 
 
-def _ours(name: str, category: str, language: str) -> RubricText:
-    data = packaged(name, language)
+def _first_wordings(language: str) -> Mapping[str, Mapping[str, str]]:
+    """Returns for each file with a second wording what is in it and what stood in its place; the Chinese have none."""
+    wordings: Mapping[str, Mapping[str, str]] = parse_ours(_text("first.en.yaml")) if language == "en" else {}
+    return wordings
+
+
+@cache
+def _text(name: str) -> str:
+    return (resources.files("edit_eval.rubrics") / name).read_text(encoding="utf-8")
+
+
+def _ours(name: str, category: str, language: str, version: str) -> RubricText:
+    data = packaged(name, language, version)
     if category not in data["categories"]:  # the general rubric's first version is a file of its own
         name = f"{category}{name[name.rindex('.') :]}"
-        data = packaged(name, language)
+        data = packaged(name, language, version)
     rubric, limits = data["categories"][category], data["limits"]
     return RubricText(
         category=category,

@@ -351,7 +351,7 @@ def _more(pair: Pair) -> More:
         return More("none")
     if pair.difference is None:
         return More("unknown", because="no_scores")
-    if pair.no_ci95 in ("few_images", "one_image"):
+    if pair.clusters < FEWEST_CLUSTERS:
         return More("unknown", because="few_images")
     if pair.identical:
         return More("unknown", because="identical")
@@ -480,13 +480,14 @@ def _ranks(pairs: Sequence[Pair]) -> dict[str, int | None]:
 def order(pairs: Sequence[Pair], rank: Mapping[str, int | None]) -> list[str]:
     """Returns the comparable columns of one judge, the best first, by paired differences alone.
 
-    Comparable are those with a rank; if fewer than two have one, all of which a difference is known. Of equal rank the
-    one that leads each other one comes first, then the order is that of the values v that fit all differences d best,
-    by least squares: sum n_ab (v_a - v_b - d_ab)^2 over the pairs, n_ab being their common samples. Means of different
-    samples are in nothing of this.
+    Comparable are those that share enough images with each other (the names in `rank`); if that leaves fewer than two,
+    all of which a difference is known. One without a rank stands where as many are shown to be better. Of equal rank
+    those of whom nobody is shown to be better come first, of these the one that leads each other one; then the order is
+    that of the values v that fit all differences d best, by least squares: sum n_ab (v_a - v_b - d_ab)^2 over the
+    pairs, n_ab being their common samples. Means of different samples are in nothing of this.
     """
     known = [pair for pair in pairs if pair.difference is not None]
-    names = [name for name in rank if rank[name] is not None]
+    names = list(rank)
     if len(names) < 2:
         names = list(dict.fromkeys(name for pair in known for name in (pair.a, pair.b)))
     known = [pair for pair in known if pair.a in names and pair.b in names]
@@ -498,16 +499,13 @@ def order(pairs: Sequence[Pair], rank: Mapping[str, int | None]) -> list[str]:
         contrasts[row, names.index(pair.a)], contrasts[row, names.index(pair.b)] = 1.0, -1.0
     weights = np.sqrt([pair.n for pair in known])
     values, *_ = np.linalg.lstsq(contrasts * weights[:, None], gains * weights, rcond=None)
-    trails = {
-        name: any(
-            by < -TIE if pair.a == name else by > TIE
-            for pair, by in zip(known, gains, strict=True)
-            if name in (pair.a, pair.b)
-        )
-        for name in names
-    }
+    of_pairs = [(pair, {pair.a: by, pair.b: -by}) for pair, by in zip(known, gains.tolist(), strict=True)]
+    trails = {name: any(name in by and by[name] < -TIE for _, by in of_pairs) for name in names}
+    above = {name: sum(name in by and pair.better not in (None, name) for pair, by in of_pairs) for name in names}
     value = {name: round(value, 9) for name, value in zip(names, values.tolist(), strict=True)}
-    return sorted(names, key=lambda name: (rank.get(name) or 1, trails[name], -value[name]))
+    return sorted(
+        names, key=lambda name: (rank.get(name) or 1 + above[name], above[name] > 0, trails[name], -value[name])
+    )
 
 
 def _column_summary(column: ScoreColumn, rank: int | None, place: int | None) -> ColumnSummary:

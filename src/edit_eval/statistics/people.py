@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
-from typing import Any
 
 from edit_eval.errors import ConfigurationError
+from edit_eval.files.delimited import BadCsv, csv_rows, named_rows
 from edit_eval.files.given import number, open_text, whole_number
-from edit_eval.files.new import as_meant
 from edit_eval.files.user_cache import cache_folder
 from edit_eval.statistics.votes import CHOICES, Rating, Vote, ratings_of
 from edit_eval.text import Text
@@ -23,6 +20,8 @@ VIE_SCORES = ("SC", "PQ", "O")
 """The two scores in a cell of VIEScore's tables, and the third that its authors derive: the root of their product."""
 
 
+_MORE = ("rater", "edit_seed", "score_name", "weight")
+"""Columns that a table of answers may have besides."""
 PeoplesAnswers = Sequence[Rating] | Sequence[Vote]
 
 
@@ -57,14 +56,13 @@ def read_people_file(path: Path) -> list[Rating] | list[Vote]:
 
     Raises `ConfigurationError` also for a file that is missing or no CSV in UTF-8.
     """
+    lines = list(open_text(path))
     try:
-        file = open_text(path)
-        first = file.readline()
-        votes = "choice" in next(csv.reader([first.rstrip("\r\n")]), [])
-        lines = chain([first], file)
-        return read_people_votes(lines, str(path)) if votes else read_people_scores(lines, str(path))
-    except csv.Error as error:
+        _, first = next(csv_rows(lines), (0, list[str]()))
+    except BadCsv as error:
         raise ConfigurationError(Text("{}: is not a CSV file ({})", path, error)) from error
+    votes = "choice" in [name.strip().lower() for name in first]
+    return read_people_votes(lines, str(path)) if votes else read_people_scores(lines, str(path))
 
 
 def read_people_scores(lines: Iterable[str], where: str = Text("the people's scores")) -> list[Rating]:
@@ -74,23 +72,22 @@ def read_people_scores(lines: Iterable[str], where: str = Text("the people's sco
     finite number, a weight that is not above 0, and a second score of the same name for the same edit by the same
     rater.
     """
-    reader = _rows(lines, where, "sample_id", "edit_model", "score")
     ratings: dict[Rating, Rating] = {}
-    for row in reader:
-        place = Text("{}, line {}", where, reader.line_num)
+    for line, row in named_rows(lines, where, ("sample_id", "edit_model", "score"), _MORE):
+        place = Text("{}, line {}", where, line)
         try:
-            score = number(row["score"] or "")
+            score = number(row["score"])
         except ValueError:
             raise ConfigurationError(
                 Text("{}: the score {!r} is not a finite number such as 7.5", place, row["score"])
             ) from None
         entry = Rating(
-            sample_id=row["sample_id"] or "",
-            edit_model=row["edit_model"] or "",
+            sample_id=row["sample_id"],
+            edit_model=row["edit_model"],
             score=score,
-            rater=row.get("rater") or "",
+            rater=row.get("rater", ""),
             edit_seed=_edit_seed(row, place),
-            score_name=row.get("score_name") or "",
+            score_name=row.get("score_name", ""),
             weight=_weight(row, place),
         )
         key = replace(entry, score=0.0, weight=1.0)
@@ -116,45 +113,27 @@ def read_people_votes(lines: Iterable[str], where: str = Text("the people's vote
     Optionally `rater`, `edit_seed`, `weight`. Raises `ConfigurationError` for a missing column, an unknown choice, a
     weight that is not above 0, and a model against itself.
     """
-    reader = _rows(lines, where, "sample_id", "left", "right", "choice")
     votes = []
-    for row in reader:
-        place = Text("{}, line {}", where, reader.line_num)
-        choice, left, right = (row[name] or "" for name in ("choice", "left", "right"))
+    for line, row in named_rows(lines, where, ("sample_id", "left", "right", "choice"), _MORE):
+        place = Text("{}, line {}", where, line)
+        choice, left, right = row["choice"].lower(), row["left"], row["right"]
         if choice not in CHOICES:
-            raise ConfigurationError(Text("{}: {!r} is no choice; there are: {}", place, choice, CHOICES))
+            raise ConfigurationError(Text("{}: {!r} is no choice; there are: {}", place, row["choice"], CHOICES))
         if left == right:
             raise ConfigurationError(Text("{}: `left` and `right` are both {!r}; name two edit models", place, left))
         edit_seed, weight = _edit_seed(row, place), _weight(row, place)
-        votes.append(
-            Vote(row["sample_id"] or "", left, right, choice, row.get("rater") or "", edit_seed, weight=weight)
-        )
+        votes.append(Vote(row["sample_id"], left, right, choice, row.get("rater", ""), edit_seed, weight=weight))
     return votes
 
 
-class _Rows(csv.DictReader):  # type: ignore[type-arg]
-    """Rows with their texts as they were before they were disarmed for spreadsheets."""
-
-    def __next__(self) -> dict[str | Any, str | Any]:
-        return {key: as_meant(value) if isinstance(value, str) else value for key, value in super().__next__().items()}
-
-
-def _rows(lines: Iterable[str], where: str, *columns: str) -> csv.DictReader[str]:
-    reader = _Rows(line.removeprefix("\ufeff") for line in lines)
-    missing = [name for name in columns if name not in (reader.fieldnames or ())]
-    if missing:
-        raise ConfigurationError(Text("{}: the first line does not name the column {!r}", where, missing[0]))
-    return reader
-
-
-def _edit_seed(row: Mapping[str, str | None], place: str) -> int:
+def _edit_seed(row: Mapping[str, str], place: str) -> int:
     written = row.get("edit_seed") or "0"
     with suppress(ValueError):
         return whole_number(written)
     raise ConfigurationError(Text("{}: the edit seed {!r} is not a whole number", place, written))
 
 
-def _weight(row: Mapping[str, str | None], place: str) -> float:
+def _weight(row: Mapping[str, str], place: str) -> float:
     written = row.get("weight") or "1"
     with suppress(ValueError):
         if (weight := number(written)) > 0:
@@ -183,16 +162,11 @@ def read_vie_tables(folder: Path) -> list[Rating]:
 
 def _vie_table(path: Path) -> Iterable[Rating]:
     rater = path.stem.rpartition("_")[2]
-    try:
-        rows = list(csv.DictReader(open_text(path), delimiter="\t"))
-    except csv.Error as error:
-        raise ConfigurationError(Text("{}: cannot be read ({})", path, error)) from error
-    for line, row in enumerate(rows, 2):
-        cells = {str(name): cell for name, cell in row.items()}
-        item = str(cells.pop("uid", "") or "").removesuffix(".jpg")
+    for line, cells in named_rows(open_text(path), str(path), (), ("uid",)):
+        item = cells.pop("uid", "").removesuffix(".jpg")
         for editor, cell in cells.items():
             try:
-                semantics, quality = _vie_pair(str(cell))
+                semantics, quality = _vie_pair(cell)
                 together = math.sqrt(semantics * quality)
             except ValueError:
                 raise ConfigurationError(

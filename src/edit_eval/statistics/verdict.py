@@ -116,6 +116,8 @@ class Placing(msgspec.Struct, frozen=True):
     rank: int | None
     scored: int
     total: int
+    beaten: bool = False
+    """True if another one is shown to be better, whatever ranks they share."""
 
 
 class Fights(msgspec.Struct, frozen=True):
@@ -139,8 +141,10 @@ class Unplaced(msgspec.Struct, frozen=True):
     """One that is in no order, since too little is known of it beside the others."""
 
     name: str
+    beside: str
+    """The one with which it has the fewest source images in common, among those in order."""
     images: int
-    """Source images that it has in common with the first one."""
+    """So many."""
     leads: bool
     """True if its own mean is better than that of the first one, which says nothing: they are of other samples."""
 
@@ -438,7 +442,7 @@ def _opinion(
     of_judge = ranked([column for column in comparison.columns if column.judge == judge])
     by_names = {frozenset((pair.a, pair.b)): pair for pair in comparison.pairs if pair.judge == judge}
     # Of one that failed everything no score is compared, and yet it is worse.
-    of_judge.sort(key=lambda column: not _wins_all(column.name, of_judge, by_names))
+    of_judge = sorted(of_judge, key=lambda column: not _wins_all(column.name, of_judge, by_names))
     best = of_judge[0]
     pairs = [(column, by_names.get(frozenset((best.name, column.name)))) for column in of_judge[1:]]
     in_order = [(column, pair) for column, pair in pairs if pair and (column.place or pair.better == best.name)]
@@ -455,16 +459,24 @@ def _opinion(
         scale=best.scale,
         contests=contests,
         standings=tuple(
-            Placing(column.name, column.mean, _two(column.ci95), column.rank, column.scored, column.total)
+            Placing(
+                column.name,
+                column.mean,
+                _two(column.ci95),
+                column.rank,
+                column.scored,
+                column.total,
+                any(column.name in of and pair.better not in (None, column.name) for of, pair in by_names.items()),
+            )
             for column in of_judge
         ),
         unplaced=tuple(
             Unplaced(
                 column.name,
-                pair.clusters if pair else 0,
+                *_fewest(column.name, [best.name, *beside], by_names),
                 best.mean is not None and sign * column.mean > sign * best.mean,
             )
-            for column, pair in pairs
+            for column, _ in pairs
             if column.name not in beside and column.mean is not None
         ),
         dots=_dots(own[best.name], own[contests[0].other]) if contests else (),
@@ -473,6 +485,12 @@ def _opinion(
         repeats=copy[0] if copy else "",
         shift=copy[1] if copy else 0.0,
     )
+
+
+def _fewest(name: str, others: Iterable[str], pairs: Mapping[frozenset[str], Pair]) -> tuple[str, int]:
+    """Returns with whom one has the fewest source images in common, and how many."""
+    shared = [(pair.clusters, other) for other in others if (pair := pairs.get(frozenset((name, other)))) is not None]
+    return min(shared)[::-1] if shared else (next(iter(others)), 0)
 
 
 def _wins_all(name: str, columns: Sequence[ColumnSummary], pairs: Mapping[frozenset[str], Pair]) -> bool:

@@ -43,7 +43,12 @@ class Critiques:
         known = "" if before is None else keys[before]
         sources = [known] if refinement.source == "last" else sources_of(sample)
         stands = recipe(judge.model, asked, known, refinement.template, sample.instruction)
-        return edit_key(model, sources, stands, seed_of_edit(model, edit_seed, sample))
+        return edit_key(
+            self._matrix.experiment.identity_in_key(model, sample),
+            sources,
+            stands,
+            seed_of_edit(model, edit_seed, sample),
+        )
 
     def refinement(self, edit: int) -> Refinement | None:
         """Returns how an edit gets its instruction from a judge; None if it uses the sample's."""

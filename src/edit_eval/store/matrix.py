@@ -11,6 +11,7 @@ from edit_eval.experiment import Experiment
 from edit_eval.judges.contract import ADDRESS
 from edit_eval.protocols.asked import AskedJudge
 from edit_eval.protocols.contract import Question, turn_named
+from edit_eval.protocols.derived import DerivedScores
 from edit_eval.protocols.judging import (
     JudgedScores,
     applying,
@@ -116,7 +117,12 @@ class Matrix:
         self.cells.grow()
         number = self.cells.edits - 1
         model, edit_seed, _ = self.edit_parts(number)
-        key = edit_key(model, sources_of(sample), sample.instruction, seed_of_edit(model, edit_seed, sample))
+        key = edit_key(
+            self.experiment.identity_in_key(model, sample),
+            sources_of(sample),
+            sample.instruction,
+            seed_of_edit(model, edit_seed, sample),
+        )
         self.edit_keys.append(key)
         self.edits.append(self.new_edit(number))
         new = len(self.cells) - len(self._keys)
@@ -424,6 +430,8 @@ class Matrix:
         if asked is None or self._settled[asked] is not None:
             return False
         subject, judge, _ = self.cells.parts(asked)
+        if isinstance(self.judges[judge].protocol, DerivedScores):
+            return self._judge(asked).status is PENDING
         if not self.experiment.is_asked(self.judges[judge].name, self.sample_of(subject)):
             return False
         absent = self._absent(subject, self.cells.cells_of(asked))
@@ -433,6 +441,11 @@ class Matrix:
         about, judge_number, repeat = self.cells.parts(number)
         judge, sample = self.judges[judge_number], self.sample_of(about)
         edit_model, other = self.names_of(about)
+        if isinstance(judge.protocol, DerivedScores):
+            seed, counts = self.cells.edit_seed(about), self._counts(judge, about)
+            place = (sample.id, edit_model, other, seed, repeat)
+            derived = judge.protocol.judgement(judge.name, place)
+            return replace(derived, category=sample.category, counts=counts)
         asked = [sample_question.question for sample_question in self.cells.asked(number)]
         cells = self.cells.cells_of(number)
         by_reading: ByReading = ()

@@ -87,7 +87,9 @@ class Origins:
             elif refinement := self._critiques.refinement(number):
                 keys[number] = self._critiques.key(number, refinement, keys)
             else:
-                keys[number] = edit_key(model, sources_of(sample), sample.instruction, seed)
+                keys[number] = edit_key(
+                    matrix.experiment.identity_in_key(model, sample), sources_of(sample), sample.instruction, seed
+                )
         while later:  # a key contains that of the edit it follows, so those come first
             left = []
             for number in later:
@@ -95,7 +97,12 @@ class Origins:
                 origin = keys[number - number % samples + self._before[number % samples]]
                 if origin:
                     sources = [origin, *sources_of(sample)]
-                    keys[number] = edit_key(model, sources, sample.instruction, seed_of_edit(model, edit_seed, sample))
+                    keys[number] = edit_key(
+                        matrix.experiment.identity_in_key(model, sample),
+                        sources,
+                        sample.instruction,
+                        seed_of_edit(model, edit_seed, sample),
+                    )
                 else:
                     left.append(number)
             assert len(left) < len(later), "samples that follow each other in a circle have a fault"

@@ -8,13 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
 
 from edit_eval.errors import PictureError, RunDirectoryError
 from edit_eval.pictures import open_picture, pixel_digest
-from edit_eval.records import EDIT_LOST, NO_EDIT, Edit, Reply, Status, no_garbage
+from edit_eval.records import EDIT_LOST, LONGEST, NO_EDIT, Edit, Reply, Status, no_garbage
 from edit_eval.store.answers import Answers, Lookup
 from edit_eval.store.journal import Lines, Record
 from edit_eval.store.matrix import OK, PENDING, Matrix
@@ -22,6 +22,7 @@ from edit_eval.store.run_directory import RunDirectory
 from edit_eval.text import Text
 
 T = TypeVar("T")
+Tokens = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 
 ADDRESS = ("sample", "edit_model", "edit_seed", "judge", "repeat", "question", "reading", "other")
 """Fields of a reply's line that form its address; the last one only if two edits were shown."""
@@ -43,14 +44,14 @@ class ReplyLine(msgspec.Struct):
     reading: int
     ask: int
     text: str
-    seconds: float
+    seconds: Annotated[float, msgspec.Meta(ge=0, le=LONGEST)]
     device: str
     ended: Status = OK
     final: bool = False
     values: dict[str, float] = {}
     normalised: bool = False
     length: int = 0
-    tokens: tuple[int, int] = (0, 0)
+    tokens: tuple[Tokens, Tokens] = (0, 0)
     other: str = ""
 
     @property

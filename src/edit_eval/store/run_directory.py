@@ -13,6 +13,7 @@ images/<edit model>/<slug of the id>-<first 12 of the edit's key>.png
 logs/<worker>.log
 shards/                for `--shard`: the lock of each engine, and its holder
 trackers/              the run's id in each tracker
+derived.jsonl          scores by a protocol of the user's own, for readers without it (see `derived`)
 live.json              the live display of the last start, written once a second while it runs
 report/                derived files; can be rebuilt from the rest
 """
@@ -28,11 +29,10 @@ import socket
 import stat
 import sys
 import time
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import yaml
@@ -40,70 +40,27 @@ from filelock import FileLock, Timeout
 
 from edit_eval.config.placement import without_placement
 from edit_eval.config.yaml_text import parse_ours
-from edit_eval.errors import RunDirectoryError, Stopped
+from edit_eval.errors import ConfigurationError, RunDirectoryError, Stopped
+from edit_eval.files.given import of_json, read_text
 from edit_eval.json_values import JsonObject, Unchecked
 from edit_eval.pictures import TEMPORARY, TEMPORARY_PREFIX, slug, sweep_temporary, write_durably
-from edit_eval.records import Activity, DeviceFailures, MemoryUse, Picture, Sample, Spent, Utilisation, no_garbage
+from edit_eval.records import Picture, Sample, no_garbage
 from edit_eval.store.journal import Damage, Lines, Record, Segment, read, read_segment, seal, segments
+from edit_eval.store.timeline import Timeline, timeline_of
 from edit_eval.text import Text
 
 JOURNALS = ("edits", "replies", "events")
-MEMORY_FIELDS = ("device", "model", "kind", "before", "loaded", "peak", "after")
-LIVE, SHARDS = "live.json", "shards"
+LIVE, SHARDS, DERIVED = "live.json", "shards", "derived.jsonl"
 MOMENT = 10.0
 """Seconds an engine waits while others enter or leave."""
+CELLS_WITHOUT_LINES, CELLS_A_BYTE = 100_000, 2
+"""Most cells of a run that is read: a sample's line has hundreds of bytes, and a cell takes a kilobyte of memory."""
 MOST_READ = 256 << 20
 """Most bytes of a picture of a run, which is read into memory."""
 
 
 class CannotWrite(Stopped):
     """The run directory can no longer be written: the disk is full, read-only, over quota, or failing."""
-
-
-class Timeline(NamedTuple):
-    """The events of a run, summarised."""
-
-    activities: tuple[Activity, ...]
-    wall_seconds: tuple[float, ...]
-    """Wall time of each start."""
-    devices: tuple[str, ...]
-    memory: tuple[MemoryUse, ...]
-    utilisation: tuple[Utilisation, ...]
-    device_failures: tuple[DeviceFailures, ...]
-    spent: tuple[Spent, ...]
-    submitted: Mapping[str, Record]
-    """By an edit's key what was bought for it, or was about to be, and is not fetched (`provider`, `id`, `usd`)."""
-
-
-def spent_in(events: Iterable[Record]) -> tuple[Spent, ...]:
-    """Adds up what each model has cost, from the events `reserved` and `charged`; the former alone may have been."""
-    usd: dict[str, float] = defaultdict(float)
-    attempts: dict[str, int] = defaultdict(int)
-    told: dict[str, bool] = {}
-    reserved: dict[tuple[int, int], tuple[str, float]] = {}
-    for event in events:
-        model = event["model"]
-        if event["event"] == "reserved":
-            reserved[event["start"], event["task"]] = model, event["usd"]
-            told.setdefault(model, True)
-        elif event["event"] == "charged":
-            reserved.pop((event["start"], event["task"]), None)
-            usd[model] += event["usd"]
-            attempts[model] += event["attempts"]
-            told[model] = told.get(model, True) and (event["told"] or not event["attempts"])
-    feared: dict[str, float] = defaultdict(float)
-    for model, most in reserved.values():
-        feared[model] += most
-    return tuple(
-        Spent(
-            model=model,
-            usd=usd[model],
-            feared=feared[model],
-            told=told[model] and attempts[model] > 0,
-            attempts=attempts[model],
-        )
-        for model in told
-    )
 
 
 def of_ledger(path: Path) -> Path:
@@ -236,6 +193,14 @@ class RunDirectory:
             return
         early = ("lock", "holder.json", SHARDS)
         strangers = [name for name in there if name not in early and not TEMPORARY.fullmatch(name)]
+        if any((self.path / "config").glob("[0-9]*.json")) and (self.path / "edits").is_dir():
+            raise RunDirectoryError(
+                Text(
+                    "{} is a run of an older edit-eval, which did not mark its runs; {}",
+                    self.path,
+                    what_mends(self.path),
+                )
+            )
         if strangers:
             raise RunDirectoryError(
                 Text(
@@ -341,6 +306,11 @@ class RunDirectory:
         with _writing(self.path):
             write_durably(lines, self.path / "samples" / f"{self.number:04d}.jsonl")
 
+    def write_derived(self, lines: bytes) -> None:
+        """Keeps what readers without the protocols' classes are shown, in place of what was there."""
+        with _writing(self.path):
+            write_durably(lines, self.path / DERIVED)
+
     def samples_grow(self) -> None:
         """Lets samples be added one by one: `append("samples", ...)`."""
         self._segments["samples"] = Segment(self.path / "samples" / f"{self.number:04d}.jsonl")
@@ -391,7 +361,19 @@ class RunDirectory:
         if seen.total:  # damage, or a user's own benchmark with loose types
             lines = read_segment(files[-1], damage, dict)
             samples = tuple(_lenient(line) for line in lines)
+        places: dict[str, int] = {}
+        for place, sample in enumerate(samples, 1):
+            if (first := places.setdefault(sample.id, place)) != place:
+                both = Text("its samples {} and {} have one id, `{}`", first, place, sample.id)
+                raise RunDirectoryError(Text("{}: {}: whose scores are whose cannot be told", files[-1], both))
         return samples
+
+    @property
+    def most_cells(self) -> int:
+        """How many questions a run of these journals may have: what a record asks for is not believed beyond that."""
+        journals = ("samples", "edits", "replies", "events")
+        size = sum(file.stat().st_size for name in journals for file in segments(self.path / name))
+        return CELLS_WITHOUT_LINES + CELLS_A_BYTE * size
 
     def configuration(self) -> Unchecked:
         """Reads the full configuration of the last start. Raises `RunDirectoryError` if it is damaged."""
@@ -400,7 +382,7 @@ class RunDirectory:
     def resolved(self) -> Unchecked:
         """Reads what that configuration resolved to: identities of the models, and rubrics. Raises like it."""
         last = self.last_configuration()
-        return self._described(last and last.with_suffix(".json"), json.loads)
+        return self._described(last and last.with_suffix(".json"), _plain_json)
 
     def last_configuration(self) -> Path | None:
         """Returns the last configuration. It is written after its `.json`, so both exist if it does."""
@@ -410,11 +392,11 @@ class RunDirectory:
         if file is None:
             return {}
         try:
-            content = decode(file.read_text("utf-8"))
-        except (OSError, ValueError, yaml.YAMLError) as error:
+            content = decode(read_text(file))
+        except (ConfigurationError, ValueError, RecursionError, yaml.YAMLError) as error:
             content = error
         if not isinstance(content, dict):
-            raise RunDirectoryError(Text("{} is damaged; `edit-eval run CONFIG` writes it again", file))
+            raise RunDirectoryError(Text("{} is damaged; {}", file, what_mends(self.path)))
         return content
 
     def describe(
@@ -449,8 +431,8 @@ class RunDirectory:
         recorded = {}
         for file in _listed(self.path / "environment", "[0-9]*.json"):
             try:
-                environment = json.loads(file.read_text("utf-8"))
-            except ValueError:
+                environment = _plain_json(read_text(file))
+            except (ConfigurationError, ValueError):
                 continue
             if isinstance(environment, dict) and file.stem.isdigit():
                 recorded[int(file.stem)] = environment
@@ -458,57 +440,7 @@ class RunDirectory:
 
     def timeline(self) -> Timeline:
         """Reads what each device did, the memory it needed, and how long each start took."""
-        activities: list[Activity] = []
-        wall: dict[int, float] = {}
-        devices: dict[str, None] = {}
-        memory: dict[tuple[int, int], MemoryUse] = {}  # a stage's later line counts
-        busy: dict[tuple[int, str, str], list[float]] = {}  # start, device, kind -> samples, their sum
-        failed: dict[tuple[str, str], DeviceFailures] = {}  # device, model
-        spending: list[Record] = []
-        submitted: dict[str, Record] = {}
-        for record in self.read("events"):
-            start = int(record["start"])
-            if record["event"] == "activity":
-                fields = {k: record[k] for k in ("device", "kind", "model", "begin", "end", "what")}
-                activities.append(Activity(start_number=start, **fields, role=record.get("role", "")))
-                wall[start] = max(wall.get(start, 0.0), activities[-1].end)
-            elif record["event"] == "devices":
-                devices.update(dict.fromkeys(record["devices"]))
-                wall.setdefault(start, 0.0)
-            elif record["event"] == "end":
-                wall[start] = max(wall.get(start, 0.0), record["seconds"])
-            elif record["event"] in ("reserved", "charged"):
-                spending.append(record)
-            elif record["event"] == "submitted":
-                submitted[record["key"]] = {name: record[name] for name in ("provider", "id", "usd")}
-            elif record["event"] == "fetched":
-                submitted.pop(record["key"], None)
-            elif record["event"] == "memory":
-                fields = {k: record[k] for k in MEMORY_FIELDS}
-                memory[start, record["stage"]] = MemoryUse(start_number=start, **fields)
-            elif record["event"] in ("attempt", "retired"):
-                of = "+".join(record["place"]), record["model"]
-                failed[of] = _one_more(failed.get(of), *of, record)
-            elif record["event"] == "utilisation":
-                for device, kinds in record["devices"].items():
-                    for kind, (count, mean) in kinds.items():
-                        kept = busy.setdefault((start, device, kind), [0, 0.0])
-                        kept[0] += count
-                        kept[1] += count * mean
-        return Timeline(
-            tuple(activities),
-            tuple(wall[s] for s in sorted(wall)),
-            tuple(devices),
-            tuple(memory[stage] for stage in sorted(memory)),
-            tuple(
-                Utilisation(start_number=start, device=device, kind=kind, samples=int(count), busy=total / count)
-                for (start, device, kind), (count, total) in busy.items()
-                if count
-            ),
-            tuple(sorted(failed.values(), key=lambda failures: -failures.attempts)),
-            spent_in(spending),
-            submitted,
-        )
+        return timeline_of(self.read("events"), self.path / "events", self.damage)
 
     # -- paths --
 
@@ -520,6 +452,10 @@ class RunDirectory:
     def image_path(self, edit_model: str, sample_id: str, key: str) -> Path:
         """Returns the path of an edit's picture. The id is slugged, never trusted as a path."""
         return self.path / "images" / edit_model / f"{slug(sample_id)}-{key[:12]}.png"
+
+
+def _plain_json(text: str) -> Any:
+    return of_json(text.encode("utf-8", "surrogatepass"), dict, "")
 
 
 def _lenient(line: Record) -> Sample:
@@ -587,16 +523,6 @@ def _cannot_write(path: Path, error: OSError) -> CannotWrite:
             error.strerror or error,
         )
     )
-
-
-def _one_more(so_far: DeviceFailures | None, device: str, model: str, event: Record) -> DeviceFailures:
-    """Adds a failed attempt on the device, or the reason why the model is no longer used there."""
-    failures = so_far or DeviceFailures(device=device, model=model, attempts=0, out_of_memory=0, error="", retired="")
-    if event["event"] == "retired":
-        return replace(failures, retired=event["reason"])
-    short = event["kind"] == "out_of_memory"
-    attempts, out_of_memory = failures.attempts + 1, failures.out_of_memory + short
-    return replace(failures, attempts=attempts, out_of_memory=out_of_memory, error=event["error"])
 
 
 @dataclass(frozen=True)
@@ -695,6 +621,7 @@ _WRITTEN = {
     "lock": None,
     "holder.json": None,
     "live.json": None,
+    DERIVED: None,
     "shards": r"\d+-of-\d+\.(lock|json|entered)|loading-\d+\.lock",
     "config": r"\d+\.(yaml|json)",
     "environment": r"\d+\.json",
@@ -728,6 +655,13 @@ def is_marked(run: Path) -> bool:
             return file.read(len(_MARKED)) == _MARKED
     except OSError:
         return False
+
+
+def what_mends(run: Path) -> str:
+    """Returns what can be done with a run whose configuration cannot be read, or that is not marked."""
+    if is_marked(run):
+        return Text("`edit-eval run CONFIG --run-dir {}` writes it again", run)
+    return Text("`edit-eval run CONFIG --run-dir NEW --reuse {}` takes its edits and answers", run)
 
 
 def _no_link(path: str, flags: int) -> int:

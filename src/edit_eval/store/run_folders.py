@@ -14,22 +14,25 @@ import sys
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
-from edit_eval.config.components import own_source
 from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError, RunDirectoryError, RunInterrupted, Stopped
 from edit_eval.experiment import Experiment
 from edit_eval.files.user_cache import cache_folder
 from edit_eval.pictures import write_durably
+from edit_eval.protocols.derived import DerivedScores
 from edit_eval.records import Edit, Ending, Status
+from edit_eval.store.answers import Lookup
+from edit_eval.store.derived import read_derived
 from edit_eval.store.journal import Damage, Record, segments
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.recall import ReplyLine, edit_record, is_there, recall_run, refuse_to_go_on, where_of
-from edit_eval.store.run_directory import RunDirectory, Shard
+from edit_eval.store.run_directory import RunDirectory, Shard, what_mends
 from edit_eval.text import Text, counted, joined
 
 RUNS = Path("runs")
@@ -56,15 +59,18 @@ def recorded(directory: RunDirectory) -> Experiment | None:
     Raises `RunDirectoryError` if it cannot be read.
     """
     try:
-        plain = directory.resolved()
+        if not (plain := directory.resolved()):
+            return None
         _refuse_an_arena(plain, directory.path)
-        _refuse_code_that_came_with_it(plain, directory.path)
-        return Experiment.recorded(plain, directory.samples()) if plain else None
+        derived = cache(lambda: read_derived(directory.path, directory.damage))
+        return Experiment.recorded(
+            plain, directory.samples(), lambda judge: derived().get(judge) or DerivedScores.unknown(judge)
+        )
     except ConfigurationError as error:
         raise RunDirectoryError(Text("{}: its replies cannot be read here: {}", directory.path, error)) from error
     except RunDirectoryError:
         raise
-    except Exception as error:  # a user's own protocol may raise anything for invalid parameters
+    except Exception as error:  # recorded parameters and texts may be anything
         raise damaged(directory, error) from error
 
 
@@ -81,31 +87,11 @@ def _refuse_an_arena(plain: Mapping[str, Any], run: Path) -> None:
         )
 
 
-def _refuse_code_that_came_with_it(plain: Mapping[str, Any], run: Path) -> None:
-    """Refuses protocol code inside the run directory: reading a run executes its protocols, and runs are shared.
-
-    Raises `RunDirectoryError` for such code, and `ValueError` for a relative folder.
-    """
-    for judge in plain.get("judges", ()):
-        section, folder = judge["protocol"], Path(judge["folder"])
-        if not folder.is_absolute():
-            raise ValueError(Text("the folder `{}` is relative", folder))
-        source = own_source(section["class_path"], folder)
-        if source is not None and source.resolve().is_relative_to(run.resolve()):
-            raise RunDirectoryError(
-                Text(
-                    "{} is in the run directory, and code that came with a run is not executed; if "
-                    "you trust it, copy it elsewhere and rerun with a configuration that names the copy",
-                    source,
-                )
-            )
-
-
 def damaged(directory: RunDirectory, error: Exception) -> RunDirectoryError:
     """Returns the error for a run whose recorded configuration no start can have written."""
     problem = " ".join([f"{type(error).__name__}:", *str(error).split()])
     return RunDirectoryError(
-        Text("{} is damaged ({}); `edit-eval run CONFIG` writes it again", directory.path / "config", problem)
+        Text("{} is damaged ({}); {}", directory.path / "config", problem, what_mends(directory.path))
     )
 
 
@@ -130,9 +116,9 @@ class Place:
     others: tuple[RunDirectory, ...] = ()
     """Runs to reuse results from: those named by the user, then the `sources`."""
     sources: tuple[Path, ...] = ()
-    """Earlier runs with edits that this one needs."""
-    elsewhere: Mapping[Path, int] = field(default_factory=dict)
-    """For a named folder: counts of needed edits in earlier runs, which are reported but not reused."""
+    """Earlier runs with edits or answers that this one needs."""
+    elsewhere: Mapping[Path, Offer] = field(default_factory=dict)
+    """For a named folder: what earlier runs have, which is reported but not reused."""
     recalled: Recalled | None = None
     """The folder's journals, if they were read to choose it."""
     experiment: Experiment | None = None
@@ -212,12 +198,12 @@ class Place:
             taken = Text("reusing matching results from earlier runs ({}); `--run-dir NEW` starts from scratch", runs)
         there = [
             Text(
-                "{} already has {} of these edits; `--reuse {}` copies them instead of making them again",
+                "{} already has {}; `--reuse {}` takes what is equal instead of making and asking it again",
                 run,
-                count,
+                offer.words,
                 run,
             )
-            for run, count in self.elsewhere.items()
+            for run, offer in self.elsewhere.items()
         ]
         said = (Text("run directory: {}{}", directory.path, end), was_another(directory, now), taken, *there)
         return [note for note in said if note]
@@ -245,7 +231,7 @@ def find_place(
             now = now.as_recorded(recorded(RunDirectory.existing(folder)))
         with contextlib.suppress(OSError, RunDirectoryError):  # `begin` reports the reason
             recalled = _recall(folder, Matrix(now), retry)
-        elsewhere: Mapping[Path, int] = {}
+        elsewhere: Mapping[Path, Offer] = {}
         if not others:
             earlier = [run for run in runs_of(name)[:LOOKED_AT] if run.resolve() != folder.resolve()]
             elsewhere = _sources(earlier, recalled.matrix if recalled else Matrix(now))
@@ -327,20 +313,48 @@ def _stem(name: str) -> str:
     return re.sub(r"[^\w.-]+", "-", name)
 
 
-def _sources(runs: Sequence[Path], matrix: Matrix) -> dict[Path, int]:
-    """Counts the pending edits that each run has; an edit found in several runs counts for the newest."""
+class Offer(NamedTuple):
+    """What an earlier run has that this one needs."""
+
+    edits: int
+    answers: int
+    """Of the same judges, about pictures that are there; where edits are finished ones that nobody has looked at yet,
+    also about others."""
+
+    @property
+    def words(self) -> str:
+        """What it is, for people."""
+        answers = counted(self.answers, "answer")
+        edits = Text("{} of these edits", self.edits)
+        return Text("{} and {}", edits, answers) if self.edits and self.answers else edits if self.edits else answers
+
+
+def _sources(runs: Sequence[Path], matrix: Matrix) -> dict[Path, Offer]:
+    """Counts what each run has that is pending; an edit or answer found in several runs counts for the newest."""
     wanted = {edit.key for edit in matrix.edits if edit.status is Status.PENDING}
+    cells = matrix.cells
+    asked = {matrix.key(n) for n in range(len(cells)) if matrix.can_be_asked(n) and not matrix.replies(n)}
     sources = {}
-    for run in runs if wanted else ():
+    for run in runs if wanted or asked else ():
         try:
-            recorded = RunDirectory.existing(run).read("edits")
-            there = {r["key"] for r in recorded if r["status"] == Status.OK.value} & wanted
+            directory = RunDirectory.existing(run)
+            there = {r["key"] for r in directory.read("edits") if r["status"] == Status.OK.value} & wanted
+            said = {r["key"]: r["judge"] for r in directory.read("replies") if r.get("status") == Status.OK.value}
+            alike = _same_judges(directory, matrix) if wanted and matrix.experiment.finished else ()
         except (OSError, RunDirectoryError):  # unreadable or damaged: no reason not to begin
             continue
-        if there:
-            sources[run] = len(there)
+        answers = {key for key, judge in said.items() if key in asked or judge in alike}
+        if there or answers:
+            sources[run] = Offer(len(there), len(answers))
             wanted -= there
+            asked -= answers
     return sources
+
+
+def _same_judges(directory: RunDirectory, matrix: Matrix) -> set[str]:
+    """Returns the judges of a run that are judges of this evaluation, by their names there."""
+    ours, theirs = {judge.model.digest for judge in matrix.judges}, recorded(directory)
+    return {judge.name for judge in theirs.judges if judge.model.digest in ours} if theirs else set()
 
 
 def was_another(directory: RunDirectory, now: Experiment) -> str:
@@ -384,13 +398,21 @@ def reuse(source: RunDirectory, directory: RunDirectory, matrix: Matrix) -> str:
         directory.append("edits", {**edit_record(edit), "reused_from": str(source.path)})
         matrix.set_edit(number, edit)
         taken += 1
-    judged = _reuse_replies(source, directory, matrix)
+    judged, waiting = _reuse_replies(source, directory, matrix)
     matrix.critiques.tell_all()
     directory.sync()
-    return Text("{}: {} and {} are reused", source.path, counted(taken, "edit"), counted(judged, "judgement"))
+    taken_over = Text("{}: {} and {} are reused", source.path, counted(taken, "edit"), counted(judged, "judgement"))
+    if waiting:
+        return Text("{}; and of {}, each as soon as an edit has its pixels", taken_over, counted(waiting, "answer"))
+    return taken_over
 
 
-def _reuse_replies(source: RunDirectory, directory: RunDirectory, matrix: Matrix) -> int:
+def _reuse_replies(source: RunDirectory, directory: RunDirectory, matrix: Matrix) -> tuple[int, int]:
+    """Takes replies about pictures that are there. Where finished edits are still to be read, takes also those about
+    others: a judge's reply counts as soon as an edit has the pixels that it is about.
+
+    Returns how many judgements are there now, and how many answers wait.
+    """
     given: dict[str, list[Record]] = {}
     for record in source.read("replies"):
         try:
@@ -399,19 +421,27 @@ def _reuse_replies(source: RunDirectory, directory: RunDirectory, matrix: Matrix
             continue
         given.setdefault(line.key, [])[line.ask :] = [record]  # as `Answers.put`
     before = matrix.pending
+
+    def take(lookup: Lookup, records: Sequence[Record], where: Record) -> None:
+        for ask, record in enumerate(records):
+            directory.append("replies", {**record, **where, "ask": ask, "reused_from": str(source.path)})
+            matrix.put(lookup, ask, msgspec.convert(record, ReplyLine).reply)
+
     for cell in range(len(matrix.cells)):
         if not matrix.can_be_asked(cell) or matrix.replies(cell) or not (records := given.get(matrix.key(cell))):
             continue
-        replies = [msgspec.convert(record, ReplyLine).reply for record in records]
-        if matrix.read(cell, replies).status is not Status.OK:
-            continue
-        where = where_of(matrix.address(cell))
-        for ask, (record, reply) in enumerate(zip(records, replies, strict=True)):
-            directory.append("replies", {**record, **where, "ask": ask, "reused_from": str(source.path)})
-            matrix.put(matrix.lookup(cell), ask, reply)
-    taken = before - matrix.pending
+        if matrix.read(cell, [msgspec.convert(record, ReplyLine).reply for record in records]).status is Status.OK:
+            take(matrix.lookup(cell), records, where_of(matrix.address(cell)))
+    taken, waiting = before - matrix.pending, 0
+    if matrix.experiment.finished and any(edit.status is Status.PENDING for edit in matrix.edits):
+        judges = _same_judges(source, matrix)
+        for key, records in given.items():
+            last = records[-1]
+            if not matrix.answers.of(key) and last["judge"] in judges and last.get("status") == Status.OK.value:
+                take(key, records, {})
+                waiting += 1
     matrix.look()
-    return taken
+    return taken, waiting
 
 
 # -- registry of all runs this user has made, so that `gc` keeps what they need --

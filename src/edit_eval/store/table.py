@@ -66,10 +66,16 @@ class JudgementTable:
                 rows["critique" if told else name].append(row)
         return rows
 
+    def judged(self) -> Iterator[Judgement]:
+        """Yields every judgement that a judge was or is to be asked for: none that refers to another one."""
+        matrix = self._matrix
+        yield from (matrix.judgement(number) for number in matrix.open_judgements() if matrix.is_own(number))
+
     @property
     def is_complete(self) -> bool:
-        """True if no row that counts is pending."""
-        return not any(row.status is PENDING and row.counts for row in self.rows("edit", "battle"))
+        """True if no edit, and no row that counts, is pending."""
+        edits = (edit.status is PENDING for edit in self.edits_of_work)
+        return not (any(edits) or any(row.status is PENDING and row.counts for row in self.rows("edit", "battle")))
 
     @property
     def rounds(self) -> int:

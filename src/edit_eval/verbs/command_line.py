@@ -226,7 +226,7 @@ def _analysis_verb(on: typer.Typer, name: str, cls: Any, shown: Mapping[str, Any
     flags, read = _flags(cls)
     several = cls.sources.several
 
-    def call(sources: Any, to: Path | None, force: bool, **given: Any) -> None:
+    def call(sources: Any, to: Path | None, force: bool, code: object, **given: Any) -> None:
         from edit_eval.reporting.analyses import section_of
         from edit_eval.reporting.table import print_sheet
         from edit_eval.run import analyse
@@ -246,6 +246,7 @@ def _analysis_verb(on: typer.Typer, name: str, cls: Any, shown: Mapping[str, Any
         *flags,
         _keyword("to", Annotated[Path | None, to], None),
         _keyword("force", Force, False),
+        _keyword("code", Code, None),
     ]
     call.__signature__ = inspect.Signature(own)  # type: ignore[attr-defined]
     call.__doc__ = cls.__doc__
@@ -588,6 +589,25 @@ Config = Annotated[
 JUDGE = "MODEL@http://HOST:8000/v1, a folder of weights, OWNER/NAME on the Hub, FILE.py:CLASS"
 """What a flag `--judge` takes."""
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.", autocompletion=_runs)]
+
+
+def _take_code(folders: list[Path] | None) -> list[Path] | None:
+    from edit_eval.config.components import name_code
+
+    name_code(folders or ())
+    return folders
+
+
+Code = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--code",
+        metavar="FOLDER",
+        help="A folder with classes of your own that the run names; can be given several times.",
+        callback=_take_code,
+    ),
+]
+"""Taken as it is read: a verb only names it."""
 RunDir = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="Run directory; resumes if it exists. Default: a folder in runs/."),

@@ -52,6 +52,7 @@ class PictureFile(TypedDict, total=False):
     blank_like: PictureFile
     made_of: PictureFile
     maker: str
+    mask: bool
 
 
 class PictureView(PictureFile, total=False):

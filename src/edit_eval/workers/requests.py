@@ -1,13 +1,13 @@
 """Turns a task into a model's request: its pictures are opened, checked to be the right ones, and shown as asked.
 
 A task to edit:  `pictures`, a list of `name`, `path` and `digest`; `instruction`, `seed`, `sample`, `output` (path);
-    perhaps `submitted` (`edit_models.contract.Submitted`) and `small_copies`: the `folder` of small copies of edit and
-    source for reports, and their size (`side`, `file_bytes`).
+    perhaps `lacking` (why no finished edit is among the pictures), `submitted` (`edit_models.contract.Submitted`) and
+    `small_copies`: the `folder` of small copies of edit and source for reports, and their size (`side`, `file_bytes`).
 A task to judge: `requests`, a list of `system`, `user`, `form`, `seed`, `key`, `pictures`, and perhaps `labels`,
     `schema`, and what the judge's class `reads`. Each picture has a `name`, `steps` (see
     `edit_eval.pictures.with_steps`; `["like", PICTURE]` takes another picture's size), and one of
 
-    `path`, `digest`    a file, and the SHA-256 of its bytes; empty if unknown
+    `path`, `digest`    a file, and the SHA-256 of its bytes; empty if unknown; with `mask`, it is one
     `path`, `pixels`    the file of an edit, and the digest of its pixels when it was reported
     `blank_like`        either of these: a grey picture of its size
     `made_of`, `maker`  either of these: what a class of this path (`ControlPicture`) makes of it
@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from edit_eval.edit_models.contract import EditRequest
 from edit_eval.errors import PictureError, UnreadableError
 from edit_eval.judges.contract import JudgeRequest
+from edit_eval.masks import open_mask
 from edit_eval.pictures import blank, kept_file, open_picture, pixel_digest, with_steps
 from edit_eval.workers.failures import one_line
 from edit_eval.workers.messages import Message
@@ -59,10 +60,14 @@ class File(NamedTuple):
     """SHA-256 of its bytes; empty if unknown."""
     pixels: str
     """`pixel_digest` of an edit as it was reported; else empty."""
+    mask: bool = False
+    """True if it says where something may change."""
 
 
 def opened(file: File) -> Image:
     """Opens and checks the picture. Raises `PictureError`, and `UnreadableError` for one that has changed."""
+    if file.mask:
+        return open_mask(file.path, digest=file.digest)
     picture = open_picture(file.path, digest=file.digest, keep_file=True)
     if file.pixels and pixel_digest(picture) != file.pixels:
         raise UnreadableError(f"{file.path}: the pixels differ from those reported")
@@ -158,6 +163,7 @@ def open_edit_request(task: Message) -> EditRequest:
         instruction=task["instruction"],
         seed=task["seed"],
         sample_id=task["sample"],
+        lacking=task.get("lacking", ""),
         submitted=task.get("submitted"),
     )
 
@@ -210,7 +216,7 @@ def _key(view: Message) -> str:
 def _file(picture: Message) -> File:
     """Returns the file of a picture, or the one that a control is made of."""
     picture = picture.get("blank_like") or picture.get("made_of") or picture
-    return File(picture["path"], picture.get("digest", ""), picture.get("pixels", ""))
+    return File(picture["path"], picture.get("digest", ""), picture.get("pixels", ""), picture.get("mask", False))
 
 
 def _files(view: Message) -> Iterator[File]:

@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from edit_eval.execution.contract import Price
 from edit_eval.execution.engine.purse import Purse
+from edit_eval.records import Spent
 from edit_eval.scheduling.tasks import Task
-from edit_eval.store.run_directory import spent_in
+from edit_eval.store.journal import Damage
+from edit_eval.store.timeline import timeline_of
 
 EDIT = {"kind": "edit"}
 QUESTION = {"kind": "judge", "requests": [{"system": "", "user": "x" * 800, "pictures": [1, 2]}]}
+
+
+def spent_in(events: Sequence[dict[str, Any]]) -> tuple[Spent, ...]:
+    """What the events of a run come to; none of them is damage."""
+    damage = Damage()
+    spent = timeline_of(events, Path("events"), damage).spent
+    assert not damage.total
+    return spent
 
 
 def task(number: int, model: str = "edit:api") -> Task:

@@ -9,6 +9,7 @@ from PIL import Image, ImageDraw
 
 from edit_eval.errors import ModelError
 from edit_eval.judges.contract import JudgeRequest
+from edit_eval.masks import NO_MASK
 from edit_eval.plugins.metrics.in_worker.picture_metrics import RADIUS, SCALES, PictureMetrics
 from edit_eval.records import Reply
 
@@ -171,13 +172,24 @@ class TestOutside:
         values = measured(source=noise(0), edit=noise(1), mask=grey).values
         assert values == measured(source=noise(0), edit=noise(1), mask=mask((20, 20, 40, 40))).values
 
+    def test_a_mask_of_another_shape_or_of_none_measures_nothing_outside(self) -> None:
+        source = Image.new("RGB", (192, 96))
+        turned = mask((40, 10, 60, 15), (96, 192))
+        none = mask((0, 0, 1, 1), (192, 96))
+        none.info[NO_MASK] = "the mask is empty: it has one value everywhere"
+        for given, words in ((turned, "the mask has another shape (96x192) than"), (none, "the mask is empty")):
+            reply = measured(source=source, edit=Image.new("RGB", (192, 96), "red"), mask=given)
+            assert words in reply.text
+            assert "l1" in reply.values
+            assert not any(name.endswith("_outside") for name in reply.values)
+
     def test_nor_does_scaling_carry_anything_out(self) -> None:
         """What is edited, in white on black, reaches further once it is scaled; the mask's margin reaches as far."""
         source = Image.new("RGB", (192, 192))
         small = Image.new("RGB", (96, 24))
         small.paste("white", (40, 10, 60, 15))
-        reply = measured(source=source, edit=small, mask=mask((40, 10, 60, 15), (96, 24)))
-        assert "the mask was scaled from 96x24 to 192x192" in reply.text
+        reply = measured(source=source, edit=small, mask=mask((40, 40, 60, 60), (96, 96)))
+        assert "the mask was scaled from 96x96 to 192x192" in reply.text
         assert reply.values["l1"] > 0
         assert reply.values["l1_outside"] == 0
 

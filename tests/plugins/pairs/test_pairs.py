@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from edit_eval.benchmarks.known_sources import remember_sources
+from edit_eval.benchmarks.source_cache import file_digest
 from edit_eval.errors import ConfigurationError
 from edit_eval.plugins.pairs.analysis import PairsAnalysis
 from edit_eval.plugins.pairs.chosen import PreferencePairs, pairs
@@ -176,8 +178,9 @@ def test_it_holds_in_95_of_100(edits: int, noise: float, asked: int) -> None:
 
 
 @pytest.fixture
-def with_pictures(tmp_path: Path, make_sample, make_results) -> Results:
-    """Forty samples whose sources and edits are there."""
+def with_pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_sample, make_results) -> Results:
+    """Forty samples whose sources and edits are there, as those of a run of this user's own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     random = np.random.default_rng(2)
     results = asked_twice(make_sample, make_results)
     run = tmp_path / "run"
@@ -186,12 +189,16 @@ def with_pictures(tmp_path: Path, make_sample, make_results) -> Results:
         Image.fromarray(random.integers(0, 255, (8, 8, 3)).astype("uint8")).resize((64, 64)).save(
             run / f"images/{name}.png"
         )
+    sources = [run / f"images/s{n}.png" for n in range(len(results.samples))]
     samples = tuple(
         replace(
-            sample, instruction='把它改亮 & "quoted"', pictures={"source": Picture(path=str(run / f"images/s{n}.png"))}
+            sample,
+            instruction='把它改亮 & "quoted"',
+            pictures={"source": Picture(path=str(source), digest=file_digest(source))},
         )
-        for n, sample in enumerate(results.samples)
+        for sample, source in zip(results.samples, sources, strict=True)
     )
+    remember_sources(samples)
     edits = tuple(replace(edit, image=f"images/e{n}.png") for n, edit in enumerate(results.edits))
     return replace(results, directory=str(run), samples=samples, edits=edits, about={"licence": "CC BY 4.0"})
 

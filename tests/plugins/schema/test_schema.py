@@ -139,7 +139,7 @@ def test_what_the_reader_refuses_is_wrong_here() -> None:
     own = []
     for kind, path in named:
         written = components.normalise_class_path(path)
-        own.append(OwnClass(kind, path, components.import_class(kind, written, TESTS / "config")))
+        own.append(OwnClass(kind, path, components.name_class(kind, written, TESTS / "config")))
     mine = configuration_schema(own)
     assert wrong(complete, mine) == []
     missed = []

@@ -21,6 +21,7 @@ import pytest
 from PIL import Image
 
 from edit_eval.errors import ConfigurationError, ExitCode, RunDirectoryError
+from edit_eval.plugins.serve.ledger import name_of
 from edit_eval.plugins.serve.server import serve
 from edit_eval.plugins.serve.service import Service
 from edit_eval.plugins.serve.submissions import Submission
@@ -87,8 +88,8 @@ def test_a_service_that_is_killed_begins_anew_on_its_ledger_and_one_that_is_aske
 
     before, after = (Run(tmp_path / "ledger" / name).results for name in ("0001", "0002"))
     assert {judgement.sample_id: judgement.status.value for judgement in before.judgements} == {
-        **dict.fromkeys("ab", "ok"),
-        **{f"lost {n}": "pending" for n in range(4)},
+        **{name_of(n, name): "ok" for n, name in enumerate("ab")},
+        **{name_of(n + 2, f"lost {n}"): "pending" for n in range(4)},
     }
     assert {judgement.status.value for judgement in after.judgements} == {"ok"}
     assert len(after.judgements) == 6

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from edit_eval.plugins.serve.ledger import name_of
 from edit_eval.plugins.viewer.runs import Runs
 from edit_eval.text import Text
 from plugins.serve.service_at_work import Serve, pair
@@ -28,8 +29,8 @@ def test_a_page_shows_what_a_service_does_and_goes_on_showing_it(serve: Serve) -
         watched.look()
     view = live["service"]
     newest, *_, first = view["latest"]
-    assert (newest["id"], newest["status"], newest["score"]) == ("edit 4", "unparseable", None)
-    assert (first["id"], first["status"]) == ("edit 0", "ok")
+    assert (newest["id"].partition(" ")[2], newest["status"], newest["score"]) == ("edit 4", "unparseable", None)
+    assert (first["id"], first["status"]) == (name_of(0, "edit 0"), "ok")
     assert newest["edit"].startswith("data:image/jpeg;base64,")
     assert view["statuses"]["redness"]["unparseable"] == 1
     assert view["per_second"] > 0
@@ -48,7 +49,7 @@ def test_a_page_shows_what_a_service_does_and_goes_on_showing_it(serve: Serve) -
     served.score(pair(10, id="one more"))
     now = served.service.live.snapshot().service
     assert now is not None
-    assert now.latest[0].id == "one more"
+    assert now.latest[0].id.endswith(" one more")
     watched.look()
     assert (watched.experiment, watched.boot) == (experiment, boot)
 

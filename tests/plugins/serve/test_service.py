@@ -18,6 +18,7 @@ import pytest
 from PIL import Image
 
 from edit_eval.errors import RunDirectoryError
+from edit_eval.plugins.serve.ledger import name_of
 from edit_eval.plugins.serve.scoring import score_table
 from edit_eval.run import Run, compare
 from plugins.serve.service_at_work import Serve, Served, configured, encoded, pair, text
@@ -70,7 +71,7 @@ def test_the_ledger_is_a_run_with_the_same_scores(serve: Serve) -> None:
     assert served.service.ended.wait(60)
     run = Run(served.service.ledger.directory.path)
     kept = {judgement.sample_id: (judgement.status.value, judgement.score) for judgement in run.results.judgements}
-    assert kept == {answer["id"]: (answer["status"], answer["score"]) for answer in answered}
+    assert kept == {name_of(n, one["id"]): (one["status"], one["score"]) for n, one in enumerate(answered)}
     assert {sample.facts["form"]["quality"] for sample in run.results.samples} == {75}
     assert run.results.edit_models == ("client",)
     run.draw()
@@ -87,7 +88,8 @@ def test_a_ledger_is_judged_again_and_compared(serve: Serve, tmp_path: Path) -> 
     configured(tmp_path, second=True)
 
     again = score_table(ledger, judge=tmp_path / "judge.yaml", only="redness", run_dir=tmp_path / "same")
-    assert [(score.id, score.score) for score in again] == [(answer["id"], answer["score"]) for answer in answered]
+    named = [(name_of(n, answer["id"]), answer["score"]) for n, answer in enumerate(answered)]
+    assert [(score.id, score.score) for score in again] == named
     (pair_of_runs,) = compare([ledger, tmp_path / "same"]).pairs
     assert (pair_of_runs.n, pair_of_runs.difference) == (3, 0)
 

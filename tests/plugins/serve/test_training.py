@@ -52,8 +52,7 @@ def test_the_watch_sees_a_policy_that_learns_to_copy(serve: Serve, tmp_path: Pat
     served, chances, _ = trained(serve, tmp_path / "judge.yaml", 40, steps=40, group=4, rate=0.8)
     assert chances["left as it is"] > 0.8
     watch = served.service.watch
-    until(lambda: len(watch.windows) == 8)  # it looks at its leisure, and what is closed opens no pictures
+    until(lambda: any("copies its sources" in line for line in watch.alarms))  # it looks at its leisure
     served.service.close()
     assert served.service.ended.wait(60)
     watch.close()
-    assert any("copies its sources" in line for line in watch.alarms)

@@ -6,6 +6,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from scipy.special import ndtri, stdtr
 
 from edit_eval.plugins.slices.overlapping import large_enough, overlapping_groups
 from edit_eval.statistics.families import Correction
@@ -18,7 +19,10 @@ def test_a_p_is_the_share_of_all_orders_whose_largest_difference_is_as_large() -
     def z(dealt: np.ndarray) -> np.ndarray:
         sides = [(dealt[group], dealt[~group]) for group in members.T]  # Welch's statistic
         gaps = [abs(of.mean() - rest.mean()) for of, rest in sides]
-        return np.array(gaps) / np.sqrt([of.var(ddof=1) / len(of) + rest.var(ddof=1) / len(rest) for of, rest in sides])
+        of_student = np.array(gaps) / np.sqrt(
+            [of.var(ddof=1) / len(of) + rest.var(ddof=1) / len(rest) for of, rest in sides]
+        )
+        return -ndtri(stdtr([min(len(of), len(rest)) - 1 for of, rest in sides], -of_student))
 
     largest = np.array([z(np.array(order)).max() for order in permutations(values)])
     exact = [(largest >= of - 1e-9).mean() for of in z(values)]

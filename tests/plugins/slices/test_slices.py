@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from edit_eval.benchmarks.known_sources import remember_sources
+from edit_eval.benchmarks.source_cache import file_digest
 from edit_eval.errors import ConfigurationError
 from edit_eval.plugins.slices.analysis import SlicesAnalysis
 from edit_eval.plugins.slices.attributes import attributes_of, changed_share, looks_of
@@ -213,12 +215,14 @@ def test_pictures_are_measured(tmp_path: Path) -> None:
     assert changed_share(tmp_path / "fine.png", tmp_path / "half.png") == pytest.approx(0.5, abs=0.05)
 
 
-def test_sources_and_edits_are_looked_at(tmp_path: Path, make_sample, make_results) -> None:
+def test_sources_and_edits_are_looked_at(tmp_path: Path, monkeypatch, make_sample, make_results) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     samples = []
     for n in range(20):
         Image.new("RGB", (32, 24), (10 * n, 10 * n, 10 * n)).save(tmp_path / f"{n}.png")
-        source = Picture(path=str(tmp_path / f"{n}.png"), digest=f"d{n}")
+        source = Picture(path=str(tmp_path / f"{n}.png"), digest=file_digest(tmp_path / f"{n}.png"))
         samples.append(replace(make_sample(n), pictures={"source": source}))
+    remember_sources(samples)  # as a run of this user's own does
     results = make_results(samples, {("ours", "judge"): [[5.0]] * 20})
     results = replace(
         results,

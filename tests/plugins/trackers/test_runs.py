@@ -97,6 +97,19 @@ def test_the_last_step_is_all_that_is_settled_whoever_made_it(
     assert last["progress/settled"] == 3 + 3, "edits and judgements"
 
 
+def test_a_part_s_end_is_not_the_run_s(played: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts one after the other, as a queue with one place has them: the one that ends last tells all, once."""
+    monkeypatch.setattr(tracking, "PATIENCE", 120.0)
+    asked = configuration(tmp_path, trackers=["wandb"])
+    for part in ("1/3", "3/3"):
+        evaluate(asked, run_dir=tmp_path / "run", spectator=Ears(), shard=part)
+        assert not played.exists(), "nothing is finished yet"
+    evaluate(asked, run_dir=tmp_path / "run", spectator=Ears(), shard="2/3")
+    told = _told(played)
+    assert told[-1] == {"finish": 0}
+    assert [line["log"]["testing/testing/coverage"] for line in told if "log" in line] == [1.0]
+
+
 def test_those_that_hang_die_or_refuse_are_a_note_each_and_the_run_is_the_same(
     played: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -432,8 +432,8 @@ def test_what_is_no_such_file_is_said(tmp_path: Path) -> None:
         ids_in(tmp_path / "nothere.csv")
     other = tmp_path / "other.csv"
     other.write_text("id,score\na,1\n")
-    with pytest.raises(ConfigurationError, match="has no column `sample_id`"):
+    with pytest.raises(ConfigurationError, match="does not name the column 'sample_id'; it names id, score"):
         ids_in(other)
     other.write_bytes(b"sample_id\n\xff\xfe\n")
-    with pytest.raises(ConfigurationError, match="cannot be read"):
+    with pytest.raises(ConfigurationError, match="not UTF-8"):
         ids_in(other)

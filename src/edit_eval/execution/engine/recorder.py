@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, NamedTuple, Protocol
 
+from edit_eval.edit_models.contract import FINISHED
 from edit_eval.execution.engine.workload import edit_needs, is_left, is_to_come, settled, waited_for
 from edit_eval.pictures import size_of_run
 from edit_eval.protocols.contract import View
@@ -143,11 +144,16 @@ class Recorder:
             edit, sample = self._matrix.edits[number], self._matrix.sample_of(number)
             output = self._directory.image_path(edit.edit_model, edit.sample_id, edit.key)
             output.parent.mkdir(parents=True, exist_ok=True)
+            finished, lacking = self._finished(edit)
             return {
                 "do": "run",
                 "task": task.number,
                 "kind": "edit",
-                "pictures": [{"name": name, **self._picture(shown)} for name, shown in self._sources(number).items()],
+                "pictures": [
+                    *({"name": name, **self._picture(shown)} for name, shown in self._sources(number).items()),
+                    *finished,
+                ],
+                **({"lacking": lacking} if lacking else {}),
                 "instruction": edit.instruction or sample.instruction,
                 "seed": edit.seed,
                 "sample": sample.id,
@@ -169,6 +175,14 @@ class Recorder:
         self._ordered[task.number] = Ordered(put, frozenset(self._damaged))
         requests = [self._request(cell) for cell in asked]
         return {"do": "run", "task": task.number, "kind": "judge", "requests": requests}
+
+    def _finished(self, edit: Edit) -> tuple[list[PictureView], str]:
+        """Returns the edit of a model that has it already, or why it has none of this sample."""
+        experiment = self._matrix.experiment
+        model = experiment.made_with(edit.edit_model)
+        if not (digest := experiment.finished.get(model, {}).get(edit.sample_id)):
+            return [], experiment.lacking.get(model, {}).get(edit.sample_id, "")
+        return [{"name": FINISHED, "path": experiment.files.get(digest, ""), "digest": digest}], ""
 
     def _put(self, cell: int, task: Task) -> Put:
         """Notes that a cell's question is being asked, if it is left and asked nowhere else."""
@@ -208,7 +222,8 @@ class Recorder:
     def _view(self, view: View, pictures: Mapping[str, Shown]) -> PictureView:
         """Describes a picture to show; a step that takes another picture's size has that picture in it."""
         steps = [["like", self._picture(pictures[str(s[1])])] if s[0] == "like" else list(s) for s in view.steps]
-        return {"name": view.name, "steps": steps, **self._picture(pictures[view.picture])}
+        is_mask: PictureFile = {"mask": True} if view.picture == "mask" else {}
+        return {"name": view.name, "steps": steps, **self._picture(pictures[view.picture]), **is_mask}
 
     def _picture(self, shown: Shown) -> PictureFile:
         """Returns where a picture is, and what identifies its file."""

@@ -47,6 +47,7 @@ FILES = (
     "json_values.py",
     "text.py",
     "records.py",
+    "masks.py",
     "pictures.py",
 )
 START = """import sys

@@ -97,7 +97,7 @@ class Examined(Examination):
         return Moved(
             Text(
                 "judge {} has drifted between {} and {}: the anchor edits score {} on average and "
-                "scatter by {}, more than its own noise of {} (p {})",
+                "scatter by {}, more than its own noise within one session, {} (p {})",
                 judge,
                 *runs,
                 f"{between.mean:+.2f}",

@@ -116,8 +116,9 @@ def anchors_line(judge: str, anchors: AnchorsInBrief) -> Text:
     if drift.drifted:
         return Text(
             "{} has drifted since it was examined: {} of {} anchor edits, judged again on {}, score "
-            "{} on average and scatter by {}, more than its own noise of {} (p {}). Scores from "
-            "before are not comparable.",
+            "{} on average and scatter by {}, more than its own noise within one session, {} (p {}). Scores from "
+            "before are not comparable. Sessions with an offset of their own look the same: judge the anchors once "
+            "more.",
             judge,
             *counted,
             signed(drift.mean),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar
 
+from edit_eval.benchmarks.known_sources import with_known_sources
 from edit_eval.errors import ConfigurationError
 from edit_eval.json_values import JsonObject
 from edit_eval.plugins.pairs.chosen import PreferencePairs, pairs
@@ -49,7 +50,7 @@ class PairsAnalysis(Analysis[PreferencePairs]):
             if getattr(parameters, name) < 1:
                 flag = f"--{name.replace('_', '-')}"
                 raise ConfigurationError(Text("{} {}: must be at least 1", flag, getattr(parameters, name)))
-        results = records.results
+        results = replace(records.results, samples=with_known_sources(records.results.samples))
         away = parameters.leave_out
         return pairs(
             results,
@@ -90,7 +91,7 @@ def _pictures_of(place: Path) -> list[Path]:
     from edit_eval.run import Run  # only this option reads another run
 
     if (place / "config").is_dir():
-        return [Path(sample.source) for sample in Run(place).results.samples if sample.source]
+        return [Path(sample.source) for sample in with_known_sources(Run(place).results.samples) if sample.source]
     if not place.is_dir():
         raise ConfigurationError(Text("--leave-out {}: there is no such folder", place))
     return pictures_of(place)

@@ -193,15 +193,15 @@ def _row(opinion: Opinion, placing: Placing, column: ScoreColumn | None, failed:
     contest = next((contest for contest in opinion.contests if contest.other == placing.name), None)
     scored = [] if column is None else [sample for sample, score in column.scores.items() if score is not None]
     images = None if column is None else len({column.image(sample) for sample in scored})
-    return PaperRow(placing, contest, _mark(opinion, placing, contest), images, *failed)
+    return PaperRow(placing, contest, mark_of(opinion, placing, contest), images, *failed)
 
 
-def _mark(opinion: Opinion, placing: Placing, contest: Contest | None) -> Mark:
+def mark_of(opinion: Opinion, placing: Placing, contest: Contest | None) -> Mark:
     if not (opinion.counts and opinion.contests and opinion.first) or placing.rank is None:
         return ""
     if placing.name == opinion.first:  # nobody is the best beside one that has a better mean and cannot be compared
         return "" if any(unplaced.leads for unplaced in opinion.unplaced) else "best"
-    beaten = contest is not None and contest.kind in ("better", "fails_more")
+    beaten = placing.beaten or (contest is not None and contest.kind in ("better", "fails_more"))
     return "level" if placing.rank == 1 and not beaten else "worse"
 
 

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from edit_eval.files.given import read_text
+from edit_eval.files.given import read_text, split_lines
 from edit_eval.json_values import Unchecked
 from edit_eval.plugins.reanalysis.rows import MOST, begins_like, number_of
 from edit_eval.statistics.battles import Outcome, geditbench_v2, genarena
@@ -212,7 +212,7 @@ def _strengths(votes: Sequence[Vote], models: Sequence[str], tables: int) -> Rat
 
 def _lines(file: Path) -> Iterator[Unchecked | None]:
     """Yields the object of each line, an empty one for another value; None for a line that is no JSON."""
-    for line in read_text(file, MOST).removesuffix("\n").split("\n"):  # U+2028 in a reply ends no line
+    for line in split_lines(read_text(file, MOST)):
         try:
             value = json.loads(line)
         except (ValueError, RecursionError):

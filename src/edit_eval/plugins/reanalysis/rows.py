@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
+from edit_eval.benchmarks.foreign_values import NoPlainValue, plain_value
 from edit_eval.errors import ConfigurationError
-from edit_eval.files.given import read_text
+from edit_eval.files.given import open_text, read_text, split_lines
 from edit_eval.json_values import Unchecked
 from edit_eval.records import Scale
 from edit_eval.text import Text
@@ -83,7 +84,7 @@ def json_list(file: Path) -> list[Unchecked]:
 
 
 def json_lines(file: Path) -> Iterator[Unchecked]:
-    for number, line in enumerate(read_text(file, MOST).splitlines(), 1):
+    for number, line in enumerate(split_lines(read_text(file, MOST)), 1):
         if not line.strip():
             continue
         try:
@@ -96,7 +97,7 @@ def json_lines(file: Path) -> Iterator[Unchecked]:
 
 def csv_rows(file: Path) -> list[dict[str, str]]:
     try:
-        return list(csv.DictReader(read_text(file, MOST).splitlines()))
+        return list(csv.DictReader(open_text(file, MOST)))
     except csv.Error as error:
         raise ConfigurationError(Text("{} is no CSV ({})", file, error)) from None
 
@@ -157,6 +158,7 @@ def arrow_rows(file: Path, columns: str) -> list[Unchecked]:
     try:
         with pyarrow.memory_map(str(file)) as mapped, pyarrow.ipc.open_stream(mapped) as stream:
             names = [name for name in stream.schema.names if re.fullmatch(columns, name)]
-            return [row for batch in stream for row in batch.select(names).to_pylist()]
-    except (pyarrow.ArrowException, OSError) as error:
+            rows = (row for batch in stream for row in batch.select(names).to_pylist())
+            return [{name: plain_value(value) for name, value in row.items()} for row in rows]
+    except (pyarrow.ArrowException, OSError, NoPlainValue) as error:
         raise ConfigurationError(Text("{} is no Arrow file ({})", file, error)) from None

@@ -53,7 +53,7 @@ def _add_classes(config: str | Path, classes: dict[tuple[Kind, str], OwnClass]) 
             if not isinstance(path, str) or (of, path) in classes:
                 continue
             try:
-                cls = components.import_class(of, components.normalise_class_path(path, folder), folder)
+                cls = components.name_class(of, components.normalise_class_path(path, folder), folder)
             except ConfigurationError:  # of an environment of its own: any parameters are accepted
                 continue
             classes[of, path] = OwnClass(of, path, cls)

@@ -156,7 +156,8 @@ class Desk:
                 body = await read_body(request.headers, request.receive, most=MOST_BODY, until=until, take=take)
             finally:
                 del self._coming[turn]
-            opening = self.openers.read(body, doors, self.root, until)
+            client = request.client.host if request.client else ""
+            opening = self.openers.read(body, doors, self.root, until, client)
             yield await asyncio.wrap_future(opening)
         except (Late, NoOpener) as error:
             raise Busy from error

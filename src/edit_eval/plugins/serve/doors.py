@@ -23,6 +23,11 @@ from edit_eval.plugins.serve.pictures import MOST_BYTES, Sent, decoded_text, sen
 from edit_eval.plugins.serve.submissions import Submission
 from edit_eval.text import Text
 
+MOST_PAIRS = 8192
+"""Most pairs of one request."""
+TOO_MANY = f"more than {MOST_PAIRS:,} pairs, which is the most"
+MOST_PIXELS = 1 << 32
+"""Most pixels of all pictures of a request together: as many pairs of 512 x 512 as one may have."""
 LONGEST_TEXT = 20_000
 MOST_SOURCES = 9
 MOST_FROM_FILES = 512 << 20
@@ -66,13 +71,23 @@ class SentPictures:
         """`root` is the folder whose files may be named instead of sent."""
         self._root = None if root is None else root.resolve()
         self._seen: dict[str, Sent] = {}
-        self._from_files = 0
+        self._counted: set[str] = set()
+        self._pixels = self._from_files = 0
 
     def __call__(self, given: Any, name: str) -> Sent:
         """Opens a picture from any client: bytes, base64, a data URL, raw pixels, or `{"path": ...}` below the root.
 
-        `name` is used in errors. Raises `PictureError`, and `BadRequest` for too many bytes of files.
+        `name` is used in errors. Raises `PictureError`, and `BadRequest` for too many bytes of files, or pixels.
         """
+        picture = self._opened(given, name)
+        if picture.digest not in self._counted:
+            self._counted.add(picture.digest)
+            self._pixels += picture.width * picture.height
+            if self._pixels > MOST_PIXELS:
+                raise BadRequest(f"its pictures have more than {MOST_PIXELS:,} pixels: send fewer pairs a request")
+        return picture
+
+    def _opened(self, given: Any, name: str) -> Sent:
         if isinstance(given, str):
             if given not in self._seen:
                 self._seen[given] = sent(decoded_text(given, name), name)
@@ -171,6 +186,8 @@ def _row(body: Mapping[str, Any], name: str, needed: bool = True) -> list[Any]:
         return []
     if not isinstance(row, list | tuple):
         raise BadRequest(f"`{name}` is missing, or no list")
+    if len(row) > MOST_PAIRS:
+        raise BadRequest(f"{TOO_MANY}: send fewer a request")
     return list(row)
 
 

@@ -33,12 +33,14 @@ from edit_eval.protocols.asked import AskedJudge
 from edit_eval.protocols.contract import fault
 from edit_eval.records import CONTROL, Edit, Picture, Sample, Status
 from edit_eval.scheduling.tasks import Task, Work
+from edit_eval.store.derived import keep_derived
 from edit_eval.store.examined import take_examinations
 from edit_eval.store.matrix import Matrix
 from edit_eval.store.recall import edit_record
 from edit_eval.store.run_directory import CannotWrite, RunDirectory, is_marked
 from edit_eval.store.subjects.contract import Shown
 from edit_eval.store.subjects.controls import CONTROL_OF
+from edit_eval.store.table import JudgementTable
 from edit_eval.text import Text
 from edit_eval.workers.messages import Message, PictureFile
 
@@ -46,6 +48,25 @@ MOST_PAIRS = 20_000
 CLIENT = Identity("client", "requests", "")
 """The edit model of all edits sent by clients."""
 _VOLUME = re.compile(r"\d{4,}")
+
+
+OUR_FACTS = ("door", "form", CONTROL_OF)
+"""Facts of a sample that are the service's to state; a client's of these names are left out."""
+LONGEST_LABEL = 200
+
+
+def name_of(number: int, label: str) -> str:
+    """Returns the id of a pair: its number, and behind that as much of the client's own id as can be shown.
+
+    So no text that a client sends is ever the name of another pair. `number_of` finds it again.
+    """
+    shown = "".join(character if character.isprintable() else " " for character in label[:LONGEST_LABEL]).strip()
+    return f"{number:06d} {shown}" if shown else f"{number:06d}"
+
+
+def number_of(sample_id: str) -> int:
+    """Returns the number of a pair, which is also its edit's."""
+    return int(sample_id.partition(" ")[0])
 
 
 class _Recorder(Recorder):
@@ -129,7 +150,6 @@ class Ledger:
         self._work.in_vain = lambda task: not any(map(self._is_wanted, task.units)) or in_vain(task)
         self._work.answers_from = self.matrix.cells.answers_from
         self._laid: dict[str, str] = {}
-        self._ids: set[str] = set()
 
     @property
     def is_full(self) -> bool:
@@ -142,7 +162,7 @@ class Ledger:
             self._turn_over()
 
     def _turn_over(self) -> None:
-        self.directory.end()
+        self._end()
         sizes = {path: _weight(path) for path in self.volumes()}
         while sum(sizes.values()) > self._most_bytes and len(sizes) > 1:
             oldest = next(iter(sizes))
@@ -157,7 +177,13 @@ class Ledger:
         self._unsynced.set()
         if self._syncs is not None:
             self._syncs.join()
-        self.directory.end()
+        self._end()
+
+    def _end(self) -> None:
+        try:
+            keep_derived(self.directory, JudgementTable(self.matrix), self._configuration.folder)
+        finally:
+            self.directory.end()
 
     def write_environment(self, environment: JsonObject) -> None:
         """Saves versions, devices and the models' self-descriptions, for this run and those that follow."""
@@ -172,12 +198,11 @@ class Ledger:
         Raises `CannotWrite` if the disk is full.
         """
         index = len(self.matrix.samples)
-        given = pair.id or f"{index:06d}"
-        sample_id = given if given not in self._ids else f"{given} ({index})"
-        self._ids.add(sample_id)
+        sample_id = name_of(index, pair.id)
         new = not all(picture.digest in self._laid for picture in pair.pictures.values())
         pictures = {name: self._lay("source", name, picture) for name, picture in pair.pictures.items()}
         here = self.directory.path.absolute()
+        facts = {name: value for name, value in pair.facts.items() if name not in OUR_FACTS}
         said = {name: value for name, value in (("door", pair.door), (CONTROL_OF, pair.of)) if value}
         sample = Sample(
             id=sample_id,
@@ -188,7 +213,7 @@ class Ledger:
                 for name, path in pictures.items()
             },
             instruction=pair.instruction,
-            facts={**pair.facts, **said, "form": pair.edit.form},
+            facts={**facts, **said, "form": pair.edit.form},
             language=self.matrix.experiment.language,
             tags=(
                 *([f"{CONTROL}{pair.canary}"] if pair.canary else []),
@@ -207,7 +232,7 @@ class Ledger:
             edit = replace(
                 self.matrix.edits[number],
                 status=Status.OK,
-                image=self._lay(CLIENT.name, sample_id, pair.edit),
+                image=self._lay(CLIENT.name, pair.id, pair.edit),
                 pixels=pair.edit.digest,
                 width=pair.edit.width,
                 height=pair.edit.height,
@@ -220,6 +245,7 @@ class Ledger:
     def _lay(self, kind: str, name: str, picture: Sent) -> str:
         """Writes a picture's file, once; returns its path in the run."""
         if picture.digest not in self._laid:
+            name = name_of(len(self._laid), name)  # the digest's beginning in the name may be another picture's, too
             path = self.directory.image_path(kind, name, picture.digest).with_suffix(f".{picture.suffix}")
             self.directory.lay_picture(picture.data, path)
             self._laid[picture.digest] = path.relative_to(self.directory.path).as_posix()

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError
 
 from edit_eval.json_values import Unchecked
-from edit_eval.plugins.serve.doors import LONGEST_TEXT, BadRequest, Given, SentPictures, submission
+from edit_eval.plugins.serve.doors import (
+    LONGEST_TEXT,
+    MOST_PAIRS,
+    TOO_MANY,
+    BadRequest,
+    Given,
+    SentPictures,
+    submission,
+)
 from edit_eval.plugins.serve.submissions import Submission
 
 
@@ -37,15 +46,19 @@ class ScoreRequest(BaseModel):
     """A request for scores."""
 
     model_config = ConfigDict(extra="forbid")
-    pairs: list[PairRequest] = Field(min_length=1)
+    pairs: Annotated[list[PairRequest], FailFast(), Field(min_length=1, max_length=MOST_PAIRS)]
 
 
 def read_native(body: bytes, root: Path | None) -> Given:
     """Reads a request's pairs; `meta` holds their ids. Raises `BadRequest`."""
+    if body.count(b'"edit"') > 2 * MOST_PAIRS:  # before all of it is parsed; a pair's facts may have the word, too
+        raise BadRequest(f"{TOO_MANY}: send fewer a request")
     try:
         asked = ScoreRequest.model_validate_json(body).pairs
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
+        if first["type"] == "too_long":
+            raise BadRequest(f"{TOO_MANY}: send fewer a request") from error
         raise BadRequest(": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))) from error
     pictures = SentPictures(root)
     return Given([_pair(pictures, pair, place) for place, pair in enumerate(asked)], meta=[pair.id for pair in asked])

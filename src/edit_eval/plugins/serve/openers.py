@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import heapq
 import io
 import os
 import queue
@@ -13,9 +14,9 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -23,7 +24,17 @@ from edit_eval.errors import PictureError
 from edit_eval.plugins.serve.doors import BadRequest, Door, Given
 from edit_eval.plugins.serve.opening import LONGEST_ANSWER, SECONDS, Opened, Order, received, send, whole
 
+T = TypeVar("T")
 MOST_OPENERS = 4
+LEAST_SHARE = 1 << 16
+"""Bytes: requests of fewer are of one size when turns are taken."""
+TRIES = 3
+"""How often a request is opened if something other than its own bytes ended the opener."""
+OF_THE_REQUEST = frozenset(
+    (signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGILL, signal.SIGFPE, signal.SIGXCPU, signal.SIGXFSZ)
+)
+"""Signals by which a process ends of what it reads. All others come from outside: it was killed, perhaps because the
+machine is short of memory, or stopped."""
 TOO_LONG = "it took more processor time than a request of its size may"
 STANDSTILL = 20.0
 """Seconds without any processor time after which an opener that has not answered is given up: on a machine that is busy
@@ -36,7 +47,7 @@ _HEADROOM = 1 << 20
 
 
 class NoOpener(Exception):
-    """No opener could be started (out of descriptors, processes or memory), or the service ends."""
+    """No opener could be started or kept (out of descriptors, processes or memory), or the service ends."""
 
 
 class Late(Exception):
@@ -52,7 +63,7 @@ class Openers:
 
     def __init__(self, count: int = 0) -> None:
         self._count = count or min(MOST_OPENERS, max(2, os.cpu_count() or 2))
-        self._threads = ThreadPoolExecutor(self._count, thread_name_prefix="opener")
+        self._queue = FairQueue(self._count)
         self._free: queue.LifoQueue[_Opener | None] = queue.LifoQueue()
         """One for each thread; None where it has not been started, or has ended."""
         for _ in range(self._count):
@@ -71,11 +82,12 @@ class Openers:
             self._free.put(opener)
 
     def read(
-        self, body: bytearray, doors: Sequence[Door], root: Path | None, until: float
+        self, body: bytearray, doors: Sequence[Door], root: Path | None, until: float, client: str = ""
     ) -> Future[tuple[str, Given]]:
         """Has a request's body opened: the name of its door, and its pairs; `body` is emptied.
 
-        `until` is by `time.monotonic`. Its errors: `BadRequest` with the reason, `Late`, `NoOpener`.
+        `client` is whose it is, for its turn. `until` is by `time.monotonic`. Its errors: `BadRequest` with the reason,
+        `Late`, `NoOpener`.
         """
         order = Order(len(body), SECONDS, [door.name for door in doors], str(root or ""))
 
@@ -84,18 +96,16 @@ class Openers:
             every = dict(zip((digest for digest, _ in opened.pictures), data, strict=True))
             return opened.door, opened.given._replace(pairs=[whole(pair, every) for pair in opened.given.pairs])
 
-        try:
-            return self._threads.submit(pairs)
-        except RuntimeError:  # closed
-            raise NoOpener from None
+        return self._queue.take(client, len(body), pairs)
 
     def small(self, picture: bytes, side: int, draft: int = 0) -> bytes:
         """Has a picture decoded, as `pictures.small_rgb` or, without `draft`, `thumbnail`. Raises `PictureError`."""
         until = time.monotonic() + PICTURE_SECONDS
         try:
             order = Order(len(picture), SECONDS, side=side, draft=draft)
-            return self._threads.submit(self._ask, order, bytearray(picture), until).result()[1][0]
-        except (BadRequest, Late, NoOpener, RuntimeError) as error:
+            turn = self._queue.take("", len(picture), lambda: self._ask(order, bytearray(picture), until))
+            return turn.result()[1][0]
+        except (BadRequest, Late, NoOpener) as error:
             raise PictureError(str(error)) from error
 
     def close(self) -> None:
@@ -104,18 +114,20 @@ class Openers:
             self._closed = True
             for opener in self._all:
                 opener.kill()
-        self._threads.shutdown()
+        self._queue.close()
         for opener in self._all:
             opener.end()
 
     def _ask(self, order: Order, body: bytearray, until: float) -> tuple[Opened, list[bytes]]:
         """Asks an opener, which is replaced if it does not answer.
 
-        One that was killed from outside, perhaps before it got the request, does not count: another is asked once.
+        One that was ended by something else than the request does not count against it: another is asked. Where that
+        goes on, it is `NoOpener`: the client may try again. One that crashes is asked once more.
         """
         opener = self._free.get()
+        crashed = False
         try:
-            for last in (False, True):
+            for _ in range(TRIES):
                 if time.monotonic() > until:
                     raise Late
                 opener = opener or self._start()
@@ -126,15 +138,17 @@ class Openers:
                     late, stood = isinstance(error, TimeoutError), isinstance(error, StoodStill)
                     if late or stood:
                         ending.kill()
-                    why = self._forget(ending)
+                    over = self._forget(ending)
                     if self._closed:
                         raise NoOpener from None
                     if late:
                         raise Late from None
-                    if last or stood or why == TOO_LONG:
+                    if stood or (over < 0 and -over not in OF_THE_REQUEST):
+                        continue
+                    if crashed or over == -signal.SIGXCPU:
                         self.ended += 1
-                        why = f"it stood still for {STANDSTILL:.0f} s" if stood else why
-                        raise BadRequest(f"refused: the process that opened it has ended ({why})") from error
+                        raise BadRequest(f"refused: the process that opened it has ended ({_words(over)})") from error
+                    crashed = True
                 except BaseException:  # it would take what is said next for the rest of this
                     ending.kill()
                     self._forget(ending)
@@ -144,7 +158,7 @@ class Openers:
                     if opened.refused:
                         raise BadRequest(opened.refused)
                     return opened, data
-            raise AssertionError("unreachable")
+            raise NoOpener("the processes that open requests are ended or stopped from outside")
         finally:
             self._free.put(opener)
 
@@ -159,11 +173,79 @@ class Openers:
             self._all.add(opener)
         return opener
 
-    def _forget(self, opener: _Opener) -> str:
-        """Ends an opener; returns how it ended."""
+    def _forget(self, opener: _Opener) -> int:
+        """Ends an opener; returns its exit code, negative for a signal."""
         with self._changing:
             self._all.discard(opener)
         return opener.end()
+
+
+def _words(over: int) -> str:
+    if over == -signal.SIGXCPU:
+        return TOO_LONG
+    return signal.Signals(-over).name if over < 0 else f"exit code {over}"
+
+
+class FairQueue:
+    """Work done by a few threads, each client's in fair turns: start-time fair queueing (Goyal, Vin and Cheng, 1996).
+
+    What a client sends waits behind its own, and beside that of others, however much they send. Large and small work of
+    one client are two, so that what is small need not wait for what is large: many clients may come from one address.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._changed = threading.Condition()
+        self._waiting: list[tuple[float, int, Future[Any], Callable[[], Any]]] = []
+        self._last: dict[tuple[str, int], float] = {}  # when the last work of each would be done
+        self._now = 0.0  # the beginning of the work taken last, in bytes
+        self._number = 0
+        self._closed = False
+        self._threads = [threading.Thread(target=self._work, name=f"opener-{n}", daemon=True) for n in range(count)]
+        for thread in self._threads:
+            thread.start()
+
+    def take(self, client: str, size: int, do: Callable[[], T]) -> Future[T]:
+        """Has something done in its turn. Raises `NoOpener` once closed."""
+        future: Future[T] = Future()
+        flow = client, max(size, LEAST_SHARE).bit_length()
+        with self._changed:
+            if self._closed:
+                raise NoOpener
+            begin = max(self._now, self._last.get(flow, 0.0))
+            self._last[flow] = begin + max(size, LEAST_SHARE)
+            self._number += 1
+            heapq.heappush(self._waiting, (begin, self._number, future, do))
+            self._changed.notify()
+        return future
+
+    def close(self) -> None:
+        """Ends the threads; what waits is `NoOpener`."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        for thread in self._threads:
+            thread.join()
+        for _, _, future, _ in self._waiting:
+            if future.set_running_or_notify_cancel():
+                future.set_exception(NoOpener())
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                while not (self._waiting or self._closed):
+                    self._changed.wait()
+                if self._closed:
+                    return
+                begin, _, future, do = heapq.heappop(self._waiting)
+                self._now = max(self._now, begin)
+                self._last = {flow: last for flow, last in self._last.items() if last > self._now}
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                future.set_result(do())
+            except BaseException as error:
+                future.set_exception(error)
+            del future, do
 
 
 class _Opener:
@@ -205,8 +287,8 @@ class _Opener:
         """Ends it at once; may be called from any thread."""
         self.process.kill()
 
-    def end(self) -> str:
-        """Ends it, if it has not ended; returns how it did."""
+    def end(self) -> int:
+        """Ends it, if it has not ended; returns its exit code, negative for a signal."""
         try:
             over = self.process.wait(1)  # the end of its socket is seen a moment before its own
         except subprocess.TimeoutExpired:
@@ -215,9 +297,7 @@ class _Opener:
         for stream in (self._file, self._socket):
             with contextlib.suppress(OSError):
                 stream.close()
-        if over == -signal.SIGXCPU:
-            return TOO_LONG
-        return signal.Signals(-over).name if over < 0 else f"exit code {over}"
+        return over
 
 
 class _Watched(io.RawIOBase):

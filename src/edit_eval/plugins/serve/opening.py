@@ -37,8 +37,6 @@ SECONDS, BYTES_A_SECOND = 4, 4 << 20
 """Processor time for a request: this many seconds, and one more for so many bytes. An honest one takes a twentieth."""
 ROOM, TIMES = 256 << 20, 8
 """Memory for a request: so many bytes beside what Python takes, and so many times the request's size."""
-MOST_PAIRS = 8192
-"""Most pairs of one request."""
 LONGEST_PAIR = 256 << 10
 """Most bytes of a pair's texts and facts."""
 LONGEST_ANSWER = 64 << 20
@@ -146,8 +144,6 @@ def _read(order: Order, body: bytes) -> tuple[bytes, list[bytes]]:
         name, given = door.name, door.read(request, SentPictures(root))
     else:
         name, given = NATIVE, read_native(body, root)
-    if len(given.pairs) > MOST_PAIRS:
-        raise BadRequest(f"{len(given.pairs):,} pairs, and {MOST_PAIRS:,} is the most: send fewer a request")
     parts: dict[str, bytes] = {}
     pairs = [_bare(pair, parts) for pair in given.pairs]
     sizes = [(digest, len(data)) for digest, data in parts.items()]

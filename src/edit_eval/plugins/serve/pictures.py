@@ -14,19 +14,14 @@ from PIL import Image, UnidentifiedImageError
 
 from edit_eval.errors import PictureError
 from edit_eval.json_values import JsonObject
-from edit_eval.pictures import begin_picture
+from edit_eval.pictures import begin_picture, is_slow, too_many_scans
 
 MOST_PIXELS = 16_777_216
 """Most pixels (width times height): larger pictures are no training edits, and would exhaust a decoder's memory."""
 MOST_BYTES = 64 << 20
 """Most bytes of a picture's file; an uncompressed one has three per pixel."""
-MOST_SCANNED = 1 << 29
-"""Most pixels that the scans of a progressive JPEG may go over. Each goes over the whole picture, honest encoders make
-about ten of them, and 3,000 on 16 million pixels kept a judge busy for a minute."""
 SUFFIXES = {"JPEG": "jpg", "PNG": "png", "WEBP": "webp", "BMP": "bmp", "PPM": "ppm"}
 """Accepted formats, with the suffixes of their files."""
-_SCAN = b"\xff\xda"
-"""What a scan begins with; compressed data never holds it, and a thumbnail inside has few."""
 _STANDARD = 3688
 """Sum of the luminance table in the JPEG standard, which encoders scale by quality."""
 
@@ -74,10 +69,12 @@ def sent(data: bytes, name: str) -> Sent:
     width, height = picture.size
     if not 0 < width * height <= MOST_PIXELS:
         raise PictureError(f"{name}: {width} x {height} pixels, and {MOST_PIXELS:,} is the most")
+    if is_slow(picture):
+        raise PictureError(f"{name}: a {kind} of a kind that takes long to decode; send a PNG or a JPEG")
     ends = {"JPEG": b"\xff\xd9", "PNG": b"IEND"}.get(kind, b"")
     if ends not in data[-64:]:
         raise PictureError(f"{name}: truncated (the end of the {kind} is missing)")
-    if kind == "JPEG" and (scans := data.count(_SCAN)) > 1 and scans * width * height > MOST_SCANNED:
+    if kind == "JPEG" and (scans := too_many_scans(data, width * height)):
         raise PictureError(f"{name}: a JPEG of {scans:,} scans, too many for {width} x {height} pixels")
     quality = _quality(picture) if kind == "JPEG" else None
     return Sent(data, hashlib.sha256(data).hexdigest(), kind, width, height, quality)

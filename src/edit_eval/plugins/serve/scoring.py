@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from edit_eval.benchmarks.contract import language_of
+from edit_eval.benchmarks.known_sources import with_known_sources
 from edit_eval.benchmarks.table import EDIT_COLUMNS, TableBenchmark
 from edit_eval.config.faults import did_you_mean
 from edit_eval.config.loading import load_configuration
@@ -129,10 +130,14 @@ def score_pair(
 def table_of(run: Run) -> Path:
     """Writes the edits of a run, usually a service's, as a table for another judge to score; ids are the run's own.
 
-    Edits are named `ID MODEL SEED` if the run has several per sample.
+    Edits are named `ID MODEL SEED` if the run has several per sample. Raises `ConfigurationError` for sources that no
+    run of this user's has used: the run may be a stranger's, and name any file.
     """
     results = run.results
-    samples = {sample.id: sample for sample in results.samples}
+    samples = {sample.id: sample for sample in with_known_sources(results.samples)}
+    if unknown := next((s.id for s in samples.values() if not all(p.path for p in s.pictures.values())), ""):
+        what = Text("sample {}: its pictures are not among those that your runs have used", unknown)
+        raise ConfigurationError(Text("{}: {}; run its benchmark here first", run.path, what))
     rows = []
     for edit in results.edits:
         if edit.status is Status.OK:

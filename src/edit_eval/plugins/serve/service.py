@@ -30,7 +30,7 @@ from edit_eval.execution.machine.gauges import Gauges
 from edit_eval.execution.session import Session, environment_record
 from edit_eval.execution.spectator import Spectator
 from edit_eval.experiment import Experiment
-from edit_eval.plugins.serve.ledger import CLIENT, Ledger
+from edit_eval.plugins.serve.ledger import CLIENT, Ledger, number_of
 from edit_eval.plugins.serve.live import SHOWN, JudgeOnDevices, ServiceLive
 from edit_eval.plugins.serve.openers import Openers
 from edit_eval.plugins.serve.submissions import Submission
@@ -73,8 +73,7 @@ class QueuedPair:
     """Its judgements, or why it was not judged."""
     judgements: dict[str, Judgement] = field(default_factory=dict)
     number: int = -1
-    """Number of its edit."""
-    sample_id: str = ""
+    """Number of its edit, by which alone it is known."""
     gone: bool = False
     """True if its client has disconnected."""
 
@@ -200,9 +199,8 @@ class Service:
         self._inbox: deque[QueuedPair] = deque()
         self._held: deque[QueuedPair] = deque()  # not in the matrix yet, because it is full
         self._abandoned: deque[QueuedPair] = deque()
-        self._open: dict[str, QueuedPair] = {}  # in the matrix and not answered, by sample id
-        self._late: dict[str, QueuedPair] = {}  # answered, with the second judge still to come
-        self._by_number: dict[int, QueuedPair] = {}
+        self._open: dict[int, QueuedPair] = {}  # in the matrix and not answered, by the edit's number
+        self._late: dict[int, QueuedPair] = {}  # answered, with the second judge still to come
         self._pending = {judge.name: Pending() for judge in self.judges}
         self._closing = threading.Event()
         self._policy: Policy | None = None
@@ -380,7 +378,7 @@ class Service:
         while self._inbox:
             self._held.append(self._inbox.popleft())
         writable = bool(self._held) and self._has_descriptors()
-        if writable and self.ledger.is_full and not self._by_number and not self.work.tasks_left:
+        if writable and self.ledger.is_full and not (self._open or self._late) and not self.work.tasks_left:
             self.ledger.turn_over()
             for pending in self._pending.values():  # these are cells of the finished run, all abandoned
                 pending.clear()
@@ -395,7 +393,7 @@ class Service:
             changed |= self._cut(judge.name)
         while self._abandoned:  # replies to cells already at a device are still recorded
             ticket = self._abandoned.popleft()
-            if self._by_number.get(ticket.number) is ticket:
+            if self._at_work(ticket.number) is ticket:
                 self._forget(ticket)
                 matrix = self.ledger.matrix
                 for cell in matrix.cells.cells_of_subject(ticket.number):  # release tasks that wait for these
@@ -443,10 +441,7 @@ class Service:
         ticket.pair = ticket.pair._replace(unasked=self._unasked(ticket.pair))
         number = ticket.number = self.ledger.add(ticket.pair)
         matrix = self.ledger.matrix
-        sample = matrix.samples[number]
-        ticket.sample_id = sample.id
-        self._open[sample.id] = ticket
-        self._by_number[number] = ticket
+        self._open[number] = ticket
         added = False
         for judgement in matrix.cells.judgements_of(number):
             if not matrix.is_pending(judgement):  # its protocol cannot ask about this sample
@@ -493,21 +488,25 @@ class Service:
 
     def _is_wanted(self, cell: int) -> bool:
         matrix = self.ledger.matrix
-        ticket = self._by_number.get(matrix.cells.parts(matrix.cells.judgement_of(cell))[0])
+        ticket = self._at_work(matrix.cells.parts(matrix.cells.judgement_of(cell))[0])
         return ticket is not None and not ticket.gone and is_left(matrix, cell)
+
+    def _at_work(self, number: int) -> QueuedPair | None:
+        """Returns the pair whose edit has that number, if a judgement of it is still to come."""
+        return self._open.get(number) or self._late.get(number)
 
     def judged(self, judgement: Judgement) -> None:
         """Records a final judgement; the last one a client waits for answers its ticket."""
-        sample = judgement.sample_id
-        ticket = self._open.get(sample) or self._late.get(sample)
+        number = number_of(judgement.sample_id)
+        ticket = self._at_work(number)
         if ticket is None or not (ticket.pair.canary or judgement.judge in ticket.pair.unasked):
             self.statuses[judgement.judge, judgement.status.value] += 1
         if ticket is None:
             return
         ticket.judgements[judgement.judge] = judgement
         answers = {name: answer for name, answer in ticket.judgements.items() if name != self._second}
-        if sample in self._open and len(answers) == len(self.judges) - bool(self._second):
-            self._late[sample] = self._open.pop(sample)
+        if number in self._open and len(answers) == len(self.judges) - bool(self._second):
+            self._late[number] = self._open.pop(number)
             self._see(ticket)
             if not ticket.pair.canary:
                 self.latest.append((time.time(), time.monotonic() - ticket.came))
@@ -524,9 +523,8 @@ class Service:
             self.watch.saw(ticket.pair, ticket.judgements[self.judges[0].name], second)
 
     def _forget(self, ticket: QueuedPair) -> None:
-        self._open.pop(ticket.sample_id, None)
-        self._late.pop(ticket.sample_id, None)
-        self._by_number.pop(ticket.number, None)
+        self._open.pop(ticket.number, None)
+        self._late.pop(ticket.number, None)
 
     def _give_up(self) -> None:
         """Fails all unanswered pairs."""

@@ -1,10 +1,10 @@
 """Watches a service's answers for two things: a judge that has changed, and a policy that has begun to cheat.
 
 The **judge** is examined with canaries. Some are edits of clients' own sources whose worth is known: the unchanged
-source, a grey picture, another source's edit. Others are drawn scenes, each with its right edit and unchanged. The
-scenes and the canaries of the first window are judged again in every window of pairs. Their rewards are compared with
-the first ones, and the changes with those from one window to the next before (`statistics.drift`); and right edits with
-unchanged sources.
+source, a grey picture, a drawn scene's picture. Others are drawn scenes, each with its right edit and unchanged. No
+picture of a client's is shown with another pair. The scenes and the canaries of the first window are judged again in
+every window of pairs. Their rewards are compared with the first ones, and the changes with those from one window to the
+next before (`statistics.drift`); and right edits with unchanged sources.
 
 The **policy** is watched by its edits: how many are near-copies of their sources, whether unchanged sources get better
 rewards than the edits, and, if a second judge is asked about a share of them, whether rewards have risen above the
@@ -59,6 +59,8 @@ COPIED = 12
 JPEG changes it by less, an edit of a two-hundredth of the picture by more."""
 SOURCES = 12
 """Number of sources per window that get canaries."""
+MOST_HATCHED = 2_200_000
+"""Most pixels of a source with canaries, which may be judged again in every window."""
 SCENES, SCENE_SIDE = 2, 256
 """Drawn scenes per category, and their width in pixels."""
 RIGHT, COPY = "right", "copy"
@@ -257,7 +259,7 @@ class Watch:
         self._language, self._small = language, small
         self._queue: queue.Queue[SeenAnswer | None] = queue.Queue(MOST_WAITING)
         self._looked_at: Counter[str] = Counter()  # checks per source in this window
-        self._hatched: dict[str, Submission] = {}  # sources with canaries in this window, each with a pair
+        self._hatched: set[str] = set()  # sources with canaries in this window
         self._kept: list[Submission] = []  # canaries judged again in every window: the first window's, and drawn scenes
         self._first: dict[CanaryName, float] = {}  # first rewards of those
         self._unpaired: dict[CanaryName, float] = {}  # their rewards in the last window, if not paired with others
@@ -307,7 +309,8 @@ class Watch:
             return
         if not self.windows and not self._window.seen:
             threading.Thread(target=self._draw, name="scenes", daemon=True).start()
-        if len(self._hatched) < SOURCES and source.digest not in self._hatched:
+        small = max(picture.width * picture.height for picture in pair.pictures.values()) <= MOST_HATCHED
+        if small and len(self._hatched) < SOURCES and source.digest not in self._hatched:
             self._hatch(pair._replace(of=judgement.sample_id))
         copied = None
         if self._looked_at[source.digest] < LOOKED_AT:
@@ -337,9 +340,11 @@ class Watch:
 
     def _hatch(self, pair: Submission) -> None:
         """Makes a source's canaries, and has them judged."""
-        source, others = pair.pictures["source"], list(self._hatched.values())
-        made = {"source": source, "blank": _blank(source)} | ({"shuffled": others[-1].edit} if others else {})
-        self._hatched[source.digest] = pair
+        source, scenes = pair.pictures["source"], self.scenes.result() if self.scenes.done() else ()
+        made = {"source": source, "blank": _blank(source)}
+        if scenes:
+            made["shuffled"] = scenes[len(self._hatched) % len(scenes)].edit
+        self._hatched.add(source.digest)
         canaries = [pair._replace(edit=edit, canary=kind, id="", door="") for kind, edit in made.items()]
         if not self._baseline:
             self._kept += [canary._replace(again=True) for canary in canaries]

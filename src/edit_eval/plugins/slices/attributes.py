@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from edit_eval.benchmarks.known_sources import with_known_sources
 from edit_eval.errors import PictureError
 from edit_eval.pictures import open_picture
 from edit_eval.plugins.slices.words import WORDS, asked_for, script
@@ -196,7 +197,8 @@ def _looks(
     """Returns the measures of each sample's source, with `changed`, and of how many a picture could not be opened."""
     seen: dict[str, dict[str, float]] = {}
     looks, unread = [], 0
-    for sample in samples:
+    for recorded, sample in zip(samples, with_known_sources(samples), strict=True):
+        unread += bool(recorded.source and not sample.source)
         of_sample: dict[str, float] = {}
         try:
             if sample.source:

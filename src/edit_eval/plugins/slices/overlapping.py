@@ -81,7 +81,9 @@ def overlapping_groups(
 
         SE^2 = sum over images (sqrt(k / (k - 1)) / n sum_inside r_i - sqrt(l / (l - 1)) / m sum_outside r_i)^2
 
-    The adjusted p is the share of draws in which the largest |z| of all groups is at least this one's (the draw that
+    So that small groups, whose errors are known badly, do not make all of the largest, a z is counted as the normal one
+    that is as rare: Phi^-1(T(|z|)), T being Student's distribution with min(k, l) - 1 degrees of freedom. The adjusted
+    p is the share of draws in which the largest |z| of all groups is at least this one's (the draw that
     was seen is one of them); the interval has the 95th percentile of those largest in place of Student's quantile.
     """
     groups = members.shape[1]
@@ -98,19 +100,20 @@ def overlapping_groups(
         )
         return OverlappingGroups(tuple(alike), correction)
     differences, errors = (of[0] for of in studentised.of((values - middle)[None, :]))
-    z = differences / errors
+    z = studentised.as_normal(differences / errors)
     largest = _largest(values - middle, clusters, studentised, draws, np.random.default_rng(seed))
     ranked = np.sort(np.append(largest, np.abs(z).max()))
     adjusted = (len(ranked) - np.searchsorted(ranked, np.abs(z) - 1e-9)) / len(ranked)
     # The least |z| whose adjusted p is at most ALPHA, so that an interval holds zero just when nothing is shown.
     critical = float(ranked[len(ranked) - math.floor(ALPHA * len(ranked))])
+    reach = studentised.from_normal(critical)
     tests = [
         GroupTest(
             mean=float(means[at]),
             elsewhere=float(elsewhere[at]),
             difference=(difference := float(means[at] - elsewhere[at])),
             standard_error=(error := float(errors[at])),
-            ci95=[difference - critical * error, difference + critical * error],
+            ci95=[difference - reach[at] * error, difference + reach[at] * error],
             p_adjusted=float(adjusted[at]),
             shown=bool(adjusted[at] <= ALPHA),
         )
@@ -125,17 +128,32 @@ class _Studentised:
     def __init__(self, clusters: IntArray, members: BoolArray) -> None:
         sides = [members.astype(np.float64), (~members).astype(np.float64)]
         images = np.zeros((int(clusters.max()) + 1, members.shape[1]))
+        counts = []
         self._means, self._weights = [], []  # of each side: what makes its mean, and its part of an image's residual
         for side, sign in zip(sides, (1.0, -1.0), strict=True):
             images[:] = 0
             np.add.at(images, clusters, side)
             count = (images > 0).sum(0)
+            counts.append(count)
             self._means.append(side / side.sum(0))
             self._weights.append(sign * side / side.sum(0) * np.sqrt(count / np.maximum(1, count - 1)))
+        self._freedom = np.maximum(1, np.minimum(*counts) - 1)
         order = np.argsort(clusters, kind="stable")
         of_images = np.split(order, np.flatnonzero(np.diff(clusters[order])) + 1)
         self._single = np.concatenate([of for of in of_images if len(of) == 1] or [np.zeros(0, dtype=np.int64)])
         self._several = [of for of in of_images if len(of) > 1]
+
+    def as_normal(self, z: FloatArray) -> FloatArray:
+        """Returns the sizes of normal values as rare as these of Student's; arrangements x groups, or groups."""
+        from scipy.special import ndtri, stdtr
+
+        return np.asarray(-ndtri(np.maximum(stdtr(self._freedom, -np.abs(z)), 1e-300)))
+
+    def from_normal(self, size: float) -> list[float]:
+        """Returns for each group the size of Student's as rare as a normal one of this size."""
+        from scipy.special import ndtr, stdtrit
+
+        return np.abs(stdtrit(self._freedom, ndtr(-size))).tolist()  # type: ignore[no-any-return]
 
     def of(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Returns differences and errors, arrangements x groups each; `values`: arrangements x samples."""
@@ -174,5 +192,5 @@ def _largest(
                 drawn = random.permuted(drawn, axis=2)  # and the samples within each
             dealt[:, block.ravel()] = drawn.reshape(several, -1)
         differences, errors = studentised.of(dealt)
-        largest.append(np.abs(differences / errors).max(1))
+        largest.append(studentised.as_normal(differences / errors).max(1))
     return np.concatenate(largest)

@@ -19,7 +19,7 @@ from edit_eval.plugins.viewer.guard import LONGEST_BODY, PageGuard
 from edit_eval.plugins.viewer.pages import comparison_page, plain_page, run_page, selection_page
 from edit_eval.plugins.viewer.pictures import Thumbnails, kind_of, read_edit, read_source
 from edit_eval.plugins.viewer.runs import Runs, Watched, WatchedRun
-from edit_eval.plugins.viewer.voting import NotAVote, Voting
+from edit_eval.plugins.viewer.voting import NO_PAIR, NotAVote, Voting
 from edit_eval.reporting.language import said
 from edit_eval.text import Text
 from edit_eval.web.bodies import RequestRefused, read_body
@@ -168,7 +168,7 @@ def make_app(runs: Runs, *, token: str = "", anywhere: bool = False, pages: Page
         with watched.lock:
             table = watched.following.table
         if table is None or len(table.experiment.edit_models) < 2:
-            why = watched.following.fault or Text("a vote is between two edit models, and this run has one")
+            why = watched.following.fault or NO_PAIR
             return unreadable(watched.path.name, {"kind": "incomparable", "reason": why}, "")
         language = table.experiment.language
         return html(

@@ -10,7 +10,7 @@ import typer
 
 from edit_eval.reporting.language import said
 from edit_eval.text import Text
-from edit_eval.verbs.command_line import Force, RunFolder, answer
+from edit_eval.verbs.command_line import Code, Force, RunFolder, answer
 from edit_eval.verbs.contract import Verb
 
 
@@ -41,6 +41,7 @@ class ViewVerb(Verb):
             str,
             typer.Option(metavar="TEXT|auto", envvar="EDIT_EVAL_TOKEN", help="Require this token; auto makes one."),
         ] = "",
+        code: Code = None,
     ) -> None:
         """Serves their pages until interrupted."""
         from edit_eval.plugins.viewer.server import serve

@@ -183,6 +183,9 @@ def _undecided(by_judge: Sequence[Mapping[str, float]]) -> float:
 MOST_TICKETS = 10_000
 
 
+NO_PAIR = Text("a vote is between two edit models, and this run has one")
+
+
 class NotAVote(Exception):
     """Raised for a request that is not a valid vote; `status` is that of the answer."""
 
@@ -230,8 +233,8 @@ class Voting:
         watched = self._opened()
         with self._lock, watched.lock:
             table = watched.following.table
-            if table is None:
-                raise NotAVote(409, watched.following.fault)
+            if table is None or len(table.experiment.edit_models) < 2:
+                raise NotAVote(409, watched.following.fault or NO_PAIR)
             votes = read_votes(watched.path, table.edits)
             mine = [line for line in votes.lines if line.rater == rater]
             counted = votes.counted(table.samples)

@@ -6,6 +6,7 @@ Where it can be, that process is a copy of this one, which has imported the rest
 from __future__ import annotations
 
 import gc
+import json
 import os
 import runpy
 import signal
@@ -17,6 +18,7 @@ import warnings
 from pathlib import Path
 from typing import NoReturn
 
+from edit_eval.config.components import code_named
 from edit_eval.errors import ExitCode, NotDrawn
 from edit_eval.text import Text
 
@@ -54,7 +56,7 @@ def draw_apart(run: Path) -> None:
 def _in_another_interpreter(run: Path) -> tuple[int, str]:
     """Returns its exit code, negative if a signal ended it, and what it printed as errors."""
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "edit_eval.verbs.drawing", str(run)],
+        [sys.executable, "-P", "-m", "edit_eval.verbs.drawing", str(run), json.dumps(code_named())],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

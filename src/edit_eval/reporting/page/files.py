@@ -5,7 +5,6 @@ Also writes a portable report: a page with embedded pictures, or a folder or zip
 
 from __future__ import annotations
 
-import csv
 import errno
 import os
 import shutil
@@ -22,7 +21,9 @@ from typing import TextIO
 from edit_eval.benchmarks.known_sources import with_known_sources
 from edit_eval.config.faults import did_you_mean
 from edit_eval.errors import ConfigurationError, ExitCode
-from edit_eval.files.new import as_meant, refuse_existing, written_whole
+from edit_eval.files.delimited import named_rows
+from edit_eval.files.given import open_text
+from edit_eval.files.new import refuse_existing, written_whole
 from edit_eval.pictures import CopyLimits
 from edit_eval.records import Results
 from edit_eval.reporting import formats
@@ -307,20 +308,13 @@ def ids_in(file: Path) -> list[str]:
     Raises `ConfigurationError` for a file that cannot be read, or has no such column.
     """
     try:
-        with file.open(encoding="utf-8-sig", newline="") as opened:
-            rows = csv.DictReader(opened)
-            if COLUMN not in (rows.fieldnames or ()):
-                raise ConfigurationError(
-                    Text(
-                        "{} has no column `{}`; save the CSV from the report's gallery (Export), or "
-                        "write `{}` and then one id per line",
-                        file,
-                        COLUMN,
-                        COLUMN,
-                    )
-                )
-            ids = dict.fromkeys(row[COLUMN] for row in rows if row[COLUMN])
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        why = getattr(error, "strerror", None) or error
-        raise ConfigurationError(Text("--samples {}: cannot be read ({})", file, why)) from error
-    return [as_meant(sample_id) for sample_id in ids]
+        rows = list(named_rows(open_text(file), str(file), (COLUMN,)))
+    except ConfigurationError as error:
+        raise ConfigurationError(
+            Text(
+                "--samples {}; save the CSV from the report's gallery (Export), or write `{}` and then one id per line",
+                error,
+                COLUMN,
+            )
+        ) from error
+    return list(dict.fromkeys(row[COLUMN] for _, row in rows if row[COLUMN]))

@@ -15,7 +15,7 @@ and target have the same size; otherwise MagicBrush scales with the bicubic filt
 adds `l1_bicubic` and `l2_bicubic`, which are MagicBrush's for any size.
 
 The target is the sample's `reference`, else its `source`. `l1_outside` and its like compare with the source, if
-a sample has a mask (white where the edit may change something): did everything else stay the same? They are means of
+a sample has a mask (`masks.mask_of` says of what forms): did everything else stay the same? They are means of
 the maps of the whole pictures over the pixels whose window of 11 x 11 touches nothing masked: they include neither the
 edited area nor a constant painted over it. (Filling the mask with a constant before comparing everything makes
 unrelated pictures similar: SSIM 0.01, 0.25, 0.50 and 0.76 as it covers 0, 25, 50 and 75 % of them.)
@@ -35,6 +35,7 @@ from PIL import Image
 
 from edit_eval.errors import ModelError
 from edit_eval.judges.contract import JudgeRequest, MeasuredValue
+from edit_eval.masks import NO_MASK
 from edit_eval.pretrained.loading import library_versions
 from edit_eval.records import Reply
 
@@ -43,7 +44,7 @@ RADIUS = 5
 LANCZOS = 3
 """Reach of its filter, in pixels."""
 WHITE = 128
-"""The grey from which on a mask counts as white: lower values may be compression artifacts."""
+"""The grey from which on a mask counts as white."""
 
 SCALES: dict[str, MeasuredValue] = {
     "l1": {"lowest": 0.0, "highest": 1.0, "higher_is_better": False},
@@ -136,10 +137,13 @@ def _measured(request: JudgeRequest, bicubic: bool) -> Reply:
         if target != "source":
             maps, more = _compared(pictures["source"], pictures["edit"])
             words += ["outside the mask against the source", *more]
-        outside, more = _outside(pictures["mask"], pictures["source"].size, pictures["edit"].size)
-        outside_values, reasons = _values(maps, outside, "_outside")
-        values |= outside_values
-        words += [*more, *reasons]
+        if why := _no_mask(pictures["mask"], pictures["source"].size):
+            words.append(f"nothing is measured outside the mask: {why}")
+        else:
+            outside, more = _outside(pictures["mask"], pictures["source"].size, pictures["edit"].size)
+            outside_values, reasons = _values(maps, outside, "_outside")
+            values |= outside_values
+            words += [*more, *reasons]
     return Reply(text="; ".join(dict.fromkeys(words)), values=values)
 
 
@@ -172,6 +176,18 @@ def _scaled(
         return picture, []
     words = f"the {name} was scaled from {picture.width}x{picture.height} to {size[0]}x{size[1]}"
     return picture.resize(size, filter), [words]
+
+
+def _no_mask(mask: Image.Image, size: tuple[int, int]) -> str:
+    """Returns why a mask does not say where a picture of that size may change."""
+    if why := mask.info.get(NO_MASK):
+        return str(why)
+    (width, height), (wide, high) = mask.size, size
+    if min(abs(width * high / height - wide), abs(height * wide / width - high)) > max(
+        1.0, wide / width, high / height
+    ):
+        return f"the mask has another shape ({width}x{height}) than the source ({wide}x{high})"
+    return ""
 
 
 def _outside(mask: Image.Image, size: tuple[int, int], before: tuple[int, int]) -> tuple[Any, list[str]]:

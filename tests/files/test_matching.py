@@ -1,0 +1,101 @@
+"""Which of our names is which of theirs: the same pairs whatever the order, and in either direction."""
+
+from __future__ import annotations
+
+import random
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edit_eval.files.matching import match, names_of_path, near
+
+ENDINGS = (".png", ".jpg")
+PATHS = st.lists(
+    st.builds(
+        lambda folders, stem, ending: "/".join([*folders, stem]) + ending,
+        st.lists(st.sampled_from(["a", "b"]), max_size=2),
+        st.sampled_from(["cat", "dog", "é", "10", "9"]),
+        st.sampled_from(["", ".png", ".jpg"]),
+    ),
+    unique=True,
+    max_size=8,
+)
+
+
+def pairs(ours: list[str], theirs: list[str]) -> dict[str, str]:
+    return dict(
+        match({o: names_of_path(o, ENDINGS) for o in ours}, {t: names_of_path(t, ENDINGS) for t in theirs}).pairs
+    )
+
+
+@given(PATHS, PATHS, st.randoms(use_true_random=False))
+def test_no_order_of_either_changes_a_pair_and_neither_does_which_is_ours(
+    ours: list[str], theirs: list[str], pick: random.Random
+) -> None:
+    found = pairs(ours, theirs)
+    assert len(set(found.values())) == len(found)
+    assert pairs(pick.sample(ours, len(ours)), pick.sample(theirs, len(theirs))) == found
+    assert pairs(theirs, ours) == {there: here for here, there in found.items()}
+
+
+@given(PATHS, PATHS, st.sampled_from(["", "x/", "data/2024/"]))
+def test_a_folder_around_all_of_them_changes_no_pair_of_full_names(
+    ours: list[str], theirs: list[str], around: str
+) -> None:
+    full = {name for name in ours if name in theirs}
+    assert {name: name for name in full}.items() <= pairs(ours, theirs).items()
+    moved = pairs(ours, [around + name for name in theirs])
+    assert all(moved.get(name, around + name) == around + name for name in full), "never another one's"
+
+
+@given(PATHS, PATHS, PATHS)
+def test_names_that_nothing_of_ours_could_be_called_change_no_pair(
+    ours: list[str], theirs: list[str], more: list[str]
+) -> None:
+    strangers = [f"{name}_overview" for name in more]
+    assert pairs(ours, [*theirs, *strangers]) == pairs(ours, theirs)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "expected"),
+    [
+        (["day1/cat.jpg", "day2/cat.jpg"], ["cat.png"], {}),
+        (["day1/cat.jpg", "day2/cat.jpg"], ["day1/cat.png"], {"day1/cat.jpg": "day1/cat.png"}),
+        (["cat"], ["day1/cat.png", "day2/cat.png"], {}),
+        (["cat"], ["cat.png", "old/cat.png"], {"cat": "cat.png"}),
+        (["cat", "x/cat"], ["cat.png"], {"cat": "cat.png"}),
+        (["photos/cat.jpg"], ["cat.png"], {"photos/cat.jpg": "cat.png"}),
+        (["../cat"], ["cat.png"], {}),
+        (["v1.5"], ["v1.png"], {}),
+        (["é"], [unicodedata.normalize("NFD", "é") + ".png"], {"é": unicodedata.normalize("NFD", "é") + ".png"}),
+    ],
+)
+def test_fullest_names_first(ours: list[str], theirs: list[str], expected: dict[str, str]) -> None:
+    assert pairs(ours, theirs) == expected
+
+
+def test_two_that_claim_one_are_named() -> None:
+    ours = {name: names_of_path(name, ENDINGS) for name in ("a/cat", "b/cat", "dog")}
+    found = match(ours, {name: names_of_path(name, ENDINGS) for name in ("cat.png", "dog.png", "c/dog.png")})
+    assert found.why_not("a/cat") == "cat.png is claimed by a/cat and b/cat"
+    assert found.pairs == {"dog": "dog.png"}
+    assert found.left == ("cat.png", "c/dog.png")
+    two = match(
+        {"cat": names_of_path("cat", ENDINGS)}, {name: names_of_path(name, ENDINGS) for name in ("cat.png", "cat.jpg")}
+    )
+    assert two.why_not("cat") == "cat.jpg and cat.png are both called so"
+
+
+@pytest.mark.parametrize(
+    ("name", "there", "meant"),
+    [
+        ("00007", ["7", "8"], "7"),
+        ("Cat", ["dog.png", "cat.png"], "cat.png"),
+        ("a", ["zzz"], ""),
+        ("hous", ["house"], "house"),
+    ],
+)
+def test_what_may_be_meant(name: str, there: list[str], meant: str) -> None:
+    assert near(name, there) == meant
