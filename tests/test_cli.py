@@ -135,6 +135,7 @@ def test_help_is_there_for_all_and_loads_nothing_heavy() -> None:
     words = {"edit_eval.text", "edit_eval.reporting.language", "edit_eval.reporting.languages"}
     light = {"edit_eval.cli", "edit_eval.verbs", *verbs, "edit_eval.verbs.command_line", "edit_eval.errors", streams}
     finders = "config config.components config.faults json_values privacy workers workers.failures workers.messages"
+    finders += " pretrained pretrained.device_faults"
     named = {f"edit_eval.{name}" for name in finders.split()}  # what finds the names of analyses
     plugins = {module for module in ours if module.startswith("edit_eval.plugins")}
     assert plugins <= {
@@ -373,7 +374,7 @@ def test_a_named_folder_is_told_what_reuse_would_save_before_it_starts(
     first = command("run", finished.config, "--reuse", finished.run, "--progress", "none", "--limit", "1")
     assert first.code == 0, first.err
     (earlier,) = Path("runs").iterdir()
-    said = f"{earlier} already has 3 of these edits; `--reuse {earlier}` copies them instead of making them again"
+    said = f"{earlier} already has 3 of these edits"
     plain = ("--progress", "plain", "--limit", "1")
     again = command("run", finished.config, "--run-dir", "new", *plain)
     assert said in again.err.partition("loaded: ")[0]
