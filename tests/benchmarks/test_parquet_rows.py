@@ -64,7 +64,7 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
 
 def test_without_pyarrow_the_way_to_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    with pytest.raises(ConfigurationError, match=r"needs pyarrow; `pip install 'edit-eval\[hub\]'` brings it"):
+    with pytest.raises(ConfigurationError, match=r"need pyarrow; `pip install 'edit-eval\[hub\]'` brings it"):
         read(tmp_path / "a.parquet")
 
 

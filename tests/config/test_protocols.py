@@ -24,6 +24,7 @@ RUBRIC = {
     "language": "en",
     "prompts": {},
     "general": False,
+    "version": "",
 }
 OWN_BENCHMARK = "benchmark.class_path=own_models:PairsWithProtocol"
 MEASURES = {"error_8": {"lowest": 0.0, "higher_is_better": False}}

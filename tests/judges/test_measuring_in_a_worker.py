@@ -78,6 +78,6 @@ def test_a_row_that_is_missing_fails_alone_and_is_no_fault_of_the_worker(
     with StartedWorker(tmp_path) as worker:
         worker.load("edit_eval.judges.recorded:Recorded", path=str(replies))
         assert judged(worker, here)["results"] == [{"text": "7.5", "final": True}]
-        said = judged(worker, {**here, "sample": "other"})
+        said = judged(worker, {**here, "sample_id": "other"})
     assert said["kind"] == "model"
     assert f"{replies} has no reply for sample 'other', edit model 'painter', question 'score'" in said["error"]

@@ -185,6 +185,7 @@ def test_every_check_is_made_by_doctor_and_some_by_run_and_plan(tmp_path: Path) 
         "claimed_twice",
         "devices",
         "reachable",
+        "weights",
         "keys",
     ]
     assert [check.find.__name__ for check in checks.CHECKS if check.room] == ["loads_at_once", "fits"]
