@@ -28,16 +28,31 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 COUNT = 36
 SHORT_OF_MEMORY = """
 import os
+import time
+from pathlib import Path
 from edit_eval.testing.fake_models import FakeEditModel
+
+TAKEN = Path(__file__).with_name("taken.txt")
 
 
 class ShortOfMemory(FakeEditModel):
     def edit(self, request, on_step):
-        if os.environ["CUDA_VISIBLE_DEVICES"] == "0" and self._done >= 2:
+        end = time.monotonic() + 100
+        if os.environ["CUDA_VISIBLE_DEVICES"] != "0":
+            while len(self.told()) < 8 and time.monotonic() < end:
+                time.sleep(0.05)
+        elif self._done >= 2 or TAKEN.exists():
+            TAKEN.open("a", encoding="utf-8").write(f"{request.sample_id}\\n")
             raise MemoryError("CUDA out of memory. (on purpose)")
         return super().edit(request, on_step)
+
+    def told(self):
+        return set(TAKEN.read_text("utf-8").split()) if TAKEN.exists() else set()
 """
-"""An edit model for which the first GPU of a machine has no memory from its third edit on."""
+"""An edit model for which the first GPU of a machine has no memory from its third edit on, in no later process either.
+
+The other GPU waits until enough samples have failed so, however long that takes.
+"""
 WORKER = "from edit_eval.workers.process import main"
 
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from edit_eval.workers.probe import look
+
 SOURCES = Path(__file__).resolve().parents[2] / "src"
 LAYERS = (
     *("workers", "testing", "edit_models", "judges", "benchmarks", "endpoints", "pretrained"),
@@ -66,3 +68,21 @@ def test_syntax_of_python_3_10() -> None:
     assert len(paths) > 20
     for path in paths:
         ast.parse(path.read_text("utf-8"), str(path), feature_version=(3, 10))
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("image_folder:ImageFolder", {"folder": "edits"}),
+        ("table_column:TableColumn", {"table": "mine.parquet", "column": "edit"}),
+        ("edit_of_pair:EditOfPair", {"data": "mmrb2", "data_path": "mmrb2", "side": "A"}),
+    ],
+)
+def test_edits_that_are_there_need_no_library(name: str, parameters: dict[str, str]) -> None:
+    """Their tables, and those on the hub, are read before a worker starts."""
+    said: dict[str, object] = {}
+    order = {"class_path": f"edit_eval.edit_models.{name}", "path": [], "methods": [], "libraries": []}
+    look({**order, "parameters": parameters}, lambda **fields: said.update(fields))
+    assert "class_error" not in said
+    assert "missing_class" not in said
+    assert not said.get("needs")

@@ -20,6 +20,7 @@ class GivenEdits:
 
     holds_device = False
     only_looks = True
+    requires = ()  # what reads tables and the hub is the engine's: a request brings its edit
 
     def __init__(self, parameters: Any) -> None:
         self._parameters = parameters
