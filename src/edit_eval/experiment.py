@@ -173,11 +173,10 @@ class Experiment:
             _refuse_probabilities(made, judge_section, folder)
         for judge in judges:
             if judge.of_two and len(made.edit_models) < 2:
-                raise ConfigurationError(
-                    Text(
-                        "{} compares the edits of two models, and there is one; add another to edit_models", judge.name
-                    )
+                why = Text(
+                    "{} compares the edits of two models, and there is one; add another to edit_models", judge.name
                 )
+                raise ConfigurationError(why)
         return made
 
     @classmethod

@@ -128,7 +128,7 @@ def read_derived(run: Path, damage: Damage) -> dict[str, DerivedScores]:
 
 def _note(judge: str, deriver: _Deriver, at: str) -> str:
     who = [f"{path} ({known_by[:12]})" for path, known_by in deriver.classes.items()]
-    return Text("{}: scores as {} derived them on {}; `--code FOLDER` derives them anew", judge, who, at)
+    return Text("{}: scores as {} derived them on {}; `--code FOLDER` derives them again", judge, who, at)
 
 
 def _head(lines: Iterator[Mapping[str, Any]]) -> _Head:
