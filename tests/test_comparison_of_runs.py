@@ -284,7 +284,7 @@ def test_of_several_judges_those_that_all_runs_have_are_compared(judged_by_three
     assert [name for name in names if name.endswith("50_steps")] == ["night/50_steps"]
     assert comparison.correction.tests == 3
     assert "three: judge strict is left out" in comparison.notes[0]
-    assert any("it counts once: night/50_steps and " in note for note in comparison.notes)
+    assert any("it counts once: night/50_steps, " in note for note in comparison.notes)
 
 
 def write_people(path: Path) -> Path:

@@ -11,7 +11,7 @@ from PIL import Image
 
 from edit_eval import experiment, preparation
 from edit_eval.config.loading import load_configuration
-from edit_eval.errors import ConfigurationError
+from edit_eval.errors import BenchmarkError, ConfigurationError
 from edit_eval.protocols.derived import DerivedScores
 from edit_eval.records import model_title
 from edit_eval.text import counted
@@ -106,6 +106,26 @@ def test_a_benchmark_that_does_not_say_how_far_it_is_counts_its_samples(
     reader = Reader()
     experiment.load_samples(load_configuration(configuration(tmp_path) | {"benchmark": scenes}), reader)
     assert reader.heard == [(1, 0, 0), (2, 0, 0), ()]
+
+
+def test_a_bad_sample_is_named_before_the_edit_that_it_lacks(tmp_path: Path) -> None:
+    """What is wrong with the row is why nothing is called after it."""
+    edits = tmp_path / "edits"
+    edits.mkdir()
+    Image.new("RGB", (8, 8)).save(edits / "1.png")
+    table = tmp_path / "my.csv"
+    table.write_text("image,prompt\nnowhere.jpg,Add it.\n")
+    settings = configuration(tmp_path)
+    settings["benchmark"] = {"type": "table", "data_path": str(table), "cache_dir": str(tmp_path / "cache")}
+    settings["diffusion_model"] = {"type": "image_folder", "params": {"folder": str(edits)}}
+    for bad, said in (
+        ("error", r"my\.csv: line 2, .*there is no file 'nowhere\.jpg'"),
+        ("skip", "all 1 samples are bad"),
+    ):
+        settings["benchmark"]["on_bad_sample"] = bad
+        loaded = load_configuration(settings)
+        with pytest.raises(BenchmarkError, match=said):
+            experiment.Experiment.of(loaded, experiment.load_samples(loaded))
 
 
 def test_a_judge_of_the_edit_models_family_is_said_and_kept(tmp_path: Path) -> None:

@@ -126,6 +126,11 @@ class Experiment:
             refuse = getattr(judge.protocol, "refuse_unknown", None)
             if refuse is not None:
                 refuse(dict.fromkeys(sample.category for sample in samples))
+        seen = with_clusters([_with_fault(sample, judges) for sample in chosen])
+        if section.on_bad_sample == "error":
+            refuse_bad({sample.index: sample for sample in (*samples, *seen)}.values(), section.source, data.lines)
+        else:
+            refuse_nothing(seen)
         models = [identity(model, folder, "edit_model") for model in configuration.edit_models.values()]
         there = _finished_edits(configuration, data)
         finished = {name: {of: digest for of, (_, digest) in edits.files.items()} for name, edits in there.items()}
@@ -133,11 +138,6 @@ class Experiment:
         columns, refinements = columns_of(models, configuration.columns.values())
         refuse_unfit_critics(refinements, judges)
         families = shared_families(configuration.judges.values(), configuration.edit_models.values())
-        seen = with_clusters([_with_fault(sample, judges) for sample in chosen])
-        if section.on_bad_sample == "error":
-            refuse_bad({sample.index: sample for sample in (*samples, *seen)}.values(), section.source, data.lines)
-        else:
-            refuse_nothing(seen)
         if refinements and (follower := next((sample for sample in seen if sample.follows), None)):
             raise ConfigurationError(
                 Text(
@@ -173,11 +173,10 @@ class Experiment:
             _refuse_probabilities(made, judge_section, folder)
         for judge in judges:
             if judge.of_two and len(made.edit_models) < 2:
-                raise ConfigurationError(
-                    Text(
-                        "{} compares the edits of two models, and there is one; add another to edit_models", judge.name
-                    )
+                why = Text(
+                    "{} compares the edits of two models, and there is one; add another to edit_models", judge.name
                 )
+                raise ConfigurationError(why)
         return made
 
     @classmethod

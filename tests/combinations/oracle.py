@@ -371,6 +371,16 @@ class Expected:
                 asked[edit.code] += 2 if edit.status == "edit_failed" else 1
         return asked
 
+    def tries(self) -> dict[str, range]:
+        """How often each failing edit may be tried. Where three or more of a model fail alike, they may do so one after
+        the other, which speaks against a process that has worked: then a fresh one tries them again, and is itself
+        replaced once at most, since a third would fail as well."""
+        often = {code: count for code, count in self.edits_asked().items() if count > 1}
+        alike = Counter(code.split("|")[0] for code in often)
+        return {
+            code: range(count, count + (3 if alike[code.split("|")[0]] > 2 else 1)) for code, count in often.items()
+        }
+
     def spent(self, times: int) -> float:
         """What so many requests to the paid model have cost, in US dollars: a refusal costs as much as an edit."""
         return times * PRICE

@@ -126,6 +126,7 @@ OURS = {
     "plugins/rehearse/stand_ins.py": "what a program prints",
     "plugins/rehearse/start.py": "a file of ours",
     "plugins/scenes/in_worker/language.py": "an instruction of ours",
+    "pretrained/host_memory.py": "files of the kernel's",
     "reporting/page/drawing_apart.py": "what a program of ours prints",
     "reporting/terminal_text.py": "for a terminal",
     "store/table.py": "bytes, which end at line ends alone",

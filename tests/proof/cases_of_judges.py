@@ -94,12 +94,12 @@ def gate(folder: Path, stack: ExitStack) -> None:
     for order, (run, better) in enumerate(of.items()):
         said = answers([run], 30, order)
         said = {edit: f"Score: {max(0.0, float(text[7:]) + better):.2f}" for edit, text in said.items()}
-        params = {"fail": [sample_id(n) for n in range(0, 8)]} if run == "failing" else {}
+        fails = {"fail": [sample_id(n) for n in range(0, 8)]} if run == "failing" else {}
         config(
             folder,
             f"{run}.yaml",
             count=30,
-            edit_models={run: model(**params)},
+            edit_models={run: model(steps=order + 1, **fails)},  # four rivals, not one of four names
             judges={"judge": model("recorded", path=f"{run}.csv")},
             execution={"pilot": False},
         )

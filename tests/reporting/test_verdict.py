@@ -21,7 +21,7 @@ from edit_eval.reporting.page.files import write_report
 from edit_eval.reporting.page.notebook import comparison_html, notebook_html
 from edit_eval.reporting.results_sheet import print_summary
 from edit_eval.reporting.verdict import answer_lines, doubt_lines, next_lines, paragraph
-from edit_eval.reporting.verdict_drawing import drawing
+from edit_eval.reporting.verdict_drawing import characters, drawing
 from edit_eval.statistics.columns import columns_of
 from edit_eval.statistics.comparison import compare, compare_models
 from edit_eval.statistics.summary import known, summarise
@@ -182,6 +182,17 @@ def test_judges_that_agree_are_one_line_and_those_that_do_not_are_the_line(tmp_p
     apart = judged({"strict": 1.0, "kind": -0.9})
     assert said(apart) == "The judges disagree: strict says b is better; kind says a is better."
     assert "edit-eval view" in then(apart)[0]
+    chance = judged({"strict": 0.05, "kind": -0.05})
+    assert said(chance) == (
+        "No winner: strict has b ahead, which may be chance; kind has a ahead, which may be chance."
+    )
+    for judgements, whose in (
+        (apart, ["judged by strict", "judged by kind"]),
+        (chance, ["judged by strict", "judged by kind"]),
+        (judged({"strict": 1.0, "kind": 0.9}), []),
+    ):
+        lines = [str(line.words) for line in characters(summarise(judgements).verdict, lambda opinion: 2)]
+        assert [line for line in lines if line.startswith("judged by")] == whose
     copied = {
         (judgement.edit_model, judgement.sample_id): judgement.scores["score"]
         for judgement in apart.judgements

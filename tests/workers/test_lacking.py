@@ -106,7 +106,7 @@ class OutOfMemoryError(RuntimeError):
         (ValueError("not enough values to unpack (expected 2, got 1)"), "exception"),
         (ValueError("CUDA out of memory"), "out_of_memory"),
         (json.JSONDecodeError("half an answer", "{", 1), "exception"),
-        (MemoryError(), "exception"),
+        (MemoryError(), "out_of_memory"),
         (KeyboardInterrupt(), "exception"),
     ],
 )

@@ -331,8 +331,9 @@ def _cut(name: str, longest: int = _LONGEST) -> str:
 
 def characters(verdict: Verdict, digits: Callable[[Opinion], int]) -> list[Line]:
     """Returns the drawing for a terminal: of two models how many pictures lie where, and mean and interval below; of
-    more a line each. By the first judge that has a say, and by all of them where they disagree."""
-    shown = verdict.drawn if verdict.kind == "judges_disagree" else verdict.drawn[:1]
+    more a line each. By the first judge that has a say, and by all of them where they come to different things."""
+    apart = verdict.kind == "judges_disagree" or len({opinion.first for opinion in verdict.drawn if opinion.first}) > 1
+    shown = verdict.drawn if apart else verdict.drawn[:1]
     lines: list[Line] = []
     for opinion in shown:
         drawn = [*_two(opinion, digits(opinion), shown)] if opinion.of_two else [*_several(opinion, digits(opinion))]

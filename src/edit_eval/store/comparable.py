@@ -47,7 +47,7 @@ NOTES: Mapping[str, Callable[..., Text]] = {
     "examined_in_run": lambda *, judge, run, line, **_: Text("judge {}, in {}: {}", judge, run, line),
     "moved": lambda *, line, **_: line,
     "not_known_to_have_moved": lambda *, line, **_: line,
-    "once": lambda *, columns, **_: Text("the same edit model, made alike, so it counts once: {: and }", columns),
+    "once": lambda *, columns, **_: Text("the same edit model, made alike, so it counts once: {}", columns),
     "repeats": lambda *, sizes, **_: Text(
         "not the same numbers of edit seeds and repeats ({}): a sample's score is the mean over them", sizes
     ),

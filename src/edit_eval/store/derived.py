@@ -64,8 +64,9 @@ def keep_derived(directory: RunDirectory, table: JudgementTable, folder: Path) -
             model.name: _numbers(judge.protocol, model.name, judge.name, rows) for model in experiment.edit_models
         }
         derivers[judge.name] = _Deriver(judge.scoring, classes[judge.name], judge.of_two, numbers)
-    plain = [msgspec.to_builtins(row, enc_hook=str) for row in rows]
-    judges = msgspec.to_builtins(derivers, enc_hook=str)
+    # `format`, since `str` of a `Text` is a `Text` again
+    plain = [msgspec.to_builtins(row, enc_hook=format) for row in rows]
+    judges = msgspec.to_builtins(derivers, enc_hook=format)
     of = digest([judges, [{**row, "seconds": 0.0} for row in plain]])  # journals round them
     with suppress(OSError, ValueError):
         if _head(read_segment(directory.path / DERIVED, Damage(), dict)).of == of:
@@ -127,7 +128,7 @@ def read_derived(run: Path, damage: Damage) -> dict[str, DerivedScores]:
 
 def _note(judge: str, deriver: _Deriver, at: str) -> str:
     who = [f"{path} ({known_by[:12]})" for path, known_by in deriver.classes.items()]
-    return Text("{}: scores as {} derived them on {}; `--code FOLDER` derives them anew", judge, who, at)
+    return Text("{}: scores as {} derived them on {}; `--code FOLDER` derives them again", judge, who, at)
 
 
 def _head(lines: Iterator[Mapping[str, Any]]) -> _Head:

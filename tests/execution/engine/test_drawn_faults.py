@@ -94,3 +94,15 @@ def test_both_at_once(seed: int) -> None:
 def test_what_fails_on_one_device_alone_convicts_that_device(seed: int) -> None:
     drawn = Drawn(seed, every=random.Random(seed).choice([0, 5]), broken=True).run()
     assert set(drawn.retired) <= {"gpu:0"}
+
+
+@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("bad", [1, 2])
+def test_so_few_bad_samples_are_tried_twice_each_wherever_they_stand(seed: int, bad: int) -> None:
+    drawn = Drawn(seed, every=3)
+    late = drawn.count - 4 if seed % 2 else 0  # where nothing may be done after them
+    drawn.bad = set(drawn.draw.sample(range(late, drawn.count), bad))
+    drawn.run()
+    tries = [fields["error"] for name, fields in drawn.case.notes.events if name == "attempt"]
+    assert tries == [BUG] * 2 * bad
+    assert drawn.started.total() <= drawn.devices + 1

@@ -71,6 +71,7 @@ class TestLayersZip:
         assert tops == {
             *("workers", "testing", "edit_models", "judges", "benchmarks", "endpoints", "pretrained", "files"),
             *("__init__.py", "errors.py", "privacy.py", "json_values.py", "records.py", "text.py"),
+            "masks.py",
             "pictures.py",
         }
         for top in tops:

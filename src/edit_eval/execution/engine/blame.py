@@ -16,11 +16,13 @@ devices that failed on it has done something since. Until then other devices try
 pending: with every card broken no edit is given up. Of a sample that alone fails so, nobody can tell; it is given up.
 
 What a library says of a device is known by its words (`pretrained/device_faults.py`). Whatever it says otherwise, a
-process that has worked may have been broken by an accident: if several tasks in a row fail there in the same words, or
-one is to be given up of which nobody knows whether it failed in a process that was well, the process is replaced and
-the tasks are taken back at no charge. What is then done convicts the process; what fails again in the same words is
-the tasks' own, and after `FRESH_PROCESSES` of them no further one is replaced for these words. A process is well if it
-has done a task since, or if the task was its first. A device on which tasks fail that others do is dropped.
+process that has worked may have been broken by an accident. If several tasks in a row fail there in the same words, the
+process is replaced and they are taken back at no charge. If one alone fails and the process has done nothing since, it
+is tried no second time there, but in a fresh one, and is then given up as any other: no attempt is made for this. Only
+one that is to be given up at its first failure (a member of a batch that failed, or a lack of memory) is taken back as
+well, unless it failed in a process that was well. What is then done convicts the process; what fails again in the same
+words is the tasks' own, and after `FRESH_PROCESSES` of them no further one is replaced for these words. A process is
+well if it has done a task since, or if the task was its first. A device on which tasks fail that others do is dropped.
 
 A request to a server that came to nothing comes with facts (`errors.RequestError`), which `weigh_request` weighs.
 """
@@ -114,6 +116,8 @@ class Blame:
         self._outdone: Counter[int] = Counter()  # by replica, in a row: tasks that failed there, and others did
         self._processes: defaultdict[int, _Process] = defaultdict(_Process)  # by replica
         self._sound: set[Key] = set()  # those that have failed in a process that was well
+        self._first: dict[Key, _Process] = {}  # of those that are charged: the process in which they failed first
+        self._convicted: set[tuple[str, str]] = set()  # model, words: a process was at fault
         self._doubted: dict[Key, str] = {}  # those taken back from a process that was replaced, and their words
         self._vain: Counter[tuple[str, str]] = Counter()  # model, words -> processes that were replaced in vain
         self._unsettled: Counter[tuple[str, str]] = Counter()  # the same of those that nobody knows this of yet
@@ -166,26 +170,46 @@ class Blame:
         words = _NUMBER.sub("#", reason)[:LONGEST_ERROR]
         before = {other: said for other, said in process.failed.items() if other != key}
         process.failed = {**before, key: words}
+        only_here = self._first.setdefault(key, process) is process or (task.model, words) in self._convicted
         if not process.done:
             if not before:
                 self._prove(key, words)
             return False
         unknown = [said for other, said in process.failed.items() if other not in self._sound]
         row = sum(1 for _ in takewhile(lambda said: said == words, reversed(unknown)))
-        given_up = kind not in ("model", "refused") and self._is_last(replica, key, kind)
-        replaced = self._vain[task.model, words] + self._unsettled[task.model, words]
-        if key in self._sound or replaced >= FRESH_PROCESSES or not (given_up or row >= IN_A_ROW):
+        given_up = only_here and kind not in ("model", "refused") and self._is_last(replica, key, kind)
+        if not (given_up or row >= IN_A_ROW) or not self._may_replace(key, words):
             return False
-        self._unsettled[task.model, words] += 1
+        self._replace(replica, key, words)
         for other in before:
             if self._charges[other]:
                 self._charges[other] -= 1
-        self._doubted |= process.failed
-        self._failures[replica.number] = 0
+        for other in process.failed:
+            if not self._charges[other]:
+                self._first.pop(other, None)
         self._keep_attempt(replica, reason, kind * (kind == "out_of_memory"))
         self._work.again(task, alone=False, failed_on=frozenset(), taken_back=True)
         self._records.attempt(task, reason)
         return True
+
+    def wants_fresh(self, replica: Replica, task: Task) -> bool:
+        """True if the process must be replaced before the task: it failed there, and nothing has been done since."""
+        key, process = (task.model, task.units), self._processes[replica.number]
+        words = process.failed.get(key)
+        if len(replica.hands) > 1 or words is None or not process.done or not self._may_replace(key, words):
+            return False
+        self._replace(replica, key, words)
+        return True
+
+    def _may_replace(self, key: Key, words: str) -> bool:
+        replaced = self._vain[key[0], words] + self._unsettled[key[0], words]
+        return key not in self._sound and replaced < FRESH_PROCESSES
+
+    def _replace(self, replica: Replica, key: Key, words: str) -> None:
+        """Notes that a process is replaced for these words; the tasks that failed there will show whether in vain."""
+        self._unsettled[key[0], words] += 1
+        self._doubted |= self._processes.pop(replica.number).failed
+        self._failures[replica.number] = 0
 
     def _prove(self, key: Key, words: str) -> None:
         """Records that a task has failed in a process that was well: if it was taken back for these words, in vain."""
@@ -329,6 +353,7 @@ class Blame:
         self._otherwise.discard(key)
         self._sound.discard(key)
         if words := self._doubted.pop(key, ""):
+            self._convicted.add((task.model, words))
             self._vain.pop((task.model, words), None)
             self._unsettled.pop((task.model, words), None)
         tried, short = self._tried.pop(key, {}), self._short_of.pop(key, {})

@@ -311,6 +311,8 @@ class Engine:
         """Orders a task, unless it could pass the limit of costs: then it waits for what is under way."""
         if task.model in self._away:
             return  # it goes back when its replica is given up
+        if self._blame.wants_fresh(worker.replica, task):
+            return self._kill(worker, UNRELIABLE)  # it goes back when this has ended
         if self._ends or not self._purse.takes(task, order):
             self._held.append((worker, task, order))
         else:

@@ -118,7 +118,7 @@ class Recorder:
     def free(self, task: Task) -> None:
         """Notes that a task has left its worker, however it ended: what it asked is no longer being asked."""
         for put in self._ordered[task.number].put if task.number in self._ordered else ():
-            if self._under_way.get(put.lookup, (0, 0))[0] == task.number:
+            if put.lookup in self._under_way and self._under_way[put.lookup][0] == task.number:
                 del self._under_way[put.lookup]
 
     def _needs(self, cell: int) -> list[int]:
