@@ -171,12 +171,9 @@ class Experiment:
         refuse_wordless(refinements, made.asked)
         for judge_section in configuration.judges.values():
             _refuse_probabilities(made, judge_section, folder)
-        for judge in judges:
-            if judge.of_two and len(made.edit_models) < 2:
-                why = Text(
-                    "{} compares the edits of two models, and there is one; add another to edit_models", judge.name
-                )
-                raise ConfigurationError(why)
+        for judge in (judge for judge in judges if judge.of_two and len(made.edit_models) < 2):
+            why = Text("{} compares the edits of two models, and there is one; add another to edit_models", judge.name)
+            raise ConfigurationError(why)
         return made
 
     @classmethod
@@ -187,8 +184,7 @@ class Experiment:
         derived: Callable[[str], DerivedScores] = DerivedScores.unknown,
     ) -> Experiment:
         """Reads an experiment written by `record`. Imports no class but those that are registered, and those that the
-        user has named in this process; in place of a protocol of another one there is what `derived` gives for its
-        judge.
+        user has named in this process; in place of another's protocol there is what `derived` gives for its judge.
 
         Raises `KeyError`, `TypeError` or `ValueError` for data that no start has written, and `ConfigurationError` for
         what a registered protocol refuses.

@@ -118,7 +118,6 @@ OURS = {
     "config/shipped.py": "a configuration of ours",
     "endpoints/serving.py": "the log of a server, shown to people",
     "execution/advice/probing.py": "what a program of ours prints",
-    "execution/machine/devices.py": "a file of the kernel's",
     "execution/machine/environments.py": "what pip prints",
     "judges/answers.py": "a reply: a score has a line of its own, however that line ends",
     "judges/unseen.py": "a reply",

@@ -288,9 +288,10 @@ class Blame:
             self._try_elsewhere(replica, task, reason, alone=not ails)
 
     def _ails(self, replica: Replica) -> bool:
-        """True if its process does nothing else than fail: others will show at once whether its tasks are bad."""
+        """True if its process does nothing else than fail: others that work will show at once if its tasks are bad."""
         process = self._processes[replica.number]
-        return len(process.failed) >= (IN_A_ROW if process.done else 1) and bool(self._others(replica))
+        only_fails = len(process.failed) >= (IN_A_ROW if process.done else 1)
+        return only_fails and any(self._done[other.number] for other in self._others(replica))
 
     def leave(self, replica: Replica, task: Task, reason: str) -> None:
         """Leaves the task for another start: it is not to blame."""
