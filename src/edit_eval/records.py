@@ -34,7 +34,7 @@ class Unknown:
 
     def to_json(self) -> dict[str, str]:
         """Returns what records and documents have in its place."""
-        return {"unknown": format(self.reason)}
+        return {"unknown": str.__str__(self.reason)}
 
     def __bool__(self) -> bool:
         raise TypeError(f"what is not known is neither true nor false: {self.reason}")

@@ -64,9 +64,8 @@ def keep_derived(directory: RunDirectory, table: JudgementTable, folder: Path) -
             model.name: _numbers(judge.protocol, model.name, judge.name, rows) for model in experiment.edit_models
         }
         derivers[judge.name] = _Deriver(judge.scoring, classes[judge.name], judge.of_two, numbers)
-    # `format`, since `str` of a `Text` is a `Text` again
-    plain = [msgspec.to_builtins(row, enc_hook=format) for row in rows]
-    judges = msgspec.to_builtins(derivers, enc_hook=format)
+    plain = [msgspec.to_builtins(row, enc_hook=_plain_string) for row in rows]
+    judges = msgspec.to_builtins(derivers, enc_hook=_plain_string)
     of = digest([judges, [{**row, "seconds": 0.0} for row in plain]])  # journals round them
     with suppress(OSError, ValueError):
         if _head(read_segment(directory.path / DERIVED, Damage(), dict)).of == of:
@@ -151,3 +150,7 @@ def _row(line: Mapping[str, Any], known: Mapping[str, _Deriver]) -> Judgement | 
         return row if right and all(0 <= value <= LARGEST for value in times) else None
     except (LookupError, ValueError):
         return None
+
+
+def _plain_string(value: object) -> str:
+    return str.__str__(str(value))  # `str` of a `Text` is a `Text` again
