@@ -123,20 +123,20 @@ class Experiment:
         chosen, names = with_predecessors(samples, wanted), {sample.id for sample in wanted}
         judges = asked_judges(configuration)
         for judge in judges:
-            refuse = getattr(judge.protocol, "refuse_unknown", None)
-            if refuse is not None:
+            if (refuse := getattr(judge.protocol, "refuse_unknown", None)) is not None:
                 refuse(dict.fromkeys(sample.category for sample in samples))
+        models = [identity(model, folder, "edit_model") for model in configuration.edit_models.values()]
+        _, refinements = columns_of(models, configuration.columns.values())
+        refuse_unfit_critics(refinements, judges)
         seen = with_clusters([_with_fault(sample, judges) for sample in chosen])
         if section.on_bad_sample == "error":
             refuse_bad({sample.index: sample for sample in (*samples, *seen)}.values(), section.source, data.lines)
         else:
             refuse_nothing(seen)
-        models = [identity(model, folder, "edit_model") for model in configuration.edit_models.values()]
         there = _finished_edits(configuration, data)
         finished = {name: {of: digest for of, (_, digest) in edits.files.items()} for name, edits in there.items()}
         models = [replace(m, revision=digest(finished[m.name])) if m.name in finished else m for m in models]
-        columns, refinements = columns_of(models, configuration.columns.values())
-        refuse_unfit_critics(refinements, judges)
+        columns, _ = columns_of(models, configuration.columns.values())
         families = shared_families(configuration.judges.values(), configuration.edit_models.values())
         if refinements and (follower := next((sample for sample in seen if sample.follows), None)):
             raise ConfigurationError(
