@@ -127,7 +127,8 @@ def read_ending(
 ) -> AnswerEnding:
     """Reads why an answer ended.
 
-    Of `others` (a second reason beside it, such as OpenRouter's of the host) one that is known, and worse, counts.
+    Of `others` (a second reason beside it, such as OpenRouter's of the host) one that is known, and worse, counts. One
+    that is not known decides nothing: it is the host's own name for what the first, known word already says.
     `blocked`: why a question was not let in, if so: a refusal in any word.
     `error`: what a server says of an error beside its answer; with one no answer is whole, or merely cut off.
     `may_be_silent`: no reason is a whole answer, where servers of that protocol leave it out.
