@@ -120,7 +120,7 @@ def test_a_bad_sample_is_named_before_the_edit_that_it_lacks(tmp_path: Path) -> 
     settings["diffusion_model"] = {"type": "image_folder", "params": {"folder": str(edits)}}
     for bad, said in (
         ("error", r"my\.csv: line 2, .*there is no file 'nowhere\.jpg'"),
-        ("skip", "all 1 samples are bad"),
+        ("skip", "no sample can be used"),
     ):
         settings["benchmark"]["on_bad_sample"] = bad
         loaded = load_configuration(settings)

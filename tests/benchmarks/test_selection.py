@@ -150,7 +150,7 @@ def test_bad_samples_are_all_named() -> None:
 
 def test_nothing_but_bad_samples_is_refused_and_one_good_one_is_enough() -> None:
     bad = (sample(0, "physical", "easy", fault="truncated"), sample(1, "social", "hard", fault="not a picture"))
-    with pytest.raises(BenchmarkError, match=r"^all 2 samples are bad, so there is nothing to edit\. The first: trunc"):
+    with pytest.raises(BenchmarkError, match=r"^no sample can be used, so there is nothing to edit\. The first: trunc"):
         refuse_nothing(bad)
     refuse_nothing((*bad, sample(2, "social", "hard")))
 

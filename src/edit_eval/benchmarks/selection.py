@@ -49,9 +49,7 @@ def refuse_nothing(samples: Iterable[Sample]) -> None:
     """Raises `BenchmarkError` if not one sample can be used (for `on_bad_sample: skip`)."""
     faults = [s.fault for s in samples]
     if all(faults):
-        raise BenchmarkError(
-            Text("all {} samples are bad, so there is nothing to edit. The first: {}", len(faults), faults[0])
-        )
+        raise BenchmarkError(Text("no sample can be used, so there is nothing to edit. The first: {}", faults[0]))
 
 
 def passing(

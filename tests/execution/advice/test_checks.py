@@ -333,7 +333,7 @@ class TestBenchmark:
     def test_nothing_but_bad_samples_stops_the_run(self, load: Load) -> None:
         findings = examine(load([item(0, data=b"")], benchmark={"on_bad_sample": "skip"}))
         [said] = stoppers(findings)
-        assert said.startswith("all 1 samples are bad, so there is nothing to edit. The first: ")
+        assert said.startswith("no sample can be used, so there is nothing to edit. The first: ")
 
     def test_filters(self, load: Load) -> None:
         findings = examine(load(benchmark={"categories": ["physical"]}))
