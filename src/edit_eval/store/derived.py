@@ -66,7 +66,7 @@ def keep_derived(directory: RunDirectory, table: JudgementTable, folder: Path) -
         derivers[judge.name] = _Deriver(judge.scoring, classes[judge.name], judge.of_two, numbers)
     plain = [msgspec.to_builtins(row, enc_hook=_plain_string) for row in rows]
     judges = msgspec.to_builtins(derivers, enc_hook=_plain_string)
-    of = digest([judges, [{**row, "seconds": 0.0} for row in plain]])  # journals round them
+    of = digest([judges, plain])
     with suppress(OSError, ValueError):
         if _head(read_segment(directory.path / DERIVED, Damage(), dict)).of == of:
             return
