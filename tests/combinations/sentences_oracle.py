@@ -466,7 +466,16 @@ class _Found(dict[str, str | None]):
 
 def is_right_doubt(line: str, truth: Truth, judges: Sequence[str]) -> bool:
     """Whether a remark beside the answer holds."""
-    line = re.sub(rf" \(judge {NAME}\)\.$", ".", line)
+    line = re.sub(rf" \((?:judge|judged by) {NAME}(?:, {NAME})*\)\.$", ".", line)
+    if several := re.fullmatch(
+        r"(?P<all>.+) (?:is|are) not comparable: (?:it|each) shares fewer than (?P<n>\d+) scored pictures with another "
+        r"edit model\.",
+        line,
+    ):
+        return int(several["n"]) == FEWEST and all(
+            any(len(truth.images(judge, name, b)) < FEWEST for judge in judges for b in truth.drawn.models if b != name)
+            for name in several["all"].split(", ")
+        )
     if few := re.fullmatch(
         rf"{A} is not comparable: (?P<n>\d+) pictures? (?:is|are) scored for both (?P<c>{NAME}) and {B}\.",
         line,

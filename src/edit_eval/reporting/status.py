@@ -578,7 +578,7 @@ def _edit_facts(results: Results, edit: Edit) -> Facts:
         yield Text("made in"), one_line(edit.made_in)
     if edit.flags:
         yield Text("flags"), one_line(", ".join(edit.flags))
-    if edit.seconds:
+    if edit.device:  # 0 s is a time, too
         yield Text("time"), Text("{} on {}", duration(edit.seconds), one_line(edit.device))
 
 
@@ -596,7 +596,7 @@ def _judgement_facts(judgement: Judgement) -> Facts:
         for question, answer in reading.items():
             of = f" {number}" if len(judgement.readings) > 1 else ""
             yield from _answer_facts(f" ({one_line(question)}{of})" if several else "", answer, judgement)
-    if judgement.seconds:
+    if judgement.device:
         yield Text("time"), Text("{} on {}", duration(judgement.seconds), one_line(judgement.device))
 
 

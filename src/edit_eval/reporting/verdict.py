@@ -15,6 +15,7 @@ from edit_eval.reporting.table import Line
 from edit_eval.reporting.verdict_drawing import characters
 from edit_eval.statistics.comparison import Comparison
 from edit_eval.statistics.families import Correction
+from edit_eval.statistics.intervals import FEWEST_CLUSTERS
 from edit_eval.statistics.verdict import WON, Advice, Contest, Opinion, Replacement, Unplaced, Verdict
 from edit_eval.text import Text, joined
 
@@ -108,12 +109,7 @@ def doubt_lines(verdict: Verdict) -> list[Text]:
             for opinion in verdict.opinions
             if opinion.silent
         ]
-    lines += [
-        _not_in_order(opinion, unplaced, several=len(verdict.counted) > 1)
-        for opinion in verdict.counted
-        for unplaced in opinion.unplaced
-    ]
-    return lines + [
+    return [*lines, *_out_of_order(verdict)] + [
         Text(
             "{} and {} made exactly the same picture in {} of {} cases: are they two models?",
             same.a,
@@ -123,6 +119,28 @@ def doubt_lines(verdict: Verdict) -> list[Text]:
         )
         for same in verdict.same_pictures
     ]
+
+
+def _out_of_order(verdict: Verdict) -> Iterator[Text]:
+    """Says which models are in no order: a sentence for all judges that leave out the same ones."""
+    alike: dict[tuple[str, ...], list[Opinion]] = {}
+    for opinion in verdict.counted:
+        if opinion.unplaced:
+            alike.setdefault(tuple(unplaced.name for unplaced in opinion.unplaced), []).append(opinion)
+    for names, opinions in alike.items():
+        first, several = opinions[0], len(verdict.counted) > 1
+        if len(names) == len(opinions) == 1:
+            yield _not_in_order(first, first.unplaced[0], several=several)
+            continue
+        words = Text(
+            "{1} is not comparable: it shares fewer than {2} scored pictures with another edit model",
+            len(names),
+            [*names],
+            FEWEST_CLUSTERS,
+            plural="{1} are not comparable: each shares fewer than {2} scored pictures with another edit model",
+        )
+        judges = [opinion.judge for opinion in opinions]
+        yield Text("{} (judged by {}).", words, judges) if several else Text("{}.", words)
 
 
 def _not_in_order(opinion: Opinion, unplaced: Unplaced, *, several: bool) -> Text:

@@ -123,7 +123,7 @@ def known(run: Run, report: Report) -> set[str]:
     return numbers | {number for words in templates() for number in NUMBER.findall(words)} | {"0.0001"}
 
 
-# Names, texts of the records, and times are none of the numbers in question; an axis has ticks.
+# Names (of samples in sentences, too), texts of the records, and times are none of the numbers in question; an axis has ticks.
 WALK = """() => {
   const apart = 'pre, nav, form, dialog, header, select, #time, #repeat, .facts, .run-name, .id, .instruction, .cards, '
     + '.look-words, .look-failure > span, .role-axis, script, style';
@@ -132,7 +132,7 @@ WALK = """() => {
   while (walker.nextNode()) {
     const { parentElement: place, textContent } = walker.currentNode;
     if (place.closest(apart) || !place.getClientRects().length) continue;
-    const numbers = textContent.match(/\\d+(?:\\.\\d+)?/g) || [];
+    const numbers = textContent.replace(/\\b\\d{5}_[^\\s,.:;]+/g, '').match(/\\d+(?:\\.\\d+)?/g) || [];
     found.push(...numbers.map((number) => [number, textContent.trim().slice(0, 90)]));
   }
   return found;
