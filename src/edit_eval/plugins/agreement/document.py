@@ -280,9 +280,6 @@ class Bridge(Calibration, frozen=True, kw_only=True, forbid_unknown_fields=True)
     held_out: dict[str, HeldOut]
     off_by: float | None
     """Root mean square of how far the map is off for these; None with one edit model."""
-    within_models: Correlation
-    """The two judges' rank agreement."""
-    between_models: OfModels
     edits: list[tuple[str, str, float, float]]
     """For each edit that both have scored: edit model, identifier of its source image, score by `old`, by `new`."""
 
