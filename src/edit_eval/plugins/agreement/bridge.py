@@ -44,7 +44,6 @@ from edit_eval.statistics.raters import Item, judges_of
 from edit_eval.statistics.series import gain
 from edit_eval.text import Text
 
-
 # -- made of runs --
 
 
@@ -256,8 +255,9 @@ def predicted_mean(
 
     The error of the mapped scores (`intervals.estimate`, clustered on the source image), and that for a model that the
     map has not seen, `off_by`, whose degrees of freedom are one fewer than the models held `out`, since each is beside
-    a map of the others (Satterthwaite's for both together). What the images of the bridge do to the map is in it, too. No interval if the pairs are by fewer than
-    three edit models, which show too little of how models differ, and where the mapped scores have none.
+    a map of the others (Satterthwaite's for both together). What the images of the bridge do to the map is in the
+    latter. No interval if the pairs are by fewer than three edit models, which show too little of how models differ,
+    and where the mapped scores have none.
     """
     mapped, of_models = estimate(isotonic(pairs.scores, pairs.targets)(scores), clusters), off_by(out)
     if mapped.doubt or of_models is None or len(out) < FEWEST_MODELS:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from edit_eval.plugins.reanalysis.files import DoubtfulRows, Reanalysed
 from edit_eval.reporting import formats
