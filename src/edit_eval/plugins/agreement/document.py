@@ -12,7 +12,6 @@ from edit_eval.records import Scale
 from edit_eval.statistics.ordinal import Alpha
 from edit_eval.statistics.raters import Retest
 from edit_eval.statistics.scores_apart import Apart
-from edit_eval.statistics.summary import Result
 
 Span = list[float]
 """An interval: its lower and its upper end."""
@@ -207,7 +206,6 @@ class PeopleAgreement(msgspec.Struct, frozen=True, kw_only=True):
     """Judges beside people who rated the same edits."""
 
     judges: dict[str, BesidePeople]
-    median: BesidePeople | None
     pairs: list[TwoBesidePeople]
     raters: Raters | None
     """About the first judge's score, if headlines differ; None with one person."""
@@ -319,10 +317,6 @@ class JudgesAgreement(msgspec.Struct, frozen=True, kw_only=True):
 
     judges: dict[str, JudgeCard]
     between_judges: BetweenJudges | None
-    median: list[Result] | None
-    """The median of the judges, as if it had judged alone: for each edit model, in edits."""
-    no_median: str | None
-    """Why there is none: `few_judges`, `unlike_scales`."""
     people: PeopleAgreement | None = None
     choices: BesideChoices | None = None
     bridge: Bridge | None = None
