@@ -165,7 +165,6 @@ def test_all_of_it_in_chinese(make_run: Make) -> None:
         print_sheet(sheet_of(document), Console(file=file, width=80, color_system=None), language="zh")
         text = file.getvalue()
         assert max(map(cell_len, text.splitlines())) <= 80
-        assert ("3 位评审的中位数" in text) == (len(judges) == 3)
         assert "与人对照：2 人的 " in text
         names = {*judges, "first", "second"}
         terms = {"Wilson", "ICC", "Krippendorff", "alpha", "Alpha", "Spearman", "Fisher", "json"}
