@@ -503,7 +503,20 @@ class _Handler(BaseHTTPRequestHandler):
         self.give({"output": {"choices": [choice]}}, half=word == "HALF" and first)
 
 
-_WORDS = tuple("REFUSE BLOCK ALONE DRAFT WAIT BODY GONE HALF BUSY BROKE LIMIT STOPS LOST".split())
+_WORDS = (
+    "REFUSE",
+    "BLOCK",
+    "ALONE",
+    "DRAFT",
+    "WAIT",
+    "BODY",
+    "GONE",
+    "HALF",
+    "BUSY",
+    "BROKE",
+    "LIMIT",
+    *("STOPS", "LOST"),
+)
 
 
 def _instance(schema: Any) -> Any:
