@@ -181,9 +181,7 @@ def _statistics(paper: Paper) -> Iterator[Text]:
             "these intervals."
         )
     if strengths:
-        yield Text(
-            "Strengths are those of Bradley and Terry (1952), with errors clustered on the source image."
-        )
+        yield Text("Strengths are those of Bradley and Terry (1952), with errors clustered on the source image.")
     for family in dict.fromkeys(table.family for table in paper.tables if table.family):
         if family.tests > 1:
             yield Text("Marks and ranks rest on p adjusted by {}.", family.of_tests())
