@@ -7,10 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from agreements import judge_agreement, two_judges
+from agreements import judge_agreement, judges_document, two_judges
 from documents import plain
 from edit_eval.plugins.agreement.judges import apart_by_model
 from edit_eval.records import Scale, Scoring, Status
+from edit_eval.reporting.analyses import summary_of
 from edit_eval.statistics.ordinal import OrdinalRatings
 from edit_eval.statistics.raters import judges_of
 from late_imports import Late
@@ -205,3 +206,14 @@ def test_a_source_that_is_not_known_is_an_image_of_its_own(make_sample, make_res
     pair, expected = (judge_agreement(run, resamples=50)["between_judges"]["pairs"][0] for run in (unknown, known))
     assert pair == expected
     assert pair["apart"]["images"] == 30
+
+
+def test_one_judge_asked_once_agrees_with_nobody(make_sample, make_results):
+    samples = [make_sample(index) for index in range(2)]
+    run = make_results(samples, {("m", "a"): [[2.0], [5.0]]})
+    assert "agreement" not in summary_of(run).analyses
+    document = judges_document(run)
+    assert document["between_judges"] is document["judges"]["a"]["retest"] is None
+    repeated = make_results(samples, {("m", "a"): [[2.0, 2.5], [5.0, 5.0]]})
+    [agreement] = plain(summary_of(repeated).analyses["agreement"])
+    assert agreement["judges"]["a"]["retest"]["answers"] == 4
