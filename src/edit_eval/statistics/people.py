@@ -24,7 +24,7 @@ VIE_SCORES = ("SC", "PQ", "O")
 
 _MORE = ("rater", "edit_seed", "score_name", "weight")
 """Columns that a table of answers may have besides."""
-PeoplesAnswers = Sequence[Rating] | Sequence[Vote]
+PeoplesAnswers = Sequence[Rating | Vote]
 Answer = TypeVar("Answer", bound=Rating | Vote)
 _SAMPLES, _MODELS = ("sample_id",), ("edit_model", "left", "right")
 

@@ -142,8 +142,8 @@ def peoples_differences(columns: Sequence[ScoreColumn], answers: PeoplesAnswers)
     Raises `ConfigurationError` if no answer is about two edits that are compared.
     """
     ids = dict.fromkeys(sample for column in columns for sample in column.scores)
-    models = dict.fromkeys(name for column in columns for name in (column.name, column.edit_model))
-    answers, unknown = named_as_here(answers, ids, models)
+    called = dict.fromkeys(name for column in columns for name in (column.name, column.edit_model))
+    answers, unknown = named_as_here(answers, ids, called)
     votes = [answer for answer in answers if isinstance(answer, Vote)]
     ratings = [answer for answer in answers if isinstance(answer, Rating)]
     used: set[int] = set()
