@@ -523,7 +523,7 @@ def answer(document: Callable[[], Any], show: Callable[[], None]) -> None:
         show()
 
 
-def answer_with(document: Callable[[], Any], sheet: Sheet, language: str, markdown: Path | None) -> None:
+def answer_with(document: Callable[[], Any], sheet: Sheet, language: str, markdown: Path | None = None) -> None:
     """`answer` with a sheet, which is also written to the file `markdown`, if one is named."""
     from edit_eval.files.new import written_whole
     from edit_eval.reporting.table import markdown_sheet, print_sheet

@@ -19,7 +19,6 @@ from edit_eval.plugins.agreement.document import (
     Raters,
     TwoBesidePeople,
 )
-from edit_eval.plugins.agreement.panel import panel
 from edit_eval.plugins.agreement.rank_agreement import Between, MeanAgreement, Samples, Within, with_interval
 from edit_eval.plugins.agreement.two import Agreement, among, samples_of
 from edit_eval.records import Results
@@ -86,7 +85,7 @@ def _nothing_matches(
 def people_agreement(
     results: Results, ratings: Sequence[Rating], *, score: str | None = None, resamples: int = 1_000
 ) -> PeopleAgreement:
-    """Measures how far each judge, and their median, agrees with people.
+    """Measures how far each judge agrees with people.
 
     By each judge's headline, or its `score` of that name (its mean over repeats, negated if lower is better). A
     rating with a name counts for the judges' score of that name alone. `raters` is the agreement of people with each
@@ -95,10 +94,8 @@ def people_agreement(
     Raises `ConfigurationError` when that is all of them, and for a `score` that no judge gives.
     """
     matched = _matched(results, ratings, score, resamples)
-    together = panel(results, score)
     return PeopleAgreement(
         judges={name: _beside_people(matched.beside(judge)) for name, judge in matched.judges.items()},
-        median=_beside_people(matched.beside(together.judge)) if together else None,
         pairs=[
             _two_beside_people(a, b, matched) for a, b in combinations(matched.judges.values(), 2) if a.score == b.score
         ],

@@ -88,8 +88,6 @@ def people_sheet(document: PeopleAgreement) -> Sheet:
 
 def _rows(document: PeopleAgreement) -> Iterator[Whose[BesidePeople]]:
     yield from (Whose(name, judge) for name, judge in document.judges.items())
-    if document.median:
-        yield Whose(Text("the judges' median"), document.median)
 
 
 def edits_table(judges: Sequence[Whose[BesidePeople]]) -> Table[Whose[Any]]:
