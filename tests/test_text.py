@@ -54,7 +54,7 @@ def test_lists_have_the_separators_of_the_language() -> None:
     assert in_chinese(Text("{} ({:; })", ["a", "b"], ["c", Text("not found")])) == "a、b（c；未找到）"
     assert in_chinese(joined([Text("not found"), "x"])) == "未找到；x"
     for names, english, chinese in (
-        ("a", "a", "a"), ("ab", "a and b", "a 和 b"), ("abc", "a, b and c", "a、b 和 c"), ("abcd", "a, b, c and d", "a、b、c 和 d")
+        ("a", "a", "a"), ("ab", "a and b", "a 和 b"), ("abcd", "a, b, c and d", "a、b、c 和 d"),
     ):  # fmt: skip
         assert (str(Text("{: and }", list(names))), in_chinese(Text("{: and }", list(names)))) == (english, chinese)
 
