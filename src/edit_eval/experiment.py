@@ -450,6 +450,12 @@ class Experiment:
         the same, whatever they are called."""
         return makers(self.edit_models, self.refinements, self.judges)
 
+    @property
+    def identities(self) -> dict[str, str]:
+        """The digest of each model, by its key."""
+        models = {f"edit:{model.name}": model.digest for model in self.edit_models}
+        return models | {f"judge:{judge.name}": judge.model.digest for judge in self.judges}
+
     @cached_property
     def critics(self) -> frozenset[str]:
         """Judges whose words edit models are told: their scores are in no number."""

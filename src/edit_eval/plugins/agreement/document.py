@@ -30,7 +30,7 @@ class Frequency(msgspec.Struct, frozen=True, kw_only=True):
     total: int
     rate: float | None
     ci95: Span | None
-    """Wilson's."""
+    """Clustered on the source image (`failures.failure_interval`)."""
 
 
 class JudgeCard(msgspec.Struct, frozen=True, kw_only=True):
