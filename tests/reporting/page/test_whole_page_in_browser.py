@@ -123,7 +123,8 @@ def known(run: Run, report: Report) -> set[str]:
     return numbers | {number for words in templates() for number in NUMBER.findall(words)} | {"0.0001"}
 
 
-# Names (of samples in sentences, too), texts of the records, and times are none of the numbers in question; an axis has ticks.
+# Names (in sentences those of samples, too), texts of the records, and times are none of the numbers in question;
+# an axis has ticks.
 WALK = """() => {
   const apart = 'pre, nav, form, dialog, header, select, #time, #repeat, .facts, .run-name, .id, .instruction, .cards, '
     + '.look-words, .look-failure > span, .role-axis, script, style';
